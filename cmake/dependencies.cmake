@@ -1,0 +1,36 @@
+# Everything comes from Debian 12 packages; nothing is vendored or downloaded.
+# A missing one is an error here, never a feature that silently goes away.
+find_package(Threads REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
+find_package(SQLite3 3.40 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(spdlog 1.10 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(tomlplusplus 3.3 QUIET)
+
+# Boost.Asio and Boost.System are used header-only.
+find_path(ONCEGUARD_BOOST_INCLUDE boost/asio.hpp REQUIRED)
+add_library(onceguard_asio INTERFACE)
+target_include_directories(onceguard_asio SYSTEM INTERFACE ${ONCEGUARD_BOOST_INCLUDE})
+target_compile_definitions(onceguard_asio INTERFACE
+  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE)
+target_link_libraries(onceguard_asio INTERFACE Threads::Threads)
+
+find_path(ONCEGUARD_TOML_INCLUDE toml++/toml.h REQUIRED)
+add_library(onceguard_toml INTERFACE)
+target_include_directories(onceguard_toml SYSTEM INTERFACE ${ONCEGUARD_TOML_INCLUDE})
+
+# llhttp, the HTTP parser of Node.js: Debian ships its C sources in node-llhttp.
+find_path(ONCEGUARD_LLHTTP_INCLUDE llhttp.h PATH_SUFFIXES llhttp REQUIRED
+          PATHS /usr/share/include)
+find_path(ONCEGUARD_LLHTTP_SOURCE llhttp.c PATHS /usr/share/llhttp REQUIRED)
+add_library(onceguard_llhttp STATIC
+  ${ONCEGUARD_LLHTTP_SOURCE}/api.c
+  ${ONCEGUARD_LLHTTP_SOURCE}/http.c
+  ${ONCEGUARD_LLHTTP_SOURCE}/llhttp.c)
+target_include_directories(onceguard_llhttp SYSTEM PUBLIC ${ONCEGUARD_LLHTTP_INCLUDE})
+target_compile_definitions(onceguard_llhttp PUBLIC LLHTTP_STRICT_MODE=1)
+target_compile_options(onceguard_llhttp PRIVATE -w -O2)
+if(ONCEGUARD_SANITIZE)
+  target_compile_options(onceguard_llhttp PRIVATE -fsanitize=${ONCEGUARD_SANITIZE})
+endif()

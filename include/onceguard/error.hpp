@@ -1,0 +1,59 @@
+// What can go wrong, as a value. Errors carry properties instead of a taxonomy: a caller asks
+// what is known of the effect and whether the same call may be made again.
+#pragma once
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <boost/system/result.hpp>
+
+namespace onceguard {
+
+enum class errc : std::uint8_t {
+  store_unreachable,  ///< the store did not answer within its timeout, or refused
+  store_full,         ///< no room to write; nothing was changed
+  store_lost,         ///< the store lost its memory and refuses new claims for now
+  record_unreadable,  ///< corrupt, or written by a newer version; never taken for absent
+  not_found,          ///< no live record of that scope and key
+  conflict,           ///< the record's state does not allow this act now
+  invalid_argument,   ///< the caller's input is wrong; the detail names what and where
+  overloaded,         ///< a limit of this process is reached
+  stopped,            ///< the store or the process is shutting down
+};
+
+/// What is known of a failed operation's effect on the store.
+enum class effect : std::uint8_t {
+  none,     ///< provably nothing changed
+  unknown,  ///< it may have been carried out; ask again with the same claim id
+  done,     ///< it was carried out, only the answer is missing
+};
+
+/// A failure. Cheap to move, never thrown by this library across an I/O boundary.
+struct error {
+  errc code{};
+  onceguard::effect effect = onceguard::effect::none;
+  std::string detail;  ///< for a person: what was wrong, and where
+
+  error(errc c, std::string d, onceguard::effect e = onceguard::effect::none)
+      : code(c), effect(e), detail(std::move(d)) {}
+
+  /// May the same call succeed if it is simply made again later?
+  [[nodiscard]] bool retryable() const noexcept {
+    return code == errc::store_unreachable || code == errc::store_full ||
+           code == errc::store_lost || code == errc::overloaded || code == errc::stopped;
+  }
+};
+
+[[nodiscard]] std::string_view name_of(errc code) noexcept;
+
+template <class T>
+using result = boost::system::result<T, error>;
+
+/// Found by Boost.System when `.value()` is called on a failure: a programmer's error.
+[[noreturn]] inline void throw_exception_from_error(const error& e,
+                                                    const boost::source_location& /*where*/) {
+  throw std::logic_error("value() of a failed result: " + e.detail);
+}
+
+}  // namespace onceguard

@@ -1,0 +1,65 @@
+// What applies to the requests of one route. Plain values, checked by whoever fills them in.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <onceguard/decide.hpp>
+#include <onceguard/fingerprint.hpp>
+#include <onceguard/key.hpp>
+
+namespace onceguard {
+
+enum class scope_source : std::uint8_t { credential, header, cookie, address, none };
+enum class keep_rule : std::uint8_t { success, final, all };
+enum class on_busy_rule : std::uint8_t { reject, wait };
+enum class probe_rule : std::uint8_t { fence, ask };
+enum class effect_place : std::uint8_t { elsewhere, transactional };
+enum class store_failure_rule : std::uint8_t { closed, open };
+/// What an upstream's status means for the record.
+enum class outcome_rule : std::uint8_t { complete, release, unknown, fail };
+
+struct scope_rule {
+  scope_source source = scope_source::credential;
+  std::string name;  ///< of the header (lower case) or cookie
+  [[nodiscard]] std::string text() const;  ///< "credential", "header:x-tenant" …
+  friend bool operator==(const scope_rule&, const scope_rule&) = default;
+};
+
+struct route_policy {
+  std::vector<std::string> methods{"POST", "PATCH"};
+  bool required = false;
+  onceguard::key_syntax key_syntax = onceguard::key_syntax::lenient;
+  onceguard::key_format key_format = onceguard::key_format::any;
+  scope_rule scope;
+  fingerprint_rule fingerprint;
+  keep_rule keep = keep_rule::success;
+  std::map<std::uint16_t, outcome_rule> outcome_status;  ///< 402 …
+  std::map<std::uint16_t, outcome_rule> outcome_class;   ///< 4 for 4xx, 5 for 5xx …
+  bool keep_body = true;                                 ///< answer = "full"
+  milliseconds backoff{1'000};
+  milliseconds backoff_max{60'000};
+  milliseconds lease{30'000};
+  milliseconds retention{24 * 3'600'000};
+  milliseconds unknown_retention{0};  ///< 0: never
+  on_busy_rule on_busy = on_busy_rule::reject;
+  milliseconds wait{10'000};
+  unknown_policy unknown = unknown_policy::hold;
+  std::string probe;  ///< URL with {scope} and {key}
+  probe_rule probe_mode = probe_rule::fence;
+  std::uint16_t probe_present = 0;  ///< ask: a bare answer of this status counts as "it did"
+  std::uint16_t probe_absent = 0;   ///< ask: and of this one as "it did not"
+  effect_place effect = effect_place::elsewhere;
+  store_failure_rule store_failure = store_failure_rule::closed;
+  std::size_t max_request_body = 1u << 20;
+  std::size_t max_answer_body = 1u << 20;
+  milliseconds upstream_timeout{60'000};
+  bool keep_set_cookie = false;
+};
+
+/// What a whole answer with this status means for the record: the single status first, then its
+/// class, then the keep rule.
+[[nodiscard]] outcome_rule outcome_of(const route_policy& policy, std::uint16_t status) noexcept;
+
+}  // namespace onceguard

@@ -1,0 +1,36 @@
+#include "base/clock.hpp"
+
+#include <ctime>
+#include <fstream>
+
+namespace onceguard::base {
+namespace {
+
+std::int64_t read_ms(clockid_t which) noexcept {
+  timespec now{};
+  clock_gettime(which, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+class machine_clock final : public clock {
+ public:
+  machine_clock() {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::getline(file, boot_id_);
+  }
+  [[nodiscard]] std::int64_t boot_ms() const noexcept override { return read_ms(CLOCK_BOOTTIME); }
+  [[nodiscard]] std::int64_t wall_ms() const noexcept override { return read_ms(CLOCK_REALTIME); }
+  [[nodiscard]] const std::string& boot_id() const noexcept override { return boot_id_; }
+
+ private:
+  std::string boot_id_;
+};
+
+}  // namespace
+
+const clock& system_clock() {
+  static const machine_clock it;
+  return it;
+}
+
+}  // namespace onceguard::base

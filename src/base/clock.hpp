@@ -1,0 +1,44 @@
+// The one place where time comes from. Everything else gets a clock handed in.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace onceguard::base {
+
+class clock {
+ public:
+  clock() = default;
+  clock(const clock&) = delete;
+  clock& operator=(const clock&) = delete;
+  virtual ~clock() = default;
+
+  /// Never steps, counts while the machine sleeps, starts anew at boot (CLOCK_BOOTTIME), in ms.
+  [[nodiscard]] virtual std::int64_t boot_ms() const noexcept = 0;
+  /// The wall clock: milliseconds since 1970, may step.
+  [[nodiscard]] virtual std::int64_t wall_ms() const noexcept = 0;
+  /// Differs after each boot of the machine; empty where the kernel does not tell.
+  [[nodiscard]] virtual const std::string& boot_id() const noexcept = 0;
+};
+
+/// The machine's clocks. Thread-safe, lives as long as the program.
+[[nodiscard]] const clock& system_clock();
+
+/// A clock that a test moves. Not for concurrent use with `advance`.
+class manual_clock final : public clock {
+ public:
+  [[nodiscard]] std::int64_t boot_ms() const noexcept override { return boot_; }
+  [[nodiscard]] std::int64_t wall_ms() const noexcept override { return wall_; }
+  [[nodiscard]] const std::string& boot_id() const noexcept override { return id_; }
+
+  void advance(std::chrono::milliseconds by) { boot_ += by.count(), wall_ += by.count(); }
+  void step_wall(std::chrono::milliseconds by) { wall_ += by.count(); }
+  void reboot(std::string id) { boot_ = 1'000, id_ = std::move(id); }
+
+ private:
+  std::int64_t boot_ = 1'000'000;
+  std::int64_t wall_ = 1'700'000'000'000;
+  std::string id_ = "boot-1";
+};
+
+}  // namespace onceguard::base

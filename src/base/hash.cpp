@@ -1,0 +1,115 @@
+#include "base/hash.hpp"
+
+#include <memory>
+#include <stdexcept>
+
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+
+namespace onceguard::base {
+namespace {
+
+struct context_free {
+  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
+};
+
+struct hashing {
+  std::unique_ptr<EVP_MD, void (*)(EVP_MD*)> method{EVP_MD_fetch(nullptr, "SHA256", nullptr),
+                                                    EVP_MD_free};
+  std::unique_ptr<EVP_MD_CTX, context_free> context{EVP_MD_CTX_new()};
+
+  hashing() {
+    if (!method || !context) throw std::runtime_error("OpenSSL offers no SHA-256");
+  }
+};
+
+hashing& here() {
+  static thread_local hashing it;
+  return it;
+}
+
+}  // namespace
+
+sha256::sha256() {
+  auto& h = here();
+  if (EVP_DigestInit_ex2(h.context.get(), h.method.get(), nullptr) != 1) {
+    throw std::runtime_error("SHA-256 could not be begun");
+  }
+}
+
+sha256& sha256::raw(std::string_view bytes) {
+  if (EVP_DigestUpdate(here().context.get(), bytes.data(), bytes.size()) != 1) {
+    throw std::runtime_error("SHA-256 could not go on");
+  }
+  return *this;
+}
+
+sha256& sha256::part(std::string_view bytes) {
+  std::array<char, 8> length{};
+  auto size = static_cast<std::uint64_t>(bytes.size());
+  for (auto& c : length) {
+    c = static_cast<char>(size & 0xff);
+    size >>= 8;
+  }
+  raw({length.data(), length.size()});
+  return raw(bytes);
+}
+
+std::array<unsigned char, 32> sha256::finish() {
+  std::array<unsigned char, 32> out{};
+  if (EVP_DigestFinal_ex(here().context.get(), out.data(), nullptr) != 1) {
+    throw std::runtime_error("SHA-256 could not be ended");
+  }
+  return out;
+}
+
+std::array<unsigned char, 32> sha256_of(std::string_view bytes) {
+  return sha256().raw(bytes).finish();
+}
+
+void random_bytes(std::span<unsigned char> out) {
+  // A reserve per thread: one call of the generator serves many claim ids.
+  static thread_local std::array<unsigned char, 1024> reserve;
+  static thread_local std::size_t used = reserve.size();
+  if (out.size() > reserve.size()) throw std::runtime_error("too many random bytes at once");
+  if (out.size() > reserve.size() - used) {
+    if (RAND_bytes(reserve.data(), static_cast<int>(reserve.size())) != 1) {
+      throw std::runtime_error("the system has no random bytes");
+    }
+    used = 0;
+  }
+  for (auto& byte : out) {
+    byte = reserve[used];
+    reserve[used++] = 0;
+  }
+}
+
+std::string to_hex(std::span<const unsigned char> bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (unsigned char byte : bytes) {
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+  return out;
+}
+
+bool from_hex(std::string_view text, std::span<unsigned char> out) noexcept {
+  if (text.size() != out.size() * 2) return false;
+  auto digit = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+  };
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const int high = digit(text[2 * i]);
+    const int low = digit(text[2 * i + 1]);
+    if (high < 0 || low < 0) return false;
+    out[i] = static_cast<unsigned char>(high * 16 + low);
+  }
+  return true;
+}
+
+}  // namespace onceguard::base

@@ -1,0 +1,38 @@
+// SHA-256 and random bytes, by OpenSSL.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace onceguard::base {
+
+/// SHA-256 over parts. `part` puts the length (8 bytes, little endian) before the bytes, so that
+/// no two lists of parts hash alike. Uses one reused context per thread: finish one hash before
+/// beginning another on the same thread.
+class sha256 {
+ public:
+  sha256();
+  sha256& part(std::string_view bytes);
+  sha256& raw(std::string_view bytes);
+  [[nodiscard]] std::array<unsigned char, 32> finish();
+};
+
+/// One-shot SHA-256 of the bytes as they are.
+[[nodiscard]] std::array<unsigned char, 32> sha256_of(std::string_view bytes);
+
+/// Fills with cryptographically strong random bytes; throws std::runtime_error when the system
+/// has none, which is not recoverable.
+void random_bytes(std::span<unsigned char> out);
+
+[[nodiscard]] std::string to_hex(std::span<const unsigned char> bytes);
+/// Exactly 2 × out.size() hex digits of either case; false otherwise.
+[[nodiscard]] bool from_hex(std::string_view text, std::span<unsigned char> out) noexcept;
+
+[[nodiscard]] inline std::string_view as_chars(std::span<const unsigned char> bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace onceguard::base

@@ -1,0 +1,35 @@
+// The gateway: an HTTP/1.1 reverse proxy that makes guarded requests take effect once.
+#pragma once
+#include <memory>
+
+#include <onceguard/error.hpp>
+#include <onceguard/store.hpp>
+
+#include "gateway/params.hpp"
+
+namespace onceguard::gateway {
+
+/// Thread-safety: every member may be called from any thread; start() once.
+class server {
+ public:
+  /// The store must outlive the server.
+  server(gateway_params params, routing_params routing, store& records);
+  ~server();  ///< as drain() with no patience, then wait()
+
+  /// Binds the listener and starts the I/O threads. Port 0 takes a free one: see local().
+  [[nodiscard]] result<void> start();
+  [[nodiscard]] endpoint local() const;
+  /// New requests are routed by these; running ones go on as they began.
+  void reload(routing_params routing);
+  /// Closes the listener and idle connections; running requests finish, at most for
+  /// `gateway_params::drain`; leases that are left then are abandoned.
+  void drain();
+  /// Blocks until drained.
+  void wait();
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace onceguard::gateway
