@@ -2,7 +2,6 @@
 // the specification. Every store agrees with them; the embedded stores call them.
 #pragma once
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +16,10 @@ struct instant {
   std::int64_t wall = 0;   ///< what retention runs by
   bool expiry_paused = false;  ///< the wall clock stepped: nothing expires until confirmed
 };
+
+/// A point in the past of every clock. A store puts it in the place of a deadline that it can't
+/// compare with its present clock (another boot of the machine): that lease is over.
+inline constexpr std::int64_t long_over = -(std::int64_t{1} << 60);
 
 /// What a claim that meets `unknown` does.
 enum class unknown_policy : std::uint8_t {

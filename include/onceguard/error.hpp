@@ -35,6 +35,7 @@ struct error {
   onceguard::effect effect = onceguard::effect::none;
   std::string detail;  ///< for a person: what was wrong, and where
 
+  error() = default;  // for boost::system::result::error() of a success
   error(errc c, std::string d, onceguard::effect e = onceguard::effect::none)
       : code(c), effect(e), detail(std::move(d)) {}
 

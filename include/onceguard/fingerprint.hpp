@@ -21,7 +21,7 @@ enum class json_selection : std::uint8_t { all, pick, omit };
 /// How a fingerprint is made. Its text form is kept in the record.
 struct fingerprint_rule {
   fingerprint_kind kind = fingerprint_kind::exact;
-  json_selection selection = json_selection::all;
+  json_selection selection = json_selection::all;  ///< without pointers: all
   std::vector<std::string> pointers;  ///< RFC 6901 JSON Pointers
 
   /// "exact", "none", "json", "json pick /a /b~1c", "json omit /t"; spaces in a pointer are %20,
@@ -50,10 +50,20 @@ struct fingerprint_input {
 [[nodiscard]] fingerprint make_fingerprint(const fingerprint_rule& rule,
                                            const fingerprint_input& input);
 
-/// The RFC 8785 canonical form, with the selection applied to the parsed value first.
-/// errc::invalid_argument where the text is not I-JSON (RFC 7493) as far as equality needs it:
-/// not JSON, not UTF-8, duplicate names, lone surrogates, an integer beyond 2^53, a number of
-/// more than 17 significant digits or outside the range of a double, nesting over 512.
+/// The RFC 8785 canonical form, with the selection applied to the parsed value first:
+/// - `omit` leaves out what the pointers point to. All of them are looked up in the whole value
+///   first, so an index of an array is always that of the text; what follows an element that was
+///   left out then moves up. A pointer to nothing changes nothing; the pointer to the whole value
+///   leaves the empty text.
+/// - `pick` gives an object with a member for each pointer that points to something: the pointer
+///   is its name, what it points to its value. So a missing value differs from null, and neither
+///   the order of the pointers nor how often one is given matters.
+/// - A selection without pointers is `all`; a malformed pointer points to nothing.
+/// errc::invalid_argument, with the byte, where the text is not I-JSON (RFC 7493) as far as
+/// equality needs it, also outside the selection: not JSON, not UTF-8, duplicate names, lone
+/// surrogates, a number of more than 17 significant digits (zeros at either end don't count) or
+/// outside the range of a double, nesting over 512, an integer beyond 2^53: written as one, or a
+/// number whose canonical form is one (9007199254740993.0, 1e20; not 1e21, which stays so).
 [[nodiscard]] result<std::string> canonical_json(std::string_view text,
                                                  const fingerprint_rule& rule = {});
 

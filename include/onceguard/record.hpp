@@ -127,6 +127,9 @@ struct record {
   std::uint32_t failures = 0;        ///< `fail` settles in a row, for the back-off
   bool by_operator = false;          ///< settled by resolve, not by its holder
   bool incident = false;             ///< completed though no such record stood there
+  /// A lease before this one ended with an unknown outcome, and nobody has found out since: when
+  /// this one is released, the record is unknown again and not free.
+  bool earlier_unknown = false;
   bool maybe_repeated = false;       ///< ran after the store had lost its memory
 };
 

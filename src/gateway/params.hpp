@@ -6,6 +6,8 @@
 
 #include <onceguard/policy.hpp>
 
+#include "engine/params.hpp"
+
 namespace onceguard::gateway {
 
 /// A numeric address or host name, and a port.
@@ -38,7 +40,7 @@ struct routing_params {
   std::vector<route_params> routes;  ///< the last resort, path "/" and any host, included
 };
 
-enum class after_loss_rule : std::uint8_t { refuse, flag };
+using onceguard::after_loss_rule;
 
 struct gateway_params {
   endpoint listen{"127.0.0.1", 8080};

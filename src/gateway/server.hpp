@@ -13,7 +13,7 @@ namespace onceguard::gateway {
 class server {
  public:
   /// The store must outlive the server.
-  server(gateway_params params, routing_params routing, store& records);
+  server(const gateway_params& params, const routing_params& routing, store& records);
   ~server();  ///< as drain() with no patience, then wait()
 
   /// Binds the listener and starts the I/O threads. Port 0 takes a free one: see local().

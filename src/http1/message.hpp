@@ -14,52 +14,62 @@
 
 namespace onceguard::http1 {
 
-/// Inclusive: exactly the limit passes.
+/// Inclusive: exactly the limit passes. A message beyond one is refused, never cut short.
 struct limits {
   std::size_t head_bytes_max = 64 * 1024;  ///< start line and header section, with line ends
-  std::size_t header_count_max = 100;
+  std::size_t header_count_max = 100;      ///< of the head, and of the trailers
   std::size_t target_bytes_max = 16 * 1024;
-  std::size_t chunk_line_bytes_max = 1024;   ///< a chunk's size and extensions
-  std::size_t trailer_bytes_max = 8 * 1024;
+  std::size_t chunk_line_bytes_max = 1024;  ///< a chunk's size and extensions, without the line end
+  std::size_t trailer_bytes_max = 8 * 1024;  ///< with line ends
 };
 
 enum class body_kind : std::uint8_t {
-  none,      ///< no body, or one of length 0
-  sized,     ///< Content-Length
+  none,   ///< no body, or one of length 0
+  sized,  ///< Content-Length
   chunked,
   until_eof,  ///< answers only: delimited by the end of the connection
 };
 
 /// A parsed head. Views stay valid until the reader's next reset().
 struct head {
-  std::string_view method;  ///< requests: as sent ("POST")
-  std::string_view target;  ///< requests: as sent
+  std::string_view method;   ///< requests: as sent ("POST")
+  std::string_view target;   ///< requests: as sent; in absolute form its authority equals Host
   std::uint16_t status = 0;  ///< answers
   std::string_view reason;   ///< answers
-  std::uint8_t minor = 1;   ///< HTTP/1.minor
+  std::uint8_t minor = 1;    ///< HTTP/1.minor
   std::span<const base::field> fields;
   body_kind body = body_kind::none;
-  std::optional<std::uint64_t> content_length;
-  bool keep_alive = true;       ///< may the connection be used again, as far as this head says
+  std::optional<std::uint64_t> content_length;  ///< as sent; mere information to HEAD and 304
+  bool keep_alive = true;  ///< may the connection be used again, as far as this head says
   bool expect_continue = false;
-  bool upgrade = false;         ///< Connection: upgrade with an Upgrade field; or CONNECT
+  /// Requests: Connection: upgrade with an Upgrade field in HTTP/1.1, or CONNECT. Answers: 101, or
+  /// 2xx to CONNECT: what is unread after the end belongs to the other protocol.
+  bool upgrade = false;
 };
 
 enum class progress : std::uint8_t {
   need_more,  ///< prepare, read, commit, and call next() again
   head,       ///< head() is there
-  body,       ///< body() is a piece of the (decoded) body, valid until the next call of next()/prepare()
+  body,       ///< body() is a piece of the (decoded) body, valid until next() or prepare()
   end,        ///< the message is complete; what follows it stays in the buffer for the next one
   error,      ///< fault() says what; the connection is of no further use
 };
 
 /// What was wrong, in words for the peer and as the status that fits it.
 struct fault {
-  std::uint16_t status = 400;  ///< 400, 431, 414 (target), 501 (unknown method or coding), 505
-  std::string_view what;       ///< a constant text
+  std::uint16_t status = 400;  ///< 400, 414 (target), 431 (head or trailers), 501 (method), 505
+  std::string_view what;       ///< a constant text: a sentence for a person
 };
 
 /// Reads one message after the other from a connection's bytes.
+///
+/// What two parsers might read differently is refused, never mended: CR, LF or NUL by itself and
+/// other control characters, folded lines, more than one space in the request line, a space before
+/// a colon, Transfer-Encoding but exactly one "chunked" (and that in HTTP/1.1, without
+/// Content-Length), more than one Content-Length or Host even if equal, an empty Host, a fragment
+/// or a backslash in the target, user information, and an authority in the target that is not Host.
+/// One empty line before a request is skipped (RFC 9112 2.2). Trailer fields are checked and
+/// dropped. A fault, and all else, depends on the bytes alone, never on how they were cut.
 ///
 ///   while (r.next() == progress::need_more) { n = read(r.prepare(4096)); r.commit(n); }
 ///
@@ -77,8 +87,8 @@ class reader {
   void commit(std::size_t count);
 
   [[nodiscard]] progress next();
-  /// The connection ended. need_more where nothing of a message had come (a clean end); end for a
-  /// complete until_eof answer; error for a truncated message.
+  /// The connection ended, after next() said need_more. need_more where nothing of a message had
+  /// come (a clean end); end for a complete until_eof answer; error for a truncated message.
   [[nodiscard]] progress end_of_input();
 
   [[nodiscard]] const http1::head& head() const noexcept;
@@ -90,13 +100,14 @@ class reader {
   void answers_to(std::string_view method) noexcept;
 
   /// Forgets the message that ended, keeps the bytes behind it. An answer of 1xx (but 101) ends
-  /// at once and is followed by the next one.
+  /// at once and is followed by the next one. In the middle of a message it makes the reader fail,
+  /// as nobody knows where the next one begins.
   void reset();
   /// Bytes that were received and not consumed (pipelined, or of a tunnel after an upgrade).
   [[nodiscard]] std::string_view unread() const noexcept;
   /// Has anything of a next message come? False right after reset() with an empty buffer.
   [[nodiscard]] bool idle() const noexcept;
-  /// Gives memory back while a connection is idle (nothing unread): holds no buffer after it.
+  /// Gives memory back while idle(), else does nothing: holds no buffer after it.
   void shrink();
 
  private:
@@ -109,7 +120,8 @@ class reader {
 [[nodiscard]] bool is_field_value(std::string_view text) noexcept;
 [[nodiscard]] bool is_token(std::string_view text) noexcept;
 
-// The serialiser: appends to a buffer that the caller reuses.
+// The serialiser: appends to a buffer that the caller reuses. What would break a line or the
+// framing (a CR, LF, NUL or other control character, a name that is no token) ends the process.
 void append_request_line(std::string& out, std::string_view method, std::string_view target);
 void append_status_line(std::string& out, std::uint16_t status, std::string_view reason = {});
 void append_field(std::string& out, std::string_view name, std::string_view value);

@@ -1,0 +1,183 @@
+// Durable claim and complete cycles per second: what SQLite itself does with the same statements
+// in batches of 64, and what the store does with 1 and 64 callers. Prints the ratio.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "base/hash.hpp"
+#include "core/record_codec.hpp"
+#include "store/sqlite/schema.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+
+namespace {
+
+using namespace onceguard;
+namespace sq = onceguard::sqlite;
+
+constexpr std::size_t batch = 64;
+
+claim make_claim() {
+  auto about = std::make_shared<subject>();
+  base::random_bytes(about->scope);
+  about->scope_kind = "credential";
+  std::array<unsigned char, 16> key{};
+  base::random_bytes(key);
+  about->key = base::to_hex(key);
+  about->method = "POST";
+  about->path = "/v1/payments";
+  about->route = "/v1/payments";
+  about->print.method = "exact";
+  base::random_bytes(about->print.value);
+  claim out;
+  base::random_bytes(out.id);
+  base::random_bytes(out.nonce);
+  out.about = about;
+  return out;
+}
+
+answer_ptr make_answer() {
+  auto out = std::make_shared<answer>();
+  out->status = 201;
+  out->headers = {{"Content-Type", "application/json"}, {"Location", "/v1/payments/1234567890"}};
+  out->body.assign(200, 'x');
+  return out;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// The same statements as the store's, without anything around them: the records are encoded
+/// beforehand, and nothing is decided.
+double raw(const std::string& path, std::size_t cycles) {
+  sq::connection on(path, nullptr);
+  on.run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -8192");
+  on.run("BEGIN");
+  sq::migrate(on);
+  on.run("COMMIT");
+  auto begin = on.prepare("BEGIN IMMEDIATE");
+  auto commit = on.prepare("COMMIT");
+  auto load = on.prepare("SELECT id, boot, record FROM records WHERE digest = ?");
+  auto insert = on.prepare(
+      "INSERT INTO records (digest, state, expires_at, boot, record) VALUES (?, 2, NULL, 1, ?)");
+  auto update =
+      on.prepare("UPDATE records SET state = 4, expires_at = ?, boot = 1, record = ? WHERE id = ?");
+  auto meta = on.prepare("UPDATE meta SET token = ?, granted = ?, last_wall = ?");
+  record stored;
+  stored.about = make_claim().about;
+  stored.state = record_state::in_progress;
+  const auto claimed = encode_record(stored);
+  stored.state = record_state::completed;
+  stored.answer = make_answer();
+  const auto completed = encode_record(stored);
+
+  std::vector<record_id> ids(batch);
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t done = 0; done < cycles; done += batch) {
+    const auto now = static_cast<std::int64_t>(done);
+    begin.run();
+    for (auto& id : ids) {
+      base::random_bytes(id);
+      load.bind(1, id).run();
+      insert.bind(1, id).bind_blob(2, claimed).run();
+    }
+    meta.bind(1, now).bind(2, now).bind(3, now).run();
+    commit.run();
+    begin.run();
+    for (const auto& id : ids) {
+      load.bind(1, id);
+      std::int64_t number = 0;
+      {
+        const sq::resetting at_end(load);
+        if (load.step()) number = load.integer(0);
+      }
+      update.bind(1, now).bind_blob(2, completed).bind(3, number).run();
+    }
+    commit.run();
+  }
+  return static_cast<double>(cycles) / seconds_since(start);
+}
+
+boost::asio::awaitable<void> caller(store& on, std::size_t& left) {
+  const auto kept = make_answer();
+  while (left > 0) {
+    --left;
+    const auto asked = make_claim();
+    std::vector<claim> claims(1, asked);
+    const auto verdicts = co_await on.claim(std::move(claims), milliseconds(10'000));
+    if (!verdicts[0] || verdicts[0]->kind != verdict_kind::run) std::abort();
+    std::vector<settlement> settles(1);
+    auto& how = settles[0];
+    how.id = asked.id;
+    how.token = verdicts[0]->lease.token;
+    how.nonce = asked.nonce;
+    how.about = asked.about;
+    how.answer = kept;
+    const auto settled = co_await on.settle(std::move(settles), milliseconds(10'000));
+    if (!settled[0] || settled[0]->outcome != settle_outcome::done) std::abort();
+  }
+}
+
+double through_store(const std::string& path, std::size_t callers, std::size_t cycles) {
+  sq::sqlite_params params;
+  params.path = path;
+  auto opened = sq::sqlite_store::open(params);
+  if (!opened) {
+    std::fprintf(stderr, "%s\n", opened.error().detail.c_str());
+    std::exit(1);
+  }
+  boost::asio::io_context context;
+  std::size_t left = cycles;
+  for (std::size_t i = 0; i < callers; ++i) {
+    boost::asio::co_spawn(context, caller(**opened, left), boost::asio::detached);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  context.run();
+  const auto rate = static_cast<double>(cycles) / seconds_since(start);
+  (*opened)->stop();
+  return rate;
+}
+
+double codec_microseconds() {
+  record stored;
+  stored.about = make_claim().about;
+  stored.answer = make_answer();
+  const auto start = std::chrono::steady_clock::now();
+  constexpr int rounds = 200'000;
+  std::size_t size = 0;
+  for (int i = 0; i < rounds; ++i) {
+    stored.token = static_cast<token>(i);
+    const auto bytes = encode_record(stored);
+    const auto read = decode_record(bytes);
+    if (!read) std::abort();
+    size = bytes.size();
+  }
+  std::printf("record of %zu bytes, ", size);
+  return seconds_since(start) / rounds * 1e6;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::filesystem::path folder =
+      std::filesystem::path(argc > 1 ? argv[1] : ".") / "onceguard-sqlite-bench";
+  const std::size_t cycles = argc > 2 ? std::stoul(argv[2]) : 50'000;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  std::printf("encode and decode: %.2f us\n", codec_microseconds());
+  const auto file = [&](const char* name) { return (folder / name).string(); };
+  const double plain = raw(file("raw.db"), cycles);
+  std::printf("raw sqlite, batches of %zu: %.0f cycles/s\n", batch, plain);
+  const double many = through_store(file("many.db"), 64, cycles);
+  std::printf("store, 64 callers:          %.0f cycles/s (%.2f of raw)\n", many, many / plain);
+  const double one = through_store(file("one.db"), 1, cycles / 10);
+  std::printf("store, 1 caller:            %.0f cycles/s\n", one);
+  std::filesystem::remove_all(folder);
+  return 0;
+}

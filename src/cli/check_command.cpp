@@ -1,0 +1,51 @@
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/given_flags.hpp"
+#include "config/load.hpp"
+#include "config/reference.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+int check(const given_flags& given) {
+  const auto from = sources_of(given, true);
+  const auto read = config::load(from);
+  std::size_t faults = 0;
+  for (const auto& r : read.said) {
+    const bool fault = r.weight == config::remark::grade::fault;
+    faults += fault ? 1 : 0;
+    (fault ? std::cerr : std::cout) << r.text() << "\n";
+  }
+  const auto name = from.file.empty() ? std::string("configuration") : from.file;
+  if (faults == 0) {
+    std::cout << name << ": ok\n";
+    return exit_ok;
+  }
+  std::cerr << name << ": " << faults << (faults == 1 ? " fault\n" : " faults\n");
+  return exit_configuration;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand(
+      "check", "Check a configuration and say everything that is wrong or worth knowing");
+  const auto given = add_all_flags(*command);
+  const auto reference = std::make_shared<bool>(false);
+  command->add_flag("--reference", *reference, "Print the reference of all options instead");
+  command->footer("Example:\n  onceguard check --config onceguard.toml");
+  command->callback([=, &exit_code] {
+    if (*reference) {
+      std::cout << config::reference();
+      exit_code = exit_ok;
+    } else {
+      exit_code = check(*given);
+    }
+  });
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,141 @@
+#include "cli/demo/client.hpp"
+
+#include <memory>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/demo/rethrow.hpp"
+
+namespace onceguard::cli::demo {
+namespace {
+
+constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
+
+reply no_answer() {
+  reply none;
+  none.lost = true;
+  return none;
+}
+
+}  // namespace
+
+bool reply::replayed() const { return message.header("Idempotent-Replayed") == "true"; }
+
+std::string reply::problem() const {
+  if (!message.header("Content-Type").starts_with("application/problem+json")) return {};
+  const auto problem = nlohmann::json::parse(message.body, nullptr, false);
+  if (!problem.is_object()) return {};
+  const std::string type = problem.value("type", "");
+  return type.substr(type.find_last_of(":/") + 1);
+}
+
+std::string reply::in_words() const {
+  if (lost) return "no answer";
+  auto words = std::to_string(message.status);
+  if (const auto type = problem(); !type.empty()) words += " " + type;
+  if (replayed()) words += " (replayed)";
+  return words;
+}
+
+line::line(const asio::any_io_executor& executor)
+    : socket_(executor), reader_(http1::reader::kind::answer, http1::limits()) {
+  reader_.answers_to("POST");
+}
+
+asio::awaitable<bool> line::open(const gateway::endpoint& to) {
+  const tcp::endpoint place(asio::ip::make_address(to.host), to.port);
+  const auto [failed] = co_await socket_.async_connect(place, quietly);
+  if (failed) co_return false;
+  socket_.set_option(tcp::no_delay(true));
+  co_return true;
+}
+
+asio::awaitable<bool> line::send(const payment& what) {
+  nlohmann::ordered_json body;
+  body["order"] = what.order;
+  body["amount"] = what.amount;
+  const auto text = body.dump();
+  out_.clear();
+  http1::append_request_line(out_, "POST", "/charges");
+  http1::append_field(out_, "Host", "shop.example");
+  http1::append_field(out_, "Authorization", "Bearer " + what.customer);
+  http1::append_field(out_, "Idempotency-Key", '"' + what.key + '"');
+  http1::append_field(out_, "Content-Type", "application/json");
+  http1::append_content_length(out_, text.size());
+  http1::append_end_of_head(out_);
+  out_ += text;
+  co_return co_await write_all(socket_, out_);
+}
+
+asio::awaitable<reply> line::receive() {
+  reply got;
+  if (!co_await read_message(socket_, reader_, got.message)) co_return no_answer();
+  co_return got;
+}
+
+asio::awaitable<reply> line::lose() {
+  co_await socket_.async_wait(tcp::socket::wait_read, quietly);
+  hang_up();
+  co_return no_answer();
+}
+
+void line::hang_up() {
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+}
+
+asio::awaitable<reply> pay(const gateway::endpoint& to, const payment& what) {
+  line connection(co_await asio::this_coro::executor);
+  if (!co_await connection.open(to)) co_return no_answer();
+  if (!co_await connection.send(what)) co_return no_answer();
+  co_return co_await connection.receive();
+}
+
+asio::awaitable<reply> pay_and_lose_answer(const gateway::endpoint& to, const payment& what) {
+  line connection(co_await asio::this_coro::executor);
+  if (!co_await connection.open(to)) co_return no_answer();
+  if (!co_await connection.send(what)) co_return no_answer();
+  co_return co_await connection.lose();
+}
+
+namespace {
+
+// Many payments under way; lives as long as one of them or their waiter does.
+struct crowd {
+  crowd(const asio::any_io_executor& executor, const payment& paid) : what(paid), over(executor) {
+    over.expires_at(asio::steady_timer::time_point::max());
+  }
+  payment what;
+  std::vector<std::unique_ptr<line>> lines;
+  std::vector<reply> replies;
+  asio::steady_timer over;
+};
+
+asio::awaitable<void> pay_in_crowd(std::shared_ptr<crowd> all, std::size_t mine) {
+  reply got = no_answer();
+  if (co_await all->lines[mine]->send(all->what)) got = co_await all->lines[mine]->receive();
+  all->replies.push_back(std::move(got));
+  if (all->replies.size() == all->lines.size()) all->over.cancel();
+}
+
+}  // namespace
+
+asio::awaitable<std::vector<reply>> pay_at_once(const gateway::endpoint& to, const payment& what,
+                                                std::size_t count) {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto all = std::make_shared<crowd>(executor, what);
+  for (std::size_t i = 0; i < count; ++i) {
+    all->lines.push_back(std::make_unique<line>(executor));
+    co_await all->lines.back()->open(to);
+  }
+  for (std::size_t i = 0; i < count; ++i) asio::co_spawn(executor, pay_in_crowd(all, i), rethrow);
+  while (all->replies.size() < count) co_await all->over.async_wait(quietly);
+  co_return std::move(all->replies);
+}
+
+}  // namespace onceguard::cli::demo

@@ -1,0 +1,66 @@
+// The demo's customers: they pay an order over HTTP, with an idempotency key.
+#pragma once
+#include <string>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "cli/demo/wire.hpp"
+#include "gateway/params.hpp"
+
+namespace onceguard::cli::demo {
+
+/// `POST /charges` as one customer sends it.
+struct payment {
+  payment(std::string to_customer, std::string for_order, int of_amount, std::string with_key)
+      : customer(std::move(to_customer)),
+        order(std::move(for_order)),
+        amount(of_amount),
+        key(std::move(with_key)) {}
+  std::string customer;  ///< Authorization: Bearer …
+  std::string order;
+  int amount;
+  std::string key;
+};
+
+/// What the customer got to see.
+struct reply {
+  bool lost = false;  ///< no answer: `message` is empty
+  demo::message message;
+
+  [[nodiscard]] std::uint16_t status() const { return message.status; }
+  [[nodiscard]] bool replayed() const;
+  /// The last part of a problem's `type` ("in-progress"), or empty.
+  [[nodiscard]] std::string problem() const;
+  /// "201", "201 (replayed)", "409 in-progress", "no answer".
+  [[nodiscard]] std::string in_words() const;
+};
+
+/// A connection to the shop or the gateway.
+class line {
+ public:
+  explicit line(const asio::any_io_executor& executor);
+
+  /// False: nobody listens.
+  asio::awaitable<bool> open(const gateway::endpoint& to);
+  asio::awaitable<bool> send(const payment& what);
+  asio::awaitable<reply> receive();
+  /// Waits until the answer comes, and hangs up instead of reading it: the answer is lost.
+  asio::awaitable<reply> lose();
+  void hang_up();
+
+ private:
+  tcp::socket socket_;
+  http1::reader reader_;
+  std::string out_;
+};
+
+/// One payment on a connection of its own.
+asio::awaitable<reply> pay(const gateway::endpoint& to, const payment& what);
+/// The same, but its answer gets lost on its way back.
+asio::awaitable<reply> pay_and_lose_answer(const gateway::endpoint& to, const payment& what);
+/// So many at once: all connections stand before the first request is sent.
+asio::awaitable<std::vector<reply>> pay_at_once(const gateway::endpoint& to, const payment& what,
+                                                std::size_t count);
+
+}  // namespace onceguard::cli::demo

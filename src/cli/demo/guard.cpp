@@ -1,0 +1,90 @@
+#include "cli/demo/guard.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <stdexcept>
+#include <system_error>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <nlohmann/json.hpp>
+
+namespace onceguard::cli::demo {
+namespace {
+
+constexpr std::chrono::seconds patience{10};
+
+}  // namespace
+
+temporary_folder::temporary_folder() {
+  auto pattern = (std::filesystem::temp_directory_path() / "onceguard-demo-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    throw std::system_error(errno, std::generic_category(), "cannot make " + pattern);
+  }
+  path_ = pattern;
+}
+
+temporary_folder::~temporary_folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+// What the log lines of a starting gateway tell; shared with the coroutine that reads them.
+struct guard::listening {
+  explicit listening(const asio::any_io_executor& executor) : told(executor, patience) {}
+  void read(std::optional<std::string_view> line) {
+    const auto entry = nlohmann::json::parse(line.value_or("{}"), nullptr, false);
+    if (entry.is_object() && entry.value("event", "") == "listening") {
+      address = entry.value("address", "");
+    } else if (line && !address) {
+      log.append(*line).append("\n");
+    }
+    if (!line || address) told.cancel();
+  }
+  asio::steady_timer told;  // ends by itself when nothing was told in time
+  std::optional<std::string> address;
+  std::string log;
+};
+
+guard::guard(const asio::any_io_executor& executor, gateway::endpoint upstream)
+    : executor_(executor), upstream_(std::move(upstream)) {}
+
+std::string guard::store_url() const { return "sqlite:" + (folder_.path() / "keys.db").string(); }
+
+// A short lease and timeout, so that the scene with the killed gateway takes a second or two.
+std::vector<std::string> guard::arguments() const {
+  return {"gateway", "--listen",  text_of(address_), "--upstream", "http://" + text_of(upstream_),
+          "--store", store_url(), "--lease",         "1s",         "--upstream-timeout",
+          "1s"};
+}
+
+std::string guard::command() const {
+  std::string out = "onceguard";
+  for (const auto& word : arguments()) out += " " + word;
+  return out;
+}
+
+asio::awaitable<void> guard::start() {
+  const auto heard = std::make_shared<listening>(executor_);
+  process_ =
+      std::make_unique<child>(executor_, arguments(), [heard](auto line) { heard->read(line); });
+  if (!heard->address) co_await heard->told.async_wait(asio::as_tuple(asio::use_awaitable));
+  if (!heard->address) throw std::runtime_error("the gateway did not start:\n" + heard->log);
+  const auto& text = *heard->address;
+  const auto port = text.find_last_of(':') + 1;
+  std::from_chars(text.data() + port, text.data() + text.size(), address_.port);
+}
+
+asio::awaitable<command_result> guard::command_beside(std::vector<std::string> arguments) const {
+  arguments.emplace_back("--store");
+  arguments.push_back(store_url());
+  co_return co_await run_command(arguments);
+}
+
+std::string text_of(const gateway::endpoint& place) {
+  return place.host + ":" + std::to_string(place.port);
+}
+
+}  // namespace onceguard::cli::demo

@@ -1,0 +1,84 @@
+#include "cli/demo/play.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <iostream>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace onceguard::cli::demo {
+namespace {
+
+// Everything that one run is made of; the destructors end the children and remove the folder.
+struct stage {
+  explicit stage(asio::io_context& context)
+      : cards(context), gate(context.get_executor(), cards.address()) {}
+  shop cards;
+  guard gate;
+  bool right = true;
+};
+
+using played_scene = asio::awaitable<scene> (*)(shop&, guard&);
+constexpr played_scene programme[] = {lost_answer,   fifty_at_once, another_amount,
+                                      two_customers, shop_down,     shop_loses_answers,
+                                      gateway_killed};
+
+asio::awaitable<void> play_all(stage& on, report& told) {
+  co_await on.gate.start();
+  told.begin(on.cards, on.gate);
+  for (const auto next : programme) {
+    const auto played = co_await next(on.cards, on.gate);
+    on.right = on.right && played.right();
+    told.add(played);
+  }
+  const auto cost = co_await measure_overhead(on.cards, on.gate);
+  told.add(cost);
+}
+
+void tell_what_runs(const stage& on) {
+  std::cerr << "\nShop and gateway run on until Ctrl-C. Pay twice, with one key:\n"
+            << "   curl -i http://" << text_of(on.gate.address()) << "/charges "
+            << "-H 'Idempotency-Key: \"order-1\"' -H 'Authorization: Bearer ada' "
+            << "-H 'Content-Type: application/json' -d '{\"order\":\"1\",\"amount\":4200}'\n"
+            << "   onceguard keys list --store " << on.gate.store_url() << "\n";
+}
+
+}  // namespace
+
+int play(report& told, bool keep) {
+  asio::io_context context(1);
+  asio::signal_set signals(context, SIGINT, SIGTERM);
+  asio::steady_timer limit(context, std::chrono::seconds(60));
+  std::optional<std::string> fault = "it was stopped";
+  bool ended = false;
+  stage on(context);
+  signals.async_wait([&](auto, int) { context.stop(); });
+  limit.async_wait([&](auto failed) {
+    if (failed) return;
+    fault = "it took longer than a minute";
+    context.stop();
+  });
+  asio::co_spawn(context, play_all(on, told), [&](const std::exception_ptr& thrown) {
+    limit.cancel();
+    fault.reset();
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+      fault = error.what();
+    }
+    ended = true;
+    told.end(!fault && on.right, fault);
+    if (keep && !fault) return tell_what_runs(on);
+    context.stop();
+  });
+  context.run();
+  if (!ended) told.end(false, fault);
+  return !fault && on.right ? 0 : 1;
+}
+
+}  // namespace onceguard::cli::demo

@@ -1,0 +1,29 @@
+// How the demo tells what it saw.
+#pragma once
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "cli/demo/guard.hpp"
+#include "cli/demo/scenes.hpp"
+#include "cli/demo/shop.hpp"
+
+namespace onceguard::cli::demo {
+
+class report {
+ public:
+  virtual ~report() = default;
+  virtual void begin(const shop& cards, const guard& gate) = 0;
+  virtual void add(const scene& played) = 0;
+  virtual void add(const overhead& measured) = 0;
+  /// The last word. `fault` is what ended the demo early, if something did.
+  virtual void end(bool right, const std::optional<std::string>& fault) = 0;
+};
+
+/// For a person: line by line while it happens, in colours where `coloured`.
+[[nodiscard]] std::unique_ptr<report> make_story(std::ostream& out, bool coloured);
+/// For a program: one JSON object at the end.
+[[nodiscard]] std::unique_ptr<report> make_json_report(std::ostream& out);
+
+}  // namespace onceguard::cli::demo

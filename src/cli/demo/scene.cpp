@@ -1,0 +1,38 @@
+#include "cli/demo/scene.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace onceguard::cli::demo {
+
+void scene::charged(telling& how, std::size_t counted, std::size_t expected) {
+  how.charges = counted;
+  how.charges_expected = expected;
+  expect(counted == expected, "the shop counted " + std::to_string(counted) + " charges " +
+                                  (&how == &with ? "with" : "without") + " Onceguard, not " +
+                                  std::to_string(expected));
+}
+
+reply saw(telling& how, reply got) {
+  how.seen.push_back(got.in_words());
+  return got;
+}
+
+std::vector<std::string> tally(const std::vector<reply>& replies) {
+  std::vector<std::pair<std::string, std::size_t>> counts;
+  for (const auto& got : replies) {
+    auto words = got.in_words();
+    const auto known = std::find_if(counts.begin(), counts.end(),
+                                    [&](const auto& entry) { return entry.first == words; });
+    if (known == counts.end()) {
+      counts.emplace_back(std::move(words), 1);
+    } else {
+      ++known->second;
+    }
+  }
+  std::vector<std::string> out;
+  for (const auto& [words, count] : counts) out.push_back(std::to_string(count) + " × " + words);
+  return out;
+}
+
+}  // namespace onceguard::cli::demo

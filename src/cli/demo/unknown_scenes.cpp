@@ -1,0 +1,130 @@
+// The scenes in which nobody knows whether the card was charged.
+#include <algorithm>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "cli/demo/scenes.hpp"
+
+namespace onceguard::cli::demo {
+namespace {
+
+asio::awaitable<void> pause() {
+  asio::steady_timer timer(co_await asio::this_coro::executor, std::chrono::milliseconds(100));
+  co_await timer.async_wait(asio::use_awaitable);
+}
+
+// Each different answer once, so that a client that asks every 100 ms stays readable.
+void note_change(telling& how, const reply& got) {
+  const auto words = got.in_words();
+  if (how.seen.empty() || how.seen.back() != words) how.seen.push_back(words);
+}
+
+// Asks until the dead gateway's lease is over, and the outcome with it unknown.
+asio::awaitable<bool> retry_until_unknown(telling& how, const gateway::endpoint& to,
+                                          const payment& what) {
+  for (int tries = 0; tries < 60; ++tries) {
+    const auto got = co_await pay(to, what);
+    note_change(how, got);
+    if (got.problem() == "outcome-unknown") co_return true;
+    if (got.problem() != "in-progress") co_return false;
+    co_await pause();
+  }
+  co_return false;
+}
+
+void note_command(scene& play, const std::string& command, const command_result& result) {
+  play.notes.push_back("$ onceguard " + command);
+  for (std::size_t from = 0; from < result.output.size();) {
+    const auto end = std::min(result.output.find('\n', from), result.output.size());
+    play.notes.push_back(result.output.substr(from, end - from));
+    from = end + 1;
+  }
+}
+
+// An operator looks the key up, asks the shop, and says that it happened, with this answer. It
+// is refused for as long as the work may still be under way.
+asio::awaitable<void> resolve(scene& play, const guard& gate, const std::string& key,
+                              const std::string& answer) {
+  std::vector<std::string> list{"keys", "list", "--state", "unknown"};
+  const auto listed = co_await gate.command_beside(list);
+  note_command(play, "keys list --state unknown", listed);
+  play.expect(listed.exit_code == 0 && listed.output.find(key) != std::string::npos,
+              "the key was not listed as unknown");
+  std::vector<std::string> complete{"keys", "complete", key, "--status", "201", "--body", answer};
+  auto resolved = co_await gate.command_beside(complete);
+  for (int tries = 0; resolved.exit_code != 0 && tries < 60; ++tries) {
+    co_await pause();
+    resolved = co_await gate.command_beside(complete);
+  }
+  note_command(play, "keys complete " + key + " --status 201 --body …", resolved);
+  play.expect(resolved.exit_code == 0, "the key could not be resolved");
+}
+
+}  // namespace
+
+asio::awaitable<scene> shop_loses_answers(shop& cards, guard& gate) {
+  scene play("The shop loses one answer in three: three orders, each sent twice");
+  std::size_t straight_charges = 0;
+  std::size_t guarded_charges = 0;
+  cards.lose_answers(true);
+  for (const std::string order : {"F-1", "F-2", "F-3"}) {
+    const payment straight("ada", order, 300, order);
+    saw(play.without, co_await pay(cards.address(), straight));
+    saw(play.without, co_await pay(cards.address(), straight));
+    straight_charges += cards.charges(order);
+  }
+  play.charged(play.without, straight_charges, 6);
+  cards.lose_answers(true);
+  for (const std::string order : {"F-4", "F-5", "F-6"}) {
+    const payment guarded("ada", order, 300, order);
+    const auto first = saw(play.with, co_await pay(gate.address(), guarded));
+    const auto second = saw(play.with, co_await pay(gate.address(), guarded));
+    guarded_charges += cards.charges(order);
+    const bool lost = first.status() == 502 && first.problem() == "upstream-broken" &&
+                      second.problem() == "outcome-unknown";
+    const bool answered = first.status() == 201 && second.replayed();
+    play.expect(order == "F-4" ? lost : answered,
+                order + " got " + first.in_words() + ", then " + second.in_words());
+  }
+  cards.lose_answers(false);
+  play.charged(play.with, guarded_charges, 3);
+  co_return play;
+}
+
+asio::awaitable<scene> gateway_killed(shop& cards, guard& gate) {
+  scene play("The guard itself is killed (SIGKILL) in the middle of a request");
+  const auto executor = co_await asio::this_coro::executor;
+  const payment straight("ada", "G-1", 8000, "g-1");
+  line client(executor);
+  play.expect(co_await client.open(cards.address()) && co_await client.send(straight),
+              "the shop did not take the request");
+  co_await cards.arrived("G-1", 1);
+  client.hang_up();  // without a guard, it is the client that dies in the middle
+  play.without.seen.emplace_back("no answer");
+  saw(play.without, co_await pay(cards.address(), straight));
+  co_await cards.charged("G-1", 2);
+  play.charged(play.without, cards.charges("G-1"), 2);
+
+  const payment guarded("ada", "G-2", 8000, "g-2");
+  line caller(executor);
+  play.expect(co_await caller.open(gate.address()) && co_await caller.send(guarded),
+              "the gateway did not take the request");
+  co_await cards.arrived("G-2", 1);
+  gate.kill();
+  saw(play.with, co_await caller.receive());
+  co_await cards.charged("G-2", 1);
+  co_await gate.start();
+  play.expect(co_await retry_until_unknown(play.with, gate.address(), guarded),
+              "after its restart the gateway did not hold the key as unknown");
+  co_await resolve(play, gate, "g-2", cards.first_charge("G-2"));
+  const auto replay = saw(play.with, co_await pay(gate.address(), guarded));
+  play.expect(replay.status() == 201 && replay.replayed() &&
+                  replay.message.body == cards.first_charge("G-2"),
+              "the repeat did not get the answer that the operator gave");
+  play.charged(play.with, cards.charges("G-2"), 1);
+  co_return play;
+}
+
+}  // namespace onceguard::cli::demo

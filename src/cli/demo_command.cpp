@@ -1,0 +1,46 @@
+#include <cstdlib>
+#include <iostream>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/demo/play.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+struct demo_flags {
+  bool keep = false;
+  bool json = false;
+};
+
+bool coloured() { return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr; }
+
+int run_demo(const demo_flags& flags) {
+  const auto told =
+      flags.json ? demo::make_json_report(std::cout) : demo::make_story(std::cout, coloured());
+  try {
+    return demo::play(*told, flags.keep);
+  } catch (const std::exception& fault) {
+    std::cerr << "onceguard demo: " << fault.what() << "\n";
+    return 1;
+  }
+}
+
+}  // namespace
+
+void add_demo_command(CLI::App& app, int& exit_code) {
+  const auto flags = std::make_shared<demo_flags>();
+  auto* command = app.add_subcommand(
+      "demo",
+      "A shop that charges cards, without Onceguard and with it: see retries take effect "
+      "once");
+  command->add_flag("--keep", flags->keep,
+                    "Leave shop and gateway running, until Ctrl-C, to play with them");
+  command->add_flag("--json", flags->json, "Tell what happened as JSON");
+  command->footer("Example:\n  onceguard demo\n\nExit code: 0 only if every count was right.");
+  command->callback([flags, &exit_code] { exit_code = run_demo(*flags); });
+}
+
+}  // namespace onceguard::cli

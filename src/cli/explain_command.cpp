@@ -1,0 +1,129 @@
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/field.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/explanation.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/message_flags.hpp"
+#include "cli/record_text.hpp"
+#include "cli/store_work.hpp"
+#include "http1/message.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using boost::asio::awaitable;
+
+struct explain_request {
+  std::string method;
+  std::string url;
+  std::string client = "127.0.0.1";
+  message_flags message;
+  bool json = false;
+};
+
+/// A URL is taken apart as a client would: its host becomes the Host field.
+described_request described(const explain_request& asked) {
+  described_request request;
+  request.method = asked.method;
+  request.fields = fields_of(asked.message);
+  request.body = body_of(asked.message);
+  request.client_address = asked.client;
+  request.target = asked.url;
+  const auto scheme = asked.url.find("://");
+  if (scheme == asked.url.npos) return request;
+  const auto rest = asked.url.substr(scheme + 3);
+  const auto end = rest.find_first_of("/?#");
+  const bool slash = end != rest.npos && rest[end] == '/';
+  request.target = (slash ? "" : "/") + (end == rest.npos ? "" : rest.substr(end));
+  request.target = request.target.substr(0, request.target.find('#'));
+  request.fields.emplace_back("Host", rest.substr(0, end));
+  return request;
+}
+
+struct store_look {
+  std::optional<record_view> current;
+  std::string note;
+};
+
+awaitable<int> look(store& in, record_id id, milliseconds timeout, store_look& seen) {
+  auto found = co_await in.find(id, timeout);
+  if (found) {
+    seen.current = std::move(*found);
+  } else {
+    seen.note = found.error().detail;
+  }
+  co_return exit_ok;
+}
+
+store_look look_up(const config::settings& settings, const record_id& id) {
+  store_look seen;
+  seen.note = unusable_store(settings.store.url);
+  if (!seen.note.empty()) return seen;
+  const int code =
+      with_store(settings, [&](store& in) { return look(in, id, settings.store.timeout, seen); });
+  if (code != exit_ok) seen.note = "out of reach";
+  return seen;
+}
+
+int run(const given_flags& given, const explain_request& asked) {
+  const auto settings = load_settings(given, true);
+  if (!settings) return exit_configuration;
+  const auto request = described(asked);
+  const auto told = explain(*settings, request);
+  store_look seen;
+  std::optional<bool> same;
+  if (told.kind == explanation::fate::guard) {
+    seen = look_up(*settings, told.id);
+    if (seen.current && seen.current->state != observed_state::released) {
+      const auto& stored = seen.current->stored.about->print;
+      const auto print = print_like(*settings, request, stored.method);
+      same = print && print->value == stored.value;
+    }
+  }
+  if (asked.json) {
+    std::cout << json_line(explanation_json(told, seen.current, same, seen.note)) << "\n";
+  } else {
+    std::cout << explanation_page(told, seen.current, same, seen.note);
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand(
+      "explain", "Tell which rule, scope, key and fingerprint a request would get");
+  const auto asked = std::make_shared<explain_request>();
+  command->add_option("METHOD", asked->method, "The request's method")
+      ->required()
+      ->type_name("")
+      ->check([](const std::string& text) {
+        return http1::is_token(text) ? std::string() : "a method such as POST was expected";
+      });
+  command->add_option("URL", asked->url, "Its URL, or its path and query")
+      ->required()
+      ->type_name("")
+      ->check([](const std::string& text) {
+        const bool fine =
+            text.starts_with('/') || text.starts_with("http://") || text.starts_with("https://");
+        return fine ? std::string() : "expected a path or a URL with http://";
+      });
+  add_message_flags(*command, asked->message);
+  command->add_option("--client", asked->client, "The client's address, for scope = \"address\"")
+      ->type_name("ADDRESS");
+  command->add_flag("--json", asked->json, "As one JSON object");
+  const auto given = add_all_flags(*command);
+  command->footer(
+      "Nothing is sent and nothing is written; the store is only read.\n\n"
+      "Example:\n"
+      "  onceguard explain POST http://127.0.0.1:8080/charges -H 'Idempotency-Key: order-4711' \\\n"
+      "    --body '{\"amount\":100}' --config onceguard.toml");
+  command->callback([=, &exit_code] { exit_code = run(*given, *asked); });
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,114 @@
+#include "cli/explanation.hpp"
+
+#include "base/field.hpp"
+#include "gateway/routing.hpp"
+#include "http/admission.hpp"
+#include "http/target.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+std::vector<base::field> views_of(const described_request& request) {
+  std::vector<base::field> views;
+  for (const auto& [name, value] : request.fields) views.push_back({name, value});
+  return views;
+}
+
+/// The rule, what it says of the head, and what the two lead to.
+struct judged {
+  const gateway::route* rule = nullptr;
+  http::admission admitted;
+};
+
+judged judge(const gateway::routing_table& table, const described_request& request,
+             const std::vector<base::field>& fields) {
+  judged out;
+  const auto* host = base::find_field(fields, "host");
+  const auto path = http::normalise_path(http::split_target(request.target).path);
+  out.rule = table.match(host == nullptr ? "" : host->value, path, request.method);
+  http::request_view view;
+  view.method = request.method;
+  view.target = request.target;
+  view.fields = fields;
+  view.client_address = request.client_address;
+  // The last resort of the settings fits every request.
+  out.admitted = http::admit(out.rule->rule.policy, view);
+  return out;
+}
+
+fingerprint make_print(const judged& how, const described_request& request,
+                       const std::vector<base::field>& fields, const fingerprint_rule& rule) {
+  const auto target = http::split_target(request.target);
+  const auto* type = base::find_field(fields, "content-type");
+  const std::vector<std::string_view> more(how.admitted.more.begin(), how.admitted.more.end());
+  fingerprint_input input;
+  input.upstream = how.rule->upstream->name;
+  input.method = request.method;
+  input.path = target.path;
+  input.query = target.query;
+  input.content_type = type == nullptr ? std::string_view{} : type->value;
+  input.body = request.body;
+  input.more = more;
+  return make_fingerprint(rule, input);
+}
+
+}  // namespace
+
+explanation explain(const config::settings& settings, const described_request& request) {
+  const gateway::routing_table table(settings.routing);
+  const auto fields = views_of(request);
+  const auto how = judge(table, request, fields);
+  const auto& rule = how.rule->rule;
+  const auto& admitted = how.admitted;
+  explanation told;
+  told.route = rule.host + rule.path;
+  told.methods = rule.method;
+  told.upstream = how.rule->upstream->name;
+  switch (admitted.kind) {
+    case http::admission_kind::pass:
+      told.reason = admitted.reason;
+      return told;
+    case http::admission_kind::refuse: {
+      const auto& info = http::info_of(admitted.refusal);
+      told.kind = explanation::fate::refuse;
+      told.problem = info.type;
+      told.status = info.status;
+      told.reason = admitted.detail.empty() ? std::string(info.detail) : admitted.detail;
+      return told;
+    }
+    case http::admission_kind::guard:
+      break;
+  }
+  if (request.body.size() > rule.policy.max_request_body) {
+    const auto& info = http::info_of(http::problem::request_too_large);
+    told.kind = explanation::fate::refuse;
+    told.problem = info.type;
+    told.status = info.status;
+    told.reason = info.detail;
+    return told;
+  }
+  told.kind = explanation::fate::guard;
+  told.key = admitted.key;
+  told.scope = admitted.scope;
+  told.scope_kind = admitted.scope_kind;
+  told.print = make_print(how, request, fields, rule.policy.fingerprint);
+  told.id = make_record_id(admitted.scope, admitted.key);
+  if (admitted.scope_kind == "anonymous") {
+    told.warnings.emplace_back(
+        "nothing tells who the caller is, so all such callers share one scope; set the option "
+        "scope");
+  }
+  return told;
+}
+
+std::optional<fingerprint> print_like(const config::settings& settings,
+                                      const described_request& request, const std::string& method) {
+  const auto rule = fingerprint_rule::parse(method);
+  if (!rule) return std::nullopt;
+  const gateway::routing_table table(settings.routing);
+  const auto fields = views_of(request);
+  const auto how = judge(table, request, fields);
+  return make_print(how, request, fields, *rule);
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,175 @@
+#include <cstdlib>
+#include <iostream>
+#include <sys/resource.h>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include "base/log.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/log_lines.hpp"
+#include "config/load.hpp"
+#include "config/stores.hpp"
+#include "config/texts.hpp"
+#include "gateway/server.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using base::log_level;
+
+std::string text_of(const gateway::endpoint& at) {
+  const bool v6 = at.host.find(':') != std::string::npos;
+  return (v6 ? "[" + at.host + "]" : at.host) + ":" + std::to_string(at.port);
+}
+
+/// Two descriptors for each connection: raise the soft limit as far as one may.
+void allow_descriptors(std::size_t connections) {
+  constexpr rlim_t own = 64;  // store, log, listener, timers
+  const auto wanted = static_cast<rlim_t>(2 * connections) + own;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < wanted) {
+    base::log(log_level::warning, "fewer descriptors than max_connections needs",
+              {{"limit", std::to_string(limit.rlim_cur)}, {"needed", std::to_string(wanted)}});
+  }
+}
+
+void log_remarks(const config::remarks& said) {
+  for (const auto& r : said) {
+    if (r.weight == config::remark::grade::note) continue;
+    const bool fault = r.weight == config::remark::grade::fault;
+    base::log(fault ? log_level::error : log_level::warning, "configuration",
+              {{"at", r.at.text()}, {"what", r.what}});
+  }
+}
+
+/// What signals do to a running gateway. Its io_context runs on the main thread.
+class signal_watch {
+ public:
+  signal_watch(boost::asio::io_context& io, gateway::server& server, const given_flags& given,
+               config::settings running)
+      : signals_(io, SIGINT, SIGTERM, SIGHUP),
+        server_(server),
+        given_(given),
+        running_(std::move(running)) {
+    wait();
+  }
+
+ private:
+  void wait() {
+    signals_.async_wait([this](boost::system::error_code failed, int signal) {
+      if (failed) return;
+      if (signal == SIGHUP) {
+        reload();
+      } else {
+        end(signal);
+      }
+      wait();
+    });
+  }
+
+  void end(int signal) {
+    if (draining_ && signal == SIGINT) {
+      base::log(log_level::warning, "stopped before everything had finished");
+      std::_Exit(exit_failed);
+    }
+    if (draining_) return;
+    draining_ = true;
+    base::log(log_level::info, "draining",
+              {{"at_most", config::duration_text(running_.gateway.drain)}});
+    server_.drain();
+  }
+
+  void reload() {
+    auto read = config::load(sources_of(given_, true));
+    log_remarks(read.said);
+    if (!read.ok()) {
+      base::log(log_level::error, "reload refused: the configuration stays as it was");
+      return;
+    }
+    for (const auto& name : config::fixed_changes(running_, read.values)) {
+      base::log(log_level::warning, "not changed before the next start", {{"option", name}});
+    }
+    server_.reload(std::move(read.values.routing));
+    base::log(log_level::info, "reloaded");
+  }
+
+  boost::asio::signal_set signals_;
+  gateway::server& server_;
+  const given_flags& given_;
+  const config::settings running_;
+  bool draining_ = false;
+};
+
+int serve(const given_flags& given, const config::settings& settings, store& records) {
+  gateway::server server(settings.gateway, settings.routing, records);
+  boost::asio::io_context io(1);
+  // Before the start: a signal that comes while it starts drains it, and does not kill it.
+  const signal_watch watch(io, server, given, settings);
+  if (const auto started = server.start(); !started) {
+    base::log(log_level::error, "could not start", {{"what", started.error().detail}});
+    return exit_failed;
+  }
+  base::log(log_level::info, "listening",
+            {{"address", text_of(server.local())},
+             {"store", records.traits().name},
+             {"upstreams", std::to_string(settings.routing.upstreams.size())},
+             {"version", ONCEGUARD_VERSION}});
+  std::thread waiter([&] {
+    server.wait();
+    io.stop();
+  });
+  io.run();
+  waiter.join();
+  base::log(log_level::info, "stopped");
+  return exit_ok;
+}
+
+int run(const given_flags& given) {
+  auto read = config::load(sources_of(given, true));
+  if (!read.ok()) {
+    for (const auto& r : read.said) {
+      if (r.weight == config::remark::grade::fault) std::cerr << r.text() << "\n";
+    }
+    return exit_configuration;
+  }
+  log_lines lines(read.values.log);
+  base::set_log_sink(&lines);
+  log_remarks(read.said);
+  allow_descriptors(read.values.gateway.max_connections);
+  int exit_code = exit_store;
+  auto records = config::known_stores().open(read.values.store);
+  if (records) {
+    exit_code = serve(given, read.values, **records);
+    (*records)->stop();
+  } else {
+    base::log(log_level::error, "the store can't be opened", {{"what", records.error().detail}});
+  }
+  base::set_log_sink(nullptr);
+  return exit_code;
+}
+
+}  // namespace
+
+void add_gateway_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand(
+      "gateway", "Stand in front of an HTTP service and make every retry take effect once");
+  const auto given = add_all_flags(*command);
+  command->footer(
+      "SIGTERM and SIGINT drain: running requests finish. A second SIGINT ends it at once.\n"
+      "SIGHUP reads the configuration again: upstreams, routes and their policies change; a\n"
+      "wrong one is refused, and the old one stays.\n\n"
+      "Example:\n"
+      "  onceguard gateway --listen 127.0.0.1:8080 --upstream http://127.0.0.1:9000 \\\n"
+      "    --store sqlite:onceguard.db");
+  command->callback([=, &exit_code] { exit_code = run(*given); });
+}
+
+}  // namespace onceguard::cli

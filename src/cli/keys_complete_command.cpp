@@ -1,0 +1,106 @@
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/find_records.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/message_flags.hpp"
+#include "cli/resolve_record.hpp"
+#include "cli/store_work.hpp"
+#include "http/forwarding.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using boost::asio::awaitable;
+
+struct complete_request {
+  key_choice choice;
+  std::uint16_t status = 0;  // 0: not given
+  message_flags message;
+  bool force = false;
+};
+
+/// Fields that are made anew for each answer, and never stored.
+std::string unstored_field(const answer& made) {
+  for (const auto& [name, value] : made.headers) {
+    if (http::is_hop_by_hop(name) || base::iequals(name, "content-length") ||
+        base::iequals(name, "date")) {
+      return name;
+    }
+  }
+  return {};
+}
+
+answer_ptr answer_of(const complete_request& asked) {
+  const bool given = asked.status != 0 || !asked.message.headers.empty() ||
+                     !asked.message.body.empty() || !asked.message.body_file.empty();
+  if (!given) return nullptr;
+  auto made = std::make_shared<answer>();
+  made->status = asked.status == 0 ? 200 : asked.status;
+  made->headers = fields_of(asked.message);
+  made->body = body_of(asked.message);
+  return made;
+}
+
+milliseconds retention_for(const record& stored, const config::settings& settings) {
+  for (const auto& route : settings.routing.routes) {
+    if (route.host + route.path == stored.about->route) return route.policy.retention;
+  }
+  return settings.defaults.retention;
+}
+
+awaitable<int> complete_record(store& in, const complete_request& asked, answer_ptr made,
+                               const config::settings& settings) {
+  const auto timeout = settings.store.timeout;
+  const auto found = co_await find_one(in, asked.choice, false, timeout);
+  if (!found.record) co_return found.exit_code;
+  resolution how;
+  how.id = found.record->id;
+  how.completed = true;
+  how.answer = std::move(made);
+  how.force = asked.force;
+  how.retention = retention_for(found.record->stored, settings);
+  co_return co_await resolve_record(in, std::move(how), timeout);
+}
+
+int run(const given_flags& given, const complete_request& asked) {
+  const auto settings = load_settings(given, false);
+  if (!settings) return exit_configuration;
+  const auto made = answer_of(asked);
+  if (made) {
+    if (const auto name = unstored_field(*made); !name.empty()) {
+      std::cerr << "onceguard: " << name << " is made anew for each answer and can't be kept\n";
+      return exit_usage;
+    }
+  }
+  return with_store(*settings,
+                    [&](store& in) { return complete_record(in, asked, made, *settings); });
+}
+
+}  // namespace
+
+void add_keys_complete_command(CLI::App& keys, int& exit_code) {
+  auto* command = keys.add_subcommand(
+      "complete", "It did happen: repeats get the answer that is given here, or are told so");
+  const auto asked = std::make_shared<complete_request>();
+  add_key_choice(*command, asked->choice);
+  command->add_option("--status", asked->status, "The status of the answer [200]")
+      ->check(CLI::Range(200, 599))
+      ->type_name("STATUS");
+  add_message_flags(*command, asked->message);
+  command->add_flag("--force", asked->force,
+                    "Also while the lease runs, or the upstream may still be at work");
+  const auto given = add_store_flags(*command, {"retention"});
+  command->footer(
+      "Without --status, --header and --body no answer is kept: repeats get 409\n"
+      "\"answer-not-kept\".\n\n"
+      "Example:\n"
+      "  onceguard keys complete order-4711 --status 201 -H 'Content-Type: application/json' \\\n"
+      "    --body '{\"id\":17}' --store sqlite:onceguard.db");
+  command->callback([=, &exit_code] { exit_code = run(*given, *asked); });
+}
+
+}  // namespace onceguard::cli

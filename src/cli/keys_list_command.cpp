@@ -1,0 +1,97 @@
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/hash.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/find_records.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/record_text.hpp"
+#include "cli/store_work.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using boost::asio::awaitable;
+
+struct list_request {
+  std::string state;
+  std::string key;
+  std::string scope;
+  std::size_t limit = 0;  // 0: all
+  bool json = false;
+};
+
+std::vector<std::string> state_names() {
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i <= observed_states; ++i) {
+    names.emplace_back(name_of(static_cast<observed_state>(i)));
+  }
+  return names;
+}
+
+list_filter filter_of(const list_request& asked) {
+  list_filter filter;
+  const auto names = state_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == asked.state) filter.state = static_cast<observed_state>(i + 1);
+  }
+  if (!asked.key.empty()) filter.key = asked.key;
+  if (digest whole{}; base::from_hex(asked.scope, whole)) filter.scope = whole;
+  return filter;
+}
+
+awaitable<int> list_records(store& in, const list_request& asked, milliseconds timeout) {
+  constexpr std::size_t page_size = 200;
+  const auto filter = filter_of(asked);
+  std::string cursor;
+  std::size_t shown = 0;
+  do {
+    auto page = co_await in.list(filter, cursor, page_size, timeout);
+    if (!page) co_return complain(page.error());
+    for (const auto& seen : page->records) {
+      if (!base::to_hex(seen.stored.about->scope).starts_with(asked.scope)) continue;
+      if (asked.limit != 0 && shown == asked.limit) co_return exit_ok;
+      ++shown;
+      std::cout << (asked.json ? json_line(record_json(seen, false)) : record_line(seen)) << "\n";
+    }
+    cursor = page->cursor;
+  } while (!cursor.empty() && std::cout.good());
+  co_return exit_ok;
+}
+
+int run(const given_flags& given, const list_request& asked) {
+  const auto settings = load_settings(given, false);
+  if (!settings) return exit_configuration;
+  return with_store(*settings,
+                    [&](store& in) { return list_records(in, asked, settings->store.timeout); });
+}
+
+}  // namespace
+
+void add_keys_list_command(CLI::App& keys, int& exit_code) {
+  auto* command = keys.add_subcommand("list", "List records in the order of their first claim");
+  const auto asked = std::make_shared<list_request>();
+  command->add_option("--state", asked->state, "Only records in this state")
+      ->check(CLI::IsMember(state_names()))
+      ->type_name("STATE");
+  command->add_option("--key", asked->key, "Only records of this key")->type_name("KEY");
+  command->add_option("--scope", asked->scope, "Only of this scope: its digest or the beginning")
+      ->type_name("DIGEST")
+      ->check([](const std::string& text) {
+        return is_scope_prefix(text) ? std::string() : "the digest is up to 64 digits 0-9 a-f";
+      });
+  command->add_option("--limit", asked->limit, "At most so many; 0: all")->type_name("NUMBER");
+  command->add_flag("--json", asked->json, "One JSON object per line");
+  const auto given = add_store_flags(*command);
+  command->footer(
+      "A line has state, time of the first claim, scope (its first 12 digits), method and path,\n"
+      "key, and why an outcome is unknown.\n\n"
+      "Example:\n"
+      "  onceguard keys list --state unknown --store sqlite:onceguard.db");
+  command->callback([=, &exit_code] { exit_code = run(*given, *asked); });
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,54 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/find_records.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/resolve_record.hpp"
+#include "cli/store_work.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using boost::asio::awaitable;
+
+struct release_request {
+  key_choice choice;
+  bool force = false;
+};
+
+awaitable<int> release_record(store& in, const release_request& asked, milliseconds timeout) {
+  const auto found = co_await find_one(in, asked.choice, false, timeout);
+  if (!found.record) co_return found.exit_code;
+  resolution how;
+  how.id = found.record->id;
+  how.force = asked.force;
+  co_return co_await resolve_record(in, std::move(how), timeout);
+}
+
+int run(const given_flags& given, const release_request& asked) {
+  const auto settings = load_settings(given, false);
+  if (!settings) return exit_configuration;
+  return with_store(*settings,
+                    [&](store& in) { return release_record(in, asked, settings->store.timeout); });
+}
+
+}  // namespace
+
+void add_keys_release_command(CLI::App& keys, int& exit_code) {
+  auto* command = keys.add_subcommand(
+      "release", "It did not happen: free the key, so that the next request runs");
+  const auto asked = std::make_shared<release_request>();
+  add_key_choice(*command, asked->choice);
+  command->add_flag("--force", asked->force,
+                    "Also while the lease runs, or the upstream may still be at work");
+  const auto given = add_store_flags(*command);
+  command->footer(
+      "After the release of a completed record it returns when no gateway can serve the old\n"
+      "answer from its memory any more: after 5 seconds.\n\n"
+      "Example:\n"
+      "  onceguard keys release order-4711 --store sqlite:onceguard.db");
+  command->callback([=, &exit_code] { exit_code = run(*given, *asked); });
+}
+
+}  // namespace onceguard::cli

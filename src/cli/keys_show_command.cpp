@@ -1,0 +1,63 @@
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/find_records.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/record_text.hpp"
+#include "cli/store_work.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using boost::asio::awaitable;
+
+struct show_request {
+  key_choice choice;
+  bool json = false;
+  bool body = false;
+};
+
+awaitable<int> show_record(store& in, const show_request& asked, milliseconds timeout) {
+  const auto found = co_await find_one(in, asked.choice, true, timeout);
+  if (!found.record) co_return found.exit_code;
+  const auto& seen = *found.record;
+  if (!asked.body) {
+    std::cout << (asked.json ? json_line(record_json(seen, true)) + "\n" : record_page(seen));
+    co_return exit_ok;
+  }
+  if (!seen.stored.answer) {
+    std::cerr << "onceguard: the record holds no answer\n";
+    co_return exit_not_found;
+  }
+  std::cout.write(seen.stored.answer->body.data(),
+                  static_cast<std::streamsize>(seen.stored.answer->body.size()));
+  co_return exit_ok;
+}
+
+int run(const given_flags& given, const show_request& asked) {
+  const auto settings = load_settings(given, false);
+  if (!settings) return exit_configuration;
+  return with_store(*settings,
+                    [&](store& in) { return show_record(in, asked, settings->store.timeout); });
+}
+
+}  // namespace
+
+void add_keys_show_command(CLI::App& keys, int& exit_code) {
+  auto* command = keys.add_subcommand("show", "Show all that is kept for one key");
+  const auto asked = std::make_shared<show_request>();
+  add_key_choice(*command, asked->choice);
+  auto* json = command->add_flag("--json", asked->json,
+                                 "As one JSON object; a body that is no text as body_base64");
+  command->add_flag("--body", asked->body, "Only the body of the stored answer, byte for byte")
+      ->excludes(json);
+  const auto given = add_store_flags(*command);
+  command->footer("Example:\n  onceguard keys show order-4711 --store sqlite:onceguard.db");
+  command->callback([=, &exit_code] { exit_code = run(*given, *asked); });
+}
+
+}  // namespace onceguard::cli

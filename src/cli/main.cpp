@@ -1,0 +1,37 @@
+// The onceguard program.
+#include <exception>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+
+int main(int argc, char** argv) {
+  using namespace onceguard::cli;
+  CLI::App app("Makes an operation that may arrive more than once take effect once.", "onceguard");
+  app.set_version_flag("--version", "onceguard " ONCEGUARD_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Example:\n"
+      "  onceguard gateway --listen 127.0.0.1:8080 --upstream http://127.0.0.1:9000\n\n"
+      "Exit codes: 0 ok, 1 failed at run time, 2 wrong usage, 3 wrong configuration,\n"
+      "4 store out of reach, 5 not found.");
+  int exit_code = exit_ok;
+  add_gateway_command(app, exit_code);
+  add_demo_command(app, exit_code);
+  add_check_command(app, exit_code);
+  add_explain_command(app, exit_code);
+  add_keys_command(app, exit_code);
+  add_stats_command(app, exit_code);
+  add_sweep_command(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& wrong) {
+    return app.exit(wrong) == 0 ? exit_ok : exit_usage;
+  } catch (const std::exception& fault) {
+    std::cerr << "onceguard: " << fault.what() << "\n";
+    return exit_failed;
+  }
+  return exit_code;
+}

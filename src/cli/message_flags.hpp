@@ -1,0 +1,27 @@
+// The pieces of an HTTP message on a command line: header fields and a body.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace onceguard::cli {
+
+struct message_flags {
+  std::vector<std::string> headers;  ///< "Name: value"
+  std::string body;
+  std::string body_file;
+};
+
+/// Gives the command -H/--header, --body and --body-file; wrong fields are wrong usage.
+void add_message_flags(CLI::App& command, message_flags& given);
+
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> fields_of(
+    const message_flags& given);
+/// Throws std::runtime_error where the file can't be read.
+[[nodiscard]] std::string body_of(const message_flags& given);
+
+}  // namespace onceguard::cli

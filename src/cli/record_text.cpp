@@ -1,0 +1,154 @@
+#include "cli/record_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/hash.hpp"
+#include "cli/json_text.hpp"
+#include "config/texts.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string why_text(const record& r) {
+  if (r.why == unknown_reason::none) return {};
+  std::string out(name_of(r.why));
+  if (r.why_status != 0) out += " " + std::to_string(r.why_status);
+  return out;
+}
+
+std::string duration_or_never(milliseconds left) {
+  return left.count() == 0 ? "never" : "in " + config::duration_text(left);
+}
+
+class page {
+ public:
+  void line(std::string_view name, const std::string& value) {
+    constexpr std::size_t column = 14;
+    text_ += name;
+    text_.append(name.size() < column ? column - name.size() : 1, ' ');
+    text_ += value + "\n";
+  }
+  void raw(std::string_view text) { text_ += text; }
+  [[nodiscard]] std::string text() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void add_answer(page& out, const record& r) {
+  if (!r.answer) {
+    out.line("answer", "not kept (" + std::string(name_of(r.kept)) + ")");
+    return;
+  }
+  const auto& a = *r.answer;
+  out.line("answer",
+           std::to_string(a.status) + ", " + std::to_string(a.headers.size()) +
+               " headers, body of " + std::to_string(a.body.size()) + " bytes" +
+               (r.kept == answer_kept::full ? "" : " (" + std::string(name_of(r.kept)) + ")"));
+  for (const auto& [name, value] : a.headers) {
+    out.raw("  " + name + ": " + (is_utf8(value) ? terminal_text(value) : plain_text(value)) +
+            "\n");
+  }
+  if (a.body.empty()) return;
+  if (!is_utf8(a.body)) {
+    out.raw("\n(the body is no text; --body writes it as it is)\n");
+    return;
+  }
+  out.raw("\n");
+  out.raw(terminal_text(a.body));
+  out.raw(a.body.ends_with('\n') ? "" : "\n");
+}
+
+}  // namespace
+
+std::string record_line(const record_view& seen) {
+  const auto& r = seen.stored;
+  std::string state(name_of(seen.state));
+  state.resize(std::max<std::size_t>(state.size(), 11), ' ');
+  std::string out = state + "  " + time_text(r.claimed_at_wall) + "  " +
+                    base::to_hex(r.about->scope).substr(0, 12) + "  " +
+                    plain_text(r.about->method) + " " + plain_text(r.about->path) + "  " +
+                    plain_text(r.about->key);
+  if (const auto why = why_text(r); !why.empty()) out += "  (" + why + ")";
+  return out;
+}
+
+std::string record_page(const record_view& seen) {
+  const auto& r = seen.stored;
+  page out;
+  out.line("key", plain_text(r.about->key));
+  out.line("scope", base::to_hex(r.about->scope) + " (" + plain_text(r.about->scope_kind) + ")");
+  out.line("record", base::to_hex(seen.id));
+  out.line("state", std::string(name_of(seen.state)) + (r.by_operator ? ", by an operator" : ""));
+  if (const auto why = why_text(r); !why.empty()) out.line("why", why);
+  out.line("request", plain_text(r.about->method) + " " + plain_text(r.about->path));
+  out.line("route", plain_text(r.about->route));
+  out.line("fingerprint",
+           base::to_hex(r.about->print.value) + " (" + plain_text(r.about->print.method) + ")");
+  out.line("attempt", std::to_string(r.attempt));
+  out.line("token", std::to_string(r.token));
+  out.line("claimed", time_text(r.claimed_at_wall));
+  if (r.settled_at_wall != 0) out.line("settled", time_text(r.settled_at_wall));
+  if (seen.lease_left.count() > 0) {
+    out.line("lease", "ends in " + config::duration_text(seen.lease_left));
+  }
+  if (seen.retry_after.count() > 0) {
+    out.line("retry", "in " + config::duration_text(seen.retry_after));
+  }
+  out.line("forgotten", duration_or_never(seen.retention_left));
+  if (r.incident) out.line("incident", "completed though no such record stood there");
+  if (r.maybe_repeated) out.line("repeated", "perhaps: it ran after the store lost its memory");
+  if (r.state == record_state::completed) add_answer(out, r);
+  return std::move(out).text();
+}
+
+ordered_json record_json(const record_view& seen, bool with_body) {
+  const auto& r = seen.stored;
+  ordered_json out;
+  out["key"] = r.about->key;
+  out["scope"] = base::to_hex(r.about->scope);
+  out["scope_kind"] = r.about->scope_kind;
+  out["record"] = base::to_hex(seen.id);
+  out["state"] = name_of(seen.state);
+  if (r.why != unknown_reason::none) out["why"] = name_of(r.why);
+  if (r.why_status != 0) out["why_status"] = r.why_status;
+  out["method"] = r.about->method;
+  out["path"] = r.about->path;
+  out["route"] = r.about->route;
+  out["fingerprint"] = base::to_hex(r.about->print.value);
+  out["fingerprint_method"] = r.about->print.method;
+  out["attempt"] = r.attempt;
+  out["token"] = r.token;
+  out["claimed_at"] = time_text(r.claimed_at_wall);
+  if (r.settled_at_wall != 0) out["settled_at"] = time_text(r.settled_at_wall);
+  out["lease_left_ms"] = seen.lease_left.count();
+  out["retry_after_ms"] = seen.retry_after.count();
+  out["retention_left_ms"] = seen.retention_left.count();
+  out["by_operator"] = r.by_operator;
+  out["incident"] = r.incident;
+  out["maybe_repeated"] = r.maybe_repeated;
+  if (r.state != record_state::completed) return out;
+  out["kept"] = name_of(r.kept);
+  if (!r.answer) return out;
+  out["status"] = r.answer->status;
+  out["body_size"] = r.answer->body.size();
+  if (!with_body) return out;
+  out["headers"] = ordered_json::array();
+  for (const auto& [name, value] : r.answer->headers) {
+    out["headers"].push_back(ordered_json::array({name, value}));
+  }
+  if (is_utf8(r.answer->body)) {
+    out["body"] = r.answer->body;
+  } else {
+    out["body_base64"] = base64(r.answer->body);
+  }
+  return out;
+}
+
+std::string json_line(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,52 @@
+#include "cli/resolve_record.hpp"
+
+#include <iostream>
+
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "cli/exit_code.hpp"
+#include "cli/store_work.hpp"
+#include "config/texts.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+// Every process looks each second whether an answer was forgotten; one that could not for this
+// long serves nothing from its memory.
+constexpr milliseconds caches_are_gone{5'000};
+
+}  // namespace
+
+boost::asio::awaitable<int> resolve_record(store& in, resolution how, milliseconds timeout) {
+  const bool completes = how.completed;
+  const auto resolved = co_await in.resolve(std::move(how), timeout);
+  if (!resolved) co_return complain(resolved.error());
+  switch (resolved->outcome) {
+    case resolve_outcome::done:
+      break;
+    case resolve_outcome::not_found:
+      std::cerr << "onceguard: the record is gone\n";
+      co_return exit_not_found;
+    case resolve_outcome::running:
+      std::cerr << "onceguard: it may still be running, for up to "
+                << config::duration_text(resolved->retry_after)
+                << "; try again then, or use --force if you know that it is not\n";
+      co_return exit_failed;
+    case resolve_outcome::already_completed:
+      std::cerr << "onceguard: it is completed already; release it first if that is wrong\n";
+      co_return exit_failed;
+  }
+  if (resolved->forgets_answer) {
+    std::cerr << "waiting " << config::duration_text(caches_are_gone)
+              << ", until no gateway can serve the forgotten answer from its memory …\n";
+    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
+    timer.expires_after(caches_are_gone);
+    co_await timer.async_wait(boost::asio::use_awaitable);
+  }
+  std::cout << (completes ? "completed\n" : "released: the next request with this key runs\n");
+  co_return exit_ok;
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,62 @@
+#include <iomanip>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/record_text.hpp"
+#include "cli/store_work.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using boost::asio::awaitable;
+
+void print(const counts& found, bool json) {
+  nlohmann::ordered_json object;
+  std::uint64_t total = 0;
+  for (std::size_t i = 1; i <= observed_states; ++i) {
+    const auto name = name_of(static_cast<observed_state>(i));
+    object[std::string(name)] = found.by_state[i];
+    total += found.by_state[i];
+  }
+  object["total"] = total;
+  if (json) {
+    std::cout << json_line(object) << "\n";
+    return;
+  }
+  for (const auto& [name, number] : object.items()) {
+    std::cout << std::left << std::setw(12) << name << std::right << std::setw(12)
+              << number.get<std::uint64_t>() << "\n";
+  }
+}
+
+awaitable<int> show_counts(store& in, bool json, milliseconds timeout) {
+  const auto found = co_await in.count(timeout);
+  if (!found) co_return complain(found.error());
+  print(*found, json);
+  co_return exit_ok;
+}
+
+int run(const given_flags& given, bool json) {
+  const auto settings = load_settings(given, false);
+  if (!settings) return exit_configuration;
+  return with_store(*settings,
+                    [&](store& in) { return show_counts(in, json, settings->store.timeout); });
+}
+
+}  // namespace
+
+void add_stats_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("stats", "Count the records by state");
+  const auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "As one JSON object");
+  const auto given = add_store_flags(*command);
+  command->footer("Example:\n  onceguard stats --store sqlite:onceguard.db");
+  command->callback([=, &exit_code] { exit_code = run(*given, *json); });
+}
+
+}  // namespace onceguard::cli

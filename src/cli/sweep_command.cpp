@@ -1,0 +1,44 @@
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/store_work.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using boost::asio::awaitable;
+
+awaitable<int> sweep_all(store& in, milliseconds timeout) {
+  constexpr std::size_t batch = 500;  // small, so that a running gateway is not held up
+  std::size_t removed = 0;
+  for (;;) {
+    const auto gone = co_await in.sweep(batch, timeout);
+    if (!gone) co_return complain(gone.error());
+    removed += *gone;
+    if (*gone == 0) break;
+  }
+  std::cout << removed << " removed\n";
+  co_return exit_ok;
+}
+
+int run(const given_flags& given) {
+  const auto settings = load_settings(given, false);
+  if (!settings) return exit_configuration;
+  return with_store(*settings, [&](store& in) { return sweep_all(in, settings->store.timeout); });
+}
+
+}  // namespace
+
+void add_sweep_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand(
+      "sweep", "Remove what has outlived its retention; a running gateway does so by itself");
+  const auto given = add_store_flags(*command);
+  command->footer("Example:\n  onceguard sweep --store sqlite:onceguard.db");
+  command->callback([=, &exit_code] { exit_code = run(*given); });
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,40 @@
+// A TOML document as a tree of ours: every name and value knows its line and column.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/remark.hpp"
+
+namespace onceguard::config {
+
+struct member;
+
+struct node {
+  enum class type : std::uint8_t { boolean, integer, real, text, date_time, array, table };
+  type what = type::table;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  bool boolean = false;
+  std::int64_t integer = 0;
+  std::string text;
+  std::vector<node> items;      ///< of an array
+  std::vector<member> members;  ///< of a table, in the order of the file
+};
+
+struct member {
+  std::string name;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  node value;
+};
+
+inline constexpr std::size_t document_size_max = 1u << 20;
+
+/// Parses TOML 1.0. Not TOML, or larger than document_size_max: the fault goes to `out`.
+[[nodiscard]] std::optional<node> read_document(std::string_view text, const std::string& file,
+                                                remarks& out);
+
+}  // namespace onceguard::config

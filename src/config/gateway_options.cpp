@@ -1,0 +1,310 @@
+// The options of [gateway], [store] and [log].
+#include "config/options.hpp"
+#include "config/texts.hpp"
+
+namespace onceguard::config {
+namespace {
+
+constexpr std::int64_t second = 1'000;
+constexpr std::int64_t minute = 60 * second;
+constexpr std::int64_t hour = 60 * minute;
+constexpr std::int64_t kib = 1 << 10;
+constexpr std::int64_t mib = 1 << 20;
+constexpr std::int64_t gib = 1 << 30;
+
+std::int64_t number(const option_value& v) { return std::get<std::int64_t>(v); }
+std::size_t size(const option_value& v) { return static_cast<std::size_t>(number(v)); }
+milliseconds duration(const option_value& v) { return milliseconds(number(v)); }
+const std::string& text(const option_value& v) { return std::get<std::string>(v); }
+
+std::string admin_complaint(std::string_view) {
+  return "the admin listener is not in this version; leave it empty";
+}
+
+std::string accelerator_complaint(std::string_view) {
+  return "an accelerator is not in this version; leave it empty";
+}
+
+std::string problem_base_complaint(std::string_view value) {
+  const bool scheme =
+      value.starts_with("urn:") || value.starts_with("http://") || value.starts_with("https://");
+  bool plain = true;
+  for (const char c : value) plain = plain && c > 0x20 && c < 0x7f && c != '"' && c != '\\';
+  if (scheme && plain) return {};
+  return "expected the beginning of a URI such as \"https://docs.example.com/problems/\", got " +
+         quoted(value);
+}
+
+std::string directory_complaint(std::string_view value) {
+  return value.find('\0') == std::string_view::npos ? std::string()
+                                                    : "a path can't hold a NUL byte";
+}
+
+// A URL of a store may hold a password: only its scheme is ever said.
+std::string store_complaint(std::string_view url) {
+  constexpr std::array<std::string_view, 7> later{
+      "postgresql", "postgres", "redis", "rediss", "redis+cluster", "redis+sentinel", "dynamodb"};
+  const auto colon = url.find(':');
+  const auto scheme = url.substr(0, colon == std::string_view::npos ? 0 : colon);
+  for (const auto name : later) {
+    if (scheme == name) {
+      return std::string(name) + ": stores are not in this version; use \"sqlite:PATH\"";
+    }
+  }
+  if (url.find('\0') != std::string_view::npos) return "a path can't hold a NUL byte";
+  if (scheme == "sqlite") {
+    return url.size() > colon + 1 ? "" : "expected a path after \"sqlite:\"";
+  }
+  if (url == "memory:") return {};
+  return "expected \"sqlite:PATH\" or \"memory:\", got " +
+         (scheme.empty() ? "a value without a scheme" : "the scheme " + quoted(scheme));
+}
+
+constexpr std::array<std::string_view, 2> after_loss_words{"refuse", "flag"};
+constexpr std::array<std::string_view, 4> level_words{"debug", "info", "warning", "error"};
+constexpr std::array<std::string_view, 3> format_words{"auto", "text", "json"};
+
+const std::array gateway_table{
+    row<settings>{
+        {.name = "listen",
+         .flag = "listen",
+         .fallback = "127.0.0.1:8080",
+         .example = "0.0.0.0:8080",
+         .text = "Where the gateway takes connections. Port 0 takes a free one.",
+         .complaint = refusal_of<parse_endpoint>},
+        [](settings& s, const option_value& v) { s.gateway.listen = *parse_endpoint(text(v)); }},
+    row<settings>{{.name = "threads",
+                   .flag = "threads",
+                   .kind = value_kind::integer,
+                   .fallback = "0",
+                   .text = "I/O threads; 0: one per core.",
+                   .max = 256},
+                  [](settings& s, const option_value& v) {
+                    s.gateway.threads = static_cast<unsigned>(number(v));
+                  }},
+    row<settings>{{.name = "admin",
+                   .flag = "admin",
+                   .text = "Where the admin API listens. Not in this version: must be empty.",
+                   .may_be_empty = true,
+                   .complaint = admin_complaint},
+                  [](settings&, const option_value&) {}},
+    row<settings>{{.name = "max_connections",
+                   .flag = "max-connections",
+                   .kind = value_kind::integer,
+                   .fallback = "10000",
+                   .text = "Client connections at once; more are not taken.",
+                   .min = 1,
+                   .max = 1'000'000},
+                  [](settings& s, const option_value& v) { s.gateway.max_connections = size(v); }},
+    row<settings>{
+        {.name = "max_buffered",
+         .flag = "max-buffered",
+         .kind = value_kind::size,
+         .fallback = "256MiB",
+         .text = "Memory for bodies, answers and settles that wait, all together. Beyond it new "
+                 "claims get 503.",
+         .min = 64 * kib,
+         .max = 1024 * gib},
+        [](settings& s, const option_value& v) { s.gateway.max_buffered = size(v); }},
+    row<settings>{
+        {.name = "replay_cache",
+         .flag = "replay-cache",
+         .kind = value_kind::size,
+         .fallback = "16MiB",
+         .text = "Memory for answers that are replayed without asking the store; 0: none.",
+         .max = 64 * gib},
+        [](settings& s, const option_value& v) { s.gateway.replay_cache = size(v); }},
+    row<settings>{
+        {.name = "settle_wait",
+         .flag = "settle-wait",
+         .kind = value_kind::duration,
+         .fallback = "10s",
+         .text = "How long an answer is held back while the store can't be reached to say that "
+                 "the work took effect. After it the client gets 503.",
+         .max = 10 * minute},
+        [](settings& s, const option_value& v) { s.gateway.settle_wait = duration(v); }},
+    row<settings>{
+        {.name = "drain",
+         .flag = "drain",
+         .kind = value_kind::duration,
+         .fallback = "65s",
+         .text = "After SIGTERM: how long running requests may take to finish. Leases that are "
+                 "left then are abandoned.",
+         .max = 24 * hour},
+        [](settings& s, const option_value& v) { s.gateway.drain = duration(v); }},
+    row<settings>{{.name = "problem_base",
+                   .flag = "problem-base",
+                   .fallback = "urn:onceguard:problem:",
+                   .example = "https://docs.example.com/problems/",
+                   .text = "What stands before the name of a problem in the `type` of an error.",
+                   .complaint = problem_base_complaint},
+                  [](settings& s, const option_value& v) { s.gateway.problem_base = text(v); }},
+    row<settings>{
+        {.name = "state_dir",
+         .flag = "state-dir",
+         .example = "/var/lib/onceguard",
+         .text = "A directory for the witness of the store's identity, by which a restarted "
+                 "gateway notices that the store lost its memory. Empty: none.",
+         .may_be_empty = true,
+         .complaint = directory_complaint},
+        [](settings& s, const option_value& v) { s.gateway.state_dir = text(v); }},
+    row<settings>{{.name = "trusted_proxies",
+                   .flag = "trusted-proxies",
+                   .kind = value_kind::list,
+                   .example = "127.0.0.1,10.0.0.0/8",
+                   .text = "Addresses and blocks whose `X-Forwarded-*` and `Forwarded` headers are "
+                           "believed.",
+                   .complaint = refusal_of<parse_network>},
+                  [](settings& s, const option_value& v) {
+                    s.gateway.trusted_proxies = std::get<std::vector<std::string>>(v);
+                  }},
+    row<settings>{{.name = "max_header_bytes",
+                   .flag = "max-header-bytes",
+                   .kind = value_kind::size,
+                   .fallback = "64KiB",
+                   .text = "A message's start line and headers; longer ones get 431.",
+                   .min = kib,
+                   .max = mib},
+                  [](settings& s, const option_value& v) { s.gateway.max_header_bytes = size(v); }},
+    row<settings>{{.name = "max_header_count",
+                   .flag = "max-header-count",
+                   .kind = value_kind::integer,
+                   .fallback = "100",
+                   .text = "Header fields of a message; more get 431.",
+                   .min = 8,
+                   .max = 10'000},
+                  [](settings& s, const option_value& v) { s.gateway.max_header_count = size(v); }},
+    row<settings>{
+        {.name = "header_timeout",
+         .flag = "header-timeout",
+         .kind = value_kind::duration,
+         .fallback = "10s",
+         .text = "From the first byte of a request's head to its last.",
+         .min = 100,
+         .max = hour},
+        [](settings& s, const option_value& v) { s.gateway.header_timeout = duration(v); }},
+    row<settings>{{.name = "body_timeout",
+                   .flag = "body-timeout",
+                   .kind = value_kind::duration,
+                   .fallback = "30s",
+                   .text = "Between two pieces of a request's body.",
+                   .min = 100,
+                   .max = hour},
+                  [](settings& s, const option_value& v) { s.gateway.body_timeout = duration(v); }},
+    row<settings>{{.name = "idle_timeout",
+                   .flag = "idle-timeout",
+                   .kind = value_kind::duration,
+                   .fallback = "60s",
+                   .text = "How long a kept-alive or tunnelled connection may be without traffic.",
+                   .min = 100,
+                   .max = 24 * hour},
+                  [](settings& s, const option_value& v) { s.gateway.idle_timeout = duration(v); }},
+    row<settings>{
+        {.name = "connect_timeout",
+         .flag = "connect-timeout",
+         .kind = value_kind::duration,
+         .fallback = "5s",
+         .text = "For a connection to the upstream.",
+         .min = 10,
+         .max = hour},
+        [](settings& s, const option_value& v) { s.gateway.connect_timeout = duration(v); }},
+    row<settings>{
+        {.name = "write_timeout",
+         .flag = "write-timeout",
+         .kind = value_kind::duration,
+         .fallback = "30s",
+         .text = "For a peer that does not take what is sent to it.",
+         .min = 100,
+         .max = hour},
+        [](settings& s, const option_value& v) { s.gateway.write_timeout = duration(v); }},
+    row<settings>{{.name = "max_waiters",
+                   .flag = "max-waiters",
+                   .kind = value_kind::integer,
+                   .fallback = "10000",
+                   .text = "Requests that `on_busy = \"wait\"` may hold at once; more get 409.",
+                   .max = 1'000'000},
+                  [](settings& s, const option_value& v) { s.gateway.max_waiters = size(v); }},
+};
+
+const std::array store_table{
+    row<settings>{
+        {.name = "url",
+         .flag = "store",
+         .fallback = "sqlite:onceguard.db",
+         .example = "sqlite:/var/lib/onceguard/records.db",
+         .text = "Where records are kept: `sqlite:PATH`, or `memory:` (gone with the process).",
+         .complaint = store_complaint},
+        [](settings& s, const option_value& v) { s.store.url = text(v); }},
+    row<settings>{
+        {.name = "accelerator",
+         .flag = "accelerator",
+         .text = "A Redis in front of a PostgreSQL store. Not in this version: must be empty.",
+         .may_be_empty = true,
+         .complaint = accelerator_complaint},
+        [](settings&, const option_value&) {}},
+    row<settings>{
+        {.name = "timeout",
+         .flag = "store-timeout",
+         .kind = value_kind::duration,
+         .fallback = "2s",
+         .text = "After this long without an answer the store is out of reach (503). A SQLite "
+                 "lock that another process holds longer counts too.",
+         .min = 10,
+         .max = minute},
+        [](settings& s, const option_value& v) {
+          s.store.timeout = duration(v);
+          s.gateway.store_timeout = duration(v);
+        }},
+    row<settings>{
+        {.name = "sweep",
+         .flag = "store-sweep",
+         .kind = value_kind::duration,
+         .fallback = "1m",
+         .text = "How often records that have outlived their retention are removed.",
+         .min = 100,
+         .max = 24 * hour},
+        [](settings& s, const option_value& v) { s.gateway.sweep_interval = duration(v); }},
+    row<settings>{
+        {.name = "after_loss",
+         .flag = "after-loss",
+         .kind = value_kind::choice,
+         .fallback = "refuse",
+         .text = "When the store turns out to have lost its memory: `refuse` new claims until "
+                 "what was running then must be over, or only `flag` new runs as perhaps "
+                 "repeated.",
+         .choices = after_loss_words},
+        [](settings& s, const option_value& v) {
+          s.gateway.after_loss = static_cast<gateway::after_loss_rule>(number(v));
+        }},
+};
+
+const std::array log_table{
+    row<settings>{{.name = "level",
+                   .flag = "log-level",
+                   .kind = value_kind::choice,
+                   .fallback = "info",
+                   .text = "The least important lines that are written, to standard error.",
+                   .choices = level_words},
+                  [](settings& s, const option_value& v) {
+                    s.log.level = static_cast<base::log_level>(number(v));
+                  }},
+    row<settings>{
+        {.name = "format",
+         .flag = "log-format",
+         .kind = value_kind::choice,
+         .fallback = "auto",
+         .text = "`text` for people, `json` with one object per line, or `auto`: text on a "
+                 "terminal, JSON otherwise.",
+         .choices = format_words},
+        [](settings& s, const option_value& v) {
+          s.log.format = static_cast<log_format>(number(v));
+        }},
+};
+
+}  // namespace
+
+std::span<const row<settings>> gateway_rows() { return gateway_table; }
+std::span<const row<settings>> store_rows() { return store_table; }
+std::span<const row<settings>> log_rows() { return log_table; }
+
+}  // namespace onceguard::config

@@ -1,0 +1,226 @@
+#include "config/load.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include "config/policy_check.hpp"
+#include "config/routing.hpp"
+#include "config/table_reader.hpp"
+#include "config/texts.hpp"
+
+namespace onceguard::config {
+namespace {
+
+constexpr std::array<std::string_view, 6> table_names{"gateway",  "store",    "log",
+                                                      "defaults", "upstream", "route"};
+
+class loader {
+ public:
+  explicit loader(const sources& from) : from_(from) {}
+
+  loaded run(const node& document) {
+    check_names(document);
+    read_fixed(document, "gateway", gateway_rows());
+    read_fixed(document, "store", store_rows());
+    read_fixed(document, "log", log_rows());
+    read_defaults(document);
+    read_routing(document);
+    check_variables();
+    put_in_order(result_.said);
+    return std::move(result_);
+  }
+
+ private:
+  void say(remark::grade weight, const origin& at, std::string what) {
+    result_.said.push_back({weight, at, std::move(what)});
+  }
+  [[nodiscard]] origin at(std::uint32_t line, std::uint32_t column) const {
+    return {layer::file, from_.file, line, column};
+  }
+
+  void check_names(const node& document) {
+    for (const auto& entry : document.members) {
+      if (std::find(table_names.begin(), table_names.end(), entry.name) != table_names.end()) {
+        continue;
+      }
+      std::string advice;
+      for (const auto& s : sections()) {
+        for (const auto* o : s.options) {
+          if (o->name == entry.name && advice.empty()) {
+            advice = "; it belongs in " + std::string(s.title);
+          }
+        }
+      }
+      if (const auto meant = nearest(entry.name, table_names); advice.empty() && !meant.empty()) {
+        advice = "; did you mean \"" + std::string(meant) + "\"?";
+      }
+      say(remark::grade::fault, at(entry.line, entry.column),
+          (entry.value.what == node::type::table ? "unknown table " : "unknown option ") +
+              quoted(entry.name) + advice);
+    }
+  }
+
+  /// The table (or array of tables) of that name; null where it is absent or something else.
+  const node* find(const node& document, std::string_view name, bool repeated) {
+    for (const auto& entry : document.members) {
+      if (entry.name != name) continue;
+      const bool fits =
+          repeated ? is_table_array(entry.value) : entry.value.what == node::type::table;
+      if (fits) return &entry.value;
+      const std::string brackets = repeated ? "[[" + entry.name + "]]" : "[" + entry.name + "]";
+      say(remark::grade::fault, at(entry.line, entry.column),
+          quoted(name) + " is written as the table " + brackets);
+    }
+    return nullptr;
+  }
+
+  static bool is_table_array(const node& n) {
+    return n.what == node::type::array &&
+           std::all_of(n.items.begin(), n.items.end(),
+                       [](const node& i) { return i.what == node::type::table; });
+  }
+
+  /// Defaults, file, environment and flags, one after the other.
+  template <class Target>
+  std::vector<setting> read_layers(const node& document, const std::string& name,
+                                   std::span<const row<Target>> rows, Target& target) {
+    const auto known = specs_of(rows);
+    auto all = default_settings(known);
+    const auto add = [&](std::vector<setting> more) {
+      all.insert(all.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
+    };
+    if (const auto* table = find(document, name, false)) {
+      add(read_table(known, *table, "[" + name + "]", from_.file, layer::file, result_.said));
+    }
+    add(named_settings(known, layer::environment, from_.environment, result_.said));
+    add(named_settings(known, layer::flag, from_.flags, result_.said));
+    apply(rows, all, target);
+    return all;
+  }
+
+  void read_fixed(const node& document, const std::string& name,
+                  std::span<const row<settings>> rows) {
+    for (const auto& s : read_layers(document, name, rows, result_.values)) {
+      const auto title = "[" + name + "] " + std::string(s.spec->name);
+      result_.values.fixed[title] = toml_text(*s.spec, s.value);
+      places_[s.spec->name] = s.at;
+    }
+  }
+
+  void read_defaults(const node& document) {
+    for (const auto& s : read_layers(document, "defaults", policy_rows(), defaults_)) {
+      defaults_.from[s.spec->name] = s.at;
+    }
+    remarks unused;  // [defaults] need to fit together only where a route takes them as they are
+    auto draft = defaults_;
+    finish_policy(draft, unused);
+    result_.values.defaults = draft.policy;
+  }
+
+  void read_routing(const node& document) {
+    routing_input input;
+    input.file = from_.file;
+    input.upstreams = find(document, "upstream", true);
+    input.routes = find(document, "route", true);
+    input.defaults = defaults_;
+    input.need_upstream = from_.need_upstream;
+    const std::vector<const option*> flag{&upstream_flag()};
+    for (const auto where : {layer::environment, layer::flag}) {
+      const auto& texts = where == layer::flag ? from_.flags : from_.environment;
+      for (auto& s : named_settings(flag, where, texts, result_.said)) {
+        input.upstream_flag = std::move(s);
+      }
+    }
+    auto built = build_routing(input, result_.said);
+    for (const auto& draft : built.policies) check_room(draft);
+    result_.values.routing = std::move(built.params);
+  }
+
+  /// What a policy asks of the gateway as a whole.
+  void check_room(const policy_draft& draft) {
+    const auto& policy = draft.policy;
+    const auto& gateway = result_.values.gateway;
+    if (policy.max_request_body + policy.max_answer_body > gateway.max_buffered) {
+      auto place = places_["max_buffered"];
+      for (const std::string_view name : {"max_request_body", "max_answer_body"}) {
+        const auto& other = draft.from.at(name);
+        if (other.where > place.where) place = other;
+      }
+      say(remark::grade::fault, place,
+          "max_buffered of [gateway] must hold max_request_body and max_answer_body together");
+    }
+    if (gateway.drain < policy.upstream_timeout) {
+      say(remark::grade::warning, places_["drain"],
+          "[gateway] drain: shorter than upstream_timeout; a request that is running at SIGTERM "
+          "may be left with an unknown outcome");
+    }
+  }
+
+  /// A mistyped variable would be passed over in silence.
+  void check_variables() {
+    std::vector<std::string> names{"ONCEGUARD_CONFIG"};
+    for (const auto* o : flag_options()) names.push_back(o->variable());
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    for (const auto& [name, value] : from_.environment) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      if (const auto meant = nearest(name, known); !meant.empty()) {
+        say(remark::grade::warning, {layer::environment, name},
+            "no such variable; did you mean " + std::string(meant) + "?");
+      }
+    }
+  }
+
+  const sources& from_;
+  loaded result_;
+  policy_draft defaults_;
+  std::map<std::string_view, origin> places_;
+};
+
+loaded refused(remarks said) {
+  loaded out;
+  out.said = std::move(said);
+  return out;
+}
+
+}  // namespace
+
+bool loaded::ok() const noexcept {
+  return std::none_of(said.begin(), said.end(),
+                      [](const remark& r) { return r.weight == remark::grade::fault; });
+}
+
+loaded load_text(std::string_view toml, const sources& from) {
+  remarks said;
+  const auto document = read_document(toml, from.file, said);
+  if (!document) return refused(std::move(said));
+  return loader(from).run(*document);
+}
+
+loaded load(const sources& from) {
+  if (from.file.empty()) return load_text({}, from);
+  std::ifstream in(from.file, std::ios::binary);
+  std::string text;
+  if (in) {
+    text.resize(document_size_max + 1);
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(in.gcount()));
+  }
+  if (!in.eof() && text.size() <= document_size_max) {
+    return refused({{remark::grade::fault, {layer::file, from.file}, "can't be read"}});
+  }
+  return load_text(text, from);
+}
+
+std::vector<std::string> fixed_changes(const settings& running, const settings& wanted) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : wanted.fixed) {
+    const auto old = running.fixed.find(name);
+    if (old == running.fixed.end() || old->second != value) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace onceguard::config

@@ -1,0 +1,65 @@
+// The table of options, in the order of the reference.
+#pragma once
+#include <array>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/option.hpp"
+#include "config/settings.hpp"
+
+namespace onceguard::config {
+
+/// A policy while it is being put together: [defaults] first, then what a route says.
+struct policy_draft {
+  route_policy policy;
+  std::vector<std::string> pick;
+  std::vector<std::string> omit;
+  bool transactional = false;
+  std::map<std::string_view, origin> from;  ///< by option: where its value came from
+};
+
+struct upstream_draft {
+  std::string name;
+  std::string url;
+};
+
+struct route_draft {
+  std::string host;
+  std::string path;
+  std::vector<std::string> method;
+  std::string upstream;
+};
+
+[[nodiscard]] std::span<const row<settings>> gateway_rows();
+[[nodiscard]] std::span<const row<settings>> store_rows();
+[[nodiscard]] std::span<const row<settings>> log_rows();
+[[nodiscard]] std::span<const row<policy_draft>> policy_rows();
+[[nodiscard]] std::span<const row<upstream_draft>> upstream_rows();
+[[nodiscard]] std::span<const row<route_draft>> route_rows();
+
+/// `--upstream URL`: one upstream named "default", or another address for the only one.
+[[nodiscard]] const option& upstream_flag();
+
+template <class Target>
+[[nodiscard]] std::vector<const option*> specs_of(std::span<const row<Target>> rows) {
+  std::vector<const option*> out;
+  for (const auto& r : rows) out.push_back(&r.spec);
+  return out;
+}
+
+/// A part of the table as the file and the reference show it.
+struct section {
+  std::string_view title;  ///< "[gateway]", "[[route]]"
+  std::string_view text;
+  std::vector<const option*> options;
+  bool policies = false;  ///< the options of [defaults] may stand here too
+};
+[[nodiscard]] const std::vector<section>& sections();
+
+/// Every option that has a flag, `--upstream` included.
+[[nodiscard]] const std::vector<const option*>& flag_options();
+
+}  // namespace onceguard::config

@@ -1,0 +1,193 @@
+#include "config/policy_check.hpp"
+
+#include <algorithm>
+
+namespace onceguard::config {
+namespace {
+
+class checker {
+ public:
+  checker(policy_draft& draft, remarks& out) : draft_(draft), policy_(draft.policy), out_(out) {}
+
+  void run() {
+    fingerprint();
+    probe();
+    scope();
+    times();
+    outcomes();
+    promises();
+  }
+
+ private:
+  using names = std::initializer_list<std::string_view>;
+
+  [[nodiscard]] origin where(std::string_view name) const {
+    const auto found = draft_.from.find(name);
+    return found == draft_.from.end() ? origin{} : found->second;
+  }
+  [[nodiscard]] bool given(std::string_view name) const {
+    return where(name).where != layer::fallback;
+  }
+  /// Does `name` stand nearer to the request (in the route) than `other`, or as near?
+  [[nodiscard]] bool as_near_as(std::string_view name, std::string_view other) const {
+    return given(name) && (where(name).of_route() || !where(other).of_route());
+  }
+
+  /// The first name is what the remark is about; it stands where the nearest of them stands.
+  void say(remark::grade weight, names about, const std::string& what) {
+    origin at = where(*about.begin());
+    for (const auto name : about) {
+      const auto other = where(name);
+      if (other.where > at.where) at = other;
+    }
+    const std::string title = at.of_route() ? "[[route]] " : "[defaults] ";
+    out_.push_back({weight, at, title + std::string(*about.begin()) + ": " + what});
+  }
+  void fault(names about, const std::string& what) { say(remark::grade::fault, about, what); }
+  void warn(names about, const std::string& what) { say(remark::grade::warning, about, what); }
+  void note(names about, const std::string& what) { say(remark::grade::note, about, what); }
+
+  void fingerprint() {
+    auto& rule = policy_.fingerprint;
+    auto pick = draft_.pick;
+    auto omit = draft_.omit;
+    // What a route says about the one takes the place of what [defaults] say about the other.
+    if (!pick.empty() && !omit.empty()) {
+      const bool pick_near = where("fingerprint_pick").of_route();
+      const bool omit_near = where("fingerprint_omit").of_route();
+      if (pick_near == omit_near) {
+        fault({"fingerprint_omit", "fingerprint_pick"},
+              "either fingerprint_pick or fingerprint_omit, not both");
+        return;
+      }
+      (pick_near ? omit : pick).clear();
+    }
+    if (pick.empty() && omit.empty()) return;
+    const std::string_view name = pick.empty() ? "fingerprint_omit" : "fingerprint_pick";
+    if (rule.kind != fingerprint_kind::json) {
+      if (as_near_as(name, "fingerprint")) fault({name}, "only with fingerprint = \"json\"");
+      return;
+    }
+    rule.selection = pick.empty() ? json_selection::omit : json_selection::pick;
+    rule.pointers = pick.empty() ? std::move(omit) : std::move(pick);
+  }
+
+  void probe() {
+    const bool asks = policy_.unknown == unknown_policy::probe;
+    if (asks && policy_.probe.empty()) {
+      fault({"unknown", "probe"},
+            "\"probe\" needs the option probe, such as "
+            "\"http://127.0.0.1:9000/outcome/{scope}/{key}\"");
+    }
+    if (!asks && !policy_.probe.empty() && as_near_as("probe", "unknown")) {
+      warn({"probe"}, "not used without unknown = \"probe\"");
+    }
+    for (const std::string_view name : {"probe_present", "probe_absent"}) {
+      auto& status = name == "probe_present" ? policy_.probe_present : policy_.probe_absent;
+      if (status == 0) continue;
+      if (policy_.probe_mode == probe_rule::ask) continue;
+      if (as_near_as(name, "probe_mode")) fault({name}, "only with probe_mode = \"ask\"");
+      status = 0;
+    }
+    if (policy_.probe_present != 0 && policy_.probe_present == policy_.probe_absent) {
+      fault({"probe_absent", "probe_present"}, "must differ from probe_present");
+    }
+    if (asks && policy_.probe_mode == probe_rule::ask) {
+      warn({"probe_mode"},
+           "\"ask\" is weaker than \"fence\": the first attempt may still be on its way when the "
+           "application says that it did not happen");
+    }
+  }
+
+  void scope() {
+    switch (policy_.scope.source) {
+      case scope_source::credential:
+        note({"scope"},
+             "a refreshed access token is another credential, so a retry with it is a stranger; "
+             "where tokens are short-lived, take \"header:NAME\" with a header that a trusted "
+             "proxy sets");
+        break;
+      case scope_source::address:
+        note({"scope"},
+             "clients behind one proxy or NAT share an address, and a client's may change between "
+             "two tries; behind a proxy of yours, list it in trusted_proxies");
+        break;
+      case scope_source::none:
+        warn({"scope"}, "with \"none\" all callers share their keys and see one another's answers");
+        break;
+      case scope_source::header:
+      case scope_source::cookie:
+        break;
+    }
+  }
+
+  void times() {
+    if (policy_.backoff > policy_.backoff_max) {
+      fault({"backoff", "backoff_max"}, "must not be longer than backoff_max");
+    }
+    if (policy_.retention < policy_.lease) {
+      warn({"retention", "lease"},
+           "shorter than the lease; a client that tries again later than this runs again");
+    }
+    if (policy_.unknown_retention.count() > 0) {
+      warn({"unknown_retention"},
+           "a rule to run again: a key that may have taken effect is forgotten after this, and "
+           "its next repeat runs");
+    }
+  }
+
+  void outcomes() {
+    const auto rule = [](const auto& map, std::uint16_t of) {
+      const auto found = map.find(of);
+      return found == map.end() ? outcome_rule::unknown : found->second;
+    };
+    const auto again = [](outcome_rule r) {
+      return r == outcome_rule::release || r == outcome_rule::fail;
+    };
+    bool after_effect = again(rule(policy_.outcome_class, 5));
+    bool after_success = again(rule(policy_.outcome_class, 2));
+    for (const auto& [status, meaning] : policy_.outcome_status) {
+      const bool harmless = status == 501 || status == 503;
+      after_effect = after_effect || (again(meaning) && status >= 500 && !harmless);
+      after_success = after_success || (again(meaning) && status / 100 == 2);
+    }
+    if (after_effect) {
+      warn({"outcome"},
+           "a 5xx may come after the effect; with \"release\" or \"fail\" a repeat runs again");
+    }
+    if (after_success) {
+      warn({"outcome"},
+           "a 2xx says that it took effect; with \"release\" or \"fail\" a repeat runs again");
+    }
+  }
+
+  void promises() {
+    if (draft_.transactional) {
+      fault({"effect"},
+            "\"transactional\" needs a postgresql:// store, which is not in this version");
+    }
+    if (policy_.unknown == unknown_policy::rerun) {
+      warn({"unknown"}, "\"rerun\" promises at least once after a crash, not once");
+    }
+    if (policy_.store_failure == store_failure_rule::open) {
+      warn({"store_failure"}, "\"open\" promises at least once while the store is out of reach");
+    }
+    if (policy_.fingerprint.kind == fingerprint_kind::none) {
+      warn({"fingerprint"},
+           "with \"none\" a key that is used again with another body gets the first answer");
+    }
+    if (policy_.required && policy_.methods.empty()) {
+      fault({"required", "methods"}, "no method is guarded, so no key can be required");
+    }
+  }
+
+  policy_draft& draft_;
+  route_policy& policy_;
+  remarks& out_;
+};
+
+}  // namespace
+
+void finish_policy(policy_draft& draft, remarks& out) { checker(draft, out).run(); }
+
+}  // namespace onceguard::config

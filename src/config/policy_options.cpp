@@ -1,0 +1,387 @@
+// The options of [defaults]; a [[route]] may say each of them too.
+#include <onceguard/fingerprint.hpp>
+
+#include "config/options.hpp"
+#include "config/texts.hpp"
+
+namespace onceguard::config {
+namespace {
+
+constexpr std::int64_t second = 1'000;
+constexpr std::int64_t hour = 3'600 * second;
+constexpr std::int64_t day = 24 * hour;
+constexpr std::int64_t retention_max = 3'650 * day;
+constexpr std::int64_t body_max = 256 << 20;
+
+std::int64_t number(const option_value& v) { return std::get<std::int64_t>(v); }
+std::size_t size(const option_value& v) { return static_cast<std::size_t>(number(v)); }
+milliseconds duration(const option_value& v) { return milliseconds(number(v)); }
+const std::string& text(const option_value& v) { return std::get<std::string>(v); }
+const std::vector<std::string>& list(const option_value& v) {
+  return std::get<std::vector<std::string>>(v);
+}
+
+std::string guarded_method_complaint(std::string_view value) {
+  constexpr std::array<std::string_view, 5> never{"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"};
+  for (const auto name : never) {
+    if (value == name) return std::string(name) + " can't be guarded: it has no effect to repeat";
+  }
+  return refusal_of<parse_method>(value);
+}
+
+std::string pointer_complaint(std::string_view value) {
+  if (!value.empty() && is_json_pointer(value)) return {};
+  return "expected a JSON Pointer such as \"/payment/amount\", got " + quoted(value);
+}
+
+std::string probe_complaint(std::string_view value) {
+  std::string plain(value);
+  for (const std::string_view name : {"{scope}", "{key}"}) {
+    const auto at = plain.find(name);
+    if (at == std::string::npos) {
+      return "expected a URL with {scope} and {key} in it, got " + quoted(value);
+    }
+    plain.replace(at, name.size(), "x");
+    if (plain.find(name) != std::string::npos) {
+      return std::string(name) + " is there twice, got " + quoted(value);
+    }
+  }
+  if (plain.find_first_of("{}") != std::string::npos) {
+    return "only {scope} and {key} are put in, got " + quoted(value);
+  }
+  // Neither may choose the host that is asked.
+  const auto authority = value.find("://") == std::string_view::npos
+                             ? std::string_view{}
+                             : value.substr(value.find("://") + 3);
+  if (authority.substr(0, authority.find_first_of("/?#")).find('{') != std::string_view::npos) {
+    return "{scope} and {key} belong in the path or query, got " + quoted(value);
+  }
+  if (parse_http_url(plain)) return {};
+  if (value.starts_with("https://")) {
+    return "https:// is not in this version; expected a URL with http://, got " + quoted(value);
+  }
+  return "expected a URL such as \"http://127.0.0.1:9000/outcome/{scope}/{key}\" without user, "
+         "password and fragment, got " +
+         quoted(value);
+}
+
+void assign_outcomes(policy_draft& d, const option_value& v) {
+  // The words stand in the order of outcome_words.
+  constexpr std::array rules{outcome_rule::complete, outcome_rule::release, outcome_rule::unknown,
+                             outcome_rule::fail};
+  constexpr std::array<std::string_view, 4> words{"complete", "release", "unknown", "fail"};
+  d.policy.outcome_status.clear();
+  d.policy.outcome_class.clear();
+  for (const auto& [status, word] : std::get<outcome_list>(v)) {
+    std::size_t i = 0;
+    while (i + 1 < words.size() && words[i] != word) ++i;
+    if (status.ends_with("xx")) {
+      d.policy.outcome_class[static_cast<std::uint16_t>(status[0] - '0')] = rules[i];
+    } else {
+      d.policy.outcome_status[static_cast<std::uint16_t>(std::stoi(status))] = rules[i];
+    }
+  }
+}
+
+constexpr std::array<std::string_view, 2> syntax_words{"lenient", "strict"};
+constexpr std::array<std::string_view, 2> format_words{"any", "uuid"};
+constexpr std::array<std::string_view, 3> fingerprint_words{"exact", "json", "none"};
+constexpr std::array<std::string_view, 3> keep_words{"success", "final", "all"};
+constexpr std::array<std::string_view, 4> outcome_words{"complete", "release", "unknown", "fail"};
+constexpr std::array<std::string_view, 2> answer_words{"full", "status"};
+constexpr std::array<std::string_view, 2> busy_words{"reject", "wait"};
+constexpr std::array<std::string_view, 3> unknown_words{"hold", "probe", "rerun"};
+constexpr std::array<std::string_view, 2> probe_words{"fence", "ask"};
+constexpr std::array<std::string_view, 2> effect_words{"elsewhere", "transactional"};
+constexpr std::array<std::string_view, 2> failure_words{"closed", "open"};
+
+const std::array policy_table{
+    row<policy_draft>{
+        {.name = "methods",
+         .flag = "methods",
+         .kind = value_kind::list,
+         .fallback = "POST,PATCH",
+         .text = "The methods that are guarded when they carry a key. Others pass untouched. An "
+                 "empty list guards nothing.",
+         .complaint = guarded_method_complaint},
+        [](policy_draft& d, const option_value& v) { d.policy.methods = list(v); }},
+    row<policy_draft>{
+        {.name = "required",
+         .flag = "required",
+         .kind = value_kind::boolean,
+         .fallback = "false",
+         .text = "Refuse a listed method without a key (400)."},
+        [](policy_draft& d, const option_value& v) { d.policy.required = std::get<bool>(v); }},
+    row<policy_draft>{
+        {.name = "key_syntax",
+         .flag = "key-syntax",
+         .kind = value_kind::choice,
+         .fallback = "lenient",
+         .text = "`lenient` takes an RFC 8941 String (`\"abc\"`) and a bare value (`abc`); "
+                 "`strict` the former only.",
+         .choices = syntax_words},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.key_syntax = static_cast<key_syntax>(number(v));
+        }},
+    row<policy_draft>{{.name = "key_format",
+                       .flag = "key-format",
+                       .kind = value_kind::choice,
+                       .fallback = "any",
+                       .text = "`uuid` refuses keys that are no UUID.",
+                       .choices = format_words},
+                      [](policy_draft& d, const option_value& v) {
+                        d.policy.key_format = static_cast<key_format>(number(v));
+                      }},
+    row<policy_draft>{
+        {.name = "scope",
+         .flag = "scope",
+         .fallback = "credential",
+         .example = "header:X-Tenant",
+         .text = "Who a key belongs to: `credential` (the `Authorization` header), "
+                 "`header:NAME`, `cookie:NAME`, `address` (of the client) or `none` (all share "
+                 "their keys).",
+         .complaint = refusal_of<parse_scope>},
+        [](policy_draft& d, const option_value& v) { d.policy.scope = *parse_scope(text(v)); }},
+    row<policy_draft>{
+        {.name = "fingerprint",
+         .flag = "fingerprint",
+         .kind = value_kind::choice,
+         .fallback = "exact",
+         .text = "What makes two requests the same, besides upstream, method, path and query: "
+                 "`exact` the content type and every byte of the body; `json` the canonical "
+                 "JSON of the body; `none` nothing more.",
+         .choices = fingerprint_words},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.fingerprint.kind = static_cast<fingerprint_kind>(number(v));
+        }},
+    row<policy_draft>{
+        {.name = "fingerprint_pick",
+         .flag = "fingerprint-pick",
+         .kind = value_kind::list,
+         .example = "/amount,/currency",
+         .text = "With `fingerprint = \"json\"`: JSON Pointers to the only values that count.",
+         .complaint = pointer_complaint},
+        [](policy_draft& d, const option_value& v) { d.pick = list(v); }},
+    row<policy_draft>{
+        {.name = "fingerprint_omit",
+         .flag = "fingerprint-omit",
+         .kind = value_kind::list,
+         .example = "/sent_at",
+         .text = "With `fingerprint = \"json\"`: JSON Pointers to values that don't count.",
+         .complaint = pointer_complaint},
+        [](policy_draft& d, const option_value& v) { d.omit = list(v); }},
+    row<policy_draft>{
+        {.name = "keep",
+         .flag = "keep",
+         .kind = value_kind::choice,
+         .fallback = "success",
+         .text = "Which answers end the matter and are replayed: `success` 2xx and 3xx; `final` "
+                 "also 4xx but 408, 409, 425 and 429; `all` every one that came whole.",
+         .choices = keep_words},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.keep = static_cast<keep_rule>(number(v));
+        }},
+    row<policy_draft>{
+        {.name = "outcome",
+         .flag = "outcome",
+         .kind = value_kind::outcomes,
+         .example = "5xx=release,402=complete",
+         .text = "What single statuses and classes mean for the record, in the place of `keep`: "
+                 "`complete`, `release` (it did not happen), `unknown` or `fail` (to be run "
+                 "again after a back-off). A single status goes before its class.",
+         .choices = outcome_words},
+        assign_outcomes},
+    row<policy_draft>{
+        {.name = "answer",
+         .flag = "answer",
+         .kind = value_kind::choice,
+         .fallback = "full",
+         .text = "`status` keeps status and headers of an answer without its body.",
+         .choices = answer_words},
+        [](policy_draft& d, const option_value& v) { d.policy.keep_body = number(v) == 0; }},
+    row<policy_draft>{
+        {.name = "backoff",
+         .flag = "backoff",
+         .kind = value_kind::duration,
+         .fallback = "1s",
+         .text = "After `fail`: not again before this, doubling with each failure.",
+         .min = 100,
+         .max = day},
+        [](policy_draft& d, const option_value& v) { d.policy.backoff = duration(v); }},
+    row<policy_draft>{
+        {.name = "backoff_max",
+         .flag = "backoff-max",
+         .kind = value_kind::duration,
+         .fallback = "60s",
+         .text = "The longest back-off.",
+         .min = 100,
+         .max = day},
+        [](policy_draft& d, const option_value& v) { d.policy.backoff_max = duration(v); }},
+    row<policy_draft>{
+        {.name = "lease",
+         .flag = "lease",
+         .kind = value_kind::duration,
+         .fallback = "30s",
+         .text = "How long the right to run lasts without being renewed. It is renewed while "
+                 "the work runs: after a crash, this is how long the key is busy.",
+         .min = second,
+         .max = day},
+        [](policy_draft& d, const option_value& v) { d.policy.lease = duration(v); }},
+    row<policy_draft>{
+        {.name = "retention",
+         .flag = "retention",
+         .kind = value_kind::duration,
+         .fallback = "24h",
+         .text = "How long a settled record is kept, and with it the promise that a repeat does "
+                 "not run again.",
+         .min = second,
+         .max = retention_max},
+        [](policy_draft& d, const option_value& v) { d.policy.retention = duration(v); }},
+    row<policy_draft>{
+        {.name = "unknown_retention",
+         .flag = "unknown-retention",
+         .kind = value_kind::duration,
+         .example = "30d",
+         .text = "After this long a key whose outcome is unknown is forgotten, and runs again: a "
+                 "rule to run again. Empty: never.",
+         .min = second,
+         .max = retention_max,
+         .may_be_empty = true},
+        [](policy_draft& d, const option_value& v) { d.policy.unknown_retention = duration(v); }},
+    row<policy_draft>{
+        {.name = "on_busy",
+         .flag = "on-busy",
+         .kind = value_kind::choice,
+         .fallback = "reject",
+         .text = "What a repeat gets while the first one runs: `reject` 409, or `wait` for the "
+                 "first one's answer.",
+         .choices = busy_words},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.on_busy = static_cast<on_busy_rule>(number(v));
+        }},
+    row<policy_draft>{{.name = "wait",
+                       .flag = "wait",
+                       .kind = value_kind::duration,
+                       .fallback = "10s",
+                       .text = "With `on_busy = \"wait\"`: how long at most; then 409.",
+                       .min = 10,
+                       .max = hour},
+                      [](policy_draft& d, const option_value& v) { d.policy.wait = duration(v); }},
+    row<policy_draft>{
+        {.name = "unknown",
+         .flag = "unknown",
+         .kind = value_kind::choice,
+         .fallback = "hold",
+         .text = "What a repeat does when nobody knows whether the first took effect: `hold` it "
+                 "for an operator, `probe` (ask the application) or `rerun` (at least once).",
+         .choices = unknown_words},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.unknown = static_cast<unknown_policy>(number(v));
+        }},
+    row<policy_draft>{
+        {.name = "probe",
+         .flag = "probe",
+         .example = "http://127.0.0.1:9000/outcome/{scope}/{key}",
+         .text = "With `unknown = \"probe\"`: the URL where the application is asked.",
+         .may_be_empty = true,
+         .complaint = probe_complaint},
+        [](policy_draft& d, const option_value& v) { d.policy.probe = text(v); }},
+    row<policy_draft>{
+        {.name = "probe_mode",
+         .flag = "probe-mode",
+         .kind = value_kind::choice,
+         .fallback = "fence",
+         .text = "`fence`: the application refuses earlier tokens from the moment that it is "
+                 "asked. `ask`: for one that can't; weaker.",
+         .choices = probe_words},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.probe_mode = static_cast<probe_rule>(number(v));
+        }},
+    row<policy_draft>{
+        {.name = "probe_present",
+         .flag = "probe-present",
+         .kind = value_kind::status,
+         .example = "200",
+         .text = "With `probe_mode = \"ask\"`: a bare answer of this status means that it did "
+                 "happen.",
+         .min = 100,
+         .max = 599,
+         .may_be_empty = true},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.probe_present = static_cast<std::uint16_t>(number(v));
+        }},
+    row<policy_draft>{
+        {.name = "probe_absent",
+         .flag = "probe-absent",
+         .kind = value_kind::status,
+         .example = "404",
+         .text = "With `probe_mode = \"ask\"`: a bare answer of this status means that it did "
+                 "not happen.",
+         .min = 100,
+         .max = 599,
+         .may_be_empty = true},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.probe_absent = static_cast<std::uint16_t>(number(v));
+        }},
+    row<policy_draft>{
+        {.name = "effect",
+         .flag = "effect",
+         .kind = value_kind::choice,
+         .fallback = "elsewhere",
+         .text = "`transactional`: the upstream completes in its own transaction. Needs a "
+                 "PostgreSQL store, which is not in this version.",
+         .choices = effect_words},
+        [](policy_draft& d, const option_value& v) { d.transactional = number(v) == 1; }},
+    row<policy_draft>{
+        {.name = "store_failure",
+         .flag = "store-failure",
+         .kind = value_kind::choice,
+         .fallback = "closed",
+         .text = "When the store is out of reach: `closed` answers 503, `open` lets requests "
+                 "through unguarded (at least once).",
+         .choices = failure_words},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.store_failure = static_cast<store_failure_rule>(number(v));
+        }},
+    row<policy_draft>{
+        {.name = "max_request_body",
+         .flag = "max-request-body",
+         .kind = value_kind::size,
+         .fallback = "1MiB",
+         .text = "The longest body of a guarded request; longer ones get 413.",
+         .max = body_max},
+        [](policy_draft& d, const option_value& v) { d.policy.max_request_body = size(v); }},
+    row<policy_draft>{
+        {.name = "max_answer_body",
+         .flag = "max-answer-body",
+         .kind = value_kind::size,
+         .fallback = "1MiB",
+         .text = "The longest body of an answer that is kept. Of a longer one only the status "
+                 "is: a repeat is told that it took effect.",
+         .max = body_max},
+        [](policy_draft& d, const option_value& v) { d.policy.max_answer_body = size(v); }},
+    row<policy_draft>{
+        {.name = "upstream_timeout",
+         .flag = "upstream-timeout",
+         .kind = value_kind::duration,
+         .fallback = "60s",
+         .text = "From the last byte of a request to the last of its answer. Over it: 504, and "
+                 "the outcome is unknown.",
+         .min = 100,
+         .max = day},
+        [](policy_draft& d, const option_value& v) { d.policy.upstream_timeout = duration(v); }},
+    row<policy_draft>{{.name = "keep_set_cookie",
+                       .flag = "keep-set-cookie",
+                       .kind = value_kind::boolean,
+                       .fallback = "false",
+                       .text = "Keep and replay `Set-Cookie` too."},
+                      [](policy_draft& d, const option_value& v) {
+                        d.policy.keep_set_cookie = std::get<bool>(v);
+                      }},
+};
+
+}  // namespace
+
+std::span<const row<policy_draft>> policy_rows() { return policy_table; }
+
+}  // namespace onceguard::config

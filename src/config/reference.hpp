@@ -1,0 +1,10 @@
+// docs/reference.md, made from the table of options.
+#pragma once
+#include <string>
+
+namespace onceguard::config {
+
+/// The whole page, in Markdown.
+[[nodiscard]] std::string reference();
+
+}  // namespace onceguard::config

@@ -1,0 +1,30 @@
+// Upstreams and routes, put together from the file's tables, `--upstream` and the defaults.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/document.hpp"
+#include "config/options.hpp"
+#include "config/remark.hpp"
+#include "gateway/params.hpp"
+
+namespace onceguard::config {
+
+struct routing_input {
+  std::string file;
+  const node* upstreams = nullptr;  ///< the array [[upstream]]; null: none
+  const node* routes = nullptr;     ///< the array [[route]]; null: none
+  std::optional<setting> upstream_flag;
+  policy_draft defaults;
+  bool need_upstream = true;
+};
+
+struct routing_output {
+  gateway::routing_params params;
+  std::vector<policy_draft> policies;  ///< one for each route, with the places of its options
+};
+
+[[nodiscard]] routing_output build_routing(const routing_input& from, remarks& out);
+
+}  // namespace onceguard::config

@@ -1,0 +1,35 @@
+// The configuration as the rooms take it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <onceguard/policy.hpp>
+
+#include "base/log.hpp"
+#include "config/option.hpp"
+#include "gateway/params.hpp"
+#include "store/open.hpp"
+
+namespace onceguard::config {
+
+enum class log_format : std::uint8_t { automatic, text, json };
+
+struct log_params {
+  base::log_level level = base::log_level::info;
+  log_format format = log_format::automatic;
+};
+
+struct settings {
+  gateway::gateway_params gateway;
+  gateway::routing_params routing;
+  store_params store;
+  log_params log;
+  route_policy defaults;  ///< what routes do unless they say otherwise
+
+  /// What can't change while the gateway runs, as it would stand in the file:
+  /// "[gateway] listen" → "\"127.0.0.1:8080\"".
+  std::map<std::string, std::string> fixed;
+};
+
+}  // namespace onceguard::config

@@ -1,0 +1,66 @@
+// Values as people write them: durations, sizes, addresses, URLs, paths. Each reader answers
+// with the value, or with errc::invalid_argument whose detail says what was expected and what
+// was there.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <onceguard/error.hpp>
+#include <onceguard/policy.hpp>
+
+#include "gateway/params.hpp"
+
+namespace onceguard::config {
+
+/// The text in quotes, cut at 80 bytes, with control and non-ASCII bytes as \xNN: safe to print.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+/// "250ms", "30s", "1m", "24h", "7d": whole numbers with one unit.
+[[nodiscard]] result<milliseconds> parse_duration(std::string_view text);
+[[nodiscard]] std::string duration_text(milliseconds value);
+
+/// "512", "64KiB", "1MiB", "2GiB": bytes.
+[[nodiscard]] result<std::int64_t> parse_size(std::string_view text);
+[[nodiscard]] std::string size_text(std::int64_t bytes);
+
+/// "127.0.0.1:8080", "[::1]:8080", "localhost:0".
+[[nodiscard]] result<gateway::endpoint> parse_endpoint(std::string_view text);
+
+struct http_url {
+  gateway::endpoint address;
+  std::string path;  ///< with the query, as written; empty or beginning with a slash
+};
+/// "http://host[:port][/path]", without user, fragment or anything that is not printable ASCII.
+[[nodiscard]] result<http_url> parse_http_url(std::string_view text);
+
+/// A route's host: a name or an address without a port, in lower case.
+[[nodiscard]] result<std::string> parse_route_host(std::string_view text);
+/// A route's path: absolute, already normalised, without query; a final slash is dropped.
+[[nodiscard]] result<std::string> parse_route_path(std::string_view text);
+
+/// "credential", "header:NAME", "cookie:NAME", "address", "none".
+[[nodiscard]] result<scope_rule> parse_scope(std::string_view text);
+
+/// An address, or a block in CIDR notation.
+[[nodiscard]] result<std::string> parse_network(std::string_view text);
+
+/// The phrase with which a reader refuses a text; empty where it reads it.
+template <auto Reader>
+[[nodiscard]] std::string refusal_of(std::string_view text) {
+  const auto read = Reader(text);
+  return read ? std::string() : read.error().detail;
+}
+
+/// A request method in capitals.
+[[nodiscard]] result<std::string> parse_method(std::string_view text);
+
+/// RFC 9110 `token`.
+[[nodiscard]] bool is_token(std::string_view text) noexcept;
+
+/// The one that a mistyped word most likely means; empty where none is near.
+[[nodiscard]] std::string_view nearest(std::string_view word,
+                                       std::span<const std::string_view> known);
+
+}  // namespace onceguard::config

@@ -1,0 +1,389 @@
+#include <onceguard/decide.hpp>
+
+#include <algorithm>
+#include <memory>
+
+namespace onceguard {
+namespace {
+
+bool lease_over(const record& r, const instant& now) noexcept {
+  return now.lease >= r.deadline_lease;
+}
+
+bool unsettled(const record& r) noexcept {
+  return r.state == record_state::started || r.state == record_state::in_progress ||
+         r.state == record_state::probing;
+}
+
+/// For a claim, what is expired or released is not there.
+bool counts_as_absent(const record* r, const instant& now) noexcept {
+  return r == nullptr || expired(*r, now) || r->state == record_state::released;
+}
+
+lease lease_of(const record& r) {
+  lease l;
+  l.token = r.token;
+  l.nonce = r.nonce;
+  l.attempt = r.attempt;
+  l.probe = r.state == record_state::probing;
+  l.started = r.state == record_state::started;
+  return l;
+}
+
+void set_deadline(record& r, milliseconds lease, const instant& now) {
+  r.deadline_lease = now.lease + lease.count();
+  r.expires_at_wall =
+      r.unknown_retention_ms == 0 ? 0 : now.wall + lease.count() + r.unknown_retention_ms;
+}
+
+/// A new lease on what stands there (or on nothing).
+decision grant(const record* stored, const claim& asked, const instant& now, token next,
+               record_state into) {
+  record r;
+  if (stored != nullptr && !expired(*stored, now)) {
+    r.attempt = stored->attempt;
+    r.failures = stored->failures;
+    r.maybe_repeated = stored->maybe_repeated;
+    r.earlier_unknown = stored->earlier_unknown;
+    r.why = stored->earlier_unknown ? stored->why : unknown_reason::none;
+    r.why_status = stored->earlier_unknown ? stored->why_status : std::uint16_t{0};
+  }
+  r.about = asked.about;
+  r.state = into;
+  r.token = next;
+  r.nonce = asked.nonce;
+  r.attempt += 1;
+  r.claimed_at_wall = now.wall;
+  r.unknown_retention_ms = asked.unknown_retention.count();
+  r.maybe_repeated = r.maybe_repeated || asked.maybe_repeated;
+  set_deadline(r, asked.lease, now);
+
+  decision out;
+  out.verdict.kind = verdict_kind::run;
+  out.verdict.lease = lease_of(r);
+  out.write = std::move(r);
+  return out;
+}
+
+decision only(verdict_kind kind) {
+  decision out;
+  out.verdict.kind = kind;
+  return out;
+}
+
+decision wait_for(verdict_kind kind, std::int64_t until, const instant& now) {
+  auto out = only(kind);
+  out.verdict.retry_after = milliseconds(std::max<std::int64_t>(until - now.lease, 0));
+  return out;
+}
+
+decision outcome_unknown(const record& r, const instant& now, std::int64_t ask_again_in) {
+  auto out = only(verdict_kind::unknown);
+  out.verdict.why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
+  out.verdict.why_status = r.why_status;
+  out.verdict.since = milliseconds(std::max<std::int64_t>(now.wall - r.claimed_at_wall, 0));
+  out.verdict.retry_after = milliseconds(std::max<std::int64_t>(ask_again_in, 0));
+  return out;
+}
+
+/// A lease on a record whose outcome is unknown: it stays the unknown that it was, until this
+/// lease completes or the application says that nothing had happened.
+decision grant_unknown(const record& r, const claim& asked, const instant& now, token next,
+                       record_state into) {
+  auto out = grant(&r, asked, now, next, into);
+  out.write->earlier_unknown = true;
+  out.write->why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
+  out.write->why_status = r.why_status;
+  return out;
+}
+
+decision meet_unknown(const record& r, const claim& asked, const instant& now, token next) {
+  switch (asked.unknown) {
+    case unknown_policy::hold:
+      return outcome_unknown(r, now, 0);
+    case unknown_policy::rerun:
+      return grant_unknown(r, asked, now, next, record_state::in_progress);
+    case unknown_policy::probe:
+      break;
+  }
+  const auto paused = r.retry_at_lease - now.lease;
+  const auto too_young = r.claimed_at_wall + asked.probe_after.count() - now.wall;
+  const auto first_ask = asked.probe_after.count() == 0 ? 0 : too_young;
+  if (const auto left = std::max(paused, first_ask); left > 0) return outcome_unknown(r, now, left);
+  auto out = grant_unknown(r, asked, now, next, record_state::probing);
+  // The time of the claim is that of the attempt whose outcome is unknown.
+  out.write->claimed_at_wall = r.claimed_at_wall;
+  return out;
+}
+
+decision replay(const record& r, const instant& now) {
+  auto out = only(verdict_kind::replay);
+  out.verdict.answer = r.answer;
+  out.verdict.kept = r.kept;
+  if (r.expires_at_wall != 0) {
+    out.verdict.retention_left = milliseconds(std::max<std::int64_t>(r.expires_at_wall - now.wall, 0));
+  }
+  return out;
+}
+
+record released(const record& r, const instant& now) {
+  record out;
+  auto about = std::make_shared<subject>(*r.about);
+  about->print = {};
+  out.about = std::move(about);
+  out.state = record_state::released;
+  out.token = r.token;
+  out.nonce = r.nonce;
+  out.attempt = r.attempt;
+  out.claimed_at_wall = r.claimed_at_wall;
+  out.settled_at_wall = now.wall;
+  out.expires_at_wall = now.wall + released_retention.count();
+  out.maybe_repeated = r.maybe_repeated;
+  return out;
+}
+
+void end(record& r, record_state state, milliseconds retention, const instant& now) {
+  r.state = state;
+  r.deadline_lease = now.lease;
+  r.settled_at_wall = now.wall;
+  r.expires_at_wall = now.wall + retention.count();
+}
+
+/// The lease is over, and nobody knows what became of the work.
+void become_unknown(record& r, const settlement& how, const instant& now) {
+  if (!r.earlier_unknown && how.why != unknown_reason::none) {
+    r.why = how.why;
+    r.why_status = how.why_status;
+  }
+  r.state = record_state::in_progress;
+  set_deadline(r, milliseconds(0), now);
+  r.retry_at_lease = now.lease + how.probe_pause.count();
+}
+
+/// What the settle makes of its own record.
+record apply(const record& r, const settlement& how, const instant& now) {
+  record out = r;
+  switch (how.kind) {
+    case settle_kind::complete:
+      end(out, record_state::completed, how.retention, now);
+      out.about = how.about ? how.about : r.about;
+      out.answer = how.answer;
+      out.kept = how.kept;
+      out.why = unknown_reason::none;
+      out.why_status = 0;
+      out.failures = 0;
+      out.earlier_unknown = false;
+      break;
+    case settle_kind::fail: {
+      end(out, record_state::failed, how.retention, now);
+      const auto doublings = std::min<std::uint32_t>(out.failures, 30);
+      const auto pause = std::min(how.backoff.count() << doublings, how.backoff_max.count());
+      out.retry_at_lease = now.lease + pause;
+      out.failures += 1;
+      if (!out.earlier_unknown) out.why = how.why, out.why_status = how.why_status;
+      break;
+    }
+    case settle_kind::release:
+      // What this lease did not do, an earlier one may have done.
+      if (r.earlier_unknown) {
+        become_unknown(out, how, now);
+      } else {
+        out = released(r, now);
+      }
+      break;
+    case settle_kind::abandon:
+      // From `started` the work had provably not begun.
+      if (r.state == record_state::started && !r.earlier_unknown) {
+        out = released(r, now);
+      } else {
+        become_unknown(out, how, now);
+      }
+      break;
+  }
+  return out;
+}
+
+/// The record as its lease had left it, for a settle that finds that it is gone.
+record remade(const settlement& how, const instant& now) {
+  record r;
+  r.about = how.about;
+  r.state = record_state::in_progress;
+  r.token = how.token;
+  r.nonce = how.nonce;
+  r.attempt = 1;
+  r.claimed_at_wall = now.wall;
+  r.incident = true;
+  return r;
+}
+
+settle_decision stale(const record* r, const instant& now) {
+  settle_decision out;
+  out.result.outcome = settle_outcome::stale;
+  if (r != nullptr) {
+    out.result.state = observe(*r, now);
+    out.result.answer = r->answer;
+    out.result.kept = r->kept;
+  }
+  return out;
+}
+
+settle_decision settle_missing(const record* stored, const settlement& how, const instant& now) {
+  settle_decision out;
+  if (how.kind == settle_kind::release) {
+    // Remember the claim id, so that the claim is refused should it arrive after its release.
+    if (stored == nullptr && how.about) out.write = released(remade(how, now), now);
+    return out;
+  }
+  out.result.outcome = settle_outcome::incident;
+  out.write = apply(remade(how, now), how, now);
+  return out;
+}
+
+bool settled_alike(const record& r, settle_kind kind) noexcept {
+  switch (kind) {
+    case settle_kind::complete: return r.state == record_state::completed && !r.by_operator;
+    case settle_kind::fail: return r.state == record_state::failed;
+    case settle_kind::release: return r.state == record_state::released;
+    case settle_kind::abandon: return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool expired(const record& stored, const instant& now) noexcept {
+  if (now.expiry_paused || stored.expires_at_wall == 0) return false;
+  if (unsettled(stored) && !lease_over(stored, now)) return false;
+  return now.wall >= stored.expires_at_wall;
+}
+
+observed_state observe(const record& stored, const instant& now) noexcept {
+  const bool may_have_run =
+      stored.state == record_state::in_progress || stored.state == record_state::probing;
+  if (may_have_run && lease_over(stored, now)) return observed_state::unknown;
+  return static_cast<observed_state>(stored.state);
+}
+
+decision decide(const record* stored, const claim& asked, const instant& now, token next) {
+  const bool same_claim = stored != nullptr && stored->nonce == asked.nonce;
+  if (same_claim && stored->state == record_state::released) return only(verdict_kind::refused);
+  if (counts_as_absent(stored, now)) {
+    return grant(stored, asked, now, next,
+                 asked.into_started ? record_state::started : record_state::in_progress);
+  }
+  const record& r = *stored;
+  if (same_claim && unsettled(r)) {  // the repeat of a claim whose reply was lost
+    auto out = only(verdict_kind::run);
+    out.verdict.lease = lease_of(r);
+    return out;
+  }
+  // The fingerprint comes before everything that says what became of the key.
+  if (r.about->print.method != asked.about->print.method) {
+    auto out = only(verdict_kind::remake_fingerprint);
+    out.verdict.fingerprint_method = r.about->print.method;
+    return out;
+  }
+  if (r.about->print.value != asked.about->print.value) return only(verdict_kind::mismatch);
+
+  const auto into = asked.into_started ? record_state::started : record_state::in_progress;
+  switch (r.state) {
+    case record_state::completed:
+      return replay(r, now);
+    case record_state::failed:
+      if (now.lease < r.retry_at_lease) {
+        return wait_for(verdict_kind::backoff, r.retry_at_lease, now);
+      }
+      return grant(&r, asked, now, next, into);
+    case record_state::started:
+      if (!lease_over(r, now)) return wait_for(verdict_kind::busy, r.deadline_lease, now);
+      return grant(&r, asked, now, next, into);
+    case record_state::in_progress:
+    case record_state::probing:
+      if (!lease_over(r, now)) return wait_for(verdict_kind::busy, r.deadline_lease, now);
+      return meet_unknown(r, asked, now, next);
+    case record_state::released:
+      break;  // counted as absent above
+  }
+  return only(verdict_kind::refused);
+}
+
+settle_decision decide_settle(const record* stored, const settlement& how, const instant& now) {
+  const bool by_claim_id = how.token == 0 && how.kind == settle_kind::release;
+  const bool own = stored != nullptr && stored->nonce == how.nonce &&
+                   (by_claim_id || stored->token == how.token);
+  if (own) {
+    settle_decision out;
+    if (settled_alike(*stored, how.kind)) return out;
+    if (stored->state == record_state::released && how.kind == settle_kind::complete) {
+      out.result.outcome = settle_outcome::incident;
+      out.write = apply(*stored, how, now);
+      out.write->incident = true;
+      return out;
+    }
+    if (!unsettled(*stored)) return stale(stored, now);
+    out.write = apply(*stored, how, now);
+    return out;
+  }
+  if (stored == nullptr || expired(*stored, now)) return settle_missing(stored, how, now);
+  if (by_claim_id) return {};  // that claim holds nothing here
+  return stale(stored, now);
+}
+
+extend_decision decide_extension(const record* stored, const extension& how, const instant& now) {
+  extend_decision out;
+  const bool own = stored != nullptr && stored->nonce == how.nonce &&
+                   stored->token == how.token && unsettled(*stored);
+  if (!own) {
+    out.stale = true;
+    return out;
+  }
+  out.write = *stored;
+  if (how.dispatch) {
+    // The application said that nothing had happened, and refuses the earlier tokens now.
+    if (stored->state == record_state::probing) {
+      out.write->earlier_unknown = false;
+      out.write->why = unknown_reason::none;
+      out.write->why_status = 0;
+    }
+    out.write->state = record_state::in_progress;
+  }
+  set_deadline(*out.write, how.lease, now);
+  return out;
+}
+
+resolve_decision decide_resolution(const record* stored, const resolution& how,
+                                   const instant& now) {
+  resolve_decision out;
+  if (counts_as_absent(stored, now)) {
+    out.outcome = resolve_outcome::not_found;
+    return out;
+  }
+  if (stored->state == record_state::completed && how.completed) {
+    out.outcome = resolve_outcome::already_completed;
+    return out;
+  }
+  if (unsettled(*stored) && !how.force) {
+    // After an answer the work is over; else it may go on until the upstream's timeout.
+    const bool answered =
+        stored->why == unknown_reason::upstream_status && !stored->earlier_unknown;
+    const auto tail = how.completed || answered ? 0 : stored->about->run_timeout.count();
+    if (const auto left = stored->deadline_lease + tail - now.lease; left > 0) {
+      out.outcome = resolve_outcome::running;
+      out.retry_after = milliseconds(left);
+      return out;
+    }
+  }
+  if (how.completed) {
+    out.write = *stored;
+    end(*out.write, record_state::completed, how.retention, now);
+    out.write->answer = how.answer;
+    out.write->kept = how.answer ? answer_kept::full : answer_kept::none;
+  } else {
+    out.forgets_answer = stored->state == record_state::completed;
+    out.write = released(*stored, now);
+  }
+  out.write->by_operator = true;
+  return out;
+}
+
+}  // namespace onceguard

@@ -1,0 +1,153 @@
+#include "core/json_number.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace onceguard::core {
+namespace {
+
+constexpr double two_to_53 = 9007199254740992.0;
+constexpr std::string_view two_to_53_digits = "9007199254740992";
+/// From here on ECMAScript writes an exponent.
+constexpr double written_with_exponent = 1e21;
+
+/// The digits of a number without the zeros at either end, as far as they are few enough.
+class significand {
+ public:
+  void add(char digit) noexcept {
+    if (digit == '0') {
+      if (size_ > 0) ++zeros_;
+      return;
+    }
+    if (size_ + zeros_ >= digits_.size()) {
+      too_long_ = true;
+      return;
+    }
+    for (; zeros_ > 0; --zeros_) digits_[size_++] = '0';
+    digits_[size_++] = digit;
+  }
+
+  [[nodiscard]] bool too_long() const noexcept { return too_long_; }
+  [[nodiscard]] std::string_view digits() const noexcept { return {digits_.data(), size_}; }
+
+ private:
+  std::array<char, 17> digits_{};
+  std::size_t size_ = 0;
+  std::size_t zeros_ = 0;  // seen after the last other digit; they count once another follows
+  bool too_long_ = false;
+};
+
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+/// One digit or more; those of a significand are handed to it.
+bool read_digits(json_cursor& in, significand* digits) noexcept {
+  if (!is_digit(in.peek())) return in.fail("a digit is missing");
+  for (; is_digit(in.peek()); ++in.at) {
+    if (digits != nullptr) digits->add(in.peek());
+  }
+  return true;
+}
+
+/// Goes over `-? int frac? exp?`; `plain` when there is neither fraction nor exponent.
+bool scan(json_cursor& in, significand& digits, bool& plain) noexcept {
+  if (in.peek() == '-') ++in.at;
+  if (in.peek() == '0') {
+    ++in.at;
+    if (is_digit(in.peek())) return in.fail("a number begins with a needless zero");
+  } else if (!read_digits(in, &digits)) {
+    return false;
+  }
+  if (in.peek() == '.') {
+    plain = false;
+    ++in.at;
+    if (!read_digits(in, &digits)) return false;
+  }
+  if (in.peek() == 'e' || in.peek() == 'E') {
+    plain = false;
+    ++in.at;
+    if (in.peek() == '+' || in.peek() == '-') ++in.at;
+    if (!read_digits(in, nullptr)) return false;
+  }
+  return true;
+}
+
+/// Is it an integer that others may have rounded to reach the same double?
+bool beyond_exact_integers(double magnitude, const significand& digits, bool plain) noexcept {
+  if (magnitude < two_to_53) return false;
+  // 9007199254740993 rounds to 2^53 as well: only 2^53 itself may stand for it.
+  if (magnitude == two_to_53) return digits.digits() != two_to_53_digits;
+  return plain || magnitude < written_with_exponent;
+}
+
+}  // namespace
+
+bool read_json_number(json_cursor& in, double& value) noexcept {
+  const std::size_t begin = in.at;
+  significand digits;
+  bool plain = true;
+  if (!scan(in, digits, plain)) return false;
+  const auto fail_at_begin = [&](const char* what) {
+    in.at = begin;
+    return in.fail(what);
+  };
+  if (digits.too_long()) return fail_at_begin("a number of more than 17 significant digits");
+  if (digits.digits().empty()) {
+    value = 0;
+    return true;
+  }
+  const char* const end = in.text.data() + in.at;
+  const auto [stop, code] = std::from_chars(in.text.data() + begin, end, value);
+  if (code != std::errc{} || stop != end || !std::isfinite(value) || value == 0) {
+    return fail_at_begin("a number outside the range of a double");
+  }
+  if (beyond_exact_integers(std::fabs(value), digits, plain)) {
+    return fail_at_begin("an integer beyond 2^53");
+  }
+  return true;
+}
+
+void append_json_number(std::string& out, double value) {
+  std::array<char, 32> buffer{};
+  char* const first = buffer.data();
+  char* const last = first + buffer.size();
+  if (std::fabs(value) <= two_to_53 && std::trunc(value) == value) {
+    const auto written = std::to_chars(first, last, static_cast<std::int64_t>(value));
+    out.append(first, written.ptr);
+    return;
+  }
+  if (value < 0) out += '-';
+  // The shortest digits that read back as the same double: "d.ddde-07" or "de+30".
+  const auto written = std::to_chars(first, last, std::fabs(value), std::chars_format::scientific);
+  char* const mark = std::find(first, written.ptr, 'e');
+  int exponent = 0;
+  std::from_chars(mark[1] == '+' ? mark + 2 : mark + 1, written.ptr, exponent);
+  if (first[1] == '.') std::swap(first[0], first[1]);  // now the digits stand together
+  const std::string_view digits(first[0] == '.' ? first + 1 : first, mark);
+
+  const int count = static_cast<int>(digits.size());
+  const int point = exponent + 1;  // how many digits stand before the decimal point
+  const auto zeros = [&](int n) { out.append(static_cast<std::size_t>(n), '0'); };
+  if (count <= point && point <= 21) {
+    out.append(digits);
+    zeros(point - count);
+  } else if (0 < point && point <= 21) {
+    const auto whole = static_cast<std::size_t>(point);
+    out.append(digits, 0, whole).append(1, '.').append(digits, whole);
+  } else if (-6 < point && point <= 0) {
+    out.append("0.");
+    zeros(-point);
+    out.append(digits);
+  } else {
+    out += digits.front();
+    if (count > 1) out.append(1, '.').append(digits, 1);
+    out.append(exponent < 0 ? "e-" : "e+").append(std::to_string(std::abs(exponent)));
+  }
+}
+
+}  // namespace onceguard::core

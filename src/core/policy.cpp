@@ -1,0 +1,52 @@
+#include <onceguard/policy.hpp>
+
+namespace onceguard {
+namespace {
+
+/// 4xx that say "not now" or "not this time": the same request may well succeed later.
+bool passing_refusal(std::uint16_t status) noexcept {
+  return status == 408 || status == 409 || status == 425 || status == 429;
+}
+
+/// 501 and 503 say that nothing was done. Any other 5xx may have come after the effect.
+outcome_rule of_server_error(std::uint16_t status) noexcept {
+  return status == 501 || status == 503 ? outcome_rule::release : outcome_rule::unknown;
+}
+
+outcome_rule of_keep_rule(keep_rule keep, std::uint16_t status) noexcept {
+  // 1xx ends no exchange: after a 101 nobody reads what the upstream goes on to do.
+  if (status < 200) return outcome_rule::unknown;
+  if (status < 400 || keep == keep_rule::all) return outcome_rule::complete;
+  if (status >= 500) return of_server_error(status);
+  if (keep == keep_rule::final && !passing_refusal(status)) return outcome_rule::complete;
+  return outcome_rule::release;
+}
+
+}  // namespace
+
+std::string scope_rule::text() const {
+  switch (source) {
+    case scope_source::credential:
+      return "credential";
+    case scope_source::header:
+      return "header:" + name;
+    case scope_source::cookie:
+      return "cookie:" + name;
+    case scope_source::address:
+      return "address";
+    case scope_source::none:
+      break;
+  }
+  return "none";
+}
+
+outcome_rule outcome_of(const route_policy& policy, std::uint16_t status) noexcept {
+  const auto& single = policy.outcome_status;
+  if (const auto it = single.find(status); it != single.end()) return it->second;
+  const auto& classes = policy.outcome_class;
+  const auto hundreds = static_cast<std::uint16_t>(status / 100);
+  if (const auto it = classes.find(hundreds); it != classes.end()) return it->second;
+  return of_keep_rule(policy.keep, status);
+}
+
+}  // namespace onceguard

@@ -1,0 +1,259 @@
+#include "core/record_codec.hpp"
+
+#include <algorithm>
+#include <concepts>
+#include <cstring>
+
+#include "base/hash.hpp"
+
+namespace onceguard {
+namespace {
+
+constexpr std::size_t checksum_size = 8;
+constexpr std::size_t varint_size_max = 10;
+
+// The bits of the flags byte. Persistent: never renumber.
+constexpr std::uint8_t flag_about = 1;
+constexpr std::uint8_t flag_answer = 2;
+constexpr std::uint8_t flag_by_operator = 4;
+constexpr std::uint8_t flag_incident = 8;
+constexpr std::uint8_t flag_maybe_repeated = 16;
+constexpr std::uint8_t flags_known = 31;
+
+class byte_writer {
+ public:
+  explicit byte_writer(std::size_t expected) { out_.reserve(expected); }
+
+  void byte(std::uint8_t value) { out_ += static_cast<char>(value); }
+  void fixed64(std::uint64_t value) {
+    char bytes[8];
+    for (char& b : bytes) b = static_cast<char>(value & 0xff), value >>= 8;
+    out_.append(bytes, sizeof bytes);
+  }
+  void time(std::int64_t value) { fixed64(static_cast<std::uint64_t>(value)); }
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) byte(static_cast<std::uint8_t>(value | 0x80));
+    byte(static_cast<std::uint8_t>(value));
+  }
+  void text(std::string_view value) { varint(value.size()), out_.append(value); }
+  template <std::size_t N>
+  void bytes(const std::array<unsigned char, N>& value) { out_.append(base::as_chars(value)); }
+
+  [[nodiscard]] std::string finish() {
+    const auto sum = base::sha256_of(out_);
+    out_.append(base::as_chars(sum).substr(0, checksum_size));
+    return std::move(out_);
+  }
+
+ private:
+  std::string out_;
+};
+
+/// Reads until something does not fit; then everything is zero and `ok` is false.
+class byte_reader {
+ public:
+  explicit byte_reader(std::string_view bytes) : rest_(bytes) {}
+
+  [[nodiscard]] bool ok() const noexcept { return ok_; }
+  [[nodiscard]] bool at_end() const noexcept { return ok_ && rest_.empty(); }
+  [[nodiscard]] std::size_t left() const noexcept { return rest_.size(); }
+  void refuse() noexcept { ok_ = false, rest_ = {}; }
+
+  std::string_view raw(std::uint64_t size) {
+    if (size > rest_.size()) return refuse(), std::string_view{};
+    const auto out = rest_.substr(0, static_cast<std::size_t>(size));
+    rest_.remove_prefix(out.size());
+    return out;
+  }
+  std::uint8_t byte() {
+    const auto one = raw(1);
+    return one.empty() ? std::uint8_t{0} : static_cast<std::uint8_t>(one.front());
+  }
+  std::uint64_t fixed64() {
+    const auto eight = raw(8);
+    std::uint64_t out = 0;
+    for (std::size_t i = eight.size(); i-- > 0;) {
+      out = out << 8 | static_cast<unsigned char>(eight[i]);
+    }
+    return out;
+  }
+  std::int64_t time() { return static_cast<std::int64_t>(fixed64()); }
+  std::uint64_t varint() {
+    std::uint64_t out = 0;
+    for (std::size_t i = 0; i < varint_size_max; ++i) {
+      const std::uint8_t b = byte();
+      // One spelling per number: no zero byte at the end, nothing above 64 bits.
+      if ((b == 0 && i > 0) || (i == varint_size_max - 1 && b > 1)) break;
+      out |= static_cast<std::uint64_t>(b & 0x7f) << (7 * i);
+      if (b < 0x80) return out;
+    }
+    refuse();
+    return 0;
+  }
+  template <std::unsigned_integral T>
+  T number() {
+    const auto value = varint();
+    if (value > std::numeric_limits<T>::max()) refuse();
+    return ok_ ? static_cast<T>(value) : T{0};
+  }
+  std::string text() { return std::string(raw(varint())); }
+  template <std::size_t N>
+  void bytes(std::array<unsigned char, N>& out) {
+    const auto from = raw(N);
+    if (from.size() == N) std::memcpy(out.data(), from.data(), N);
+  }
+  template <class Enum>
+  Enum choice(Enum lowest, Enum highest) {
+    const auto value = byte();
+    if (value < static_cast<std::uint8_t>(lowest) || value > static_cast<std::uint8_t>(highest)) {
+      refuse();
+      return lowest;
+    }
+    return static_cast<Enum>(value);
+  }
+
+ private:
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+std::uint8_t flags_of(const record& r) noexcept {
+  return static_cast<std::uint8_t>((r.about ? flag_about : 0) | (r.answer ? flag_answer : 0) |
+                                   (r.by_operator ? flag_by_operator : 0) |
+                                   (r.incident ? flag_incident : 0) |
+                                   (r.maybe_repeated ? flag_maybe_repeated : 0));
+}
+
+void write_subject(byte_writer& out, const subject& about) {
+  out.bytes(about.scope);
+  out.text(about.scope_kind);
+  out.text(about.key);
+  out.text(about.method);
+  out.text(about.path);
+  out.text(about.route);
+  out.text(about.print.method);
+  out.bytes(about.print.value);
+  out.time(about.run_timeout.count());
+}
+
+subject_ptr read_subject(byte_reader& in) {
+  auto about = std::make_shared<subject>();
+  in.bytes(about->scope);
+  about->scope_kind = in.text();
+  about->key = in.text();
+  about->method = in.text();
+  about->path = in.text();
+  about->route = in.text();
+  about->print.method = in.text();
+  in.bytes(about->print.value);
+  about->run_timeout = milliseconds(in.time());
+  return about;
+}
+
+void write_answer(byte_writer& out, const answer& kept) {
+  out.varint(kept.status);
+  out.varint(kept.headers.size());
+  for (const auto& [name, value] : kept.headers) out.text(name), out.text(value);
+  out.text(kept.body);
+}
+
+answer_ptr read_answer(byte_reader& in) {
+  auto kept = std::make_shared<answer>();
+  kept->status = in.number<std::uint16_t>();
+  const auto headers = in.varint();
+  // A header takes two bytes at least, so a count beyond that is a lie.
+  if (headers > in.left() / 2) in.refuse();
+  for (std::uint64_t i = 0; i < headers && in.ok(); ++i) {
+    auto name = in.text();
+    kept->headers.emplace_back(std::move(name), in.text());
+  }
+  kept->body = in.text();
+  return kept;
+}
+
+std::size_t expected_size(const record& r) noexcept {
+  std::size_t size = 96 + checksum_size;
+  if (r.about) {
+    const auto& a = *r.about;
+    size += 96 + a.scope_kind.size() + a.key.size() + a.method.size() + a.path.size() +
+            a.route.size() + a.print.method.size();
+  }
+  if (r.answer) {
+    size += 24 + r.answer->body.size();
+    for (const auto& [name, value] : r.answer->headers) size += 8 + name.size() + value.size();
+  }
+  return size;
+}
+
+error unreadable(std::string detail) {
+  return error(errc::record_unreadable, "stored record: " + std::move(detail));
+}
+
+}  // namespace
+
+std::string encode_record(const record& r) {
+  byte_writer out(expected_size(r));
+  out.byte(record_format);
+  out.byte(static_cast<std::uint8_t>(r.state));
+  out.byte(flags_of(r));
+  out.byte(static_cast<std::uint8_t>(r.why));
+  out.byte(static_cast<std::uint8_t>(r.kept));
+  out.fixed64(r.token);
+  out.bytes(r.nonce);
+  out.varint(r.attempt);
+  out.varint(r.failures);
+  out.varint(r.why_status);
+  out.time(r.deadline_lease);
+  out.time(r.retry_at_lease);
+  out.time(r.claimed_at_wall);
+  out.time(r.settled_at_wall);
+  out.time(r.expires_at_wall);
+  out.time(r.unknown_retention_ms);
+  if (r.about) write_subject(out, *r.about);
+  if (r.answer) write_answer(out, *r.answer);
+  return out.finish();
+}
+
+result<record> decode_record(std::string_view bytes) {
+  if (bytes.empty()) return unreadable("it is empty");
+  const auto format = static_cast<unsigned char>(bytes.front());
+  if (format > record_format) {
+    return unreadable("format " + std::to_string(format) + " is newer than " +
+                      std::to_string(record_format) + ", the newest that this version reads");
+  }
+  if (format == 0) return unreadable("format 0 does not exist: it is damaged");
+  if (bytes.size() <= checksum_size) return unreadable("it is cut short");
+  const auto content = bytes.substr(0, bytes.size() - checksum_size);
+  const auto sum = base::sha256_of(content);
+  if (base::as_chars(sum).substr(0, checksum_size) != bytes.substr(content.size())) {
+    return unreadable("its checksum is wrong: it is damaged or cut short");
+  }
+
+  byte_reader in(content.substr(1));
+  record r;
+  r.state = in.choice(record_state::started, record_state::released);
+  const auto flags = in.byte();
+  r.why = in.choice(unknown_reason::none, unknown_reason::probe_inconclusive);
+  r.kept = in.choice(answer_kept::full, answer_kept::none);
+  r.token = in.fixed64();
+  in.bytes(r.nonce);
+  r.attempt = in.number<std::uint32_t>();
+  r.failures = in.number<std::uint32_t>();
+  r.why_status = in.number<std::uint16_t>();
+  r.deadline_lease = in.time();
+  r.retry_at_lease = in.time();
+  r.claimed_at_wall = in.time();
+  r.settled_at_wall = in.time();
+  r.expires_at_wall = in.time();
+  r.unknown_retention_ms = in.time();
+  if ((flags & ~flags_known) != 0) in.refuse();
+  if ((flags & flag_about) != 0) r.about = read_subject(in);
+  if ((flags & flag_answer) != 0) r.answer = read_answer(in);
+  r.by_operator = (flags & flag_by_operator) != 0;
+  r.incident = (flags & flag_incident) != 0;
+  r.maybe_repeated = (flags & flag_maybe_repeated) != 0;
+  if (!in.at_end()) return unreadable("its fields do not fit together");
+  return r;
+}
+
+}  // namespace onceguard

@@ -1,0 +1,24 @@
+#include "engine/background.hpp"
+
+#include <exception>
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "base/log.hpp"
+
+namespace onceguard {
+
+void spawn_background(const boost::asio::any_io_executor& executor, std::string_view what,
+                      boost::asio::awaitable<void> coroutine) {
+  boost::asio::co_spawn(executor, std::move(coroutine), [what](std::exception_ptr failure) {
+    if (!failure) return;
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& e) {
+      base::log(base::log_level::error, "background-work-failed",
+                {{"what", std::string(what)}, {"why", e.what()}});
+    }
+  });
+}
+
+}  // namespace onceguard

@@ -1,0 +1,404 @@
+#include "engine/engine.hpp"
+
+#include <list>
+#include <mutex>
+
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "engine/background.hpp"
+#include "engine/held_lease.hpp"
+#include "engine/held_list.hpp"
+#include "engine/loss_watch.hpp"
+#include "engine/pause.hpp"
+
+namespace onceguard {
+
+namespace asio = boost::asio;
+using clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr milliseconds look_again{50};  // a twin in another process is asked for this often
+constexpr int claims_max = 8;           // of one request, before it is told to come back
+
+execution of_kind(execution_kind kind) {
+  execution out;
+  out.kind = kind;
+  return out;
+}
+
+execution stored_answer(const answer_ptr& what, answer_kept kept) {
+  auto out = of_kind(execution_kind::stored);
+  out.answer = what;
+  out.kept = kept;
+  return out;
+}
+
+execution failed_with(error why) {
+  auto out = of_kind(execution_kind::store_failed);
+  out.failure = std::move(why);
+  return out;
+}
+
+}  // namespace
+
+engine::engine(store& records, engine_params params, base::byte_budget& budget)
+    : store_(records),
+      params_(std::move(params)),
+      budget_(budget),
+      cache_(params_.replay_cache),
+      waiting_(params_.max_waiters),
+      loss_(std::make_unique<loss_watch>(params_)),
+      held_(std::make_unique<held_list>()) {}
+
+engine::~engine() = default;
+
+std::optional<cached_replay> engine::find_replay(const record_id& id, const fingerprint& print) {
+  auto found = cache_.find(id, print, clock::now());
+  if (found) counters_.cached_replays.fetch_add(1, std::memory_order_relaxed);
+  return found;
+}
+
+void engine::remember(const operation& op, answer_ptr what, answer_kept kept, milliseconds for_,
+                      std::uint64_t epoch) {
+  if (for_.count() <= 0) return;
+  cached_replay entry;
+  entry.answer = std::move(what);
+  entry.kept = kept;
+  cache_.put(op.id, op.about->print, std::move(entry), clock::now() + for_, epoch);
+}
+
+claim engine::make_claim(const operation& op) {
+  claim out;
+  out.id = op.id;
+  base::random_bytes(out.nonce);
+  out.about = op.about;
+  const auto& policy = *op.policy;
+  out.lease = policy.lease;
+  const bool transactional = policy.effect == effect_place::transactional;
+  out.unknown = transactional ? unknown_policy::rerun : policy.unknown;
+  // A mere look finds nothing while the first attempt is still on its way.
+  if (policy.probe_mode == probe_rule::ask) out.probe_after = policy.upstream_timeout;
+  out.unknown_retention = policy.unknown_retention;
+  out.maybe_repeated = loss_->maybe_repeated(clock::now());
+  return out;
+}
+
+asio::awaitable<execution> engine::execute(asio::io_context& io, operation op, work& doing) {
+  auto out = co_await attempt(io, op, doing);
+  if (out.kind == execution_kind::busy && op.policy->on_busy == on_busy_rule::wait) {
+    co_return co_await wait_for_twin(io, op, doing);
+  }
+  co_return out;
+}
+
+asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation& op,
+                                                 work& doing) {
+  const auto place = waiting_.enter(op.id, io.get_executor());
+  if (!place) co_return of_kind(execution_kind::busy);
+  const auto until = clock::now() + op.policy->wait;
+  for (;;) {
+    // Asked first: the twin may have ended before this one had its place.
+    if (auto found = find_replay(op.id, op.about->print)) {
+      co_return stored_answer(found->answer, found->kept);
+    }
+    auto out = co_await attempt(io, op, doing);
+    if (out.kind != execution_kind::busy) co_return out;
+    if (clock::now() >= until) co_return out;
+    co_await place->wait(until, look_again);
+  }
+}
+
+asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, work& doing) {
+  for (int round = 0; round < claims_max; ++round) {
+    const auto before = clock::now();
+    if (const auto left = loss_->refuses_for(before); left.count() > 0) {
+      auto out = failed_with(error(errc::store_lost, "the store has lost its memory"));
+      out.retry_after = left;
+      co_return out;
+    }
+    const auto epoch = cache_.epoch();
+    const auto asked = make_claim(op);
+    std::vector<claim> batch(1, asked);
+    auto replies = co_await store_.claim(std::move(batch), params_.store_timeout);
+    auto& reply = replies[0];
+    if (!reply) co_return co_await claim_failed(io, op, doing, asked, reply.error());
+
+    switch (reply->kind) {
+      case verdict_kind::run:
+        co_return co_await granted(io, op, doing, reply->lease, before);
+      case verdict_kind::replay:
+        counters_.replays.fetch_add(1, std::memory_order_relaxed);
+        remember(op, reply->answer, reply->kept, reply->retention_left, epoch);
+        co_return stored_answer(reply->answer, reply->kept);
+      case verdict_kind::busy:
+        counters_.busy.fetch_add(1, std::memory_order_relaxed);
+        co_return of_kind(execution_kind::busy);
+      case verdict_kind::mismatch:
+        counters_.mismatches.fetch_add(1, std::memory_order_relaxed);
+        co_return of_kind(execution_kind::mismatch);
+      case verdict_kind::backoff: {
+        counters_.backoffs.fetch_add(1, std::memory_order_relaxed);
+        auto out = of_kind(execution_kind::backoff);
+        out.retry_after = reply->retry_after;
+        co_return out;
+      }
+      case verdict_kind::unknown: {
+        counters_.unknowns.fetch_add(1, std::memory_order_relaxed);
+        auto out = of_kind(execution_kind::unknown);
+        out.retry_after = reply->retry_after;
+        out.probed = asked.unknown == unknown_policy::probe;
+        co_return out;
+      }
+      case verdict_kind::remake_fingerprint: {
+        auto print = doing.remake(reply->fingerprint_method);
+        if (!print) {
+          co_return failed_with(error(errc::record_unreadable, print.error().detail));
+        }
+        auto about = std::make_shared<subject>(*op.about);
+        about->print = std::move(*print);
+        op.about = std::move(about);
+        break;
+      }
+      case verdict_kind::refused:
+        break;  // cannot be: the nonce is fresh; another one then
+    }
+  }
+  co_return of_kind(execution_kind::busy);
+}
+
+asio::awaitable<execution> engine::claim_failed(asio::io_context& io, operation& op, work& doing,
+                                                claim asked, error why) {
+  counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
+  if (why.effect != effect::none && !stopping_) {
+    if (following_up_.fetch_add(1) < params_.max_follow_ups) {
+      spawn_background(io, "follow up a claim of unknown fate", follow_up(std::move(asked)));
+    } else {
+      following_up_.fetch_sub(1);
+      base::log(base::log_level::error, "claim-not-followed-up",
+                {{"record", base::to_hex(op.id)}, {"why", "too many at once"}});
+    }
+  }
+  if (op.policy->store_failure == store_failure_rule::open && why.retryable()) {
+    counters_.unguarded.fetch_add(1, std::memory_order_relaxed);
+    base::log(base::log_level::warning, "unguarded-run", {{"why", why.detail}});
+    co_await doing.run_unguarded();
+    co_return of_kind(execution_kind::unguarded);
+  }
+  co_return failed_with(std::move(why));
+}
+
+asio::awaitable<execution> engine::granted(asio::io_context& io, operation& op, work& doing,
+                                           lease got, clock::time_point claimed) {
+  auto held = std::make_shared<held_lease>(io, store_, op.id, got, op.policy->lease,
+                                           params_.store_timeout, claimed);
+  const held_list::entry listed(*held_, held);
+  held->keep_renewing();
+  if (got.probe) co_return co_await asked(io, op, doing, std::move(held));
+  co_return co_await ran(io, op, doing, std::move(held));
+}
+
+asio::awaitable<execution> engine::asked(asio::io_context& io, operation& op, work& doing,
+                                         std::shared_ptr<held_lease> held) {
+  counters_.probes.fetch_add(1, std::memory_order_relaxed);
+  const auto epoch = cache_.epoch();
+  const auto report = co_await doing.ask(*held);
+  base::log(base::log_level::info, "probed",
+            {{"record", base::to_hex(op.id)},
+             {"said", report.said == probe_answer::did       ? "did"
+                      : report.said == probe_answer::did_not ? "did-not"
+                                                             : "unclear"}});
+  if (report.said == probe_answer::did_not) {
+    const auto dispatched = co_await held->dispatch();
+    if (!dispatched) co_return failed_with(dispatched.error());
+    if (!*dispatched) co_return of_kind(execution_kind::busy);
+    co_return co_await ran(io, op, doing, std::move(held));
+  }
+  settlement how;
+  how.id = op.id;
+  how.token = held->lease().token;
+  how.nonce = held->lease().nonce;
+  how.about = op.about;
+  how.retention = op.policy->retention;
+  if (report.said == probe_answer::did) {
+    auto known = std::make_shared<answer>();
+    known->status = report.status;
+    how.kind = settle_kind::complete;
+    how.answer = std::move(known);
+  } else {
+    how.kind = settle_kind::abandon;
+    how.why = unknown_reason::probe_inconclusive;
+    how.probe_pause = milliseconds(1'000);
+  }
+  const bool did = report.said == probe_answer::did;
+  const auto answer = how.answer;
+  auto out = co_await finish(io, op, std::move(how), epoch);
+  held->stop_renewing();
+  if (out.kind == execution_kind::ran) {
+    if (did) co_return stored_answer(answer, answer_kept::full);
+    out = of_kind(execution_kind::unknown);
+    out.probed = true;
+  }
+  co_return out;
+}
+
+asio::awaitable<execution> engine::ran(asio::io_context& io, operation& op, work& doing,
+                                       std::shared_ptr<held_lease> held) {
+  counters_.runs.fetch_add(1, std::memory_order_relaxed);
+  const auto epoch = cache_.epoch();
+  settlement how;
+  std::exception_ptr failure;
+  try {
+    how = co_await doing.run(*held);
+  } catch (...) {
+    // Whatever it was: the work had begun, so nobody knows what became of it.
+    failure = std::current_exception();
+    how.kind = settle_kind::abandon;
+    how.why = unknown_reason::abandoned;
+  }
+  how.id = op.id;
+  how.token = held->lease().token;
+  how.nonce = held->lease().nonce;
+  how.about = op.about;
+  auto out = co_await finish(io, op, std::move(how), epoch);
+  held->stop_renewing();
+  if (failure) std::rethrow_exception(failure);
+  co_return out;
+}
+
+asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, settlement how,
+                                          std::uint64_t epoch) {
+  const auto until = clock::now() + params_.settle_wait;
+  retry_pause pause;
+  for (;;) {
+    std::vector<settlement> batch(1, how);
+    auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
+    if (replies[0]) co_return after_settle(op, how, *replies[0], epoch);
+    const auto& why = replies[0].error();
+    counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
+    if (!why.retryable()) {
+      base::log(base::log_level::error, "settle-failed",
+                {{"record", base::to_hex(op.id)}, {"why", why.detail}});
+      co_return failed_with(why);
+    }
+    if (clock::now() + pause.next() >= until || stopping_) break;
+    co_await pause.sleep();
+  }
+  // The effect happened: it is not forgotten because nobody waits any longer.
+  counters_.late_settles.fetch_add(1, std::memory_order_relaxed);
+  auto out = of_kind(execution_kind::unrecorded);
+  out.settled_as = how.kind;
+  base::reservation room(budget_);
+  if (!room.grow(op.bytes + 1'024)) {
+    // No room to keep the answer: what counts is that it took effect.
+    how.answer = nullptr;
+    if (how.kind == settle_kind::complete) how.kept = answer_kept::none;
+  }
+  spawn_background(io, "settle later", settle_later(std::move(how), std::move(room)));
+  co_return out;
+}
+
+execution engine::after_settle(const operation& op, const settlement& how, const settled& result,
+                               std::uint64_t epoch) {
+  if (result.outcome == settle_outcome::stale) {
+    counters_.stale_settles.fetch_add(1, std::memory_order_relaxed);
+    base::log(base::log_level::warning, "settle-was-stale", {{"record", base::to_hex(op.id)}});
+    waiting_.wake_all(op.id);
+    if (result.state == observed_state::completed) {
+      return stored_answer(result.answer, result.kept);
+    }
+    return of_kind(execution_kind::unsure);
+  }
+  if (result.outcome == settle_outcome::incident) {
+    counters_.incidents.fetch_add(1, std::memory_order_relaxed);
+    base::log(base::log_level::error, "settled-a-record-that-was-gone",
+              {{"record", base::to_hex(op.id)}});
+  }
+  if (how.kind == settle_kind::complete) {
+    remember(op, how.answer, how.kept, how.retention, epoch);
+  }
+  if (how.kind == settle_kind::release) {
+    waiting_.wake_one(op.id);
+  } else {
+    waiting_.wake_all(op.id);
+  }
+  auto out = of_kind(execution_kind::ran);
+  out.settled_as = how.kind;
+  return out;
+}
+
+asio::awaitable<void> engine::settle_later(settlement how, base::reservation room) {
+  retry_pause pause;
+  while (!stopping_) {
+    co_await pause.sleep();
+    std::vector<settlement> batch(1, how);
+    const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
+    if (replies[0] || !replies[0].error().retryable()) {
+      base::log(base::log_level::info, "settled-late",
+                {{"record", base::to_hex(how.id)},
+                 {"result", replies[0] ? "done" : replies[0].error().detail}});
+      waiting_.wake_all(how.id);
+      break;
+    }
+  }
+  room.clear();
+}
+
+asio::awaitable<void> engine::follow_up(claim asked) {
+  counters_.follow_ups.fetch_add(1, std::memory_order_relaxed);
+  // It must not take over anything by itself; it only finds out what became of the first try.
+  asked.unknown = unknown_policy::hold;
+  retry_pause pause;
+  bool granted = false;
+  settlement how;
+  how.id = asked.id;
+  how.nonce = asked.nonce;
+  how.about = asked.about;
+  how.kind = settle_kind::release;
+  while (!stopping_) {
+    co_await pause.sleep();
+    if (!granted) {
+      std::vector<claim> batch(1, asked);
+      const auto replies = co_await store_.claim(std::move(batch), params_.store_timeout);
+      if (!replies[0]) {
+        if (replies[0].error().retryable()) continue;
+        break;
+      }
+      if (replies[0]->kind != verdict_kind::run) break;
+      granted = true;
+      how.token = replies[0]->lease.token;
+    }
+    std::vector<settlement> batch(1, how);
+    const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
+    if (replies[0] || !replies[0].error().retryable()) break;
+  }
+  following_up_.fetch_sub(1);
+  waiting_.wake_one(asked.id);
+}
+
+asio::awaitable<void> engine::abandon_held() {
+  std::vector<settlement> batch;
+  for (const auto& held : held_->all()) {
+    settlement how;
+    how.id = held->id();
+    how.token = held->lease().token;
+    how.nonce = held->lease().nonce;
+    how.kind = settle_kind::abandon;
+    how.why = unknown_reason::abandoned;
+    batch.push_back(how);
+  }
+  if (batch.empty()) co_return;
+  base::log(base::log_level::warning, "leases-abandoned",
+            {{"count", std::to_string(batch.size())}});
+  const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
+  for (const auto& reply : replies) {
+    if (!reply) {
+      base::log(base::log_level::error, "lease-not-abandoned", {{"why", reply.error().detail}});
+    }
+  }
+}
+
+}  // namespace onceguard

@@ -1,0 +1,162 @@
+// The engine: claim, run, settle. It knows stores by their contract and work by an interface;
+// front doors turn its outcomes into answers.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <onceguard/error.hpp>
+#include <onceguard/policy.hpp>
+#include <onceguard/store.hpp>
+
+#include "base/byte_budget.hpp"
+#include "engine/params.hpp"
+#include "engine/replay_cache.hpp"
+#include "engine/waiting_room.hpp"
+
+namespace onceguard {
+
+class held_lease;
+class loss_watch;
+
+/// What an application said when it was asked about a key.
+enum class probe_answer : std::uint8_t { did, did_not, unclear };
+struct probe_report {
+  probe_answer said = probe_answer::unclear;
+  std::uint16_t status = 200;  ///< did: the status of the answer
+};
+
+/// The work of one operation. Implemented by a front door; lives as long as execute() runs.
+class work {
+ public:
+  work() = default;
+  work(const work&) = delete;
+  work& operator=(const work&) = delete;
+  virtual ~work() = default;
+
+  /// Does it, and says how the lease ends (id, token, nonce and about are filled in by the
+  /// engine). Asks `held.may_send()` just before anything leaves this process.
+  virtual boost::asio::awaitable<settlement> run(held_lease& held) = 0;
+  /// Asks the application whether an earlier attempt took effect, with the token of `held`.
+  virtual boost::asio::awaitable<probe_report> ask(held_lease& held) = 0;
+  /// The store can't be reached and the route asked to go on without it.
+  virtual boost::asio::awaitable<void> run_unguarded() = 0;
+  /// The fingerprint, made the way that a record says.
+  [[nodiscard]] virtual result<fingerprint> remake(std::string_view method) = 0;
+};
+
+enum class execution_kind : std::uint8_t {
+  ran,              ///< the work ran and is settled: its own answer goes out
+  stored,           ///< the stored answer goes out (null: it took effect, but it was not kept)
+  unsure,           ///< it ran, but another has the word now and its outcome is unknown
+  unrecorded,       ///< it ran, but the store could not be told within settle_wait; told later
+  busy,
+  backoff,
+  mismatch,
+  unknown,
+  store_failed,     ///< `failure` says how; nothing ran
+  unguarded,        ///< ran without a record, as the route asked
+};
+
+struct execution {
+  execution_kind kind = execution_kind::busy;
+  settle_kind settled_as = settle_kind::complete;  ///< ran
+  answer_ptr answer;
+  answer_kept kept = answer_kept::none;
+  milliseconds retry_after{1'000};
+  bool probed = false;  ///< unknown: asked about again at a later repeat
+  error failure;
+};
+
+/// One arriving operation. `policy` must outlive execute().
+struct operation {
+  record_id id{};
+  subject_ptr about;
+  const route_policy* policy = nullptr;
+  std::size_t bytes = 0;  ///< what it holds in memory, for settles that have to wait
+};
+
+/// Counted since the start. Never a key or a scope among them.
+struct engine_counters {
+  std::atomic<std::uint64_t> runs{0}, replays{0}, cached_replays{0}, busy{0}, mismatches{0},
+      backoffs{0}, unknowns{0}, probes{0}, store_failures{0}, unguarded{0}, stale_settles{0},
+      incidents{0}, late_settles{0}, follow_ups{0}, losses{0}, swept{0};
+};
+
+/// Thread-safety: every member may be called from any thread. execute() runs on the io_context
+/// that is given, which one thread runs.
+class engine {
+ public:
+  engine(store& records, engine_params params, base::byte_budget& budget);
+  ~engine();
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  /// Looks at the store once: before the first claim, and then each second by itself. Until it was
+  /// heard, nothing is served from memory.
+  boost::asio::awaitable<result<void>> look();
+  /// Begins to watch the store and to sweep, on `io`.
+  void start(boost::asio::io_context& io);
+  /// Ends what start() began.
+  void stop();
+
+  /// The stored answer, where memory has it. Does not suspend and does not touch the store.
+  [[nodiscard]] std::optional<cached_replay> find_replay(const record_id& id,
+                                                         const fingerprint& print);
+  boost::asio::awaitable<execution> execute(boost::asio::io_context& io, operation op, work& doing);
+
+  /// At shutdown: every lease that is still held ends now, with an unknown outcome.
+  boost::asio::awaitable<void> abandon_held();
+
+  [[nodiscard]] const engine_counters& counters() const noexcept { return counters_; }
+  [[nodiscard]] store& records() noexcept { return store_; }
+
+ private:
+  friend class held_lease;
+  boost::asio::awaitable<execution> attempt(boost::asio::io_context& io, operation& op,
+                                            work& doing);
+  boost::asio::awaitable<execution> wait_for_twin(boost::asio::io_context& io, operation& op,
+                                                  work& doing);
+  boost::asio::awaitable<execution> granted(boost::asio::io_context& io, operation& op, work& doing,
+                                            lease got,
+                                            std::chrono::steady_clock::time_point claimed);
+  boost::asio::awaitable<execution> asked(boost::asio::io_context& io, operation& op, work& doing,
+                                          std::shared_ptr<held_lease> held);
+  boost::asio::awaitable<execution> ran(boost::asio::io_context& io, operation& op, work& doing,
+                                        std::shared_ptr<held_lease> held);
+  boost::asio::awaitable<execution> finish(boost::asio::io_context& io, operation& op,
+                                           settlement how, std::uint64_t epoch);
+  boost::asio::awaitable<execution> claim_failed(boost::asio::io_context& io, operation& op,
+                                                 work& doing, claim asked, error why);
+  execution after_settle(const operation& op, const settlement& how, const settled& result,
+                         std::uint64_t epoch);
+  boost::asio::awaitable<void> follow_up(claim asked);
+  boost::asio::awaitable<void> settle_later(settlement how, base::reservation room);
+  boost::asio::awaitable<void> watch();
+  boost::asio::awaitable<void> sweep();
+  claim make_claim(const operation& op);
+  void remember(const operation& op, answer_ptr what, answer_kept kept, milliseconds for_,
+                std::uint64_t epoch);
+
+  store& store_;
+  const engine_params params_;
+  base::byte_budget& budget_;
+  replay_cache cache_;
+  waiting_room waiting_;
+  engine_counters counters_;
+  std::unique_ptr<loss_watch> loss_;
+  std::chrono::steady_clock::time_point last_heard_{};
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::size_t> following_up_{0};
+
+  struct held_list;
+  std::unique_ptr<held_list> held_;
+};
+
+}  // namespace onceguard

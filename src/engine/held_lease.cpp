@@ -1,0 +1,90 @@
+#include "engine/held_lease.hpp"
+
+#include <array>
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "engine/background.hpp"
+
+namespace onceguard {
+
+namespace asio = boost::asio;
+
+held_lease::held_lease(asio::io_context& io, store& records, record_id id, onceguard::lease got,
+                       milliseconds length, milliseconds store_timeout, time_point claimed)
+    : io_(io),
+      store_(records),
+      id_(id),
+      lease_(got),
+      length_(length),
+      store_timeout_(store_timeout),
+      counted_from_(claimed) {}
+
+std::string held_lease::text() const {
+  std::array<unsigned char, 8> number{};
+  for (std::size_t i = 0; i < number.size(); ++i) {
+    number[i] = static_cast<unsigned char>(lease_.token >> (8 * (7 - i)));
+  }
+  return "OG1-" + base::to_hex(id_) + '-' + base::to_hex(number) + '-' +
+         base::to_hex(lease_.nonce);
+}
+
+bool held_lease::may_send() const noexcept {
+  const auto passed = std::chrono::steady_clock::now() - counted_from_;
+  return !superseded_ && passed <= length_ - length_ / 3;
+}
+
+void held_lease::keep_renewing() { arm(base::watchdog::of(io_), length_ / 3); }
+
+void held_lease::expired() {
+  if (renewing_) return;
+  spawn_background(io_, "renew a lease", renew(shared_from_this()));
+}
+
+asio::awaitable<result<bool>> held_lease::extend(bool dispatch) {
+  extension how;
+  how.id = id_;
+  how.token = lease_.token;
+  how.nonce = lease_.nonce;
+  how.lease = length_;
+  how.dispatch = dispatch;
+  std::vector<extension> batch(1, how);
+  const auto before = std::chrono::steady_clock::now();
+  auto replies = co_await store_.extend(std::move(batch), store_timeout_);
+  if (replies[0]) {
+    if (*replies[0]) {
+      counted_from_ = before;
+    } else {
+      superseded_ = true;
+    }
+  }
+  co_return std::move(replies[0]);
+}
+
+asio::awaitable<void> held_lease::renew(std::shared_ptr<held_lease> self) {
+  self->renewing_ = true;
+  const auto reply = co_await self->extend(false);
+  self->renewing_ = false;
+  // Only the engine holds it beside this coroutine; when that has let go, the work is settled.
+  if (self.use_count() == 1 || self->superseded_) co_return;
+  if (reply) {
+    self->keep_renewing();
+  } else {
+    base::log(base::log_level::warning, "lease-not-renewed", {{"why", reply.error().detail}});
+    const auto soon = std::min<milliseconds>(self->length_ / 10, milliseconds(1'000));
+    self->arm(base::watchdog::of(self->io_), soon);
+  }
+}
+
+asio::awaitable<result<bool>> held_lease::dispatch() {
+  auto reply = co_await extend(true);
+  if (reply && *reply) {
+    lease_.probe = false;
+    lease_.started = false;
+  }
+  co_return std::move(reply);
+}
+
+}  // namespace onceguard

@@ -1,0 +1,55 @@
+// A lease while its work runs: renewed at each third of its length, and asked before anything
+// is sent.
+#pragma once
+#include <chrono>
+#include <memory>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <onceguard/store.hpp>
+
+#include "base/watchdog.hpp"
+
+namespace onceguard {
+
+/// Belongs to the thread of its io_context.
+class held_lease final : public base::deadline, public std::enable_shared_from_this<held_lease> {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  held_lease(boost::asio::io_context& io, store& records, record_id id, lease got,
+             milliseconds length, milliseconds store_timeout, time_point claimed);
+
+  [[nodiscard]] const record_id& id() const noexcept { return id_; }
+  [[nodiscard]] const onceguard::lease& lease() const noexcept { return lease_; }
+  /// "OG1-" and record id, token and nonce in hex: what an application completes with.
+  [[nodiscard]] std::string text() const;
+
+  /// Is a third of the lease left, by this process's own clock since before the claim (or its
+  /// last renewal) was sent? If not, this process may have been stopped for minutes: release.
+  [[nodiscard]] bool may_send() const noexcept;
+  [[nodiscard]] bool superseded() const noexcept { return superseded_; }
+
+  void keep_renewing();
+  void stop_renewing() noexcept { disarm(); }
+  /// From asking to doing, with the same token. False: superseded.
+  boost::asio::awaitable<result<bool>> dispatch();
+
+ private:
+  void expired() override;
+  static boost::asio::awaitable<void> renew(std::shared_ptr<held_lease> self);
+  boost::asio::awaitable<result<bool>> extend(bool dispatch);
+
+  boost::asio::io_context& io_;
+  store& store_;
+  const record_id id_;
+  onceguard::lease lease_;
+  const milliseconds length_;
+  const milliseconds store_timeout_;
+  time_point counted_from_;
+  bool superseded_ = false;
+  bool renewing_ = false;
+};
+
+}  // namespace onceguard

@@ -1,0 +1,47 @@
+// Notices that a store lost its memory (invariant: such a loss is never silent).
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <onceguard/store.hpp>
+
+#include "engine/params.hpp"
+
+namespace onceguard {
+
+/// heard() is called from one thread; the questions may be asked from any.
+class loss_watch {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// Reads the witness file, if there is a state_dir and a file.
+  explicit loss_watch(const engine_params& params);
+
+  enum class change : std::uint8_t { none, forgotten, lost };
+  /// Compares with what was heard before, and writes the witness when it changed.
+  change heard(const vitals& now, time_point at);
+
+  /// May new claims be made? After a loss, with after_loss = refuse, not for a while.
+  [[nodiscard]] bool refuses(time_point at) const noexcept;
+  [[nodiscard]] milliseconds refuses_for(time_point at) const noexcept;
+  /// New runs may be repeats of what the store forgot.
+  [[nodiscard]] bool maybe_repeated(time_point at) const noexcept;
+
+ private:
+  void lost(time_point at);
+  void write_witness(const vitals& now);
+
+  const after_loss_rule rule_;
+  const milliseconds quiet_;
+  const milliseconds retention_;
+  const std::string witness_path_;
+  std::optional<vitals> last_;
+  std::uint64_t written_generation_ = 0;
+  std::atomic<std::int64_t> refuse_until_{0};   // steady clock, ms; 0: no
+  std::atomic<std::int64_t> flagged_until_{0};
+};
+
+}  // namespace onceguard

@@ -1,0 +1,37 @@
+// Pauses between tries, and between rounds of background work.
+#pragma once
+#include <algorithm>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <onceguard/record.hpp>
+
+namespace onceguard {
+
+inline boost::asio::awaitable<void> sleep_for(milliseconds time) {
+  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
+  timer.expires_after(time);
+  boost::system::error_code cancelled;
+  co_await timer.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
+}
+
+/// 100 ms, doubling to 1 s.
+class retry_pause {
+ public:
+  [[nodiscard]] milliseconds next() const noexcept { return next_; }
+  boost::asio::awaitable<void> sleep() {
+    const auto now = next_;
+    next_ = std::min(next_ * 2, milliseconds(1'000));
+    return sleep_for(now);
+  }
+
+ private:
+  milliseconds next_{100};
+};
+
+}  // namespace onceguard

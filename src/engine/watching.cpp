@@ -1,0 +1,79 @@
+// What an engine does beside its requests: it watches the store, and sweeps.
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include "base/log.hpp"
+#include "engine/background.hpp"
+#include "engine/engine.hpp"
+#include "engine/loss_watch.hpp"
+#include "engine/pause.hpp"
+
+namespace onceguard {
+
+namespace asio = boost::asio;
+using clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr milliseconds watch_interval{1'000};
+constexpr milliseconds deaf_after{5'000};  // without word from the store, nothing from memory
+constexpr std::size_t sweep_batch = 500;   // small, so that claims come in between
+
+}  // namespace
+
+void engine::start(asio::io_context& io) {
+  spawn_background(io, "watch the store", watch());
+  spawn_background(io, "sweep", sweep());
+}
+
+void engine::stop() { stopping_ = true; }
+
+asio::awaitable<result<void>> engine::look() {
+  const auto asked_at = clock::now();
+  const auto now = co_await store_.vitals(params_.store_timeout);
+  if (now) {
+    switch (loss_->heard(*now, clock::now())) {
+      case loss_watch::change::none:
+        break;
+      case loss_watch::change::lost:
+        counters_.losses.fetch_add(1, std::memory_order_relaxed);
+        cache_.begin_epoch();
+        break;
+      case loss_watch::change::forgotten:
+        cache_.begin_epoch();
+        break;
+    }
+    last_heard_ = asked_at;  // what was heard was true at the latest when it was asked
+  }
+  // An operator who released a completed record waits until no process can serve it from memory:
+  // that is deaf_after, and one round of looking may lie in between.
+  cache_.suspend(clock::now() - last_heard_ > deaf_after - 2 * watch_interval);
+  if (!now) co_return now.error();
+  co_return result<void>();
+}
+
+asio::awaitable<void> engine::watch() {
+  while (!stopping_) {
+    co_await sleep_for(watch_interval);
+    if (const auto looked = co_await look(); !looked) {
+      base::log(base::log_level::warning, "store-not-heard", {{"why", looked.error().detail}});
+    }
+  }
+}
+
+asio::awaitable<void> engine::sweep() {
+  while (!stopping_) {
+    co_await sleep_for(params_.sweep_interval);
+    for (std::size_t gone = sweep_batch; gone == sweep_batch && !stopping_;) {
+      const auto swept = co_await store_.sweep(sweep_batch, params_.store_timeout);
+      if (!swept) {
+        base::log(base::log_level::warning, "sweep-failed", {{"why", swept.error().detail}});
+        break;
+      }
+      gone = *swept;
+      counters_.swept.fetch_add(gone, std::memory_order_relaxed);
+    }
+  }
+}
+
+}  // namespace onceguard

@@ -1,0 +1,39 @@
+// Answers, as they go to the client.
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <onceguard/record.hpp>
+
+#include "http1/message.hpp"
+
+namespace onceguard::gateway {
+
+/// How the connection goes on after an answer.
+enum class after_answer : std::uint8_t { keep, close };
+
+struct answer_style {
+  bool replayed = false;         ///< Idempotent-Replayed: true
+  after_answer then = after_answer::keep;
+  std::uint8_t client_minor = 1;  ///< an HTTP/1.0 client is told that the connection is kept
+};
+
+/// Fields of the first answer that are not kept: Date and Set-Cookie.
+using extra_fields = std::vector<std::pair<std::string, std::string>>;
+
+/// The head of a whole answer, framed with Content-Length, up to and with its end.
+void append_answer_head(std::string& out, const answer& what, const answer_style& style,
+                        const extra_fields& extra = {});
+
+/// Date (unless `fields` had one) and Connection, for answers whose framing is written by others.
+void append_connection(std::string& out, const answer_style& style);
+void append_date_now(std::string& out);
+
+/// Does an answer of this status carry a body at all?
+[[nodiscard]] constexpr bool may_have_body(std::uint16_t status) noexcept {
+  return status >= 200 && status != 204 && status != 304;
+}
+
+}  // namespace onceguard::gateway

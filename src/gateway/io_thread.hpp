@@ -1,0 +1,58 @@
+// What the sessions of one I/O thread share: nothing here is touched by another thread.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+
+#include "base/byte_budget.hpp"
+#include "engine/engine.hpp"
+#include "gateway/params.hpp"
+#include "gateway/routing.hpp"
+#include "gateway/upstream_pool.hpp"
+#include "http/forwarding.hpp"
+
+namespace onceguard::gateway {
+
+class session;
+
+/// What all I/O threads share. Immutable but for the atomics.
+struct gateway_shared {
+  gateway_shared(gateway_params p, const engine_params& for_engine, store& records);
+
+  const gateway_params params;
+  std::vector<http::address_block> trusted;
+  base::byte_budget budget;
+  onceguard::engine engine;
+  std::atomic<bool> draining{false};
+  std::atomic<std::size_t> connections{0};
+};
+
+struct io_thread {
+  io_thread(gateway_shared& s, routing_ptr table)
+      : shared(s), routing(std::move(table)), pool(io, s.params) {}
+  ~io_thread() {
+    // The coroutines that still wait go with the context, and use what stands below until then.
+    pool.clear();
+    context_.reset();
+  }
+  io_thread(const io_thread&) = delete;
+  io_thread& operator=(const io_thread&) = delete;
+
+ private:
+  std::unique_ptr<boost::asio::io_context> context_ =
+      std::make_unique<boost::asio::io_context>(1);
+
+ public:
+  gateway_shared& shared;
+  boost::asio::io_context& io = *context_;
+  routing_ptr routing;
+  upstream_pool pool;
+  std::unordered_set<session*> sessions;
+  std::unordered_set<const void*> scope_hinted;  ///< routes whose anonymous scope was logged
+};
+
+}  // namespace onceguard::gateway

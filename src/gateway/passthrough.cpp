@@ -1,0 +1,224 @@
+#include "gateway/passthrough.hpp"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include "base/log.hpp"
+#include "gateway/relay.hpp"
+#include "gateway/tunnel.hpp"
+#include "gateway/upstream_request.hpp"
+
+namespace onceguard::gateway {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t gather_max = 64 * 1024;  // of a body, before the first write
+
+/// One unguarded request on its way.
+class forwarding {
+ public:
+  explicit forwarding(session& from) : from_(from), params_(from.thread().shared.params) {}
+
+  asio::awaitable<bool> run();
+
+ private:
+  void write_head();
+  [[nodiscard]] bool gather();
+  [[nodiscard]] bool may_repeat() const noexcept;
+  asio::awaitable<bool> exchange();
+  asio::awaitable<void> pump_body();
+  asio::awaitable<void> pass_answer();
+  asio::awaitable<http1::progress> read_answer_head();
+  asio::awaitable<bool> give_up();
+  void append_body(std::string_view piece);
+
+  session& from_;
+  const gateway_params& params_;
+  upstream_ptr to_;
+  std::string out_;
+  bool chunked_ = false;
+  bool body_done_ = false;
+  bool body_begun_ = false;   // more of the body than out_ holds was sent
+  bool answer_begun_ = false;
+  bool answer_done_ = false;
+  bool client_gone_ = false;
+  error_code failure_;
+  relayed result_;
+};
+
+void forwarding::append_body(std::string_view piece) {
+  if (chunked_) {
+    http1::append_chunk(out_, piece);
+  } else {
+    out_ += piece;
+  }
+}
+
+void forwarding::write_head() {
+  const auto& head = from_.reader().head();
+  const http::travel_filter filter(head.fields);
+  append_upstream_head(out_, head, *from_.rule().upstream, filter, from_.peer(),
+                       from_.peer_trusted(), true);
+  chunked_ = head.body == http1::body_kind::chunked;
+  if (chunked_) {
+    http1::append_field(out_, "Transfer-Encoding", "chunked");
+  } else if (head.content_length) {
+    http1::append_content_length(out_, *head.content_length);
+  }
+  if (head.upgrade) {
+    http1::append_field(out_, "Connection", "Upgrade");
+    for (const auto& f : head.fields) {
+      if (base::iequals(f.name, "upgrade")) http1::append_field(out_, "Upgrade", f.value);
+    }
+  }
+  http1::append_end_of_head(out_);
+}
+
+/// Takes what has come of the body already; false where it is malformed.
+bool forwarding::gather() {
+  body_done_ = from_.request_consumed();
+  while (!body_done_ && out_.size() < gather_max) {
+    switch (from_.reader().next()) {
+      case http1::progress::body:
+        append_body(from_.reader().body());
+        break;
+      case http1::progress::end:
+        if (chunked_) http1::append_last_chunk(out_);
+        body_done_ = true;
+        from_.set_consumed();
+        break;
+      case http1::progress::need_more:
+        return true;
+      case http1::progress::head:
+      case http1::progress::error:
+        return false;
+    }
+  }
+  return true;
+}
+
+/// Was nothing of it done yet, as far as HTTP can tell (RFC 9110 section 9.2.2)? A kept connection
+/// may have ended just before the request.
+bool forwarding::may_repeat() const noexcept {
+  if (!to_->reused || answer_begun_ || body_begun_ || !body_done_) return false;
+  const auto method = from_.reader().head().method;
+  return method == "GET" || method == "HEAD" || method == "OPTIONS";
+}
+
+asio::awaitable<bool> forwarding::run() {
+  write_head();
+  if (!gather()) {
+    http::problem_detail more{std::string(from_.reader().fault().what)};
+    co_return co_await from_.refuse(http::problem::bad_request, std::move(more));
+  }
+  const auto& address = from_.rule().upstream->address;
+  auto connection = co_await from_.thread().pool.take(address, false);
+  for (int attempt = 0;; ++attempt) {
+    if (!connection) {
+      base::log(base::log_level::warning, "upstream-unreachable",
+                {{"upstream", from_.rule().upstream->name}, {"why", connection.error().detail}});
+      co_return co_await from_.refuse(http::problem::upstream_unreachable, {});
+    }
+    to_ = std::move(*connection);
+    to_->reader.answers_to(from_.reader().head().method);
+    if (co_await exchange()) break;
+    if (attempt > 0 || !may_repeat()) co_return co_await give_up();
+    connection = co_await from_.thread().pool.connect(address);
+  }
+  if (result_.upstream_kept && body_done_) from_.thread().pool.keep(std::move(to_));
+  co_return result_.client_kept && body_done_;
+}
+
+/// False where no answer came.
+asio::awaitable<bool> forwarding::exchange() {
+  using namespace asio::experimental::awaitable_operators;
+  answer_done_ = false;
+  const auto sent = co_await to_->stream.write(out_, params_.write_timeout);
+  if (body_done_) {
+    // Also after a failed write there may be an answer to read.
+    if (sent.failure) failure_ = sent.failure;
+    co_await pass_answer();
+    co_return answer_begun_;
+  }
+  body_begun_ = true;
+  out_.clear();
+  co_await (pump_body() && pass_answer());
+  co_return answer_begun_ || client_gone_;
+}
+
+asio::awaitable<void> forwarding::pump_body() {
+  while (!body_done_ && !answer_done_) {
+    const auto got = co_await from_.advance(params_.body_timeout);
+    if (answer_done_) co_return;
+    if (got == http1::progress::body) {
+      append_body(from_.reader().body());
+    } else if (got == http1::progress::end) {
+      if (chunked_) http1::append_last_chunk(out_);
+      body_done_ = true;
+    } else {
+      // The client is gone or sends nonsense: the upstream must not take this for the whole.
+      client_gone_ = true;
+      to_->stream.close();
+      co_return;
+    }
+    const auto sent = co_await to_->stream.write(out_, params_.write_timeout);
+    out_.clear();
+    if (sent.failure) co_return;  // the answer, if there is one, says why
+  }
+}
+
+asio::awaitable<http1::progress> forwarding::read_answer_head() {
+  const auto timeout = from_.rule().rule.policy.upstream_timeout;
+  for (;;) {
+    const auto got = to_->reader.next();
+    if (got != http1::progress::need_more) co_return got;
+    const auto read = co_await to_->stream.read_some(to_->reader.prepare(4096), timeout);
+    if (read.failure) {
+      failure_ = read.failure;
+      co_return http1::progress::need_more;
+    }
+    to_->reader.commit(read.bytes);
+  }
+}
+
+asio::awaitable<void> forwarding::pass_answer() {
+  for (;;) {
+    if (co_await read_answer_head() != http1::progress::head) break;
+    const auto& answer = to_->reader.head();
+    answer_begun_ = true;
+    if (answer.status == 101) {
+      co_await tunnel(from_, *to_);
+      body_done_ = false;  // nothing may follow on either connection
+      break;
+    }
+    if (answer.status >= 200) {
+      result_ = co_await relay_answer(from_, *to_, {}, params_.idle_timeout);
+      break;
+    }
+    const bool passed = co_await relay_interim(from_, answer);
+    answer_begun_ = false;
+    if (!passed || to_->reader.next() != http1::progress::end) break;
+    to_->reader.reset();
+  }
+  answer_done_ = true;
+  if (!body_done_) from_.stream().cancel();  // ends the pump, should it still wait
+}
+
+/// No answer came, and the request can't be sent again.
+asio::awaitable<bool> forwarding::give_up() {
+  if (client_gone_) co_return false;
+  const auto which = failure_ == asio::error::timed_out ? http::problem::upstream_timeout
+                                                        : http::problem::upstream_broken;
+  http::problem_detail more{std::string("The service gave no usable answer.")};
+  co_return co_await from_.refuse(which, std::move(more));
+}
+
+}  // namespace
+
+asio::awaitable<bool> forward_unguarded(session& from) {
+  forwarding request(from);
+  co_return co_await request.run();
+}
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,170 @@
+#include "gateway/probe.hpp"
+
+#include <charconv>
+
+#include "base/log.hpp"
+#include "gateway/upstream_call.hpp"
+
+namespace onceguard::gateway {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t probe_answer_max = 64 * 1024;
+
+void append_encoded(std::string& out, std::string_view text) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      out += '%';
+      out += digits[byte >> 4];
+      out += digits[byte & 15];
+    }
+  }
+}
+
+std::string quoted(std::string_view key) {
+  std::string out = "\"";
+  for (const char c : key) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out += '"';
+}
+
+std::string make_request(const probe_question& question, const endpoint& to,
+                         std::string_view target) {
+  const bool fence = question.mode == probe_rule::fence;
+  std::string out;
+  http1::append_request_line(out, fence ? "POST" : "GET", target);
+  const bool six = to.host.find(':') != std::string::npos;
+  const auto host = six ? "[" + to.host + "]" : to.host;
+  http1::append_field(out, "Host", host + ":" + std::to_string(to.port));
+  http1::append_field(out, "Idempotency-Key", quoted(question.key));
+  http1::append_field(out, "Onceguard-Scope", question.scope);
+  http1::append_field(out, "Onceguard-Token", std::to_string(question.token));
+  if (fence) http1::append_content_length(out, 0);
+  http1::append_end_of_head(out);
+  return out;
+}
+
+template <class Number>
+bool parse_number(std::string_view text, Number& out) {
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return ec == std::errc{} && end == text.data() + text.size();
+}
+
+probe_report read_report(const http1::head& answer, const probe_question& question) {
+  probe_report out;
+  const auto* outcome = base::find_field(answer.fields, "onceguard-outcome");
+  if (outcome != nullptr && answer.status == 200 && base::iequals(outcome->value, "done")) {
+    out.said = probe_answer::did;
+    const auto* status = base::find_field(answer.fields, "onceguard-status");
+    std::uint16_t number = 0;
+    if (status == nullptr) return out;
+    if (parse_number(status->value, number) && number >= 200 && number <= 599) {
+      out.status = number;
+    } else {
+      out.said = probe_answer::unclear;
+    }
+    return out;
+  }
+  if (outcome != nullptr && answer.status == 404 && base::iequals(outcome->value, "none")) {
+    // Without the token echoed, nothing says that it was seen, and earlier ones are refused now.
+    const auto* echoed = base::find_field(answer.fields, "onceguard-token");
+    onceguard::token number = 0;
+    const bool fenced = echoed != nullptr && parse_number(echoed->value, number) &&
+                        number == question.token;
+    if (fenced || question.mode == probe_rule::ask) out.said = probe_answer::did_not;
+    return out;
+  }
+  if (question.mode == probe_rule::ask && outcome == nullptr) {
+    if (question.present != 0 && answer.status == question.present) {
+      out.said = probe_answer::did;
+    } else if (question.absent != 0 && answer.status == question.absent) {
+      out.said = probe_answer::did_not;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string fill_probe_url(std::string_view url, std::string_view scope, std::string_view key) {
+  std::string out;
+  for (std::size_t i = 0; i < url.size();) {
+    if (url.substr(i).starts_with("{scope}")) {
+      append_encoded(out, scope);
+      i += 7;
+    } else if (url.substr(i).starts_with("{key}")) {
+      append_encoded(out, key);
+      i += 5;
+    } else {
+      out += url[i++];
+    }
+  }
+  return out;
+}
+
+bool split_http_url(std::string_view url, endpoint& to, std::string& target) {
+  constexpr std::string_view scheme = "http://";
+  if (!url.starts_with(scheme)) return false;
+  url.remove_prefix(scheme.size());
+  const auto path = url.find_first_of("/?");
+  auto authority = url.substr(0, path);
+  target = path == std::string_view::npos ? "/" : std::string(url.substr(path));
+  if (target.front() == '?') target.insert(0, "/");
+  to.port = 80;
+  const auto bracket = authority.rfind(']');
+  const auto colon = authority.rfind(':');
+  if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
+    if (!parse_number(authority.substr(colon + 1), to.port) || to.port == 0) return false;
+    authority = authority.substr(0, colon);
+  }
+  if (authority.starts_with('[') && authority.ends_with(']')) {
+    authority = authority.substr(1, authority.size() - 2);
+  }
+  to.host = authority;
+  return !to.host.empty();
+}
+
+asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_question question) {
+  probe_report report;
+  endpoint to;
+  std::string target;
+  if (!split_http_url(fill_probe_url(question.url, question.scope, question.key), to, target)) {
+    base::log(base::log_level::error, "probe-failed", {{"why", "the probe is no http:// URL"}});
+    co_return report;
+  }
+  auto connection = co_await pool.connect(to);
+  if (!connection) {
+    base::log(base::log_level::warning, "probe-failed", {{"why", connection.error().detail}});
+    co_return report;
+  }
+  auto& up = **connection;
+  const bool fence = question.mode == probe_rule::fence;
+  up.reader.answers_to(fence ? "POST" : "GET");
+  call_limits limits;
+  limits.upstream_timeout = question.timeout;
+  limits.write_timeout = question.timeout;
+  limits.max_answer_body = probe_answer_max;
+  base::byte_budget own(probe_answer_max);
+  base::reservation held(own);
+  const auto request = make_request(question, to, target);
+  const auto result = co_await call_upstream(up, request, {}, limits, held);
+  // What counts is in the head, so a long body or one that the end delimits is as good.
+  if (result.end != call_end::answered && result.end != call_end::too_large) {
+    base::log(base::log_level::warning, "probe-failed", {{"why", "no whole answer"}});
+    co_return report;
+  }
+  report = read_report(up.reader.head(), question);
+  co_return report;
+}
+
+}  // namespace onceguard::gateway

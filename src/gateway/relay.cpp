@@ -1,0 +1,128 @@
+#include "gateway/relay.hpp"
+
+#include "http/forwarding.hpp"
+
+namespace onceguard::gateway {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t flush_at = 32 * 1024;
+constexpr std::size_t read_size = 16 * 1024;
+
+enum class framing : std::uint8_t { none, sized, chunked, until_close };
+
+framing framing_of(const http1::head& answer, std::string_view asked, std::uint8_t client_minor) {
+  if (asked == "HEAD" || !may_have_body(answer.status)) return framing::none;
+  switch (answer.body) {
+    case http1::body_kind::none:
+    case http1::body_kind::sized:
+      return framing::sized;
+    case http1::body_kind::chunked:
+    case http1::body_kind::until_eof:
+      break;
+  }
+  return client_minor == 0 ? framing::until_close : framing::chunked;
+}
+
+void append_piece(std::string& out, framing how, std::string_view piece) {
+  if (how == framing::chunked) {
+    http1::append_chunk(out, piece);
+  } else {
+    out += piece;
+  }
+}
+
+void append_relayed_head(std::string& out, const http1::head& answer, framing how,
+                         const answer_style& style) {
+  http1::append_status_line(out, answer.status, answer.reason);
+  const http::travel_filter filter(answer.fields);
+  bool dated = false;
+  for (const auto& f : answer.fields) {
+    if (!filter.travels(f.name)) continue;
+    http1::append_field(out, f.name, f.value);
+    dated = dated || base::iequals(f.name, "date");
+  }
+  if (!dated) append_date_now(out);
+  if (how == framing::chunked) http1::append_field(out, "Transfer-Encoding", "chunked");
+  if (how == framing::sized) http1::append_content_length(out, answer.content_length.value_or(0));
+  // To HEAD, and with 304, the length is that of the body that is not sent.
+  if (how == framing::none && answer.content_length && answer.status != 204) {
+    http1::append_content_length(out, *answer.content_length);
+  }
+  append_connection(out, style);
+  http1::append_end_of_head(out);
+}
+
+}  // namespace
+
+asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
+                                      std::string_view begun, milliseconds timeout) {
+  relayed result;
+  const auto& answer = from.reader.head();
+  const auto how = framing_of(answer, to.reader().head().method, to.reader().head().minor);
+  auto style = to.style();
+  if (how == framing::until_close) style.then = after_answer::close;
+  const auto write_timeout = to.thread().shared.params.write_timeout;
+
+  std::string out;
+  append_relayed_head(out, answer, how, style);
+  if (!begun.empty()) append_piece(out, how, begun);
+  for (bool ended = false; !ended;) {
+    switch (from.reader.next()) {
+      case http1::progress::body:
+        append_piece(out, how, from.reader.body());
+        break;
+      case http1::progress::end:
+        if (how == framing::chunked) http1::append_last_chunk(out);
+        ended = true;
+        break;
+      case http1::progress::need_more: {
+        if (!out.empty()) {
+          const auto sent = co_await to.stream().write(out, write_timeout);
+          if (sent.failure) co_return result;
+          out.clear();
+        }
+        const auto read = co_await from.stream.read_some(from.reader.prepare(read_size), timeout);
+        if (read.failure) {
+          if (read.failure != asio::error::eof ||
+              from.reader.end_of_input() != http1::progress::end) {
+            co_return result;
+          }
+          if (how == framing::chunked) http1::append_last_chunk(out);
+          ended = true;
+          break;
+        }
+        from.reader.commit(read.bytes);
+        break;
+      }
+      case http1::progress::head:
+      case http1::progress::error:
+        co_return result;
+    }
+    if (out.size() >= flush_at || (ended && !out.empty())) {
+      const auto sent = co_await to.stream().write(out, write_timeout);
+      if (sent.failure) co_return result;
+      out.clear();
+    }
+  }
+  result.upstream_kept = answer.keep_alive && answer.body != http1::body_kind::until_eof;
+  result.client_kept = style.then == after_answer::keep;
+  co_return result;
+}
+
+asio::awaitable<bool> relay_interim(session& to, const http1::head& interim) {
+  if (to.reader().head().minor == 0) co_return true;  // HTTP/1.0 knows no interim answers
+  std::string out;
+  http1::append_status_line(out, interim.status, interim.reason);
+  const http::travel_filter filter(interim.fields);
+  for (const auto& f : interim.fields) {
+    if (filter.travels(f.name)) http1::append_field(out, f.name, f.value);
+  }
+  http1::append_end_of_head(out);
+  const auto sent = co_await to.stream().write(out, to.thread().shared.params.write_timeout);
+  co_return !sent.failure;
+}
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,26 @@
+// An answer that is passed on while it comes.
+#pragma once
+#include <string_view>
+
+#include <boost/asio/awaitable.hpp>
+
+#include "gateway/session.hpp"
+#include "gateway/upstream_pool.hpp"
+
+namespace onceguard::gateway {
+
+struct relayed {
+  bool client_kept = false;    ///< the client's connection may go on
+  bool upstream_kept = false;  ///< and the upstream's
+};
+
+/// Passes on the answer whose head `from.reader` has read: head and body, framed anew. `begun` is
+/// what has been taken of its body already. A body that breaks off breaks the client's connection,
+/// so that it does not look complete.
+boost::asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
+                                             std::string_view begun, milliseconds timeout);
+
+/// An interim answer (1xx), without body.
+boost::asio::awaitable<bool> relay_interim(session& to, const http1::head& interim);
+
+}  // namespace onceguard::gateway

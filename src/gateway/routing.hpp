@@ -1,0 +1,39 @@
+// Which rule applies to a request.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/params.hpp"
+#include "http/forwarding.hpp"
+
+namespace onceguard::gateway {
+
+/// A rule, ready for use. Immutable once built.
+struct route {
+  route_params rule;
+  const upstream_params* upstream = nullptr;
+};
+
+/// Immutable; a request keeps the table that it began with alive.
+class routing_table {
+ public:
+  explicit routing_table(routing_params params);
+  routing_table(const routing_table&) = delete;
+  routing_table& operator=(const routing_table&) = delete;
+
+  /// `host` as in the Host field (with or without port), `path` normalised. Null where no rule
+  /// fits.
+  [[nodiscard]] const route* match(std::string_view host, std::string_view path,
+                                   std::string_view method) const;
+  [[nodiscard]] const std::vector<route>& routes() const noexcept { return routes_; }
+
+ private:
+  const std::vector<upstream_params> upstreams_;
+  std::vector<route> routes_;  // the most specific first
+};
+
+using routing_ptr = std::shared_ptr<const routing_table>;
+
+}  // namespace onceguard::gateway

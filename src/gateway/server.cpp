@@ -1,0 +1,223 @@
+#include "gateway/server.hpp"
+
+#include <future>
+#include <thread>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include "base/log.hpp"
+#include "engine/background.hpp"
+#include "engine/pause.hpp"
+#include "gateway/session.hpp"
+
+namespace onceguard::gateway {
+
+namespace asio = boost::asio;
+using clock = std::chrono::steady_clock;
+
+namespace {
+
+engine_params make_engine_params(const gateway_params& p, const routing_params& routing) {
+  engine_params out;
+  out.store_timeout = p.store_timeout;
+  out.settle_wait = p.settle_wait;
+  out.sweep_interval = p.sweep_interval;
+  out.replay_cache = p.replay_cache;
+  out.max_waiters = p.max_waiters;
+  out.after_loss = p.after_loss;
+  out.state_dir = p.state_dir;
+  out.loss_quiet = milliseconds(0);
+  for (const auto& r : routing.routes) {
+    out.loss_quiet = std::max(out.loss_quiet, r.policy.lease + r.policy.upstream_timeout);
+    out.longest_retention = std::max(out.longest_retention, r.policy.retention);
+  }
+  return out;
+}
+
+unsigned thread_count(unsigned wanted) {
+  return wanted != 0 ? wanted : std::max(1u, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine, store& records)
+    : params(std::move(p)),
+      budget(params.max_buffered),
+      engine(records, for_engine, budget) {
+  for (const auto& text : params.trusted_proxies) {
+    http::address_block block;
+    if (http::address_block::parse(text, block)) trusted.push_back(block);
+  }
+}
+
+struct server::state {
+  state(const gateway_params& params, const routing_params& routing, store& records)
+      : shared(params, make_engine_params(params, routing), records) {
+    const auto table = std::make_shared<const routing_table>(routing);
+    for (unsigned i = 0; i < thread_count(shared.params.threads); ++i) {
+      threads.push_back(std::make_unique<io_thread>(shared, table));
+    }
+    acceptor = std::make_unique<tcp::acceptor>(threads.front()->io);
+  }
+
+  result<void> listen();
+  asio::awaitable<void> accept();
+  void admit(tcp::socket socket, io_thread& on);
+  asio::awaitable<void> finish();
+
+  gateway_shared shared;
+  std::vector<std::unique_ptr<io_thread>> threads;
+  std::unique_ptr<tcp::acceptor> acceptor;
+  std::vector<std::thread> running;
+  std::atomic<bool> drain_begun{false};
+  endpoint local;
+};
+
+result<void> server::state::listen() {
+  error_code ec;
+  const auto& wanted = shared.params.listen;
+  const auto where = wanted.host + ":" + std::to_string(wanted.port);
+  const auto failed = [&](std::string_view what) {
+    return error(errc::invalid_argument,
+                 "listening on " + where + ": " + std::string(what) + ": " + ec.message());
+  };
+  tcp::resolver resolver(threads.front()->io);
+  const auto found = resolver.resolve(wanted.host, std::to_string(wanted.port),
+                                      tcp::resolver::passive, ec);
+  if (ec) return failed("resolve");
+  const auto address = found.begin()->endpoint();
+  if (acceptor->open(address.protocol(), ec); ec) return failed("socket");
+  acceptor->set_option(asio::socket_base::reuse_address(true), ec);
+  if (acceptor->bind(address, ec); ec) return failed("bind");
+  if (acceptor->listen(4096, ec); ec) return failed("listen");
+  const auto bound = acceptor->local_endpoint(ec);
+  if (ec) return failed("getsockname");
+  local.host = bound.address().to_string();
+  local.port = bound.port();
+  return {};
+}
+
+void server::state::admit(tcp::socket socket, io_thread& on) {
+  auto start = [&on, s = std::move(socket)]() mutable {
+    auto one = std::make_unique<session>(on, std::move(s));
+    spawn_background(on.io, "serve a connection", session::run(std::move(one)));
+  };
+  asio::post(on.io, std::move(start));
+}
+
+asio::awaitable<void> server::state::accept() {
+  std::size_t turn = 0;
+  while (acceptor->is_open()) {
+    auto& on = *threads[turn++ % threads.size()];
+    error_code ec;
+    auto socket =
+        co_await acceptor->async_accept(on.io, asio::redirect_error(asio::use_awaitable, ec));
+    if (ec == asio::error::operation_aborted) break;
+    if (ec) {
+      // Out of descriptors, most likely: what is open goes on, and new ones wait in the backlog.
+      base::log(base::log_level::error, "accept-failed", {{"why", ec.message()}});
+      co_await sleep_for(milliseconds(100));
+      continue;
+    }
+    if (shared.connections.fetch_add(1) >= shared.params.max_connections) {
+      shared.connections.fetch_sub(1);
+      std::string refusal;
+      const http::problem_detail more(milliseconds(1'000));
+      const auto answer =
+          http::problem_answer(http::problem::overloaded, shared.params.problem_base, more);
+      answer_style style;
+      style.then = after_answer::close;
+      append_answer_head(refusal, answer, style);
+      refusal += answer.body;
+      socket.non_blocking(true, ec);
+      socket.write_some(asio::buffer(refusal), ec);  // who does not take it at once goes without
+      continue;
+    }
+    admit(std::move(socket), on);
+  }
+}
+
+/// On the first I/O thread, after drain(): waits for the sessions, then ends the engine.
+asio::awaitable<void> server::state::finish() {
+  const auto end = clock::now() + shared.params.drain;
+  while (shared.connections != 0 && clock::now() < end) co_await sleep_for(milliseconds(10));
+  co_await shared.engine.abandon_held();
+  shared.engine.stop();
+  const auto& count = shared.engine.counters();
+  base::log(base::log_level::info, "drained",
+            {{"left", std::to_string(shared.connections)},
+             {"runs", std::to_string(count.runs)},
+             {"replays", std::to_string(count.replays + count.cached_replays)},
+             {"incidents", std::to_string(count.incidents)}});
+  for (auto& thread : threads) thread->io.stop();
+}
+
+server::server(const gateway_params& params, const routing_params& routing, store& records)
+    : state_(std::make_unique<state>(params, routing, records)) {}
+
+server::~server() {
+  if (!state_) return;
+  for (auto& thread : state_->threads) thread->io.stop();
+  wait();
+}
+
+result<void> server::start() {
+  auto& s = *state_;
+  if (auto listening = s.listen(); !listening) return listening.error();
+  auto& first = s.threads.front()->io;
+  for (auto& thread : s.threads) {
+    s.running.emplace_back([&io = thread->io] {
+      const auto work = asio::make_work_guard(io);
+      io.run();
+    });
+  }
+  // Nothing is claimed before the store was heard: it may have lost its memory meanwhile.
+  auto looked = asio::co_spawn(first, s.shared.engine.look(), asio::use_future).get();
+  if (!looked) {
+    base::log(base::log_level::warning, "store-not-heard", {{"why", looked.error().detail}});
+  }
+  s.shared.engine.start(first);
+  spawn_background(first, "accept", s.accept());
+  return {};
+}
+
+endpoint server::local() const { return state_->local; }
+
+void server::reload(routing_params routing) {
+  const auto table = std::make_shared<const routing_table>(std::move(routing));
+  for (auto& thread : state_->threads) {
+    asio::post(thread->io, [&t = *thread, table] {
+      t.routing = table;
+      t.scope_hinted.clear();
+    });
+  }
+}
+
+void server::drain() {
+  auto& s = *state_;
+  if (s.drain_begun.exchange(true)) return;
+  s.shared.draining = true;
+  asio::post(s.threads.front()->io, [&s] {
+    error_code ignored;  // closed either way
+    s.acceptor->close(ignored);
+    spawn_background(s.threads.front()->io, "drain", s.finish());
+  });
+  for (auto& thread : s.threads) {
+    asio::post(thread->io, [&t = *thread] {
+      for (auto* one : t.sessions) one->drain();
+      t.pool.clear();
+    });
+  }
+}
+
+void server::wait() {
+  for (auto& thread : state_->running) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,206 @@
+#include "gateway/session.hpp"
+
+#include "base/log.hpp"
+#include "gateway/guarded_exchange.hpp"
+#include "gateway/passthrough.hpp"
+#include "http/admission.hpp"
+#include "http/target.hpp"
+
+namespace onceguard::gateway {
+
+namespace asio = boost::asio;
+using clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t read_size = 4096;
+constexpr milliseconds linger_time{2'000};
+
+std::string peer_address(const tcp::socket& socket) {
+  error_code ec;
+  const auto peer = socket.remote_endpoint(ec);
+  if (ec) return "unknown";
+  auto address = peer.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+  }
+  return address.to_string();
+}
+
+bool listed(const std::vector<http::address_block>& blocks, std::string_view address) {
+  return std::any_of(blocks.begin(), blocks.end(),
+                     [&](const http::address_block& b) { return b.contains(address); });
+}
+
+milliseconds left_until(clock::time_point end) {
+  return std::chrono::ceil<milliseconds>(std::max(end - clock::now(), clock::duration::zero()));
+}
+
+}  // namespace
+
+session::session(io_thread& thread, tcp::socket socket)
+    : thread_(thread),
+      stream_(std::move(socket), thread.io),
+      reader_(http1::reader::kind::request,
+              http1::limits{.head_bytes_max = thread.shared.params.max_header_bytes,
+                            .header_count_max = thread.shared.params.max_header_count}),
+      peer_(peer_address(stream_.raw())),
+      peer_trusted_(listed(thread.shared.trusted, peer_)) {
+  thread_.sessions.insert(this);
+}
+
+session::~session() {
+  thread_.sessions.erase(this);
+  thread_.shared.connections.fetch_sub(1, std::memory_order_relaxed);
+}
+
+asio::awaitable<void> session::run(std::unique_ptr<session> self) {
+  co_await self->serve();
+}
+
+void session::drain() noexcept {
+  if (idle_) stream_.cancel();
+}
+
+asio::awaitable<void> session::serve() {
+  for (;;) {
+    const auto got = co_await read_head();
+    if (got == http1::progress::error) {
+      const auto& fault = reader_.fault();
+      http::problem_detail more{std::string(fault.what)};
+      more.status = fault.status;
+      consumed_ = false;
+      co_await refuse(http::problem::bad_request, std::move(more));
+      break;
+    }
+    if (got != http1::progress::head) break;
+    if (!co_await handle()) break;
+    reader_.reset();
+    if (out_.capacity() > 4 * read_size) std::string().swap(out_);
+    routing_.reset();
+  }
+  stream_.close();
+}
+
+asio::awaitable<http1::progress> session::read_head() {
+  const auto& params = thread_.shared.params;
+  clock::time_point head_end{};
+  for (;;) {
+    const auto got = reader_.next();
+    if (got != http1::progress::need_more) co_return got;
+    idle_ = reader_.idle();
+    if (idle_) {
+      if (thread_.shared.draining) co_return http1::progress::need_more;
+      head_end = {};
+    } else if (head_end == clock::time_point{}) {
+      head_end = clock::now() + params.header_timeout;
+    }
+    const auto timeout = idle_ ? params.idle_timeout : left_until(head_end);
+    const auto room = reader_.prepare(read_size);
+    const auto read = co_await stream_.read_some(room, timeout);
+    idle_ = false;
+    if (read.failure) co_return http1::progress::need_more;
+    reader_.commit(read.bytes);
+  }
+}
+
+asio::awaitable<http1::progress> session::advance(milliseconds timeout) {
+  for (;;) {
+    const auto got = reader_.next();
+    if (got == http1::progress::end) consumed_ = true;
+    if (got != http1::progress::need_more) co_return got;
+    const auto room = reader_.prepare(4 * read_size);
+    const auto read = co_await stream_.read_some(room, timeout);
+    if (read.failure) co_return http1::progress::need_more;
+    reader_.commit(read.bytes);
+  }
+}
+
+answer_style session::style(bool replayed) const noexcept {
+  answer_style out;
+  out.replayed = replayed;
+  const auto& head = reader_.head();
+  out.client_minor = head.minor;
+  const bool keep = head.keep_alive && consumed_ && !thread_.shared.draining;
+  out.then = keep ? after_answer::keep : after_answer::close;
+  return out;
+}
+
+asio::awaitable<bool> session::send(const answer& what, answer_style how,
+                                    const extra_fields& extra) {
+  constexpr std::size_t copy_max = 16 * 1024;  // up to here one buffer is cheaper than two
+  out_.clear();
+  append_answer_head(out_, what, how, extra);
+  const bool bodiless = !may_have_body(what.status);
+  transfer sent;
+  const auto timeout = thread_.shared.params.write_timeout;
+  if (bodiless || what.body.size() <= copy_max) {
+    if (!bodiless) out_ += what.body;
+    sent = co_await stream_.write(out_, timeout);
+  } else {
+    sent = co_await stream_.write(out_, what.body, timeout);
+  }
+  co_return !sent.failure && how.then == after_answer::keep;
+}
+
+asio::awaitable<bool> session::send_problem(http::problem which, http::problem_detail more) {
+  const auto what = http::problem_answer(which, thread_.shared.params.problem_base, more);
+  co_return co_await send(what, style());
+}
+
+asio::awaitable<bool> session::refuse(http::problem which, http::problem_detail more) {
+  const bool go_on = co_await send_problem(which, std::move(more));
+  if (!go_on) co_await linger();
+  co_return go_on;
+}
+
+asio::awaitable<void> session::linger() {
+  stream_.shut_sending();
+  const auto end = clock::now() + linger_time;
+  std::array<char, read_size> dropped;
+  while (clock::now() < end) {
+    const auto read = co_await stream_.read_some(dropped, left_until(end));
+    if (read.failure) break;
+  }
+}
+
+asio::awaitable<bool> session::handle() {
+  const auto& head = reader_.head();
+  consumed_ = head.body == http1::body_kind::none;
+  routing_ = thread_.routing;
+  if (head.method == "CONNECT") {
+    http::problem_detail more{std::string("CONNECT is not offered.")};
+    more.status = 501;
+    co_return co_await refuse(http::problem::bad_request, std::move(more));
+  }
+  const auto* host = base::find_field(head.fields, "host");
+  const auto path = http::normalise_path(http::split_target(head.target).path);
+  rule_ = routing_->match(host == nullptr ? "" : host->value, path, head.method);
+  if (rule_ == nullptr) {
+    http::problem_detail more{std::string("No rule of this gateway fits the host and path.")};
+    more.status = 404;
+    co_return co_await refuse(http::problem::bad_request, std::move(more));
+  }
+  http::client_origin origin;
+  if (peer_trusted_) origin = http::find_origin(peer_, head.fields, thread_.shared.trusted);
+  http::request_view request;
+  request.method = head.method;
+  request.target = head.target;
+  request.fields = head.fields;
+  request.client_address = peer_trusted_ ? std::string_view(origin.address) : peer_;
+  auto admitted = http::admit(rule_->rule.policy, request);
+  switch (admitted.kind) {
+    case http::admission_kind::pass:
+      co_return co_await forward_unguarded(*this);
+    case http::admission_kind::refuse: {
+      http::problem_detail more{std::move(admitted.detail)};
+      co_return co_await refuse(admitted.refusal, std::move(more));
+    }
+    case http::admission_kind::guard:
+      break;
+  }
+  guarded_exchange exchange(*this, std::move(admitted));
+  co_return co_await exchange.serve();
+}
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,73 @@
+// One client connection: its requests, one after the other.
+#pragma once
+#include <memory>
+#include <string>
+
+#include <boost/asio/awaitable.hpp>
+
+#include "gateway/client_writer.hpp"
+#include "gateway/io_thread.hpp"
+#include "gateway/timed_socket.hpp"
+#include "http/problem.hpp"
+#include "http1/message.hpp"
+
+namespace onceguard::gateway {
+
+/// Lives on one I/O thread, from accept to close.
+class session {
+ public:
+  session(io_thread& thread, tcp::socket socket);
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+  ~session();
+
+  /// Serves until the connection ends.
+  static boost::asio::awaitable<void> run(std::unique_ptr<session> self);
+
+  /// While draining: an idle connection is closed, a busy one after its answer.
+  void drain() noexcept;
+
+  // For the exchanges that a session hands its requests to.
+  [[nodiscard]] io_thread& thread() noexcept { return thread_; }
+  [[nodiscard]] timed_socket& stream() noexcept { return stream_; }
+  [[nodiscard]] http1::reader& reader() noexcept { return reader_; }
+  [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+  [[nodiscard]] bool peer_trusted() const noexcept { return peer_trusted_; }
+  [[nodiscard]] const route& rule() const noexcept { return *rule_; }
+
+  /// Reads on until next() has more to say than need_more. Failure: `error` of the reader, or
+  /// progress::need_more where the connection ended or the deadline passed.
+  boost::asio::awaitable<http1::progress> advance(milliseconds timeout);
+
+  /// May the connection be kept after this answer, as far as the request and the server go?
+  [[nodiscard]] answer_style style(bool replayed = false) const noexcept;
+  /// A whole answer. False where the client could not be written to.
+  boost::asio::awaitable<bool> send(const answer& what, answer_style how,
+                                    const extra_fields& extra = {});
+  boost::asio::awaitable<bool> send_problem(http::problem which, http::problem_detail more);
+  /// A problem that comes before the request's body was read: says that the connection closes,
+  /// and what still comes is read and dropped for a while, so that the client gets to see it.
+  boost::asio::awaitable<bool> refuse(http::problem which, http::problem_detail more);
+  /// Is all of the request consumed, so that another one can follow?
+  [[nodiscard]] bool request_consumed() const noexcept { return consumed_; }
+  void set_consumed() noexcept { consumed_ = true; }
+
+ private:
+  boost::asio::awaitable<void> serve();
+  boost::asio::awaitable<http1::progress> read_head();
+  boost::asio::awaitable<bool> handle();  // true: another request may follow
+  boost::asio::awaitable<void> linger();
+
+  io_thread& thread_;
+  timed_socket stream_;
+  http1::reader reader_;
+  std::string peer_;
+  bool peer_trusted_ = false;
+  bool idle_ = true;
+  bool consumed_ = false;
+  routing_ptr routing_;  // of the running request
+  const route* rule_ = nullptr;
+  std::string out_;
+};
+
+}  // namespace onceguard::gateway

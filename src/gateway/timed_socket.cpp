@@ -1,0 +1,131 @@
+#include "gateway/timed_socket.hpp"
+
+#include <array>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <sys/socket.h>
+
+namespace onceguard::gateway {
+
+namespace asio = boost::asio;
+
+timed_socket::timed_socket(tcp::socket socket, asio::io_context& io)
+    : socket_(std::move(socket)), dog_(base::watchdog::of(io)) {
+  error_code ignored;  // a socket that is already broken says so at its first use
+  if (socket_.is_open()) {
+    socket_.non_blocking(true, ignored);
+    socket_.set_option(tcp::no_delay(true), ignored);
+  }
+}
+
+error_code timed_socket::limit::end(error_code with) noexcept {
+  disarm();
+  if (passed_ && with) return asio::error::timed_out;
+  return with;
+}
+
+asio::awaitable<error_code> timed_socket::connect(tcp::endpoint to, milliseconds timeout) {
+  error_code ec;
+  writing_.begin(timeout);
+  co_await socket_.async_connect(to, asio::redirect_error(asio::use_awaitable, ec));
+  ec = writing_.end(ec);
+  if (!ec) {
+    error_code ignored;
+    socket_.non_blocking(true, ignored);
+    socket_.set_option(tcp::no_delay(true), ignored);
+  }
+  co_return ec;
+}
+
+asio::awaitable<transfer> timed_socket::read_some(std::span<char> into, milliseconds timeout) {
+  transfer out;
+  reading_.begin(timeout);
+  out.bytes = co_await socket_.async_read_some(
+      asio::buffer(into.data(), into.size()),
+      asio::redirect_error(asio::use_awaitable, out.failure));
+  out.failure = reading_.end(out.failure);
+  co_return out;
+}
+
+transfer timed_socket::write_now(std::string_view bytes) noexcept {
+  transfer out;
+  out.bytes = socket_.write_some(asio::buffer(bytes.data(), bytes.size()), out.failure);
+  return out;
+}
+
+asio::awaitable<transfer> timed_socket::write(std::string_view bytes, milliseconds timeout) {
+  // The kernel nearly always takes all of it at once; then there is nothing to wait for.
+  auto out = write_now(bytes);
+  if (out.failure == asio::error::would_block) out.failure = {};
+  if (out.failure || out.bytes == bytes.size()) co_return out;
+  const auto rest = bytes.substr(out.bytes);
+  writing_.begin(timeout);
+  out.bytes += co_await asio::async_write(
+      socket_, asio::buffer(rest.data(), rest.size()),
+      asio::redirect_error(asio::use_awaitable, out.failure));
+  out.failure = writing_.end(out.failure);
+  co_return out;
+}
+
+asio::awaitable<transfer> timed_socket::write(std::string_view first, std::string_view second,
+                                              milliseconds timeout) {
+  const std::array<asio::const_buffer, 2> both{asio::buffer(first.data(), first.size()),
+                                               asio::buffer(second.data(), second.size())};
+  transfer out;
+  out.bytes = socket_.write_some(both, out.failure);
+  if (out.failure == asio::error::would_block) out.failure = {};
+  if (out.failure || out.bytes == first.size() + second.size()) co_return out;
+  const auto in_first = std::min(out.bytes, first.size());
+  const auto head = first.substr(in_first);
+  const auto tail = second.substr(out.bytes - in_first);
+  const std::array<asio::const_buffer, 2> rest{asio::buffer(head.data(), head.size()),
+                                               asio::buffer(tail.data(), tail.size())};
+  writing_.begin(timeout);
+  out.bytes += co_await asio::async_write(socket_, rest,
+                                          asio::redirect_error(asio::use_awaitable, out.failure));
+  out.failure = writing_.end(out.failure);
+  co_return out;
+}
+
+asio::awaitable<error_code> timed_socket::wait_either(milliseconds timeout) {
+  using namespace asio::experimental::awaitable_operators;
+  error_code readable;
+  error_code writable;
+  writing_.begin(timeout);
+  auto reading = socket_.async_wait(tcp::socket::wait_read,
+                                    asio::redirect_error(asio::use_awaitable, readable));
+  auto writing = socket_.async_wait(tcp::socket::wait_write,
+                                    asio::redirect_error(asio::use_awaitable, writable));
+  co_await (std::move(reading) || std::move(writing));
+  // One of them was cancelled by the other; both only where the deadline passed.
+  co_return writing_.end(readable && writable ? readable : error_code{});
+}
+
+bool timed_socket::quiet_and_open() noexcept {
+  char byte = 0;
+  const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+void timed_socket::shut_sending() noexcept {
+  error_code ignored;  // the peer may be gone already
+  socket_.shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+void timed_socket::close() noexcept {
+  reading_.disarm();
+  writing_.disarm();
+  error_code ignored;  // it is gone either way
+  socket_.close(ignored);
+}
+
+void timed_socket::cancel() noexcept {
+  error_code ignored;  // nothing ran
+  socket_.cancel(ignored);
+}
+
+}  // namespace onceguard::gateway

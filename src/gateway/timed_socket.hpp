@@ -1,0 +1,79 @@
+// A TCP connection whose reads and writes have deadlines.
+#pragma once
+#include <chrono>
+#include <span>
+#include <string_view>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/system/error_code.hpp>
+
+#include <onceguard/record.hpp>
+
+#include "base/watchdog.hpp"
+
+namespace onceguard::gateway {
+
+using error_code = boost::system::error_code;
+using tcp = boost::asio::ip::tcp;
+
+struct transfer {
+  error_code failure;
+  std::size_t bytes = 0;
+};
+
+/// One reader and one writer at a time. A deadline that passes ends its operation with
+/// boost::asio::error::timed_out, and the other direction's with operation_aborted.
+class timed_socket final {
+ public:
+  timed_socket(tcp::socket socket, boost::asio::io_context& io);
+
+  boost::asio::awaitable<error_code> connect(tcp::endpoint to, milliseconds timeout);
+  /// Failure end_of_file at a clean end.
+  boost::asio::awaitable<transfer> read_some(std::span<char> into, milliseconds timeout);
+  /// Writes all of it; `bytes` says how much the kernel took, also on failure.
+  boost::asio::awaitable<transfer> write(std::string_view bytes, milliseconds timeout);
+  boost::asio::awaitable<transfer> write(std::string_view first, std::string_view second,
+                                         milliseconds timeout);
+  /// Hands over what the kernel takes at once; would_block where it takes nothing.
+  transfer write_now(std::string_view bytes) noexcept;
+  /// Waits until it is readable or writable.
+  boost::asio::awaitable<error_code> wait_either(milliseconds timeout);
+
+  /// A kept-alive connection on which nothing is expected: is it still open and silent?
+  [[nodiscard]] bool quiet_and_open() noexcept;
+  /// No more will be sent; the peer may still be read from.
+  void shut_sending() noexcept;
+  void close() noexcept;
+  /// Ends a running read or write with operation_aborted.
+  void cancel() noexcept;
+  [[nodiscard]] bool is_open() const noexcept { return socket_.is_open(); }
+  [[nodiscard]] tcp::socket& raw() noexcept { return socket_; }
+
+ private:
+  /// The deadline of one direction.
+  class limit final : public base::deadline {
+   public:
+    explicit limit(timed_socket& of) : of_(of) {}
+    void begin(milliseconds timeout) {
+      passed_ = false;
+      arm(of_.dog_, timeout);
+    }
+    [[nodiscard]] error_code end(error_code with) noexcept;
+
+   private:
+    void expired() override {
+      passed_ = true;
+      of_.cancel();
+    }
+    timed_socket& of_;
+    bool passed_ = false;
+  };
+
+  tcp::socket socket_;
+  base::watchdog& dog_;
+  limit reading_{*this};
+  limit writing_{*this};
+};
+
+}  // namespace onceguard::gateway

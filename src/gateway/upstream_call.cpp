@@ -1,0 +1,179 @@
+#include "gateway/upstream_call.hpp"
+
+#include <boost/asio/error.hpp>
+
+namespace onceguard::gateway {
+
+namespace asio = boost::asio;
+using clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t read_size = 8 * 1024;
+
+/// Is this the head of an answer that never ends, or that only the end of the connection ends?
+bool is_stream(const http1::head& answer) {
+  if (answer.body == http1::body_kind::until_eof) return true;
+  const auto* type = base::find_field(answer.fields, "content-type");
+  return type != nullptr &&
+         base::iequals(base::trim(type->value.substr(0, type->value.find(';'))),
+                       "text/event-stream");
+}
+
+class call {
+ public:
+  call(upstream_connection& up, std::string_view head, std::string_view body, call_limits limits,
+       base::reservation& held)
+      : up_(up), head_(head), body_(body), limits_(limits), held_(held) {}
+
+  asio::awaitable<call_result> run();
+
+ private:
+  asio::awaitable<void> send();
+  asio::awaitable<void> receive();
+  [[nodiscard]] bool take_head();
+  void broke(std::string why) {
+    result_.end = call_end::broken;
+    result_.why = std::move(why);
+    done_ = true;
+  }
+  void finish(call_end end) {
+    result_.end = end;
+    done_ = true;
+  }
+  /// What is left to send.
+  [[nodiscard]] std::string_view rest() const noexcept {
+    return sent_ < head_.size() ? head_.substr(sent_) : body_.substr(sent_ - head_.size());
+  }
+  [[nodiscard]] bool all_sent() const noexcept { return sent_ == head_.size() + body_.size(); }
+
+  upstream_connection& up_;
+  const std::string_view head_;
+  const std::string_view body_;
+  const call_limits limits_;
+  base::reservation& held_;
+  std::size_t sent_ = 0;
+  bool write_failed_ = false;
+  bool done_ = false;
+  call_result result_;
+};
+
+asio::awaitable<call_result> call::run() {
+  while (!done_) {
+    if (!all_sent() && !write_failed_) co_await send();
+    if (!done_) co_await receive();
+  }
+  result_.request_sent = all_sent();
+  co_return std::move(result_);
+}
+
+/// Sends until all is sent, the upstream begins to answer, or it takes no more.
+asio::awaitable<void> call::send() {
+  if (sent_ == 0 && head_.size() + body_.size() <= 32 * 1024) {
+    std::string both;
+    both.reserve(head_.size() + body_.size());
+    both.append(head_).append(body_);
+    const auto now = up_.stream.write_now(both);
+    sent_ += now.bytes;
+    if (now.failure && now.failure != asio::error::would_block) {
+      write_failed_ = true;
+      if (sent_ == 0) finish(call_end::not_sent);
+      co_return;
+    }
+  }
+  while (!all_sent()) {
+    const auto now = up_.stream.write_now(rest());
+    sent_ += now.bytes;
+    if (!now.failure) continue;
+    if (now.failure != asio::error::would_block) {
+      write_failed_ = true;
+      // A byte that the kernel took may have arrived; without one, nothing has begun.
+      if (sent_ == 0) finish(call_end::not_sent);
+      co_return;
+    }
+    if (const auto ec = co_await up_.stream.wait_either(limits_.write_timeout); ec) {
+      if (sent_ == 0) {
+        finish(call_end::not_sent);
+      } else {
+        finish(call_end::timed_out);
+      }
+      co_return;
+    }
+    // Readable before all is sent: an early answer (or an interim one, or the end).
+    if (!up_.stream.quiet_and_open()) co_return;
+  }
+}
+
+/// True where the head is final and its body is to be read.
+bool call::take_head() {
+  const auto& answer = up_.reader.head();
+  if (answer.status == 101) {
+    finish(call_end::upgraded);
+    return false;
+  }
+  if (answer.status < 200) return false;
+  if (is_stream(answer) || answer.content_length.value_or(0) > limits_.max_answer_body) {
+    finish(call_end::too_large);
+    return false;
+  }
+  if (answer.body == http1::body_kind::sized) {
+    result_.body.reserve(std::min<std::size_t>(*answer.content_length, 64 * 1024));
+  }
+  return true;
+}
+
+asio::awaitable<void> call::receive() {
+  const auto end = clock::now() + limits_.upstream_timeout;
+  while (!done_) {
+    switch (up_.reader.next()) {
+      case http1::progress::head:
+        if (take_head()) break;
+        if (done_) co_return;
+        if (up_.reader.next() != http1::progress::end) {
+          broke("an interim answer with a body");
+          co_return;
+        }
+        up_.reader.reset();
+        if (!all_sent() && !write_failed_) co_return;  // go on sending
+        break;
+      case http1::progress::body: {
+        const auto piece = up_.reader.body();
+        const bool fits = result_.body.size() + piece.size() <= limits_.max_answer_body;
+        const bool room = fits && held_.grow(piece.size());
+        result_.body += piece;
+        if (!room) finish(call_end::too_large);
+        break;
+      }
+      case http1::progress::end:
+        finish(call_end::answered);
+        break;
+      case http1::progress::error:
+        broke(std::string(up_.reader.fault().what));
+        break;
+      case http1::progress::need_more: {
+        const auto left = std::chrono::ceil<milliseconds>(end - clock::now());
+        const auto read = co_await up_.stream.read_some(up_.reader.prepare(read_size),
+                                                        std::max(left, milliseconds(0)));
+        if (!read.failure) {
+          up_.reader.commit(read.bytes);
+        } else if (read.failure == asio::error::timed_out) {
+          finish(call_end::timed_out);
+        } else {
+          broke("the connection ended before the answer was whole: " + read.failure.message());
+        }
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string_view head,
+                                           std::string_view body, call_limits limits,
+                                           base::reservation& held) {
+  call one(up, head, body, limits, held);
+  co_return co_await one.run();
+}
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,103 @@
+#include "gateway/upstream_pool.hpp"
+
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace onceguard::gateway {
+
+namespace asio = boost::asio;
+using clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t kept_max = 256;           // per upstream and I/O thread
+constexpr std::chrono::seconds fresh_for{1};    // longer, and a race with its end is likely
+constexpr std::chrono::seconds name_valid_for{10};
+
+std::string text_of(const endpoint& to) { return to.host + ':' + std::to_string(to.port); }
+
+}  // namespace
+
+upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params)
+    : io_(io),
+      limits_{.head_bytes_max = params.max_header_bytes, .header_count_max = params.max_header_count},
+      connect_timeout_(params.connect_timeout),
+      idle_timeout_(params.idle_timeout) {}
+
+upstream_ptr upstream_pool::take_kept(const std::string& address, bool fresh_enough) {
+  const auto shelf = kept_.find(address);
+  if (shelf == kept_.end()) return nullptr;
+  const auto now = clock::now();
+  auto& kept = shelf->second;
+  while (!kept.empty()) {
+    const auto idle = now - kept.back()->idle_since;
+    if (idle > idle_timeout_) {
+      kept.clear();  // those below it are older still
+      return nullptr;
+    }
+    if (fresh_enough && idle >= fresh_for) return nullptr;
+    auto connection = std::move(kept.back());
+    kept.pop_back();
+    if (connection->stream.quiet_and_open()) {
+      connection->reused = true;
+      return connection;
+    }
+  }
+  return nullptr;
+}
+
+asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& to, bool fresh_enough) {
+  if (auto kept = take_kept(text_of(to), fresh_enough)) co_return std::move(kept);
+  co_return co_await connect(to);
+}
+
+asio::awaitable<result<std::vector<tcp::endpoint>>> upstream_pool::resolve(const endpoint& to,
+                                                                           std::string address) {
+  error_code ec;
+  const auto numeric = asio::ip::make_address(to.host, ec);
+  if (!ec) co_return std::vector<tcp::endpoint>(1, tcp::endpoint(numeric, to.port));
+  const auto known = resolved_.find(address);
+  if (known != resolved_.end() && clock::now() < known->second.until) {
+    co_return known->second.endpoints;
+  }
+  tcp::resolver resolver(io_);
+  ec = {};
+  const auto found = co_await resolver.async_resolve(
+      to.host, std::to_string(to.port), asio::redirect_error(asio::use_awaitable, ec));
+  if (ec) {
+    co_return error(errc::store_unreachable, "\"" + to.host + "\" is not to be found: " + ec.message());
+  }
+  known_address entry;
+  for (const auto& one : found) entry.endpoints.push_back(one.endpoint());
+  entry.until = clock::now() + name_valid_for;
+  auto& kept = resolved_[address] = std::move(entry);
+  co_return kept.endpoints;
+}
+
+asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& to) {
+  auto address = text_of(to);
+  auto endpoints = co_await resolve(to, address);
+  if (!endpoints) co_return endpoints.error();
+  error_code ec = asio::error::host_not_found;
+  for (const auto& one : *endpoints) {
+    auto connection = std::make_unique<upstream_connection>(tcp::socket(io_), io_, limits_);
+    ec = co_await connection->stream.connect(one, connect_timeout_);
+    if (!ec) {
+      connection->address = std::move(address);
+      co_return std::move(connection);
+    }
+  }
+  co_return error(errc::overloaded, "connecting to " + address + ": " + ec.message());
+}
+
+void upstream_pool::keep(upstream_ptr connection) {
+  auto& kept = kept_[connection->address];
+  if (kept.size() >= kept_max) return;
+  connection->reader.reset();
+  if (!connection->reader.idle()) return;  // bytes that nobody asked for
+  connection->idle_since = clock::now();
+  kept.push_back(std::move(connection));
+}
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,63 @@
+// Kept-alive connections to the upstreams, for one I/O thread.
+#pragma once
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <onceguard/error.hpp>
+
+#include "gateway/params.hpp"
+#include "gateway/timed_socket.hpp"
+#include "http1/message.hpp"
+
+namespace onceguard::gateway {
+
+struct upstream_connection {
+  upstream_connection(tcp::socket socket, boost::asio::io_context& io, const http1::limits& limits)
+      : stream(std::move(socket), io), reader(http1::reader::kind::answer, limits) {}
+
+  timed_socket stream;
+  http1::reader reader;
+  std::string address;  ///< which shelf it came from
+  bool reused = false;
+  std::chrono::steady_clock::time_point idle_since{};
+};
+using upstream_ptr = std::unique_ptr<upstream_connection>;
+
+class upstream_pool {
+ public:
+  upstream_pool(boost::asio::io_context& io, const gateway_params& params);
+
+  /// A connection that may be written to. With `fresh_enough`, a kept one was idle for less than a
+  /// second: what guarded requests need, since they are never sent twice. The error's detail says
+  /// why there is none; nothing was sent then.
+  boost::asio::awaitable<result<upstream_ptr>> take(const endpoint& to, bool fresh_enough);
+  /// A new connection, whatever is kept.
+  boost::asio::awaitable<result<upstream_ptr>> connect(const endpoint& to);
+  /// Gives back a connection whose last answer was read to its end and that may be kept.
+  void keep(upstream_ptr connection);
+  void clear() { kept_.clear(); }
+
+ private:
+  struct known_address {
+    std::vector<tcp::endpoint> endpoints;
+    std::chrono::steady_clock::time_point until;
+  };
+  boost::asio::awaitable<result<std::vector<tcp::endpoint>>> resolve(const endpoint& to,
+                                                                     std::string address);
+  [[nodiscard]] upstream_ptr take_kept(const std::string& address, bool fresh_enough);
+
+  boost::asio::io_context& io_;
+  const http1::limits limits_;
+  const milliseconds connect_timeout_;
+  const milliseconds idle_timeout_;
+  std::map<std::string, std::vector<upstream_ptr>> kept_;  // the latest at the back
+  std::map<std::string, known_address> resolved_;
+};
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,40 @@
+#include "gateway/upstream_request.hpp"
+
+#include "http/admission.hpp"
+#include "http/target.hpp"
+
+namespace onceguard::gateway {
+
+void append_upstream_head(std::string& out, const http1::head& request,
+                          const upstream_params& upstream, const http::travel_filter& filter,
+                          std::string_view peer, bool peer_trusted, bool keep_expect) {
+  const auto parts = http::split_target(request.target);
+  if (request.target == "*") {
+    http1::append_request_line(out, request.method, "*");
+  } else if (upstream.base_path.empty() && request.target.starts_with('/')) {
+    http1::append_request_line(out, request.method, request.target);
+  } else {
+    std::string target = upstream.base_path;
+    target += parts.path;
+    if (request.target.find('?') != std::string_view::npos) target.append("?").append(parts.query);
+    http1::append_request_line(out, request.method, target);
+  }
+  bool has_forwarded = false;
+  for (const auto& f : request.fields) {
+    if (http::is_forwarded_field(f.name)) {
+      has_forwarded = true;
+      continue;
+    }
+    if (!filter.travels(f.name) || http::is_reserved_field(f.name)) continue;
+    if (!keep_expect && base::iequals(f.name, "expect")) continue;
+    http1::append_field(out, f.name, f.value);
+  }
+  const auto forwarded =
+      http::make_forwarded(peer, peer_trusted && has_forwarded, request.fields);
+  http1::append_field(out, "X-Forwarded-For", forwarded.forwarded_for);
+  http1::append_field(out, "X-Forwarded-Proto", forwarded.proto);
+  if (!forwarded.host.empty()) http1::append_field(out, "X-Forwarded-Host", forwarded.host);
+  http1::append_field(out, "Forwarded", forwarded.forwarded);
+}
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,50 @@
+// What the HTTP contract says of a request's head: is it guarded, and by which key and scope?
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <onceguard/policy.hpp>
+#include <onceguard/record.hpp>
+
+#include "base/field.hpp"
+#include "http/problem.hpp"
+
+namespace onceguard::http {
+
+/// The head of a request. Views.
+struct request_view {
+  std::string_view method;
+  std::string_view target;
+  std::span<const base::field> fields;
+  std::string_view client_address;  ///< without the port, seen through listed proxies
+};
+
+enum class admission_kind : std::uint8_t { pass, guard, refuse };
+
+struct admission {
+  admission_kind kind = admission_kind::pass;
+  std::string_view reason;  ///< pass: why it is not guarded, a constant text
+  // guard
+  std::string key;
+  digest scope{};
+  std::string scope_kind;         ///< "credential", "anonymous", "header:x-tenant" …
+  std::vector<std::string> more;  ///< anonymous: what else goes into the fingerprint
+  // refuse
+  problem refusal = problem::bad_request;
+  std::string detail;
+};
+
+[[nodiscard]] admission admit(const route_policy& policy, const request_view& request);
+
+/// The value of a cookie that is sent exactly once; none where it is missing or there twice.
+[[nodiscard]] std::optional<std::string_view> find_cookie(std::span<const base::field> fields,
+                                                          std::string_view name);
+
+/// Is it one of the header fields that only Onceguard may set?
+[[nodiscard]] bool is_reserved_field(std::string_view name) noexcept;
+
+}  // namespace onceguard::http

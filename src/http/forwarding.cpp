@@ -1,0 +1,161 @@
+#include "http/forwarding.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include <arpa/inet.h>
+
+namespace onceguard::http {
+namespace {
+
+using base::iequals;
+
+constexpr std::array<std::string_view, 10> hop_names{
+    "connection", "keep-alive", "proxy-connection", "te",      "trailer",
+    "upgrade",    "transfer-encoding", "content-length", "proxy-authenticate",
+    "proxy-authorization"};
+
+/// IPv4 is held as an IPv4-mapped IPv6 address, so that both compare alike.
+bool parse_address(std::string_view text, unsigned char (&out)[16]) {
+  char buffer[INET6_ADDRSTRLEN + 1] = {};
+  if (text.empty() || text.size() >= sizeof buffer) return false;
+  std::memcpy(buffer, text.data(), text.size());
+  if (inet_pton(AF_INET6, buffer, out) == 1) return true;
+  unsigned char four[4];
+  if (inet_pton(AF_INET, buffer, four) != 1) return false;
+  std::fill_n(out, 10, static_cast<unsigned char>(0));
+  out[10] = out[11] = 0xff;
+  std::copy_n(four, 4, out + 12);
+  return true;
+}
+
+bool any_contains(std::span<const address_block> blocks, std::string_view address) {
+  return std::any_of(blocks.begin(), blocks.end(),
+                     [&](const address_block& b) { return b.contains(address); });
+}
+
+std::string joined(std::span<const base::field> fields, std::string_view name) {
+  std::string out;
+  for (const auto& f : fields) {
+    if (!iequals(f.name, name) || f.value.empty()) continue;
+    if (!out.empty()) out += ", ";
+    out += f.value;
+  }
+  return out;
+}
+
+void append_element(std::string& list, std::string_view element) {
+  if (!list.empty()) list += ", ";
+  list += element;
+}
+
+}  // namespace
+
+bool is_hop_by_hop(std::string_view name) noexcept {
+  return std::any_of(hop_names.begin(), hop_names.end(),
+                     [&](std::string_view hop) { return iequals(hop, name); });
+}
+
+travel_filter::travel_filter(std::span<const base::field> fields) {
+  for (const auto& f : fields) {
+    if (!iequals(f.name, "connection")) continue;
+    base::each_list_element(f.value, [this](std::string_view name) {
+      if (listed_count_ == std::size(listed_)) {
+        lists_too_many_ = true;
+      } else {
+        listed_[listed_count_++] = name;
+      }
+    });
+  }
+}
+
+bool travel_filter::travels(std::string_view name) const noexcept {
+  if (is_hop_by_hop(name)) return false;
+  // Naming a field in Connection must not let a client remove what the upstream relies on.
+  if (iequals(name, "host") || iequals(name, "idempotency-key") ||
+      iequals(name, "authorization") || iequals(name, "cookie")) {
+    return true;
+  }
+  if (lists_too_many_) return false;
+  return std::none_of(listed_, listed_ + listed_count_,
+                      [&](std::string_view listed) { return iequals(listed, name); });
+}
+
+bool address_block::parse(std::string_view text, address_block& out) {
+  const auto slash = text.find('/');
+  const auto address = text.substr(0, slash);
+  if (!parse_address(address, out.bytes_)) return false;
+  const bool four = address.find(':') == std::string_view::npos;
+  out.bits_ = 128;
+  if (slash == std::string_view::npos) return true;
+  const auto digits = text.substr(slash + 1);
+  int bits = 0;
+  const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), bits);
+  if (ec != std::errc{} || end != digits.data() + digits.size()) return false;
+  if (bits < 0 || bits > (four ? 32 : 128)) return false;
+  out.bits_ = four ? 96 + bits : bits;
+  return true;
+}
+
+bool address_block::contains(std::string_view address) const {
+  unsigned char other[16];
+  if (!parse_address(address, other)) return false;
+  const auto whole = static_cast<std::size_t>(bits_ / 8);
+  if (std::memcmp(bytes_, other, whole) != 0) return false;
+  const int rest = bits_ % 8;
+  if (rest == 0) return true;
+  const auto mask = static_cast<unsigned char>(0xff << (8 - rest));
+  return (bytes_[whole] & mask) == (other[whole] & mask);
+}
+
+client_origin find_origin(std::string_view peer, std::span<const base::field> fields,
+                          std::span<const address_block> trusted) {
+  client_origin out;
+  out.address = peer;
+  out.from_trusted = any_contains(trusted, peer);
+  if (!out.from_trusted) return out;
+  // The rightmost address that is not a listed proxy; what stands left of it anybody could write.
+  const auto chain = joined(fields, "x-forwarded-for");
+  std::vector<std::string_view> hops;
+  base::each_list_element(chain, [&](std::string_view hop) { hops.push_back(hop); });
+  for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
+    unsigned char parsed[16];
+    if (!parse_address(*hop, parsed)) break;
+    out.address = *hop;
+    if (!any_contains(trusted, *hop)) break;
+  }
+  return out;
+}
+
+bool is_forwarded_field(std::string_view name) noexcept {
+  return iequals(name, "x-forwarded-for") || iequals(name, "x-forwarded-proto") ||
+         iequals(name, "x-forwarded-host") || iequals(name, "forwarded");
+}
+
+forwarded_fields make_forwarded(std::string_view peer, bool from_trusted,
+                                std::span<const base::field> fields) {
+  forwarded_fields out;
+  const auto* host = base::find_field(fields, "host");
+  if (from_trusted) {
+    out.forwarded_for = joined(fields, "x-forwarded-for");
+    out.proto = joined(fields, "x-forwarded-proto");
+    out.host = joined(fields, "x-forwarded-host");
+    out.forwarded = joined(fields, "forwarded");
+  }
+  append_element(out.forwarded_for, peer);
+  if (out.proto.empty()) out.proto = "http";
+  if (out.host.empty() && host != nullptr) out.host = host->value;
+  std::string element = "for=";
+  const bool six = peer.find(':') != std::string_view::npos;
+  element += six ? "\"[" + std::string(peer) + "]\"" : std::string(peer);
+  if (host != nullptr && !host->value.empty()) {
+    element += ";host=\"" + std::string(host->value) + "\"";
+  }
+  element += ";proto=http";
+  append_element(out.forwarded, element);
+  return out;
+}
+
+}  // namespace onceguard::http

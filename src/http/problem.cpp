@@ -1,0 +1,139 @@
+#include "http/problem.hpp"
+
+#include <array>
+
+namespace onceguard::http {
+namespace {
+
+constexpr std::array catalogue{
+    problem_info{problem::in_progress, "in-progress", 409, "The first request is still running",
+                 "A request with this idempotency key is being processed. Send the same request "
+                 "again after the time in Retry-After; it then gets the first one's answer.",
+                 true},
+    problem_info{problem::backing_off, "backing-off", 409, "Failed, and to be tried again later",
+                 "The last attempt failed and may be made again. Send the same request again "
+                 "after the time in Retry-After.",
+                 true},
+    problem_info{problem::outcome_unknown, "outcome-unknown", 409, "The outcome is not known",
+                 "An earlier request with this key may or may not have taken effect, so it is not "
+                 "run again by itself. Look at what it should have done; its operator can resolve "
+                 "the key.",
+                 false},
+    problem_info{problem::answer_not_kept, "answer-not-kept", 409,
+                 "Done, but the answer was not kept",
+                 "The request with this key took effect and will not be run again, but its answer "
+                 "was not kept. Read the state of what it changed instead.",
+                 false},
+    problem_info{problem::key_reused, "key-reused", 422,
+                 "The key belongs to another request",
+                 "This idempotency key was used before with a different request. Use a new key for "
+                 "a new request, and send a retry exactly as the first time.",
+                 false},
+    problem_info{problem::key_missing, "key-missing", 400, "An idempotency key is required",
+                 "Send an Idempotency-Key header with a value that is unique to this operation, "
+                 "a UUID for example, and the same one with each retry.",
+                 false},
+    problem_info{problem::key_malformed, "key-malformed", 400, "The idempotency key is malformed",
+                 "Send one Idempotency-Key header with 1 to 255 visible ASCII characters, best as "
+                 "a quoted string.",
+                 false},
+    problem_info{problem::scope_missing, "scope-missing", 400,
+                 "Whose key this is can't be told",
+                 "The header or cookie that says whose idempotency key this is must be sent "
+                 "exactly once.",
+                 false},
+    problem_info{problem::bad_request, "bad-request", 400, "Malformed HTTP request",
+                 "The request is not well-formed HTTP/1.1.", false},
+    problem_info{problem::request_too_large, "request-too-large", 413,
+                 "The request body is too large",
+                 "A request with an idempotency key may have a body up to a limit, and this one is "
+                 "longer. Nothing was run.",
+                 false},
+    problem_info{problem::upstream_unreachable, "upstream-unreachable", 502,
+                 "The service could not be reached",
+                 "Nothing was sent to the service, so nothing happened. Send the same request "
+                 "again.",
+                 true},
+    problem_info{problem::upstream_broken, "upstream-broken", 502,
+                 "The service broke off or gave no usable answer",
+                 "Whether the request took effect is not known. Sending the same request with the "
+                 "same key is safe and tells what became of it.",
+                 true},
+    problem_info{problem::upstream_timeout, "upstream-timeout", 504,
+                 "The service did not answer in time",
+                 "Whether the request took effect is not known. Sending the same request with the "
+                 "same key is safe and tells what became of it.",
+                 true},
+    problem_info{problem::store_unreachable, "store-unreachable", 503,
+                 "The record of requests can't be reached",
+                 "Send the same request with the same key again after the time in Retry-After.",
+                 true},
+    problem_info{problem::overloaded, "overloaded", 503, "No capacity at the moment",
+                 "Nothing was run. Send the same request with the same key again after the time in "
+                 "Retry-After.",
+                 true},
+    problem_info{problem::record_unreadable, "record-unreadable", 500,
+                 "The record of this key can't be read",
+                 "The stored record is damaged or was written by a newer version. It is never run "
+                 "again by itself; tell the operator.",
+                 false},
+};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < catalogue.size(); ++i) {
+    if (static_cast<std::size_t>(catalogue[i].id) != i) return false;
+  }
+  return true;
+}
+static_assert(in_order());
+
+void append_json_string(std::string& out, std::string_view text) {
+  static constexpr char digits[] = "0123456789abcdef";
+  out += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      // Details are ASCII by construction; what else gets here is shown, not passed on.
+      out += "\\u00";
+      out += digits[byte >> 4];
+      out += digits[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+}  // namespace
+
+std::span<const problem_info> problem_catalogue() noexcept { return catalogue; }
+
+const problem_info& info_of(problem which) noexcept {
+  return catalogue[static_cast<std::size_t>(which)];
+}
+
+answer problem_answer(problem which, std::string_view base, const problem_detail& more) {
+  const auto& info = info_of(which);
+  answer out;
+  out.status = more.status != 0 ? more.status : info.status;
+  out.headers.emplace_back("Content-Type", "application/problem+json");
+  if (more.retry_after.count() >= 0) {
+    const auto seconds = std::max<std::int64_t>((more.retry_after.count() + 999) / 1000, 1);
+    out.headers.emplace_back("Retry-After", std::to_string(seconds));
+  }
+  auto& body = out.body;
+  body = "{\"type\":";
+  append_json_string(body, std::string(base).append(info.type));
+  body += ",\"title\":";
+  append_json_string(body, info.title);
+  body += ",\"status\":" + std::to_string(out.status) + ",\"detail\":";
+  append_json_string(body, more.detail.empty() ? info.detail : std::string_view(more.detail));
+  body += ",\"retryable\":";
+  body += info.retryable || more.retryable_by_probe ? "true}\n" : "false}\n";
+  return out;
+}
+
+}  // namespace onceguard::http

@@ -1,0 +1,103 @@
+#include "http/target.hpp"
+
+#include "base/field.hpp"
+
+namespace onceguard::http {
+namespace {
+
+int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char lower = base::ascii_lower(c);
+  if (lower >= 'a' && lower <= 'f') return lower - 'a' + 10;
+  return -1;
+}
+
+/// The byte that an escape at `at` stands for, or -1 where there is none.
+int escaped_byte(std::string_view text, std::size_t at) noexcept {
+  if (text[at] != '%' || at + 2 >= text.size()) return -1;
+  const int high = hex_digit(text[at + 1]);
+  const int low = hex_digit(text[at + 2]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+bool unreserved(int byte) noexcept {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~';
+}
+
+std::string decode_unreserved(std::string_view path) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(path.size());
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const int byte = escaped_byte(path, i);
+    if (byte < 0) {
+      out += path[i];
+      continue;
+    }
+    if (unreserved(byte)) {
+      out += static_cast<char>(byte);
+    } else {
+      out += '%';
+      out += digits[byte >> 4];
+      out += digits[byte & 15];
+    }
+    i += 2;
+  }
+  return out;
+}
+
+}  // namespace
+
+target_parts split_target(std::string_view target) noexcept {
+  target_parts out;
+  if (!target.empty() && target.front() != '/') {
+    if (const auto scheme = target.find("://"); scheme != std::string_view::npos) {
+      const auto end = target.find_first_of("/?", scheme + 3);
+      target = end == std::string_view::npos ? std::string_view{} : target.substr(end);
+    }
+  }
+  const auto question = target.find('?');
+  out.path = target.substr(0, question);
+  if (question != std::string_view::npos) out.query = target.substr(question + 1);
+  if (out.path.empty()) out.path = "/";
+  return out;
+}
+
+std::string normalise_path(std::string_view path) {
+  const auto decoded = decode_unreserved(path);
+  std::string out;
+  out.reserve(decoded.size());
+  std::string_view rest = decoded;
+  // RFC 3986 section 5.2.4, segment by segment; each segment keeps the slash before it.
+  while (!rest.empty()) {
+    const auto slash = rest.find('/', 1);
+    const auto segment = rest.substr(0, slash);
+    rest = slash == std::string_view::npos ? std::string_view{} : rest.substr(slash);
+    if (segment == "/.") {
+      if (rest.empty()) out += '/';
+    } else if (segment == "/..") {
+      const auto last = out.rfind('/');
+      out.resize(last == std::string::npos ? 0 : last);
+      if (rest.empty()) out += '/';
+    } else {
+      out += segment;
+    }
+  }
+  return out.empty() ? "/" : out;
+}
+
+bool has_ambiguous_escape(std::string_view path) noexcept {
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const int byte = escaped_byte(path, i);
+    if (byte == '/' || byte == '\\' || byte == 0) return true;
+  }
+  return false;
+}
+
+bool path_matches(std::string_view prefix, std::string_view path) noexcept {
+  if (!path.starts_with(prefix)) return false;
+  return prefix.ends_with('/') || path.size() == prefix.size() || path[prefix.size()] == '/';
+}
+
+}  // namespace onceguard::http

@@ -1,0 +1,27 @@
+// Request targets and paths (RFC 3986): split, and normalised for matching only. The bytes that
+// go upstream are always the client's.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace onceguard::http {
+
+struct target_parts {
+  std::string_view path;   ///< raw; "/" for an absolute form without one
+  std::string_view query;  ///< raw, without the question mark
+};
+
+/// Origin form ("/a?b"), absolute form ("http://host/a?b") or asterisk form.
+[[nodiscard]] target_parts split_target(std::string_view target) noexcept;
+
+/// Dot segments resolved, unreserved characters decoded, other escapes in upper case, repeated
+/// slashes kept.
+[[nodiscard]] std::string normalise_path(std::string_view path);
+
+/// Is there a %2F, %5C or %00 in the path? Servers disagree on what those mean.
+[[nodiscard]] bool has_ambiguous_escape(std::string_view path) noexcept;
+
+/// Is `prefix` (normalised) a prefix of the normalised path that ends at a segment's border?
+[[nodiscard]] bool path_matches(std::string_view prefix, std::string_view path) noexcept;
+
+}  // namespace onceguard::http

@@ -1,0 +1,182 @@
+#include "http1/head_policy.hpp"
+
+#include <limits>
+
+#include "http1/octets.hpp"
+#include "http1/start_line.hpp"
+
+namespace onceguard::http1 {
+namespace {
+
+fault bad(std::string_view what) noexcept { return {400, what}; }
+
+/// What the fields say that framing depends on.
+struct framing {
+  std::optional<std::uint64_t> length;
+  bool chunked = false;
+  bool close = false;
+  bool keep_alive = false;
+  bool upgrade_option = false;  ///< Connection: upgrade
+  bool upgrade_field = false;
+  bool expect_continue = false;
+  const base::field* host = nullptr;
+};
+
+bool parse_length(std::string_view text, std::uint64_t& length) noexcept {
+  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  if (text.empty()) return false;
+  length = 0;
+  for (const char c : text) {
+    if (!is_digit(c)) return false;
+    const auto digit = static_cast<std::uint64_t>(c - '0');
+    if (length > (most - digit) / 10) return false;
+    length = length * 10 + digit;
+  }
+  return true;
+}
+
+std::optional<fault> take_length(framing& found, std::string_view value) noexcept {
+  std::uint64_t length = 0;
+  if (!parse_length(value, length)) {
+    return bad("Content-Length is not a decimal number, or too large.");
+  }
+  if (found.length) return bad("Content-Length is there more than once.");
+  found.length = length;
+  return std::nullopt;
+}
+
+std::optional<fault> take_coding(framing& found, std::string_view value) noexcept {
+  if (found.chunked) return bad("Transfer-Encoding is there more than once.");
+  if (!base::iequals(value, "chunked")) return bad("Transfer-Encoding is not exactly 'chunked'.");
+  found.chunked = true;
+  return std::nullopt;
+}
+
+std::optional<fault> take_host(framing& found, const base::field& field) noexcept {
+  if (found.host != nullptr) return bad("Host is there more than once.");
+  if (!is_authority(field.value)) return bad("Host is not a host name with an optional port.");
+  found.host = &field;
+  return std::nullopt;
+}
+
+void take_connection(framing& found, std::string_view value) noexcept {
+  base::each_list_element(value, [&](std::string_view option) {
+    if (base::iequals(option, "close")) found.close = true;
+    if (base::iequals(option, "keep-alive")) found.keep_alive = true;
+    if (base::iequals(option, "upgrade")) found.upgrade_option = true;
+  });
+}
+
+/// The length of a name sorts out nearly all fields that don't matter here.
+std::optional<fault> take_field(framing& found, const base::field& field, bool request) noexcept {
+  switch (field.name.size()) {
+    case 4:
+      if (request && base::iequals(field.name, "host")) return take_host(found, field);
+      break;
+    case 6:
+      if (request && base::iequals(field.name, "expect")) {
+        base::each_list_element(field.value, [&](std::string_view expectation) {
+          if (base::iequals(expectation, "100-continue")) found.expect_continue = true;
+        });
+      }
+      break;
+    case 7:
+      if (base::iequals(field.name, "upgrade")) found.upgrade_field = true;
+      break;
+    case 10:
+      if (base::iequals(field.name, "connection")) take_connection(found, field.value);
+      break;
+    case 14:
+      if (base::iequals(field.name, "content-length")) return take_length(found, field.value);
+      break;
+    case 17:
+      if (base::iequals(field.name, "transfer-encoding")) return take_coding(found, field.value);
+      break;
+    default:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<fault> take_fields(framing& found, const head& parsed, bool request) noexcept {
+  for (const auto& field : parsed.fields) {
+    if (auto fault = take_field(found, field, request)) return fault;
+  }
+  if (found.chunked && parsed.minor == 0) return bad("HTTP/1.0 has no Transfer-Encoding.");
+  if (found.chunked && found.length) {
+    return bad("Content-Length stands beside Transfer-Encoding.");
+  }
+  return std::nullopt;
+}
+
+/// RFC 9112 9.3.
+bool keeps_alive(const framing& found, std::uint8_t minor) noexcept {
+  return !found.close && (minor == 1 || found.keep_alive);
+}
+
+void set_body(head& parsed, const framing& found) noexcept {
+  if (found.chunked) {
+    parsed.body = body_kind::chunked;
+  } else if (found.length.value_or(0) != 0) {
+    parsed.body = body_kind::sized;
+  } else {
+    parsed.body = body_kind::none;
+  }
+}
+
+}  // namespace
+
+std::optional<fault> judge_request(head& parsed) noexcept {
+  framing found;
+  if (auto fault = take_fields(found, parsed, true)) return fault;
+  if (found.host == nullptr && parsed.minor == 1) return bad("Host is missing.");
+  const auto authority = authority_of(parsed.target);
+  if (authority && found.host != nullptr && !base::iequals(*authority, found.host->value)) {
+    return bad("Host differs from the authority in the target.");
+  }
+  const bool connect = parsed.method == "CONNECT";
+  if (connect && (found.chunked || found.length)) return bad("CONNECT has no body.");
+  parsed.content_length = found.length;
+  parsed.keep_alive = keeps_alive(found, parsed.minor);
+  parsed.expect_continue = found.expect_continue && parsed.minor == 1;
+  parsed.upgrade = connect || (parsed.minor == 1 && found.upgrade_option && found.upgrade_field);
+  set_body(parsed, found);
+  return std::nullopt;
+}
+
+std::optional<fault> judge_answer(head& parsed, asked_with asked) noexcept {
+  framing found;
+  if (auto fault = take_fields(found, parsed, false)) return fault;
+  const bool interim = parsed.status < 200;
+  const bool tunnel = asked == asked_with::connect && parsed.status / 100 == 2;
+  parsed.content_length = found.length;
+  parsed.upgrade = parsed.status == 101 || tunnel;
+  parsed.keep_alive = keeps_alive(found, parsed.minor) && !parsed.upgrade;
+  if (interim || tunnel || parsed.status == 204) {
+    // These have no body and must not announce one. If one does, nobody knows what comes behind it.
+    parsed.body = body_kind::none;
+    if (found.chunked || found.length.value_or(0) != 0) parsed.keep_alive = false;
+  } else if (asked == asked_with::head || parsed.status == 304) {
+    parsed.body = body_kind::none;
+  } else if (found.chunked || found.length) {
+    set_body(parsed, found);
+  } else {
+    parsed.body = body_kind::until_eof;
+    parsed.keep_alive = false;
+  }
+  return std::nullopt;
+}
+
+std::optional<fault> check_chunk_line(std::string_view line) noexcept {
+  std::size_t digits = 0;
+  while (digits < line.size() && is_hex_digit(line[digits])) ++digits;
+  if (digits == 0 || digits > 16 || (digits < line.size() && line[digits] != ';')) {
+    return bad("A chunk's size is not a hexadecimal number, or too large.");
+  }
+  if (!is_field_value(line.substr(digits))) {
+    return bad("A chunk's extension has a control character in it.");
+  }
+  return std::nullopt;
+}
+
+}  // namespace onceguard::http1

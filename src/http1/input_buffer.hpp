@@ -1,0 +1,47 @@
+// The bytes that a connection received and its reader has not consumed yet.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace onceguard::http1 {
+
+/// A growing window of bytes. What was pinned keeps its address until release(), however much is
+/// received meanwhile: when room runs out behind it, receiving moves on to another block.
+class input_buffer {
+ public:
+  static constexpr std::size_t first_capacity = 4096;
+
+  [[nodiscard]] std::span<char> prepare(std::size_t least);
+  void commit(std::size_t count);
+
+  [[nodiscard]] std::string_view unread() const noexcept {
+    return {receiving_.bytes.get() + begin_, end_ - begin_};
+  }
+  void consume(std::size_t count) noexcept { begin_ += count; }
+  /// Consumes `count` bytes and keeps them where they are. Once per release().
+  void pin(std::size_t count) noexcept {
+    begin_ += count;
+    floor_ = begin_;
+  }
+  void release() noexcept { floor_ = 0; }
+  /// Gives all memory back. Nothing may be unread or pinned.
+  void shrink() noexcept;
+
+ private:
+  struct block {
+    std::unique_ptr<char[]> bytes;
+    std::size_t capacity = 0;
+  };
+  static block make_block(std::size_t capacity);
+  void make_room(std::size_t least);
+
+  block receiving_;
+  block other_;            ///< what is pinned, once receiving has moved on; else a spare
+  std::size_t floor_ = 0;  ///< below it lies what is pinned in receiving_; 0: nothing is
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+};
+
+}  // namespace onceguard::http1

@@ -1,0 +1,67 @@
+// Classes of octets (RFC 9110 5.6, RFC 3986), and a fast search for control characters.
+#pragma once
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace onceguard::http1 {
+
+using octet_class = std::array<bool, 256>;
+
+[[nodiscard]] constexpr octet_class class_of_alphanumerics_and(std::string_view more) noexcept {
+  octet_class members{};
+  for (unsigned c = 0; c < 256; ++c) {
+    members[c] = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  }
+  for (const char c : more) members[static_cast<unsigned char>(c)] = true;
+  return members;
+}
+
+inline constexpr octet_class token_octets = class_of_alphanumerics_and("!#$%&'*+-.^_`|~");
+/// RFC 3986 "unreserved". What else a registered name may hold there (percent escapes and
+/// sub-delims such as the comma) is where parsers part ways.
+inline constexpr octet_class host_octets = class_of_alphanumerics_and("-._~");
+
+[[nodiscard]] constexpr bool all_in(const octet_class& members, std::string_view text) noexcept {
+  for (const char c : text) {
+    if (!members[static_cast<unsigned char>(c)]) return false;
+  }
+  return true;
+}
+
+[[nodiscard]] constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+[[nodiscard]] constexpr bool is_hex_digit(char c) noexcept {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+[[nodiscard]] constexpr bool is_control(char c) noexcept {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+/// Of eight octets, the high bit of each control character; exact up to the lowest one.
+[[nodiscard]] constexpr std::uint64_t control_bits(std::uint64_t octets) noexcept {
+  constexpr std::uint64_t ones = 0x0101010101010101;
+  constexpr std::uint64_t high = ones * 0x80;
+  const std::uint64_t below_space = (octets - ones * 0x20) & ~octets;
+  const std::uint64_t without_delete = octets ^ (ones * 0x7f);
+  const std::uint64_t is_delete = (without_delete - ones) & ~without_delete;
+  return (below_space | is_delete) & high;
+}
+
+/// The first control character (a tab is one), or `end`. Eight octets a step.
+[[nodiscard]] inline const char* find_control(const char* at, const char* end) noexcept {
+  if constexpr (std::endian::native == std::endian::little) {
+    for (; end - at >= 8; at += 8) {
+      std::uint64_t octets;
+      std::memcpy(&octets, at, sizeof octets);
+      if (const auto bits = control_bits(octets)) return at + std::countr_zero(bits) / 8;
+    }
+  }
+  while (at != end && !is_control(*at)) ++at;
+  return at;
+}
+
+}  // namespace onceguard::http1

@@ -1,0 +1,119 @@
+#include <array>
+#include <charconv>
+#include <chrono>
+
+#include "http1/message.hpp"
+#include "http1/octets.hpp"
+#include "http1/require.hpp"
+
+namespace onceguard::http1 {
+namespace {
+
+template <int Base>
+void append_number(std::string& out, std::uint64_t number) {
+  std::array<char, 20> digits;
+  const auto [end, error] =
+      std::to_chars(digits.data(), digits.data() + digits.size(), number, Base);
+  out.append(digits.data(), end);
+}
+
+void append_two_digits(std::string& out, unsigned number) {
+  out.push_back(static_cast<char>('0' + number / 10 % 10));
+  out.push_back(static_cast<char>('0' + number % 10));
+}
+
+/// "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n". Years of four digits.
+std::string format_date(std::int64_t wall_seconds) {
+  static constexpr std::array<std::string_view, 7> days = {"Sun", "Mon", "Tue", "Wed",
+                                                           "Thu", "Fri", "Sat"};
+  static constexpr std::array<std::string_view, 12> months = {
+      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const std::chrono::sys_seconds point{std::chrono::seconds{wall_seconds}};
+  const auto day = std::chrono::floor<std::chrono::days>(point);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss time{point - day};
+  const int year = static_cast<int>(date.year());
+  require(year >= 0 && year <= 9999, "append_date() of a year that has not four digits");
+  std::string line = "Date: ";
+  line += days[std::chrono::weekday{day}.c_encoding()];
+  line += ", ";
+  append_two_digits(line, static_cast<unsigned>(date.day()));
+  line += ' ';
+  line += months[static_cast<unsigned>(date.month()) - 1];
+  line += ' ';
+  append_two_digits(line, static_cast<unsigned>(year) / 100);
+  append_two_digits(line, static_cast<unsigned>(year) % 100);
+  line += ' ';
+  append_two_digits(line, static_cast<unsigned>(time.hours().count()));
+  line += ':';
+  append_two_digits(line, static_cast<unsigned>(time.minutes().count()));
+  line += ':';
+  append_two_digits(line, static_cast<unsigned>(time.seconds().count()));
+  line += " GMT\r\n";
+  return line;
+}
+
+bool is_target(std::string_view text) noexcept {
+  for (const char c : text) {
+    if (c == ' ' || is_control(c)) return false;
+  }
+  return !text.empty();
+}
+
+}  // namespace
+
+bool is_token(std::string_view text) noexcept {
+  return !text.empty() && all_in(token_octets, text);
+}
+
+bool is_field_value(std::string_view text) noexcept {
+  const char* const end = text.data() + text.size();
+  const char* at = find_control(text.data(), end);
+  while (at != end && *at == '\t') at = find_control(at + 1, end);
+  return at == end;
+}
+
+void append_request_line(std::string& out, std::string_view method, std::string_view target) {
+  require(is_token(method), "a request line with a malformed method");
+  require(is_target(target), "a request line with a space or a control character in its target");
+  out.append(method).append(1, ' ').append(target).append(" HTTP/1.1\r\n");
+}
+
+void append_status_line(std::string& out, std::uint16_t status, std::string_view reason) {
+  require(status >= 100 && status <= 999, "a status line whose status has not three digits");
+  require(is_field_value(reason), "a status line with a control character in its reason");
+  if (reason.empty()) reason = reason_of(status);
+  out.append("HTTP/1.1 ");
+  append_number<10>(out, status);
+  out.append(1, ' ').append(reason).append("\r\n");
+}
+
+void append_field(std::string& out, std::string_view name, std::string_view value) {
+  require(is_token(name), "a header field with a malformed name");
+  require(is_field_value(value), "a header field with a control character in its value");
+  out.append(name).append(": ").append(value).append("\r\n");
+}
+
+void append_content_length(std::string& out, std::uint64_t length) {
+  out.append("Content-Length: ");
+  append_number<10>(out, length);
+  out.append("\r\n");
+}
+
+void append_date(std::string& out, std::int64_t wall_seconds) {
+  thread_local std::int64_t formatted_at = 0;
+  thread_local std::string line;
+  if (line.empty() || formatted_at != wall_seconds) {
+    line = format_date(wall_seconds);
+    formatted_at = wall_seconds;
+  }
+  out.append(line);
+}
+
+void append_chunk(std::string& out, std::string_view piece) {
+  if (piece.empty()) return;
+  append_number<16>(out, piece.size());
+  out.append("\r\n").append(piece).append("\r\n");
+}
+
+}  // namespace onceguard::http1

@@ -1,0 +1,62 @@
+#include "store/batch_queue.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace onceguard {
+
+bool batch_queue::push(std::vector<call_ptr>& calls) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    if (calls_.empty()) {
+      calls_.swap(calls);
+    } else {
+      std::move(calls.begin(), calls.end(), std::back_inserter(calls_));
+    }
+    wake = std::exchange(asleep_, false);
+  }
+  calls.clear();
+  if (wake) wake_.notify_one();
+  return true;
+}
+
+bool batch_queue::wait(std::vector<call_ptr>& out, std::size_t most) {
+  std::unique_lock lock(mutex_);
+  while (calls_.empty() && !closed_) {
+    asleep_ = true;
+    wake_.wait(lock);
+  }
+  asleep_ = false;
+  if (calls_.empty()) return false;
+  move_out(out, most);
+  return true;
+}
+
+void batch_queue::take(std::vector<call_ptr>& out, std::size_t most) {
+  const std::lock_guard lock(mutex_);
+  move_out(out, most);
+}
+
+void batch_queue::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    asleep_ = false;
+  }
+  wake_.notify_one();
+}
+
+void batch_queue::move_out(std::vector<call_ptr>& out, std::size_t most) {
+  const auto begin = calls_.begin() + static_cast<std::ptrdiff_t>(first_);
+  const auto count = std::min<std::size_t>(most, calls_.size() - first_);
+  std::move(begin, begin + static_cast<std::ptrdiff_t>(count), std::back_inserter(out));
+  first_ += count;
+  if (first_ == calls_.size()) {
+    calls_.clear();
+    first_ = 0;
+  }
+}
+
+}  // namespace onceguard

@@ -1,0 +1,34 @@
+// What waits for a store's worker thread: whole turns of an I/O loop go in, batches come out.
+#pragma once
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "store/call.hpp"
+
+namespace onceguard {
+
+/// Thread-safe; one thread takes out.
+class batch_queue {
+ public:
+  /// Takes all of `calls`, and wakes the worker only if it sleeps. False: closed, nothing taken.
+  [[nodiscard]] bool push(std::vector<call_ptr>& calls);
+  /// Waits for at least one, and appends up to `most` to `out`. False: closed, and nothing left.
+  [[nodiscard]] bool wait(std::vector<call_ptr>& out, std::size_t most);
+  /// As `wait`, but takes only what is there now.
+  void take(std::vector<call_ptr>& out, std::size_t most);
+  /// No more goes in. What is in is still to be taken out.
+  void close();
+
+ private:
+  void move_out(std::vector<call_ptr>& out, std::size_t most);
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<call_ptr> calls_;
+  std::size_t first_ = 0;  // those before it were taken out
+  bool asleep_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace onceguard

@@ -1,0 +1,146 @@
+#include "store/call.hpp"
+
+#include <algorithm>
+
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+
+#include "store/batch_queue.hpp"
+
+namespace onceguard {
+namespace {
+
+/// Ties a lane to its io_context.
+class lane_service final : public boost::asio::execution_context::service {
+ public:
+  static inline boost::asio::execution_context::id id;
+  explicit lane_service(boost::asio::io_context& context)
+      : boost::asio::execution_context::service(context),
+        lane_(std::make_shared<call_lane>(context)) {
+    // The deadlines that lie in the lane need the watchdog until the lane has closed.
+    base::watchdog::of(context);
+  }
+  [[nodiscard]] const std::shared_ptr<call_lane>& lane() const noexcept { return lane_; }
+
+ private:
+  void shutdown() noexcept override { lane_->close(); }
+  std::shared_ptr<call_lane> lane_;
+};
+
+}  // namespace
+
+bool call::take() noexcept {
+  auto expected = stage::queued;
+  return stage_.compare_exchange_strong(expected, stage::taken, std::memory_order_acq_rel) ||
+         expected == stage::taken;
+}
+
+void call::expired() {
+  auto expected = stage::queued;
+  const bool untouched =
+      stage_.compare_exchange_strong(expected, stage::dropped, std::memory_order_acq_rel);
+  lapse_.emplace(errc::store_unreachable, "the store did not answer within its timeout",
+                 untouched ? effect::none : effect::unknown);
+  const auto lane = lane_;  // `this` may go with its place in the lane
+  lane->answer(*this);
+}
+
+std::shared_ptr<call_lane> call_lane::of(boost::asio::io_context& context) {
+  return boost::asio::use_service<lane_service>(context).lane();
+}
+
+void call_lane::begin(const call_ptr& begun, const std::shared_ptr<batch_queue>& queue,
+                      milliseconds timeout, call::handler done) {
+  if (waiting_.empty()) work_.emplace(context_->get_executor());
+  begun->lane_ = shared_from_this();
+  begun->handler_.emplace(std::move(done));
+  begun->place_ = waiting_.size();
+  waiting_.push_back(begun);
+  begun->arm(base::watchdog::of(*context_), timeout);
+
+  auto to = std::find_if(outbound_.begin(), outbound_.end(),
+                         [&](const bound& b) { return b.queue == queue; });
+  if (to == outbound_.end()) to = outbound_.insert(to, bound{queue, {}});
+  to->calls.push_back(begun);
+  if (std::exchange(flush_posted_, true)) return;
+  boost::asio::post(*context_, [self = shared_from_this()] { self->flush(); });
+}
+
+void call_lane::flush() {
+  flush_posted_ = false;
+  auto outbound = std::exchange(outbound_, {});
+  for (auto& [queue, calls] : outbound) {
+    if (queue->push(calls)) continue;
+    for (const auto& refused : calls) {
+      refused->lapse_.emplace(errc::stopped, "the store was stopped");
+      answer(*refused);
+    }
+  }
+}
+
+void call_lane::deliver(std::vector<call_ptr>& finished) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) {
+      const bool idle = finished_.empty();
+      std::move(finished.begin(), finished.end(), std::back_inserter(finished_));
+      // Under the lock, as the io_context lives at least until `close` has had it.
+      if (idle) boost::asio::post(*context_, [self = shared_from_this()] { self->drain(); });
+    }
+  }
+  finished.clear();
+}
+
+void call_lane::drain() {
+  auto resuming = std::exchange(resuming_, {});
+  {
+    const std::lock_guard lock(mutex_);
+    resuming.swap(finished_);
+  }
+  for (const auto& done : resuming) answer(*done);
+  resuming.clear();
+  resuming_ = std::move(resuming);  // keeps its capacity
+}
+
+void call_lane::answer(call& waiting) {
+  if (!waiting.handler_) return;  // was told that its time was up
+  waiting.disarm();
+  auto resume = std::move(*waiting.handler_);
+  waiting.handler_.reset();
+  auto& place = waiting_[waiting.place_];
+  const auto kept = std::exchange(place, std::move(waiting_.back()));
+  if (place) place->place_ = waiting.place_;
+  waiting_.pop_back();
+  if (waiting_.empty()) work_.reset();
+  boost::asio::dispatch(std::move(resume));
+}
+
+void call_lane::close() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    finished_.clear();
+  }
+  outbound_.clear();
+  work_.reset();
+  for (const auto& forgotten : std::exchange(waiting_, {})) {
+    forgotten->disarm();
+    auto queued = call::stage::queued;
+    forgotten->stage_.compare_exchange_strong(queued, call::stage::dropped);
+    forgotten->handler_.reset();
+  }
+}
+
+void deliver_all(std::vector<call_ptr>& finished) {
+  std::vector<call_ptr> together;
+  while (!finished.empty()) {
+    const auto lane = finished.front()->lane();
+    const auto others = std::stable_partition(
+        finished.begin(), finished.end(), [&](const call_ptr& c) { return c->lane() == lane; });
+    std::move(finished.begin(), others, std::back_inserter(together));
+    finished.erase(finished.begin(), others);
+    lane->deliver(together);
+  }
+}
+
+}  // namespace onceguard

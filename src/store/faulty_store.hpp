@@ -1,0 +1,99 @@
+// A store for tests that wraps another and goes wrong when told to: before the call is carried
+// out, after it, or after it while claiming that it timed out; or it lets the call wait.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <list>
+#include <memory>
+#include <optional>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include <onceguard/store.hpp>
+
+namespace onceguard {
+
+enum class store_call : std::uint8_t {
+  claim, settle, extend, resolve, find, list, count, sweep, vitals,
+};
+inline constexpr std::size_t store_calls = 9;
+
+enum class store_fault : std::uint8_t {
+  before,         ///< not carried out: store_unreachable, effect none
+  after,          ///< carried out: store_unreachable, effect done
+  after_timeout,  ///< carried out: store_unreachable, effect unknown
+  before_timeout,  ///< not carried out, but nobody can tell: effect unknown
+  full,           ///< not carried out: store_full, effect none
+  lost,           ///< not carried out: store_lost, effect none
+  delay_before,   ///< waits for `let_go`, then is carried out
+  delay_after,    ///< is carried out, then waits for `let_go`
+};
+
+/// For coroutines on io_contexts that one and the same thread runs. The wrapped store must
+/// outlive it. Each member of the contract behaves as the wrapped store's where no fault is set.
+class faulty_store final : public store {
+ public:
+  static constexpr std::size_t always = std::numeric_limits<std::size_t>::max();
+
+  explicit faulty_store(store& inner) : inner_(inner) {}
+
+  /// The next `times` such calls go wrong like that; a later word replaces the one before.
+  void fail(store_call which, store_fault how, std::size_t times = always);
+  void heal(store_call which) { fail(which, {}, 0); }
+  /// Everything goes wrong like that, until `heal_all`.
+  void fail_all(store_fault how);
+  void heal_all();
+  /// Ends the waiting of all calls that are delayed now.
+  void let_go();
+  [[nodiscard]] std::size_t waiting() const noexcept { return gates_.size(); }
+  /// So many such calls were made, faults included.
+  [[nodiscard]] std::size_t made(store_call which) const noexcept;
+  /// What `vitals` tells in place of the wrapped store's, until reset.
+  void pretend(std::optional<onceguard::vitals> told) { pretended_ = std::move(told); }
+
+  [[nodiscard]] store_traits traits() const override { return inner_.traits(); }
+  boost::asio::awaitable<std::vector<result<verdict>>> claim(
+      std::vector<onceguard::claim> batch, milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                              milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                  milliseconds timeout) override;
+  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
+                                                 std::size_t limit,
+                                                 milliseconds timeout) override;
+  boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
+  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
+                                                    milliseconds timeout) override;
+  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  void stop() override { inner_.stop(); }
+
+ private:
+  struct plan {
+    store_fault how{};
+    std::size_t times = 0;
+    std::size_t made = 0;
+  };
+
+  [[nodiscard]] std::optional<store_fault> next_fault(store_call which);
+  [[nodiscard]] boost::asio::awaitable<void> wait_at_gate();
+  template <class Outcome>
+  boost::asio::awaitable<std::vector<result<Outcome>>> with_fault_each(
+      store_call which, std::size_t size,
+      boost::asio::awaitable<std::vector<result<Outcome>>> call);
+  template <class Outcome>
+  boost::asio::awaitable<result<Outcome>> with_fault(
+      store_call which, boost::asio::awaitable<result<Outcome>> call);
+
+  store& inner_;
+  std::array<plan, store_calls> plans_{};
+  std::list<std::unique_ptr<boost::asio::steady_timer>> gates_;
+  std::optional<onceguard::vitals> pretended_;
+};
+
+}  // namespace onceguard

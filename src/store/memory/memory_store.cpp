@@ -1,0 +1,204 @@
+#include "store/memory/memory_store.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "base/hash.hpp"
+#include "store/view.hpp"
+
+namespace onceguard {
+namespace {
+
+using boost::asio::awaitable;
+
+error stopped() { return error(errc::stopped, "memory store: it was stopped"); }
+
+}  // namespace
+
+std::size_t memory_store::id_hash::operator()(const record_id& id) const noexcept {
+  std::size_t out = 0;  // the id is a SHA-256: any part of it is a good hash
+  std::memcpy(&out, id.data(), sizeof out);
+  return out;
+}
+
+memory_store::memory_store(const base::clock& clock)
+    : clock_(clock),
+      guard_(wall_guard::after_boot(0, clock.boot_ms(), clock.wall_ms())),
+      last_token_(static_cast<token>(clock.wall_ms()) * 1'000) {
+  std::array<unsigned char, 16> identity{};
+  base::random_bytes(identity);
+  vitals_.identity = base::to_hex(identity);
+}
+
+store_traits memory_store::traits() const {
+  store_traits out;
+  out.name = "memory";
+  out.durable = false;
+  out.shared = false;
+  return out;
+}
+
+const record* memory_store::look_up(const record_id& id) const {
+  const auto found = records_.find(id);
+  return found == records_.end() ? nullptr : &found->second.stored;
+}
+
+void memory_store::put(const record_id& id, record stored) {
+  const auto [place, added] = records_.try_emplace(id);
+  if (added) {
+    place->second.number = next_number_++;
+    order_.emplace(place->second.number, id);
+  }
+  place->second.stored = std::move(stored);
+}
+
+result<verdict> memory_store::apply(const onceguard::claim& asked, const instant& now) {
+  if (!asked.about) return subject_missing();
+  auto decided = decide(look_up(asked.id), asked, now, last_token_ + 1);
+  if (decided.write) {
+    last_token_ = std::max(last_token_, decided.write->token);
+    ++vitals_.generation;
+    put(asked.id, std::move(*decided.write));
+  }
+  return std::move(decided.verdict);
+}
+
+result<settled> memory_store::apply(const settlement& how, const instant& now) {
+  auto decided = decide_settle(look_up(how.id), how, now);
+  if (decided.write) {
+    if (!decided.write->about) return subject_missing();
+    put(how.id, std::move(*decided.write));
+  }
+  return std::move(decided.result);
+}
+
+result<bool> memory_store::apply(const extension& how, const instant& now) {
+  auto decided = decide_extension(look_up(how.id), how, now);
+  if (decided.write) put(how.id, std::move(*decided.write));
+  return !decided.stale;
+}
+
+template <class Outcome, class Item>
+std::vector<result<Outcome>> memory_store::apply_all(const std::vector<Item>& batch) {
+  std::vector<result<Outcome>> out;
+  out.reserve(batch.size());
+  const std::lock_guard lock(mutex_);
+  const auto now = read_clocks(clock_, guard_);
+  for (const auto& item : batch) {
+    if (stopped_) {
+      out.emplace_back(stopped());
+    } else {
+      out.push_back(apply(item, now));
+    }
+  }
+  return out;
+}
+
+awaitable<std::vector<result<verdict>>> memory_store::claim(std::vector<onceguard::claim> batch,
+                                                            milliseconds) {
+  co_return apply_all<verdict>(batch);
+}
+
+awaitable<std::vector<result<settled>>> memory_store::settle(std::vector<settlement> batch,
+                                                             milliseconds) {
+  co_return apply_all<settled>(batch);
+}
+
+awaitable<std::vector<result<bool>>> memory_store::extend(std::vector<extension> batch,
+                                                          milliseconds) {
+  co_return apply_all<bool>(batch);
+}
+
+awaitable<result<resolve_decision>> memory_store::resolve(resolution how, milliseconds) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) co_return stopped();
+  const auto now = read_clocks(clock_, guard_);
+  auto decided = decide_resolution(look_up(how.id), how, now);
+  if (decided.forgets_answer) ++vitals_.forgotten;
+  if (decided.write) put(how.id, *decided.write);
+  co_return decided;
+}
+
+awaitable<result<std::optional<record_view>>> memory_store::find(record_id id, milliseconds) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) co_return stopped();
+  const auto now = read_clocks(clock_, guard_);
+  const auto* stored = look_up(id);
+  std::optional<record_view> out;
+  if (stored != nullptr && !expired(*stored, now)) out = make_view(id, *stored, now);
+  co_return out;
+}
+
+awaitable<result<list_page>> memory_store::list(list_filter filter, std::string cursor,
+                                                std::size_t limit, milliseconds) {
+  std::uint64_t after = 0;
+  const auto end = cursor.data() + cursor.size();
+  if (!cursor.empty() && std::from_chars(cursor.data(), end, after).ptr != end) {
+    co_return error(errc::invalid_argument, "list: this cursor was not given by this store");
+  }
+  const std::lock_guard lock(mutex_);
+  if (stopped_) co_return stopped();
+  const auto now = read_clocks(clock_, guard_);
+  list_page page;
+  for (auto it = order_.upper_bound(after); it != order_.end(); ++it) {
+    if (page.records.size() >= limit) {
+      page.cursor = std::to_string(std::prev(it)->first);
+      break;
+    }
+    const auto& stored = records_.at(it->second).stored;
+    if (expired(stored, now)) continue;
+    auto view = make_view(it->second, stored, now);
+    if (matches(filter, view)) page.records.push_back(std::move(view));
+  }
+  co_return page;
+}
+
+awaitable<result<counts>> memory_store::count(milliseconds) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) co_return stopped();
+  const auto now = read_clocks(clock_, guard_);
+  counts out;
+  for (const auto& [id, kept] : records_) {
+    if (expired(kept.stored, now)) continue;
+    ++out.by_state[static_cast<std::size_t>(observe(kept.stored, now))];
+  }
+  co_return out;
+}
+
+awaitable<result<std::size_t>> memory_store::sweep(std::size_t limit, milliseconds) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) co_return stopped();
+  const auto now = read_clocks(clock_, guard_);
+  std::size_t gone = 0;
+  for (auto it = records_.begin(); it != records_.end() && gone < limit;) {
+    if (!expired(it->second.stored, now)) {
+      ++it;
+      continue;
+    }
+    order_.erase(it->second.number);
+    it = records_.erase(it);
+    ++gone;
+  }
+  co_return gone;
+}
+
+awaitable<result<onceguard::vitals>> memory_store::vitals(milliseconds) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) co_return stopped();
+  co_return vitals_;
+}
+
+void memory_store::stop() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+}
+
+result<std::unique_ptr<store>> make_memory_store(const store_params& params) {
+  if (params.url != "memory:") {
+    return error(errc::invalid_argument, "store url: memory: takes nothing after the colon");
+  }
+  return std::unique_ptr<store>(std::make_unique<memory_store>(*params.clock));
+}
+
+}  // namespace onceguard

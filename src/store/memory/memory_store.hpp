@@ -1,0 +1,72 @@
+// The reference store: a map, a mutex and the pure state machine. It forgets with its process.
+#pragma once
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include <onceguard/store.hpp>
+
+#include "base/clock.hpp"
+#include "store/open.hpp"
+#include "store/wall_guard.hpp"
+
+namespace onceguard {
+
+/// Every call completes without waiting; `timeout` is not needed. Thread-safe.
+class memory_store final : public store {
+ public:
+  /// The clock must outlive the store.
+  explicit memory_store(const base::clock& clock = base::system_clock());
+
+  [[nodiscard]] store_traits traits() const override;
+  boost::asio::awaitable<std::vector<result<verdict>>> claim(
+      std::vector<onceguard::claim> batch, milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                              milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                  milliseconds timeout) override;
+  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
+                                                 std::size_t limit,
+                                                 milliseconds timeout) override;
+  boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
+  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
+                                                    milliseconds timeout) override;
+  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  void stop() override;
+
+ private:
+  struct entry {
+    std::uint64_t number;  ///< in the order of the first claim
+    record stored;
+  };
+  struct id_hash {
+    std::size_t operator()(const record_id& id) const noexcept;
+  };
+
+  [[nodiscard]] const record* look_up(const record_id& id) const;
+  void put(const record_id& id, record stored);
+  result<verdict> apply(const onceguard::claim& asked, const instant& now);
+  result<settled> apply(const settlement& how, const instant& now);
+  result<bool> apply(const extension& how, const instant& now);
+  template <class Outcome, class Item>
+  std::vector<result<Outcome>> apply_all(const std::vector<Item>& batch);
+
+  const base::clock& clock_;
+  std::mutex mutex_;
+  wall_guard guard_;
+  std::unordered_map<record_id, entry, id_hash> records_;
+  std::map<std::uint64_t, record_id> order_;
+  std::uint64_t next_number_ = 1;
+  token last_token_;
+  onceguard::vitals vitals_;
+  bool stopped_ = false;
+};
+
+/// `memory:`
+[[nodiscard]] result<std::unique_ptr<store>> make_memory_store(const store_params& params);
+
+}  // namespace onceguard

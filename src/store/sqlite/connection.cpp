@@ -1,0 +1,115 @@
+#include "store/sqlite/connection.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+[[noreturn]] void fail(sqlite3* on, int code) {
+  throw failure(code, on != nullptr ? sqlite3_errmsg(on) : sqlite3_errstr(code));
+}
+
+}  // namespace
+
+statement::statement(sqlite3* on, std::string_view sql) {
+  sqlite3_stmt* made = nullptr;
+  const int code = sqlite3_prepare_v3(on, sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &made, nullptr);
+  if (code != SQLITE_OK) fail(on, code);
+  it_.reset(made);
+}
+
+void statement::check(int code) {
+  if (code != SQLITE_OK) fail(sqlite3_db_handle(it_.get()), code);
+}
+
+statement& statement::bind(int index, std::int64_t value) {
+  check(sqlite3_bind_int64(it_.get(), index, value));
+  return *this;
+}
+
+statement& statement::bind_null(int index) {
+  check(sqlite3_bind_null(it_.get(), index));
+  return *this;
+}
+
+statement& statement::bind(int index, std::span<const unsigned char> blob) {
+  check(sqlite3_bind_blob64(it_.get(), index, blob.data(), blob.size(), SQLITE_STATIC));
+  return *this;
+}
+
+statement& statement::bind(int index, std::string_view text) {
+  check(sqlite3_bind_text64(it_.get(), index, text.data(), text.size(), SQLITE_STATIC,
+                            SQLITE_UTF8));
+  return *this;
+}
+
+statement& statement::bind_blob(int index, std::string_view bytes) {
+  check(sqlite3_bind_blob64(it_.get(), index, bytes.data(), bytes.size(), SQLITE_STATIC));
+  return *this;
+}
+
+bool statement::step() {
+  const int code = sqlite3_step(it_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  const failure failed(code, sqlite3_errmsg(sqlite3_db_handle(it_.get())));
+  reset();
+  throw failed;
+}
+
+void statement::run() {
+  const resetting at_end(*this);
+  while (step()) {
+  }
+}
+
+void statement::reset() noexcept { sqlite3_reset(it_.get()); }
+
+std::int64_t statement::integer(int column) const noexcept {
+  return sqlite3_column_int64(it_.get(), column);
+}
+
+bool statement::is_null(int column) const noexcept {
+  return sqlite3_column_type(it_.get(), column) == SQLITE_NULL;
+}
+
+std::string_view statement::bytes(int column) const noexcept {
+  const auto* from = static_cast<const char*>(sqlite3_column_blob(it_.get(), column));
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(it_.get(), column));
+  return from == nullptr ? std::string_view{} : std::string_view(from, size);
+}
+
+connection::connection(const std::string& path, const char* vfs) {
+  constexpr int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                        SQLITE_OPEN_EXRESCODE;
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &opened, flags, vfs);
+  it_.reset(opened);  // also a failed one is to be closed
+  if (code != SQLITE_OK) fail(opened, code);
+}
+
+void connection::run(const char* sql) {
+  const int code = sqlite3_exec(it_.get(), sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(it_.get(), sqlite3_extended_errcode(it_.get()));
+}
+
+std::int64_t connection::integer(std::string_view sql) {
+  auto asked = prepare(sql);
+  return asked.step() ? asked.integer(0) : 0;
+}
+
+std::string connection::text(std::string_view sql) {
+  auto asked = prepare(sql);
+  return asked.step() ? std::string(asked.bytes(0)) : std::string();
+}
+
+bool connection::in_transaction() const noexcept {
+  return it_ && sqlite3_get_autocommit(it_.get()) == 0;
+}
+
+bool connection::roll_back() noexcept {
+  if (!in_transaction()) return true;
+  sqlite3_exec(it_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+  return !in_transaction();
+}
+
+}  // namespace onceguard::sqlite

@@ -1,0 +1,92 @@
+// SQLite's C API with owners, and with failures as exceptions. Those are thrown and caught inside
+// this folder only: the worker that runs a transaction turns them into errors of its calls.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <sqlite3.h>
+
+namespace onceguard::sqlite {
+
+/// A call of SQLite that did not succeed.
+class failure : public std::runtime_error {
+ public:
+  failure(int extended_code, const std::string& message)
+      : std::runtime_error(message), code_(extended_code) {}
+  [[nodiscard]] int code() const noexcept { return code_ & 0xff; }
+  [[nodiscard]] int extended_code() const noexcept { return code_; }
+
+ private:
+  int code_;
+};
+
+/// One prepared statement. Texts and blobs that are bound must outlive the next `reset`.
+class statement {
+ public:
+  statement() = default;
+  statement(sqlite3* on, std::string_view sql);
+
+  statement& bind(int index, std::int64_t value);
+  statement& bind_null(int index);
+  statement& bind(int index, std::span<const unsigned char> blob);
+  statement& bind(int index, std::string_view text);
+  statement& bind_blob(int index, std::string_view bytes);
+
+  /// True: there is a row. Throws, after a reset, if it fails.
+  [[nodiscard]] bool step();
+  void run();  ///< steps a statement that gives no rows, and resets it
+  void reset() noexcept;
+
+  [[nodiscard]] std::int64_t integer(int column) const noexcept;
+  [[nodiscard]] bool is_null(int column) const noexcept;
+  [[nodiscard]] std::string_view bytes(int column) const noexcept;  ///< until the next step
+
+ private:
+  struct finalize {
+    void operator()(sqlite3_stmt* it) const noexcept { sqlite3_finalize(it); }
+  };
+  void check(int code);
+  std::unique_ptr<sqlite3_stmt, finalize> it_;
+};
+
+/// Resets a statement when the reading of its rows ends, however it ends.
+class resetting {
+ public:
+  explicit resetting(statement& what) noexcept : what_(what) {}
+  resetting(const resetting&) = delete;
+  resetting& operator=(const resetting&) = delete;
+  ~resetting() { what_.reset(); }
+
+ private:
+  statement& what_;
+};
+
+/// One open database, used by one thread at a time.
+class connection {
+ public:
+  connection() = default;
+  /// Opens or creates. Waits for nothing: a busy database is a failure with SQLITE_BUSY.
+  connection(const std::string& path, const char* vfs);
+
+  void run(const char* sql);
+  [[nodiscard]] std::int64_t integer(std::string_view sql);
+  [[nodiscard]] std::string text(std::string_view sql);
+  [[nodiscard]] statement prepare(std::string_view sql) { return {it_.get(), sql}; }
+
+  [[nodiscard]] bool in_transaction() const noexcept;
+  /// Ends a transaction without effect; true: provably so.
+  bool roll_back() noexcept;
+  [[nodiscard]] sqlite3* get() const noexcept { return it_.get(); }
+
+ private:
+  struct close {
+    void operator()(sqlite3* it) const noexcept { sqlite3_close_v2(it); }
+  };
+  std::unique_ptr<sqlite3, close> it_;
+};
+
+}  // namespace onceguard::sqlite

@@ -1,0 +1,54 @@
+#include "store/sqlite/reader.hpp"
+
+namespace onceguard::sqlite {
+
+reader::reader(const sqlite_params& params) : params_(params) {
+  thread_ = std::thread([this] { run(); });
+}
+
+void reader::stop() {
+  queue_->close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void reader::run() {
+  std::vector<call_ptr> calls;
+  while (queue_->wait(calls, 1)) {
+    if (calls.front()->take()) serve(static_cast<read_job&>(*calls.front()));
+    deliver_all(calls);
+  }
+  close();
+}
+
+void reader::serve(read_job& asked) {
+  for (;;) {
+    try {
+      if (const auto why = make_ready()) return asked.fail(*why);
+      return asked.carry_out(*queries_);
+    } catch (const failure& failed) {
+      // Busy: another process recovers the log, or closes the file as its last user.
+      if (failed.code() != SQLITE_BUSY) {
+        close();
+        return asked.fail(to_error(failed, params_.path, effect::none));
+      }
+    }
+    wait_one_step();
+  }
+}
+
+std::optional<error> reader::make_ready() {
+  if (session_ && session_->in_place()) return std::nullopt;
+  close();
+  auto opened = session::open(params_, session_use::read);
+  if (!opened) return opened.error();
+  session_ = std::move(*opened);
+  queries_.emplace(*session_);
+  return std::nullopt;
+}
+
+void reader::close() {
+  queries_.reset();
+  session_.reset();
+}
+
+}  // namespace onceguard::sqlite

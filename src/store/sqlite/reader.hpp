@@ -1,0 +1,42 @@
+// The thread that answers questions, on a connection of its own: the log lets it read while the
+// writer writes, and neither waits for the other.
+#pragma once
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "store/batch_queue.hpp"
+#include "store/sqlite/read_job.hpp"
+#include "store/sqlite/session.hpp"
+#include "store/sqlite/sqlite_params.hpp"
+
+namespace onceguard::sqlite {
+
+class reader {
+ public:
+  /// `params` must outlive the reader, which opens the file when it is first asked.
+  explicit reader(const sqlite_params& params);
+  ~reader() { stop(); }
+  reader(const reader&) = delete;
+  reader& operator=(const reader&) = delete;
+
+  [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
+  /// Finishes what is queued, then ends. Not thread-safe; idempotent.
+  void stop();
+
+ private:
+  void run();
+  void serve(read_job& asked);
+  [[nodiscard]] std::optional<error> make_ready();
+  void close();
+
+  const sqlite_params& params_;
+  const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
+  // All else belongs to the thread.
+  std::unique_ptr<session> session_;
+  std::optional<record_queries> queries_;
+  std::thread thread_;
+};
+
+}  // namespace onceguard::sqlite

@@ -1,0 +1,96 @@
+#include "store/sqlite/record_table.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/record_codec.hpp"
+#include "store/view.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+void bind_expiry(statement& to, int index, const record& stored) {
+  if (stored.expires_at_wall == 0) {
+    to.bind_null(index);
+  } else {
+    to.bind(index, stored.expires_at_wall);
+  }
+}
+
+}  // namespace
+
+result<record> read_record(std::string_view bytes, std::int64_t boot, std::int64_t boot_now) {
+  auto read = decode_record(bytes);
+  if (read && !read->about) return subject_unreadable();
+  if (read && boot != boot_now) {
+    // Its clock is gone. The lease ended when the machine did; what may still be under way
+    // elsewhere is counted from the boot.
+    read->deadline_lease = 0;
+    read->retry_at_lease = 0;
+  }
+  return read;
+}
+
+record_table::record_table(connection& on)
+    : on_(on),
+      load_(on.prepare("SELECT id, boot, record FROM records WHERE digest = ?")),
+      insert_(on.prepare("INSERT INTO records (digest, state, expires_at, boot, record) "
+                         "VALUES (?, ?, ?, ?, ?)")),
+      update_(on.prepare("UPDATE records SET state = ?, expires_at = ?, boot = ?, record = ? "
+                         "WHERE id = ?")),
+      // States from 4 on are settled: for them the column alone says when they expire.
+      remove_settled_(on.prepare("DELETE FROM records WHERE id IN (SELECT id FROM records "
+                                 "WHERE expires_at <= ? AND state >= 4 LIMIT ?)")),
+      unsettled_(on.prepare("SELECT id, boot, record FROM records INDEXED BY records_by_expiry "
+                            "WHERE expires_at <= ? AND state < 4")),
+      remove_(on.prepare("DELETE FROM records WHERE id = ?")) {}
+
+result<std::optional<stored_row>> record_table::load(const record_id& id, std::int64_t boot_now) {
+  const resetting at_end(load_);
+  load_.bind(1, id);
+  if (!load_.step()) return std::optional<stored_row>();
+  auto read = read_record(load_.bytes(2), load_.integer(1), boot_now);
+  if (!read) return read.error();
+  std::optional<stored_row> out(std::in_place);
+  out->number = load_.integer(0);
+  out->stored = std::move(*read);
+  return out;
+}
+
+void record_table::insert(const record_id& id, const record& stored, std::int64_t boot_now) {
+  const auto bytes = encode_record(stored);
+  insert_.bind(1, id).bind(2, static_cast<std::int64_t>(stored.state));
+  bind_expiry(insert_, 3, stored);
+  insert_.bind(4, boot_now).bind_blob(5, bytes).run();
+}
+
+void record_table::update(std::int64_t number, const record& stored, std::int64_t boot_now) {
+  const auto bytes = encode_record(stored);
+  update_.bind(1, static_cast<std::int64_t>(stored.state));
+  bind_expiry(update_, 2, stored);
+  update_.bind(3, boot_now).bind_blob(4, bytes).bind(5, number).run();
+}
+
+std::size_t record_table::remove_expired(const moment& at, std::size_t most) {
+  if (at.now.expiry_paused || most == 0) return 0;
+  remove_settled_.bind(1, at.now.wall).bind(2, static_cast<std::int64_t>(most)).run();
+  const auto gone = static_cast<std::size_t>(sqlite3_changes(on_.get()));
+  return gone < most ? gone + remove_expired_unsettled(at, most - gone) : gone;
+}
+
+std::size_t record_table::remove_expired_unsettled(const moment& at, std::size_t most) {
+  std::vector<std::int64_t> gone;
+  {
+    const resetting at_end(unsettled_);
+    unsettled_.bind(1, at.now.wall);
+    while (gone.size() < most && unsettled_.step()) {
+      const auto read = read_record(unsettled_.bytes(2), unsettled_.integer(1), at.boot);
+      // One that can't be read may hold a lease: it stays.
+      if (read && expired(*read, at.now)) gone.push_back(unsettled_.integer(0));
+    }
+  }
+  for (const auto number : gone) remove_.bind(1, number).run();
+  return gone.size();
+}
+
+}  // namespace onceguard::sqlite

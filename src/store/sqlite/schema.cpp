@@ -1,0 +1,80 @@
+#include "store/sqlite/schema.hpp"
+
+#include <array>
+
+#include "base/hash.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+// A claim appends a row and dirties one random page, that of its digest. Unsettled records never
+// expire by default: their expires_at is NULL, and they stand together at the front of the index.
+constexpr const char* version_1 = R"(
+CREATE TABLE records (
+  id INTEGER PRIMARY KEY,
+  digest BLOB NOT NULL,
+  state INTEGER NOT NULL,
+  expires_at INTEGER,
+  boot INTEGER NOT NULL,
+  record BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX records_by_digest ON records (digest);
+CREATE INDEX records_by_expiry ON records (expires_at, state);
+CREATE TABLE boots (
+  id INTEGER PRIMARY KEY,
+  boot_id TEXT NOT NULL UNIQUE,
+  clock_offset INTEGER NOT NULL,
+  doubted INTEGER NOT NULL,
+  doubted_offset INTEGER NOT NULL,
+  doubted_since INTEGER NOT NULL
+) STRICT;
+CREATE TABLE meta (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  identity TEXT NOT NULL,
+  token INTEGER NOT NULL,
+  granted INTEGER NOT NULL,
+  forgotten INTEGER NOT NULL,
+  last_wall INTEGER NOT NULL
+) STRICT;
+)";
+
+struct rolled_back {
+  connection& on;
+  ~rolled_back() { on.roll_back(); }
+};
+
+constexpr std::array migrations = {version_1};
+static_assert(migrations.size() == static_cast<std::size_t>(schema_version));
+
+}  // namespace
+
+ownership whose(connection& on) {
+  // One snapshot, as another process may be setting the file up right now.
+  const rolled_back at_end{on};
+  on.run("BEGIN");
+  const auto id = on.integer("PRAGMA application_id");
+  const auto version = on.integer("PRAGMA user_version");
+  if (id == application_id) return version > schema_version ? ownership::newer : ownership::ours;
+  const bool empty = id == 0 && version == 0 &&
+                     on.integer("SELECT count(*) FROM sqlite_schema") == 0;
+  return empty ? ownership::fresh : ownership::foreign;
+}
+
+void migrate(connection& on) {
+  const auto found = on.integer("PRAGMA user_version");
+  if (found >= schema_version) return;
+  for (auto v = static_cast<std::size_t>(found); v < migrations.size(); ++v) {
+    on.run(migrations[v]);
+  }
+  if (found == 0) {
+    std::array<unsigned char, 16> random{};
+    base::random_bytes(random);
+    const auto identity = base::to_hex(random);
+    auto begin = on.prepare("INSERT INTO meta VALUES (1, ?, 0, 0, 0, 0)");
+    begin.bind(1, std::string_view(identity)).run();
+  }
+  on.run(("PRAGMA application_id = " + std::to_string(application_id)).c_str());
+  on.run(("PRAGMA user_version = " + std::to_string(schema_version)).c_str());
+}
+
+}  // namespace onceguard::sqlite

@@ -1,0 +1,20 @@
+// The tables, and how a file comes from an older version's to this one's.
+#pragma once
+#include "store/sqlite/connection.hpp"
+
+namespace onceguard::sqlite {
+
+/// In the file's header ("Once"): says whose database it is.
+inline constexpr std::int64_t application_id = 0x4f6e6365;
+/// What this version writes. Migrations only add.
+inline constexpr std::int64_t schema_version = 1;
+
+enum class ownership { fresh, ours, foreign, newer };
+
+/// Whose file is it? Writes nothing.
+[[nodiscard]] ownership whose(connection& on);
+
+/// Brings a fresh or older file to `schema_version`. Within a transaction of the caller.
+void migrate(connection& on);
+
+}  // namespace onceguard::sqlite

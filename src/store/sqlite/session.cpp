@@ -1,0 +1,285 @@
+#include "store/sqlite/session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <sys/stat.h>
+
+#include "base/log.hpp"
+#include "store/sqlite/schema.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+constexpr std::chrono::microseconds lock_step{500};
+constexpr const char* select_boot =
+    "SELECT id, clock_offset, doubted, doubted_offset, doubted_since FROM boots WHERE boot_id = ?";
+
+error refuse(const std::string& path, const std::string& why) {
+  return error(errc::invalid_argument, "sqlite store " + path + ": " + why);
+}
+
+/// Runs `act` until it is not busy any more, for `timeout` at most (counted by the steps, so that
+/// no clock is needed).
+template <class Act>
+void within(milliseconds timeout, Act act) {
+  auto steps = std::chrono::duration_cast<std::chrono::microseconds>(timeout) / lock_step;
+  for (;; --steps) {
+    try {
+      return act();
+    } catch (const failure& failed) {
+      if (failed.code() != SQLITE_BUSY || steps <= 0) throw;
+    }
+    wait_one_step();
+  }
+}
+
+}  // namespace
+
+void wait_one_step() { std::this_thread::sleep_for(lock_step); }
+
+error to_error(const failure& failed, const std::string& path, effect on_store) {
+  const auto detail = "sqlite store " + path + ": " + failed.what();
+  switch (failed.code()) {
+    case SQLITE_FULL:
+      return error(errc::store_full, detail, on_store);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return error(errc::record_unreadable, detail, on_store);
+    default:
+      return error(errc::store_unreachable, detail, on_store);
+  }
+}
+
+session::session(const sqlite_params& params, std::string path)
+    : params_(params),
+      path_(std::move(path)),
+      on_(path_, params.vfs),
+      checkpoint_at_(params.checkpoint_pages) {}
+
+session::~session() {
+  if (on_.get() != nullptr && !in_place()) {
+    // The log's name may belong to another file's log by now.
+    sqlite3_db_config(on_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  }
+}
+
+result<std::unique_ptr<session>> session::open(const sqlite_params& params,
+                                                 session_use use) {
+  auto path = check_place(params.path);
+  if (!path) return path.error();
+  if (params.clock->boot_id().empty()) {
+    return refuse(*path, "the system does not tell its boot id, so leases could outlive a reboot");
+  }
+  const bool fresh = mark_of(*path) == file_mark{};
+  try {
+    std::unique_ptr<session> opened(new session(params, *path));
+    // Answers may be confidential; the log gets the same mode from SQLite.
+    if (fresh) ::chmod(path->c_str(), S_IRUSR | S_IWUSR);
+    opened->file_ = mark_of(*path);
+    auto owner = ownership::fresh;
+    within(params.timeout, [&] { owner = whose(opened->on_); });
+    switch (owner) {
+      case ownership::foreign:
+        return refuse(*path, "is a SQLite database of another program");
+      case ownership::newer:
+        return refuse(*path, "was written by a newer version of onceguard (schema " +
+                                 opened->on_.text("PRAGMA user_version") +
+                                 "; this version knows " + std::to_string(schema_version) + ")");
+      case ownership::fresh:
+      case ownership::ours:
+        break;
+    }
+    opened->set_up(use);
+    return opened;
+  } catch (const failure& failed) {
+    if (failed.code() == SQLITE_NOTADB) return refuse(*path, "is not a SQLite database");
+    return to_error(failed, *path, effect::none);
+  }
+}
+
+void session::set_up(session_use use) {
+  configure();
+  begin_ = on_.prepare("BEGIN IMMEDIATE");
+  commit_ = on_.prepare("COMMIT");
+  const bool set_up_before = on_.integer("PRAGMA user_version") == schema_version;
+  const bool writes = use == session_use::write || !set_up_before;
+  if (writes) {
+    begin_within_timeout();
+    migrate(on_);
+  }
+  read_meta_ = on_.prepare("SELECT identity, token, granted, forgotten, last_wall FROM meta");
+  write_meta_ =
+      on_.prepare("UPDATE meta SET token = ?, granted = ?, forgotten = ?, last_wall = ?");
+  load_boot_ = on_.prepare(select_boot);
+  store_boot_ = on_.prepare(
+      "UPDATE boots SET clock_offset = ?, doubted = ?, doubted_offset = ?, doubted_since = ? "
+      "WHERE id = ?");
+  if (writes) {
+    enter_boot();
+    raise_tokens();
+    commit();
+  }
+  if (use == session_use::read) on_.run("PRAGMA query_only = ON");
+  identity_ = read_meta().identity;
+  log_ = mark_of(path_ + "-wal");
+}
+
+void session::configure() {
+  if (sqlite3_db_readonly(on_.get(), "main") == 1) throw failure(SQLITE_READONLY, "not writable");
+  within(params_.timeout, [this] {
+    if (on_.text("PRAGMA journal_mode = WAL") != "wal") {
+      throw failure(SQLITE_CANTOPEN, "the write-ahead log can't be used here");
+    }
+  });
+  // The log goes into the file when the answers of a batch are out, not within its commit.
+  on_.run(
+      "PRAGMA synchronous = FULL;"
+      "PRAGMA wal_autocheckpoint = 0;"
+      "PRAGMA journal_size_limit = 67108864;"
+      "PRAGMA cache_size = -8192;"
+      "PRAGMA temp_store = MEMORY;");
+  if (params_.page_count_max > 0) {
+    on_.run(("PRAGMA max_page_count = " + std::to_string(params_.page_count_max)).c_str());
+  }
+  sqlite3_wal_hook(
+      on_.get(),
+      [](void* self, sqlite3*, const char*, int pages) {
+        static_cast<session*>(self)->log_pages_ = pages;
+        return SQLITE_OK;
+      },
+      this);
+}
+
+void session::raise_tokens() {
+  // Tokens grow also if the file is an older copy of itself, or a new one.
+  auto found = read_meta();
+  found.last_token =
+      std::max(found.last_token, static_cast<token>(params_.clock->wall_ms()) * 1'000);
+  write_meta(found);
+}
+
+void session::begin_within_timeout() {
+  within(params_.timeout, [this] { begin_.run(); });
+}
+
+bool session::try_begin() {
+  try {
+    begin_.run();
+    return true;
+  } catch (const failure& failed) {
+    if (failed.code() == SQLITE_BUSY) return false;
+    throw;
+  }
+}
+
+bool session::in_place() const noexcept {
+  return mark_of(path_) == file_ && mark_of(path_ + "-wal") == log_;
+}
+
+meta session::read_meta() {
+  const resetting at_end(read_meta_);
+  if (!read_meta_.step()) throw failure(SQLITE_CORRUPT, "the table meta is empty");
+  meta out;
+  out.identity = read_meta_.bytes(0);
+  out.last_token = static_cast<token>(read_meta_.integer(1));
+  out.granted = static_cast<std::uint64_t>(read_meta_.integer(2));
+  out.forgotten = static_cast<std::uint64_t>(read_meta_.integer(3));
+  out.last_wall = read_meta_.integer(4);
+  return out;
+}
+
+void session::write_meta(const meta& now) {
+  write_meta_.bind(1, static_cast<std::int64_t>(now.last_token))
+      .bind(2, static_cast<std::int64_t>(now.granted))
+      .bind(3, static_cast<std::int64_t>(now.forgotten))
+      .bind(4, params_.clock->wall_ms())
+      .run();
+}
+
+bool session::load_boot() {
+  const resetting at_end(load_boot_);
+  load_boot_.bind(1, std::string_view(boot_id_));
+  if (!load_boot_.step()) return false;
+  boot_ = load_boot_.integer(0);
+  kept_.offset = load_boot_.integer(1);
+  kept_.doubted = load_boot_.integer(2) != 0;
+  kept_.doubted_offset = load_boot_.integer(3);
+  kept_.doubted_since_boot = load_boot_.integer(4);
+  guard_ = wall_guard(kept_);
+  return true;
+}
+
+void session::store_boot() {
+  kept_ = guard_.memory();
+  store_boot_.bind(1, kept_.offset)
+      .bind(2, std::int64_t{kept_.doubted})
+      .bind(3, kept_.doubted_offset)
+      .bind(4, kept_.doubted_since_boot)
+      .bind(5, boot_)
+      .run();
+}
+
+void session::enter_boot() {
+  boot_id_ = params_.clock->boot_id();
+  if (load_boot()) return;
+  const auto wall = params_.clock->wall_ms();
+  auto add = on_.prepare("INSERT INTO boots VALUES (NULL, ?, 0, 0, 0, 0)");
+  add.bind(1, std::string_view(boot_id_)).run();
+  boot_ = sqlite3_last_insert_rowid(on_.get());
+  guard_ = wall_guard::after_boot(read_meta().last_wall, params_.clock->boot_ms(), wall);
+  store_boot();
+  // Earlier boots mean nothing any more; their numbers are not given again.
+  auto forget = on_.prepare("DELETE FROM boots WHERE id < ?");
+  forget.bind(1, boot_).run();
+}
+
+moment session::look_at_clocks() {
+  if (params_.clock->boot_id() != boot_id_) enter_boot();
+  auto now = read_clocks(*params_.clock, guard_);
+  if (guard_.memory() != kept_ || kept_.doubted) {
+    static_cast<void>(load_boot());  // another process may know more
+    now = read_clocks(*params_.clock, guard_);
+    if (guard_.memory() != kept_) {
+      store_boot();
+      base::log(base::log_level::warning,
+                kept_.doubted ? "wall clock stepped: nothing expires until it is confirmed"
+                              : "wall clock confirmed: expiry goes on",
+                {{"store", path_}});
+    }
+  }
+  return {now, boot_};
+}
+
+moment session::look_at_clocks_only() {
+  boot_id_ = params_.clock->boot_id();
+  if (!load_boot()) {
+    // Nobody has written since the machine started: no lease is left, and nothing expires yet.
+    instant now;
+    now.lease = params_.clock->boot_ms();
+    now.wall = params_.clock->wall_ms();
+    now.expiry_paused = true;
+    return {now, 0};
+  }
+  return {read_clocks(*params_.clock, guard_), boot_};
+}
+
+void session::checkpoint_if_due() {
+  if (log_pages_ < checkpoint_at_) return;
+  int in_log = 0;
+  int moved = 0;
+  const int code =
+      sqlite3_wal_checkpoint_v2(on_.get(), "main", SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
+  // Once all is moved, the next writer begins the log anew. Until then it is tried again after
+  // each further stretch, so a slow reader does not make every batch pay for it.
+  const bool done = code == SQLITE_OK && moved == in_log;
+  checkpoint_at_ = params_.checkpoint_pages + (done ? 0 : log_pages_);
+  if (done) log_pages_ = 0;
+  if (code != SQLITE_OK && code != SQLITE_BUSY) {
+    base::log(base::log_level::warning, "the log could not be moved into the file",
+              {{"store", path_}, {"why", sqlite3_errmsg(on_.get())}});
+  }
+}
+
+}  // namespace onceguard::sqlite

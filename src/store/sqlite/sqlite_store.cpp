@@ -1,0 +1,116 @@
+#include "store/sqlite/sqlite_store.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+using boost::asio::awaitable;
+
+template <class Outcome, class Item>
+awaitable<std::vector<result<Outcome>>> write_all(std::shared_ptr<batch_queue> queue,
+                                                  std::vector<Item> items, milliseconds timeout) {
+  const auto job = std::make_shared<batch_job<Item, Outcome>>(std::move(items));
+  co_await perform(job, std::move(queue), timeout);
+  co_return job->outcomes();
+}
+
+template <class Outcome, class Ask>
+awaitable<result<Outcome>> ask_reader(std::shared_ptr<batch_queue> queue, Ask ask,
+                                      milliseconds timeout) {
+  const auto job = make_question<Outcome>(std::move(ask));
+  co_await perform(job, std::move(queue), timeout);
+  co_return job->outcome();
+}
+
+}  // namespace
+
+sqlite_store::sqlite_store(std::unique_ptr<const sqlite_params> params,
+                           std::unique_ptr<session> opened)
+    : params_(std::move(params)), writer_(*params_, std::move(opened)), reader_(*params_) {}
+
+result<std::unique_ptr<sqlite_store>> sqlite_store::open(sqlite_params params) {
+  auto kept = std::make_unique<const sqlite_params>(std::move(params));
+  auto opened = session::open(*kept, session_use::write);
+  if (!opened) return opened.error();
+  return std::unique_ptr<sqlite_store>(new sqlite_store(std::move(kept), std::move(*opened)));
+}
+
+store_traits sqlite_store::traits() const {
+  store_traits out;
+  out.name = "sqlite";
+  return out;
+}
+
+awaitable<std::vector<result<verdict>>> sqlite_store::claim(std::vector<onceguard::claim> batch,
+                                                            milliseconds timeout) {
+  return write_all<verdict>(writer_.queue(), std::move(batch), timeout);
+}
+
+awaitable<std::vector<result<settled>>> sqlite_store::settle(std::vector<settlement> batch,
+                                                             milliseconds timeout) {
+  return write_all<settled>(writer_.queue(), std::move(batch), timeout);
+}
+
+awaitable<std::vector<result<bool>>> sqlite_store::extend(std::vector<extension> batch,
+                                                          milliseconds timeout) {
+  return write_all<bool>(writer_.queue(), std::move(batch), timeout);
+}
+
+awaitable<result<resolve_decision>> sqlite_store::resolve(resolution how, milliseconds timeout) {
+  std::vector<resolution> one;
+  one.push_back(std::move(how));
+  auto outcomes = co_await write_all<resolve_decision>(writer_.queue(), std::move(one), timeout);
+  co_return std::move(outcomes.front());
+}
+
+awaitable<result<std::size_t>> sqlite_store::sweep(std::size_t limit, milliseconds timeout) {
+  const auto job = std::make_shared<sweep_job>(limit);
+  co_await perform(job, writer_.queue(), timeout);
+  co_return job->outcome();
+}
+
+awaitable<result<std::optional<record_view>>> sqlite_store::find(record_id id,
+                                                                 milliseconds timeout) {
+  return ask_reader<std::optional<record_view>>(
+      reader_.queue(), [id](record_queries& on) { return on.find(id); }, timeout);
+}
+
+awaitable<result<list_page>> sqlite_store::list(list_filter filter, std::string cursor,
+                                                std::size_t limit, milliseconds timeout) {
+  auto ask = [filter = std::move(filter), cursor = std::move(cursor), limit](record_queries& on) {
+    return on.list(filter, cursor, limit);
+  };
+  return ask_reader<list_page>(reader_.queue(), std::move(ask), timeout);
+}
+
+awaitable<result<counts>> sqlite_store::count(milliseconds timeout) {
+  return ask_reader<counts>(
+      reader_.queue(), [](record_queries& on) { return on.count(); }, timeout);
+}
+
+awaitable<result<onceguard::vitals>> sqlite_store::vitals(milliseconds timeout) {
+  return ask_reader<onceguard::vitals>(
+      reader_.queue(), [](record_queries& on) { return on.look_at_vitals(); }, timeout);
+}
+
+void sqlite_store::stop() {
+  const std::lock_guard lock(stopping_);
+  writer_.stop();
+  reader_.stop();
+}
+
+}  // namespace onceguard::sqlite
+
+namespace onceguard {
+
+result<std::unique_ptr<store>> make_sqlite_store(const store_params& params) {
+  constexpr std::string_view scheme = "sqlite:";
+  sqlite::sqlite_params own;
+  own.path = params.url.substr(std::min(params.url.size(), scheme.size()));
+  own.timeout = params.timeout;
+  own.clock = params.clock;
+  auto opened = sqlite::sqlite_store::open(std::move(own));
+  if (!opened) return opened.error();
+  return std::unique_ptr<store>(std::move(*opened));
+}
+
+}  // namespace onceguard

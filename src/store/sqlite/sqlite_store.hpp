@@ -1,0 +1,59 @@
+// The embedded store: one SQLite file, which several processes of one machine may share.
+#pragma once
+#include <memory>
+#include <mutex>
+
+#include <onceguard/store.hpp>
+
+#include "store/open.hpp"
+#include "store/sqlite/reader.hpp"
+#include "store/sqlite/sqlite_params.hpp"
+#include "store/sqlite/writer.hpp"
+
+namespace onceguard::sqlite {
+
+/// Claims and settles of all callers that wait at the same time share one durable commit. Callers
+/// are coroutines on io_contexts that one thread each runs. Stop it before the last of those ends.
+class sqlite_store final : public store {
+ public:
+  /// Opens the file or makes it; blocks. errc::invalid_argument: the place or the file is wrong.
+  [[nodiscard]] static result<std::unique_ptr<sqlite_store>> open(sqlite_params params);
+  ~sqlite_store() override { stop(); }
+
+  [[nodiscard]] store_traits traits() const override;
+  boost::asio::awaitable<std::vector<result<verdict>>> claim(
+      std::vector<onceguard::claim> batch, milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                              milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                  milliseconds timeout) override;
+  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
+                                                 std::size_t limit,
+                                                 milliseconds timeout) override;
+  boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
+  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
+                                                    milliseconds timeout) override;
+  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  void stop() override;
+
+ private:
+  sqlite_store(std::unique_ptr<const sqlite_params> params, std::unique_ptr<session> opened);
+
+  const std::unique_ptr<const sqlite_params> params_;
+  std::mutex stopping_;
+  writer writer_;
+  reader reader_;
+};
+
+}  // namespace onceguard::sqlite
+
+namespace onceguard {
+
+/// `sqlite:PATH`
+[[nodiscard]] result<std::unique_ptr<store>> make_sqlite_store(const store_params& params);
+
+}  // namespace onceguard

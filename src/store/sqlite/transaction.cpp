@@ -1,0 +1,92 @@
+#include "store/sqlite/transaction.hpp"
+
+#include <algorithm>
+
+#include "store/view.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+const record* known(const std::optional<stored_row>& row) noexcept {
+  return row ? &row->stored : nullptr;
+}
+
+}  // namespace
+
+transaction::transaction(session& on, record_table& table, token token_floor)
+    : on_(on), table_(table), token_floor_(token_floor), at_(on.look_at_clocks()) {}
+
+meta& transaction::counters() {
+  if (!meta_) {
+    meta_ = on_.read_meta();
+    meta_->last_token = std::max(meta_->last_token, token_floor_);
+  }
+  return *meta_;
+}
+
+void transaction::write(const record_id& id, const std::optional<stored_row>& old,
+                        const record& stored) {
+  ++writes_;  // before, so that a failed write counts as one
+  if (old) {
+    table_.update(old->number, stored, at_.boot);
+  } else {
+    table_.insert(id, stored, at_.boot);
+  }
+}
+
+result<verdict> transaction::apply(const claim& asked) {
+  if (!asked.about) return subject_missing();
+  const auto found = table_.load(asked.id, at_.boot);
+  if (!found) return found.error();
+  auto decided = decide(known(*found), asked, at_.now, counters().last_token + 1);
+  if (decided.write) {
+    write(asked.id, *found, *decided.write);
+    counters().last_token = std::max(counters().last_token, decided.write->token);
+    ++counters().granted;
+    meta_changed_ = true;
+  }
+  return std::move(decided.verdict);
+}
+
+result<settled> transaction::apply(const settlement& how) {
+  const auto found = table_.load(how.id, at_.boot);
+  if (!found) return found.error();
+  auto decided = decide_settle(known(*found), how, at_.now);
+  if (decided.write) {
+    if (!decided.write->about) return subject_missing();
+    write(how.id, *found, *decided.write);
+  }
+  return std::move(decided.result);
+}
+
+result<bool> transaction::apply(const extension& how) {
+  const auto found = table_.load(how.id, at_.boot);
+  if (!found) return found.error();
+  const auto decided = decide_extension(known(*found), how, at_.now);
+  if (decided.write) write(how.id, *found, *decided.write);
+  return !decided.stale;
+}
+
+result<resolve_decision> transaction::apply(const resolution& how) {
+  const auto found = table_.load(how.id, at_.boot);
+  if (!found) return found.error();
+  auto decided = decide_resolution(known(*found), how, at_.now);
+  if (decided.write) write(how.id, *found, *decided.write);
+  if (decided.forgets_answer) {
+    ++counters().forgotten;
+    meta_changed_ = true;
+  }
+  return decided;
+}
+
+std::size_t transaction::sweep(std::size_t most) {
+  const auto gone = table_.remove_expired(at_, most);
+  writes_ += gone;
+  return gone;
+}
+
+void transaction::finish() {
+  if (meta_changed_) on_.write_meta(*meta_);
+}
+
+}  // namespace onceguard::sqlite

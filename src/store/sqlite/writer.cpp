@@ -1,0 +1,172 @@
+#include "store/sqlite/writer.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+write_job& job(const call_ptr& queued) { return static_cast<write_job&>(*queued); }
+
+/// Can the connection be trusted after this? Being full or busy is no fault of it.
+bool harmless(const failure& failed) noexcept {
+  return failed.code() == SQLITE_FULL || failed.code() == SQLITE_BUSY;
+}
+
+}  // namespace
+
+writer::writer(const sqlite_params& params, std::unique_ptr<session> opened) : params_(params) {
+  adopt(std::move(opened));
+  thread_ = std::thread([this] { run(); });
+}
+
+void writer::stop() {
+  queue_->close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void writer::run() {
+  for (;;) {
+    if (unfinished_.empty()) {
+      if (!queue_->wait(calls_, params_.batch_max)) break;
+    } else {
+      calls_.swap(unfinished_);
+      queue_->take(calls_, params_.batch_max);
+    }
+    serve();
+    hand_back();
+    if (session_) session_->checkpoint_if_due();
+  }
+  table_.reset();
+  session_.reset();
+}
+
+void writer::serve() {
+  if (auto why = make_ready()) return fail_all(*why, false);
+  try {
+    if (auto failed = lock()) {
+      end_transaction(*failed);
+      return fail_all(to_error(*failed, params_.path, effect::none), false);
+    }
+    if (calls_.empty()) return;  // nobody waits any more
+    carry_out();
+  } catch (const failure& failed) {
+    // Before the commit, so nothing was carried out.
+    end_transaction(failed);
+    return fail_all(to_error(failed, params_.path, effect::none), false);
+  }
+  if (auto failed = commit()) {
+    // Out of room before the log had its commit record, and undone: that is certain. After any
+    // other failure the record may or may not be on the disk.
+    const bool undone = failed->code() == SQLITE_FULL && session_->on().in_transaction() &&
+                        session_->roll_back();
+    end_transaction(*failed);
+    fail_all(to_error(*failed, params_.path, effect::none), !undone);
+  }
+}
+
+void writer::adopt(std::unique_ptr<session> opened) {
+  session_ = std::move(opened);
+  table_.emplace(session_->on());
+  identity_ = session_->identity();
+}
+
+std::optional<error> writer::make_ready() {
+  const auto lost = [this] {
+    base::log(base::log_level::error, "the store's file was deleted or replaced",
+              {{"store", params_.path}});
+    return error(errc::store_lost,
+                 "sqlite store " + params_.path + ": its file was deleted or replaced");
+  };
+  if (session_ && session_->in_place()) return std::nullopt;
+  const bool was_open = session_ != nullptr;
+  table_.reset();
+  session_.reset();
+  try {
+    auto opened = session::open(params_, session_use::write);
+    if (!opened) return was_open ? lost() : opened.error();
+    const bool another = (*opened)->identity() != identity_;
+    adopt(std::move(*opened));
+    if (was_open || another) return lost();
+  } catch (const failure& failed) {
+    table_.reset();
+    session_.reset();
+    return to_error(failed, params_.path, effect::none);
+  }
+  return std::nullopt;
+}
+
+std::optional<failure> writer::lock() {
+  const auto gone = [](const call_ptr& queued) { return queued->dropped(); };
+  try {
+    while (!session_->try_begin()) {
+      give_up_sweeps();
+      std::erase_if(calls_, gone);
+      if (calls_.empty()) return std::nullopt;
+      wait_one_step();
+      queue_->take(calls_, params_.batch_max - std::min(params_.batch_max, calls_.size()));
+    }
+  } catch (const failure& failed) {
+    return failed;
+  }
+  std::erase_if(calls_, [](const call_ptr& queued) { return !queued->take(); });
+  if (calls_.empty()) session_->roll_back();
+  return std::nullopt;
+}
+
+/// A sweep that has begun does not wait for the lock: what it got so far is its result.
+void writer::give_up_sweeps() {
+  const auto begun = std::stable_partition(calls_.begin(), calls_.end(), [](const auto& queued) {
+    return !job(queued).unfinished();
+  });
+  if (begun == calls_.end()) return;
+  finished_.assign(begun, calls_.end());
+  calls_.erase(begun, calls_.end());
+  deliver_all(finished_);
+}
+
+void writer::carry_out() {
+  transaction in(*session_, *table_, last_token_);
+  for (const auto& queued : calls_) job(queued).carry_out(in);
+  in.finish();
+  last_token_ = std::max(last_token_, in.last_token());
+}
+
+std::optional<failure> writer::commit() {
+  try {
+    session_->commit();
+    return std::nullopt;
+  } catch (const failure& failed) {
+    return failed;
+  }
+}
+
+void writer::end_transaction(const failure& after) {
+  const bool undone = session_->roll_back();
+  base::log(base::log_level::error, "a transaction failed",
+            {{"store", params_.path},
+             {"why", after.what()},
+             {"code", std::to_string(after.extended_code())}});
+  if (undone && harmless(after)) return;
+  // A failed flush is never trusted: what is true is what a new connection finds.
+  table_.reset();
+  session_.reset();
+}
+
+void writer::fail_all(const error& why, bool of_commit) {
+  for (const auto& queued : calls_) {
+    // Those that were not begun are claimed first, so that the caller's own end is not crossed.
+    if (queued->take()) job(queued).fail(why, of_commit);
+  }
+}
+
+void writer::hand_back() {
+  for (auto& queued : calls_) {
+    (job(queued).unfinished() ? unfinished_ : finished_).push_back(std::move(queued));
+  }
+  calls_.clear();
+  deliver_all(finished_);
+}
+
+}  // namespace onceguard::sqlite

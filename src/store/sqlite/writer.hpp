@@ -1,0 +1,54 @@
+// The thread that writes: it takes all that is queued, and answers it by one durable commit.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "store/batch_queue.hpp"
+#include "store/sqlite/session.hpp"
+#include "store/sqlite/sqlite_params.hpp"
+#include "store/sqlite/write_job.hpp"
+
+namespace onceguard::sqlite {
+
+class writer {
+ public:
+  /// `opened` belongs to the writer's thread from here on; `params` must outlive the writer.
+  writer(const sqlite_params& params, std::unique_ptr<session> opened);
+  ~writer() { stop(); }
+  writer(const writer&) = delete;
+  writer& operator=(const writer&) = delete;
+
+  [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
+  /// Finishes what is queued, then ends. Not thread-safe; idempotent.
+  void stop();
+
+ private:
+  void run();
+  void serve();
+  [[nodiscard]] std::optional<error> make_ready();
+  void adopt(std::unique_ptr<session> opened);
+  [[nodiscard]] std::optional<failure> lock();
+  void give_up_sweeps();
+  void carry_out();
+  [[nodiscard]] std::optional<failure> commit();
+  void fail_all(const error& why, bool of_commit);
+  void end_transaction(const failure& after);
+  void hand_back();
+
+  const sqlite_params& params_;
+  const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
+  // All else belongs to the thread.
+  std::unique_ptr<session> session_;
+  std::optional<record_table> table_;
+  std::string identity_;
+  token last_token_ = 0;
+  std::vector<call_ptr> calls_;  // the batch: write_jobs all of them
+  std::vector<call_ptr> unfinished_;
+  std::vector<call_ptr> finished_;
+  std::thread thread_;
+};
+
+}  // namespace onceguard::sqlite

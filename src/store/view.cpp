@@ -1,0 +1,37 @@
+#include "store/view.hpp"
+
+#include <algorithm>
+
+namespace onceguard {
+
+record_view make_view(const record_id& id, record stored, const instant& now) {
+  record_view out;
+  out.id = id;
+  out.state = observe(stored, now);
+  out.lease_left = milliseconds(stored.deadline_lease - now.lease);
+  out.retry_after = milliseconds(std::max<std::int64_t>(stored.retry_at_lease - now.lease, 0));
+  if (stored.expires_at_wall != 0) {
+    // 0 would say "never".
+    out.retention_left =
+        milliseconds(std::max<std::int64_t>(stored.expires_at_wall - now.wall, 1));
+  }
+  out.stored = std::move(stored);
+  return out;
+}
+
+bool matches(const list_filter& filter, const record_view& view) noexcept {
+  if (filter.state && *filter.state != view.state) return false;
+  const auto& about = view.stored.about;
+  if (filter.key && (!about || about->key != *filter.key)) return false;
+  return !filter.scope || (about && about->scope == *filter.scope);
+}
+
+error subject_missing() {
+  return error(errc::invalid_argument, "a claim, and a settle of a lost record, need a subject");
+}
+
+error subject_unreadable() {
+  return error(errc::record_unreadable, "stored record: it has no subject");
+}
+
+}  // namespace onceguard

@@ -1,0 +1,45 @@
+#include "store/wall_guard.hpp"
+
+namespace onceguard {
+namespace {
+
+bool near(std::int64_t a, std::int64_t b) noexcept {
+  return a - b <= wall_guard::tolerance_ms && b - a <= wall_guard::tolerance_ms;
+}
+
+}  // namespace
+
+wall_guard wall_guard::after_boot(std::int64_t last_wall, std::int64_t boot,
+                                  std::int64_t wall) noexcept {
+  wall_memory known;
+  // Time passed since `last_wall`, so this distance is the least that can be right.
+  known.offset = wall < last_wall - tolerance_ms ? last_wall - boot : wall - boot;
+  return wall_guard(known);
+}
+
+bool wall_guard::trusts(std::int64_t boot, std::int64_t wall) noexcept {
+  const auto offset = wall - boot;
+  if (near(offset, memory_.offset)) {
+    memory_.doubted = false;
+    return true;
+  }
+  if (!memory_.doubted || !near(offset, memory_.doubted_offset)) {
+    memory_.doubted = true;
+    memory_.doubted_offset = offset;
+    memory_.doubted_since_boot = boot;
+    return false;
+  }
+  if (boot - memory_.doubted_since_boot < confirmed_after_ms) return false;
+  confirm(boot, wall);
+  return true;
+}
+
+instant read_clocks(const base::clock& clock, wall_guard& guard) noexcept {
+  instant now;
+  now.lease = clock.boot_ms();
+  now.wall = clock.wall_ms();
+  now.expiry_paused = !guard.trusts(now.lease, now.wall);
+  return now;
+}
+
+}  // namespace onceguard

@@ -1,0 +1,25 @@
+// Any text as a configuration: read or refused, never a crash, and what is read fits together.
+#include <cstdlib>
+
+#include "config/load.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* bytes, std::size_t size) {
+  onceguard::config::sources from;
+  from.file = "fuzz.toml";
+  const std::string_view text(reinterpret_cast<const char*>(bytes), size);
+  const auto read = onceguard::config::load_text(text, from);
+  for (const auto& remark : read.said) {
+    // What is said may quote the file, and goes to a terminal.
+    for (const char c : remark.text()) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) std::abort();
+    }
+  }
+  if (!read.ok()) return 0;
+  const auto& routing = read.values.routing;
+  if (routing.upstreams.empty() || routing.routes.empty()) std::abort();
+  for (const auto& route : routing.routes) {
+    if (route.upstream >= routing.upstreams.size() || !route.path.starts_with('/')) std::abort();
+    if (route.policy.lease.count() < 1'000) std::abort();
+  }
+  return 0;
+}

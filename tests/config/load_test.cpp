@@ -1,0 +1,286 @@
+#include "config/load.hpp"
+
+#include <gtest/gtest.h>
+
+namespace onceguard::config {
+namespace {
+
+sources from_file() {
+  sources from;
+  from.file = "c.toml";
+  return from;
+}
+
+std::string said(const loaded& read) {
+  std::string out;
+  for (const auto& r : read.said) out += r.text() + "\n";
+  return out;
+}
+
+constexpr std::string_view full_file = R"([gateway]
+listen = "0.0.0.0:80"
+threads = 3
+max_connections = 77
+max_buffered = "8MiB"
+replay_cache = 4096
+settle_wait = "1s"
+drain = "90s"
+problem_base = "https://docs.example.com/p/"
+state_dir = "/var/lib/onceguard"
+trusted_proxies = ["10.0.0.0/8", "::1"]
+max_header_bytes = "16KiB"
+max_header_count = 50
+header_timeout = "1s"
+body_timeout = "2s"
+idle_timeout = "3s"
+connect_timeout = "4s"
+write_timeout = "5s"
+max_waiters = 6
+
+[store]
+url = "memory:"
+timeout = "250ms"
+sweep = "30s"
+after_loss = "flag"
+
+[log]
+level = "debug"
+format = "json"
+
+[defaults]
+methods = ["POST", "PUT"]
+required = true
+key_syntax = "strict"
+key_format = "uuid"
+scope = "header:X-Tenant"
+fingerprint = "json"
+fingerprint_omit = ["/sent_at", "/a~1b"]
+keep = "final"
+outcome = { "5xx" = "release", 402 = "complete", "503" = "unknown", 500 = "fail" }
+answer = "status"
+backoff = "2s"
+backoff_max = "20s"
+lease = "10s"
+retention = "7d"
+unknown_retention = "30d"
+on_busy = "wait"
+wait = "5s"
+unknown = "probe"
+probe = "http://127.0.0.1:9000/outcome/{scope}/{key}"
+probe_mode = "ask"
+probe_present = "200"
+probe_absent = 404
+store_failure = "open"
+max_request_body = "64KiB"
+max_answer_body = 1000
+upstream_timeout = "20s"
+keep_set_cookie = true
+
+[[upstream]]
+name = "payments"
+url = "http://127.0.0.1:9000/base/"
+
+[[upstream]]
+name = "mail"
+url = "http://[::1]"
+
+[[route]]
+host = "API.example.com"
+path = "/v1/mail/"
+method = ["POST"]
+upstream = "mail"
+fingerprint = "exact"
+unknown = "hold"
+)";
+
+TEST(load, fills_in_every_parameter_of_the_gateway) {
+  const auto read = load_text(full_file, from_file());
+  ASSERT_TRUE(read.ok()) << said(read);
+  const auto& g = read.values.gateway;
+  EXPECT_EQ(g.listen, (gateway::endpoint{"0.0.0.0", 80}));
+  EXPECT_EQ(g.threads, 3U);
+  EXPECT_EQ(g.max_connections, 77U);
+  EXPECT_EQ(g.max_buffered, 8U << 20);
+  EXPECT_EQ(g.replay_cache, 4096U);
+  EXPECT_EQ(g.settle_wait, milliseconds(1'000));
+  EXPECT_EQ(g.drain, milliseconds(90'000));
+  EXPECT_EQ(g.problem_base, "https://docs.example.com/p/");
+  EXPECT_EQ(g.state_dir, "/var/lib/onceguard");
+  EXPECT_EQ(g.trusted_proxies, (std::vector<std::string>{"10.0.0.0/8", "::1"}));
+  EXPECT_EQ(g.max_header_bytes, 16U << 10);
+  EXPECT_EQ(g.max_header_count, 50U);
+  EXPECT_EQ(g.header_timeout, milliseconds(1'000));
+  EXPECT_EQ(g.body_timeout, milliseconds(2'000));
+  EXPECT_EQ(g.idle_timeout, milliseconds(3'000));
+  EXPECT_EQ(g.connect_timeout, milliseconds(4'000));
+  EXPECT_EQ(g.write_timeout, milliseconds(5'000));
+  EXPECT_EQ(g.max_waiters, 6U);
+  EXPECT_EQ(g.store_timeout, milliseconds(250));
+  EXPECT_EQ(g.sweep_interval, milliseconds(30'000));
+  EXPECT_EQ(g.after_loss, gateway::after_loss_rule::flag);
+  EXPECT_EQ(read.values.store.url, "memory:");
+  EXPECT_EQ(read.values.store.timeout, milliseconds(250));
+  EXPECT_EQ(read.values.log.level, base::log_level::debug);
+  EXPECT_EQ(read.values.log.format, log_format::json);
+}
+
+TEST(load, fills_in_every_option_of_a_policy) {
+  const auto read = load_text(full_file, from_file());
+  ASSERT_TRUE(read.ok()) << said(read);
+  const auto& p = read.values.defaults;
+  EXPECT_EQ(p.methods, (std::vector<std::string>{"POST", "PUT"}));
+  EXPECT_TRUE(p.required);
+  EXPECT_EQ(p.key_syntax, key_syntax::strict);
+  EXPECT_EQ(p.key_format, key_format::uuid);
+  EXPECT_EQ(p.scope, (scope_rule{scope_source::header, "x-tenant"}));
+  EXPECT_EQ(
+      p.fingerprint,
+      (fingerprint_rule{fingerprint_kind::json, json_selection::omit, {"/sent_at", "/a~1b"}}));
+  EXPECT_EQ(p.keep, keep_rule::final);
+  EXPECT_EQ(p.outcome_class, (std::map<std::uint16_t, outcome_rule>{{5, outcome_rule::release}}));
+  EXPECT_EQ(
+      p.outcome_status,
+      (std::map<std::uint16_t, outcome_rule>{
+          {402, outcome_rule::complete}, {500, outcome_rule::fail}, {503, outcome_rule::unknown}}));
+  EXPECT_FALSE(p.keep_body);
+  EXPECT_EQ(p.backoff, milliseconds(2'000));
+  EXPECT_EQ(p.backoff_max, milliseconds(20'000));
+  EXPECT_EQ(p.lease, milliseconds(10'000));
+  EXPECT_EQ(p.retention, milliseconds(7 * 86'400'000LL));
+  EXPECT_EQ(p.unknown_retention, milliseconds(30 * 86'400'000LL));
+  EXPECT_EQ(p.on_busy, on_busy_rule::wait);
+  EXPECT_EQ(p.wait, milliseconds(5'000));
+  EXPECT_EQ(p.unknown, unknown_policy::probe);
+  EXPECT_EQ(p.probe, "http://127.0.0.1:9000/outcome/{scope}/{key}");
+  EXPECT_EQ(p.probe_mode, probe_rule::ask);
+  EXPECT_EQ(p.probe_present, 200);
+  EXPECT_EQ(p.probe_absent, 404);
+  EXPECT_EQ(p.store_failure, store_failure_rule::open);
+  EXPECT_EQ(p.max_request_body, 65'536U);
+  EXPECT_EQ(p.max_answer_body, 1'000U);
+  EXPECT_EQ(p.upstream_timeout, milliseconds(20'000));
+  EXPECT_TRUE(p.keep_set_cookie);
+}
+
+TEST(load, builds_the_routing) {
+  const auto read = load_text(full_file, from_file());
+  ASSERT_TRUE(read.ok()) << said(read);
+  const auto& routing = read.values.routing;
+  ASSERT_EQ(routing.upstreams.size(), 2U);
+  EXPECT_EQ(routing.upstreams[0],
+            (gateway::upstream_params{"payments", {"127.0.0.1", 9000}, "/base"}));
+  EXPECT_EQ(routing.upstreams[1], (gateway::upstream_params{"mail", {"::1", 80}, ""}));
+  ASSERT_EQ(routing.routes.size(), 2U);
+  const auto& mail = routing.routes[0];
+  EXPECT_EQ(mail.host, "api.example.com");
+  EXPECT_EQ(mail.path, "/v1/mail");
+  EXPECT_EQ(mail.method, std::vector<std::string>{"POST"});
+  EXPECT_EQ(mail.upstream, 1U);
+  // What the route says goes before [defaults]; the rest is theirs.
+  EXPECT_EQ(mail.policy.fingerprint, fingerprint_rule{});
+  EXPECT_EQ(mail.policy.unknown, unknown_policy::hold);
+  EXPECT_EQ(mail.policy.lease, milliseconds(10'000));
+  const auto& rest = routing.routes[1];
+  EXPECT_EQ(rest.host, "");
+  EXPECT_EQ(rest.path, "/");
+  EXPECT_TRUE(rest.method.empty());
+  EXPECT_EQ(rest.upstream, 0U);
+  EXPECT_EQ(rest.policy.unknown, unknown_policy::probe);
+}
+
+TEST(load, makes_one_upstream_and_one_route_of_a_flag) {
+  sources from;
+  from.flags["upstream"] = "http://shop:9000";
+  const auto read = load_text("", from);
+  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_EQ(read.values.routing.upstreams.size(), 1U);
+  EXPECT_EQ(read.values.routing.upstreams[0],
+            (gateway::upstream_params{"default", {"shop", 9000}, ""}));
+  ASSERT_EQ(read.values.routing.routes.size(), 1U);
+  EXPECT_EQ(read.values.routing.routes[0].path, "/");
+}
+
+TEST(load, lets_the_flag_move_the_only_upstream_of_a_file) {
+  auto from = from_file();
+  from.flags["upstream"] = "http://other:1";
+  const auto read = load_text("[[upstream]]\nname = \"a\"\nurl = \"http://b\"\n", from);
+  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_EQ(read.values.routing.upstreams.size(), 1U);
+  EXPECT_EQ(read.values.routing.upstreams[0], (gateway::upstream_params{"a", {"other", 1}, ""}));
+}
+
+TEST(load, keeps_the_last_resort_that_a_file_names) {
+  const auto read = load_text(
+      "[[upstream]]\nname = \"a\"\nurl = \"http://a\"\n[[route]]\nrequired = true\n", from_file());
+  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_EQ(read.values.routing.routes.size(), 1U);
+  EXPECT_TRUE(read.values.routing.routes[0].policy.required);
+}
+
+TEST(load, lets_the_later_source_win) {
+  auto from = from_file();
+  from.need_upstream = false;
+  const std::string_view file = "[defaults]\nlease = \"10s\"\nkeep = \"all\"\nwait = \"1s\"\n";
+  from.environment = {
+      {"ONCEGUARD_LEASE", "11s"}, {"ONCEGUARD_KEEP", "final"}, {"ONCEGUARD_WAIT", ""}};
+  from.flags = {{"lease", "12s"}};
+  const auto read = load_text(file, from);
+  ASSERT_TRUE(read.ok()) << said(read);
+  EXPECT_EQ(read.values.defaults.lease, milliseconds(12'000));
+  EXPECT_EQ(read.values.defaults.keep, keep_rule::final);
+  EXPECT_EQ(read.values.defaults.wait, milliseconds(1'000));  // an empty variable is not set
+  EXPECT_EQ(read.values.defaults.retention, milliseconds(86'400'000));
+}
+
+TEST(load, takes_lists_and_outcomes_from_flags) {
+  sources from;
+  from.need_upstream = false;
+  from.flags = {{"methods", "POST, PUT"},
+                {"outcome", "5xx=release, 402=complete"},
+                {"trusted-proxies", "10.0.0.0/8,::1"},
+                {"required", "true"},
+                {"max-buffered", "1GiB"}};
+  const auto read = load_text("", from);
+  ASSERT_TRUE(read.ok()) << said(read);
+  EXPECT_EQ(read.values.defaults.methods, (std::vector<std::string>{"POST", "PUT"}));
+  EXPECT_EQ(read.values.defaults.outcome_class.at(5), outcome_rule::release);
+  EXPECT_EQ(read.values.defaults.outcome_status.at(402), outcome_rule::complete);
+  EXPECT_EQ(read.values.gateway.trusted_proxies, (std::vector<std::string>{"10.0.0.0/8", "::1"}));
+  EXPECT_TRUE(read.values.defaults.required);
+  EXPECT_EQ(read.values.gateway.max_buffered, 1U << 30);
+}
+
+TEST(load, says_which_settings_need_a_restart) {
+  auto from = from_file();
+  from.need_upstream = false;
+  const auto running = load_text("", from);
+  const auto wanted = load_text(
+      "[gateway]\nlisten = \"127.0.0.1:81\"\n[store]\ntimeout = \"3s\"\n"
+      "[defaults]\nlease = \"9s\"\n",
+      from);
+  EXPECT_EQ(fixed_changes(running.values, wanted.values),
+            (std::vector<std::string>{"[gateway] listen", "[store] timeout"}));
+  EXPECT_TRUE(fixed_changes(running.values, running.values).empty());
+}
+
+TEST(load, refuses_a_file_that_is_not_there) {
+  sources from;
+  from.file = "/nonexistent/c.toml";
+  const auto read = load(from);
+  EXPECT_FALSE(read.ok());
+  EXPECT_EQ(said(read), "/nonexistent/c.toml: can't be read\n");
+}
+
+TEST(load, refuses_a_directory) {
+  sources from;
+  from.file = "/";
+  EXPECT_EQ(said(load(from)), "/: can't be read\n");
+}
+
+TEST(load, refuses_a_file_that_is_too_large) {
+  EXPECT_EQ(said(load_text(std::string((1u << 20) + 1, '#'), from_file())),
+            "c.toml: larger than 1MiB\n");
+}
+
+}  // namespace
+}  // namespace onceguard::config

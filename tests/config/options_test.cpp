@@ -1,0 +1,133 @@
+#include "config/options.hpp"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "config/load.hpp"
+
+namespace onceguard::config {
+namespace {
+
+std::string label(const section& s, const option& o) {
+  return std::string(s.title) + " " + std::string(o.name);
+}
+
+TEST(table_of_options, has_each_flag_once) {
+  std::set<std::string_view> flags;
+  for (const auto* o : flag_options()) EXPECT_TRUE(flags.insert(o->flag).second) << o->flag;
+}
+
+TEST(table_of_options, has_each_name_once_where_it_may_stand) {
+  for (const auto& s : sections()) {
+    std::set<std::string_view> names;
+    for (const auto* o : s.options) EXPECT_TRUE(names.insert(o->name).second) << label(s, *o);
+    if (!s.policies) continue;
+    for (const auto& r : policy_rows()) EXPECT_TRUE(names.insert(r.spec.name).second);
+  }
+}
+
+TEST(table_of_options, describes_everything) {
+  for (const auto& s : sections()) {
+    EXPECT_FALSE(s.text.empty());
+    for (const auto* o : s.options) {
+      EXPECT_TRUE(o->text.ends_with('.')) << label(s, *o);
+      const bool numeric = o->kind == value_kind::integer || o->kind == value_kind::size ||
+                           o->kind == value_kind::duration;
+      EXPECT_EQ(numeric, o->max > 0 && o->kind != value_kind::status) << label(s, *o);
+      const bool words = o->kind == value_kind::choice || o->kind == value_kind::outcomes;
+      EXPECT_EQ(words, !o->choices.empty()) << label(s, *o);
+    }
+  }
+}
+
+TEST(table_of_options, takes_its_own_defaults_and_examples) {
+  const std::set<std::string> without_default{"[[upstream]] name", "[[upstream]] url",
+                                              "[[route]] upstream"};
+  for (const auto& s : sections()) {
+    for (const auto* o : s.options) {
+      remarks said;
+      const bool has = read_text(*o, o->fallback, {}, {}, said).has_value();
+      EXPECT_EQ(has, !without_default.contains(label(s, *o))) << label(s, *o);
+      if (o->example.empty()) continue;
+      EXPECT_TRUE(read_text(*o, o->example, {}, {}, said)) << label(s, *o);
+    }
+  }
+}
+
+// The rooms' own defaults (for tests and other programs) and the table's are the same.
+TEST(table_of_options, agrees_with_the_parameters_of_the_rooms) {
+  sources from;
+  from.flags["upstream"] = "http://127.0.0.1:9000";
+  const auto read = load_text("", from);
+  ASSERT_TRUE(read.ok());
+  const auto& g = read.values.gateway;
+  const gateway::gateway_params own;
+  EXPECT_EQ(g.listen, own.listen);
+  EXPECT_EQ(g.threads, own.threads);
+  EXPECT_EQ(g.max_connections, own.max_connections);
+  EXPECT_EQ(g.max_buffered, own.max_buffered);
+  EXPECT_EQ(g.replay_cache, own.replay_cache);
+  EXPECT_EQ(g.settle_wait, own.settle_wait);
+  EXPECT_EQ(g.drain, own.drain);
+  EXPECT_EQ(g.problem_base, own.problem_base);
+  EXPECT_EQ(g.state_dir, own.state_dir);
+  EXPECT_EQ(g.trusted_proxies, own.trusted_proxies);
+  EXPECT_EQ(g.max_header_bytes, own.max_header_bytes);
+  EXPECT_EQ(g.max_header_count, own.max_header_count);
+  EXPECT_EQ(g.header_timeout, own.header_timeout);
+  EXPECT_EQ(g.body_timeout, own.body_timeout);
+  EXPECT_EQ(g.idle_timeout, own.idle_timeout);
+  EXPECT_EQ(g.connect_timeout, own.connect_timeout);
+  EXPECT_EQ(g.write_timeout, own.write_timeout);
+  EXPECT_EQ(g.max_waiters, own.max_waiters);
+  EXPECT_EQ(g.store_timeout, own.store_timeout);
+  EXPECT_EQ(g.sweep_interval, own.sweep_interval);
+  EXPECT_EQ(g.after_loss, own.after_loss);
+  EXPECT_EQ(read.values.store.url, store_params{}.url);
+  EXPECT_EQ(read.values.store.timeout, store_params{}.timeout);
+}
+
+TEST(table_of_options, agrees_with_the_policy_of_the_core) {
+  sources from;
+  from.need_upstream = false;
+  const auto read = load_text("", from);
+  const auto& p = read.values.defaults;
+  const route_policy own;
+  EXPECT_EQ(p.methods, own.methods);
+  EXPECT_EQ(p.required, own.required);
+  EXPECT_EQ(p.key_syntax, own.key_syntax);
+  EXPECT_EQ(p.key_format, own.key_format);
+  EXPECT_EQ(p.scope, own.scope);
+  EXPECT_EQ(p.fingerprint, own.fingerprint);
+  EXPECT_EQ(p.keep, own.keep);
+  EXPECT_EQ(p.outcome_status, own.outcome_status);
+  EXPECT_EQ(p.outcome_class, own.outcome_class);
+  EXPECT_EQ(p.keep_body, own.keep_body);
+  EXPECT_EQ(p.backoff, own.backoff);
+  EXPECT_EQ(p.backoff_max, own.backoff_max);
+  EXPECT_EQ(p.lease, own.lease);
+  EXPECT_EQ(p.retention, own.retention);
+  EXPECT_EQ(p.unknown_retention, own.unknown_retention);
+  EXPECT_EQ(p.on_busy, own.on_busy);
+  EXPECT_EQ(p.wait, own.wait);
+  EXPECT_EQ(p.unknown, own.unknown);
+  EXPECT_EQ(p.probe, own.probe);
+  EXPECT_EQ(p.probe_mode, own.probe_mode);
+  EXPECT_EQ(p.probe_present, own.probe_present);
+  EXPECT_EQ(p.probe_absent, own.probe_absent);
+  EXPECT_EQ(p.effect, own.effect);
+  EXPECT_EQ(p.store_failure, own.store_failure);
+  EXPECT_EQ(p.max_request_body, own.max_request_body);
+  EXPECT_EQ(p.max_answer_body, own.max_answer_body);
+  EXPECT_EQ(p.upstream_timeout, own.upstream_timeout);
+  EXPECT_EQ(p.keep_set_cookie, own.keep_set_cookie);
+}
+
+TEST(variable, is_the_flag_in_capitals) {
+  EXPECT_EQ(upstream_flag().variable(), "ONCEGUARD_UPSTREAM");
+  EXPECT_EQ((option{.flag = "max-header-bytes"}).variable(), "ONCEGUARD_MAX_HEADER_BYTES");
+}
+
+}  // namespace
+}  // namespace onceguard::config

@@ -1,0 +1,136 @@
+// Faults of flags and variables, warnings, notes, and the page that is made of the table.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/load.hpp"
+#include "config/reference.hpp"
+
+namespace onceguard::config {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+sources bare() {
+  sources from;
+  from.file = "c.toml";
+  from.flags["upstream"] = "http://127.0.0.1:9000";
+  return from;
+}
+
+std::string said(const loaded& read) {
+  std::string out;
+  for (const auto& r : read.said) out += r.text() + "\n";
+  return out;
+}
+
+TEST(faults, name_the_flag_or_the_variable) {
+  sources from;
+  from.environment["ONCEGUARD_LEASE"] = "5ms";
+  from.flags["scope"] = "jwt:sub";
+  from.flags["upstream"] = "https://a";
+  const auto read = load_text("", from);
+  EXPECT_FALSE(read.ok());
+  EXPECT_THAT(
+      said(read),
+      HasSubstr("ONCEGUARD_LEASE: lease: expected a duration from 1s to 1d, got \"5ms\"\n"));
+  EXPECT_THAT(said(read), HasSubstr("--scope: scope: jwt: scopes are not in this version"));
+  EXPECT_THAT(said(read), HasSubstr("--upstream: upstream: https:// is not in this version"));
+}
+
+TEST(faults, say_that_an_upstream_is_missing) {
+  sources from;
+  EXPECT_THAT(said(load_text("", from)), HasSubstr("no upstream: give one with --upstream URL"));
+  from.need_upstream = false;
+  EXPECT_TRUE(load_text("", from).ok());
+}
+
+TEST(faults, say_that_a_flag_can_not_choose_among_upstreams) {
+  EXPECT_THAT(said(load_text("[[upstream]]\nname = \"a\"\nurl = \"http://a\"\n[[upstream]]\n"
+                             "name = \"b\"\nurl = \"http://b\"\n",
+                             bare())),
+              HasSubstr("--upstream: upstream: the file names 2 upstreams"));
+}
+
+TEST(faults, are_said_once_for_all_routes) {
+  const auto read = load_text(
+      "[defaults]\nbackoff = \"2m\"\n[[route]]\npath = \"/a\"\n[[route]]\npath = \"/b\"\n", bare());
+  EXPECT_THAT(said(read), HasSubstr("c.toml:2:11: [defaults] backoff: must not be longer"));
+  const auto faults = std::count_if(read.said.begin(), read.said.end(),
+                                    [](const auto& r) { return r.weight == remark::grade::fault; });
+  EXPECT_EQ(faults, 1);
+}
+
+struct hint {
+  const char* name;
+  std::string_view toml;
+  std::string_view said;
+};
+void PrintTo(const hint& h, std::ostream* out) { *out << h.name; }
+
+class hints : public testing::TestWithParam<hint> {};
+
+TEST_P(hints, are_given_and_refuse_nothing) {
+  const auto read = load_text(GetParam().toml, bare());
+  EXPECT_TRUE(read.ok()) << said(read);
+  EXPECT_THAT(said(read), HasSubstr(std::string(GetParam().said)));
+}
+
+const hint cases[] = {
+    {"credential", "", "note: [defaults] scope: a refreshed access token is another credential"},
+    {"address", "[defaults]\nscope = \"address\"\n",
+     "c.toml:2:9: note: [defaults] scope: clients behind one proxy"},
+    {"scope_none", "[defaults]\nscope = \"none\"\n", "c.toml:2:9: warning: [defaults] scope: "},
+    {"unknown_retention", "[defaults]\nunknown_retention = \"30d\"\n",
+     "c.toml:2:21: warning: [defaults] unknown_retention: a rule to run again"},
+    {"open", "[[route]]\npath = \"/a\"\nstore_failure = \"open\"\n",
+     "c.toml:3:17: warning: [[route]] store_failure: \"open\" promises at least once"},
+    {"rerun", "[defaults]\nunknown = \"rerun\"\n", "promises at least once after a crash"},
+    {"retention", "[defaults]\nretention = \"10s\"\n", "shorter than the lease"},
+    {"outcome", "[defaults]\noutcome = { \"5xx\" = \"release\" }\n", "may come after the effect"},
+    {"success_again", "[defaults]\noutcome = { 202 = \"fail\" }\n", "says that it took effect"},
+    {"fingerprint", "[defaults]\nfingerprint = \"none\"\n", "gets the first answer"},
+    {"drain", "[gateway]\ndrain = \"1s\"\n",
+     "c.toml:2:9: warning: [gateway] drain: shorter than upstream_timeout"},
+    {"ask",
+     "[defaults]\nunknown = \"probe\"\nprobe = \"http://a/{scope}/{key}\"\nprobe_mode = \"ask\"\n",
+     "c.toml:4:14: warning: [defaults] probe_mode: \"ask\" is weaker"},
+    {"idle_probe", "[defaults]\nprobe = \"http://a/{scope}/{key}\"\n",
+     "not used without unknown = \"probe\""},
+};
+INSTANTIATE_TEST_SUITE_P(each, hints, testing::ValuesIn(cases),
+                         [](const auto& i) { return std::string(i.param.name); });
+
+TEST(hints, point_out_a_mistyped_variable) {
+  auto from = bare();
+  from.environment = {{"ONCEGUARD_LEESE", "30s"}, {"ONCEGUARD_SERVICE_HOST", "10.0.0.1"}};
+  const auto text = said(load_text("", from));
+  EXPECT_THAT(text, HasSubstr("ONCEGUARD_LEESE: warning: no such variable; did you mean "
+                              "ONCEGUARD_LEASE?"));
+  EXPECT_THAT(text, Not(HasSubstr("SERVICE_HOST")));
+}
+
+TEST(remarks_in_order, stand_as_in_the_file_and_once) {
+  const remark late{remark::grade::fault, {layer::route, "f", 9, 1}, "b"};
+  const remark early{remark::grade::note, {layer::file, "f", 2, 7}, "a"};
+  const remark flag{remark::grade::fault, {layer::flag, "--x"}, "c"};
+  remarks list{flag, late, early, late};
+  put_in_order(list);
+  EXPECT_EQ(list, (remarks{early, late, flag}));
+}
+
+TEST(reference, is_the_page_in_the_documentation) {
+  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
+  std::ifstream in(root / "docs/reference.md", std::ios::binary);
+  std::stringstream page;
+  page << in.rdbuf();
+  EXPECT_TRUE(page.str() == reference())
+      << "make it anew: onceguard check --reference > docs/reference.md";
+}
+
+}  // namespace
+}  // namespace onceguard::config

@@ -1,0 +1,85 @@
+"""Fixtures of the black-box suites: the built onceguard, an upstream, gateways, fresh keys."""
+
+import os
+import pathlib
+import uuid
+
+import pytest
+
+from support.gateway import Gateway
+from support.upstream import Upstream
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def onceguard():
+    """The path of the binary under test."""
+    path = pathlib.Path(os.environ.get("ONCEGUARD_BIN") or ROOT / "build/release/onceguard")
+    assert path.is_file() and os.access(path, os.X_OK), f"no onceguard at {path}: build it first"
+    return path.resolve()
+
+
+@pytest.fixture(scope="module")
+def upstream(tmp_path_factory):
+    """A counting upstream for all tests of a file; fresh keys keep them apart."""
+    running = Upstream(tmp_path_factory.mktemp("upstream"))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def own_upstream(tmp_path_factory):
+    """A counting upstream that a test may stop, cut or count as a whole."""
+    running = Upstream(tmp_path_factory.mktemp("upstream"))
+    yield running
+    running.close()
+
+
+def gateway_factory(onceguard, tmp_path_factory):
+    made = []
+
+    def start(upstream, config=None, started=True, **how):
+        url = upstream if isinstance(upstream, str) else upstream.url
+        gateway = Gateway(onceguard, tmp_path_factory.mktemp("gateway"), url, config, **how)
+        made.append(gateway)
+        return gateway.start() if started else gateway
+
+    return start, made
+
+
+def close_all(made, failed):
+    for gateway in made:
+        if failed and gateway.log():
+            print(f"---- log of the gateway at {gateway.address} ----\n{gateway.log()[-8000:]}")
+        gateway.close()
+
+
+@pytest.fixture(scope="module")
+def gateway(request, onceguard, upstream, tmp_path_factory):
+    """A gateway for all tests of a file, configured by the file's CONFIG."""
+    start, made = gateway_factory(onceguard, tmp_path_factory)
+    before = request.session.testsfailed
+    yield start(upstream, getattr(request.module, "CONFIG", None))
+    close_all(made, request.session.testsfailed > before)
+
+
+@pytest.fixture
+def start_gateway(request, onceguard, tmp_path_factory):
+    """Starts gateways of one test: start_gateway(upstream, config, database=…)."""
+    start, made = gateway_factory(onceguard, tmp_path_factory)
+    before = request.session.testsfailed
+    yield start
+    close_all(made, request.session.testsfailed > before)
+
+
+@pytest.fixture
+def key():
+    """A key that was never used."""
+    return f"key-{uuid.uuid4()}"
+
+
+@pytest.fixture
+def fresh_key():
+    """Makes keys that were never used."""
+    return lambda: f"key-{uuid.uuid4()}"

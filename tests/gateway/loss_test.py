@@ -1,0 +1,88 @@
+"""A store that has lost its memory is noticed, and what it does then is configured."""
+
+import shutil
+
+import pytest
+
+from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.waiting import Stopwatch, wait_until
+
+
+def config(folder, rule):
+    return {"gateway": {"state_dir": str(folder)}, "store": {"after_loss": rule},
+            "defaults": {"lease": "1s", "upstream_timeout": "1s"}}
+
+
+def copy_database(gateway, to):
+    """While no process has it open, the file alone is the whole store."""
+    shutil.copy(gateway.database, to)
+
+
+def forget(gateway):
+    for file in gateway.folder.glob(gateway.database.name + "*"):
+        file.unlink()
+
+
+@pytest.fixture(params=["an older copy", "a new file"])
+def lost(request, start_gateway, upstream, fresh_key, tmp_path):
+    """A gateway, not running, whose store forgot the last of two keys."""
+    def make(rule):
+        gateway = start_gateway(upstream, config(tmp_path, rule))
+        early, late = fresh_key(), fresh_key()
+        first = assert_first(gateway.post(key=early))
+        gateway.stop()
+        saved = gateway.folder / "saved"
+        copy_database(gateway, saved)
+        gateway.start()
+        assert_first(gateway.post(key=late))
+        gateway.stop()
+        forget(gateway)
+        if request.param == "an older copy":
+            shutil.copy(saved, gateway.database)
+            return gateway, late, early, first
+        return gateway, late, None, None
+    return make
+
+
+def test_refuse_takes_no_new_claims_until_old_work_must_be_over(lost, upstream):
+    gateway, key, early, first = lost("refuse")
+    clock = Stopwatch()
+    gateway.start()
+    assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
+    assert upstream.runs(key) == 1
+    assert gateway.get("/").status == 201
+    if early:
+        assert_replay_of(gateway.post(key=early), first)
+    wait_until(lambda: gateway.post(key=key).status == 201, what="the end of the refusal")
+    assert clock.seconds > 1.5
+    assert upstream.runs(key) == 2
+    assert gateway.record(key)["maybe_repeated"] is True
+
+
+def test_flag_runs_and_says_so(lost, upstream):
+    gateway, key, _, _ = lost("flag")
+    gateway.start()
+    assert_first(gateway.post(key=key))
+    assert upstream.runs(key) == 2
+    assert gateway.record(key)["maybe_repeated"] is True
+    assert any(line["level"] in ("warning", "error") for line in gateway.log_lines())
+
+
+def test_a_store_that_remembers_is_not_suspected(start_gateway, upstream, fresh_key, tmp_path):
+    gateway = start_gateway(upstream, config(tmp_path, "refuse"))
+    for end in (gateway.stop, gateway.kill, gateway.kill):
+        key = fresh_key()
+        assert_first(gateway.post(key=key))
+        end()
+        gateway.start()
+        assert_first(gateway.post(key=fresh_key()))
+        assert gateway.record(key)["maybe_repeated"] is False
+
+
+def test_without_a_witness_a_new_file_is_a_new_beginning(start_gateway, upstream, fresh_key):
+    gateway = start_gateway(upstream)
+    assert_first(gateway.post(key=fresh_key()))
+    gateway.stop()
+    forget(gateway)
+    gateway.start()
+    assert_first(gateway.post(key=fresh_key()))

@@ -1,0 +1,131 @@
+"""Which rule applies to a request, and which upstream gets it."""
+
+import pytest
+
+from support.expecting import assert_first, assert_problem
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory):
+    from support.upstream import Upstream
+    running = Upstream(tmp_path_factory.mktemp("second"))
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="module")
+def routed(onceguard, upstream, second, tmp_path_factory):
+    from support.gateway import Gateway
+    gateway = Gateway(onceguard, tmp_path_factory.mktemp("routed"), upstream.url, {
+        "upstream": [{"name": "one", "url": upstream.url},
+                     {"name": "two", "url": second.url},
+                     {"name": "based", "url": second.url + "/base/"}],
+        "route": [
+            {"path": "/v1/payments", "upstream": "one", "required": True},
+            {"path": "/v1/payments/open", "upstream": "one"},
+            {"path": "/two", "upstream": "two"},
+            {"path": "/two/one", "upstream": "one"},
+            {"path": "/based", "upstream": "based"},
+            {"path": "/strict", "host": "strict.test", "upstream": "two", "required": True},
+            {"path": "/strict", "upstream": "one"},
+        ]})
+    yield gateway.start()
+    gateway.close()
+
+
+def required(gateway, target, **how):
+    """Does the rule that requires a key apply?"""
+    answer = gateway.post(target, **how)
+    if answer.status == 400:
+        assert_problem(answer, 400, "key-missing", False)
+        return True
+    assert_first(answer)
+    return False
+
+
+@pytest.mark.parametrize("target", [
+    "/v1/payments", "/v1/payments/", "/v1/payments/7", "/v1/payments?x=1", "/v1/payments/a/../b",
+    "/v1/./payments", "/v1/x/../payments", "/v1/%70ayments", "/v1/%2e/payments", "/./v1/payments",
+    "/v1/x/%2E%2e/payments", "/../v1/payments", "/v1/payments/open/../x", "/%76%31/payments",
+    "http://shop.test/v1/payments",
+])
+def test_the_rule_applies(routed, target):
+    assert required(routed, target)
+
+
+@pytest.mark.parametrize("target", [
+    "/", "/v1", "/v1/paymentsx", "/v1/payment", "/v2/payments", "/v1/payments-old", "/V1/payments",
+    "/x/v1/payments", "/v1/payments/../x", "/v1/payments/open", "/v1/payments/open/1",
+    "/v1/payments/x/../open", "/other?/v1/payments",
+])
+def test_the_rule_does_not_apply(routed, target):
+    assert not required(routed, target)
+
+
+@pytest.mark.parametrize("escape", ["%2F", "%2f", "%5C", "%5c", "%00"])
+def test_ambiguous_escapes_are_refused_where_keys_are_required(routed, upstream, key, escape):
+    target = f"/v1/payments/{key}{escape}x"
+    assert_problem(routed.post(target, key=key), 400, "bad-request", False)
+    assert upstream.runs(key) == 0
+
+
+@pytest.mark.parametrize("escape", ["%2F", "%5C"])
+def test_ambiguous_escapes_pass_elsewhere(routed, upstream, key, escape):
+    target = f"/v1/payments/open/{escape}x"
+    assert_first(routed.post(target, key=key))
+    assert upstream.requests(key)[0]["target"] == target
+
+
+@pytest.mark.parametrize("target", [
+    "/v1/./payments/x/../7?a=%20&b", "/v1/%70ayments/%7euser", "/v1/payments//double",
+    "/v1/payments/a+b;c=d?x=/../y",
+])
+def test_the_bytes_that_go_upstream_are_the_clients(routed, upstream, key, target):
+    assert_first(routed.post(target, key=key))
+    assert upstream.requests(key)[0]["target"] == target
+
+
+def test_the_longest_path_wins(routed, upstream, second, fresh_key):
+    for target, chosen in (("/two/x", second), ("/two/one/x", upstream), ("/two", second)):
+        key = fresh_key()
+        assert_first(routed.post(target, key=key))
+        assert chosen.runs(key) == 1
+
+
+def test_a_base_path_is_put_before_the_target(routed, second, key):
+    assert_first(routed.post("/based/x?y=1", key=key))
+    assert second.requests(key)[0]["target"] == "/base/based/x?y=1"
+
+
+@pytest.mark.parametrize("host", ["strict.test", "STRICT.Test", "strict.test:8080"])
+def test_a_host_chooses_the_rule(routed, host):
+    assert required(routed, "/strict", host=host)
+
+
+@pytest.mark.parametrize("host", ["other.test", "sub.strict.test", "strict.test.evil"])
+def test_another_host_does_not(routed, host):
+    assert not required(routed, "/strict", host=host)
+
+
+def test_the_host_of_an_absolute_target_counts(routed, second, key):
+    """RFC 9112 section 3.2.2: it replaces the Host field."""
+    answer = routed.post("http://strict.test/strict", host="other.test")
+    assert answer.status == 400, answer
+    answer = routed.post("http://strict.test/strict", key=key, host="strict.test")
+    assert_first(answer)
+    assert second.runs(key) == 1
+
+
+def test_methods_choose_a_rule(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, {"route": [
+        {"path": "/m", "method": ["PATCH"], "required": True}, {"path": "/m"}]})
+    assert_problem(gateway.post("/m", method="PATCH"), 400, "key-missing", False)
+    assert_first(gateway.post("/m"))
+    assert_first(gateway.post("/m", method="PATCH", key=key))
+
+
+def test_unguarded_requests_are_routed_too(routed, upstream, second, key):
+    assert routed.get(f"/two/{key}").status == 201
+    assert routed.get(f"/two/one/{key}").status == 201
+    assert len(second.requests(path=f"/two/{key}")) == 1
+    assert len(upstream.requests(path=f"/two/one/{key}")) == 1

@@ -1,0 +1,185 @@
+"""A store that can't be reached, or whose record can't be read."""
+
+import contextlib
+import sqlite3
+
+from support.client import fields_for
+from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.waiting import Stopwatch, wait_until
+
+SHORT = {"store": {"timeout": "500ms"}}
+
+
+@contextlib.contextmanager
+def locked(gateway):
+    """Holds the SQLite file's write lock, as another process that hangs."""
+    other = sqlite3.connect(gateway.database, isolation_level=None, timeout=10)
+    try:
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+        other.execute("ROLLBACK")
+    finally:
+        other.close()
+
+
+def test_without_the_store_nothing_runs(start_gateway, upstream, fresh_key):
+    gateway = start_gateway(upstream, SHORT)
+    keys = [fresh_key() for _ in range(4)]
+    with locked(gateway):
+        for key in keys:
+            clock = Stopwatch()
+            answer = gateway.post(key=key)
+            assert_problem(answer, 503, "store-unreachable", True, retry_after=True)
+            assert clock.seconds < 1.5
+            assert upstream.runs(key) == 0
+        assert gateway.get("/").status == 201, "unguarded requests need no store"
+    for key in keys:
+        wait_until(lambda: gateway.post(key=key).status == 201, timeout=5)
+        assert upstream.runs(key) == 1
+
+
+def test_many_at_once_are_all_refused_in_time(start_gateway, upstream, fresh_key):
+    gateway = start_gateway(upstream, SHORT)
+    keys = [fresh_key() for _ in range(30)]
+    with locked(gateway):
+        clock = Stopwatch()
+        asking = [gateway.begin_post(key=key) for key in keys]
+        for connection in asking:
+            assert_problem(connection.read(), 503, "store-unreachable", True, retry_after=True)
+            connection.close()
+        assert clock.seconds < 3
+    for key in keys:
+        first = wait_until(lambda: next((a for a in [gateway.post(key=key)]
+                                         if a.status == 201), None), timeout=5)
+        assert_replay_of(gateway.post(key=key), assert_first(first))
+        assert upstream.runs(key) == 1
+
+
+def test_a_lock_shorter_than_the_timeout_is_waited_for(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, {"store": {"timeout": "10s"}})
+    with gateway.connect() as connection:
+        with locked(gateway):
+            connection.send_request("POST", "/charges", fields_for(key), b"x")
+            assert connection.silent_for(0.3)
+        assert_first(connection.read())
+    assert upstream.runs(key) == 1
+
+
+def test_replays_from_memory_outlast_a_short_outage(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, SHORT)
+    first = assert_first(gateway.post(key=key))
+    assert_replay_of(gateway.post(key=key), first)
+    with locked(gateway):
+        assert_replay_of(gateway.post(key=key), first)
+
+
+def test_an_answer_is_held_back_until_it_is_recorded(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, SHORT)
+    with gateway.begin_post(key=key, plan={"gate": key}) as connection:
+        upstream.arrived(1, key)
+        with locked(gateway):
+            upstream.open(key)
+            assert connection.silent_for(1.2), "longer than the store's timeout"
+        first = assert_first(connection.read())
+    assert_replay_of(gateway.post(key=key), first)
+    assert upstream.runs(key) == 1
+
+
+def test_after_settle_wait_the_client_is_told_to_come_again(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, {**SHORT, "gateway": {"settle_wait": "1s"}})
+    with gateway.begin_post(key=key, plan={"gate": key, "body": "the answer"}) as connection:
+        upstream.arrived(1, key)
+        with locked(gateway):
+            upstream.open(key)
+            clock = Stopwatch()
+            answer = connection.read()
+            assert_problem(answer, 503, "store-unreachable", True, retry_after=True)
+            assert 0.8 < clock.seconds < 4
+    # The settle goes on in the background.
+    again = wait_until(lambda: next((a for a in [gateway.post(key=key)] if a.replayed), None))
+    assert again.body == b"the answer"
+    assert upstream.runs(key) == 1
+
+
+def test_a_settle_goes_on_although_the_client_is_gone(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, {**SHORT, "gateway": {"settle_wait": "500ms"}})
+    with gateway.begin_post(key=key, plan={"gate": key, "body": "kept"}) as connection:
+        upstream.arrived(1, key)
+        with locked(gateway):
+            connection.reset()
+            upstream.open(key)
+            upstream.arrived(1, key, whole=True)
+            assert gateway.get("/").status == 201
+    again = wait_until(lambda: next((a for a in [gateway.post(key=key)] if a.replayed), None))
+    assert again.body == b"kept"
+    assert upstream.runs(key) == 1
+
+
+def test_a_lease_outlives_an_outage_longer_than_itself(start_gateway, upstream, key):
+    """It ran out, but nobody superseded it: its holder still settles."""
+    gateway = start_gateway(upstream, {**SHORT, "defaults": {"lease": "1s"},
+                                       "gateway": {"settle_wait": "20s"}})
+    with gateway.begin_post(key=key, plan={"gate": key}) as connection:
+        upstream.arrived(1, key)
+        with locked(gateway):
+            upstream.open(key)
+            assert connection.silent_for(2)
+        first = assert_first(connection.read())
+    assert_replay_of(gateway.post(key=key), first)
+
+
+def test_fail_open_is_asked_for_marked_and_logged(start_gateway, upstream, fresh_key):
+    gateway = start_gateway(upstream, {**SHORT, "defaults": {"store_failure": "open"}})
+    key = fresh_key()
+    with locked(gateway):
+        assert_first(gateway.post(key=key))
+        assert_first(gateway.post(key=key))
+    marks = [dict(map(tuple, r["fields"])).get("Onceguard-Unguarded")
+             for r in upstream.requests(key)]
+    assert marks == ["store", "store"]
+    assert "unguarded" in gateway.log().lower()
+    key = fresh_key()
+    first = wait_until(lambda: next((a for a in [gateway.post(key=key)] if upstream.requests(
+        key)[-1]["token"]), None))
+    assert_replay_of(gateway.post(key=key), assert_first(first))
+
+
+def damage(gateway, change):
+    """Changes the bytes of every record in the file."""
+    with contextlib.closing(sqlite3.connect(gateway.database, timeout=10)) as file:
+        rows = file.execute("SELECT id, record FROM records").fetchall()
+        assert rows
+        for number, record in rows:
+            file.execute("UPDATE records SET record = ? WHERE id = ?", (change(record), number))
+        file.commit()
+
+
+def flip(position):
+    def change(record):
+        at = int(len(record) * position) if position < 1 else len(record) - 1
+        return record[:at] + bytes([record[at] ^ 0x40]) + record[at + 1 :]
+    return change
+
+
+def test_a_record_that_cannot_be_read_is_never_taken_for_absent(start_gateway, upstream,
+                                                                 fresh_key):
+    changes = [flip(0), flip(0.3), flip(0.6), flip(1), lambda record: record[:-1],
+               lambda record: b"", lambda record: record + b"x"]
+    for change in changes:
+        gateway = start_gateway(upstream, {"gateway": {"replay_cache": "0"}})
+        key = fresh_key()
+        assert_first(gateway.post(key=key))
+        damage(gateway, change)
+        for _ in range(2):
+            assert_problem(gateway.post(key=key), 500, "record-unreadable", False)
+        assert upstream.runs(key) == 1
+        assert_first(gateway.post(key=fresh_key()))
+        gateway.stop()
+
+
+def test_another_file_in_the_place_of_the_store(start_gateway, upstream):
+    gateway = start_gateway(upstream, started=False)
+    gateway.database.write_bytes(b"this is no database, but a file that somebody needs\n" * 100)
+    gateway.start(wait=False)
+    assert gateway.wait() == 4
+    assert gateway.database.read_bytes().startswith(b"this is no database")

@@ -1,0 +1,137 @@
+"""Every phase has a timeout."""
+
+import pytest
+
+from support.client import fields_for, request_bytes
+from support.expecting import assert_first, assert_problem
+from support.waiting import Stopwatch, wait_until
+
+CONFIG = {
+    "gateway": {"header_timeout": "500ms", "body_timeout": "500ms", "idle_timeout": "1s",
+                "write_timeout": "1s"},
+    "route": [{"path": "/fast", "upstream_timeout": "700ms"}],
+}
+
+
+def test_a_slow_head(gateway):
+    with gateway.connect() as connection:
+        clock = Stopwatch()
+        connection.reader.expect("GET")
+        connection.send(b"GET / HTTP/1.1\r\nHo")
+        assert connection.closed_within(5)
+        assert 0.3 < clock.seconds < 4
+
+
+def test_a_head_that_drips(gateway):
+    """Each byte in time, the whole not."""
+    with gateway.connect() as connection:
+        clock = Stopwatch()
+        try:
+            for byte in b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 60:
+                connection.send(bytes([byte]))
+                if connection.closed_within(0.05):
+                    break
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        assert clock.seconds < 4
+
+
+def test_a_slow_body_of_a_guarded_request_runs_nothing(gateway, upstream, key):
+    with gateway.connect() as connection:
+        connection.reader.expect("POST")
+        connection.send(request_bytes("POST", "/charges", fields_for(key)
+                                      + [("Content-Length", "10")]) + b"half")
+        assert connection.closed_within(5)
+    assert upstream.runs(key) == 0
+    assert_first(gateway.post(key=key))
+
+
+def test_a_slow_body_of_an_unguarded_request(gateway, upstream, key):
+    with gateway.connect() as connection:
+        connection.reader.expect("POST")
+        connection.send(request_bytes("POST", f"/{key}", [("Content-Length", "10")]) + b"half")
+        assert connection.closed_within(5)
+    assert upstream.requests(path=f"/{key}", whole=True) == []
+
+
+def test_a_body_that_drips_in_time_is_fine(gateway, key):
+    with gateway.connect() as connection:
+        connection.reader.expect("POST")
+        connection.send(request_bytes("POST", "/charges", fields_for(key)
+                                      + [("Content-Length", "8")]))
+        for _ in range(8):
+            assert connection.silent_for(0.1)
+            connection.send(b"x")
+        assert_first(connection.read())
+
+
+def test_an_idle_connection(gateway):
+    with gateway.connect() as connection:
+        connection.send_request("GET", "/")
+        assert connection.read().status == 201
+        clock = Stopwatch()
+        assert connection.closed_within(5)
+        assert 0.7 < clock.seconds < 4
+
+
+def test_a_connection_that_says_nothing(gateway):
+    with gateway.connect() as connection:
+        assert connection.closed_within(5)
+
+
+def test_an_upstream_that_does_not_answer_in_time(gateway, upstream, key):
+    clock = Stopwatch()
+    answer = gateway.post("/fast", key=key, plan={"gate": "never"})
+    assert_problem(answer, 504, "upstream-timeout", True)
+    assert 0.5 < clock.seconds < 4
+    assert_problem(gateway.post("/fast", key=key), 409, "outcome-unknown", False)
+    assert upstream.runs(key) == 1
+    assert gateway.state(key) == "unknown"
+
+
+def test_the_timeout_covers_the_whole_answer(gateway, upstream, key):
+    answer = gateway.post("/fast", key=key, plan={"gate_half": "never", "size": 5000})
+    assert_problem(answer, 504, "upstream-timeout", True)
+    assert_problem(gateway.post("/fast", key=key), 409, "outcome-unknown", False)
+
+
+def test_an_unguarded_request_times_out_too(gateway, key):
+    answer = gateway.post(f"/fast/{key}", plan={"gate": "never"})
+    assert_problem(answer, 504, "upstream-timeout", True)
+
+
+@pytest.mark.parametrize("guarded", [False, True], ids=["unguarded", "guarded"])
+def test_an_upload_may_take_longer_than_the_upstreams_timeout(gateway, key, guarded):
+    """That is counted from the last byte of the request."""
+    with gateway.connect() as connection:
+        connection.reader.expect("POST")
+        fields = fields_for(key if guarded else None) + [("Content-Length", "8")]
+        connection.send(request_bytes("POST", f"/fast/{key}", fields))
+        for _ in range(8):
+            assert connection.silent_for(0.2)
+            connection.send(b"x")
+        assert_first(connection.read())
+
+
+def test_a_late_answer_is_not_the_next_ones(gateway, upstream, fresh_key):
+    key = fresh_key()
+    answer = gateway.post("/fast", key=key, plan={"gate": key, "body": "late"})
+    assert answer.status == 504
+    upstream.open(key)
+    for _ in range(10):
+        assert b"late" not in gateway.post("/fast", key=fresh_key()).body
+
+
+def test_a_client_that_does_not_read(gateway, upstream, key):
+    """What it asked for is given up, and its connection and the upstream's are freed."""
+    with gateway.connect(receive_buffer=4096) as connection:
+        connection.send_request("GET", f"/{key}", fields_for(None, {"stream": 64 << 20}))
+        upstream.arrived(1, path=f"/{key}", closed=True)
+
+
+def test_a_client_that_does_not_read_has_its_answer_recorded(gateway, upstream, key):
+    with gateway.connect(receive_buffer=4096) as connection:
+        connection.send_request("POST", "/charges", fields_for(key, {"size": 1 << 20}), b"x")
+        wait_until(lambda: gateway.state(key) == "completed")
+    again = gateway.ask("POST", "/charges", fields_for(key), b"x")
+    assert again.replayed and len(again.body) == 1 << 20

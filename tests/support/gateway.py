@@ -1,0 +1,198 @@
+"""Starts, stops, kills and asks a gateway."""
+
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+
+from support.client import Connection, ask, fields_for
+from support.ports import Port
+from support.toml import toml_text
+from support.waiting import wait_until
+
+DEFAULT_BODY = b'{"amount":100}'
+
+
+class Gateway:
+    """One `onceguard gateway` process with a folder, a port and a configuration of its own.
+
+    `config` may have the tables gateway, store, defaults, route and upstream; what is missing
+    is filled in: one upstream named "shop", and the SQLite file of the folder.
+    """
+
+    def __init__(self, binary, folder, upstream_url, config=None, database=None):
+        self.binary = binary
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.port = Port()
+        self.address = ("127.0.0.1", self.port.number)
+        self.database = pathlib.Path(database or self.folder / "onceguard.db")
+        self.config_path = self.folder / "onceguard.toml"
+        self.log_path = self.folder / "gateway.log"
+        self.upstream_url = upstream_url
+        self.process = None
+        self.write_config(config or {})
+
+    def write_config(self, config):
+        self.config = config
+        whole = {
+            "gateway": {"listen": f"127.0.0.1:{self.port.number}", **config.get("gateway", {})},
+            "store": {"url": f"sqlite:{self.database}", **config.get("store", {})},
+            "defaults": dict(config.get("defaults", {})),
+            "upstream": config.get("upstream") or [{"name": "shop", "url": self.upstream_url}],
+        }
+        first = whole["upstream"][0]["name"]
+        routes = [dict(route) for route in config.get("route", [])]
+        if not any(r.get("path", "/") == "/" and "host" not in r for r in routes):
+            routes.append({"path": "/"})
+        whole["route"] = [{"upstream": first, **route} for route in routes]
+        self.config_path.write_text(toml_text(whole))
+
+    # ---- its life -------------------------------------------------------------------------
+    def start(self, wait=True):
+        assert self.process is None
+        with open(self.log_path, "ab") as log:
+            # The kernel ends it should this process die before it could.
+            self.process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "--", str(self.binary), "gateway",
+                 "--config", str(self.config_path)],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=clean_environment())
+        if wait:
+            self.wait_ready()
+        return self
+
+    def wait_ready(self, timeout=20):
+        def ready():
+            code = self.process.poll()
+            if code is not None:
+                raise AssertionError(f"the gateway ended with {code}:\n{self.log()}")
+            try:
+                socket.create_connection(self.address, timeout=1).close()
+                return True
+            except OSError:
+                return False
+        wait_until(ready, timeout, "the gateway listening")
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, timeout=30):
+        """Waits for its end and returns the exit code."""
+        code = self.process.wait(timeout)
+        self.process = None
+        return code
+
+    def stop(self, timeout=30):
+        self.signal(signal.SIGTERM)
+        return self.wait(timeout)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        return self.wait()
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    def close(self):
+        """Leaves nothing running, in whatever state it is."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+        self.port.close()
+
+    def reload(self, config):
+        """Writes another configuration and tells the gateway; it does not wait."""
+        self.write_config(config)
+        self.signal(signal.SIGHUP)
+
+    # ---- asking it ------------------------------------------------------------------------
+    def ask(self, method, target, fields=(), body=None, **how):
+        return ask(self.address, method, target, fields, body, **how)
+
+    def post(self, target="/charges", key=None, body=DEFAULT_BODY, plan=None, fields=(),
+             method="POST", content_type="application/json", **how):
+        """A POST as an ordinary client sends it."""
+        kind = [("Content-Type", content_type)] if content_type else []
+        return ask(self.address, method, target, kind + fields_for(key, plan, fields), body, **how)
+
+    def get(self, target="/charges", plan=None, fields=(), **how):
+        return ask(self.address, "GET", target, fields_for(None, plan, fields), **how)
+
+    def connect(self, **how):
+        return Connection(self.address, **how)
+
+    def begin_post(self, target="/charges", key=None, body=DEFAULT_BODY, plan=None, fields=(),
+                   **how):
+        """A POST whose answer is still to be read; the caller closes the connection."""
+        connection = self.connect()
+        sent = [("Content-Type", "application/json")] + fields_for(key, plan, fields)
+        connection.send_request("POST", target, sent, body, **how)
+        return connection
+
+    # ---- looking at it --------------------------------------------------------------------
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def log_lines(self):
+        """Its log as parsed JSON; a line that is none is a failure."""
+        return [json.loads(line) for line in self.log().splitlines() if line.strip()]
+
+    def memory(self, name="VmRSS"):
+        """Bytes of resident memory now (VmHWM: at most so far)."""
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith(name + ":"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError(f"no {name}")
+
+    def command(self, *arguments, stdin=None, timeout=60):
+        """Another onceguard command on the same store, beside the running gateway."""
+        return subprocess.run(
+            [str(self.binary), *arguments, "--store", f"sqlite:{self.database}"],
+            cwd=self.folder, input=stdin, capture_output=True, text=True, timeout=timeout,
+            env=clean_environment(), check=False)
+
+    def keys(self, *filters):
+        """What `keys list --json` says, as a list of records."""
+        done = self.command("keys", "list", "--json", *filters)
+        assert done.returncode == 0, done
+        return records_of(done.stdout)
+
+    def record(self, key):
+        """The one record with this key, or None."""
+        found = [r for r in self.keys() if r["key"] == key]
+        assert len(found) <= 1, found
+        return found[0] if found else None
+
+    def state(self, key):
+        record = self.record(key)
+        return record["state"] if record else None
+
+
+def records_of(text):
+    """A JSON array, an object with a list in it, or one object per line."""
+    text = text.strip()
+    if not text:
+        return []
+    try:
+        whole = json.loads(text)
+    except json.JSONDecodeError:
+        return [json.loads(line) for line in text.splitlines()]
+    if isinstance(whole, list):
+        return whole
+    for value in whole.values():
+        if isinstance(value, list) and "state" not in whole:
+            return value
+    return [whole]
+
+
+def clean_environment():
+    """Without ONCEGUARD_LISTEN and its like, which would win over the file."""
+    kept = {n: v for n, v in os.environ.items() if not n.startswith("ONCEGUARD_")}
+    # A build with AddressSanitizer holds freed memory back; the tests of memory need it small.
+    kept.setdefault("ASAN_OPTIONS", "quarantine_size_mb=4")
+    return kept

@@ -1,0 +1,121 @@
+"""tools/tidy.py finds each breach of the rules, in a tree made for it, and nothing else."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CATALOGUE = 'constexpr auto one = problem_info{problem::in_progress, "in-progress", 409};\n'
+LONG_FUNCTION = "int f() {\n" + "  g();\n" * 80 + "}\n"
+LONG_PYTHON = "def f():\n" + "    g()\n" * 80
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A small tree in which everything is right; gives a function that runs tidy over it."""
+    shutil.copytree(ROOT / "tools", tmp_path / "tools",
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    rules = tmp_path / "tools/tidy_rules.py"
+    rules.write_text(rules.read_text() + "\nALLOWED = {}\n")
+    put(tmp_path, "src/http/problem.cpp", CATALOGUE)
+    put(tmp_path, "docs/problems/in-progress.md", "# in-progress\n")
+    put(tmp_path, "tests/CMakeLists.txt", "onceguard_room_tests(core onceguard::core)\n")
+    put(tmp_path, "include/onceguard/one.hpp", "#pragma once\n#include <string>\n")
+    return tmp_path
+
+
+def put(root, path, text):
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+
+
+def tidy(root, *arguments):
+    done = subprocess.run([sys.executable, str(root / "tools/tidy.py"), *arguments, str(root)],
+                          capture_output=True, text=True, check=False)
+    assert not done.stderr
+    return done.returncode, done.stdout
+
+
+def test_a_tree_that_is_right_has_no_findings(tree):
+    assert tidy(tree) == (0, "tidy: nothing to say\n")
+
+
+BREACHES = [
+    ("src/core/a.cpp", '#include "engine/engine.hpp"\n', "core stands below engine"),
+    ("src/store/memory/a.cpp", '#include "store/sqlite/b.hpp"\n', "may not include it"),
+    ("src/engine/a.cpp", '#include "nowhere/b.hpp"\n', "is in no room"),
+    ("include/onceguard/a.hpp", '#include "base/clock.hpp"\n', "public headers only"),
+    ("src/gateway/a.cpp", "#include <sqlite3.h>\n", "SQLite belongs to store/sqlite only"),
+    ("src/http/a.cpp", "#include <boost/asio/post.hpp>\n", "Asio belongs to"),
+    ("src/core/a.cpp", "// " + "x" * 98 + "\n", "101 columns"),
+    ("src/core/a.cpp", "int a; \n", "white space at the end"),
+    ("src/core/a.cpp", "int a;\n" * 401, "401 lines"),
+    ("src/core/a.cpp", LONG_FUNCTION, "f has 82 lines"),
+    ("src/core/a.hpp", "struct s {\n  " + LONG_FUNCTION + "};\n", "f has 82 lines"),
+    ("src/core/a.cpp", "namespace a {\ns::s() : b_{1}, c_(2) {\n" + "  g();\n" * 80 + "}\n}\n",
+     "s::s has 82 lines"),
+    ("tests/core/a.py", LONG_PYTHON, "f has 81 lines"),
+    ("tests/core/a.hpp", "std::this_thread::sleep_for(x);\n", "waits for a condition"),
+    ("tests/core/a.py", "time.sleep(1)\n", "waits for a condition"),
+    ("src/core/a.cpp", "std::this_thread::sleep_for(x);\n", "wait on a timer"),
+    ("src/core/a.cpp", "auto t = std::chrono::steady_clock::now();\n", "base::clock"),
+    ("src/core/a.cpp", "std::random_device dice;\n", "base::random_bytes"),
+    ("src/engine/a.cpp", "co_await store.claim({a, b});\n", "gcc 12"),
+    ("src/engine/a.cpp", "co_await take(request{k, s});\n", "gcc 12"),
+    ("src/engine/a.cpp", "co_await take(a, [v] { return v; });\n", "gcc 12"),
+    ("src/engine/a.cpp", "co_await take(a, [this](int b) { return b; });\n", "gcc 12"),
+    ("src/engine/a.cpp", "co_spawn(io, run(), asio::detached);\n", "completion handler"),
+    ("src/core/a.cpp", "// TODO more\n", "do it now"),
+    ("docs/a.md", "FIXME\n", "do it now"),
+    ("src/core/a.cpp", "class lease_manager {};\n", "the word says nothing"),
+    ("src/core/string_utils.hpp", "#pragma once\n", "name the file after"),
+    ("src/core/a.cpp", "std::cerr << 1;\n", "base::log"),
+    ("tests/core/a.hpp", "GTEST_SKIP();\n", "proves nothing"),
+    ("docs/a.md", "[b](b.md)\n", "leads nowhere: b.md"),
+    ("docs/a.md", "/" + "home/somebody/\n", "paths of one machine"),
+    ("docs/problems/stray.md", "# stray\n", "no problem type of that name"),
+    ("tests/elsewhere/a_test.cpp", "int a;\n", "is in no target"),
+    ("include/onceguard/a.hpp", "#pragma once\nstd::string a();\n", "does not compile alone"),
+]
+
+
+@pytest.mark.parametrize("path,text,told", BREACHES, ids=[told for _, _, told in BREACHES])
+def test_each_breach_is_told_with_its_place(tree, path, text, told):
+    put(tree, path, text)
+    # Compiling the headers takes a while: only where it is about them.
+    code, output = tidy(tree, *([] if "compile" in told else ["--no-headers"]))
+    assert code == 1
+    assert f"{path}:" in output
+    assert told in output
+    assert "tidy: 1 findings" in output
+
+
+def test_a_problem_type_needs_a_page(tree):
+    (tree / "docs/problems/in-progress.md").unlink()
+    assert "this problem type has no page" in tidy(tree)[1]
+
+
+@pytest.mark.parametrize("path,text", [
+    ("src/engine/a.cpp", "auto r = co_await store.claim(std::move(batch), timeout_);\n"),
+    ("src/engine/a.cpp", "while (co_await next()) { f(a); }\n"),
+    ("src/engine/a.cpp", "// co_await take({a});\nauto s = \"co_await take({a})\";\n"),
+    ("src/core/a.cpp", "const auto big = 1'000'000;\nchar c = '{';\nint f() { return 1; }\n"),
+    ("src/core/a.cpp", "const table t{\n" + "  {1, f(2)},\n" * 80 + "};\n"),
+    ("src/base/a.cpp", "auto t = std::chrono::steady_clock::now();\n"),
+    ("src/core/a.cpp", "// the steady_clock::now of old\n"),
+])
+def test_what_is_allowed_is_not_told(tree, path, text):
+    put(tree, path, text)
+    assert tidy(tree, "--no-headers") == (0, "tidy: nothing to say\n")
+
+
+def test_an_exception_excuses_and_must_be_needed(tree):
+    rules = tree / "tools/tidy_rules.py"
+    rules.write_text(rules.read_text() + '\nALLOWED = {"file": {"src/core/a.cpp": "a table"}}\n')
+    put(tree, "src/core/a.cpp", "int a;\n" * 401)
+    assert tidy(tree, "--no-headers")[0] == 0
+    put(tree, "src/core/a.cpp", "int a;\n")
+    assert "is needed no more" in tidy(tree, "--no-headers")[1]

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""The project's own rules, as a test: prints each breach as file:line and what to do instead.
+
+Usage: tidy.py [--no-headers] [ROOT]; exit code 1 when something is wrong. Needs only the standard
+library, and g++ to see that each public header compiles alone.
+"""
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import cpp_text
+import tidy_rules as rules
+
+
+class Findings:
+    """What is wrong, in the order in which it was found."""
+
+    def __init__(self):
+        self.lines = []
+        self.used_exceptions = set()
+
+    def add(self, path, line, what):
+        self.lines.append(f"{path}:{line}: {what}")
+
+    def excused(self, rule, path):
+        """Is there an entry in the allow-list? Remembers that it is needed."""
+        reasons = rules.ALLOWED.get(rule, {})
+        for pattern in reasons:
+            if path == pattern or (pattern.endswith("/") and path.startswith(pattern)):
+                self.used_exceptions.add((rule, pattern))
+                return True
+        return False
+
+
+def text_files(root):
+    """Every file of the project that a person wrote, as paths relative to the root."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(f for f in folders if f not in rules.SKIPPED_FOLDERS)
+        for name in sorted(names):
+            path = Path(folder, name)
+            if path.suffix in rules.TEXT_SUFFIXES or name in rules.TEXT_NAMES:
+                yield path.relative_to(root).as_posix()
+
+
+# --- one check per function: (path, text, findings) ---------------------------------------------
+
+
+def check_lines(path, text, findings):
+    code = Path(path).suffix in rules.CODE_SUFFIXES or path == "dev"
+    for number, line in enumerate(text.splitlines(), 1):
+        if code and len(line) > rules.COLUMNS:
+            findings.add(path, number, f"{len(line)} columns; {rules.COLUMNS} fit")
+        if line != line.rstrip() and Path(path).suffix != ".md":
+            findings.add(path, number, "white space at the end of the line")
+    count = text.count("\n")
+    if code and count > rules.FILE_LINES and not findings.excused("file", path):
+        findings.add(path, count, f"{count} lines; split what has more than one purpose "
+                                  f"(at most {rules.FILE_LINES})")
+
+
+def check_functions(path, text, findings):
+    if Path(path).suffix in (".cpp", ".hpp"):
+        spans = cpp_text.functions(text)
+    elif path.endswith(".py"):
+        spans = cpp_text.python_functions(text)
+    else:
+        return
+    for name, first, last in spans:
+        if last - first + 1 > rules.FUNCTION_LINES:
+            if not findings.excused("function", path) and \
+                    not findings.excused("function", f"{path}#{name}"):
+                findings.add(path, first, f"{name} has {last - first + 1} lines; name its steps "
+                                          f"(at most {rules.FUNCTION_LINES})")
+
+
+def check_banned(path, text, findings):
+    bare = cpp_text.without_comments_and_strings(text) \
+        if Path(path).suffix in (".cpp", ".hpp", ".c", ".h") else text
+    for rule in rules.BANNED:
+        if not rule.applies(path):
+            continue
+        source = text if rule.in_comments else bare
+        for number, line in enumerate(source.splitlines(), 1):
+            if rule.pattern.search(line) and not findings.excused(rule.name, path):
+                findings.add(path, number, rule.instead)
+
+
+def check_includes(path, text, findings):
+    room = rules.room_of(path)
+    if room is None:
+        return
+    allowed = rules.reachable(room)
+    for number, line in enumerate(text.splitlines(), 1):
+        quoted = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        angled = re.match(r"\s*#\s*include\s+<([^>]+)>", line)
+        if quoted:
+            other = rules.room_of("src/" + quoted.group(1))
+            if room == "public":
+                findings.add(path, number, "a public header includes public headers only")
+            elif other is None:
+                findings.add(path, number, f'"{quoted.group(1)}" is in no room; say its path '
+                                           "from src/")
+            elif other not in allowed:
+                findings.add(path, number, f"{room} stands below {other} and may not include it")
+        elif angled:
+            check_outside(path, number, room, angled.group(1), findings)
+
+
+def check_outside(path, number, room, header, findings):
+    for library, pattern, rooms in rules.OUTSIDE:
+        if re.match(pattern, header) and room not in rooms \
+                and not findings.excused("outside", path):
+            findings.add(path, number, f"{library} belongs to {', '.join(rooms)} only")
+
+
+def check_name(path, findings):
+    stem = Path(path).stem
+    if re.search(r"(?:^|[_-])(?:managers?|helpers?|utils?|utilities|v2)(?:[_-]|$)", stem):
+        findings.add(path, 1, "name the file after the one thing that is in it")
+
+
+# --- over the whole tree ------------------------------------------------------------------------
+
+
+def check_problem_pages(root, findings):
+    """Every problem type has a page, and every page a type."""
+    catalogue = root / "src/http/problem.cpp"
+    types = set(rules.PROBLEM_TYPE.findall(catalogue.read_text()))
+    if not types:
+        findings.add("src/http/problem.cpp", 1, "no problem type was found in the catalogue")
+    pages = {page.stem for page in (root / "docs/problems").glob("*.md")} - {"README"}
+    for missing in sorted(types - pages):
+        findings.add(f"docs/problems/{missing}.md", 1, "this problem type has no page")
+    for stray in sorted(pages - types):
+        findings.add(f"docs/problems/{stray}.md", 1, "no problem type of that name")
+
+
+def check_tests_have_targets(root, findings):
+    """A test file outside the folders that tests/CMakeLists.txt builds would never run."""
+    listing = (root / "tests/CMakeLists.txt").read_text()
+    rooms = set(re.findall(r"onceguard_room_tests\(\s*(\w+)", listing))
+    for pattern in ("*_test.cpp", "*_contract.cpp"):
+        for test in sorted((root / "tests").rglob(pattern)):
+            if "node_modules" in test.parts:
+                continue
+            relative = test.relative_to(root / "tests")
+            if relative.parts[0] not in rooms:
+                findings.add(test.relative_to(root).as_posix(), 1,
+                             "is in no target of tests/CMakeLists.txt")
+
+
+def check_links(root, path, text, findings):
+    """Relative links of a page lead to something."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", line):
+            if "://" in target or target.startswith("mailto:"):
+                continue
+            if not (root / path).parent.joinpath(target).exists():
+                findings.add(path, number, f"the link leads nowhere: {target}")
+
+
+def check_headers_alone(root, findings):
+    """Each public header compiles by itself, with nothing but include/ and the system."""
+    def compiles(header):
+        unit = f"#include <onceguard/{header.name}>\n"
+        done = subprocess.run(
+            [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra",
+             "-Werror", "-x", "c++", "-I", str(root / "include"), "-"],
+            input=unit, capture_output=True, text=True)
+        return header, done
+
+    headers = sorted((root / "include/onceguard").glob("*.hpp"))
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for header, done in pool.map(compiles, headers):
+            if done.returncode != 0:
+                findings.add(header.relative_to(root).as_posix(), 1,
+                             "does not compile alone:\n" + done.stderr)
+
+
+def check_exceptions_are_needed(findings):
+    for rule, entries in rules.ALLOWED.items():
+        for pattern in entries:
+            if (rule, pattern) not in findings.used_exceptions:
+                findings.add("tools/tidy_rules.py", 1,
+                             f"the exception of {pattern} from '{rule}' is needed no more")
+
+
+def main(arguments):
+    with_headers = "--no-headers" not in arguments
+    places = [a for a in arguments if not a.startswith("--")]
+    root = Path(places[0] if places else Path(__file__).resolve().parent.parent).resolve()
+    findings = Findings()
+    for path in text_files(root):
+        text = (root / path).read_text(encoding="utf-8")
+        check_name(path, findings)
+        check_lines(path, text, findings)
+        check_functions(path, text, findings)
+        check_banned(path, text, findings)
+        if path.endswith((".cpp", ".hpp")):
+            check_includes(path, text, findings)
+        if path.endswith(".md"):
+            check_links(root, path, text, findings)
+    check_problem_pages(root, findings)
+    check_tests_have_targets(root, findings)
+    if with_headers:
+        check_headers_alone(root, findings)
+    check_exceptions_are_needed(findings)
+    for line in findings.lines:
+        print(line)
+    print(f"tidy: {len(findings.lines)} findings" if findings.lines else "tidy: nothing to say")
+    return 1 if findings.lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,151 @@
+"""What tools/tidy.py holds the tree to: the rooms, the limits, what is banned and its replacement,
+and the exceptions with a reason each."""
+import re
+from dataclasses import dataclass
+
+COLUMNS = 100
+FILE_LINES = 400
+FUNCTION_LINES = 70
+
+SKIPPED_FOLDERS = {"build", ".git", "node_modules", "__pycache__", ".pytest_cache", ".venv"}
+CODE_SUFFIXES = {".cpp", ".hpp", ".py", ".cmake", ".js", ".mjs", ".sh", ".lua"}
+TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".txt", ".toml", ".json", ".conf"}
+TEXT_NAMES = {"dev", "run", "Makefile", ".clang-format", ".clang-tidy"}
+
+# --- rooms: each may include itself, the rooms named here, and what those may include -----------
+
+USES = {
+    "public": [],
+    "base": ["public"],
+    "core": ["base"],
+    "store": ["core"],
+    "store/memory": ["store"],
+    "store/sqlite": ["store"],
+    "engine": ["store"],
+    "http": ["core"],
+    "http1": ["base"],
+    "gateway": ["engine", "http", "http1"],
+    "config": ["gateway", "store/memory", "store/sqlite"],
+    "cli": ["config"],
+}
+
+# library, how its headers look, the rooms that may include them
+OUTSIDE = [
+    # what parses addresses touches no network
+    ("Asio", r"boost/asio(?!/ip/(?:address|network))",
+     ["public", "base", "store", "store/memory", "store/sqlite", "engine", "gateway", "cli"]),
+    ("OpenSSL", r"openssl/", ["base"]),
+    ("SQLite", r"sqlite3", ["store/sqlite"]),
+    ("llhttp", r"llhttp", ["http1"]),
+    ("toml++", r"toml\+\+", ["config"]),
+    ("CLI11", r"CLI/", ["cli"]),
+    ("spdlog", r"spdlog/", ["cli"]),
+    ("nlohmann-json", r"nlohmann/", ["core", "cli"]),
+]
+
+
+def room_of(path):
+    """The room that a file lies in, or None for what is in no room (tests, tools)."""
+    if path.startswith("include/onceguard/"):
+        return "public"
+    if not path.startswith("src/"):
+        return None
+    parts = path.split("/")[1:]
+    for room in ("/".join(parts[:2]), parts[0]):
+        if room in USES and len(parts) > 1:
+            return room
+    return None
+
+
+def reachable(room):
+    seen, waiting = {room}, [room]
+    while waiting:
+        for other in USES[waiting.pop()]:
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return seen
+
+
+# --- problem types: the names in the catalogue of src/http/problem.cpp --------------------------
+
+PROBLEM_TYPE = re.compile(r'problem_info\{problem::\w+,\s*"([^"]+)"')
+
+# --- banned, and what to write instead ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ban:
+    name: str
+    pattern: re.Pattern
+    instead: str
+    where: tuple          # folders or files; a path begins with one of them
+    suffixes: tuple = (".cpp", ".hpp")
+    but: tuple = ()       # not below these
+    in_comments: bool = False
+
+    def applies(self, path):
+        return path.endswith(self.suffixes) and path.startswith(self.where) \
+            and not path.startswith(self.but)
+
+
+CPP = ("include/", "src/", "tests/", "bench/", "examples/")
+# Inside the parentheses of a call: a brace that opens an argument, with or without a type's name.
+BRACED = r"[(,]\s*(?:[a-z_][\w:]*(?:<[^<>]*>)?)?\{"
+CAPTURING = r"[(,]\s*\[[^\]]+\]\s*(?:\(|\{|mutable|->)"
+
+BANNED = [
+    Ban("sleep", re.compile(r"\bsleep_(?:for|until)\b|\busleep\(|::sleep\("),
+        "a test waits for a condition, never for a time", ("tests/",)),
+    Ban("blocking", re.compile(r"this_thread::sleep|\busleep\(|::sleep\("),
+        "nothing blocks a thread: wait on a timer", ("include/", "src/")),
+    Ban("python-sleep", re.compile(r"\btime\.sleep\("),
+        "a test waits for a condition: tests/support has the waiting",
+        ("tests/",), (".py",), but=("tests/tools/",)),
+    Ban("clock", re.compile(r"\b(?:system|steady|high_resolution)_clock::now\b"
+                            r"|\bclock_gettime\b|\bgettimeofday\b|\bstd::time\("),
+        "nothing reads a clock on its own: take a base::clock",
+        ("include/", "src/"), but=("src/base/",)),
+    Ban("random", re.compile(r"\brandom_device\b|\bmt19937|\bs?rand\("),
+        "take base::random_bytes", ("include/", "src/"), but=("src/base/",)),
+    Ban("co_await", re.compile(r"\bco_await\b[^;]*(?:" + BRACED + "|" + CAPTURING + ")"
+                               r"|" + BRACED + r"[^{}]*\bco_await\b"),
+        "name the object first: gcc 12 destroys a braced temporary or a capturing lambda beside "
+        "co_await twice", CPP),
+    Ban("detached", re.compile(r"\bdetached\b|\.detach\(\)"),
+        "give co_spawn a completion handler that looks at the exception; join threads", CPP),
+    Ban("later", re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b"),
+        "do it now, or write it into the Limitations of the README",
+        ("",), tuple(CODE_SUFFIXES | {".md", ".txt", ".toml", "dev"}),
+        but=("tools/tidy", "tests/tools/", "CONTRIBUTING.md"), in_comments=True),
+    Ban("name", re.compile(r"\b\w*(?:_manager|_helper|_utils?)\b|\b(?:class|struct|namespace)\s+"
+                           r"(?:\w*[Mm]anager|\w*[Hh]elpers?|utils?|detail_v2)\b"),
+        "say what it does: the word says nothing", CPP),
+    Ban("output", re.compile(r"\bstd::c(?:out|err|log)\b|\bf?printf\(|\bputs\("),
+        "rooms say what happened by base::log; only the command line prints",
+        ("include/", "src/"), but=("src/cli/",)),
+    Ban("skipped", re.compile(r"\bGTEST_SKIP\b|\bDISABLED_\w+|pytest\.(?:mark\.)?skip|xfail"),
+        "a test that does not run proves nothing: mend or remove it",
+        ("tests/",), (".cpp", ".hpp", ".py"), but=("tests/tools/",)),
+    Ban("place", re.compile(r"/(?:work|home|root)/\w"),
+        "paths of one machine do not belong here",
+        ("",), tuple(CODE_SUFFIXES | TEXT_SUFFIXES | {"dev", "run"}),
+        but=("tools/tidy",), in_comments=True),
+]
+
+# --- exceptions: rule, then path (a folder ends with /; a function is path#name), then the reason
+
+ALLOWED = {
+    "file": {},
+    "function": {},
+    "outside": {},
+    "clock": {
+        "src/cli/demo/overhead.cpp": "measures microseconds, which base::clock does not tell",
+    },
+    "blocking": {
+        "src/store/sqlite/session.cpp": "the writer's own thread waits for another process's lock",
+    },
+    "output": {
+        "src/http1/require.hpp": "says which promise was broken before it aborts",
+    },
+}
