@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <sys/resource.h>
@@ -112,7 +113,7 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   gateway::server server(settings.gateway, settings.routing, records);
   boost::asio::io_context io(1);
   // Before the start: a signal that comes while it starts drains it, and does not kill it.
-  const signal_watch watch(io, server, given, settings);
+  signal_watch watch(io, server, given, settings);
   if (const auto started = server.start(); !started) {
     base::log(log_level::error, "could not start", {{"what", started.error().detail}});
     return exit_failed;

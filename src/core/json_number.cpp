@@ -101,9 +101,8 @@ bool read_json_number(json_cursor& in, double& value) noexcept {
     value = 0;
     return true;
   }
-  const char* const end = in.text.data() + in.at;
-  const auto [stop, code] = std::from_chars(in.text.data() + begin, end, value);
-  if (code != std::errc{} || stop != end || !std::isfinite(value) || value == 0) {
+  const char* const text = in.text.data();
+  if (std::from_chars(text + begin, text + in.at, value).ec != std::errc{}) {
     return fail_at_begin("a number outside the range of a double");
   }
   if (beyond_exact_integers(std::fabs(value), digits, plain)) {

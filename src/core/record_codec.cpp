@@ -37,7 +37,9 @@ class byte_writer {
   }
   void text(std::string_view value) { varint(value.size()), out_.append(value); }
   template <std::size_t N>
-  void bytes(const std::array<unsigned char, N>& value) { out_.append(base::as_chars(value)); }
+  void bytes(const std::array<unsigned char, N>& value) {
+    out_.append(base::as_chars(value));
+  }
 
   [[nodiscard]] std::string finish() {
     const auto sum = base::sha256_of(out_);

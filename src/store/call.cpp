@@ -135,8 +135,8 @@ void deliver_all(std::vector<call_ptr>& finished) {
   std::vector<call_ptr> together;
   while (!finished.empty()) {
     const auto lane = finished.front()->lane();
-    const auto others = std::stable_partition(
-        finished.begin(), finished.end(), [&](const call_ptr& c) { return c->lane() == lane; });
+    const auto others = std::stable_partition(finished.begin(), finished.end(),
+                                              [&](const call_ptr& c) { return c->lane() == lane; });
     std::move(finished.begin(), others, std::back_inserter(together));
     finished.erase(finished.begin(), others);
     lane->deliver(together);

@@ -72,8 +72,8 @@ class call_lane : public std::enable_shared_from_this<call_lane> {
   [[nodiscard]] static std::shared_ptr<call_lane> of(boost::asio::io_context& context);
 
   /// I/O thread: sends the call on its way; `done` is called once, never from within.
-  void begin(const call_ptr& begun, const std::shared_ptr<batch_queue>& queue,
-             milliseconds timeout, call::handler done);
+  void begin(const call_ptr& begun, const std::shared_ptr<batch_queue>& queue, milliseconds timeout,
+             call::handler done);
   /// Any thread: these calls have their results. Takes all of them.
   void deliver(std::vector<call_ptr>& finished);
   /// The io_context ends: what waits is never resumed.
@@ -107,8 +107,8 @@ class call_lane : public std::enable_shared_from_this<call_lane> {
 [[nodiscard]] inline boost::asio::awaitable<void> perform(call_ptr begun,
                                                           std::shared_ptr<batch_queue> queue,
                                                           milliseconds timeout) {
-  auto begin = [](call::handler done, const call_ptr& sent,
-                  const std::shared_ptr<batch_queue>& to, milliseconds within) {
+  auto begin = [](call::handler done, const call_ptr& sent, const std::shared_ptr<batch_queue>& to,
+                  milliseconds within) {
     const auto executor = boost::asio::get_associated_executor(done);
     auto& context = static_cast<boost::asio::io_context&>(
         boost::asio::query(executor, boost::asio::execution::context));

@@ -72,9 +72,9 @@ std::optional<store_fault> faulty_store::next_fault(store_call which) {
 
 awaitable<void> faulty_store::wait_at_gate() {
   auto executor = co_await boost::asio::this_coro::executor;
-  const auto gate = gates_.insert(
-      gates_.end(), std::make_unique<boost::asio::steady_timer>(
-                        executor, boost::asio::steady_timer::time_point::max()));
+  const auto gate =
+      gates_.insert(gates_.end(), std::make_unique<boost::asio::steady_timer>(
+                                      executor, boost::asio::steady_timer::time_point::max()));
   boost::system::error_code cancelled;
   auto quietly = boost::asio::redirect_error(boost::asio::use_awaitable, cancelled);
   co_await (*gate)->async_wait(quietly);

@@ -16,19 +16,27 @@
 namespace onceguard {
 
 enum class store_call : std::uint8_t {
-  claim, settle, extend, resolve, find, list, count, sweep, vitals,
+  claim,
+  settle,
+  extend,
+  resolve,
+  find,
+  list,
+  count,
+  sweep,
+  vitals,
 };
 inline constexpr std::size_t store_calls = 9;
 
 enum class store_fault : std::uint8_t {
-  before,         ///< not carried out: store_unreachable, effect none
-  after,          ///< carried out: store_unreachable, effect done
-  after_timeout,  ///< carried out: store_unreachable, effect unknown
+  before,          ///< not carried out: store_unreachable, effect none
+  after,           ///< carried out: store_unreachable, effect done
+  after_timeout,   ///< carried out: store_unreachable, effect unknown
   before_timeout,  ///< not carried out, but nobody can tell: effect unknown
-  full,           ///< not carried out: store_full, effect none
-  lost,           ///< not carried out: store_lost, effect none
-  delay_before,   ///< waits for `let_go`, then is carried out
-  delay_after,    ///< is carried out, then waits for `let_go`
+  full,            ///< not carried out: store_full, effect none
+  lost,            ///< not carried out: store_lost, effect none
+  delay_before,    ///< waits for `let_go`, then is carried out
+  delay_after,     ///< is carried out, then waits for `let_go`
 };
 
 /// For coroutines on io_contexts that one and the same thread runs. The wrapped store must
@@ -54,8 +62,8 @@ class faulty_store final : public store {
   void pretend(std::optional<onceguard::vitals> told) { pretended_ = std::move(told); }
 
   [[nodiscard]] store_traits traits() const override { return inner_.traits(); }
-  boost::asio::awaitable<std::vector<result<verdict>>> claim(
-      std::vector<onceguard::claim> batch, milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
+                                                             milliseconds timeout) override;
   boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
                                                               milliseconds timeout) override;
   boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
@@ -65,8 +73,7 @@ class faulty_store final : public store {
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override;
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
-                                                 std::size_t limit,
-                                                 milliseconds timeout) override;
+                                                 std::size_t limit, milliseconds timeout) override;
   boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
@@ -87,8 +94,8 @@ class faulty_store final : public store {
       store_call which, std::size_t size,
       boost::asio::awaitable<std::vector<result<Outcome>>> call);
   template <class Outcome>
-  boost::asio::awaitable<result<Outcome>> with_fault(
-      store_call which, boost::asio::awaitable<result<Outcome>> call);
+  boost::asio::awaitable<result<Outcome>> with_fault(store_call which,
+                                                     boost::asio::awaitable<result<Outcome>> call);
 
   store& inner_;
   std::array<plan, store_calls> plans_{};

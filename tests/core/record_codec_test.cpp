@@ -44,16 +44,14 @@ bool same_subject(const subject_ptr& a, const subject_ptr& b) {
          a->print == b->print && a->run_timeout == b->run_timeout;
 }
 
-bool same_answer(const answer_ptr& a, const answer_ptr& b) {
-  return a && b ? *a == *b : !a && !b;
-}
+bool same_answer(const answer_ptr& a, const answer_ptr& b) { return a && b ? *a == *b : !a && !b; }
 
 bool same(const record& a, const record& b) {
-  return same_subject(a.about, b.about) && same_answer(a.answer, b.answer) &&
-         a.state == b.state && a.token == b.token && a.nonce == b.nonce &&
-         a.attempt == b.attempt && a.deadline_lease == b.deadline_lease &&
-         a.retry_at_lease == b.retry_at_lease && a.claimed_at_wall == b.claimed_at_wall &&
-         a.settled_at_wall == b.settled_at_wall && a.expires_at_wall == b.expires_at_wall &&
+  return same_subject(a.about, b.about) && same_answer(a.answer, b.answer) && a.state == b.state &&
+         a.token == b.token && a.nonce == b.nonce && a.attempt == b.attempt &&
+         a.deadline_lease == b.deadline_lease && a.retry_at_lease == b.retry_at_lease &&
+         a.claimed_at_wall == b.claimed_at_wall && a.settled_at_wall == b.settled_at_wall &&
+         a.expires_at_wall == b.expires_at_wall &&
          a.unknown_retention_ms == b.unknown_retention_ms && a.why == b.why &&
          a.why_status == b.why_status && a.kept == b.kept && a.failures == b.failures &&
          a.by_operator == b.by_operator && a.incident == b.incident &&
@@ -177,7 +175,7 @@ TEST(record_codec, refuses_values_that_no_version_wrote) {
     changed[position] = value;
     expect_unreadable(with_checksum(changed), "do not fit together");
   };
-  expect_refused_at(1, 0);     // state
+  expect_refused_at(1, 0);  // state
   expect_refused_at(1, 7);
   expect_refused_at(2, 0x20);  // flags
   expect_refused_at(3, 8);     // why

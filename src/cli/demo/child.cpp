@@ -47,6 +47,13 @@ std::vector<std::string> plain_environment() {
   return out;
 }
 
+// The demo's sockets are the demo's: a listener that a child inherits would never close.
+void close_all_but_standard() {
+  constexpr unsigned first = STDERR_FILENO + 1;
+  if (::close_range(first, ~0U, 0) == 0) return;
+  for (int one = first; one < 1'024; ++one) ::close(one);  // a kernel that does not know it
+}
+
 // Between fork and exec: async-signal-safe calls only.
 [[noreturn]] void become(const char* program, char* const* arguments, char* const* environment,
                          int output, bool standard_output_too, pid_t parent) {
@@ -56,6 +63,7 @@ std::vector<std::string> plain_environment() {
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(standard_output_too ? output : nothing, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
+  close_all_but_standard();
   ::execve(program, arguments, environment);
   ::_exit(127);
 }

@@ -52,7 +52,9 @@ asio::awaitable<void> resolve(scene& play, const guard& gate, const std::string&
   note_command(play, "keys list --state unknown", listed);
   play.expect(listed.exit_code == 0 && listed.output.find(key) != std::string::npos,
               "the key was not listed as unknown");
-  std::vector<std::string> complete{"keys", "complete", key, "--status", "201", "--body", answer};
+  std::vector<std::string> complete{"keys", "complete", key, "--status", "201"};
+  complete.insert(complete.end(), {"--header", "Content-Type: application/json"});
+  complete.insert(complete.end(), {"--body", answer});
   auto resolved = co_await gate.command_beside(complete);
   for (int tries = 0; resolved.exit_code != 0 && tries < 60; ++tries) {
     co_await pause();
@@ -90,6 +92,8 @@ asio::awaitable<scene> shop_loses_answers(shop& cards, guard& gate) {
   }
   cards.lose_answers(false);
   play.charged(play.with, guarded_charges, 3);
+  play.notes.emplace_back("F-4 was charged, and only the shop knows: it is held, never run again,");
+  play.notes.emplace_back("until somebody says what became of it, as in the next scene");
   co_return play;
 }
 

@@ -19,8 +19,8 @@ class memory_store final : public store {
   explicit memory_store(const base::clock& clock = base::system_clock());
 
   [[nodiscard]] store_traits traits() const override;
-  boost::asio::awaitable<std::vector<result<verdict>>> claim(
-      std::vector<onceguard::claim> batch, milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
+                                                             milliseconds timeout) override;
   boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
                                                               milliseconds timeout) override;
   boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
@@ -30,8 +30,7 @@ class memory_store final : public store {
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override;
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
-                                                 std::size_t limit,
-                                                 milliseconds timeout) override;
+                                                 std::size_t limit, milliseconds timeout) override;
   boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;

@@ -37,8 +37,8 @@ statement& statement::bind(int index, std::span<const unsigned char> blob) {
 }
 
 statement& statement::bind(int index, std::string_view text) {
-  check(sqlite3_bind_text64(it_.get(), index, text.data(), text.size(), SQLITE_STATIC,
-                            SQLITE_UTF8));
+  check(
+      sqlite3_bind_text64(it_.get(), index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8));
   return *this;
 }
 
@@ -79,8 +79,8 @@ std::string_view statement::bytes(int column) const noexcept {
 }
 
 connection::connection(const std::string& path, const char* vfs) {
-  constexpr int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-                        SQLITE_OPEN_EXRESCODE;
+  constexpr int flags =
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &opened, flags, vfs);
   it_.reset(opened);  // also a failed one is to be closed

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -18,13 +17,13 @@ struct named_magic {
 
 // statfs(2), and the kernel's own headers where it has them not.
 constexpr named_magic refused[] = {
-    {0x6969, "NFS"},          {0x517b, "SMB"},           {0xff534d42, "CIFS"},
-    {0xfe534d42, "SMB2"},     {0x65735546, "FUSE"},      {0x01021997, "9p"},
-    {0x5346414f, "AFS"},      {0x6b414653, "AFS"},       {0x0bd00bd0, "Lustre"},
-    {0x00c36400, "Ceph"},     {0x73757245, "Coda"},      {0x564c, "NCP"},
-    {0x47504653, "GPFS"},     {0x01161970, "GFS2"},      {0x7461636f, "OCFS2"},
-    {0x786f4256, "vboxsf"},   {0x19830326, "BeeGFS"},    {0x20030528, "OrangeFS"},
-    {0xbacbacbc, "vmhgfs"},   {0x7c7c6673, "prl_fs"},
+    {0x6969, "NFS"},        {0x517b, "SMB"},        {0xff534d42, "CIFS"},
+    {0xfe534d42, "SMB2"},   {0x65735546, "FUSE"},   {0x01021997, "9p"},
+    {0x5346414f, "AFS"},    {0x6b414653, "AFS"},    {0x0bd00bd0, "Lustre"},
+    {0x00c36400, "Ceph"},   {0x73757245, "Coda"},   {0x564c, "NCP"},
+    {0x47504653, "GPFS"},   {0x01161970, "GFS2"},   {0x7461636f, "OCFS2"},
+    {0x786f4256, "vboxsf"}, {0x19830326, "BeeGFS"}, {0x20030528, "OrangeFS"},
+    {0xbacbacbc, "vmhgfs"}, {0x7c7c6673, "prl_fs"},
 };
 
 error refuse(const std::string& path, std::string_view why) {

@@ -45,8 +45,8 @@ record_id id_from(std::string_view digest) {
 record_queries::record_queries(session& on)
     : on_(on),
       find_(on.on().prepare("SELECT boot, record FROM records WHERE digest = ?")),
-      all_(on.on().prepare(
-          "SELECT id, digest, boot, record FROM records WHERE id > ? ORDER BY id")),
+      all_(
+          on.on().prepare("SELECT id, digest, boot, record FROM records WHERE id > ? ORDER BY id")),
       settled_(on.on().prepare("SELECT id, digest, boot, record FROM records "
                                "WHERE id > ? AND state = ?2 ORDER BY id")),
       // Few among many: their numbers come from the index.

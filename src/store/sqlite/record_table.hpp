@@ -25,8 +25,7 @@ class record_table {
  public:
   explicit record_table(connection& on);
 
-  [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id,
-                                                       std::int64_t boot_now);
+  [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id, std::int64_t boot_now);
   void insert(const record_id& id, const record& stored, std::int64_t boot_now);
   void update(std::int64_t number, const record& stored, std::int64_t boot_now);
   /// Removes up to `most` records that have outlived their retention; how many went.

@@ -55,8 +55,8 @@ ownership whose(connection& on) {
   const auto id = on.integer("PRAGMA application_id");
   const auto version = on.integer("PRAGMA user_version");
   if (id == application_id) return version > schema_version ? ownership::newer : ownership::ours;
-  const bool empty = id == 0 && version == 0 &&
-                     on.integer("SELECT count(*) FROM sqlite_schema") == 0;
+  const bool empty =
+      id == 0 && version == 0 && on.integer("SELECT count(*) FROM sqlite_schema") == 0;
   return empty ? ownership::fresh : ownership::foreign;
 }
 

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
-
 #include <sys/stat.h>
+#include <thread>
 
 #include "base/log.hpp"
 #include "store/sqlite/schema.hpp"
@@ -65,8 +64,7 @@ session::~session() {
   }
 }
 
-result<std::unique_ptr<session>> session::open(const sqlite_params& params,
-                                                 session_use use) {
+result<std::unique_ptr<session>> session::open(const sqlite_params& params, session_use use) {
   auto path = check_place(params.path);
   if (!path) return path.error();
   if (params.clock->boot_id().empty()) {
@@ -85,8 +83,8 @@ result<std::unique_ptr<session>> session::open(const sqlite_params& params,
         return refuse(*path, "is a SQLite database of another program");
       case ownership::newer:
         return refuse(*path, "was written by a newer version of onceguard (schema " +
-                                 opened->on_.text("PRAGMA user_version") +
-                                 "; this version knows " + std::to_string(schema_version) + ")");
+                                 opened->on_.text("PRAGMA user_version") + "; this version knows " +
+                                 std::to_string(schema_version) + ")");
       case ownership::fresh:
       case ownership::ours:
         break;
@@ -110,8 +108,7 @@ void session::set_up(session_use use) {
     migrate(on_);
   }
   read_meta_ = on_.prepare("SELECT identity, token, granted, forgotten, last_wall FROM meta");
-  write_meta_ =
-      on_.prepare("UPDATE meta SET token = ?, granted = ?, forgotten = ?, last_wall = ?");
+  write_meta_ = on_.prepare("UPDATE meta SET token = ?, granted = ?, forgotten = ?, last_wall = ?");
   load_boot_ = on_.prepare(select_boot);
   store_boot_ = on_.prepare(
       "UPDATE boots SET clock_offset = ?, doubted = ?, doubted_offset = ?, doubted_since = ? "

@@ -59,8 +59,8 @@ void writer::serve() {
   if (auto failed = commit()) {
     // Out of room before the log had its commit record, and undone: that is certain. After any
     // other failure the record may or may not be on the disk.
-    const bool undone = failed->code() == SQLITE_FULL && session_->on().in_transaction() &&
-                        session_->roll_back();
+    const bool undone =
+        failed->code() == SQLITE_FULL && session_->on().in_transaction() && session_->roll_back();
     end_transaction(*failed);
     fail_all(to_error(*failed, params_.path, effect::none), !undone);
   }
@@ -117,9 +117,8 @@ std::optional<failure> writer::lock() {
 
 /// A sweep that has begun does not wait for the lock: what it got so far is its result.
 void writer::give_up_sweeps() {
-  const auto begun = std::stable_partition(calls_.begin(), calls_.end(), [](const auto& queued) {
-    return !job(queued).unfinished();
-  });
+  const auto begun = std::stable_partition(
+      calls_.begin(), calls_.end(), [](const auto& queued) { return !job(queued).unfinished(); });
   if (begun == calls_.end()) return;
   finished_.assign(begun, calls_.end());
   calls_.erase(begun, calls_.end());

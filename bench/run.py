@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Measures the gateway beside nginx, in one run on one machine, and prints ratios.
+
+Same load generator (wrk), same upstream (nginx answering directly), same requests. Each figure is
+the median of several short rounds taken in turn, A B A B, so that a machine whose speed drifts
+slows both. Usage: bench/run.py [--rounds N] [--seconds N] [gateway|memory ...]
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
+SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(port, process):
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            raise SystemExit(f"a server ended at its start with {process.returncode}")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
+            return
+        time.sleep(0.02)
+    raise SystemExit(f"nothing listens on port {port}")
+
+
+NGINX = """
+daemon off; master_process on; worker_processes {workers}; pid {dir}/pid; error_log {dir}/error.log;
+events {{ worker_connections 4096; }}
+http {{
+  access_log off; client_body_temp_path {dir}/b; proxy_temp_path {dir}/p;
+  fastcgi_temp_path {dir}/f; uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
+  keepalive_requests 100000000; keepalive_timeout 600s;
+  {body}
+}}
+"""
+
+UPSTREAM = """
+  server {{ listen 127.0.0.1:{port} backlog=4096;
+    location / {{ default_type application/json; add_header Cache-Control "max-age=3600";
+      return 201 '{{"id":"ch_1","amount":500,"currency":"eur","status":"succeeded","note":"{pad}"}}'; }}
+    location /cached {{ default_type application/json; add_header Cache-Control "max-age=3600";
+      return 200 '{{"id":"ch_1","amount":500,"currency":"eur","status":"succeeded","note":"{pad}"}}'; }} }}
+"""
+
+PROXY = """
+  upstream up {{ server 127.0.0.1:{upstream}; keepalive 128; keepalive_requests 100000000; }}
+  proxy_cache_path {dir}/cache keys_zone=one:10m;
+  server {{ listen 127.0.0.1:{port} backlog=4096;
+    proxy_http_version 1.1; proxy_set_header Connection "";
+    location / {{ proxy_pass http://up; }}
+    location /cached {{ proxy_pass http://up; proxy_cache one; proxy_cache_valid any 1h; }} }}
+"""
+
+
+class Servers:
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="onceguard-bench-")
+        self.running = []
+
+    def __enter__(self):
+        self.upstream = free_port()
+        self.nginx("upstream", 1, UPSTREAM.format(port=self.upstream, pad="x" * 100), self.upstream)
+        self.proxy = free_port()
+        self.nginx("proxy", 1, PROXY, self.proxy)
+        return self
+
+    def nginx(self, name, workers, body, port):
+        place = os.path.join(self.dir, name)
+        os.makedirs(place)
+        if body is PROXY:
+            body = PROXY.format(dir=place, port=port, upstream=self.upstream)
+        path = os.path.join(place, "nginx.conf")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(NGINX.format(workers=workers, dir=place, body=body))
+        self.start([shutil.which("nginx") or "/usr/sbin/nginx", "-p", place, "-c", path], port)
+
+    def start(self, command, port):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.running.append(process)
+        wait_for(port, process)
+        return process
+
+    def gateway(self, name, *flags):
+        port = free_port()
+        store = "sqlite:" + os.path.join(self.dir, name + ".db")
+        process = self.start([BINARY, "gateway", "--listen", f"127.0.0.1:{port}", "--upstream",
+                              f"http://127.0.0.1:{self.upstream}", "--store", store, "--threads",
+                              "1", "--log-level", "error", *flags], port)
+        return port, process
+
+    def __exit__(self, *_):
+        for process in self.running:
+            process.send_signal(signal.SIGTERM)
+        for process in self.running:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Result:
+    def __init__(self, text):
+        self.rate = float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1])
+        self.p50 = latency(text, "50%")
+        self.p99 = latency(text, "99%")
+        self.bad = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+        self.errors = re.search(r"Socket errors: (.*)", text)
+        if self.bad or self.errors:
+            raise SystemExit("the load met errors:\n" + text)
+
+
+def latency(text, which):
+    number, unit = re.search(re.escape(which) + r"\s+([\d.]+)(us|ms|s)", text).groups()
+    return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit]
+
+
+def wrk(port, script, seconds, connections=64, path="/charges"):
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "--timeout", "10s"]
+    if script:
+        command += ["-s", os.path.join(HERE, "load", script)]
+    command.append(f"http://127.0.0.1:{port}{path}")
+    # A run's number makes its keys unique over all runs.
+    env = dict(os.environ, BENCH_RUN=str(time.monotonic_ns()))
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    if done.returncode != 0:
+        raise SystemExit("wrk failed:\n" + done.stdout + done.stderr)
+    return Result(done.stdout)
+
+
+def compare(title, rounds, ours, theirs, goal):
+    """Runs both in turn; prints medians and the median of the ratios."""
+    ours(), theirs()  # warm-up
+    pairs = [(ours(), theirs()) for _ in range(rounds)]
+    ratio = statistics.median(a.rate / b.rate for a, b in pairs)
+    mine, other = ([side[i] for side in pairs] for i in (0, 1))
+    rate = statistics.median(r.rate for r in mine), statistics.median(r.rate for r in other)
+    print(f"{title:<46} {rate[0]:>9.0f} {rate[1]:>9.0f} {ratio:>7.2f}   {goal}")
+    sys.stdout.flush()
+    return ratio, rate[0]
+
+
+def latencies(title, port, script, seconds, path="/charges"):
+    for connections in (1, 64):
+        r = wrk(port, script, seconds, connections, path)
+        print(f"{title:<34} {connections:>4} connections   p50 {r.p50:8.3f} ms   p99 {r.p99:8.3f} ms")
+    sys.stdout.flush()
+
+
+def resident_mib(process):
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+        return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) / 1024
+
+
+def bench_gateway(servers, rounds, seconds):
+    port, _ = servers.gateway("first")
+    print(f"{'requests per second, 64 connections':<46} {'onceguard':>9} {'nginx':>9} {'ratio':>7}   goal")
+    _, first = compare("guarded first requests, durable SQLite", rounds,
+                       lambda: wrk(port, "unique.lua", seconds),
+                       lambda: wrk(servers.proxy, "unique.lua", seconds), ">= 0.20")
+    compare("unguarded pass-through", rounds, lambda: wrk(port, "plain.lua", seconds),
+            lambda: wrk(servers.proxy, "plain.lua", seconds), ">= 0.75")
+    compare("replays of one key / nginx proxy_cache hits", rounds,
+            lambda: wrk(port, "repeat.lua", seconds),
+            lambda: wrk(servers.proxy, None, seconds, path="/cached"), ">= 1.00")
+    print()
+    if os.path.exists(SQLITE_BENCH):
+        done = subprocess.run([SQLITE_BENCH], capture_output=True, text=True, check=True)
+        print(done.stdout.strip())
+        raw = re.search(r"raw[^\n]*?(\d[\d ]*)\s*cycles", done.stdout)
+        if raw:
+            print(f"guarded first requests / raw SQLite in batches of 64: "
+                  f"{first / float(raw[1].replace(' ', '')):.2f}   goal >= 0.70")
+        print()
+    latencies("onceguard, guarded first", port, "unique.lua", seconds)
+    latencies("onceguard, replay", port, "repeat.lua", seconds)
+    latencies("onceguard, pass-through", port, "plain.lua", seconds)
+    latencies("nginx, proxy", servers.proxy, "plain.lua", seconds)
+    print()
+
+
+def bench_memory(servers, seconds, requests):
+    port, process = servers.gateway("memory")
+    wrk(port, "unique.lua", seconds)  # fills the replay cache
+    idle = []
+    for _ in range(1000):
+        idle.append(socket.create_connection(("127.0.0.1", port)))
+    for connection in idle:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: bench\r\n\r\n")
+    for connection in idle:
+        connection.recv(4096)
+    print(f"resident memory, 1,000 idle connections, full replay cache: "
+          f"{resident_mib(process):.1f} MiB   goal < 64")
+    sizes = [resident_mib(process)]
+    done = 0
+    while done < requests:
+        done += wrk(port, "unique.lua", 10).rate * 10
+        sizes.append(resident_mib(process))
+    print(f"resident memory over {done:,.0f} guarded requests: "
+          + ", ".join(f"{s:.0f}" for s in sizes[:1] + sizes[-5:]) + " MiB")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*", default=["gateway", "memory"])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--requests", type=int, default=1_000_000)
+    wanted = parser.parse_args()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
+    with Servers() as servers:
+        if "gateway" in wanted.what:
+            bench_gateway(servers, wanted.rounds, wanted.seconds)
+        if "memory" in wanted.what:
+            bench_memory(servers, wanted.seconds, wanted.requests)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+#include <set>
+
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include "base/byte_budget.hpp"
+#include "base/field.hpp"
+#include "base/hash.hpp"
+#include "base/watchdog.hpp"
+
+namespace onceguard::base {
+namespace {
+
+TEST(hashing, is_sha_256) {
+  EXPECT_EQ(to_hex(sha256_of("abc")),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(hashing, parts_are_told_apart_by_their_lengths) {
+  const auto one = sha256().part("ab").part("c").finish();
+  const auto other = sha256().part("a").part("bc").finish();
+  EXPECT_NE(one, other);
+}
+
+TEST(hashing, hex_goes_both_ways_and_refuses_the_rest) {
+  std::array<unsigned char, 3> out{};
+  EXPECT_TRUE(from_hex("00fFa7", out));
+  EXPECT_EQ(to_hex(out), "00ffa7");
+  EXPECT_FALSE(from_hex("00ff", out));
+  EXPECT_FALSE(from_hex("00ffg0", out));
+}
+
+TEST(hashing, random_bytes_do_not_repeat) {
+  std::set<std::array<unsigned char, 16>> seen;
+  for (int i = 0; i < 1'000; ++i) {
+    std::array<unsigned char, 16> id{};
+    random_bytes(id);
+    EXPECT_TRUE(seen.insert(id).second);
+  }
+}
+
+TEST(fields, lists_are_split_at_commas) {
+  std::string seen;
+  each_list_element(" a ,,b\t, c", [&](std::string_view one) { seen.append(one).append("|"); });
+  EXPECT_EQ(seen, "a|b|c|");
+}
+
+TEST(budget, is_never_exceeded_and_given_back) {
+  byte_budget budget(100);
+  reservation one(budget);
+  EXPECT_TRUE(one.grow(100));  // the limit itself passes
+  reservation two(budget);
+  EXPECT_FALSE(two.grow(1));
+  reservation moved = std::move(one);
+  EXPECT_EQ(budget.used(), 100u);
+  moved.clear();
+  EXPECT_TRUE(two.grow(60));
+  EXPECT_FALSE(two.grow(static_cast<std::size_t>(-1)));
+  EXPECT_EQ(two.bytes(), 60u);
+}
+
+struct noted final : deadline {
+  explicit noted(std::vector<int>& into, int name) : into_(into), name_(name) {}
+  void expired() override {
+    into_.push_back(name_);
+    if (then) then();
+  }
+  std::function<void()> then;
+  std::vector<int>& into_;
+  int name_;
+};
+
+TEST(deadlines, pass_in_their_order_and_never_early) {
+  boost::asio::io_context io;
+  auto& dog = watchdog::of(io);
+  std::vector<int> passed;
+  noted late(passed, 2);
+  noted soon(passed, 1);
+  const auto begun = std::chrono::steady_clock::now();
+  late.arm(dog, std::chrono::milliseconds(80));
+  soon.arm(dog, std::chrono::milliseconds(20));
+  io.run();
+  EXPECT_EQ(passed, (std::vector<int>{1, 2}));
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(80));
+}
+
+TEST(deadlines, that_are_disarmed_or_gone_do_not_pass) {
+  boost::asio::io_context io;
+  auto& dog = watchdog::of(io);
+  std::vector<int> passed;
+  noted kept(passed, 1);
+  noted disarmed(passed, 2);
+  {
+    noted gone(passed, 3);
+    gone.arm(dog, std::chrono::milliseconds(1));
+  }
+  disarmed.arm(dog, std::chrono::milliseconds(1));
+  kept.arm(dog, std::chrono::milliseconds(30));
+  disarmed.disarm();
+  io.run();
+  EXPECT_EQ(passed, (std::vector<int>{1}));
+}
+
+TEST(deadlines, may_arm_and_disarm_others_while_they_pass) {
+  boost::asio::io_context io;
+  auto& dog = watchdog::of(io);
+  std::vector<int> passed;
+  noted first(passed, 1);
+  noted second(passed, 2);
+  noted third(passed, 3);
+  first.then = [&] {
+    second.disarm();
+    third.disarm();
+    third.arm(dog, std::chrono::milliseconds(10));
+  };
+  // The latest that was armed stands first in its slot.
+  third.arm(dog, std::chrono::milliseconds(15));
+  second.arm(dog, std::chrono::milliseconds(15));
+  first.arm(dog, std::chrono::milliseconds(15));
+  io.run();
+  EXPECT_EQ(passed, (std::vector<int>{1, 3}));
+}
+
+TEST(deadlines, longer_than_a_turn_of_the_wheel_wait_their_turns) {
+  boost::asio::io_context io;
+  auto& dog = watchdog::of(io);
+  std::vector<int> passed;
+  noted far(passed, 1);
+  // 512 slots of 10 ms: the same slot as one that is due in 40 ms.
+  far.arm(dog, std::chrono::milliseconds(40 + 5'120));
+  noted near(passed, 2);
+  near.arm(dog, std::chrono::milliseconds(40));
+  near.then = [&] { far.disarm(); };
+  io.run();
+  EXPECT_EQ(passed, (std::vector<int>{2}));
+}
+
+}  // namespace
+}  // namespace onceguard::base

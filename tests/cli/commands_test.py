@@ -1,0 +1,135 @@
+"""The program's face: versions, help, exit codes and what is said about a wrong configuration."""
+
+import json
+import subprocess
+
+import pytest
+
+COMMANDS = [["gateway"], ["demo"], ["check"], ["explain"], ["keys"], ["keys", "list"],
+            ["keys", "show"], ["keys", "release"], ["keys", "complete"], ["stats"], ["sweep"]]
+UPSTREAM = ["--upstream", "http://127.0.0.1:9"]
+
+
+def run(onceguard, *arguments, **environment):
+    return subprocess.run([str(onceguard), *arguments], capture_output=True, text=True,
+                          timeout=60, check=False, env=environment)
+
+
+def test_the_version(onceguard):
+    done = run(onceguard, "--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("onceguard 0.")
+
+
+@pytest.mark.parametrize("command", [[]] + COMMANDS, ids=" ".join)
+def test_help_has_an_example(onceguard, command):
+    done = run(onceguard, *command, "--help")
+    assert done.returncode == 0
+    assert f"Example:\n  onceguard {' '.join(command)}".rstrip() in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["nonsense"], ["keys"], ["keys", "show"], ["stats", "--nonsense"], ["explain", "POST"],
+    ["explain", "P T", "/"], ["explain", "POST", "ftp://a"], ["keys", "list", "--state", "lost"],
+    ["keys", "show", "k", "--scope", "xyz"], ["keys", "complete", "k", "--status", "99"],
+    ["keys", "complete", "k", "--header", "nonsense"],
+    ["keys", "complete", "k", "--header", "Content-Length: 3"],
+    ["gateway", "--lease", "1s", "--lease", "2s"],
+], ids=" ".join)
+def test_wrong_usage(onceguard, arguments):
+    done = run(onceguard, *arguments)
+    assert done.returncode == 2
+    assert done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["gateway", "check"])
+def test_every_fault_of_a_file_is_said_with_its_place(onceguard, tmp_path, command):
+    file = tmp_path / "onceguard.toml"
+    file.write_text('[gateway]\nlistn = "127.0.0.1:0"\nthreads = -1\n\n'
+                    '[defaults]\nscope = "jwt:sub"\n')
+    done = run(onceguard, command, "--config", str(file), *UPSTREAM)
+    assert done.returncode == 3
+    lines = done.stderr.splitlines()
+    assert lines[0] == (f'{file}:2:1: [gateway] unknown option "listn"; did you mean "listen"?')
+    assert lines[1].startswith(f"{file}:3:11: [gateway] threads: expected a whole number")
+    assert lines[2].startswith(f"{file}:6:9: [defaults] scope: jwt: scopes are not in this version")
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--accelerator", "redis://r"], "--accelerator: accelerator: an accelerator is not in"),
+    (["--admin", "127.0.0.1:1"], "--admin: admin: the admin listener is not in this version"),
+    (["--store", "postgresql://u:secret@h/d"], "--store: url: postgresql: stores are not in"),
+    (["--store", "redis://h"], "--store: url: redis: stores are not in this version"),
+    (["--store", "dynamodb://r/t"], "--store: url: dynamodb: stores are not in this version"),
+    (["--effect", "transactional"], "needs a postgresql:// store"),
+    (["--scope", "jwt:sub"], "--scope: scope: jwt: scopes are not in this version"),
+    (["--lease", "soon"], "--lease: lease: expected a duration"),
+    (["--methods", "GET"], "--methods: methods: GET can't be guarded"),
+])
+def test_what_is_not_in_this_version_or_wrong_is_refused(onceguard, arguments, said):
+    done = run(onceguard, "gateway", *UPSTREAM, *arguments)
+    assert done.returncode == 3
+    assert said in done.stderr
+    assert "secret" not in done.stderr
+
+
+def test_a_gateway_needs_an_upstream(onceguard):
+    done = run(onceguard, "gateway")
+    assert done.returncode == 3
+    assert "no upstream: give one with --upstream URL" in done.stderr
+
+
+def test_check_gives_hints(onceguard, tmp_path):
+    file = tmp_path / "onceguard.toml"
+    file.write_text('[defaults]\nunknown_retention = "30d"\n')
+    done = run(onceguard, "check", "--config", str(file), *UPSTREAM)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "a refreshed access token is another credential" in done.stdout
+    assert f"{file}:2:21: warning: [defaults] unknown_retention: a rule to run again" in done.stdout
+    assert done.stdout.endswith(f"{file}: ok\n")
+
+
+def test_the_environment_is_read(onceguard, tmp_path):
+    file = tmp_path / "onceguard.toml"
+    file.write_text('[defaults]\nlease = "bad"\n')
+    done = run(onceguard, "check", ONCEGUARD_CONFIG=str(file), ONCEGUARD_UPSTREAM="http://a")
+    assert done.returncode == 3 and done.stderr.startswith(f"{file}:2:9: [defaults] lease: ")
+    done = run(onceguard, "check", *UPSTREAM, ONCEGUARD_LEASE="x")
+    assert done.returncode == 3
+    assert done.stderr.startswith("ONCEGUARD_LEASE: lease: expected a duration")
+    done = run(onceguard, "check", "--lease", "9s", ONCEGUARD_LEASE="9s", ONCEGUARD_UPSTREAM="http://a")
+    assert done.returncode == 0
+
+
+def test_the_reference_is_the_one_in_the_documentation(onceguard, request):
+    done = run(onceguard, "check", "--reference")
+    page = (request.config.rootpath.parent / "docs/reference.md").read_text()
+    assert done.returncode == 0
+    assert done.stdout == page
+
+
+def test_store_commands_say_when_there_is_no_store(onceguard, tmp_path):
+    missing = tmp_path / "missing.db"
+    for command in (["stats"], ["sweep"], ["keys", "list"], ["keys", "show", "k"]):
+        done = run(onceguard, *command, "--store", f"sqlite:{missing}")
+        assert done.returncode == 4
+        assert "there is no such file" in done.stderr
+        assert not missing.exists()
+    done = run(onceguard, "stats", "--store", "memory:")
+    assert done.returncode == 4
+
+
+def test_a_file_that_is_no_store_is_refused(onceguard, tmp_path):
+    wrong = tmp_path / "wrong.db"
+    wrong.write_text("this is no database at all, whatever its name may say\n" * 100)
+    before = wrong.read_bytes()
+    done = run(onceguard, "stats", "--store", f"sqlite:{wrong}")
+    assert done.returncode == 4
+    assert done.stderr
+    assert wrong.read_bytes() == before
+    done = run(onceguard, "gateway", "--listen", "127.0.0.1:0", *UPSTREAM, "--store",
+               f"sqlite:{wrong}")
+    assert done.returncode == 4
+    assert json.loads(done.stderr.splitlines()[-1])["event"] == "the store can't be opened"

@@ -1,0 +1,118 @@
+"""`onceguard demo`: its counts, its exit code, and that it leaves nothing behind."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+from support.waiting import wait_until
+
+EXPECTED = [(4, 1), (50, 1), (2, 1), (2, 2), (1, 1), (6, 3), (2, 1)]  # without, with
+
+
+def children_of(pid):
+    """The process ids of the children, from /proc."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.fixture
+def start_demo(onceguard, tmp_path):
+    """Starts the demo with a temporary folder of its own; whatever is left of it is killed."""
+    running = []
+
+    def start(*flags):
+        environment = dict(os.environ, TMPDIR=str(tmp_path), ONCEGUARD_LISTEN="nonsense")
+        demo = subprocess.Popen([onceguard, "demo", *flags], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=environment)
+        running.append(demo)
+        return demo
+
+    yield start
+    for demo in running:
+        if demo.poll() is None:
+            demo.kill()
+        demo.communicate()
+
+
+def test_every_count_is_right_and_nothing_is_left(start_demo, tmp_path):
+    demo = start_demo("--json")
+    output, errors = demo.communicate(timeout=60)
+    assert (demo.returncode, errors) == (0, "")
+    told = json.loads(output)
+    counts = [(s["without"]["charges"], s["with"]["charges"]) for s in told["scenes"]]
+    assert counts == EXPECTED
+    assert told["right"] and all(s["right"] and not s["faults"] for s in told["scenes"])
+    crowd = told["scenes"][1]["with"]["seen"]
+    assert "1 × 201" in crowd and any(seen.startswith("Retry-After: ") for seen in crowd)
+    assert told["first_ms"] > 0 and told["repeat_ms"] > 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_story_names_the_command_for_ones_own_service(start_demo):
+    demo = start_demo()
+    output, _ = demo.communicate(timeout=60)
+    assert demo.returncode == 0
+    assert "\x1b" not in output  # no colours where no terminal is
+    assert re.search(r"onceguard gateway --listen 127.0.0.1:8080 --upstream http://127.0.0.1:9000",
+                     output)
+    assert output.rstrip().endswith("Every count is right: each order took effect once.")
+
+
+def test_a_gateway_that_dies_makes_it_fail(start_demo, tmp_path):
+    demo = start_demo("--json")
+    gateway = wait_until(lambda: children_of(demo.pid), what="a gateway")[0]
+    os.kill(gateway, signal.SIGKILL)
+    output, _ = demo.communicate(timeout=60)
+    assert demo.returncode == 1
+    assert json.loads(output)["right"] is False
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_in_the_middle_it_cleans_up(start_demo, tmp_path, how):
+    demo = start_demo()
+    gateway = wait_until(lambda: children_of(demo.pid), what="a gateway")[0]
+    demo.send_signal(how)
+    demo.communicate(timeout=20)
+    assert demo.returncode == 1
+    assert not pathlib.Path(f"/proc/{gateway}").exists()
+    assert not list(tmp_path.iterdir())
+
+
+def test_killed_it_takes_the_gateway_along(start_demo):
+    demo = start_demo()
+    gateway = wait_until(lambda: children_of(demo.pid), what="a gateway")[0]
+    demo.kill()
+    demo.communicate(timeout=20)
+    wait_until(lambda: not pathlib.Path(f"/proc/{gateway}/fd").exists(), what="the gateway's end")
+
+
+def test_keep_leaves_shop_and_gateway_running(start_demo, tmp_path):
+    demo = start_demo("--keep")
+    command = ""
+    while "curl" not in command:
+        command = demo.stderr.readline()
+        assert command, "it ended"
+    pay = re.sub(r"^\s*curl -i", "curl -si", command.strip())
+    answers = [subprocess.run(pay, shell=True, capture_output=True, text=True, check=True).stdout
+               for _ in range(2)]
+    first, again = (answer.replace("\r", "").split("\n\n", 1) for answer in answers)
+    assert first[0].startswith("HTTP/1.1 201") and "Idempotent-Replayed" not in first[0]
+    assert "Idempotent-Replayed: true" in again[0]
+    assert first[1] == again[1]
+    demo.send_signal(signal.SIGINT)
+    demo.communicate(timeout=20)
+    assert demo.returncode == 0
+    assert not list(tmp_path.iterdir())

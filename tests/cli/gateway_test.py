@@ -1,0 +1,67 @@
+"""The life of a gateway process: its lines, signals and exit codes."""
+
+import signal
+
+from support.waiting import wait_until
+
+
+def events(gateway):
+    return [line["event"] for line in gateway.log_lines()]
+
+
+def test_it_says_where_it_listens(gateway):
+    line = next(line for line in gateway.log_lines() if line["event"] == "listening")
+    assert line["address"] == f"127.0.0.1:{gateway.port.number}"
+    assert line["level"] == "info"
+    assert line["store"] == "sqlite"
+
+
+def test_sigterm_drains_and_ends_with_0(start_gateway, own_upstream):
+    gateway = start_gateway(own_upstream)
+    gateway.signal(signal.SIGTERM)
+    assert gateway.wait() == 0
+    assert events(gateway)[-2:] == ["draining", "stopped"]
+
+
+def test_a_second_sigint_ends_it_at_once(start_gateway, own_upstream, key):
+    gateway = start_gateway(own_upstream, {"gateway": {"drain": "1h"}})
+    connection = gateway.begin_post(key=key, plan={"gate": "never"})
+    wait_until(lambda: gateway.state(key) == "in_progress", 20, "the request running")
+    gateway.signal(signal.SIGINT)
+    wait_until(lambda: "draining" in events(gateway), 20, "the drain")
+    assert gateway.process.poll() is None
+    gateway.signal(signal.SIGINT)
+    assert gateway.wait() == 1
+    connection.close()
+
+
+def test_a_port_in_use_is_a_failure_at_run_time(start_gateway, own_upstream):
+    first = start_gateway(own_upstream)
+    second = start_gateway(own_upstream, {"gateway": {"listen": f"127.0.0.1:{first.port.number}"}},
+                           started=False)
+    second.start(wait=False)
+    assert second.wait() == 1
+    assert "could not start" in events(second)
+
+
+def test_sighup_takes_over_what_it_can_and_names_the_rest(start_gateway, own_upstream, key):
+    gateway = start_gateway(own_upstream)
+    gateway.reload({"defaults": {"required": True}, "gateway": {"max_waiters": 5}})
+    wait_until(lambda: "reloaded" in events(gateway), 20, "the reload")
+    assert gateway.post().status == 400
+    assert gateway.post(key=key).status < 300
+    named = [line["option"] for line in gateway.log_lines()
+             if line["event"] == "not changed before the next start"]
+    assert named == ["[gateway] max_waiters"]
+
+
+def test_sighup_with_a_wrong_file_changes_nothing(start_gateway, own_upstream):
+    gateway = start_gateway(own_upstream)
+    gateway.config_path.write_text(gateway.config_path.read_text() + "\n[defalts]\nx = 1\n")
+    gateway.signal(signal.SIGHUP)
+    refused = "reload refused: the configuration stays as it was"
+    wait_until(lambda: refused in events(gateway), 20, "the refusal")
+    said = [line for line in gateway.log_lines() if line["event"] == "configuration"]
+    assert any("did you mean" in line["what"] for line in said)
+    assert all(line["level"] == "error" for line in said if "unknown" in line["what"])
+    assert gateway.post().status < 300

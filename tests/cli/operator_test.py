@@ -1,0 +1,208 @@
+"""What an operator does with records, beside a running gateway."""
+
+import json
+import time
+
+import pytest
+
+
+def lines(done):
+    assert done.returncode == 0, done
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def show(gateway, key, *more):
+    return lines(gateway.command("keys", "show", key, "--json", *more))[0]
+
+
+@pytest.fixture
+def unknown_key(gateway, key):
+    """A key whose outcome is unknown: the upstream answered 500."""
+    assert gateway.post(key=key, plan={"status": 500}).status == 500
+    return key
+
+
+def test_show_tells_everything(gateway, key):
+    first = gateway.post(key=key, plan={"status": 201, "headers": [["X-Twice", "a"],
+                                                                   ["X-Twice", "b"]]})
+    record = show(gateway, key)
+    assert record["state"] == "completed"
+    assert record["status"] == 201
+    assert record["method"] == "POST"
+    assert record["path"] == "/charges"
+    assert record["attempt"] == 1
+    assert record["scope_kind"] == "anonymous"
+    assert len(record["scope"]) == len(record["record"]) == len(record["fingerprint"]) == 64
+    twice = [value for name, value in record["headers"] if name.lower() == "x-twice"]
+    assert twice == ["a", "b"]
+    assert record["body"].encode() == first.body
+    body = gateway.command("keys", "show", key, "--body")
+    assert body.stdout.encode() == first.body
+    page = gateway.command("keys", "show", key).stdout
+    assert "state         completed" in page
+    assert first.body.decode() in page
+
+
+def test_list_filters_and_pages(gateway, fresh_key):
+    keys = [fresh_key() for _ in range(3)]
+    for key in keys:
+        gateway.post(key=key)
+    listed = [record["key"] for record in gateway.keys()]
+    assert [key for key in listed if key in keys] == keys
+    assert [r["key"] for r in gateway.keys("--key", keys[1])] == [keys[1]]
+    assert len(gateway.keys("--limit", "2")) == 2
+    assert all(r["state"] == "unknown" for r in gateway.keys("--state", "unknown"))
+    scope = gateway.record(keys[0])["scope"]
+    assert keys[0] in [r["key"] for r in gateway.keys("--scope", scope[:8])]
+    assert keys[0] in [r["key"] for r in gateway.keys("--scope", scope)]
+    assert gateway.keys("--scope", "0" * 64) == []
+
+
+def test_an_unknown_key_is_completed_with_an_answer(gateway, unknown_key):
+    assert gateway.state(unknown_key) == "unknown"
+    done = gateway.command("keys", "complete", unknown_key, "--status", "201", "--header",
+                           "Content-Type: application/json", "--body", '{"id":17}', "--force")
+    assert done.returncode == 0, done
+    assert done.stdout == "completed\n"
+    again = gateway.post(key=unknown_key, plan={"status": 500})
+    assert (again.status, again.body) == (201, b'{"id":17}')
+    record = show(gateway, unknown_key)
+    assert record["by_operator"] is True
+    assert record["headers"] == [["Content-Type", "application/json"]]
+
+
+def test_an_unknown_key_is_completed_without_an_answer(gateway, unknown_key):
+    assert gateway.command("keys", "complete", unknown_key, "--force").returncode == 0
+    assert show(gateway, unknown_key)["kept"] == "none"
+    again = gateway.post(key=unknown_key, plan={"status": 500})
+    assert again.status == 409
+    assert again.problem == "answer-not-kept"
+
+
+def test_a_body_comes_from_a_file(gateway, unknown_key, tmp_path):
+    body = tmp_path / "body"
+    body.write_bytes(b"\x00\xff\n")
+    done = gateway.command("keys", "complete", unknown_key, "--body-file", str(body), "--force")
+    assert done.returncode == 0, done
+    record = show(gateway, unknown_key)
+    assert record["status"] == 200
+    assert record["body_base64"] == "AP8K"
+
+
+def test_an_unknown_key_is_released_and_runs_again(gateway, unknown_key):
+    done = gateway.command("keys", "release", unknown_key, "--force")
+    assert done.returncode == 0, done
+    assert "released" in done.stdout
+    assert gateway.state(unknown_key) in (None, "released")
+    again = gateway.post(key=unknown_key, plan={"status": 500})
+    assert again.status == 500
+    assert gateway.record(unknown_key)["attempt"] == 2
+
+
+def test_what_may_still_run_is_released_by_force_only(gateway, unknown_key):
+    done = gateway.command("keys", "release", unknown_key)
+    assert done.returncode == 1
+    assert "it may still be running" in done.stderr
+    assert gateway.state(unknown_key) == "unknown"
+
+
+def test_the_release_of_an_answer_returns_when_no_cache_has_it(gateway, key):
+    first = gateway.post(key=key)
+    began = time.monotonic()
+    done = gateway.command("keys", "release", key)
+    assert done.returncode == 0, done
+    assert time.monotonic() - began >= 5
+    second = gateway.post(key=key)
+    assert not second.replayed
+    assert second.status == first.status
+    assert gateway.record(key)["attempt"] == 2
+
+
+def test_a_completed_key_is_not_completed_again(gateway, key):
+    gateway.post(key=key)
+    done = gateway.command("keys", "complete", key, "--status", "204")
+    assert done.returncode == 1
+    assert "completed already" in done.stderr
+
+
+def test_what_is_not_there_is_not_found(gateway, key):
+    for command in ("show", "release", "complete"):
+        done = gateway.command("keys", command, key)
+        assert done.returncode == 5
+        assert "there is no record of the key" in done.stderr
+
+
+def test_a_key_of_several_scopes_has_to_be_chosen(gateway, key):
+    for user in ("Bearer a", "Bearer b"):
+        gateway.post(key=key, fields=[("Authorization", user)])
+    done = gateway.command("keys", "show", key)
+    assert done.returncode == 2
+    scopes = [line.split()[0] for line in done.stderr.splitlines()[1:]]
+    assert len(scopes) == len(set(scopes)) == 2
+    for scope in scopes:
+        assert show(gateway, key, "--scope", scope)["scope"] == scope
+        assert show(gateway, key, "--scope", scope[:10])["scope"] == scope
+
+
+def test_stats_count_what_there_is(gateway, key):
+    gateway.post(key=key)
+    counts = lines(gateway.command("stats", "--json"))[0]
+    assert counts["completed"] >= 1
+    assert counts["total"] == sum(n for name, n in counts.items() if name != "total")
+    text = gateway.command("stats").stdout
+    assert f"completed {counts['completed']:>14}" in text
+
+
+def test_sweep_removes_what_has_outlived_its_retention(start_gateway, own_upstream, key):
+    gateway = start_gateway(own_upstream, {"defaults": {"retention": "1s"},
+                                           "store": {"sweep": "1h"}})
+    gateway.post(key=key)
+    record = gateway.record(key)
+    assert record["state"] == "completed"
+    deadline = time.monotonic() + 30
+    removed = 0
+    while removed == 0 and time.monotonic() < deadline:
+        done = gateway.command("sweep")
+        assert done.returncode == 0, done
+        removed = int(done.stdout.split()[0])
+    assert removed == 1
+    assert gateway.command("keys", "show", key).returncode == 5
+
+
+def test_explain_tells_what_a_request_would_get(gateway, key):
+    def explain(*more):
+        return gateway.command("explain", "POST", "http://localhost/charges?a=1", "-H",
+                               f"Idempotency-Key: {key}", "-H", "Authorization: Bearer x",
+                               "--upstream", gateway.upstream_url, *more)
+    told = lines(explain("--json", "--body", "{}"))[0]
+    assert told["guarded"] is True
+    assert told["key"] == key
+    assert told["scope_kind"] == "credential"
+    assert told["current"] is None
+    assert told["fingerprint_method"] == "exact"
+    assert "no such record: it would run" in explain().stdout
+    # The digests are those that the gateway makes.
+    config = ["--config", str(gateway.config_path)]
+    gateway.post("/charges?a=1", key=key, body=b"{}", content_type=None,
+                 fields=[("Authorization", "Bearer x")])
+    same = lines(explain("--json", "--body", "{}", *config))[0]
+    assert same["current"]["state"] == "completed"
+    assert same["same_request"] is True
+    assert same["record"] == same["current"]["record"]
+    other = lines(explain("--json", "--body", "[]", *config))[0]
+    assert other["same_request"] is False
+    assert "422 key-reused" in explain("--body", "[]", *config).stdout
+
+
+def test_explain_tells_why_a_request_is_not_guarded_or_refused(gateway):
+    config = ["--config", str(gateway.config_path)]
+    plain = lines(gateway.command("explain", "GET", "/charges", "--json", *config))[0]
+    assert plain["guarded"] is False
+    assert plain["reason"]
+    wrong = lines(gateway.command("explain", "POST", "/charges", "-H", 'Idempotency-Key: "a',
+                                  "--json", *config))[0]
+    assert wrong["status"] == 400
+    assert wrong["problem"] == "key-malformed"
+    required = lines(gateway.command("explain", "POST", "/charges", "--required", "--upstream",
+                                     "http://a", "--json"))[0]
+    assert required["problem"] == "key-missing"

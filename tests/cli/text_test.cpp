@@ -1,0 +1,123 @@
+// What commands print and log is safe to read by programs and terminals, whatever is in it.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include "cli/json_text.hpp"
+#include "cli/log_lines.hpp"
+#include "cli/record_text.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string every_byte() {
+  std::string all;
+  for (int c = 0; c < 256; ++c) all += static_cast<char>(c);
+  return all;
+}
+
+bool is_printable_ascii(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
+TEST(json_string, escapes_what_json_asks_for) {
+  EXPECT_EQ(json_string("a\"b\\c\n\x01"), R"("a\"b\\c\n\u0001")");
+  EXPECT_EQ(json_string("\xc3\xa9"), "\"\xc3\xa9\"");
+  EXPECT_EQ(json_string("\xc3\xa9\x7f", true), R"("\u00e9\u007f")");
+}
+
+TEST(json_string, replaces_what_is_not_utf8) {
+  EXPECT_EQ(json::parse(json_string("a\xff"
+                                    "b"))
+                .get<std::string>(),
+            "a\xef\xbf\xbd"
+            "b");
+}
+
+RC_GTEST_PROP(json_string, is_json_for_any_bytes, (const std::string& bytes)) {
+  const auto read = json::parse(json_string(bytes)).get<std::string>();
+  RC_ASSERT(!is_utf8(bytes) || read == bytes);
+  RC_ASSERT(is_printable_ascii(json_string(bytes, true)));
+}
+
+TEST(log_json, is_an_object_for_any_bytes) {
+  const auto line = "{" + log_json("an event", {{"key", every_byte()}, {"b", "\"},{\""}}) + "}";
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  const auto read = json::parse(line);
+  EXPECT_EQ(read["event"], "an event");
+  EXPECT_EQ(read["b"], "\"},{\"");
+  EXPECT_EQ(read.size(), 3U);
+}
+
+TEST(log_text, is_one_line_for_any_bytes) {
+  const auto line = log_text("an event", {{"key", every_byte()}, {"b", "plain"}, {"c", ""}});
+  EXPECT_TRUE(is_printable_ascii(line)) << line;
+  EXPECT_TRUE(line.starts_with("an event key=\"")) << line;
+  EXPECT_TRUE(line.ends_with(" b=plain c=\"\"")) << line;
+}
+
+TEST(terminal_text, passes_letters_and_line_ends_only) {
+  EXPECT_EQ(terminal_text("a\n\tb\x1b[31m\x7f"), "a\n\tb?[31m?");
+  EXPECT_EQ(terminal_text("\xc3\xa9\xc2\x9b\xc2\xa9"), "\xc3\xa9?\xc2\xa9");
+}
+
+TEST(base64, is_padded) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64(std::string("\x00\xff\n", 3)), "AP8K");
+}
+
+TEST(time_text, is_in_utc_with_milliseconds) {
+  EXPECT_EQ(time_text(0), "");
+  EXPECT_EQ(time_text(1'700'000'000'007), "2023-11-14T22:13:20.007Z");
+}
+
+record_view hostile_record() {
+  auto about = std::make_shared<subject>();
+  about->key = every_byte();
+  about->scope_kind = "header:x";
+  about->method = "POST";
+  about->path = "/\x1b[2J\n\xff";
+  about->route = "/";
+  about->print.method = "exact";
+  auto stored_answer = std::make_shared<answer>();
+  stored_answer->status = 200;
+  stored_answer->headers = {{"X", "\x1b[31m\xc3\xa9"}, {"X", "\xff"}};
+  stored_answer->body = "\x1b[2J";
+  record_view seen;
+  seen.state = observed_state::completed;
+  seen.stored.about = std::move(about);
+  seen.stored.state = record_state::completed;
+  seen.stored.answer = std::move(stored_answer);
+  seen.stored.kept = answer_kept::full;
+  seen.stored.claimed_at_wall = 1'700'000'000'000;
+  return seen;
+}
+
+TEST(record_text, does_nothing_to_a_terminal) {
+  const auto seen = hostile_record();
+  EXPECT_TRUE(is_printable_ascii(record_line(seen))) << record_line(seen);
+  EXPECT_EQ(record_page(seen).find('\x1b'), std::string::npos);
+}
+
+TEST(record_json, holds_text_as_text_and_bytes_as_base64) {
+  auto seen = hostile_record();
+  EXPECT_EQ(json::parse(json_line(record_json(seen, true)))["body"], "\x1b[2J");
+  auto binary = std::make_shared<answer>(*seen.stored.answer);
+  binary->body = "\xff";
+  seen.stored.answer = binary;
+  const auto read = json::parse(json_line(record_json(seen, true)));
+  EXPECT_EQ(read["body_base64"], "/w==");
+  EXPECT_FALSE(read.contains("body"));
+  EXPECT_EQ(read["headers"].size(), 2U);
+  EXPECT_FALSE(record_json(seen, false).contains("headers"));
+}
+
+}  // namespace
+}  // namespace onceguard::cli

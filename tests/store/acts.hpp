@@ -1,0 +1,141 @@
+// Claims and settles for the store suites, and calls of a store that wait for the answer.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <onceguard/fingerprint.hpp>
+#include <onceguard/store.hpp>
+
+#include "base/hash.hpp"
+#include "support/run.hpp"
+
+namespace onceguard::testing {
+
+inline constexpr milliseconds patience{10'000};
+inline constexpr milliseconds second{1'000};
+inline constexpr milliseconds lease_length{30'000};
+inline constexpr milliseconds day{24 * 3'600'000};
+
+inline subject_ptr subject_of(const std::string& key, const std::string& content = "body",
+                              const std::string& method = "exact") {
+  auto about = std::make_shared<subject>();
+  about->scope = make_scope_digest("header:x-tenant", "acme");
+  about->scope_kind = "header:x-tenant";
+  about->key = key;
+  about->method = "POST";
+  about->path = "/v1/payments";
+  about->route = "/v1";
+  about->print.method = method;
+  about->print.value = base::sha256_of(content);
+  about->run_timeout = milliseconds(60'000);
+  return about;
+}
+
+inline claim claim_of(const std::string& key, const std::string& content = "body") {
+  claim out;
+  out.about = subject_of(key, content);
+  out.id = make_record_id(out.about->scope, key);
+  base::random_bytes(out.nonce);
+  out.lease = lease_length;
+  return out;
+}
+
+inline answer_ptr answer_of(const std::string& body = "paid") {
+  auto out = std::make_shared<answer>();
+  out->status = 201;
+  out->headers = {{"Link", "<a>"}, {"Content-Type", "text/plain"}, {"Link", "<b>"}};
+  out->body = body;
+  return out;
+}
+
+inline settlement settle_of(const claim& asked, const lease& held,
+                            settle_kind kind = settle_kind::complete) {
+  settlement out;
+  out.id = asked.id;
+  out.token = held.token;
+  out.nonce = held.nonce;
+  out.about = asked.about;
+  out.kind = kind;
+  if (kind == settle_kind::complete) out.answer = answer_of();
+  out.retention = day;
+  return out;
+}
+
+inline extension extend_of(const claim& asked, const lease& held, bool dispatch = false) {
+  extension out;
+  out.id = asked.id;
+  out.token = held.token;
+  out.nonce = held.nonce;
+  out.lease = lease_length;
+  out.dispatch = dispatch;
+  return out;
+}
+
+/// A store whose calls wait. Failures of the store are thrown as std::logic_error.
+class desk {
+ public:
+  explicit desk(store& at) : at_(&at) {}
+  /// From here on these are calls of another store.
+  void move_to(store& at) { at_ = &at; }
+  [[nodiscard]] store& at() { return *at_; }
+
+  std::vector<result<verdict>> claims(std::vector<onceguard::claim> batch,
+                                      milliseconds timeout = patience) {
+    return run(context_, at_->claim(std::move(batch), timeout));
+  }
+  std::vector<result<settled>> settles(std::vector<settlement> batch,
+                                       milliseconds timeout = patience) {
+    return run(context_, at_->settle(std::move(batch), timeout));
+  }
+  std::vector<result<bool>> extends(std::vector<extension> batch, milliseconds timeout = patience) {
+    return run(context_, at_->extend(std::move(batch), timeout));
+  }
+  result<verdict> try_claim(const onceguard::claim& asked, milliseconds timeout = patience) {
+    return std::move(claims({asked}, timeout).at(0));
+  }
+  verdict claim(const onceguard::claim& asked) { return try_claim(asked).value(); }
+  settled settle(const settlement& how) { return settles({how}).at(0).value(); }
+  bool extend(const extension& how) { return extends({how}).at(0).value(); }
+  resolve_decision resolve(const resolution& how) {
+    return run(context_, at_->resolve(how, patience)).value();
+  }
+  result<std::optional<record_view>> try_find(const record_id& id) {
+    return run(context_, at_->find(id, patience));
+  }
+  std::optional<record_view> find(const record_id& id) { return try_find(id).value(); }
+  list_page list(const list_filter& filter = {}, const std::string& cursor = {},
+                 std::size_t limit = 100) {
+    return run(context_, at_->list(filter, cursor, limit, patience)).value();
+  }
+  std::uint64_t counted(observed_state state) {
+    return run(context_, at_->count(patience)).value().by_state[static_cast<std::size_t>(state)];
+  }
+  result<std::size_t> try_sweep(std::size_t limit) {
+    return run(context_, at_->sweep(limit, patience));
+  }
+  std::size_t sweep(std::size_t limit = 1'000) { return try_sweep(limit).value(); }
+  onceguard::vitals vitals() { return run(context_, at_->vitals(patience)).value(); }
+
+  /// Claims and expects to be told to run.
+  lease leased(const onceguard::claim& asked) {
+    const auto told = claim(asked);
+    EXPECT_EQ(told.kind, verdict_kind::run);
+    return told.lease;
+  }
+  /// A whole first request.
+  lease completed(const onceguard::claim& asked) {
+    const auto held = leased(asked);
+    EXPECT_EQ(settle(settle_of(asked, held)).outcome, settle_outcome::done);
+    return held;
+  }
+
+ private:
+  boost::asio::io_context context_;
+  store* at_;
+};
+
+}  // namespace onceguard::testing

@@ -1,0 +1,195 @@
+// SQLite's file layer with faults on demand: writes that find no room, flushes that fail, flushes
+// that hang until told.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+
+#include <sqlite3.h>
+
+namespace onceguard::testing {
+
+enum class flush_fault { none, fail, hang };
+
+/// One per process, registered with SQLite under `name` while it lives.
+class fault_vfs {
+ public:
+  static constexpr const char* name = "onceguard-faults";
+
+  fault_vfs();
+  ~fault_vfs();
+  fault_vfs(const fault_vfs&) = delete;
+  fault_vfs& operator=(const fault_vfs&) = delete;
+
+  /// What becomes of flushes of the log from now on. `none` also ends the hanging.
+  void flushes(flush_fault how);
+  /// Do writes to the log find no room?
+  void full(bool on) { full_ = on; }
+  /// Waits until a flush hangs.
+  void wait_for_hang();
+  [[nodiscard]] int flushed() const { return flushed_; }
+
+  // For the file layer.
+  [[nodiscard]] bool is_full() const { return full_; }
+  [[nodiscard]] bool flush_may_go_on();
+
+ private:
+  std::atomic<bool> full_{false};
+  std::atomic<int> flushed_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  flush_fault how_ = flush_fault::none;
+  int hanging_ = 0;
+};
+
+/// The functions that SQLite calls.
+namespace fault_layer {
+
+inline fault_vfs* faults = nullptr;
+
+struct wrapped_file {
+  sqlite3_file base;
+  bool is_log;
+  sqlite3_file* real() noexcept { return reinterpret_cast<sqlite3_file*>(this + 1); }
+};
+
+inline sqlite3_vfs* real_vfs(sqlite3_vfs* of) noexcept {
+  return static_cast<sqlite3_vfs*>(of->pAppData);
+}
+inline wrapped_file* own(sqlite3_file* file) noexcept {
+  return reinterpret_cast<wrapped_file*>(file);
+}
+inline sqlite3_file* real(sqlite3_file* file) noexcept { return own(file)->real(); }
+
+inline int close_file(sqlite3_file* f) { return real(f)->pMethods->xClose(real(f)); }
+inline int read_file(sqlite3_file* f, void* to, int size, sqlite3_int64 at) {
+  return real(f)->pMethods->xRead(real(f), to, size, at);
+}
+inline int write_file(sqlite3_file* f, const void* from, int size, sqlite3_int64 at) {
+  if (own(f)->is_log && faults->is_full()) return SQLITE_FULL;
+  return real(f)->pMethods->xWrite(real(f), from, size, at);
+}
+inline int truncate_file(sqlite3_file* f, sqlite3_int64 size) {
+  return real(f)->pMethods->xTruncate(real(f), size);
+}
+inline int flush_file(sqlite3_file* f, int flags) {
+  if (own(f)->is_log && !faults->flush_may_go_on()) return SQLITE_IOERR_FSYNC;
+  return real(f)->pMethods->xSync(real(f), flags);
+}
+inline int file_size(sqlite3_file* f, sqlite3_int64* size) {
+  return real(f)->pMethods->xFileSize(real(f), size);
+}
+inline int lock_file(sqlite3_file* f, int level) {
+  return real(f)->pMethods->xLock(real(f), level);
+}
+inline int unlock_file(sqlite3_file* f, int level) {
+  return real(f)->pMethods->xUnlock(real(f), level);
+}
+inline int check_lock(sqlite3_file* f, int* out) {
+  return real(f)->pMethods->xCheckReservedLock(real(f), out);
+}
+inline int control_file(sqlite3_file* f, int op, void* arg) {
+  return real(f)->pMethods->xFileControl(real(f), op, arg);
+}
+inline int sector_size(sqlite3_file* f) { return real(f)->pMethods->xSectorSize(real(f)); }
+inline int characteristics(sqlite3_file* f) {
+  return real(f)->pMethods->xDeviceCharacteristics(real(f));
+}
+inline int map_memory(sqlite3_file* f, int page, int size, int extend, void volatile** out) {
+  return real(f)->pMethods->xShmMap(real(f), page, size, extend, out);
+}
+inline int lock_memory(sqlite3_file* f, int offset, int n, int flags) {
+  return real(f)->pMethods->xShmLock(real(f), offset, n, flags);
+}
+inline void memory_barrier(sqlite3_file* f) { real(f)->pMethods->xShmBarrier(real(f)); }
+inline int unmap_memory(sqlite3_file* f, int remove) {
+  return real(f)->pMethods->xShmUnmap(real(f), remove);
+}
+
+inline constexpr sqlite3_io_methods methods = {2,
+                                               close_file,
+                                               read_file,
+                                               write_file,
+                                               truncate_file,
+                                               flush_file,
+                                               file_size,
+                                               lock_file,
+                                               unlock_file,
+                                               check_lock,
+                                               control_file,
+                                               sector_size,
+                                               characteristics,
+                                               map_memory,
+                                               lock_memory,
+                                               memory_barrier,
+                                               unmap_memory,
+                                               nullptr,
+                                               nullptr};
+
+inline int open_file(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int* out) {
+  auto* const f = own(file);
+  f->base.pMethods = nullptr;
+  f->is_log = (flags & SQLITE_OPEN_WAL) != 0;
+  const int code = real_vfs(vfs)->xOpen(real_vfs(vfs), path, f->real(), flags, out);
+  if (code == SQLITE_OK) f->base.pMethods = &methods;
+  return code;
+}
+
+inline sqlite3_vfs made{};
+
+}  // namespace fault_layer
+
+inline fault_vfs::fault_vfs() {
+  if (fault_layer::faults != nullptr) throw std::logic_error("one fault_vfs at a time");
+  fault_layer::faults = this;
+  sqlite3_vfs* const usual = sqlite3_vfs_find(nullptr);
+  auto& made = fault_layer::made;
+  made = *usual;
+  made.zName = name;
+  made.pAppData = usual;
+  made.pNext = nullptr;
+  made.szOsFile = static_cast<int>(sizeof(fault_layer::wrapped_file)) + usual->szOsFile;
+  made.xOpen = fault_layer::open_file;
+  made.xDelete = [](sqlite3_vfs* v, const char* path, int sync) {
+    return fault_layer::real_vfs(v)->xDelete(fault_layer::real_vfs(v), path, sync);
+  };
+  made.xAccess = [](sqlite3_vfs* v, const char* path, int flags, int* out) {
+    return fault_layer::real_vfs(v)->xAccess(fault_layer::real_vfs(v), path, flags, out);
+  };
+  made.xFullPathname = [](sqlite3_vfs* v, const char* path, int size, char* out) {
+    return fault_layer::real_vfs(v)->xFullPathname(fault_layer::real_vfs(v), path, size, out);
+  };
+  sqlite3_vfs_register(&made, 0);
+}
+
+inline fault_vfs::~fault_vfs() {
+  flushes(flush_fault::none);
+  sqlite3_vfs_unregister(&fault_layer::made);
+  fault_layer::faults = nullptr;
+}
+
+inline void fault_vfs::flushes(flush_fault how) {
+  const std::lock_guard lock(mutex_);
+  how_ = how;
+  changed_.notify_all();
+}
+
+inline void fault_vfs::wait_for_hang() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return hanging_ > 0; });
+}
+
+inline bool fault_vfs::flush_may_go_on() {
+  std::unique_lock lock(mutex_);
+  ++flushed_;
+  if (how_ == flush_fault::hang) {
+    ++hanging_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return how_ != flush_fault::hang; });
+    --hanging_;
+  }
+  return how_ != flush_fault::fail;
+}
+
+}  // namespace onceguard::testing

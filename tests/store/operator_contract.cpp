@@ -1,0 +1,157 @@
+// What operators ask and do, for every store.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/store_fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using operator_contract = store_fixture;
+INSTANTIATE_TEST_SUITE_P(stores, operator_contract, ::testing::ValuesIn(engines), engine_name);
+
+TEST_P(operator_contract, resolve_ends_unknown_either_way) {
+  for (const bool did_happen : {true, false}) {
+    const auto asked = claim_of(did_happen ? "did" : "did not");
+    desk_.leased(asked);
+    advance(lease_length + asked.about->run_timeout);
+    resolution how;
+    how.id = asked.id;
+    how.completed = did_happen;
+    if (did_happen) how.answer = answer_of("by hand");
+    EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::done);
+    EXPECT_TRUE(desk_.find(asked.id)->stored.by_operator);
+    EXPECT_EQ(desk_.claim(claim_of(asked.about->key)).kind,
+              did_happen ? verdict_kind::replay : verdict_kind::run);
+  }
+}
+
+TEST_P(operator_contract, resolve_is_refused_while_the_work_may_run) {
+  const auto asked = claim_of("k");
+  desk_.leased(asked);
+  resolution how;
+  how.id = asked.id;
+  EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::running);
+  advance(lease_length);
+  const auto told = desk_.resolve(how);
+  EXPECT_EQ(told.outcome, resolve_outcome::running);
+  EXPECT_EQ(told.retry_after, asked.about->run_timeout);
+  how.force = true;
+  EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::done);
+}
+
+TEST_P(operator_contract, resolve_tells_what_it_did_not_find_or_may_not_change) {
+  resolution how;
+  how.id = claim_of("nobody").id;
+  EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::not_found);
+  const auto asked = claim_of("k");
+  desk_.completed(asked);
+  how.id = asked.id;
+  how.completed = true;
+  EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::already_completed);
+}
+
+TEST_P(operator_contract, an_answer_that_an_operator_releases_is_counted_as_forgotten) {
+  const auto asked = claim_of("k");
+  desk_.completed(asked);
+  EXPECT_EQ(desk_.vitals().forgotten, 0u);
+  resolution how;
+  how.id = asked.id;
+  EXPECT_TRUE(desk_.resolve(how).forgets_answer);
+  EXPECT_EQ(desk_.vitals().forgotten, 1u);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_P(operator_contract, find_shows_durations_and_what_the_operator_looks_for) {
+  const auto asked = claim_of("k");
+  desk_.leased(asked);
+  advance(second);
+  const auto running = desk_.find(asked.id);
+  ASSERT_TRUE(running);
+  EXPECT_EQ(running->id, asked.id);
+  EXPECT_EQ(running->lease_left, lease_length - second);
+  EXPECT_EQ(running->retention_left, milliseconds(0));
+  EXPECT_EQ(running->stored.about->key, "k");
+  EXPECT_EQ(running->stored.about->path, "/v1/payments");
+  EXPECT_EQ(running->stored.about->scope_kind, "header:x-tenant");
+  EXPECT_FALSE(desk_.find(claim_of("nobody").id));
+}
+
+TEST_P(operator_contract, list_goes_through_all_records_in_the_order_of_their_first_claim) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 25; ++i) {
+    keys.push_back("k" + std::to_string(i));
+    desk_.leased(claim_of(keys.back()));
+  }
+  std::vector<std::string> seen;
+  std::string cursor;
+  do {
+    const auto page = desk_.list({}, cursor, 10);
+    EXPECT_LE(page.records.size(), 10u);
+    for (const auto& view : page.records) seen.push_back(view.stored.about->key);
+    cursor = page.cursor;
+  } while (!cursor.empty());
+  EXPECT_EQ(seen, keys);
+}
+
+TEST_P(operator_contract, list_filters_by_state_key_and_scope) {
+  desk_.completed(claim_of("done"));
+  desk_.leased(claim_of("lost"));
+  advance(lease_length);
+  desk_.leased(claim_of("running"));
+  const auto keys = [&](const list_filter& filter) {
+    std::vector<std::string> out;
+    for (const auto& view : desk_.list(filter).records) out.push_back(view.stored.about->key);
+    return out;
+  };
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  list_filter filter;
+  filter.state = observed_state::completed;
+  EXPECT_THAT(keys(filter), ElementsAre("done"));
+  filter.state = observed_state::unknown;
+  EXPECT_THAT(keys(filter), ElementsAre("lost"));
+  filter.state = observed_state::in_progress;
+  EXPECT_THAT(keys(filter), ElementsAre("running"));
+  filter = {};
+  filter.key = "lost";
+  EXPECT_THAT(keys(filter), ElementsAre("lost"));
+  filter.key = "los";
+  EXPECT_THAT(keys(filter), IsEmpty());
+  filter = {};
+  filter.scope = claim_of("x").about->scope;
+  EXPECT_EQ(keys(filter).size(), 3u);
+  filter.scope = digest{};
+  EXPECT_THAT(keys(filter), IsEmpty());
+}
+
+TEST_P(operator_contract, a_cursor_of_somebody_else_is_refused) {
+  const auto page = run(store_->list({}, "not a cursor", 10, patience));
+  ASSERT_FALSE(page);
+  EXPECT_EQ(page.error().code, errc::invalid_argument);
+}
+
+TEST_P(operator_contract, counts_tell_each_state) {
+  auto asked = claim_of("started");
+  asked.into_started = true;
+  desk_.leased(asked);
+  desk_.completed(claim_of("completed"));
+  asked = claim_of("failed");
+  desk_.settle(settle_of(asked, desk_.leased(asked), settle_kind::fail));
+  asked = claim_of("released");
+  desk_.settle(settle_of(asked, desk_.leased(asked), settle_kind::release));
+  asked = claim_of("probing");
+  desk_.settle(settle_of(asked, desk_.leased(asked), settle_kind::abandon));
+  asked = claim_of("probing");
+  asked.unknown = unknown_policy::probe;
+  desk_.leased(asked);
+  asked = claim_of("unknown");
+  desk_.settle(settle_of(asked, desk_.leased(asked), settle_kind::abandon));
+  desk_.leased(claim_of("in progress"));
+  for (std::size_t state = 1; state <= observed_states; ++state) {
+    EXPECT_EQ(desk_.counted(static_cast<observed_state>(state)), 1u) << state;
+  }
+}
+
+}  // namespace
+}  // namespace onceguard::testing

@@ -1,0 +1,92 @@
+// Retention, the sweep and the clocks, for every store.
+#include <gtest/gtest.h>
+
+#include "store/store_fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using retention_contract = store_fixture;
+INSTANTIATE_TEST_SUITE_P(stores, retention_contract, ::testing::ValuesIn(engines), engine_name);
+
+TEST_P(retention_contract, retention_is_counted_from_the_settle_and_then_the_key_is_new) {
+  const auto asked = claim_of("k");
+  const auto held = desk_.leased(asked);
+  advance(lease_length);
+  desk_.settle(settle_of(asked, held));
+  advance(day - second);
+  EXPECT_EQ(desk_.claim(claim_of("k")).retention_left, second);
+  advance(second);
+  EXPECT_FALSE(desk_.find(asked.id));
+  EXPECT_EQ(desk_.counted(observed_state::completed), 0u);
+  EXPECT_TRUE(desk_.list().records.empty());
+  const auto next = desk_.leased(claim_of("k", "other"));
+  EXPECT_GT(next.token, held.token);
+}
+
+TEST_P(retention_contract, what_is_not_settled_never_expires) {
+  auto started = claim_of("started");
+  started.into_started = true;
+  desk_.leased(started);
+  desk_.leased(claim_of("unknown"));
+  advance(1'000 * day);
+  EXPECT_EQ(desk_.sweep(), 0u);
+  EXPECT_EQ(desk_.counted(observed_state::started), 1u);
+  EXPECT_EQ(desk_.counted(observed_state::unknown), 1u);
+  EXPECT_EQ(desk_.claim(claim_of("unknown")).kind, verdict_kind::unknown);
+}
+
+TEST_P(retention_contract, unknown_expires_only_where_unknown_retention_is_set) {
+  auto asked = claim_of("k");
+  asked.unknown_retention = day;
+  desk_.leased(asked);
+  advance(lease_length + day - second);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
+  EXPECT_EQ(desk_.sweep(), 0u);
+  advance(second);
+  EXPECT_EQ(desk_.counted(observed_state::unknown), 0u);
+  EXPECT_EQ(desk_.sweep(), 1u);
+  EXPECT_EQ(desk_.claim(claim_of("k", "other")).kind, verdict_kind::run);
+}
+
+TEST_P(retention_contract, the_sweep_takes_what_outlived_its_retention_up_to_its_limit) {
+  for (int i = 0; i < 10; ++i) desk_.completed(claim_of("old" + std::to_string(i)));
+  advance(day);
+  desk_.completed(claim_of("fresh"));
+  EXPECT_EQ(desk_.sweep(4), 4u);
+  EXPECT_EQ(desk_.sweep(1'000), 6u);
+  EXPECT_EQ(desk_.sweep(1'000), 0u);
+  EXPECT_EQ(desk_.claim(claim_of("fresh")).kind, verdict_kind::replay);
+}
+
+TEST_P(retention_contract, a_step_of_the_wall_clock_pauses_expiry_until_it_stood_for_an_hour) {
+  const auto asked = claim_of("k");
+  desk_.completed(asked);
+  delegate_->clock.step_wall(2 * day);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(desk_.sweep(), 0u);
+  EXPECT_EQ(desk_.counted(observed_state::completed), 1u);
+  advance(milliseconds(3'600'000) - second);
+  EXPECT_EQ(desk_.sweep(), 0u);
+  advance(second);
+  EXPECT_EQ(desk_.sweep(), 1u);
+}
+
+TEST_P(retention_contract, a_step_that_is_taken_back_leaves_no_trace) {
+  desk_.completed(claim_of("k"));
+  delegate_->clock.step_wall(2 * day);
+  EXPECT_EQ(desk_.sweep(), 0u);
+  delegate_->clock.step_wall(-2 * day);
+  EXPECT_EQ(desk_.sweep(), 0u);
+  advance(day);
+  EXPECT_EQ(desk_.sweep(), 1u);
+}
+
+TEST_P(retention_contract, leases_do_not_care_for_the_wall_clock) {
+  desk_.leased(claim_of("k"));
+  delegate_->clock.step_wall(2 * day);
+  EXPECT_EQ(desk_.claim(claim_of("k")).retry_after, lease_length);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

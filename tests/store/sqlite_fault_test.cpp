@@ -1,0 +1,205 @@
+// The SQLite store when the disk is full, fails or hangs.
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/acts.hpp"
+#include "store/fault_vfs.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using sqlite::sqlite_params;
+using sqlite::sqlite_store;
+
+class sqlite_fault_test : public ::testing::Test {
+ protected:
+  [[nodiscard]] static std::unique_ptr<sqlite_store> open(const sqlite_params& with) {
+    auto opened = sqlite_store::open(with);
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+  [[nodiscard]] sqlite_params params(const char* vfs = fault_vfs::name) const {
+    sqlite_params out;
+    out.path = folder_.file("store.db");
+    out.clock = &clock_;
+    out.vfs = vfs;
+    return out;
+  }
+
+  temporary_folder folder_;
+  base::manual_clock clock_;
+  fault_vfs faults_;
+};
+
+TEST_F(sqlite_fault_test, a_hung_flush_is_unknown_after_the_timeout_and_then_found_done) {
+  const auto store = open(params());
+  desk own(*store);
+  faults_.flushes(flush_fault::hang);
+  const auto asked = claim_of("k");
+  const auto told = own.try_claim(asked, milliseconds(50));
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::store_unreachable);
+  EXPECT_EQ(told.error().effect, effect::unknown);
+  faults_.wait_for_hang();
+  // What waits behind it was not begun, and says so.
+  const auto behind = own.try_claim(claim_of("behind"), milliseconds(50));
+  ASSERT_FALSE(behind);
+  EXPECT_EQ(behind.error().effect, effect::none);
+  faults_.flushes(flush_fault::none);
+  EXPECT_EQ(own.leased(asked).nonce, asked.nonce);
+  EXPECT_FALSE(own.find(claim_of("behind").id));
+}
+
+TEST_F(sqlite_fault_test, the_callers_loop_may_end_while_a_flush_hangs) {
+  const auto store = open(params());
+  faults_.flushes(flush_fault::hang);
+  {
+    boost::asio::io_context context;
+    const auto nobody = [](std::exception_ptr, const std::vector<result<verdict>>&) {};
+    boost::asio::co_spawn(context, store->claim({claim_of("k")}, patience), nobody);
+    context.run_one();
+    context.run_one();
+    faults_.wait_for_hang();
+  }
+  faults_.flushes(flush_fault::none);
+  desk own(*store);
+  EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::busy);
+}
+
+TEST_F(sqlite_fault_test, a_failed_flush_is_unknown_and_not_trusted_again) {
+  const auto store = open(params());
+  desk own(*store);
+  const auto done = claim_of("done");
+  own.completed(done);
+  faults_.flushes(flush_fault::fail);
+  const auto asked = claim_of("k");
+  // The replay wrote nothing, so there is nothing unknown about it.
+  const auto told = own.claims({asked});
+  ASSERT_FALSE(told[0]);
+  EXPECT_EQ(told[0].error().code, errc::store_unreachable);
+  EXPECT_EQ(told[0].error().effect, effect::unknown);
+  faults_.flushes(flush_fault::none);
+  EXPECT_EQ(own.leased(asked).nonce, asked.nonce);
+  EXPECT_EQ(own.claim(claim_of("done")).kind, verdict_kind::replay);
+}
+
+TEST_F(sqlite_fault_test, no_room_at_the_commit_changes_nothing_and_recovers_by_itself) {
+  const auto store = open(params());
+  desk own(*store);
+  own.completed(claim_of("done"));
+  faults_.full(true);
+  const auto told = own.try_claim(claim_of("k"));
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::store_full);
+  EXPECT_EQ(told.error().effect, effect::none);
+  EXPECT_TRUE(told.error().retryable());
+  EXPECT_EQ(own.claim(claim_of("done")).kind, verdict_kind::replay);  // writes nothing
+  faults_.full(false);
+  EXPECT_EQ(own.leased(claim_of("k")).attempt, 1u);
+}
+
+TEST_F(sqlite_fault_test, a_batch_that_writes_nothing_flushes_nothing) {
+  const auto store = open(params());
+  desk own(*store);
+  own.completed(claim_of("k"));
+  const auto before = faults_.flushed();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(faults_.flushed(), before);
+}
+
+TEST_F(sqlite_fault_test, callers_that_wait_together_share_a_flush) {
+  const auto store = open(params());
+  desk warm(*store);
+  warm.leased(claim_of("warm"));
+  const auto before = faults_.flushed();
+  boost::asio::io_context context;
+  int granted = 0;
+  for (int i = 0; i < 64; ++i) {
+    const auto count = [&](std::exception_ptr, std::vector<result<verdict>> told) {
+      granted += told[0] && told[0]->kind == verdict_kind::run ? 1 : 0;
+    };
+    boost::asio::co_spawn(context, store->claim({claim_of(std::to_string(i))}, patience), count);
+  }
+  context.run();
+  EXPECT_EQ(granted, 64);
+  EXPECT_EQ(faults_.flushed(), before + 1);
+}
+
+TEST_F(sqlite_fault_test, a_file_that_may_not_grow_is_full_until_the_sweep_made_room) {
+  auto with = params(nullptr);
+  with.page_count_max = 40;
+  const auto store = open(with);
+  desk own(*store);
+  std::size_t stored = 0;
+  for (bool full = false; !full; ++stored) {
+    const auto asked = claim_of(std::to_string(stored));
+    const auto told = own.try_claim(asked);
+    if (told) own.settles({settle_of(asked, told->lease)});
+    full = !told;
+    if (full) {
+      EXPECT_EQ(told.error().code, errc::store_full);
+    }
+    ASSERT_LT(stored, 2'000u);
+  }
+  clock_.advance(day);
+  EXPECT_GT(own.sweep(1'000), 50u);
+  EXPECT_EQ(own.claim(claim_of("next")).kind, verdict_kind::run);
+}
+
+/// A real file system of half a mebibyte; needs the right to mount one.
+class small_disk {
+ public:
+  explicit small_disk(const std::string& at) : at_(at) {
+    std::filesystem::create_directory(at);
+    mounted_ = ::mount("tmpfs", at.c_str(), "tmpfs", 0, "size=512k") == 0;
+  }
+  ~small_disk() {
+    if (mounted_) ::umount2(at_.c_str(), MNT_DETACH);
+  }
+  small_disk(const small_disk&) = delete;
+  small_disk& operator=(const small_disk&) = delete;
+  [[nodiscard]] bool mounted() const noexcept { return mounted_; }
+
+ private:
+  std::string at_;
+  bool mounted_ = false;
+};
+
+TEST_F(sqlite_fault_test, a_full_disk_gives_errors_and_loses_nothing) {
+  small_disk disk(folder_.file("disk"));
+  auto with = params(nullptr);
+  with.path = folder_.file("disk/store.db");
+  // Without the right to mount, the same is shown by a file that may not grow.
+  if (!disk.mounted()) with.page_count_max = 100;
+  const auto store = open(with);
+  desk own(*store);
+  std::vector<std::string> kept;
+  for (int i = 0; i < 5'000; ++i) {
+    const auto asked = claim_of(std::to_string(i));
+    const auto told = own.try_claim(asked);
+    if (!told) {
+      EXPECT_EQ(told.error().code, errc::store_full) << told.error().detail;
+      break;
+    }
+    auto how = settle_of(asked, told->lease);
+    how.answer = answer_of(std::string(1'000, 'x'));
+    if (!own.settles({how})[0]) break;
+    kept.push_back(asked.about->key);
+  }
+  ASSERT_FALSE(kept.empty());
+  ASSERT_LT(kept.size(), 5'000u);
+  for (const auto& key : kept) {
+    EXPECT_EQ(own.claim(claim_of(key)).kind, verdict_kind::replay) << key;
+  }
+  if (!disk.mounted()) return;
+  ASSERT_EQ(::mount("tmpfs", folder_.file("disk").c_str(), "tmpfs", MS_REMOUNT, "size=4m"), 0);
+  EXPECT_EQ(own.claim(claim_of("room again")).kind, verdict_kind::run);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

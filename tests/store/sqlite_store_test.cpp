@@ -1,0 +1,349 @@
+// What only the SQLite store does: which files it refuses, and how processes share one.
+#include "store/sqlite/sqlite_store.hpp"
+
+#include <fstream>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/acts.hpp"
+#include "store/sqlite/schema.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using sqlite::connection;
+using sqlite::sqlite_params;
+using sqlite::sqlite_store;
+using ::testing::HasSubstr;
+
+class sqlite_store_test : public ::testing::Test {
+ protected:
+  [[nodiscard]] sqlite_params params(const std::string& name = "store.db") const {
+    sqlite_params out;
+    out.path = folder_.file(name);
+    out.clock = &clock_;
+    return out;
+  }
+  std::unique_ptr<sqlite_store> open(const sqlite_params& with) {
+    auto opened = sqlite_store::open(with);
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+  std::unique_ptr<sqlite_store> open() { return open(params()); }
+  void expect_refused(const std::string& path, const std::string& why) {
+    auto with = params();
+    with.path = path;
+    const auto opened = sqlite_store::open(with);
+    ASSERT_FALSE(opened) << path;
+    EXPECT_EQ(opened.error().code, errc::invalid_argument);
+    EXPECT_THAT(opened.error().detail, HasSubstr(why));
+  }
+  void remove_file() {
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+      std::filesystem::remove(folder_.file(std::string("store.db") + suffix));
+    }
+  }
+
+  temporary_folder folder_;
+  base::manual_clock clock_;
+};
+
+TEST_F(sqlite_store_test, refuses_what_is_not_its_own_file) {
+  std::ofstream(folder_.file("text")) << std::string(4'096, 'x');
+  expect_refused(folder_.file("text"), "is not a SQLite database");
+  expect_refused(folder_.path().string(), "is a directory");
+  expect_refused(folder_.file("missing/store.db"), "the directory");
+  expect_refused("", "the path is empty");
+  expect_refused(":memory:", "memory:");
+  ::mkfifo(folder_.file("pipe").c_str(), 0600);
+  expect_refused(folder_.file("pipe"), "is not a regular file");
+  connection(folder_.file("other.db"), nullptr).run("CREATE TABLE theirs (x)");
+  expect_refused(folder_.file("other.db"), "of another program");
+}
+
+TEST_F(sqlite_store_test, refuses_a_newer_version_and_leaves_it_as_it_was) {
+  open()->stop();
+  connection(params().path, nullptr).run("PRAGMA user_version = 2");
+  expect_refused(params().path, "newer version of onceguard (schema 2; this version knows 1)");
+  EXPECT_EQ(connection(params().path, nullptr).integer("PRAGMA user_version"), 2);
+}
+
+TEST_F(sqlite_store_test, knows_network_file_systems_by_their_magic) {
+  EXPECT_EQ(sqlite::network_file_system(0x6969), "NFS");
+  EXPECT_EQ(sqlite::network_file_system(0x65735546), "FUSE");
+  EXPECT_EQ(sqlite::network_file_system(static_cast<std::int32_t>(0xfe534d42)), "SMB2");
+  EXPECT_EQ(sqlite::network_file_system(0xef53), "");      // ext4
+  EXPECT_EQ(sqlite::network_file_system(0x01021994), "");  // tmpfs
+}
+
+TEST_F(sqlite_store_test, keeps_its_file_to_its_owner) {
+  const auto store = open();
+  for (const char* suffix : {"", "-wal"}) {
+    struct stat about {};
+    ASSERT_EQ(::stat((params().path + suffix).c_str(), &about), 0);
+    EXPECT_EQ(about.st_mode & 0777, 0600u) << suffix;
+  }
+}
+
+TEST_F(sqlite_store_test, factory_takes_a_url) {
+  store_params with;
+  with.url = "sqlite:" + folder_.file("by url.db");
+  with.clock = &clock_;
+  const auto opened = make_sqlite_store(with);
+  ASSERT_TRUE(opened);
+  EXPECT_EQ((*opened)->traits().name, "sqlite");
+  EXPECT_TRUE(std::filesystem::exists(folder_.file("by url.db")));
+  with.url = "sqlite:";
+  EXPECT_EQ(make_sqlite_store(with).error().code, errc::invalid_argument);
+}
+
+TEST_F(sqlite_store_test, two_stores_share_one_file) {
+  const auto one = open();
+  const auto other = open();
+  desk first(*one);
+  desk second_desk(*other);
+  const auto asked = claim_of("k");
+  const auto held = first.leased(asked);
+  EXPECT_EQ(second_desk.claim(claim_of("k")).kind, verdict_kind::busy);
+  first.settle(settle_of(asked, held));
+  EXPECT_EQ(second_desk.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(first.vitals().identity, second_desk.vitals().identity);
+  EXPECT_GT(second_desk.leased(claim_of("other")).token, held.token);
+}
+
+TEST_F(sqlite_store_test, stores_on_several_threads_grant_each_key_once) {
+  constexpr int keys = 60;
+  const auto one = open();
+  const auto other = open();
+  std::atomic<int> leases{0};
+  const auto claim_all = [&leases](store& at) {
+    desk own(at);
+    for (int i = 0; i < keys; ++i) {
+      if (own.claim(claim_of("k" + std::to_string(i))).kind == verdict_kind::run) ++leases;
+    }
+  };
+  std::thread neighbour([&] { claim_all(*other); });
+  claim_all(*one);
+  neighbour.join();
+  EXPECT_EQ(leases, keys);
+}
+
+TEST_F(sqlite_store_test, processes_share_one_file) {
+  constexpr int keys = 60;
+  constexpr int processes = 3;
+  auto* const leases = static_cast<std::atomic<int>*>(
+      ::mmap(nullptr, 4'096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  std::vector<pid_t> children;
+  for (int p = 0; p < processes; ++p) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      auto store = sqlite_store::open(params());
+      if (!store) ::_exit(1);
+      desk own(**store);
+      for (int i = 0; i < keys; ++i) {
+        if (own.claim(claim_of("k" + std::to_string(i))).kind == verdict_kind::run) ++*leases;
+      }
+      (*store)->stop();
+      ::_exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const auto child : children) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(leases->load(), keys);
+  ::munmap(leases, 4'096);
+}
+
+TEST_F(sqlite_store_test, a_lock_held_elsewhere_times_out_without_effect_and_then_works) {
+  const auto store = open();
+  desk own(*store);
+  connection neighbour(params().path, nullptr);
+  neighbour.run("BEGIN IMMEDIATE");
+  const auto asked = claim_of("k");
+  const auto told = own.try_claim(asked, milliseconds(50));
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::store_unreachable);
+  EXPECT_EQ(told.error().effect, effect::none);
+  EXPECT_FALSE(own.find(asked.id));  // reading goes on
+  neighbour.run("ROLLBACK");
+  EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(sqlite_store_test, opening_waits_for_a_lock_no_longer_than_its_timeout) {
+  open()->stop();
+  connection neighbour(params().path, nullptr);
+  neighbour.run("BEGIN IMMEDIATE");
+  auto with = params();
+  with.timeout = milliseconds(20);
+  const auto opened = sqlite_store::open(with);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, errc::store_unreachable);
+}
+
+TEST_F(sqlite_store_test, a_deleted_file_is_told_once_and_made_anew) {
+  const auto store = open();
+  desk own(*store);
+  own.completed(claim_of("k"));
+  const auto before = own.vitals();
+  remove_file();
+  const auto told = own.try_claim(claim_of("k"));
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::store_lost);
+  EXPECT_EQ(told.error().effect, effect::none);
+  const auto held = own.leased(claim_of("k"));
+  EXPECT_GT(held.token, 0u);
+  EXPECT_NE(own.vitals().identity, before.identity);
+}
+
+TEST_F(sqlite_store_test, a_deleted_file_is_noticed_by_the_vitals_alone) {
+  const auto store = open();
+  desk own(*store);
+  const auto before = own.vitals();
+  remove_file();
+  const auto after = own.vitals();
+  EXPECT_NE(after.identity, before.identity);
+  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
+  EXPECT_EQ(own.vitals().identity, after.identity);
+}
+
+TEST_F(sqlite_store_test, an_older_copy_in_its_place_has_a_smaller_generation_but_newer_tokens) {
+  auto store = open();
+  desk own(*store);
+  own.leased(claim_of("a"));
+  store->stop();
+  store.reset();
+  std::filesystem::copy_file(params().path, folder_.file("backup.db"));
+  store = open();
+  own.move_to(*store);
+  const auto last = own.leased(claim_of("b"));
+  const auto before = own.vitals();
+  remove_file();
+  std::filesystem::copy_file(folder_.file("backup.db"), params().path);
+  EXPECT_EQ(own.try_claim(claim_of("c")).error().code, errc::store_lost);
+  const auto after = own.vitals();
+  EXPECT_EQ(after.identity, before.identity);
+  EXPECT_LT(after.generation, before.generation);
+  EXPECT_GT(own.leased(claim_of("b")).token, last.token);
+}
+
+TEST_F(sqlite_store_test, another_file_in_its_place_that_is_no_database_is_an_error_until_it_is) {
+  const auto store = open();
+  desk own(*store);
+  remove_file();
+  std::filesystem::create_directory(params().path);
+  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
+  const auto told = own.try_claim(claim_of("k"));
+  ASSERT_FALSE(told);
+  EXPECT_THAT(told.error().detail, HasSubstr("is a directory"));
+  std::filesystem::remove(params().path);
+  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
+  EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(sqlite_store_test, a_reboot_ends_every_lease_and_no_record) {
+  const auto running = claim_of("running");
+  auto store = open();
+  desk own(*store);
+  own.leased(running);
+  own.completed(claim_of("done"));
+  store->stop();
+  store.reset();
+  clock_.reboot("boot-2");
+  store = open();
+  own.move_to(*store);
+  EXPECT_EQ(own.claim(claim_of("running")).kind, verdict_kind::unknown);
+  EXPECT_EQ(own.claim(claim_of("done")).kind, verdict_kind::replay);
+  EXPECT_LE(own.find(running.id)->lease_left.count(), 0);
+  // The upstream may be another machine, which goes on after ours has started again.
+  resolution how;
+  how.id = running.id;
+  EXPECT_EQ(own.resolve(how).outcome, resolve_outcome::running);
+  clock_.advance(running.about->run_timeout);
+  EXPECT_EQ(own.resolve(how).outcome, resolve_outcome::done);
+}
+
+TEST_F(sqlite_store_test, a_wall_clock_that_went_back_over_a_reboot_pauses_expiry) {
+  auto store = open();
+  desk own(*store);
+  own.completed(claim_of("k"));
+  store->stop();
+  store.reset();
+  clock_.reboot("boot-2");
+  clock_.step_wall(-10 * day);
+  store = open();
+  own.move_to(*store);
+  clock_.step_wall(day);  // still before what was seen, so still in doubt
+  EXPECT_EQ(own.sweep(), 0u);
+  clock_.step_wall(10 * day);
+  EXPECT_EQ(own.sweep(), 0u);
+}
+
+TEST_F(sqlite_store_test, a_doubt_about_the_wall_clock_outlives_a_restart) {
+  auto store = open();
+  desk own(*store);
+  own.completed(claim_of("k"));
+  clock_.step_wall(2 * day);
+  EXPECT_EQ(own.sweep(), 0u);
+  store->stop();
+  store.reset();
+  store = open();
+  own.move_to(*store);
+  EXPECT_EQ(own.sweep(), 0u);
+  EXPECT_EQ(own.counted(observed_state::completed), 1u);
+  clock_.advance(milliseconds(3'600'000));
+  EXPECT_EQ(own.sweep(), 1u);
+}
+
+TEST_F(sqlite_store_test, a_damaged_record_is_an_error_and_its_neighbours_are_not) {
+  auto store = open();
+  desk own(*store);
+  const auto asked = claim_of("damaged");
+  own.completed(asked);
+  own.completed(claim_of("whole"));
+  connection(params().path, nullptr)
+      .run("UPDATE records SET record = substr(record, 1, 40) WHERE id = 1");
+  const auto told = own.claims({claim_of("damaged"), claim_of("whole")});
+  ASSERT_FALSE(told[0]);
+  EXPECT_EQ(told[0].error().code, errc::record_unreadable);
+  EXPECT_EQ(told[1]->kind, verdict_kind::replay);
+  EXPECT_EQ(own.try_find(asked.id).error().code, errc::record_unreadable);
+  EXPECT_EQ(own.list().records.size(), 1u);
+  EXPECT_EQ(own.counted(observed_state::completed), 2u);
+}
+
+TEST_F(sqlite_store_test, short_retention_keeps_the_file_bounded) {
+  const auto store = open();
+  desk own(*store);
+  std::uintmax_t size_early = 0;
+  for (int round = 0; round < 40; ++round) {
+    std::vector<claim> claims;
+    for (int i = 0; i < 200; ++i) {
+      claims.push_back(claim_of(std::to_string(round) + "/" + std::to_string(i)));
+    }
+    const auto told = own.claims(claims);
+    std::vector<settlement> settles;
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      settles.push_back(settle_of(claims[i], told[i]->lease));
+      settles.back().retention = second;
+    }
+    own.settles(settles);
+    clock_.advance(second);
+    EXPECT_EQ(own.sweep(1'000), 200u);
+    if (round == 5) size_early = std::filesystem::file_size(params().path);
+  }
+  EXPECT_LE(std::filesystem::file_size(params().path), size_early + size_early / 4 + 400'000);
+  EXPECT_LE(std::filesystem::file_size(params().path + "-wal"), 16u << 20);
+  EXPECT_EQ(own.counted(observed_state::completed), 0u);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

@@ -1,0 +1,32 @@
+// A store under test with its clock, for the suites that run on every engine.
+#pragma once
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "store/acts.hpp"
+#include "store/store_delegate.hpp"
+
+namespace onceguard::testing {
+
+class store_fixture : public ::testing::TestWithParam<engine_under_test> {
+ protected:
+  void advance(milliseconds by) { delegate_->clock.advance(by); }
+  void reopen() {
+    store_->stop();
+    store_.reset();
+    store_ = delegate_->open();
+    desk_.move_to(*store_);
+  }
+
+  std::unique_ptr<store_delegate> delegate_ = GetParam().make();
+  std::unique_ptr<store> store_ = delegate_->open();
+  desk desk_{*store_};
+};
+
+inline std::string engine_name(const ::testing::TestParamInfo<engine_under_test>& of) {
+  return of.param.name;
+}
+
+}  // namespace onceguard::testing

@@ -1,0 +1,225 @@
+// Each store against the specification: random sequences of acts on few keys, with the clock
+// moving, must be answered as the pure functions answer them, and leave the same records.
+#include <map>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "store/acts.hpp"
+#include "store/store_fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+/// The pure functions with a map. Tokens are told by the store under test, and must grow.
+struct model {
+  std::map<record_id, record> records;
+  token last_token = 0;
+
+  const record* look_up(const record_id& id) const {
+    const auto found = records.find(id);
+    return found == records.end() ? nullptr : &found->second;
+  }
+};
+
+/// A lease that somebody was given; it may be superseded by now.
+struct held_lease {
+  claim asked;
+  lease held;
+};
+
+class comparison {
+ public:
+  explicit comparison(store_delegate& delegate)
+      : delegate_(delegate), store_(delegate.open()), desk_(*store_) {}
+
+  void step() {
+    switch (
+        *rc::gen::weightedElement<int>({{6, 0}, {5, 1}, {3, 2}, {2, 3}, {3, 4}, {1, 5}, {1, 6}})) {
+      case 0:
+        return do_claim();
+      case 1:
+        return do_settle();
+      case 2:
+        return do_extend();
+      case 3:
+        return do_resolve();
+      case 4:
+        return do_advance();
+      case 5:
+        return do_sweep();
+      default:
+        return do_repeat_claim();
+    }
+  }
+
+  void check_everything() {
+    counts expected;
+    for (const auto& [id, stored] : model_.records) {
+      const auto found = desk_.find(id);
+      const auto gone = expired(stored, now());
+      RC_ASSERT(found.has_value() == !gone);
+      if (gone) continue;
+      ++expected.by_state[static_cast<std::size_t>(observe(stored, now()))];
+      check_same(found->stored, stored);
+      RC_ASSERT(found->state == observe(stored, now()));
+    }
+    const auto listed = desk_.list({}, {}, 1'000);
+    std::uint64_t all = 0;
+    for (std::size_t state = 1; state <= observed_states; ++state) {
+      RC_ASSERT(desk_.counted(static_cast<observed_state>(state)) == expected.by_state[state]);
+      all += expected.by_state[state];
+    }
+    RC_ASSERT(listed.records.size() == all);
+  }
+
+ private:
+  [[nodiscard]] instant now() const {
+    instant out;
+    out.lease = delegate_.clock.boot_ms();
+    out.wall = delegate_.clock.wall_ms();
+    return out;
+  }
+
+  claim some_claim() {
+    auto out = claim_of(std::string(1, *rc::gen::elementOf(std::string("abc"))),
+                        *rc::gen::weightedElement<std::string>({{5, "body"}, {1, "other"}}));
+    out.into_started = *rc::gen::arbitrary<bool>();
+    out.unknown =
+        *rc::gen::element(unknown_policy::hold, unknown_policy::probe, unknown_policy::rerun);
+    out.unknown_retention = milliseconds(*rc::gen::weightedElement<int>({{4, 0}, {1, 100'000}}));
+    out.maybe_repeated = *rc::gen::arbitrary<bool>();
+    return out;
+  }
+
+  const held_lease& some_lease() {
+    return leases_[*rc::gen::inRange<std::size_t>(0, leases_.size())];
+  }
+
+  void compare_claim(const claim& asked) {
+    const auto told = desk_.claim(asked);
+    const auto* stored = model_.look_up(asked.id);
+    const bool granted = told.kind == verdict_kind::run && told.lease.token > model_.last_token;
+    const auto next = granted ? told.lease.token : model_.last_token + 1;
+    auto expected = decide(stored, asked, now(), next);
+    RC_ASSERT(granted == expected.write.has_value());
+    RC_ASSERT(told.kind == expected.verdict.kind);
+    RC_ASSERT(told.lease == expected.verdict.lease);
+    RC_ASSERT(told.retry_after == expected.verdict.retry_after);
+    RC_ASSERT(told.retention_left == expected.verdict.retention_left);
+    RC_ASSERT(told.since == expected.verdict.since);
+    RC_ASSERT(told.why == expected.verdict.why);
+    RC_ASSERT(told.kept == expected.verdict.kept);
+    RC_ASSERT(!told.answer == !expected.verdict.answer);
+    if (told.answer) RC_ASSERT(*told.answer == *expected.verdict.answer);
+    if (expected.write) {
+      model_.last_token = next;
+      model_.records[asked.id] = std::move(*expected.write);
+    }
+    if (told.kind == verdict_kind::run) leases_.push_back({asked, told.lease});
+    claims_.push_back(asked);
+  }
+
+  void do_claim() { compare_claim(some_claim()); }
+
+  void do_repeat_claim() {
+    if (claims_.empty()) return;
+    compare_claim(claims_[*rc::gen::inRange<std::size_t>(0, claims_.size())]);
+  }
+
+  void do_settle() {
+    if (leases_.empty()) return;
+    const auto& [asked, held] = some_lease();
+    auto how = settle_of(asked, held,
+                         *rc::gen::element(settle_kind::complete, settle_kind::fail,
+                                           settle_kind::release, settle_kind::abandon));
+    how.retention = milliseconds(*rc::gen::inRange(1, 100'000));
+    how.why = unknown_reason::upstream_timeout;
+    how.probe_pause = milliseconds(*rc::gen::inRange(0, 2'000));
+    if (how.kind == settle_kind::release && *rc::gen::arbitrary<bool>()) how.token = 0;
+    const auto told = desk_.settle(how);
+    auto expected = decide_settle(model_.look_up(how.id), how, now());
+    RC_ASSERT(told.outcome == expected.result.outcome);
+    RC_ASSERT(told.state == expected.result.state);
+    RC_ASSERT(!told.answer == !expected.result.answer);
+    if (expected.write) model_.records[how.id] = std::move(*expected.write);
+  }
+
+  void do_extend() {
+    if (leases_.empty()) return;
+    const auto& [asked, held] = some_lease();
+    const auto how = extend_of(asked, held, *rc::gen::arbitrary<bool>());
+    const bool told = desk_.extend(how);
+    auto expected = decide_extension(model_.look_up(how.id), how, now());
+    RC_ASSERT(told == !expected.stale);
+    if (expected.write) model_.records[how.id] = std::move(*expected.write);
+  }
+
+  void do_resolve() {
+    resolution how;
+    how.id = some_claim().id;
+    how.completed = *rc::gen::arbitrary<bool>();
+    how.force = *rc::gen::arbitrary<bool>();
+    if (*rc::gen::arbitrary<bool>()) how.answer = answer_of("by hand");
+    how.retention = milliseconds(*rc::gen::inRange(1, 100'000));
+    const auto told = desk_.resolve(how);
+    auto expected = decide_resolution(model_.look_up(how.id), how, now());
+    RC_ASSERT(told.outcome == expected.outcome);
+    RC_ASSERT(told.retry_after == expected.retry_after);
+    RC_ASSERT(told.forgets_answer == expected.forgets_answer);
+    if (expected.write) model_.records[how.id] = std::move(*expected.write);
+  }
+
+  void do_advance() {
+    delegate_.clock.advance(
+        milliseconds(*rc::gen::element(1, 500, 1'000, 29'999, 30'000, 60'000, 4'000'000)));
+  }
+
+  void do_sweep() {
+    const auto gone = desk_.sweep();
+    const auto at = now();
+    const auto expected =
+        std::erase_if(model_.records, [&](const auto& entry) { return expired(entry.second, at); });
+    RC_ASSERT(gone == expected);
+  }
+
+  static void check_same(const record& a, const record& b) {
+    RC_ASSERT(a.state == b.state);
+    RC_ASSERT(a.token == b.token);
+    RC_ASSERT(a.nonce == b.nonce);
+    RC_ASSERT(a.attempt == b.attempt);
+    RC_ASSERT(a.deadline_lease == b.deadline_lease);
+    RC_ASSERT(a.retry_at_lease == b.retry_at_lease);
+    RC_ASSERT(a.claimed_at_wall == b.claimed_at_wall);
+    RC_ASSERT(a.settled_at_wall == b.settled_at_wall);
+    RC_ASSERT(a.expires_at_wall == b.expires_at_wall);
+    RC_ASSERT(a.failures == b.failures);
+    RC_ASSERT(a.incident == b.incident);
+    RC_ASSERT(a.by_operator == b.by_operator);
+    RC_ASSERT(a.maybe_repeated == b.maybe_repeated);
+    RC_ASSERT(a.about->print == b.about->print);
+  }
+
+  store_delegate& delegate_;
+  std::unique_ptr<store> store_;
+  desk desk_;
+  model model_;
+  std::vector<held_lease> leases_;
+  std::vector<claim> claims_;
+};
+
+class store_model : public ::testing::TestWithParam<engine_under_test> {};
+INSTANTIATE_TEST_SUITE_P(stores, store_model, ::testing::ValuesIn(engines), engine_name);
+
+TEST_P(store_model, agrees_with_the_pure_functions_over_random_sequences) {
+  EXPECT_TRUE(rc::check([] {
+    const auto delegate = GetParam().make();
+    comparison both(*delegate);
+    const int steps = *rc::gen::inRange(1, 60);
+    for (int i = 0; i < steps; ++i) both.step();
+    both.check_everything();
+  }));
+}
+
+}  // namespace
+}  // namespace onceguard::testing

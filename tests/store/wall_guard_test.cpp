@@ -1,0 +1,59 @@
+#include "store/wall_guard.hpp"
+
+#include <gtest/gtest.h>
+
+namespace onceguard {
+namespace {
+
+constexpr std::int64_t minute = 60'000;
+constexpr std::int64_t hour = 60 * minute;
+
+TEST(wall_guard, trusts_a_clock_that_drifts_by_minutes) {
+  auto guard = wall_guard::after_boot(0, 1'000, 500'000);
+  EXPECT_TRUE(guard.trusts(1'000, 500'000));
+  EXPECT_TRUE(guard.trusts(2'000, 501'000 + 5 * minute));
+  EXPECT_TRUE(guard.trusts(2'000, 501'000 - 5 * minute));
+}
+
+TEST(wall_guard, doubts_a_step_of_more_than_five_minutes_either_way) {
+  for (const auto step : {5 * minute + 1, -5 * minute - 1}) {
+    auto guard = wall_guard::after_boot(0, 0, 10 * hour);
+    EXPECT_FALSE(guard.trusts(0, 10 * hour + step));
+  }
+}
+
+TEST(wall_guard, is_confirmed_by_an_hour_at_the_new_distance_and_by_no_less) {
+  auto guard = wall_guard::after_boot(0, 0, 0);
+  EXPECT_FALSE(guard.trusts(0, 24 * hour));
+  EXPECT_FALSE(guard.trusts(hour - 1, 25 * hour - 1));
+  EXPECT_TRUE(guard.trusts(hour, 25 * hour));
+  EXPECT_FALSE(guard.memory().doubted);
+}
+
+TEST(wall_guard, counts_the_hour_anew_after_each_further_step) {
+  auto guard = wall_guard::after_boot(0, 0, 0);
+  EXPECT_FALSE(guard.trusts(0, 24 * hour));
+  EXPECT_FALSE(guard.trusts(hour / 2, 48 * hour));
+  EXPECT_FALSE(guard.trusts(hour, 48 * hour + hour / 2));
+  EXPECT_TRUE(guard.trusts(hour + hour / 2, 49 * hour));
+}
+
+TEST(wall_guard, forgets_its_doubt_when_the_step_is_taken_back_or_confirmed) {
+  auto guard = wall_guard::after_boot(0, 0, 0);
+  EXPECT_FALSE(guard.trusts(0, 24 * hour));
+  EXPECT_TRUE(guard.trusts(1, 1));
+  EXPECT_FALSE(guard.trusts(2, 24 * hour));
+  guard.confirm(2, 24 * hour);
+  EXPECT_TRUE(guard.trusts(3, 24 * hour + 1));
+}
+
+TEST(wall_guard, after_a_boot_only_a_clock_that_went_back_is_doubted) {
+  auto ahead = wall_guard::after_boot(10 * hour, 0, 100 * hour);
+  EXPECT_TRUE(ahead.trusts(0, 100 * hour));
+  auto behind = wall_guard::after_boot(10 * hour, 0, 0);
+  EXPECT_FALSE(behind.trusts(0, 0));
+  EXPECT_TRUE(behind.trusts(minute, 10 * hour));
+}
+
+}  // namespace
+}  // namespace onceguard
