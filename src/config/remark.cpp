@@ -1,6 +1,8 @@
 #include "config/remark.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 
 namespace onceguard::config {
 

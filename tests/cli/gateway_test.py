@@ -20,7 +20,8 @@ def test_sigterm_drains_and_ends_with_0(start_gateway, own_upstream):
     gateway = start_gateway(own_upstream)
     gateway.signal(signal.SIGTERM)
     assert gateway.wait() == 0
-    assert events(gateway)[-2:] == ["draining", "stopped"]
+    said = events(gateway)
+    assert said.index("draining") < said.index("stopped")
 
 
 def test_a_second_sigint_ends_it_at_once(start_gateway, own_upstream, key):

@@ -61,7 +61,7 @@ def test_list_filters_and_pages(gateway, fresh_key):
 def test_an_unknown_key_is_completed_with_an_answer(gateway, unknown_key):
     assert gateway.state(unknown_key) == "unknown"
     done = gateway.command("keys", "complete", unknown_key, "--status", "201", "--header",
-                           "Content-Type: application/json", "--body", '{"id":17}', "--force")
+                           "Content-Type: application/json", "--body", '{"id":17}')
     assert done.returncode == 0, done
     assert done.stdout == "completed\n"
     again = gateway.post(key=unknown_key, plan={"status": 500})
@@ -72,7 +72,7 @@ def test_an_unknown_key_is_completed_with_an_answer(gateway, unknown_key):
 
 
 def test_an_unknown_key_is_completed_without_an_answer(gateway, unknown_key):
-    assert gateway.command("keys", "complete", unknown_key, "--force").returncode == 0
+    assert gateway.command("keys", "complete", unknown_key).returncode == 0
     assert show(gateway, unknown_key)["kept"] == "none"
     again = gateway.post(key=unknown_key, plan={"status": 500})
     assert again.status == 409
@@ -82,7 +82,7 @@ def test_an_unknown_key_is_completed_without_an_answer(gateway, unknown_key):
 def test_a_body_comes_from_a_file(gateway, unknown_key, tmp_path):
     body = tmp_path / "body"
     body.write_bytes(b"\x00\xff\n")
-    done = gateway.command("keys", "complete", unknown_key, "--body-file", str(body), "--force")
+    done = gateway.command("keys", "complete", unknown_key, "--body-file", str(body))
     assert done.returncode == 0, done
     record = show(gateway, unknown_key)
     assert record["status"] == 200
@@ -90,7 +90,7 @@ def test_a_body_comes_from_a_file(gateway, unknown_key, tmp_path):
 
 
 def test_an_unknown_key_is_released_and_runs_again(gateway, unknown_key):
-    done = gateway.command("keys", "release", unknown_key, "--force")
+    done = gateway.command("keys", "release", unknown_key)
     assert done.returncode == 0, done
     assert "released" in done.stdout
     assert gateway.state(unknown_key) in (None, "released")
@@ -99,11 +99,18 @@ def test_an_unknown_key_is_released_and_runs_again(gateway, unknown_key):
     assert gateway.record(unknown_key)["attempt"] == 2
 
 
-def test_what_may_still_run_is_released_by_force_only(gateway, unknown_key):
-    done = gateway.command("keys", "release", unknown_key)
-    assert done.returncode == 1
-    assert "it may still be running" in done.stderr
-    assert gateway.state(unknown_key) == "unknown"
+def test_what_runs_is_ended_by_force_only(gateway, upstream, key):
+    connection = gateway.begin_post(key=key, plan={"gate": key})
+    upstream.arrived(key=key)
+    for command in ("release", "complete"):
+        done = gateway.command("keys", command, key)
+        assert done.returncode == 1
+        assert "it may still be running" in done.stderr
+    assert gateway.state(key) == "in_progress"
+    done = gateway.command("keys", "release", key, "--force")
+    assert done.returncode == 0, done
+    assert gateway.state(key) in (None, "released")
+    connection.close()
 
 
 def test_the_release_of_an_answer_returns_when_no_cache_has_it(gateway, key):

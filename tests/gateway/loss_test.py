@@ -18,6 +18,10 @@ def copy_database(gateway, to):
     shutil.copy(gateway.database, to)
 
 
+def witness(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
 def forget(gateway):
     for file in gateway.folder.glob(gateway.database.name + "*"):
         file.unlink()
@@ -34,7 +38,9 @@ def lost(request, start_gateway, upstream, fresh_key, tmp_path):
         saved = gateway.folder / "saved"
         copy_database(gateway, saved)
         gateway.start()
+        seen = witness(tmp_path)
         assert_first(gateway.post(key=late))
+        wait_until(lambda: witness(tmp_path) != seen, what="the witness taking note")
         gateway.stop()
         forget(gateway)
         if request.param == "an older copy":
@@ -51,9 +57,9 @@ def test_refuse_takes_no_new_claims_until_old_work_must_be_over(lost, upstream):
     assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
     assert upstream.runs(key) == 1
     assert gateway.get("/").status == 201
+    wait_until(lambda: gateway.post(key=key).status == 201, what="the end of the refusal")
     if early:
         assert_replay_of(gateway.post(key=early), first)
-    wait_until(lambda: gateway.post(key=key).status == 201, what="the end of the refusal")
     assert clock.seconds > 1.5
     assert upstream.runs(key) == 2
     assert gateway.record(key)["maybe_repeated"] is True

@@ -9,11 +9,12 @@ from support.gateway import records_of
 from support.waiting import Stopwatch, wait_until
 
 CONFIG = {"defaults": {"upstream_timeout": "1s"}}
-LOST = {"status": 500}
+LOST = {"drop": "body"}
 
 
-def make_unknown(gateway, key):
-    assert gateway.post(key=key, plan=LOST).status == 500
+def make_unknown(gateway, key, plan=None):
+    """The connection breaks: nobody can say that the work is over."""
+    assert gateway.post(key=key, plan=plan or LOST).status == 502
 
 
 def resolve(gateway, *arguments):
@@ -30,7 +31,7 @@ def test_keys_are_listed_by_state(start_gateway, upstream, fresh_key):
     completed, unknown, failed, running = (fresh_key() for _ in range(4))
     assert_first(gateway.post(key=completed))
     make_unknown(gateway, unknown)
-    assert gateway.post("/fails", key=failed, plan=LOST).status == 500
+    assert gateway.post("/fails", key=failed, plan={"status": 500}).status == 500
     with gateway.begin_post(key=running, plan={"gate": running}) as connection:
         upstream.arrived(1, running)
         states = {r["key"]: r["state"] for r in gateway.keys()}
@@ -115,6 +116,14 @@ def test_it_is_refused_until_the_upstreams_timeout_is_over(start_gateway, upstre
     assert_first(gateway.post(key=key))
 
 
+def test_after_an_answer_nothing_is_under_way(start_gateway, upstream, key):
+    """The upstream said 500: that leaves it unknown, but over."""
+    gateway = start_gateway(upstream)
+    make_unknown(gateway, key, {"status": 502})
+    assert gateway.command("keys", "release", key).returncode == 0
+    assert_first(gateway.post(key=key))
+
+
 def test_force_does_not_wait(start_gateway, upstream, key):
     gateway = start_gateway(upstream)
     make_unknown(gateway, key)
@@ -180,7 +189,7 @@ def test_a_key_of_two_scopes_needs_to_be_told_apart(start_gateway, upstream, key
     gateway = start_gateway(upstream, CONFIG)
     for name in ("ann", "bob"):
         fields = [("Authorization", f"Bearer {name}")]
-        assert gateway.post(key=key, plan=LOST, fields=fields).status == 500
+        assert gateway.post(key=key, plan=LOST, fields=fields).status == 502
     assert gateway.command("keys", "release", key, "--force").returncode not in (0, 5)
     scopes = [r["scope"] for r in upstream.requests(key)]
     done = gateway.command("keys", "release", key, "--scope", scopes[0], "--force")
@@ -196,7 +205,7 @@ def test_sweep_removes_what_outlived_its_retention(start_gateway, upstream, fres
     short, lasting, unknown = (fresh_key() for _ in range(3))
     assert_first(gateway.post("/short", key=short))
     assert_first(gateway.post(key=lasting))
-    assert gateway.post("/short", key=unknown, plan=LOST).status == 500
+    assert gateway.post("/short", key=unknown, plan=LOST).status == 502
 
     def swept():
         assert gateway.command("sweep").returncode == 0

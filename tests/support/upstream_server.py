@@ -109,11 +109,12 @@ class Upstream:
         if plan.early:
             writer.transport.pause_reading()
             await self.answer(writer, plan, entry, low, 0)
-            if not plan.raw:  # with raw it closes at once, with unread bytes: that is a reset
-                await asyncio.sleep(0.3)
-                writer.transport.resume_reading()
-                await reader.read()
-            return False
+            if plan.raw:  # it closes at once, with bytes unread: that is a reset
+                return False
+            await asyncio.sleep(0.3)
+            writer.transport.resume_reading()
+            await self.read_body(reader, low, entry)
+            return True
         if low.get("expect", "").lower() == "100-continue":
             writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         await self.read_body(reader, low, entry)
@@ -277,7 +278,8 @@ class Upstream:
         return [entry for entry in self.log if fits(entry)]
 
     async def listen(self):
-        listener = socket.socket()
+        # With the protocol named, asyncio switches Nagle's algorithm off for what it accepts.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", self.port))
         listener.listen(1024)
