@@ -6,7 +6,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # gcc 12 reports these inside optimised standard library code.
   target_compile_options(onceguard_options INTERFACE
     -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
-    -Wno-stringop-overread -Wno-dangling-pointer -Wno-free-nonheap-object)
+    -Wno-stringop-overread -Wno-dangling-pointer -Wno-free-nonheap-object
+    -Wno-mismatched-new-delete)
 endif()
 if(ONCEGUARD_SANITIZE)
   target_compile_options(onceguard_options INTERFACE

@@ -1,10 +1,24 @@
 #include "config/document.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 // The only place that knows toml++: it is large, and compiled here once.
+//
+// toml++ 3.3 asserts, or in a release build assumes, what its input can break ("[[[" and "[=" do).
+// So its assertions are always on here, and throw.
+namespace onceguard::config {
+namespace {
+struct parser_fault : std::logic_error {
+  using std::logic_error::logic_error;
+};
+[[noreturn]] void break_off(const char* condition) { throw parser_fault(condition); }
+}  // namespace
+}  // namespace onceguard::config
+#undef NDEBUG
+#define TOML_ASSERT(condition) ((condition) ? void() : ::onceguard::config::break_off(#condition))
 #define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
+#define TOML_EXCEPTIONS 1
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_UNRELEASED_FEATURES 0
 #include <toml++/toml.h>
@@ -66,23 +80,101 @@ node converted(const toml::node& from) {
   return out;
 }
 
+/// The place of a byte; columns count characters, as the parser's do.
+origin place_of(std::string_view text, std::size_t byte, const std::string& file) {
+  const auto before = text.substr(0, byte);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto begin = before.rfind('\n') + 1;  // npos + 1 is 0
+  const auto column =
+      1 + std::count_if(before.begin() + static_cast<std::ptrdiff_t>(begin), before.end(),
+                        [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+  return {layer::file, file, static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(column)};
+}
+
+/// Behind the string that begins at `at`.
+std::size_t end_of_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string three(3, quote);
+  const bool long_form = text.substr(at, 3) == three;
+  at += long_form ? 3 : 1;
+  while (at < text.size()) {
+    if (quote == '"' && text[at] == '\\') {
+      at += 2;
+    } else if (long_form && text.substr(at, 3) == three) {
+      at += 3;
+      for (int more = 0; more < 2 && at < text.size() && text[at] == quote; ++more) ++at;
+      return at;
+    } else if (!long_form && (text[at] == quote || text[at] == '\n')) {
+      return at + 1;
+    } else {
+      ++at;
+    }
+  }
+  return text.size();
+}
+
+/// A character beyond ASCII may stand in strings and comments only. It is looked for here, as
+/// toml++ 3.3 has undefined behaviour for some of them elsewhere.
+std::optional<std::size_t> find_stray_character(std::string_view text) {
+  std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0;
+  while (at < text.size()) {
+    const char c = text[at];
+    if (static_cast<unsigned char>(c) >= 0x80) return at;
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (c == '"' || c == '\'') {
+      at = end_of_string(text, at);
+    } else {
+      ++at;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Does the parser break an assertion of its own on this?
+bool breaks_parser(std::string_view text) {
+  try {
+    const auto parsed = toml::parse(text);
+    return false;
+  } catch (const toml::parse_error&) {
+    return false;
+  } catch (const parser_fault&) {
+    return true;
+  }
+}
+
+/// Where it does: the last byte of the shortest beginning on which it does.
+std::size_t find_break(std::string_view text) {
+  std::size_t fine = 0;
+  std::size_t broken = text.size();
+  while (fine + 1 < broken) {
+    const auto middle = fine + (broken - fine) / 2;
+    (breaks_parser(text.substr(0, middle)) ? broken : fine) = middle;
+  }
+  return fine;
+}
+
 }  // namespace
 
 std::optional<node> read_document(std::string_view text, const std::string& file, remarks& out) {
-  if (text.size() > document_size_max) {
-    out.push_back({remark::grade::fault, {layer::file, file}, "larger than 1MiB"});
+  const auto refuse = [&](const origin& at, const std::string& what) {
+    out.push_back({remark::grade::fault, at, what});
     return std::nullopt;
+  };
+  if (text.size() > document_size_max) return refuse({layer::file, file}, "larger than 1MiB");
+  if (const auto stray = find_stray_character(text)) {
+    return refuse(place_of(text, *stray, file), "not TOML: this character belongs in quotes");
   }
-  const auto parsed = toml::parse(text);
-  if (!parsed) {
-    const auto& problem = parsed.error();
+  try {
+    return converted(toml::parse(text));
+  } catch (const toml::parse_error& problem) {
     const auto begin = problem.source().begin;
-    out.push_back({remark::grade::fault,
-                   {layer::file, file, begin.line, begin.column},
-                   "not TOML: " + printable(problem.description())});
-    return std::nullopt;
+    return refuse({layer::file, file, begin.line, begin.column},
+                  "not TOML: " + printable(problem.description()));
+  } catch (const parser_fault&) {
+    return refuse(place_of(text, find_break(text), file),
+                  "not TOML: something else was expected here");
   }
-  return converted(parsed.table());
 }
 
 }  // namespace onceguard::config

@@ -102,7 +102,7 @@ class comparison {
     return leases_[*rc::gen::inRange<std::size_t>(0, leases_.size())];
   }
 
-  void compare_claim(const claim& asked) {
+  void compare_claim(claim asked) {
     const auto told = desk_.claim(asked);
     const auto* stored = model_.look_up(asked.id);
     const bool granted = told.kind == verdict_kind::run && told.lease.token > model_.last_token;
