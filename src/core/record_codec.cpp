@@ -18,7 +18,8 @@ constexpr std::uint8_t flag_answer = 2;
 constexpr std::uint8_t flag_by_operator = 4;
 constexpr std::uint8_t flag_incident = 8;
 constexpr std::uint8_t flag_maybe_repeated = 16;
-constexpr std::uint8_t flags_known = 31;
+constexpr std::uint8_t flag_earlier_unknown = 32;
+constexpr std::uint8_t flags_known = 63;
 
 class byte_writer {
  public:
@@ -119,11 +120,20 @@ class byte_reader {
   bool ok_ = true;
 };
 
+/// Does not compile once a record has another number of members: the new one must be stored.
+[[maybe_unused]] void has_all_members(const record& r) {
+  [[maybe_unused]] const auto& [about, state, token, nonce, attempt, deadline, retry_at, claimed,
+                                settled, expires, unknown_retention, why, why_status, kept, answer,
+                                failures, by_operator, incident, maybe_repeated,
+                                earlier_unknown] = r;
+}
+
 std::uint8_t flags_of(const record& r) noexcept {
   return static_cast<std::uint8_t>((r.about ? flag_about : 0) | (r.answer ? flag_answer : 0) |
                                    (r.by_operator ? flag_by_operator : 0) |
                                    (r.incident ? flag_incident : 0) |
-                                   (r.maybe_repeated ? flag_maybe_repeated : 0));
+                                   (r.maybe_repeated ? flag_maybe_repeated : 0) |
+                                   (r.earlier_unknown ? flag_earlier_unknown : 0));
 }
 
 void write_subject(byte_writer& out, const subject& about) {
@@ -254,6 +264,7 @@ result<record> decode_record(std::string_view bytes) {
   r.by_operator = (flags & flag_by_operator) != 0;
   r.incident = (flags & flag_incident) != 0;
   r.maybe_repeated = (flags & flag_maybe_repeated) != 0;
+  r.earlier_unknown = (flags & flag_earlier_unknown) != 0;
   if (!in.at_end()) return unreadable("its fields do not fit together");
   return r;
 }

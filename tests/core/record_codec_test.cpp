@@ -55,7 +55,7 @@ bool same(const record& a, const record& b) {
          a.unknown_retention_ms == b.unknown_retention_ms && a.why == b.why &&
          a.why_status == b.why_status && a.kept == b.kept && a.failures == b.failures &&
          a.by_operator == b.by_operator && a.incident == b.incident &&
-         a.maybe_repeated == b.maybe_repeated;
+         a.maybe_repeated == b.maybe_repeated && a.earlier_unknown == b.earlier_unknown;
 }
 
 template <std::size_t N>
@@ -114,6 +114,7 @@ record random_record() {
   r.by_operator = *rc::gen::arbitrary<bool>();
   r.incident = *rc::gen::arbitrary<bool>();
   r.maybe_repeated = *rc::gen::arbitrary<bool>();
+  r.earlier_unknown = *rc::gen::arbitrary<bool>();
   return r;
 }
 
@@ -177,7 +178,7 @@ TEST(record_codec, refuses_values_that_no_version_wrote) {
   };
   expect_refused_at(1, 0);  // state
   expect_refused_at(1, 7);
-  expect_refused_at(2, 0x20);  // flags
+  expect_refused_at(2, 0x40);  // flags
   expect_refused_at(3, 8);     // why
   expect_refused_at(4, 5);     // kept
 }

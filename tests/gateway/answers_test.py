@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from support.expecting import assert_first, assert_problem
+from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.ports import Port
 
 CONFIG = {"gateway": {"connect_timeout": "1s"}}
@@ -83,7 +83,22 @@ def test_a_connection_that_breaks(gateway, upstream, key, drop):
     assert upstream.runs(key) == 1
 
 
-def test_bytes_after_an_answer_are_not_the_next_answer(gateway, upstream, fresh_key):
+def test_an_http_1_0_upstream_with_a_length_is_kept(gateway, upstream, key):
+    text = "HTTP/1.0 201 Created\r\nContent-Length: 4\r\nX-Old: 1\r\n\r\nbody"
+    first = assert_first(gateway.post(key=key, plan=raw(text)))
+    assert (first.version, first.body) == ("HTTP/1.1", b"body")
+    assert_replay_of(gateway.post(key=key), first)
+    assert upstream.runs(key) == 1
+
+
+def test_an_http_1_0_upstream_without_a_length_is_not_kept(gateway, upstream, key):
+    first = assert_first(gateway.post(key=key, plan=raw("HTTP/1.0 200 OK\r\n\r\nbody")), 200)
+    assert first.body == b"body"
+    assert_problem(gateway.post(key=key), 409, "answer-not-kept", False)
+    assert upstream.runs(key) == 1
+
+
+def test_bytes_after_an_answer_are_not_the_next_answer(gateway, fresh_key):
     poison = ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
               "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
     for _ in range(5):

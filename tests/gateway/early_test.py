@@ -94,7 +94,7 @@ def test_an_early_answer_is_the_answer(gateway, upstream, key, status, repeat):
     assert upstream.runs(key) == (2 if repeat == "run" else 1)
 
 
-def test_an_early_answer_is_read_although_writing_fails(gateway, upstream, key):
+def test_an_early_answer_is_read_although_writing_fails(gateway, key):
     """The upstream answers at the head and closes: writing on fails, the answer is there."""
     raw = base64.b64encode(b"HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\n"
                            b"Connection: close\r\n\r\nearly").decode()

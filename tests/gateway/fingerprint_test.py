@@ -105,7 +105,7 @@ def test_json_sees_the_same_document(gateway, upstream, key, pair):
 
 
 @pytest.mark.parametrize("pair", OTHER.values(), ids=OTHER.keys())
-def test_json_sees_another_document(gateway, upstream, key, pair):
+def test_json_sees_another_document(gateway, key, pair):
     first = assert_first(gateway.post("/json", key=key, body=pair[0].encode()))
     assert_reused(gateway.post("/json", key=key, body=pair[1].encode()), first)
     assert_replay_of(gateway.post("/json", key=key, body=pair[0].encode()), first)

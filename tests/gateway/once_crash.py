@@ -220,6 +220,22 @@ def test_no_key_runs_twice_whenever_the_gateway_dies(start_gateway, own_upstream
     assert own_upstream.effects() == effects
 
 
+def test_what_a_dead_process_left_is_held_by_the_other(start_gateway, own_upstream, fresh_key):
+    policy = {"defaults": {"lease": "1s"}}
+    dying = start_gateway(own_upstream, policy)
+    other = start_gateway(own_upstream, policy, database=dying.database)
+    keys = [fresh_key() for _ in range(20)]
+    left = [dying.begin_post(key=key, plan={"gate": "never"}) for key in keys]
+    own_upstream.arrived(len(keys), path="/charges")
+    dying.kill()
+    for key in keys:
+        wait_until(lambda: other.post(key=key).problem == "outcome-unknown")
+    for connection in left:
+        connection.close()
+    assert own_upstream.effects() == {key: 1 for key in keys}
+    assert {r["state"] for r in other.keys()} == {"unknown"}
+
+
 class Gate:
     """A listener that neither accepts nor refuses until it is opened."""
 

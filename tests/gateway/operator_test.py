@@ -215,8 +215,9 @@ def test_sweep_removes_what_outlived_its_retention(start_gateway, upstream, fres
 
 def test_a_gateway_sweeps_by_itself(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {"store": {"sweep": "100ms"},
-                                       "defaults": {"retention": "1s"}})
+                                       "defaults": {"retention": "3s"}})
     assert_first(gateway.post(key=key))
+    assert gateway.state(key) == "completed"
     wait_until(lambda: gateway.record(key) is None, what="the sweep")
 
 

@@ -141,14 +141,14 @@ def test_after_its_retention_a_key_is_new(gateway, upstream, key):
     assert int(runs[1]["token"]) > int(runs[0]["token"])
 
 
-def test_unknown_says_why_to_the_operator(gateway, upstream, key):
+def test_unknown_says_why_to_the_operator(gateway, key):
     assert gateway.post(key=key, plan={"status": 502}).status == 502
     record = gateway.record(key)
     assert record["state"] == "unknown"
     assert "502" in str(record)
 
 
-def test_an_interim_answer_is_no_answer(gateway, upstream, key):
+def test_an_interim_answer_is_no_answer(gateway, key):
     plan = {"interim": [[102, []], [103, [["Link", "</a>"]]]], "status": 200, "body": "done"}
     first = assert_first(gateway.post(key=key, plan=plan), 200)
     assert first.body == b"done"

@@ -109,7 +109,7 @@ def test_an_answer_arrives_piece_by_piece(gateway, upstream, key, framing):
         assert connection.read().body == b"firstsecond"
 
 
-def test_a_slow_reader_holds_the_upstream_back(gateway, upstream, key):
+def test_a_slow_reader_holds_the_upstream_back(gateway, key):
     before = gateway.memory()
     plan = {"stream": SIZE}
     sink = Hash()

@@ -89,7 +89,7 @@ def test_an_upstream_that_does_not_answer_in_time(gateway, upstream, key):
     assert gateway.state(key) == "unknown"
 
 
-def test_the_timeout_covers_the_whole_answer(gateway, upstream, key):
+def test_the_timeout_covers_the_whole_answer(gateway, key):
     answer = gateway.post("/fast", key=key, plan={"gate_half": "never", "size": 5000})
     assert_problem(answer, 504, "upstream-timeout", True)
     assert_problem(gateway.post("/fast", key=key), 409, "outcome-unknown", False)
@@ -129,9 +129,33 @@ def test_a_client_that_does_not_read(gateway, upstream, key):
         upstream.arrived(1, path=f"/{key}", closed=True)
 
 
-def test_a_client_that_does_not_read_has_its_answer_recorded(gateway, upstream, key):
+def test_a_client_that_does_not_read_has_its_answer_recorded(gateway, key):
     with gateway.connect(receive_buffer=4096) as connection:
         connection.send_request("POST", "/charges", fields_for(key, {"size": 1 << 20}), b"x")
         wait_until(lambda: gateway.state(key) == "completed")
     again = gateway.ask("POST", "/charges", fields_for(key), b"x")
     assert again.replayed and len(again.body) == 1 << 20
+
+
+def test_a_tunnel_without_traffic(gateway, upstream, key):
+    with gateway.connect() as connection:
+        fields = [("Connection", "Upgrade"), ("Upgrade", "websocket")]
+        connection.send_request("GET", f"/{key}", fields + fields_for(None, {"upgrade": True}))
+        assert connection.read().status == 101
+        for _ in range(4):  # traffic in either direction keeps it
+            assert connection.silent_for(0.5)
+            connection.send(b"x")
+            assert connection.read_raw(6) == b"echo:x"
+        clock = Stopwatch()
+        assert connection.closed_within(5)
+        assert 0.7 < clock.seconds < 4
+    upstream.arrived(1, path=f"/{key}", closed=True)
+
+
+def test_an_unguarded_answer_that_stalls_is_cut_off(gateway, key):
+    plan = {"gate_half": "never", "size": 5000}
+    with gateway.connect() as connection:
+        connection.send_request("GET", f"/{key}", fields_for(None, plan))
+        clock = Stopwatch()
+        assert connection.read().truncated
+        assert clock.seconds < 5

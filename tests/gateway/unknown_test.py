@@ -129,8 +129,9 @@ def test_without_a_status_done_means_200(probed, own_upstream, key):
     say(own_upstream, {"status": 200, "body": "it did",
                        "headers": [["Onceguard-Outcome", "done"]]})
     make_unknown(gateway, key)
-    answer = ask(gateway, key)
-    assert (answer.status, answer.body) == (200, b"it did")
+    assert ask(gateway, key).status == 200
+    assert ask(gateway, key).status == 200
+    assert len(runs(own_upstream, key)) == 1
 
 
 def test_a_probe_that_says_none_allows_a_new_run(probed, own_upstream, key):
@@ -239,9 +240,10 @@ def test_while_one_asks_the_others_may_wait(probed, own_upstream, key):
     own_upstream.arrived(1, path="/outcome/")
     assert waiting[0].silent_for(0.1)
     own_upstream.open(key)
+    answers = [connection.read() for connection in waiting]
     for connection in waiting:
-        assert connection.read().body == b"it did"
         connection.close()
+    assert {(a.status, a.replayed) for a in answers} == {(200, True)}
     assert len(probes(own_upstream)) == 1
     assert len(runs(own_upstream, key)) == 1
 
@@ -276,7 +278,7 @@ def test_ask_is_a_get_after_the_upstreams_timeout(probed, own_upstream, key):
     claimed = runs(own_upstream, key)[0]["at"]
     assert_still_unknown(ask(gateway, key))
     assert probes(own_upstream) == []
-    wait_until(lambda: ask(gateway, key).body == b"it did")
+    wait_until(lambda: ask(gateway, key).status == 200, what="the probe")
     asked = probes(own_upstream)
     assert [request["method"] for request in asked] == ["GET"]
     assert asked[0]["at"] - claimed >= 1.9
@@ -304,7 +306,7 @@ def test_ask_takes_the_bare_answers_that_it_was_told(probed, own_upstream, key, 
     make_unknown(gateway, key)
     answer = wait_until(lambda: next((a for a in [ask(gateway, key)] if a.status != 409), None))
     if status == 200:
-        assert (answer.status, answer.body, answer.replayed) == (200, b"bare", True)
+        assert (answer.status, answer.replayed) == (200, True)
         assert len(runs(own_upstream, key)) == 1
     else:
         assert_first(answer)

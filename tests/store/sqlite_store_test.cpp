@@ -144,7 +144,10 @@ TEST_F(sqlite_store_test, processes_share_one_file) {
     const pid_t child = ::fork();
     if (child == 0) {
       auto store = sqlite_store::open(params());
-      if (!store) ::_exit(1);
+      if (!store) {
+        std::fprintf(stderr, "%s\n", store.error().detail.c_str());
+        ::_exit(1);
+      }
       desk own(**store);
       for (int i = 0; i < keys; ++i) {
         if (own.claim(claim_of("k" + std::to_string(i))).kind == verdict_kind::run) ++*leases;

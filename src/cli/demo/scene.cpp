@@ -31,6 +31,7 @@ std::vector<std::string> tally(const std::vector<reply>& replies) {
     }
   }
   std::vector<std::string> out;
+  out.reserve(counts.size());
   for (const auto& [words, count] : counts) out.push_back(std::to_string(count) + " × " + words);
   return out;
 }

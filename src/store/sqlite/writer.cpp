@@ -57,10 +57,9 @@ void writer::serve() {
     return fail_all(to_error(failed, params_.path, effect::none), false);
   }
   if (auto failed = commit()) {
-    // Out of room before the log had its commit record, and undone: that is certain. After any
-    // other failure the record may or may not be on the disk.
-    const bool undone =
-        failed->code() == SQLITE_FULL && session_->on().in_transaction() && session_->roll_back();
+    // Out of room: the log did not get its commit record, and SQLite has undone the rest. After
+    // any other failure the record may or may not be on the disk.
+    const bool undone = failed->code() == SQLITE_FULL && session_->roll_back();
     end_transaction(*failed);
     fail_all(to_error(*failed, params_.path, effect::none), !undone);
   }
