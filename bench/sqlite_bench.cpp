@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <sys/resource.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -51,6 +52,15 @@ answer_ptr make_answer() {
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double cpu_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 /// The same statements as the store's, without anything around them: the records are encoded
@@ -172,12 +182,20 @@ int main(int argc, char** argv) {
   std::filesystem::create_directories(folder);
   std::printf("encode and decode: %.2f us\n", codec_microseconds());
   const auto file = [&](const char* name) { return (folder / name).string(); };
-  const double plain = raw(file("raw.db"), cycles);
-  std::printf("raw sqlite, batches of %zu: %.0f cycles/s\n", batch, plain);
-  const double many = through_store(file("many.db"), 64, cycles);
-  std::printf("store, 64 callers:          %.0f cycles/s (%.2f of raw)\n", many, many / plain);
-  const double one = through_store(file("one.db"), 1, cycles / 10);
-  std::printf("store, 1 caller:            %.0f cycles/s\n", one);
+  const auto report = [](const char* what, std::size_t count, auto run) {
+    const double cpu = cpu_seconds();
+    const double rate = run(count);
+    std::printf("%-28s %8.0f cycles/s, %5.1f us of CPU each\n", what, rate,
+                (cpu_seconds() - cpu) / static_cast<double>(count) * 1e6);
+    return rate;
+  };
+  const double plain = report("sqlite, batches of 64:", cycles,
+                              [&](std::size_t n) { return raw(file("raw.db"), n); });
+  const double many = report("store, 64 callers:", cycles,
+                             [&](std::size_t n) { return through_store(file("many.db"), 64, n); });
+  report("store, 1 caller:", cycles / 10,
+         [&](std::size_t n) { return through_store(file("one.db"), 1, n); });
+  std::printf("store / sqlite: %.2f\n", many / plain);
   std::filesystem::remove_all(folder);
   return 0;
 }

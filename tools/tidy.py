@@ -129,12 +129,16 @@ def check_name(path, findings):
 def check_problem_pages(root, findings):
     """Every problem type has a page, and every page a type."""
     catalogue = root / "src/http/problem.cpp"
-    types = set(rules.PROBLEM_TYPE.findall(catalogue.read_text()))
+    statuses = dict(rules.PROBLEM_TYPE.findall(catalogue.read_text()))
+    types = set(statuses)
     if not types:
         findings.add("src/http/problem.cpp", 1, "no problem type was found in the catalogue")
     pages = {page.stem for page in (root / "docs/problems").glob("*.md")} - {"README"}
     for missing in sorted(types - pages):
         findings.add(f"docs/problems/{missing}.md", 1, "this problem type has no page")
+    for name in sorted(types & pages):
+        if f"\n| {statuses[name]}" not in (root / f"docs/problems/{name}.md").read_text():
+            findings.add(f"docs/problems/{name}.md", 1, f"does not say status {statuses[name]}")
     for stray in sorted(pages - types):
         findings.add(f"docs/problems/{stray}.md", 1, "no problem type of that name")
 

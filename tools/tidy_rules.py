@@ -69,7 +69,7 @@ def reachable(room):
 
 # --- problem types: the names in the catalogue of src/http/problem.cpp --------------------------
 
-PROBLEM_TYPE = re.compile(r'problem_info\{problem::\w+,\s*"([^"]+)"')
+PROBLEM_TYPE = re.compile(r'problem_info\{problem::\w+,\s*"([^"]+)",\s*(\d+)')
 
 # --- banned, and what to write instead ----------------------------------------------------------
 

@@ -1,7 +1,10 @@
 #include "base/hash.hpp"
 
+#include <atomic>
 #include <memory>
 #include <stdexcept>
+
+#include <pthread.h>
 
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -22,6 +25,15 @@ struct hashing {
     if (!method || !context) throw std::runtime_error("OpenSSL offers no SHA-256");
   }
 };
+
+std::atomic<unsigned> forks{0};
+
+/// How often this process was forked off: what was random before must not be given twice.
+unsigned forks_so_far() noexcept {
+  static const int watched = pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  static_cast<void>(watched);
+  return forks.load(std::memory_order_relaxed);
+}
 
 hashing& here() {
   static thread_local hashing it;
@@ -71,6 +83,11 @@ void random_bytes(std::span<unsigned char> out) {
   // A reserve per thread: one call of the generator serves many claim ids.
   static thread_local std::array<unsigned char, 1024> reserve;
   static thread_local std::size_t used = reserve.size();
+  static thread_local unsigned made_after = 0;
+  if (const auto now = forks_so_far(); made_after != now) {
+    made_after = now;
+    used = reserve.size();
+  }
   if (out.size() > reserve.size()) throw std::runtime_error("too many random bytes at once");
   if (out.size() > reserve.size() - used) {
     if (RAND_bytes(reserve.data(), static_cast<int>(reserve.size())) != 1) {

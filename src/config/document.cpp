@@ -23,6 +23,8 @@ struct parser_fault : std::logic_error {
 #define TOML_UNRELEASED_FEATURES 0
 #include <toml++/toml.h>
 
+#include "config/code_points.hpp"
+
 namespace onceguard::config {
 namespace {
 
@@ -30,9 +32,12 @@ node converted(const toml::node& from);
 
 /// What the parser says may quote the document.
 std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  auto out = lowered(text);
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(out[i]); };
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const bool c1 = byte(i) == 0xc2 && i + 1 < out.size() && byte(i + 1) < 0xa0;
+    if (c1) out[i + 1] = '?';
+    if (c1 || byte(i) < 0x20 || byte(i) == 0x7f) out[i] = '?';
   }
   return out;
 }
@@ -48,7 +53,7 @@ void convert_table(const toml::table& from, node& out) {
   out.members.reserve(from.size());
   for (const auto& [key, value] : from) {
     const auto begin = key.source().begin;
-    out.members.push_back({std::string(key.str()), begin.line, begin.column, converted(value)});
+    out.members.push_back({lowered(key.str()), begin.line, begin.column, converted(value)});
   }
   std::sort(out.members.begin(), out.members.end(), [](const member& a, const member& b) {
     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
@@ -65,7 +70,7 @@ node converted(const toml::node& from) {
     convert_array(*array, out);
   } else if (const auto* text = from.as_string()) {
     out.what = node::type::text;
-    out.text = text->get();
+    out.text = lowered(text->get());
   } else if (const auto* integer = from.as_integer()) {
     out.what = node::type::integer;
     out.integer = integer->get();
@@ -89,46 +94,6 @@ origin place_of(std::string_view text, std::size_t byte, const std::string& file
       1 + std::count_if(before.begin() + static_cast<std::ptrdiff_t>(begin), before.end(),
                         [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
   return {layer::file, file, static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(column)};
-}
-
-/// Behind the string that begins at `at`.
-std::size_t end_of_string(std::string_view text, std::size_t at) {
-  const char quote = text[at];
-  const std::string three(3, quote);
-  const bool long_form = text.substr(at, 3) == three;
-  at += long_form ? 3 : 1;
-  while (at < text.size()) {
-    if (quote == '"' && text[at] == '\\') {
-      at += 2;
-    } else if (long_form && text.substr(at, 3) == three) {
-      at += 3;
-      for (int more = 0; more < 2 && at < text.size() && text[at] == quote; ++more) ++at;
-      return at;
-    } else if (!long_form && (text[at] == quote || text[at] == '\n')) {
-      return at + 1;
-    } else {
-      ++at;
-    }
-  }
-  return text.size();
-}
-
-/// A character beyond ASCII may stand in strings and comments only. It is looked for here, as
-/// toml++ 3.3 has undefined behaviour for some of them elsewhere.
-std::optional<std::size_t> find_stray_character(std::string_view text) {
-  std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0;
-  while (at < text.size()) {
-    const char c = text[at];
-    if (static_cast<unsigned char>(c) >= 0x80) return at;
-    if (c == '#') {
-      at = std::min(text.find('\n', at), text.size());
-    } else if (c == '"' || c == '\'') {
-      at = end_of_string(text, at);
-    } else {
-      ++at;
-    }
-  }
-  return std::nullopt;
 }
 
 /// Does the parser break an assertion of its own on this?
@@ -162,17 +127,18 @@ std::optional<node> read_document(std::string_view text, const std::string& file
     return std::nullopt;
   };
   if (text.size() > document_size_max) return refuse({layer::file, file}, "larger than 1MiB");
-  if (const auto stray = find_stray_character(text)) {
-    return refuse(place_of(text, *stray, file), "not TOML: this character belongs in quotes");
+  if (const auto wrong = find_unreadable(text)) {
+    return refuse(place_of(text, *wrong, file), "not TOML: the text is not UTF-8 here");
   }
+  const auto safe = lifted(text);
   try {
-    return converted(toml::parse(text));
+    return converted(toml::parse(safe));
   } catch (const toml::parse_error& problem) {
     const auto begin = problem.source().begin;
     return refuse({layer::file, file, begin.line, begin.column},
                   "not TOML: " + printable(problem.description()));
   } catch (const parser_fault&) {
-    return refuse(place_of(text, find_break(text), file),
+    return refuse(place_of(safe, find_break(safe), file),
                   "not TOML: something else was expected here");
   }
 }

@@ -224,21 +224,20 @@ asio::awaitable<execution> engine::asked(asio::io_context& io, operation& op, wo
   how.about = op.about;
   how.retention = op.policy->retention;
   if (report.said == probe_answer::did) {
-    auto known = std::make_shared<answer>();
-    known->status = report.status;
     how.kind = settle_kind::complete;
-    how.answer = std::move(known);
+    how.answer = report.answer;
+    how.kept = report.answer ? answer_kept::full : answer_kept::none;
   } else {
     how.kind = settle_kind::abandon;
     how.why = unknown_reason::probe_inconclusive;
     how.probe_pause = milliseconds(1'000);
   }
   const bool did = report.said == probe_answer::did;
-  const auto answer = how.answer;
+  const auto kept = how.kept;
   auto out = co_await finish(io, op, std::move(how), epoch);
   held->stop_renewing();
   if (out.kind == execution_kind::ran) {
-    if (did) co_return stored_answer(answer, answer_kept::full);
+    if (did) co_return stored_answer(report.answer, kept);
     out = of_kind(execution_kind::unknown);
     out.probed = true;
   }

@@ -29,7 +29,7 @@ class loss_watch;
 enum class probe_answer : std::uint8_t { did, did_not, unclear };
 struct probe_report {
   probe_answer said = probe_answer::unclear;
-  std::uint16_t status = 200;  ///< did: the status of the answer
+  answer_ptr answer;  ///< did: the first answer, as far as the application gave it; null: no answer
 };
 
 /// The work of one operation. Implemented by a front door; lives as long as execute() runs.

@@ -132,9 +132,11 @@ operation guarded_exchange::make_operation() {
 }
 
 void guarded_exchange::hint_scope() {
+  const auto& rule = from_.rule().rule;
   if (!from_.thread().scope_hinted.insert(&from_.rule()).second) return;
+  if (!from_.thread().shared.first_hint(rule.host + rule.path)) return;
   base::log(base::log_level::warning, "anonymous-scope",
-            {{"route", from_.rule().rule.path},
+            {{"route", rule.host + rule.path},
              {"hint",
               "a request had no Authorization, so its callers share one scope; configure "
               "scope = \"header:NAME\", \"cookie:NAME\", \"address\" or \"none\" for this route"}});
@@ -178,6 +180,7 @@ asio::awaitable<probe_report> guarded_exchange::ask(held_lease& held) {
   question.key = admitted_.key;
   question.scope = base::to_hex(admitted_.scope);
   question.token = held.lease().token;
+  question.max_answer_body = policy_.max_answer_body;
   question.timeout = std::min(policy_.upstream_timeout, milliseconds(10'000));
   co_return co_await ask_application(from_.thread().pool, std::move(question));
 }
@@ -327,7 +330,7 @@ asio::awaitable<bool> guarded_exchange::send_own() {
     const auto begun = std::move(*stream_begun_);
     const auto done = co_await relay_answer(from_, *up_, begun,
                                             from_.thread().shared.params.idle_timeout);
-    co_return done.client_kept;
+    if (done.begun) co_return done.client_kept;
   }
   const auto which = trouble_.value_or(http::problem::upstream_broken);
   http::problem_detail more;

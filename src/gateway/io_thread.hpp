@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -29,6 +30,16 @@ struct gateway_shared {
   onceguard::engine engine;
   std::atomic<bool> draining{false};
   std::atomic<std::size_t> connections{0};
+
+  /// True once for each text.
+  [[nodiscard]] bool first_hint(const std::string& about) {
+    const std::lock_guard lock(hints_mutex_);
+    return hints_.insert(about).second;
+  }
+
+ private:
+  std::mutex hints_mutex_;
+  std::unordered_set<std::string> hints_;
 };
 
 struct io_thread {
@@ -52,7 +63,7 @@ struct io_thread {
   routing_ptr routing;
   upstream_pool pool;
   std::unordered_set<session*> sessions;
-  std::unordered_set<const void*> scope_hinted;  ///< routes whose anonymous scope was logged
+  std::unordered_set<const route*> scope_hinted;  ///< those that this thread need not look up
 };
 
 }  // namespace onceguard::gateway

@@ -14,6 +14,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t gather_max = 64 * 1024;  // of a body, before the first write
+constexpr milliseconds no_limit{std::chrono::hours(24 * 365)};
 
 /// One unguarded request on its way.
 class forwarding {
@@ -28,6 +29,7 @@ class forwarding {
   [[nodiscard]] bool may_repeat() const noexcept;
   asio::awaitable<bool> exchange();
   asio::awaitable<void> pump_body();
+  asio::awaitable<void> pump_pieces();
   asio::awaitable<void> pass_answer();
   asio::awaitable<http1::progress> read_answer_head();
   asio::awaitable<bool> give_up();
@@ -40,6 +42,7 @@ class forwarding {
   bool chunked_ = false;
   bool body_done_ = false;
   bool body_begun_ = false;   // more of the body than out_ holds was sent
+  bool pumping_ = false;      // the rest of the body is being sent beside the answer
   bool answer_begun_ = false;
   bool answer_done_ = false;
   bool client_gone_ = false;
@@ -142,12 +145,20 @@ asio::awaitable<bool> forwarding::exchange() {
     co_return answer_begun_;
   }
   body_begun_ = true;
+  pumping_ = true;
   out_.clear();
   co_await (pump_body() && pass_answer());
   co_return answer_begun_ || client_gone_;
 }
 
 asio::awaitable<void> forwarding::pump_body() {
+  co_await pump_pieces();
+  // An answer may take its time from the last byte of the request on, and not before.
+  pumping_ = false;
+  to_->stream.limit_reading(from_.rule().rule.policy.upstream_timeout);
+}
+
+asio::awaitable<void> forwarding::pump_pieces() {
   while (!body_done_ && !answer_done_) {
     const auto got = co_await from_.advance(params_.body_timeout);
     if (answer_done_) co_return;
@@ -169,10 +180,10 @@ asio::awaitable<void> forwarding::pump_body() {
 }
 
 asio::awaitable<http1::progress> forwarding::read_answer_head() {
-  const auto timeout = from_.rule().rule.policy.upstream_timeout;
   for (;;) {
     const auto got = to_->reader.next();
     if (got != http1::progress::need_more) co_return got;
+    const auto timeout = pumping_ ? no_limit : from_.rule().rule.policy.upstream_timeout;
     const auto read = co_await to_->stream.read_some(to_->reader.prepare(4096), timeout);
     if (read.failure) {
       failure_ = read.failure;
@@ -194,6 +205,7 @@ asio::awaitable<void> forwarding::pass_answer() {
     }
     if (answer.status >= 200) {
       result_ = co_await relay_answer(from_, *to_, {}, params_.idle_timeout);
+      answer_begun_ = result_.begun;
       break;
     }
     const bool passed = co_await relay_interim(from_, answer);

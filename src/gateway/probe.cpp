@@ -4,6 +4,8 @@
 
 #include "base/log.hpp"
 #include "gateway/upstream_call.hpp"
+#include "http/admission.hpp"
+#include "http/outcome.hpp"
 
 namespace onceguard::gateway {
 
@@ -11,7 +13,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t probe_answer_max = 64 * 1024;
 
 void append_encoded(std::string& out, std::string_view text) {
   static constexpr char digits[] = "0123456789ABCDEF";
@@ -60,19 +61,27 @@ bool parse_number(std::string_view text, Number& out) {
   return ec == std::errc{} && end == text.data() + text.size();
 }
 
-probe_report read_report(const http1::head& answer, const probe_question& question) {
+/// The first answer as the application gives it: null where its status makes no sense.
+answer_ptr read_first_answer(const http1::head& told, call_result result) {
+  auto out = std::make_shared<answer>();
+  out->status = 200;
+  if (const auto* status = base::find_field(told.fields, "onceguard-status")) {
+    if (!parse_number(status->value, out->status)) return nullptr;
+    if (out->status < 200 || out->status > 599) return nullptr;
+  }
+  http::keep_fields(told.fields, false, *out);
+  std::erase_if(out->headers, [](const auto& f) { return http::is_reserved_field(f.first); });
+  out->body = std::move(result.body);
+  return out;
+}
+
+probe_report read_report(const http1::head& answer, call_result result,
+                         const probe_question& question) {
   probe_report out;
   const auto* outcome = base::find_field(answer.fields, "onceguard-outcome");
   if (outcome != nullptr && answer.status == 200 && base::iequals(outcome->value, "done")) {
-    out.said = probe_answer::did;
-    const auto* status = base::find_field(answer.fields, "onceguard-status");
-    std::uint16_t number = 0;
-    if (status == nullptr) return out;
-    if (parse_number(status->value, number) && number >= 200 && number <= 599) {
-      out.status = number;
-    } else {
-      out.said = probe_answer::unclear;
-    }
+    out.answer = read_first_answer(answer, std::move(result));
+    if (out.answer) out.said = probe_answer::did;
     return out;
   }
   if (outcome != nullptr && answer.status == 404 && base::iequals(outcome->value, "none")) {
@@ -153,17 +162,16 @@ asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_questio
   call_limits limits;
   limits.upstream_timeout = question.timeout;
   limits.write_timeout = question.timeout;
-  limits.max_answer_body = probe_answer_max;
-  base::byte_budget own(probe_answer_max);
+  limits.max_answer_body = question.max_answer_body;
+  base::byte_budget own(question.max_answer_body);
   base::reservation held(own);
   const auto request = make_request(question, to, target);
-  const auto result = co_await call_upstream(up, request, {}, limits, held);
-  // What counts is in the head, so a long body or one that the end delimits is as good.
-  if (result.end != call_end::answered && result.end != call_end::too_large) {
+  auto result = co_await call_upstream(up, request, {}, limits, held);
+  if (result.end != call_end::answered) {
     base::log(base::log_level::warning, "probe-failed", {{"why", "no whole answer"}});
     co_return report;
   }
-  report = read_report(up.reader.head(), question);
+  report = read_report(up.reader.head(), std::move(result), question);
   co_return report;
 }
 

@@ -21,13 +21,15 @@ struct probe_question {
   std::string scope;  ///< hex
   onceguard::token token = 0;
   milliseconds timeout{10'000};
+  std::size_t max_answer_body = 1u << 20;
 };
 
 /// Never fails: what is not a clear answer is unclear.
-/// - fence: POST. 200 with `Onceguard-Outcome: done` says that it did (`Onceguard-Status` is the
-///   status of its answer, else 200); 404 with `Onceguard-Outcome: none` and the token in
+/// - fence: POST. 200 with `Onceguard-Outcome: done` says that it did: the fields and the body are
+///   the first answer's, `Onceguard-Status` is its status (else 200); 404 with `Onceguard-Outcome: none` and the token in
 ///   `Onceguard-Token` says that it did not, and never will with an earlier token.
-/// - ask: GET. The same, and a bare status counts where it was configured to.
+/// - ask: GET. The same, and a bare status counts where it was configured to; then nothing is
+///   known of the first answer but that there was one.
 boost::asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_question question);
 
 /// The URL with both placeholders filled in, percent-encoded; for tests.

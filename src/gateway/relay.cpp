@@ -80,6 +80,7 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
         break;
       case http1::progress::need_more: {
         if (!out.empty()) {
+          result.begun = true;
           const auto sent = co_await to.stream().write(out, write_timeout);
           if (sent.failure) co_return result;
           out.clear();
@@ -102,6 +103,7 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
         co_return result;
     }
     if (out.size() >= flush_at || (ended && !out.empty())) {
+      result.begun = true;
       const auto sent = co_await to.stream().write(out, write_timeout);
       if (sent.failure) co_return result;
       out.clear();

@@ -10,6 +10,7 @@
 namespace onceguard::gateway {
 
 struct relayed {
+  bool begun = false;          ///< something was sent to the client; if not, a problem still can be
   bool client_kept = false;    ///< the client's connection may go on
   bool upstream_kept = false;  ///< and the upstream's
 };

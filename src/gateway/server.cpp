@@ -146,6 +146,9 @@ asio::awaitable<void> server::state::finish() {
   const auto end = clock::now() + shared.params.drain;
   while (shared.connections != 0 && clock::now() < end) co_await sleep_for(milliseconds(10));
   co_await shared.engine.abandon_held();
+  if (const auto looked = co_await shared.engine.look(); !looked) {
+    base::log(base::log_level::warning, "store-not-heard", {{"why", looked.error().detail}});
+  }
   shared.engine.stop();
   const auto& count = shared.engine.counters();
   base::log(base::log_level::info, "drained",

@@ -31,6 +31,8 @@ class timed_socket final {
   boost::asio::awaitable<error_code> connect(tcp::endpoint to, milliseconds timeout);
   /// Failure end_of_file at a clean end.
   boost::asio::awaitable<transfer> read_some(std::span<char> into, milliseconds timeout);
+  /// Moves the deadline of the read that runs now (if one does).
+  void limit_reading(milliseconds from_now) { reading_.move(from_now); }
   /// Writes all of it; `bytes` says how much the kernel took, also on failure.
   boost::asio::awaitable<transfer> write(std::string_view bytes, milliseconds timeout);
   boost::asio::awaitable<transfer> write(std::string_view first, std::string_view second,
@@ -58,6 +60,9 @@ class timed_socket final {
     void begin(milliseconds timeout) {
       passed_ = false;
       arm(of_.dog_, timeout);
+    }
+    void move(milliseconds timeout) {
+      if (armed()) arm(of_.dog_, timeout);
     }
     [[nodiscard]] error_code end(error_code with) noexcept;
 

@@ -99,7 +99,7 @@ def test_the_environment_is_read(onceguard, tmp_path):
     done = run(onceguard, "check", *UPSTREAM, ONCEGUARD_LEASE="x")
     assert done.returncode == 3
     assert done.stderr.startswith("ONCEGUARD_LEASE: lease: expected a duration")
-    done = run(onceguard, "check", "--lease", "9s", ONCEGUARD_LEASE="9s", ONCEGUARD_UPSTREAM="http://a")
+    done = run(onceguard, "check", ONCEGUARD_LEASE="9s", ONCEGUARD_UPSTREAM="http://a")
     assert done.returncode == 0
 
 

@@ -10,8 +10,11 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* bytes, std::size_t si
   const auto read = onceguard::config::load_text(text, from);
   for (const auto& remark : read.said) {
     // What is said may quote the file, and goes to a terminal.
-    for (const char c : remark.text()) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) std::abort();
+    const auto line = remark.text();
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const auto c = static_cast<unsigned char>(line[i]);
+      const bool c1 = c == 0xc2 && static_cast<unsigned char>(line[i + 1]) < 0xa0;
+      if (c < 0x20 || c == 0x7f || c1) std::abort();
     }
   }
   if (!read.ok()) return 0;

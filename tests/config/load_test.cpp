@@ -263,6 +263,16 @@ TEST(load, says_which_settings_need_a_restart) {
   EXPECT_TRUE(fixed_changes(running.values, running.values).empty());
 }
 
+TEST(load, takes_any_character_in_strings) {
+  auto from = from_file();
+  from.need_upstream = false;
+  // From each range of UTF-8, and those that toml++ by itself takes for white space.
+  const std::string path = "/caf\u00e9 \u00a0\u2028\u0499\u3000\ufeff\uffff\U0001f512";
+  const auto read = load_text("[gateway] # " + path + "\nstate_dir = '" + path + "'\n", from);
+  ASSERT_TRUE(read.ok()) << said(read);
+  EXPECT_EQ(read.values.gateway.state_dir, path);
+}
+
 TEST(load, refuses_a_file_that_is_not_there) {
   sources from;
   from.file = "/nonexistent/c.toml";

@@ -41,7 +41,13 @@ const refusal shapes[] = {
      "c.toml:3:3: not TOML: something else was expected here\n"},
     {"no_key_in_brackets", "[=]\n", "c.toml:1:2: not TOML: something else was expected here\n"},
     {"stray_character", "[gateway] # caf\u00e9\nstate_dir = \"\u00e9\" \u00e9\n",
-     "c.toml:2:17: not TOML: this character belongs in quotes\n"},
+     "c.toml:2:17: not TOML: Error while parsing key-value pair: expected a comment or whitespace, "
+     "saw '\u00e9'\n"},
+    {"no_break_space", "[gateway]\u00a0\n",
+     "c.toml:1:10: not TOML: Error while parsing table header: expected a comment or whitespace, "
+     "saw '\u00a0'\n"},
+    {"not_utf8", "[gateway]\n# \u00e9 \xed\xa0\x80\n",
+     "c.toml:2:5: not TOML: the text is not UTF-8 here\n"},
     {"characters_in_strings",
      "\ufeff[gateway]\nstate_dir = \"\"\"\u00e9\\\"\"\"\"\"\" # \u00e9\n[store]\nurl = "
      "'sqlite:\u00e9'\n",

@@ -51,7 +51,9 @@ class counted_work final : public work {
     ++asked;
     probe_report out;
     out.said = says;
-    out.status = 204;
+    auto known = std::make_shared<answer>();
+    known->status = 204;
+    out.answer = std::move(known);
     co_return out;
   }
   asio::awaitable<void> run_unguarded() override {

@@ -21,7 +21,7 @@ def tree(tmp_path):
     rules = tmp_path / "tools/tidy_rules.py"
     rules.write_text(rules.read_text() + "\nALLOWED = {}\n")
     put(tmp_path, "src/http/problem.cpp", CATALOGUE)
-    put(tmp_path, "docs/problems/in-progress.md", "# in-progress\n")
+    put(tmp_path, "docs/problems/in-progress.md", "# in-progress\n| 409 |\n")
     put(tmp_path, "tests/CMakeLists.txt", "onceguard_room_tests(core onceguard::core)\n")
     put(tmp_path, "include/onceguard/one.hpp", "#pragma once\n#include <string>\n")
     return tmp_path
@@ -76,6 +76,7 @@ BREACHES = [
     ("tests/core/a.hpp", "GTEST_SKIP();\n", "proves nothing"),
     ("docs/a.md", "[b](b.md)\n", "leads nowhere: b.md"),
     ("docs/a.md", "/" + "home/somebody/\n", "paths of one machine"),
+    ("docs/problems/in-progress.md", "# in-progress\n| 503 |\n", "does not say status 409"),
     ("docs/problems/stray.md", "# stray\n", "no problem type of that name"),
     ("tests/elsewhere/a_test.cpp", "int a;\n", "is in no target"),
     ("include/onceguard/a.hpp", "#pragma once\nstd::string a();\n", "does not compile alone"),
