@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include "base/hash.hpp"
@@ -144,8 +143,11 @@ double through_store(const std::string& path, std::size_t callers, std::size_t c
   }
   boost::asio::io_context context;
   std::size_t left = cycles;
+  const auto rethrow = [](std::exception_ptr failed) {
+    if (failed) std::rethrow_exception(failed);
+  };
   for (std::size_t i = 0; i < callers; ++i) {
-    boost::asio::co_spawn(context, caller(**opened, left), boost::asio::detached);
+    boost::asio::co_spawn(context, caller(**opened, left), rethrow);
   }
   const auto start = std::chrono::steady_clock::now();
   context.run();

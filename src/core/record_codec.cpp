@@ -124,8 +124,8 @@ class byte_reader {
 [[maybe_unused]] void has_all_members(const record& r) {
   [[maybe_unused]] const auto& [about, state, token, nonce, attempt, deadline, retry_at, claimed,
                                 settled, expires, unknown_retention, why, why_status, kept, answer,
-                                failures, by_operator, incident, maybe_repeated,
-                                earlier_unknown] = r;
+                                failures, by_operator, incident, maybe_repeated, earlier_unknown] =
+      r;
 }
 
 std::uint8_t flags_of(const record& r) noexcept {

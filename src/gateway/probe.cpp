@@ -96,6 +96,9 @@ probe_report read_report(const http1::head& answer, call_result result,
   if (question.mode == probe_rule::ask && outcome == nullptr) {
     if (question.present != 0 && answer.status == question.present) {
       out.said = probe_answer::did;
+      auto bare = std::make_shared<onceguard::answer>();
+      bare->status = 200;
+      out.answer = std::move(bare);
     } else if (question.absent != 0 && answer.status == question.absent) {
       out.said = probe_answer::did_not;
     }
