@@ -44,7 +44,7 @@ def wait_for(port, process):
 
 
 NGINX = """
-daemon off; master_process on; worker_processes {workers}; pid {dir}/pid; error_log {dir}/error.log;
+{user} daemon off; master_process on; worker_processes {workers}; pid {dir}/pid; error_log {dir}/error.log;
 events {{ worker_connections 4096; }}
 http {{
   access_log off; client_body_temp_path {dir}/b; proxy_temp_path {dir}/p;
@@ -91,7 +91,9 @@ class Servers:
             body = PROXY.format(dir=place, port=port, upstream=self.upstream)
         path = os.path.join(place, "nginx.conf")
         with open(path, "w", encoding="ascii") as file:
-            file.write(NGINX.format(workers=workers, dir=place, body=body))
+            # Started by root, its workers would not be let into a folder of root's.
+            user = "user root;" if os.geteuid() == 0 else ""
+            file.write(NGINX.format(user=user, workers=workers, dir=place, body=body))
         self.start([shutil.which("nginx") or "/usr/sbin/nginx", "-p", place, "-c", path], port)
 
     def start(self, command, port):

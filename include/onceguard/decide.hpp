@@ -12,8 +12,8 @@ namespace onceguard {
 
 /// A store's clocks at one moment, in milliseconds.
 struct instant {
-  std::int64_t lease = 0;  ///< what leases and back-offs run by; never steps
-  std::int64_t wall = 0;   ///< what retention runs by
+  std::int64_t lease = 0;      ///< what leases and back-offs run by; never steps
+  std::int64_t wall = 0;       ///< what retention runs by
   bool expiry_paused = false;  ///< the wall clock stepped: nothing expires until confirmed
 };
 
@@ -36,20 +36,21 @@ struct claim {
   milliseconds lease{30'000};
   bool into_started = false;  ///< claim into `started`; `dispatch` must follow before the work
   unknown_policy unknown = unknown_policy::hold;
-  milliseconds probe_after{0};  ///< probe: not before this long after the claim
+  milliseconds probe_after{0};        ///< probe: not before this long after the claim
   milliseconds unknown_retention{0};  ///< 0: what is not settled never expires
   bool maybe_repeated = false;
 };
 
 enum class verdict_kind : std::uint8_t {
-  run,       ///< `lease` is granted
-  replay,    ///< `answer` (null: it took effect, but the answer was not kept; see `kept`)
-  busy,      ///< somebody runs it; `retry_after` is what is left of the lease
-  mismatch,  ///< the key was used with another fingerprint
-  backoff,   ///< failed before; `retry_after` until it may run again
-  unknown,   ///< nobody knows whether it took effect; `why`, `since`
-  remake_fingerprint,  ///< the record's was made as `fingerprint_method` says: make it so, ask again
-  refused,   ///< this very claim id was released before; it may not run
+  run,                 ///< `lease` is granted
+  replay,              ///< `answer` (null: it took effect, but the answer was not kept; see `kept`)
+  busy,                ///< somebody runs it; `retry_after` is what is left of the lease
+  mismatch,            ///< the key was used with another fingerprint
+  backoff,             ///< failed before; `retry_after` until it may run again
+  unknown,             ///< nobody knows whether it took effect; `why`, `since`
+  remake_fingerprint,  ///< the record's was made as `fingerprint_method` says: make it so, ask
+                       ///< again
+  refused,             ///< this very claim id was released before; it may not run
 };
 inline constexpr std::size_t verdict_kinds = 8;
 
@@ -89,16 +90,16 @@ struct settlement {
   record_id id{};
   onceguard::token token = 0;  ///< 0 with `release`: the claim id alone names the lease
   claim_id nonce{};
-  subject_ptr about;           ///< to write the record anew should the store have lost it
+  subject_ptr about;  ///< to write the record anew should the store have lost it
   settle_kind kind = settle_kind::complete;
   answer_ptr answer;
   answer_kept kept = answer_kept::full;
   milliseconds retention{24 * 3'600'000};
-  milliseconds backoff{1'000};      ///< fail: doubling with each failure in a row …
+  milliseconds backoff{1'000};       ///< fail: doubling with each failure in a row …
   milliseconds backoff_max{60'000};  ///< … up to this
   unknown_reason why = unknown_reason::none;
   std::uint16_t why_status = 0;
-  milliseconds probe_pause{0};      ///< abandon: no probe before this has passed
+  milliseconds probe_pause{0};  ///< abandon: no probe before this has passed
 };
 
 enum class settle_outcome : std::uint8_t {
@@ -146,7 +147,7 @@ struct resolution {
   record_id id{};
   bool completed = false;  ///< it did happen (with `answer`, if there is one); else: it did not
   answer_ptr answer;
-  bool force = false;      ///< also while the lease or the work may still be running
+  bool force = false;  ///< also while the lease or the work may still be running
   milliseconds retention{24 * 3'600'000};
 };
 

@@ -22,7 +22,7 @@ enum class json_selection : std::uint8_t { all, pick, omit };
 struct fingerprint_rule {
   fingerprint_kind kind = fingerprint_kind::exact;
   json_selection selection = json_selection::all;  ///< without pointers: all
-  std::vector<std::string> pointers;  ///< RFC 6901 JSON Pointers
+  std::vector<std::string> pointers;               ///< RFC 6901 JSON Pointers
 
   /// "exact", "none", "json", "json pick /a /b~1c", "json omit /t"; spaces in a pointer are %20,
   /// percent signs %25.
@@ -37,10 +37,10 @@ struct fingerprint_rule {
 
 /// What a fingerprint is made from. Views: they must outlive the call.
 struct fingerprint_input {
-  std::string_view upstream;      ///< the upstream's name
+  std::string_view upstream;  ///< the upstream's name
   std::string_view method;
-  std::string_view path;          ///< raw, as the client sent it
-  std::string_view query;         ///< raw, without the question mark
+  std::string_view path;   ///< raw, as the client sent it
+  std::string_view query;  ///< raw, without the question mark
   std::string_view content_type;
   std::string_view body;
   std::span<const std::string_view> more;  ///< what else tells callers apart (anonymous scope)

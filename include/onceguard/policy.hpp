@@ -22,7 +22,7 @@ enum class outcome_rule : std::uint8_t { complete, release, unknown, fail };
 
 struct scope_rule {
   scope_source source = scope_source::credential;
-  std::string name;  ///< of the header (lower case) or cookie
+  std::string name;                        ///< of the header (lower case) or cookie
   [[nodiscard]] std::string text() const;  ///< "credential", "header:x-tenant" …
   friend bool operator==(const scope_rule&, const scope_rule&) = default;
 };

@@ -45,19 +45,25 @@ enum class record_state : std::uint8_t {
 
 /// What an operator sees: as record_state, with `unknown` derived from the lease.
 enum class observed_state : std::uint8_t {
-  started = 1, in_progress = 2, probing = 3, completed = 4, failed = 5, released = 6, unknown = 7,
+  started = 1,
+  in_progress = 2,
+  probing = 3,
+  completed = 4,
+  failed = 5,
+  released = 6,
+  unknown = 7,
 };
 inline constexpr std::size_t observed_states = 7;
 
 /// Why an outcome is unknown. Persistent values: never renumber.
 enum class unknown_reason : std::uint8_t {
   none = 0,
-  holder_gone = 1,        ///< the lease ran out and nobody settled it
-  upstream_status = 2,    ///< an answer that says nothing about the effect (5xx by default)
+  holder_gone = 1,      ///< the lease ran out and nobody settled it
+  upstream_status = 2,  ///< an answer that says nothing about the effect (5xx by default)
   upstream_timeout = 3,
-  upstream_broken = 4,    ///< the connection broke, or the answer was nonsense
-  upgraded = 5,           ///< the upstream switched protocols (101)
-  abandoned = 6,          ///< given up at shutdown
+  upstream_broken = 4,  ///< the connection broke, or the answer was nonsense
+  upgraded = 5,         ///< the upstream switched protocols (101)
+  abandoned = 6,        ///< given up at shutdown
   probe_inconclusive = 7,
 };
 
@@ -67,7 +73,7 @@ enum class answer_kept : std::uint8_t {
   status_only = 1,  ///< status and headers without the body, as asked for
   too_large = 2,
   streamed = 3,
-  none = 4,         ///< it took effect, and no answer is known
+  none = 4,  ///< it took effect, and no answer is known
 };
 
 /// A stored answer. Headers keep their order and their repeats; the body is bytes.
@@ -82,12 +88,12 @@ using answer_ptr = std::shared_ptr<const answer>;
 /// What a claim is about: constant for one operation, shared by its claim and its settle, and
 /// kept in the record for the operator who looks for it.
 struct subject {
-  digest scope{};           ///< SHA-256 of the scope's kind and value: never the credential itself
-  std::string scope_kind;   ///< "credential", "header:x-tenant", "anonymous" …
-  std::string key;          ///< the idempotency key, 1 to 255 bytes
+  digest scope{};          ///< SHA-256 of the scope's kind and value: never the credential itself
+  std::string scope_kind;  ///< "credential", "header:x-tenant", "anonymous" …
+  std::string key;         ///< the idempotency key, 1 to 255 bytes
   std::string method;
-  std::string path;         ///< without the query
-  std::string route;        ///< the prefix of the rule that applied
+  std::string path;   ///< without the query
+  std::string route;  ///< the prefix of the rule that applied
   onceguard::fingerprint print;
   milliseconds run_timeout{0};  ///< how long the work may still be under way after its lease
 };
@@ -114,23 +120,23 @@ struct record {
   onceguard::token token = 0;
   claim_id nonce{};
   std::uint32_t attempt = 0;
-  std::int64_t deadline_lease = 0;   ///< end of the lease; in the past: the lease is over
-  std::int64_t retry_at_lease = 0;   ///< failed: not before; unknown: not probed before
+  std::int64_t deadline_lease = 0;  ///< end of the lease; in the past: the lease is over
+  std::int64_t retry_at_lease = 0;  ///< failed: not before; unknown: not probed before
   std::int64_t claimed_at_wall = 0;
-  std::int64_t settled_at_wall = 0;  ///< 0: not settled
-  std::int64_t expires_at_wall = 0;  ///< 0: never
+  std::int64_t settled_at_wall = 0;       ///< 0: not settled
+  std::int64_t expires_at_wall = 0;       ///< 0: never
   std::int64_t unknown_retention_ms = 0;  ///< 0: an unsettled record never expires
   unknown_reason why = unknown_reason::none;
-  std::uint16_t why_status = 0;      ///< the upstream's status, where that is the reason
+  std::uint16_t why_status = 0;  ///< the upstream's status, where that is the reason
   answer_kept kept = answer_kept::none;
-  answer_ptr answer;                 ///< null unless completed with one
-  std::uint32_t failures = 0;        ///< `fail` settles in a row, for the back-off
-  bool by_operator = false;          ///< settled by resolve, not by its holder
-  bool incident = false;             ///< completed though no such record stood there
+  answer_ptr answer;           ///< null unless completed with one
+  std::uint32_t failures = 0;  ///< `fail` settles in a row, for the back-off
+  bool by_operator = false;    ///< settled by resolve, not by its holder
+  bool incident = false;       ///< completed though no such record stood there
   /// A lease before this one ended with an unknown outcome, and nobody has found out since: when
   /// this one is released, the record is unknown again and not free.
   bool earlier_unknown = false;
-  bool maybe_repeated = false;       ///< ran after the store had lost its memory
+  bool maybe_repeated = false;  ///< ran after the store had lost its memory
 };
 
 [[nodiscard]] std::string_view name_of(record_state) noexcept;

@@ -34,7 +34,7 @@ struct record_view {
   record_id id{};
   record stored;
   observed_state state = observed_state::unknown;
-  milliseconds lease_left{0};      ///< negative: over since
+  milliseconds lease_left{0};  ///< negative: over since
   milliseconds retry_after{0};
   milliseconds retention_left{0};  ///< 0: never expires
 };
@@ -57,9 +57,9 @@ struct counts {
 /// What a process watches to notice that a store lost its memory or that an operator released
 /// a completed record.
 struct vitals {
-  std::string identity;            ///< random, made with the store's data
-  std::uint64_t generation = 0;    ///< only grows; a smaller one means an older copy
-  std::uint64_t forgotten = 0;     ///< completed records that operators released so far
+  std::string identity;          ///< random, made with the store's data
+  std::uint64_t generation = 0;  ///< only grows; a smaller one means an older copy
+  std::uint64_t forgotten = 0;   ///< completed records that operators released so far
 };
 
 /// What a store can do, so that others need not know which one it is.
@@ -81,16 +81,16 @@ class store {
 
   virtual boost::asio::awaitable<std::vector<result<verdict>>> claim(
       std::vector<onceguard::claim> batch, milliseconds timeout) = 0;
-  virtual boost::asio::awaitable<std::vector<result<settled>>> settle(
-      std::vector<settlement> batch, milliseconds timeout) = 0;
+  virtual boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                                      milliseconds timeout) = 0;
   /// Renewals and dispatches; true: still (or now) the holder's, false: stale.
-  virtual boost::asio::awaitable<std::vector<result<bool>>> extend(
-      std::vector<extension> batch, milliseconds timeout) = 0;
+  virtual boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
+                                                                   milliseconds timeout) = 0;
 
   virtual boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
                                                                    milliseconds timeout) = 0;
-  virtual boost::asio::awaitable<result<std::optional<record_view>>> find(
-      record_id id, milliseconds timeout) = 0;
+  virtual boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                          milliseconds timeout) = 0;
   /// In the order of the first claim; `cursor` is that of the page before, empty for the first.
   virtual boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                          std::size_t limit,

@@ -24,6 +24,11 @@ class clock {
 /// The machine's clocks. Thread-safe, lives as long as the program.
 [[nodiscard]] const clock& system_clock();
 
+/// This process's own monotonic time: for its timeouts and caches, never for what is stored.
+[[nodiscard]] inline std::chrono::steady_clock::time_point steady_now() noexcept {
+  return std::chrono::steady_clock::now();
+}
+
 /// A clock that a test moves. Not for concurrent use with `advance`.
 class manual_clock final : public clock {
  public:

@@ -2,9 +2,8 @@
 
 #include <atomic>
 #include <memory>
-#include <stdexcept>
-
 #include <pthread.h>
+#include <stdexcept>
 
 #include <openssl/evp.h>
 #include <openssl/rand.h>

@@ -1,7 +1,7 @@
-#include <onceguard/decide.hpp>
-
 #include <algorithm>
 #include <memory>
+
+#include <onceguard/decide.hpp>
 
 namespace onceguard {
 namespace {
@@ -121,7 +121,8 @@ decision replay(const record& r, const instant& now) {
   out.verdict.answer = r.answer;
   out.verdict.kept = r.kept;
   if (r.expires_at_wall != 0) {
-    out.verdict.retention_left = milliseconds(std::max<std::int64_t>(r.expires_at_wall - now.wall, 0));
+    out.verdict.retention_left =
+        milliseconds(std::max<std::int64_t>(r.expires_at_wall - now.wall, 0));
   }
   return out;
 }
@@ -241,10 +242,14 @@ settle_decision settle_missing(const record* stored, const settlement& how, cons
 
 bool settled_alike(const record& r, settle_kind kind) noexcept {
   switch (kind) {
-    case settle_kind::complete: return r.state == record_state::completed && !r.by_operator;
-    case settle_kind::fail: return r.state == record_state::failed;
-    case settle_kind::release: return r.state == record_state::released;
-    case settle_kind::abandon: return false;
+    case settle_kind::complete:
+      return r.state == record_state::completed && !r.by_operator;
+    case settle_kind::fail:
+      return r.state == record_state::failed;
+    case settle_kind::release:
+      return r.state == record_state::released;
+    case settle_kind::abandon:
+      return false;
   }
   return false;
 }
@@ -331,8 +336,8 @@ settle_decision decide_settle(const record* stored, const settlement& how, const
 
 extend_decision decide_extension(const record* stored, const extension& how, const instant& now) {
   extend_decision out;
-  const bool own = stored != nullptr && stored->nonce == how.nonce &&
-                   stored->token == how.token && unsettled(*stored);
+  const bool own = stored != nullptr && stored->nonce == how.nonce && stored->token == how.token &&
+                   unsettled(*stored);
   if (!own) {
     out.stale = true;
     return out;

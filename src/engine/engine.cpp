@@ -1,11 +1,9 @@
 #include "engine/engine.hpp"
 
-#include <list>
-#include <mutex>
-
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
@@ -57,7 +55,7 @@ engine::engine(store& records, engine_params params, base::byte_budget& budget)
 engine::~engine() = default;
 
 std::optional<cached_replay> engine::find_replay(const record_id& id, const fingerprint& print) {
-  auto found = cache_.find(id, print, clock::now());
+  auto found = cache_.find(id, print, base::steady_now());
   if (found) counters_.cached_replays.fetch_add(1, std::memory_order_relaxed);
   return found;
 }
@@ -68,7 +66,7 @@ void engine::remember(const operation& op, answer_ptr what, answer_kept kept, mi
   cached_replay entry;
   entry.answer = std::move(what);
   entry.kept = kept;
-  cache_.put(op.id, op.about->print, std::move(entry), clock::now() + for_, epoch);
+  cache_.put(op.id, op.about->print, std::move(entry), base::steady_now() + for_, epoch);
 }
 
 claim engine::make_claim(const operation& op) {
@@ -83,7 +81,7 @@ claim engine::make_claim(const operation& op) {
   // A mere look finds nothing while the first attempt is still on its way.
   if (policy.probe_mode == probe_rule::ask) out.probe_after = policy.upstream_timeout;
   out.unknown_retention = policy.unknown_retention;
-  out.maybe_repeated = loss_->maybe_repeated(clock::now());
+  out.maybe_repeated = loss_->maybe_repeated(base::steady_now());
   return out;
 }
 
@@ -95,11 +93,10 @@ asio::awaitable<execution> engine::execute(asio::io_context& io, operation op, w
   co_return out;
 }
 
-asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation& op,
-                                                 work& doing) {
+asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation& op, work& doing) {
   const auto place = waiting_.enter(op.id, io.get_executor());
   if (!place) co_return of_kind(execution_kind::busy);
-  const auto until = clock::now() + op.policy->wait;
+  const auto until = base::steady_now() + op.policy->wait;
   for (;;) {
     // Asked first: the twin may have ended before this one had its place.
     if (auto found = find_replay(op.id, op.about->print)) {
@@ -107,14 +104,14 @@ asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation
     }
     auto out = co_await attempt(io, op, doing);
     if (out.kind != execution_kind::busy) co_return out;
-    if (clock::now() >= until) co_return out;
+    if (base::steady_now() >= until) co_return out;
     co_await place->wait(until, look_again);
   }
 }
 
 asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, work& doing) {
   for (int round = 0; round < claims_max; ++round) {
-    const auto before = clock::now();
+    const auto before = base::steady_now();
     if (const auto left = loss_->refuses_for(before); left.count() > 0) {
       auto out = failed_with(error(errc::store_lost, "the store has lost its memory"));
       out.retry_after = left;
@@ -270,7 +267,7 @@ asio::awaitable<execution> engine::ran(asio::io_context& io, operation& op, work
 
 asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, settlement how,
                                           std::uint64_t epoch) {
-  const auto until = clock::now() + params_.settle_wait;
+  const auto until = base::steady_now() + params_.settle_wait;
   retry_pause pause;
   for (;;) {
     std::vector<settlement> batch(1, how);
@@ -283,7 +280,7 @@ asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, s
                 {{"record", base::to_hex(op.id)}, {"why", why.detail}});
       co_return failed_with(why);
     }
-    if (clock::now() + pause.next() >= until || stopping_) break;
+    if (base::steady_now() + pause.next() >= until || stopping_) break;
     co_await pause.sleep();
   }
   // The effect happened: it is not forgotten because nobody waits any longer.
@@ -327,77 +324,6 @@ execution engine::after_settle(const operation& op, const settlement& how, const
   auto out = of_kind(execution_kind::ran);
   out.settled_as = how.kind;
   return out;
-}
-
-asio::awaitable<void> engine::settle_later(settlement how, base::reservation room) {
-  retry_pause pause;
-  while (!stopping_) {
-    co_await pause.sleep();
-    std::vector<settlement> batch(1, how);
-    const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
-    if (replies[0] || !replies[0].error().retryable()) {
-      base::log(base::log_level::info, "settled-late",
-                {{"record", base::to_hex(how.id)},
-                 {"result", replies[0] ? "done" : replies[0].error().detail}});
-      waiting_.wake_all(how.id);
-      break;
-    }
-  }
-  room.clear();
-}
-
-asio::awaitable<void> engine::follow_up(claim asked) {
-  counters_.follow_ups.fetch_add(1, std::memory_order_relaxed);
-  // It must not take over anything by itself; it only finds out what became of the first try.
-  asked.unknown = unknown_policy::hold;
-  retry_pause pause;
-  bool granted = false;
-  settlement how;
-  how.id = asked.id;
-  how.nonce = asked.nonce;
-  how.about = asked.about;
-  how.kind = settle_kind::release;
-  while (!stopping_) {
-    co_await pause.sleep();
-    if (!granted) {
-      std::vector<claim> batch(1, asked);
-      const auto replies = co_await store_.claim(std::move(batch), params_.store_timeout);
-      if (!replies[0]) {
-        if (replies[0].error().retryable()) continue;
-        break;
-      }
-      if (replies[0]->kind != verdict_kind::run) break;
-      granted = true;
-      how.token = replies[0]->lease.token;
-    }
-    std::vector<settlement> batch(1, how);
-    const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
-    if (replies[0] || !replies[0].error().retryable()) break;
-  }
-  following_up_.fetch_sub(1);
-  waiting_.wake_one(asked.id);
-}
-
-asio::awaitable<void> engine::abandon_held() {
-  std::vector<settlement> batch;
-  for (const auto& held : held_->all()) {
-    settlement how;
-    how.id = held->id();
-    how.token = held->lease().token;
-    how.nonce = held->lease().nonce;
-    how.kind = settle_kind::abandon;
-    how.why = unknown_reason::abandoned;
-    batch.push_back(how);
-  }
-  if (batch.empty()) co_return;
-  base::log(base::log_level::warning, "leases-abandoned",
-            {{"count", std::to_string(batch.size())}});
-  const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
-  for (const auto& reply : replies) {
-    if (!reply) {
-      base::log(base::log_level::error, "lease-not-abandoned", {{"why", reply.error().detail}});
-    }
-  }
 }
 
 }  // namespace onceguard

@@ -52,16 +52,16 @@ class work {
 };
 
 enum class execution_kind : std::uint8_t {
-  ran,              ///< the work ran and is settled: its own answer goes out
-  stored,           ///< the stored answer goes out (null: it took effect, but it was not kept)
-  unsure,           ///< it ran, but another has the word now and its outcome is unknown
-  unrecorded,       ///< it ran, but the store could not be told within settle_wait; told later
+  ran,         ///< the work ran and is settled: its own answer goes out
+  stored,      ///< the stored answer goes out (null: it took effect, but it was not kept)
+  unsure,      ///< it ran, but another has the word now and its outcome is unknown
+  unrecorded,  ///< it ran, but the store could not be told within settle_wait; told later
   busy,
   backoff,
   mismatch,
   unknown,
-  store_failed,     ///< `failure` says how; nothing ran
-  unguarded,        ///< ran without a record, as the route asked
+  store_failed,  ///< `failure` says how; nothing ran
+  unguarded,     ///< ran without a record, as the route asked
 };
 
 struct execution {

@@ -4,6 +4,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 
+#include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
@@ -27,12 +28,11 @@ std::string held_lease::text() const {
   for (std::size_t i = 0; i < number.size(); ++i) {
     number[i] = static_cast<unsigned char>(lease_.token >> (8 * (7 - i)));
   }
-  return "OG1-" + base::to_hex(id_) + '-' + base::to_hex(number) + '-' +
-         base::to_hex(lease_.nonce);
+  return "OG1-" + base::to_hex(id_) + '-' + base::to_hex(number) + '-' + base::to_hex(lease_.nonce);
 }
 
 bool held_lease::may_send() const noexcept {
-  const auto passed = std::chrono::steady_clock::now() - counted_from_;
+  const auto passed = base::steady_now() - counted_from_;
   return !superseded_ && passed <= length_ - length_ / 3;
 }
 
@@ -51,7 +51,7 @@ asio::awaitable<result<bool>> held_lease::extend(bool dispatch) {
   how.lease = length_;
   how.dispatch = dispatch;
   std::vector<extension> batch(1, how);
-  const auto before = std::chrono::steady_clock::now();
+  const auto before = base::steady_now();
   auto replies = co_await store_.extend(std::move(batch), store_timeout_);
   if (replies[0]) {
     if (*replies[0]) {

@@ -40,7 +40,7 @@ class loss_watch {
   const std::string witness_path_;
   std::optional<vitals> last_;
   std::uint64_t written_generation_ = 0;
-  std::atomic<std::int64_t> refuse_until_{0};   // steady clock, ms; 0: no
+  std::atomic<std::int64_t> refuse_until_{0};  // steady clock, ms; 0: no
   std::atomic<std::int64_t> flagged_until_{0};
 };
 

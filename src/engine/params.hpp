@@ -21,8 +21,8 @@ struct engine_params {
   std::size_t max_waiters = 10'000;
   std::size_t max_follow_ups = 10'000;  ///< claims of unknown fate that are being followed up
   after_loss_rule after_loss = after_loss_rule::refuse;
-  std::string state_dir;             ///< where the witness of the store's identity is kept
-  milliseconds loss_quiet{90'000};   ///< the longest lease and upstream timeout, added
+  std::string state_dir;            ///< where the witness of the store's identity is kept
+  milliseconds loss_quiet{90'000};  ///< the longest lease and upstream timeout, added
   milliseconds longest_retention{24 * 3'600'000};
 };
 

@@ -7,6 +7,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/clock.hpp"
+
 namespace onceguard {
 
 namespace asio = boost::asio;
@@ -57,7 +59,7 @@ void waiting_room::call(const waiter_ptr& who) {
 asio::awaitable<void> waiting_room::place::wait(time_point until,
                                                 std::chrono::milliseconds look_again) {
   if (!self_->called) {
-    const auto soon = std::chrono::steady_clock::now() + look_again;
+    const auto soon = base::steady_now() + look_again;
     const bool first = room_.is_first(id_, self_);
     self_->timer.expires_at(first ? std::min(until, soon) : until);
     boost::system::error_code ignored;  // cancelled: called; else the time is up; both go on

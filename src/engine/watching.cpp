@@ -2,6 +2,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/engine.hpp"
@@ -29,10 +30,10 @@ void engine::start(asio::io_context& io) {
 void engine::stop() { stopping_ = true; }
 
 asio::awaitable<result<void>> engine::look() {
-  const auto asked_at = clock::now();
+  const auto asked_at = base::steady_now();
   const auto now = co_await store_.vitals(params_.store_timeout);
   if (now) {
-    switch (loss_->heard(*now, clock::now())) {
+    switch (loss_->heard(*now, base::steady_now())) {
       case loss_watch::change::none:
         break;
       case loss_watch::change::lost:
@@ -47,7 +48,7 @@ asio::awaitable<result<void>> engine::look() {
   }
   // An operator who released a completed record waits until no process can serve it from memory:
   // that is deaf_after, and one round of looking may lie in between.
-  cache_.suspend(clock::now() - last_heard_ > deaf_after - 2 * watch_interval);
+  cache_.suspend(base::steady_now() - last_heard_ > deaf_after - 2 * watch_interval);
   if (!now) co_return now.error();
   co_return result<void>();
 }

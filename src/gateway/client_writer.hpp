@@ -15,7 +15,7 @@ namespace onceguard::gateway {
 enum class after_answer : std::uint8_t { keep, close };
 
 struct answer_style {
-  bool replayed = false;         ///< Idempotent-Replayed: true
+  bool replayed = false;  ///< Idempotent-Replayed: true
   after_answer then = after_answer::keep;
   std::uint8_t client_minor = 1;  ///< an HTTP/1.0 client is told that the connection is kept
 };

@@ -167,9 +167,7 @@ asio::awaitable<settlement> guarded_exchange::run(held_lease& held) {
   co_return co_await call(&held);
 }
 
-asio::awaitable<void> guarded_exchange::run_unguarded() {
-  co_await call(nullptr);
-}
+asio::awaitable<void> guarded_exchange::run_unguarded() { co_await call(nullptr); }
 
 asio::awaitable<probe_report> guarded_exchange::ask(held_lease& held) {
   probe_question question;
@@ -235,8 +233,8 @@ settlement guarded_exchange::judge(call_result result) {
       return trouble(settle_kind::abandon, http::problem::upstream_broken,
                      unknown_reason::upstream_broken, std::move(result.why));
     case call_end::upgraded:
-      return trouble(settle_kind::abandon, http::problem::upstream_broken,
-                     unknown_reason::upgraded, "the upstream switched protocols unasked");
+      return trouble(settle_kind::abandon, http::problem::upstream_broken, unknown_reason::upgraded,
+                     "the upstream switched protocols unasked");
     case call_end::answered:
     case call_end::too_large:
       break;
@@ -298,12 +296,13 @@ asio::awaitable<bool> guarded_exchange::answer_with(execution outcome) {
     case unrecorded:
       // Only where it took effect is there something that nobody would remember.
       if (outcome.settled_as != settle_kind::complete) co_return co_await send_own();
-      more.detail = "The request was carried out, but this could not be recorded yet. Send the "
-                    "same request with the same key again to get its answer.";
+      more.detail =
+          "The request was carried out, but this could not be recorded yet. Send the "
+          "same request with the same key again to get its answer.";
       more.retry_after = milliseconds(1'000);
       co_return co_await from_.send_problem(http::problem::store_unreachable, std::move(more));
     case unsure:
-      co_return co_await from_.send_problem(http::problem::outcome_unknown, {});
+      co_return co_await from_.send_problem(http::problem::outcome_unknown, http::problem_detail());
     case busy:
       more.retry_after = milliseconds(1'000);
       co_return co_await from_.send_problem(http::problem::in_progress, std::move(more));
@@ -311,7 +310,7 @@ asio::awaitable<bool> guarded_exchange::answer_with(execution outcome) {
       more.retry_after = outcome.retry_after;
       co_return co_await from_.send_problem(http::problem::backing_off, std::move(more));
     case mismatch:
-      co_return co_await from_.send_problem(http::problem::key_reused, {});
+      co_return co_await from_.send_problem(http::problem::key_reused, http::problem_detail());
     case unknown:
       if (outcome.probed) {
         more.retry_after = outcome.retry_after;
@@ -328,8 +327,8 @@ asio::awaitable<bool> guarded_exchange::send_own() {
   if (own_) co_return co_await from_.send(*own_, from_.style(), extra_);
   if (stream_begun_) {
     const auto begun = std::move(*stream_begun_);
-    const auto done = co_await relay_answer(from_, *up_, begun,
-                                            from_.thread().shared.params.idle_timeout);
+    const auto done =
+        co_await relay_answer(from_, *up_, begun, from_.thread().shared.params.idle_timeout);
     if (done.begun) co_return done.client_kept;
   }
   const auto which = trouble_.value_or(http::problem::upstream_broken);
@@ -339,9 +338,10 @@ asio::awaitable<bool> guarded_exchange::send_own() {
 }
 
 asio::awaitable<bool> guarded_exchange::send_stored(const answer_ptr& what, answer_kept kept) {
-  const bool whole = what != nullptr && (kept == answer_kept::full ||
-                                         kept == answer_kept::status_only);
-  if (!whole) co_return co_await from_.send_problem(http::problem::answer_not_kept, {});
+  const bool whole =
+      what != nullptr && (kept == answer_kept::full || kept == answer_kept::status_only);
+  if (!whole)
+    co_return co_await from_.send_problem(http::problem::answer_not_kept, http::problem_detail());
   co_return co_await from_.send(*what, from_.style(true));
 }
 

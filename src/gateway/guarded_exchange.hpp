@@ -57,10 +57,10 @@ class guarded_exchange final : public work {
 
   // What the upstream gave, once it ran
   upstream_ptr up_;
-  std::shared_ptr<answer> own_;             // whole: as the first client gets it, less extra_
-  extra_fields extra_;                      // Date and Set-Cookie of the first answer
+  std::shared_ptr<answer> own_;              // whole: as the first client gets it, less extra_
+  extra_fields extra_;                       // Date and Set-Cookie of the first answer
   std::optional<std::string> stream_begun_;  // the answer is passed on while it comes
-  std::optional<http::problem> trouble_;    // instead of an answer
+  std::optional<http::problem> trouble_;     // instead of an answer
 };
 
 }  // namespace onceguard::gateway

@@ -54,8 +54,7 @@ struct io_thread {
   io_thread& operator=(const io_thread&) = delete;
 
  private:
-  std::unique_ptr<boost::asio::io_context> context_ =
-      std::make_unique<boost::asio::io_context>(1);
+  std::unique_ptr<boost::asio::io_context> context_ = std::make_unique<boost::asio::io_context>(1);
 
  public:
   gateway_shared& shared;

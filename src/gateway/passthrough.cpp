@@ -41,8 +41,8 @@ class forwarding {
   std::string out_;
   bool chunked_ = false;
   bool body_done_ = false;
-  bool body_begun_ = false;   // more of the body than out_ holds was sent
-  bool pumping_ = false;      // the rest of the body is being sent beside the answer
+  bool body_begun_ = false;  // more of the body than out_ holds was sent
+  bool pumping_ = false;     // the rest of the body is being sent beside the answer
   bool answer_begun_ = false;
   bool answer_done_ = false;
   bool client_gone_ = false;
@@ -121,7 +121,7 @@ asio::awaitable<bool> forwarding::run() {
     if (!connection) {
       base::log(base::log_level::warning, "upstream-unreachable",
                 {{"upstream", from_.rule().upstream->name}, {"why", connection.error().detail}});
-      co_return co_await from_.refuse(http::problem::upstream_unreachable, {});
+      co_return co_await from_.refuse(http::problem::upstream_unreachable, http::problem_detail());
     }
     to_ = std::move(*connection);
     to_->reader.answers_to(from_.reader().head().method);
@@ -130,7 +130,7 @@ asio::awaitable<bool> forwarding::run() {
     connection = co_await from_.thread().pool.connect(address);
   }
   if (result_.upstream_kept && body_done_) from_.thread().pool.keep(std::move(to_));
-  co_return result_.client_kept && body_done_;
+  co_return result_.client_kept&& body_done_;
 }
 
 /// False where no answer came.
@@ -204,7 +204,7 @@ asio::awaitable<void> forwarding::pass_answer() {
       break;
     }
     if (answer.status >= 200) {
-      result_ = co_await relay_answer(from_, *to_, {}, params_.idle_timeout);
+      result_ = co_await relay_answer(from_, *to_, std::string_view(), params_.idle_timeout);
       answer_begun_ = result_.begun;
       break;
     }

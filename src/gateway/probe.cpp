@@ -13,7 +13,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-
 void append_encoded(std::string& out, std::string_view text) {
   static constexpr char digits[] = "0123456789ABCDEF";
   for (const char c : text) {
@@ -88,8 +87,8 @@ probe_report read_report(const http1::head& answer, call_result result,
     // Without the token echoed, nothing says that it was seen, and earlier ones are refused now.
     const auto* echoed = base::find_field(answer.fields, "onceguard-token");
     onceguard::token number = 0;
-    const bool fenced = echoed != nullptr && parse_number(echoed->value, number) &&
-                        number == question.token;
+    const bool fenced =
+        echoed != nullptr && parse_number(echoed->value, number) && number == question.token;
     if (fenced || question.mode == probe_rule::ask) out.said = probe_answer::did_not;
     return out;
   }
@@ -169,7 +168,7 @@ asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_questio
   base::byte_budget own(question.max_answer_body);
   base::reservation held(own);
   const auto request = make_request(question, to, target);
-  auto result = co_await call_upstream(up, request, {}, limits, held);
+  auto result = co_await call_upstream(up, request, std::string_view(), limits, held);
   if (result.end != call_end::answered) {
     base::log(base::log_level::warning, "probe-failed", {{"why", "no whole answer"}});
     co_return report;

@@ -26,8 +26,9 @@ struct probe_question {
 
 /// Never fails: what is not a clear answer is unclear.
 /// - fence: POST. 200 with `Onceguard-Outcome: done` says that it did: the fields and the body are
-///   the first answer's, `Onceguard-Status` is its status (else 200); 404 with `Onceguard-Outcome: none` and the token in
-///   `Onceguard-Token` says that it did not, and never will with an earlier token.
+///   the first answer's, `Onceguard-Status` is its status (else 200); 404 with `Onceguard-Outcome:
+///   none` and the token in `Onceguard-Token` says that it did not, and never will with an earlier
+///   token.
 /// - ask: GET. The same, and a bare status counts where it was configured to; then all that is
 ///   known of the first answer is that there was one: an empty 200 stands for it.
 boost::asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_question question);

@@ -9,6 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/pause.hpp"
@@ -45,9 +46,7 @@ unsigned thread_count(unsigned wanted) {
 }  // namespace
 
 gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine, store& records)
-    : params(std::move(p)),
-      budget(params.max_buffered),
-      engine(records, for_engine, budget) {
+    : params(std::move(p)), budget(params.max_buffered), engine(records, for_engine, budget) {
   for (const auto& text : params.trusted_proxies) {
     http::address_block block;
     if (http::address_block::parse(text, block)) trusted.push_back(block);
@@ -86,8 +85,8 @@ result<void> server::state::listen() {
                  "listening on " + where + ": " + std::string(what) + ": " + ec.message());
   };
   tcp::resolver resolver(threads.front()->io);
-  const auto found = resolver.resolve(wanted.host, std::to_string(wanted.port),
-                                      tcp::resolver::passive, ec);
+  const auto found =
+      resolver.resolve(wanted.host, std::to_string(wanted.port), tcp::resolver::passive, ec);
   if (ec) return failed("resolve");
   const auto address = found.begin()->endpoint();
   if (acceptor->open(address.protocol(), ec); ec) return failed("socket");
@@ -143,8 +142,8 @@ asio::awaitable<void> server::state::accept() {
 
 /// On the first I/O thread, after drain(): waits for the sessions, then ends the engine.
 asio::awaitable<void> server::state::finish() {
-  const auto end = clock::now() + shared.params.drain;
-  while (shared.connections != 0 && clock::now() < end) co_await sleep_for(milliseconds(10));
+  const auto end = base::steady_now() + shared.params.drain;
+  while (shared.connections != 0 && base::steady_now() < end) co_await sleep_for(milliseconds(10));
   co_await shared.engine.abandon_held();
   if (const auto looked = co_await shared.engine.look(); !looked) {
     base::log(base::log_level::warning, "store-not-heard", {{"why", looked.error().detail}});

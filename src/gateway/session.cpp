@@ -1,5 +1,6 @@
 #include "gateway/session.hpp"
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "gateway/guarded_exchange.hpp"
 #include "gateway/passthrough.hpp"
@@ -33,7 +34,8 @@ bool listed(const std::vector<http::address_block>& blocks, std::string_view add
 }
 
 milliseconds left_until(clock::time_point end) {
-  return std::chrono::ceil<milliseconds>(std::max(end - clock::now(), clock::duration::zero()));
+  return std::chrono::ceil<milliseconds>(
+      std::max(end - base::steady_now(), clock::duration::zero()));
 }
 
 }  // namespace
@@ -54,9 +56,7 @@ session::~session() {
   thread_.shared.connections.fetch_sub(1, std::memory_order_relaxed);
 }
 
-asio::awaitable<void> session::run(std::unique_ptr<session> self) {
-  co_await self->serve();
-}
+asio::awaitable<void> session::run(std::unique_ptr<session> self) { co_await self->serve(); }
 
 void session::drain() noexcept {
   if (idle_) stream_.cancel();
@@ -93,7 +93,7 @@ asio::awaitable<http1::progress> session::read_head() {
       if (thread_.shared.draining) co_return http1::progress::need_more;
       head_end = {};
     } else if (head_end == clock::time_point{}) {
-      head_end = clock::now() + params.header_timeout;
+      head_end = base::steady_now() + params.header_timeout;
     }
     const auto timeout = idle_ ? params.idle_timeout : left_until(head_end);
     const auto room = reader_.prepare(read_size);
@@ -156,9 +156,9 @@ asio::awaitable<bool> session::refuse(http::problem which, http::problem_detail 
 
 asio::awaitable<void> session::linger() {
   stream_.shut_sending();
-  const auto end = clock::now() + linger_time;
+  const auto end = base::steady_now() + linger_time;
   std::array<char, read_size> dropped;
-  while (clock::now() < end) {
+  while (base::steady_now() < end) {
     const auto read = co_await stream_.read_some(dropped, left_until(end));
     if (read.failure) break;
   }

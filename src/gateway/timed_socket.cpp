@@ -1,13 +1,13 @@
 #include "gateway/timed_socket.hpp"
 
 #include <array>
+#include <sys/socket.h>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <sys/socket.h>
 
 namespace onceguard::gateway {
 
@@ -44,9 +44,9 @@ asio::awaitable<error_code> timed_socket::connect(tcp::endpoint to, milliseconds
 asio::awaitable<transfer> timed_socket::read_some(std::span<char> into, milliseconds timeout) {
   transfer out;
   reading_.begin(timeout);
-  out.bytes = co_await socket_.async_read_some(
-      asio::buffer(into.data(), into.size()),
-      asio::redirect_error(asio::use_awaitable, out.failure));
+  out.bytes =
+      co_await socket_.async_read_some(asio::buffer(into.data(), into.size()),
+                                       asio::redirect_error(asio::use_awaitable, out.failure));
   out.failure = reading_.end(out.failure);
   co_return out;
 }
@@ -64,9 +64,8 @@ asio::awaitable<transfer> timed_socket::write(std::string_view bytes, millisecon
   if (out.failure || out.bytes == bytes.size()) co_return out;
   const auto rest = bytes.substr(out.bytes);
   writing_.begin(timeout);
-  out.bytes += co_await asio::async_write(
-      socket_, asio::buffer(rest.data(), rest.size()),
-      asio::redirect_error(asio::use_awaitable, out.failure));
+  out.bytes += co_await asio::async_write(socket_, asio::buffer(rest.data(), rest.size()),
+                                          asio::redirect_error(asio::use_awaitable, out.failure));
   out.failure = writing_.end(out.failure);
   co_return out;
 }

@@ -2,6 +2,7 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "base/clock.hpp"
 #include "http/forwarding.hpp"
 
 namespace onceguard::gateway {
@@ -12,7 +13,7 @@ using clock = std::chrono::steady_clock;
 namespace {
 
 struct activity {
-  clock::time_point last = clock::now();
+  clock::time_point last = base::steady_now();
 };
 
 /// The deadline of the other direction may cancel a write that still goes on: it is resumed.
@@ -32,12 +33,13 @@ asio::awaitable<void> pump(timed_socket& from, timed_socket& to, activity& both,
   for (;;) {
     const auto read = co_await from.read_some(buffer, params.idle_timeout);
     if (read.failure) {
-      const bool cancelled = read.failure == asio::error::timed_out ||
-                             read.failure == asio::error::operation_aborted;
-      if (cancelled && from.is_open() && clock::now() - both.last < params.idle_timeout) continue;
+      const bool cancelled =
+          read.failure == asio::error::timed_out || read.failure == asio::error::operation_aborted;
+      if (cancelled && from.is_open() && base::steady_now() - both.last < params.idle_timeout)
+        continue;
       break;
     }
-    both.last = clock::now();
+    both.last = base::steady_now();
     if (!co_await write_all(to, std::string_view(buffer.data(), read.bytes),
                             params.write_timeout)) {
       break;

@@ -2,6 +2,8 @@
 
 #include <boost/asio/error.hpp>
 
+#include "base/clock.hpp"
+
 namespace onceguard::gateway {
 
 namespace asio = boost::asio;
@@ -15,9 +17,8 @@ constexpr std::size_t read_size = 8 * 1024;
 bool is_stream(const http1::head& answer) {
   if (answer.body == http1::body_kind::until_eof) return true;
   const auto* type = base::find_field(answer.fields, "content-type");
-  return type != nullptr &&
-         base::iequals(base::trim(type->value.substr(0, type->value.find(';'))),
-                       "text/event-stream");
+  return type != nullptr && base::iequals(base::trim(type->value.substr(0, type->value.find(';'))),
+                                          "text/event-stream");
 }
 
 class call {
@@ -123,7 +124,7 @@ bool call::take_head() {
 }
 
 asio::awaitable<void> call::receive() {
-  const auto end = clock::now() + limits_.upstream_timeout;
+  const auto end = base::steady_now() + limits_.upstream_timeout;
   while (!done_) {
     switch (up_.reader.next()) {
       case http1::progress::head:
@@ -151,7 +152,7 @@ asio::awaitable<void> call::receive() {
         broke(std::string(up_.reader.fault().what));
         break;
       case http1::progress::need_more: {
-        const auto left = std::chrono::ceil<milliseconds>(end - clock::now());
+        const auto left = std::chrono::ceil<milliseconds>(end - base::steady_now());
         const auto read = co_await up_.stream.read_some(up_.reader.prepare(read_size),
                                                         std::max(left, milliseconds(0)));
         if (!read.failure) {

@@ -16,8 +16,8 @@ enum class call_end : std::uint8_t {
   answered,   ///< whole: the head is in the connection's reader, the body in `body`
   too_large,  ///< the answer is longer than may be held (or a stream): `body` is its beginning
   timed_out,
-  broken,     ///< broke off, or answered nonsense
-  upgraded,   ///< 101
+  broken,    ///< broke off, or answered nonsense
+  upgraded,  ///< 101
 };
 
 struct call_result {

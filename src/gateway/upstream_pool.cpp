@@ -4,6 +4,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/clock.hpp"
+
 namespace onceguard::gateway {
 
 namespace asio = boost::asio;
@@ -11,8 +13,8 @@ using clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::size_t kept_max = 256;           // per upstream and I/O thread
-constexpr std::chrono::seconds fresh_for{1};    // longer, and a race with its end is likely
+constexpr std::size_t kept_max = 256;         // per upstream and I/O thread
+constexpr std::chrono::seconds fresh_for{1};  // longer, and a race with its end is likely
 constexpr std::chrono::seconds name_valid_for{10};
 
 std::string text_of(const endpoint& to) { return to.host + ':' + std::to_string(to.port); }
@@ -21,14 +23,15 @@ std::string text_of(const endpoint& to) { return to.host + ':' + std::to_string(
 
 upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params)
     : io_(io),
-      limits_{.head_bytes_max = params.max_header_bytes, .header_count_max = params.max_header_count},
+      limits_{.head_bytes_max = params.max_header_bytes,
+              .header_count_max = params.max_header_count},
       connect_timeout_(params.connect_timeout),
       idle_timeout_(params.idle_timeout) {}
 
 upstream_ptr upstream_pool::take_kept(const std::string& address, bool fresh_enough) {
   const auto shelf = kept_.find(address);
   if (shelf == kept_.end()) return nullptr;
-  const auto now = clock::now();
+  const auto now = base::steady_now();
   auto& kept = shelf->second;
   while (!kept.empty()) {
     const auto idle = now - kept.back()->idle_since;
@@ -58,19 +61,20 @@ asio::awaitable<result<std::vector<tcp::endpoint>>> upstream_pool::resolve(const
   const auto numeric = asio::ip::make_address(to.host, ec);
   if (!ec) co_return std::vector<tcp::endpoint>(1, tcp::endpoint(numeric, to.port));
   const auto known = resolved_.find(address);
-  if (known != resolved_.end() && clock::now() < known->second.until) {
+  if (known != resolved_.end() && base::steady_now() < known->second.until) {
     co_return known->second.endpoints;
   }
   tcp::resolver resolver(io_);
   ec = {};
-  const auto found = co_await resolver.async_resolve(
-      to.host, std::to_string(to.port), asio::redirect_error(asio::use_awaitable, ec));
+  const auto found = co_await resolver.async_resolve(to.host, std::to_string(to.port),
+                                                     asio::redirect_error(asio::use_awaitable, ec));
   if (ec) {
-    co_return error(errc::store_unreachable, "\"" + to.host + "\" is not to be found: " + ec.message());
+    co_return error(errc::store_unreachable,
+                    "\"" + to.host + "\" is not to be found: " + ec.message());
   }
   known_address entry;
   for (const auto& one : found) entry.endpoints.push_back(one.endpoint());
-  entry.until = clock::now() + name_valid_for;
+  entry.until = base::steady_now() + name_valid_for;
   auto& kept = resolved_[address] = std::move(entry);
   co_return kept.endpoints;
 }
@@ -96,7 +100,7 @@ void upstream_pool::keep(upstream_ptr connection) {
   if (kept.size() >= kept_max) return;
   connection->reader.reset();
   if (!connection->reader.idle()) return;  // bytes that nobody asked for
-  connection->idle_since = clock::now();
+  connection->idle_since = base::steady_now();
   kept.push_back(std::move(connection));
 }
 

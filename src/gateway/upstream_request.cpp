@@ -29,8 +29,7 @@ void append_upstream_head(std::string& out, const http1::head& request,
     if (!keep_expect && base::iequals(f.name, "expect")) continue;
     http1::append_field(out, f.name, f.value);
   }
-  const auto forwarded =
-      http::make_forwarded(peer, peer_trusted && has_forwarded, request.fields);
+  const auto forwarded = http::make_forwarded(peer, peer_trusted && has_forwarded, request.fields);
   http1::append_field(out, "X-Forwarded-For", forwarded.forwarded_for);
   http1::append_field(out, "X-Forwarded-Proto", forwarded.proto);
   if (!forwarded.host.empty()) http1::append_field(out, "X-Forwarded-Host", forwarded.host);

@@ -1,21 +1,26 @@
 #include "http/forwarding.hpp"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <array>
 #include <charconv>
 #include <cstring>
-
-#include <arpa/inet.h>
 
 namespace onceguard::http {
 namespace {
 
 using base::iequals;
 
-constexpr std::array<std::string_view, 10> hop_names{
-    "connection", "keep-alive", "proxy-connection", "te",      "trailer",
-    "upgrade",    "transfer-encoding", "content-length", "proxy-authenticate",
-    "proxy-authorization"};
+constexpr std::array<std::string_view, 10> hop_names{"connection",
+                                                     "keep-alive",
+                                                     "proxy-connection",
+                                                     "te",
+                                                     "trailer",
+                                                     "upgrade",
+                                                     "transfer-encoding",
+                                                     "content-length",
+                                                     "proxy-authenticate",
+                                                     "proxy-authorization"};
 
 /// IPv4 is held as an IPv4-mapped IPv6 address, so that both compare alike.
 bool parse_address(std::string_view text, unsigned char (&out)[16]) {
@@ -74,8 +79,8 @@ travel_filter::travel_filter(std::span<const base::field> fields) {
 bool travel_filter::travels(std::string_view name) const noexcept {
   if (is_hop_by_hop(name)) return false;
   // Naming a field in Connection must not let a client remove what the upstream relies on.
-  if (iequals(name, "host") || iequals(name, "idempotency-key") ||
-      iequals(name, "authorization") || iequals(name, "cookie")) {
+  if (iequals(name, "host") || iequals(name, "idempotency-key") || iequals(name, "authorization") ||
+      iequals(name, "cookie")) {
     return true;
   }
   if (lists_too_many_) return false;

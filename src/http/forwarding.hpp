@@ -40,11 +40,10 @@ class address_block {
 
 /// Who is asking, seen through the listed proxies.
 struct client_origin {
-  std::string address;       ///< without the port
+  std::string address;        ///< without the port
   bool from_trusted = false;  ///< the peer itself is a listed proxy
 };
-[[nodiscard]] client_origin find_origin(std::string_view peer,
-                                        std::span<const base::field> fields,
+[[nodiscard]] client_origin find_origin(std::string_view peer, std::span<const base::field> fields,
                                         std::span<const address_block> trusted);
 
 /// The X-Forwarded-* and Forwarded values to send upstream; a listed proxy's own are extended,

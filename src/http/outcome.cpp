@@ -15,10 +15,18 @@ void keep_fields(std::span<const base::field> fields, bool keep_set_cookie, answ
 
 void settle_by_status(const route_policy& policy, std::uint16_t status, settlement& out) {
   switch (outcome_of(policy, status)) {
-    case outcome_rule::complete: out.kind = settle_kind::complete; break;
-    case outcome_rule::release: out.kind = settle_kind::release; break;
-    case outcome_rule::fail: out.kind = settle_kind::fail; break;
-    case outcome_rule::unknown: out.kind = settle_kind::abandon; break;
+    case outcome_rule::complete:
+      out.kind = settle_kind::complete;
+      break;
+    case outcome_rule::release:
+      out.kind = settle_kind::release;
+      break;
+    case outcome_rule::fail:
+      out.kind = settle_kind::fail;
+      break;
+    case outcome_rule::unknown:
+      out.kind = settle_kind::abandon;
+      break;
   }
   out.why = unknown_reason::upstream_status;
   out.why_status = status;

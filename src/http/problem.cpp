@@ -24,8 +24,7 @@ constexpr std::array catalogue{
                  "The request with this key took effect and will not be run again, but its answer "
                  "was not kept. Read the state of what it changed instead.",
                  false},
-    problem_info{problem::key_reused, "key-reused", 422,
-                 "The key belongs to another request",
+    problem_info{problem::key_reused, "key-reused", 422, "The key belongs to another request",
                  "This idempotency key was used before with a different request. Use a new key for "
                  "a new request, and send a retry exactly as the first time.",
                  false},
@@ -37,8 +36,7 @@ constexpr std::array catalogue{
                  "Send one Idempotency-Key header with 1 to 255 visible ASCII characters, best as "
                  "a quoted string.",
                  false},
-    problem_info{problem::scope_missing, "scope-missing", 400,
-                 "Whose key this is can't be told",
+    problem_info{problem::scope_missing, "scope-missing", 400, "Whose key this is can't be told",
                  "The header or cookie that says whose idempotency key this is must be sent "
                  "exactly once.",
                  false},

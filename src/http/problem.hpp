@@ -42,9 +42,9 @@ struct problem_info {
 
 /// What differs from the catalogue in one answer.
 struct problem_detail {
-  std::string detail;              ///< empty: the catalogue's
-  milliseconds retry_after{-1};    ///< negative: no Retry-After; else whole seconds, at least 1
-  std::uint16_t status = 0;        ///< 0: the catalogue's
+  std::string detail;               ///< empty: the catalogue's
+  milliseconds retry_after{-1};     ///< negative: no Retry-After; else whole seconds, at least 1
+  std::uint16_t status = 0;         ///< 0: the catalogue's
   bool retryable_by_probe = false;  ///< an unknown outcome that will be asked about
 
   problem_detail() = default;

@@ -121,16 +121,15 @@ TEST(admission, a_cookie_scope_reads_that_cookie_and_no_other) {
 
 TEST(admission, without_a_credential_all_that_tells_callers_apart_is_marked) {
   asked a;
-  a.headers = {{"Host", "h"},          {"Idempotency-Key", "k"}, {"Cookie", "c=1"},
+  a.headers = {{"Host", "h"},           {"Idempotency-Key", "k"}, {"Cookie", "c=1"},
                {"X-Api-Key", "secret"}, {"User-Agent", "curl"},   {"X-User", "u"},
                {"Accept", "*/*"},       {"X-CSRF-Token", "t"},    {"X-Tenant-Id", "7"},
                {"X-Session", "s"},      {"X-Account", "a"},       {"Proxy-Authorization", "p"}};
   const auto got = a.now();
   EXPECT_EQ(got.scope_kind, "anonymous");
   EXPECT_THAT(got.more, ::testing::ElementsAre("cookie:c=1", "host:h", "proxy-authorization:p",
-                                               "x-account:a", "x-api-key:secret",
-                                               "x-csrf-token:t", "x-session:s", "x-tenant-id:7",
-                                               "x-user:u"));
+                                               "x-account:a", "x-api-key:secret", "x-csrf-token:t",
+                                               "x-session:s", "x-tenant-id:7", "x-user:u"));
   std::reverse(a.headers.begin(), a.headers.end());
   EXPECT_EQ(a.now().more, got.more);  // whatever their order
 }
@@ -162,11 +161,16 @@ TEST(target, prefixes_end_at_a_segments_border) {
 }
 
 TEST(outcome, kept_fields_leave_out_what_concerns_one_connection_or_one_moment) {
-  const fields headers{{"Content-Type", "text/plain"}, {"Connection", "close, X-Hop"},
-                       {"X-Hop", "1"},                 {"Link", "a"},
-                       {"Date", "now"},                {"Set-Cookie", "s=1"},
-                       {"Link", "b"},                  {"Transfer-Encoding", "chunked"},
-                       {"Keep-Alive", "timeout=5"},    {"Content-Length", "3"}};
+  const fields headers{{"Content-Type", "text/plain"},
+                       {"Connection", "close, X-Hop"},
+                       {"X-Hop", "1"},
+                       {"Link", "a"},
+                       {"Date", "now"},
+                       {"Set-Cookie", "s=1"},
+                       {"Link", "b"},
+                       {"Transfer-Encoding", "chunked"},
+                       {"Keep-Alive", "timeout=5"},
+                       {"Content-Length", "3"}};
   answer kept;
   keep_fields(headers, false, kept);
   using pairs = std::vector<std::pair<std::string, std::string>>;

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "http/forwarding.hpp"
+
+#include <gtest/gtest.h>
 
 namespace onceguard::http {
 namespace {

@@ -238,6 +238,25 @@ TEST_F(sqlite_store_test, an_older_copy_in_its_place_has_a_smaller_generation_bu
   EXPECT_GT(own.leased(claim_of("b")).token, last.token);
 }
 
+TEST_F(sqlite_store_test, tokens_grow_also_over_a_restart_with_an_older_copy) {
+  auto store = open();
+  desk own(*store);
+  store->stop();
+  store.reset();
+  std::filesystem::copy_file(params().path, folder_.file("backup.db"));
+  store = open();
+  own.move_to(*store);
+  const auto last = own.leased(claim_of("k"));
+  store->stop();
+  store.reset();
+  remove_file();
+  std::filesystem::copy_file(folder_.file("backup.db"), params().path);
+  clock_.advance(second);
+  store = open();
+  own.move_to(*store);
+  EXPECT_GT(own.leased(claim_of("k")).token, last.token);
+}
+
 TEST_F(sqlite_store_test, another_file_in_its_place_that_is_no_database_is_an_error_until_it_is) {
   const auto store = open();
   desk own(*store);

@@ -1,0 +1,84 @@
+// What is still to be done for a request that has its answer, and for those that never will.
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "engine/engine.hpp"
+#include "engine/held_lease.hpp"
+#include "engine/held_list.hpp"
+#include "engine/pause.hpp"
+
+namespace onceguard {
+
+namespace asio = boost::asio;
+
+asio::awaitable<void> engine::settle_later(settlement how, base::reservation room) {
+  retry_pause pause;
+  while (!stopping_) {
+    co_await pause.sleep();
+    std::vector<settlement> batch(1, how);
+    const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
+    if (replies[0] || !replies[0].error().retryable()) {
+      base::log(base::log_level::info, "settled-late",
+                {{"record", base::to_hex(how.id)},
+                 {"result", replies[0] ? "done" : replies[0].error().detail}});
+      waiting_.wake_all(how.id);
+      break;
+    }
+  }
+  room.clear();
+}
+
+asio::awaitable<void> engine::follow_up(claim asked) {
+  counters_.follow_ups.fetch_add(1, std::memory_order_relaxed);
+  // It must not take over anything by itself; it only finds out what became of the first try.
+  asked.unknown = unknown_policy::hold;
+  retry_pause pause;
+  bool granted = false;
+  settlement how;
+  how.id = asked.id;
+  how.nonce = asked.nonce;
+  how.about = asked.about;
+  how.kind = settle_kind::release;
+  while (!stopping_) {
+    co_await pause.sleep();
+    if (!granted) {
+      std::vector<claim> batch(1, asked);
+      const auto replies = co_await store_.claim(std::move(batch), params_.store_timeout);
+      if (!replies[0]) {
+        if (replies[0].error().retryable()) continue;
+        break;
+      }
+      if (replies[0]->kind != verdict_kind::run) break;
+      granted = true;
+      how.token = replies[0]->lease.token;
+    }
+    std::vector<settlement> batch(1, how);
+    const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
+    if (replies[0] || !replies[0].error().retryable()) break;
+  }
+  following_up_.fetch_sub(1);
+  waiting_.wake_one(asked.id);
+}
+
+asio::awaitable<void> engine::abandon_held() {
+  std::vector<settlement> batch;
+  for (const auto& held : held_->all()) {
+    settlement how;
+    how.id = held->id();
+    how.token = held->lease().token;
+    how.nonce = held->lease().nonce;
+    how.kind = settle_kind::abandon;
+    how.why = unknown_reason::abandoned;
+    batch.push_back(how);
+  }
+  if (batch.empty()) co_return;
+  base::log(base::log_level::warning, "leases-abandoned",
+            {{"count", std::to_string(batch.size())}});
+  const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
+  for (const auto& reply : replies) {
+    if (!reply) {
+      base::log(base::log_level::error, "lease-not-abandoned", {{"why", reply.error().detail}});
+    }
+  }
+}
+
+}  // namespace onceguard

@@ -1,0 +1,142 @@
+// The state machine, row by row: probes, operators, and what is not settled.
+#include <gmock/gmock.h>
+
+#include "core/decide_walk.hpp"
+
+namespace onceguard {
+namespace {
+
+// ---- probing
+
+TEST_F(decide_walk, probe_fences_first_and_others_are_busy) {
+  const auto first = ask(1);
+  pass(1'000);
+  const auto probe = ask(2, unknown_policy::probe);
+  ASSERT_EQ(probe.kind, verdict_kind::run);
+  EXPECT_TRUE(probe.lease.probe);
+  EXPECT_GT(probe.lease.token, first.lease.token);
+  EXPECT_EQ(ask(3, unknown_policy::probe).kind, verdict_kind::busy);
+  EXPECT_EQ(end(first.lease, settle_kind::complete).outcome, settle_outcome::stale);
+}
+
+TEST_F(decide_walk, a_probe_lease_that_runs_out_is_unknown_again) {
+  end(ask(1).lease, settle_kind::abandon);
+  ask(2, unknown_policy::probe);
+  pass(1'000);
+  const auto v = ask(3);
+  EXPECT_EQ(v.kind, verdict_kind::unknown);
+  EXPECT_EQ(v.why, unknown_reason::upstream_timeout);
+}
+
+TEST_F(decide_walk, it_did_not_goes_on_to_run_with_the_token_that_was_asked_with) {
+  end(ask(1).lease, settle_kind::abandon);
+  const auto probe = ask(2, unknown_policy::probe);
+  EXPECT_TRUE(extend(probe.lease, true));
+  EXPECT_EQ(state(), observed_state::in_progress);
+  end(probe.lease, settle_kind::release);
+  EXPECT_EQ(state(), observed_state::released);  // nothing earlier is in doubt any more
+}
+
+TEST_F(decide_walk, an_unclear_probe_pauses_the_next) {
+  end(ask(1).lease, settle_kind::abandon);
+  const auto probe = ask(2, unknown_policy::probe);
+  auto s = settle_of(probe.lease, settle_kind::abandon);
+  s.why = unknown_reason::probe_inconclusive;
+  s.probe_pause = milliseconds(1'000);
+  end(s);
+  const auto early = ask(3, unknown_policy::probe);
+  EXPECT_EQ(early.kind, verdict_kind::unknown);
+  EXPECT_EQ(early.why, unknown_reason::upstream_timeout);
+  EXPECT_EQ(early.retry_after.count(), 1'000);
+  pass(1'000);
+  EXPECT_EQ(ask(4, unknown_policy::probe).kind, verdict_kind::run);
+}
+
+TEST_F(decide_walk, a_mere_look_waits_for_the_upstreams_timeout) {
+  auto c = claim_of(2, unknown_policy::probe);
+  c.probe_after = milliseconds(60'000);
+  ask(1);
+  pass(1'000);
+  const auto early = ask(c);
+  EXPECT_EQ(early.kind, verdict_kind::unknown);
+  EXPECT_EQ(early.retry_after.count(), 59'000);
+  pass(59'000);
+  EXPECT_TRUE(ask(c).lease.probe);
+}
+
+TEST_F(decide_walk, releasing_a_takeover_does_not_forget_the_earlier_doubt) {
+  end(ask(1).lease, settle_kind::abandon);
+  const auto taken = ask(2, unknown_policy::rerun);
+  end(taken.lease, settle_kind::release);
+  EXPECT_EQ(state(), observed_state::unknown);
+  EXPECT_EQ(ask(3).kind, verdict_kind::unknown);
+}
+
+// ---- operators
+
+TEST_F(decide_walk, releasing_a_running_one_needs_force_until_the_upstreams_timeout_is_over) {
+  ask(1);
+  auto d = resolve(false);
+  EXPECT_EQ(d.outcome, resolve_outcome::running);
+  EXPECT_EQ(d.retry_after.count(), 61'000);
+  pass(1'000);
+  EXPECT_EQ(resolve(false).outcome, resolve_outcome::running);
+  pass(60'000);
+  EXPECT_EQ(resolve(false).outcome, resolve_outcome::done);
+  ask(2);
+  EXPECT_EQ(resolve(false, true).outcome, resolve_outcome::done);
+}
+
+TEST_F(decide_walk, after_an_answer_nothing_is_under_way) {
+  auto s = settle_of(ask(1).lease, settle_kind::abandon);
+  s.why = unknown_reason::upstream_status;
+  s.why_status = 500;
+  end(s);
+  EXPECT_EQ(resolve(false).outcome, resolve_outcome::done);
+}
+
+TEST_F(decide_walk, the_holder_of_a_record_that_an_operator_completed_is_stale) {
+  const auto v = ask(1);
+  pass(1'000);
+  resolution how;
+  how.completed = true;
+  auto a = std::make_shared<answer>();
+  a->body = "by hand";
+  how.answer = a;
+  stored = decide_resolution(there(), how, now).write;
+  const auto late = end(v.lease, settle_kind::complete);
+  EXPECT_EQ(late.outcome, settle_outcome::stale);
+  ASSERT_TRUE(late.answer);
+  EXPECT_EQ(late.answer->body, "by hand");
+}
+
+TEST_F(decide_walk, releasing_a_completed_one_makes_caches_forget) {
+  end(ask(1).lease, settle_kind::complete);
+  EXPECT_EQ(resolve(true).outcome, resolve_outcome::already_completed);
+  EXPECT_TRUE(resolve(false).forgets_answer);
+  EXPECT_EQ(resolve(false).outcome, resolve_outcome::not_found);
+  EXPECT_EQ(ask(2).kind, verdict_kind::run);
+}
+
+// ---- retention of what is not settled
+
+TEST_F(decide_walk, unknown_retention_counts_from_the_end_of_the_lease) {
+  auto c = claim_of(1);
+  c.unknown_retention = milliseconds(hour);
+  ask(c);
+  pass(hour);
+  EXPECT_EQ(ask(2).kind, verdict_kind::unknown);
+  pass(1'000);
+  EXPECT_EQ(ask(2).kind, verdict_kind::run);
+}
+
+TEST_F(decide_walk, a_deadline_of_another_boot_is_over_for_every_sum) {
+  ask(1);
+  stored->deadline_lease = long_over;
+  stored->retry_at_lease = long_over;
+  EXPECT_EQ(ask(2).kind, verdict_kind::unknown);
+  EXPECT_EQ(resolve(false).outcome, resolve_outcome::done);
+}
+
+}  // namespace
+}  // namespace onceguard

@@ -1,0 +1,121 @@
+// An engine over a store that goes wrong when told to.
+#pragma once
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <gtest/gtest.h>
+
+#include "base/hash.hpp"
+#include "engine/engine.hpp"
+#include "engine/held_lease.hpp"
+#include "store/faulty_store.hpp"
+#include "store/memory/memory_store.hpp"
+#include "support/run.hpp"
+
+namespace onceguard {
+
+namespace asio = boost::asio;
+using testing::run;
+
+/// Work that counts how often it ran, and settles as told.
+class counted_work final : public work {
+ public:
+  settle_kind ends = settle_kind::complete;
+  probe_answer says = probe_answer::unclear;
+  int runs = 0;
+  int asked = 0;
+  int unguarded = 0;
+  bool throws = false;
+  bool may_send = true;
+  asio::steady_timer* gate = nullptr;
+
+  asio::awaitable<settlement> run(held_lease& held) override {
+    ++runs;
+    may_send = held.may_send();
+    if (gate != nullptr) {
+      boost::system::error_code opened;
+      co_await gate->async_wait(asio::redirect_error(asio::use_awaitable, opened));
+    }
+    if (throws) throw std::runtime_error("the work broke");
+    settlement how;
+    how.kind = ends;
+    auto a = std::make_shared<answer>();
+    a->status = 201;
+    a->body = "run " + std::to_string(runs);
+    how.answer = a;
+    co_return how;
+  }
+  asio::awaitable<probe_report> ask(held_lease&) override {
+    ++asked;
+    probe_report out;
+    out.said = says;
+    auto known = std::make_shared<answer>();
+    known->status = 204;
+    out.answer = std::move(known);
+    co_return out;
+  }
+  asio::awaitable<void> run_unguarded() override {
+    ++unguarded;
+    co_return;
+  }
+  result<fingerprint> remake(std::string_view method) override {
+    fingerprint out;
+    out.method = method;
+    return out;
+  }
+};
+
+class engine_over_faults : public ::testing::Test {
+ protected:
+  asio::io_context io;
+  base::manual_clock clock;
+  memory_store inner{clock};
+  faulty_store store{inner};
+  base::byte_budget budget{1u << 20};
+  route_policy policy;
+  engine_params params;
+  std::unique_ptr<engine> tested;
+
+  void SetUp() override {
+    params.settle_wait = milliseconds(0);
+    params.store_timeout = milliseconds(500);
+    make();
+  }
+  void make() {
+    tested = std::make_unique<engine>(store, params, budget);
+    EXPECT_TRUE(run(io, tested->look()));
+  }
+  operation op(std::string key = "k", unsigned char body = 1) {
+    auto about = std::make_shared<subject>();
+    about->key = std::move(key);
+    about->print.method = "exact";
+    about->print.value[0] = body;
+    operation out;
+    out.id = make_record_id(about->scope, about->key);
+    out.about = std::move(about);
+    out.policy = &policy;
+    return out;
+  }
+  execution execute(work& doing, operation what) {
+    return run(io, tested->execute(io, std::move(what), doing));
+  }
+  execution execute(work& doing) { return execute(doing, op()); }
+  observed_state state() {
+    const auto found = run(io, inner.find(op().id, milliseconds(100)));
+    return *found ? (*found)->state : observed_state::released;
+  }
+  /// Runs the loop until the condition holds; fails after five seconds.
+  template <class Condition>
+  void until(Condition holds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    io.restart();
+    while (!holds()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "the condition never held";
+      io.run_one_for(std::chrono::milliseconds(20));
+      io.restart();
+    }
+  }
+};
+
+}  // namespace onceguard
