@@ -15,7 +15,7 @@ bool batch_queue::push(std::vector<call_ptr>& calls) {
     } else {
       std::move(calls.begin(), calls.end(), std::back_inserter(calls_));
     }
-    wake = std::exchange(asleep_, false);
+    wake = asleep_.exchange(false);
   }
   calls.clear();
   if (wake) wake_.notify_one();

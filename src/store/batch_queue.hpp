@@ -1,5 +1,6 @@
 // What waits for a store's worker thread: whole turns of an I/O loop go in, batches come out.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <vector>
@@ -17,6 +18,8 @@ class batch_queue {
   [[nodiscard]] bool wait(std::vector<call_ptr>& out, std::size_t most);
   /// As `wait`, but takes only what is there now.
   void take(std::vector<call_ptr>& out, std::size_t most);
+  /// Does the worker wait for work right now? Only a hint.
+  [[nodiscard]] bool asleep() const noexcept { return asleep_.load(std::memory_order_relaxed); }
   /// No more goes in. What is in is still to be taken out.
   void close();
 
@@ -27,7 +30,7 @@ class batch_queue {
   std::condition_variable wake_;
   std::vector<call_ptr> calls_;
   std::size_t first_ = 0;  // those before it were taken out
-  bool asleep_ = false;
+  std::atomic<bool> asleep_{false};  // written under the mutex
   bool closed_ = false;
 };
 

@@ -10,6 +10,8 @@
 namespace onceguard {
 namespace {
 
+constexpr std::size_t worth_a_batch = 16;
+
 /// Ties a lane to its io_context.
 class lane_service final : public boost::asio::execution_context::service {
  public:
@@ -62,18 +64,25 @@ void call_lane::begin(const call_ptr& begun, const std::shared_ptr<batch_queue>&
                          [&](const bound& b) { return b.queue == queue; });
   if (to == outbound_.end()) to = outbound_.insert(to, bound{queue, {}});
   to->calls.push_back(begun);
+  // An idle worker begins before this turn of the loop is over, so that both work at once; but
+  // not for a few, as each batch costs a flush of the disk.
+  if (to->calls.size() >= worth_a_batch && queue->asleep()) return flush();
   if (std::exchange(flush_posted_, true)) return;
-  boost::asio::post(*context_, [self = shared_from_this()] { self->flush(); });
+  boost::asio::post(*context_, [self = shared_from_this()] {
+    self->flush_posted_ = false;
+    self->flush();
+  });
 }
 
 void call_lane::flush() {
-  flush_posted_ = false;
   auto outbound = std::exchange(outbound_, {});
   for (auto& [queue, calls] : outbound) {
     if (queue->push(calls)) continue;
     for (const auto& refused : calls) {
       refused->lapse_.emplace(errc::stopped, "the store was stopped");
-      answer(*refused);
+      // Not from within begin(), which may be what got here.
+      boost::asio::post(*context_,
+                        [self = shared_from_this(), refused] { self->answer(*refused); });
     }
   }
 }
