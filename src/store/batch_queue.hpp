@@ -29,7 +29,7 @@ class batch_queue {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<call_ptr> calls_;
-  std::size_t first_ = 0;  // those before it were taken out
+  std::size_t first_ = 0;            // those before it were taken out
   std::atomic<bool> asleep_{false};  // written under the mutex
   bool closed_ = false;
 };
