@@ -11,10 +11,18 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string why_text(const record& r) {
-  if (r.why == unknown_reason::none) return {};
-  std::string out(name_of(r.why));
-  if (r.why_status != 0) out += " " + std::to_string(r.why_status);
+/// Why the outcome is unknown. Where nobody said so, the lease ran out.
+unknown_reason why_of(const record_view& seen) {
+  const bool silent = seen.stored.why == unknown_reason::none;
+  return silent && seen.state == observed_state::unknown ? unknown_reason::holder_gone
+                                                         : seen.stored.why;
+}
+
+std::string why_text(const record_view& seen) {
+  const auto why = why_of(seen);
+  if (why == unknown_reason::none) return {};
+  std::string out(name_of(why));
+  if (seen.stored.why_status != 0) out += " " + std::to_string(seen.stored.why_status);
   return out;
 }
 
@@ -71,7 +79,7 @@ std::string record_line(const record_view& seen) {
                     base::to_hex(r.about->scope).substr(0, 12) + "  " +
                     plain_text(r.about->method) + " " + plain_text(r.about->path) + "  " +
                     plain_text(r.about->key);
-  if (const auto why = why_text(r); !why.empty()) out += "  (" + why + ")";
+  if (const auto why = why_text(seen); !why.empty()) out += "  (" + why + ")";
   return out;
 }
 
@@ -82,7 +90,7 @@ std::string record_page(const record_view& seen) {
   out.line("scope", base::to_hex(r.about->scope) + " (" + plain_text(r.about->scope_kind) + ")");
   out.line("record", base::to_hex(seen.id));
   out.line("state", std::string(name_of(seen.state)) + (r.by_operator ? ", by an operator" : ""));
-  if (const auto why = why_text(r); !why.empty()) out.line("why", why);
+  if (const auto why = why_text(seen); !why.empty()) out.line("why", why);
   out.line("request", plain_text(r.about->method) + " " + plain_text(r.about->path));
   out.line("route", plain_text(r.about->route));
   out.line("fingerprint",
@@ -112,7 +120,7 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   out["scope_kind"] = r.about->scope_kind;
   out["record"] = base::to_hex(seen.id);
   out["state"] = name_of(seen.state);
-  if (r.why != unknown_reason::none) out["why"] = name_of(r.why);
+  if (const auto why = why_of(seen); why != unknown_reason::none) out["why"] = name_of(why);
   if (r.why_status != 0) out["why_status"] = r.why_status;
   out["method"] = r.about->method;
   out["path"] = r.about->path;
