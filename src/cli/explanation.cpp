@@ -10,6 +10,7 @@ namespace {
 
 std::vector<base::field> views_of(const described_request& request) {
   std::vector<base::field> views;
+  views.reserve(request.fields.size());
   for (const auto& [name, value] : request.fields) views.push_back({name, value});
   return views;
 }

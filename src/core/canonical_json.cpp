@@ -16,7 +16,6 @@ namespace {
 
 using core::json_kind;
 using core::json_node;
-using core::json_span;
 using core::json_tree;
 
 /// Writes values without what is marked as omitted. Calls itself as deep as the tree is nested,

@@ -51,9 +51,9 @@ bool statement::step() {
   const int code = sqlite3_step(it_.get());
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  const failure failed(code, sqlite3_errmsg(sqlite3_db_handle(it_.get())));
-  reset();
-  throw failed;
+  const std::string why = sqlite3_errmsg(sqlite3_db_handle(it_.get()));
+  reset();  // which may set another message
+  throw failure(code, why);
 }
 
 void statement::run() {
