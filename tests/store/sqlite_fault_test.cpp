@@ -127,7 +127,9 @@ TEST_F(sqlite_fault_test, callers_that_wait_together_share_a_flush) {
   }
   context.run();
   EXPECT_EQ(granted, 64);
-  EXPECT_EQ(faults_.flushed(), before + 1);
+  // An idle writer begins with the first sixteen; the rest come together while it is busy.
+  EXPECT_GE(faults_.flushed(), before + 1);
+  EXPECT_LE(faults_.flushed(), before + 4);
 }
 
 TEST_F(sqlite_fault_test, a_file_that_may_not_grow_is_full_until_the_sweep_made_room) {
