@@ -10,7 +10,9 @@ def events(gateway):
 
 
 def test_it_says_where_it_listens(gateway):
-    line = next(line for line in gateway.log_lines() if line["event"] == "listening")
+    # A connection may be taken a moment before the line is written.
+    line = wait_until(lambda: next(
+        (line for line in gateway.log_lines() if line["event"] == "listening"), None))
     assert line["address"] == f"127.0.0.1:{gateway.port.number}"
     assert line["level"] == "info"
     assert line["store"] == "sqlite"

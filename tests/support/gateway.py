@@ -139,8 +139,9 @@ class Gateway:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def log_lines(self):
-        """Its log as parsed JSON; a line that is none is a failure."""
-        return [json.loads(line) for line in self.log().splitlines() if line.strip()]
+        """Its log as parsed JSON; a whole line that is none is a failure."""
+        whole = self.log().rpartition("\n")[0]
+        return [json.loads(line) for line in whole.splitlines() if line.strip()]
 
     def memory(self, name="VmRSS"):
         """Bytes of resident memory now (VmHWM: at most so far)."""
