@@ -1,5 +1,7 @@
 // Durable claim and complete cycles per second: what SQLite itself does with the same statements
 // in batches of 64, and what the store does with 1 and 64 callers. Prints the ratio.
+//   sqlite_bench [FOLDER [CYCLES]]
+//   sqlite_bench raw FILE CYCLES    SQLite itself, on a file that grows from run to run
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -177,6 +179,10 @@ double codec_microseconds() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[1]) == "raw") {
+    std::printf("%.0f cycles/s\n", raw(argv[2], std::stoul(argv[3])));
+    return 0;
+  }
   const std::filesystem::path folder =
       std::filesystem::path(argc > 1 ? argv[1] : ".") / "onceguard-sqlite-bench";
   const std::size_t cycles = argc > 2 ? std::stoul(argv[2]) : 50'000;

@@ -100,6 +100,9 @@ struct settlement {
   unknown_reason why = unknown_reason::none;
   std::uint16_t why_status = 0;
   milliseconds probe_pause{0};  ///< abandon: no probe before this has passed
+  /// complete: told by the application, in the transaction of the effect. A lease that is not in
+  /// the record is stale then, whatever else stands there: that transaction must not commit.
+  bool by_application = false;
 };
 
 enum class settle_outcome : std::uint8_t {
@@ -110,7 +113,8 @@ enum class settle_outcome : std::uint8_t {
 
 struct settled {
   settle_outcome outcome = settle_outcome::done;
-  // stale: what stands in the record, so that its holder answers that and not its own
+  // What stands in the record, where its holder is to answer that and not its own: stale, and
+  // done where the application had completed it with an answer (state `completed`).
   observed_state state = observed_state::unknown;
   answer_ptr answer;
   answer_kept kept = answer_kept::none;

@@ -137,6 +137,9 @@ struct record {
   /// this one is released, the record is unknown again and not free.
   bool earlier_unknown = false;
   bool maybe_repeated = false;  ///< ran after the store had lost its memory
+  /// Completed by the application itself, in the transaction of the effect: its answer is the
+  /// answer; where it gave none, the holder's settle adds one, once.
+  bool by_application = false;
 };
 
 [[nodiscard]] std::string_view name_of(record_state) noexcept;

@@ -89,7 +89,10 @@ std::string record_page(const record_view& seen) {
   out.line("key", plain_text(r.about->key));
   out.line("scope", base::to_hex(r.about->scope) + " (" + plain_text(r.about->scope_kind) + ")");
   out.line("record", base::to_hex(seen.id));
-  out.line("state", std::string(name_of(seen.state)) + (r.by_operator ? ", by an operator" : ""));
+  const auto* by = r.by_operator      ? ", by an operator"
+                   : r.by_application ? ", by the application"
+                                      : "";
+  out.line("state", std::string(name_of(seen.state)) + by);
   if (const auto why = why_text(seen); !why.empty()) out.line("why", why);
   out.line("request", plain_text(r.about->method) + " " + plain_text(r.about->path));
   out.line("route", plain_text(r.about->route));
@@ -135,6 +138,7 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   out["retry_after_ms"] = seen.retry_after.count();
   out["retention_left_ms"] = seen.retention_left.count();
   out["by_operator"] = r.by_operator;
+  out["by_application"] = r.by_application;
   out["incident"] = r.incident;
   out["maybe_repeated"] = r.maybe_repeated;
   if (r.state != record_state::completed) return out;

@@ -174,6 +174,7 @@ record apply(const record& r, const settlement& how, const instant& now) {
       out.why_status = 0;
       out.failures = 0;
       out.earlier_unknown = false;
+      out.by_application = how.by_application;
       break;
     case settle_kind::fail: {
       end(out, record_state::failed, how.retention, now);
@@ -254,6 +255,23 @@ bool settled_alike(const record& r, settle_kind kind) noexcept {
   return false;
 }
 
+/// The holder's settle of what its application has completed in its own transaction.
+settle_decision complete_again(const record& r, const settlement& how) {
+  settle_decision out;
+  if (!r.by_application || how.by_application) return out;
+  if (r.kept == answer_kept::none) {
+    if (how.kept == answer_kept::none) return out;
+    out.write = r;
+    out.write->answer = how.answer;
+    out.write->kept = how.kept;
+  } else if (r.answer && (how.answer == nullptr || *r.answer != *how.answer)) {
+    out.result.state = observed_state::completed;
+    out.result.answer = r.answer;
+    out.result.kept = r.kept;
+  }
+  return out;
+}
+
 }  // namespace
 
 bool expired(const record& stored, const instant& now) noexcept {
@@ -318,8 +336,9 @@ settle_decision decide_settle(const record* stored, const settlement& how, const
                    (by_claim_id || stored->token == how.token);
   if (own) {
     settle_decision out;
-    if (settled_alike(*stored, how.kind)) return out;
-    if (stored->state == record_state::released && how.kind == settle_kind::complete) {
+    if (settled_alike(*stored, how.kind)) return complete_again(*stored, how);
+    const bool released_since = stored->state == record_state::released;
+    if (released_since && how.kind == settle_kind::complete && !how.by_application) {
       out.result.outcome = settle_outcome::incident;
       out.write = apply(*stored, how, now);
       out.write->incident = true;
@@ -329,6 +348,7 @@ settle_decision decide_settle(const record* stored, const settlement& how, const
     out.write = apply(*stored, how, now);
     return out;
   }
+  if (how.by_application) return stale(stored, now);
   if (stored == nullptr || expired(*stored, now)) return settle_missing(stored, how, now);
   if (by_claim_id) return {};  // that claim holds nothing here
   return stale(stored, now);

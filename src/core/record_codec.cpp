@@ -19,7 +19,8 @@ constexpr std::uint8_t flag_by_operator = 4;
 constexpr std::uint8_t flag_incident = 8;
 constexpr std::uint8_t flag_maybe_repeated = 16;
 constexpr std::uint8_t flag_earlier_unknown = 32;
-constexpr std::uint8_t flags_known = 63;
+constexpr std::uint8_t flag_by_application = 64;
+constexpr std::uint8_t flags_known = 127;
 
 class byte_writer {
  public:
@@ -124,8 +125,8 @@ class byte_reader {
 [[maybe_unused]] void has_all_members(const record& r) {
   [[maybe_unused]] const auto& [about, state, token, nonce, attempt, deadline, retry_at, claimed,
                                 settled, expires, unknown_retention, why, why_status, kept, answer,
-                                failures, by_operator, incident, maybe_repeated, earlier_unknown] =
-      r;
+                                failures, by_operator, incident, maybe_repeated, earlier_unknown,
+                                by_application] = r;
 }
 
 std::uint8_t flags_of(const record& r) noexcept {
@@ -133,7 +134,8 @@ std::uint8_t flags_of(const record& r) noexcept {
                                    (r.by_operator ? flag_by_operator : 0) |
                                    (r.incident ? flag_incident : 0) |
                                    (r.maybe_repeated ? flag_maybe_repeated : 0) |
-                                   (r.earlier_unknown ? flag_earlier_unknown : 0));
+                                   (r.earlier_unknown ? flag_earlier_unknown : 0) |
+                                   (r.by_application ? flag_by_application : 0));
 }
 
 void write_subject(byte_writer& out, const subject& about) {
@@ -265,6 +267,7 @@ result<record> decode_record(std::string_view bytes) {
   r.incident = (flags & flag_incident) != 0;
   r.maybe_repeated = (flags & flag_maybe_repeated) != 0;
   r.earlier_unknown = (flags & flag_earlier_unknown) != 0;
+  r.by_application = (flags & flag_by_application) != 0;
   if (!in.at_end()) return unreadable("its fields do not fit together");
   return r;
 }

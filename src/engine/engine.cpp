@@ -313,7 +313,8 @@ execution engine::after_settle(const operation& op, const settlement& how, const
     base::log(base::log_level::error, "settled-a-record-that-was-gone",
               {{"record", base::to_hex(op.id)}});
   }
-  if (how.kind == settle_kind::complete) {
+  const bool told_by_application = result.state == observed_state::completed && result.answer;
+  if (how.kind == settle_kind::complete && !told_by_application) {
     remember(op, how.answer, how.kept, how.retention, epoch);
   }
   if (how.kind == settle_kind::release) {
@@ -321,6 +322,7 @@ execution engine::after_settle(const operation& op, const settlement& how, const
   } else {
     waiting_.wake_all(op.id);
   }
+  if (told_by_application) return stored_answer(result.answer, result.kept);
   auto out = of_kind(execution_kind::ran);
   out.settled_as = how.kind;
   return out;

@@ -55,7 +55,8 @@ bool same(const record& a, const record& b) {
          a.unknown_retention_ms == b.unknown_retention_ms && a.why == b.why &&
          a.why_status == b.why_status && a.kept == b.kept && a.failures == b.failures &&
          a.by_operator == b.by_operator && a.incident == b.incident &&
-         a.maybe_repeated == b.maybe_repeated && a.earlier_unknown == b.earlier_unknown;
+         a.maybe_repeated == b.maybe_repeated && a.earlier_unknown == b.earlier_unknown &&
+         a.by_application == b.by_application;
 }
 
 template <std::size_t N>
@@ -115,6 +116,7 @@ record random_record() {
   r.incident = *rc::gen::arbitrary<bool>();
   r.maybe_repeated = *rc::gen::arbitrary<bool>();
   r.earlier_unknown = *rc::gen::arbitrary<bool>();
+  r.by_application = *rc::gen::arbitrary<bool>();
   return r;
 }
 

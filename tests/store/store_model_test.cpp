@@ -137,11 +137,16 @@ class comparison {
     how.why = unknown_reason::upstream_timeout;
     how.probe_pause = milliseconds(*rc::gen::inRange(0, 2'000));
     if (how.kind == settle_kind::release && *rc::gen::arbitrary<bool>()) how.token = 0;
+    if (how.kind == settle_kind::complete) {
+      how.by_application = *rc::gen::weightedElement<bool>({{3, false}, {1, true}});
+      if (*rc::gen::arbitrary<bool>()) how.answer = nullptr, how.kept = answer_kept::none;
+    }
     const auto told = desk_.settle(how);
     auto expected = decide_settle(model_.look_up(how.id), how, now());
     RC_ASSERT(told.outcome == expected.result.outcome);
     RC_ASSERT(told.state == expected.result.state);
     RC_ASSERT(!told.answer == !expected.result.answer);
+    if (told.answer) RC_ASSERT(*told.answer == *expected.result.answer);
     if (expected.write) model_.records[how.id] = std::move(*expected.write);
   }
 
@@ -198,6 +203,7 @@ class comparison {
     RC_ASSERT(a.by_operator == b.by_operator);
     RC_ASSERT(a.maybe_repeated == b.maybe_repeated);
     RC_ASSERT(a.earlier_unknown == b.earlier_unknown);
+    RC_ASSERT(a.by_application == b.by_application);
     RC_ASSERT(a.why == b.why);
     RC_ASSERT(a.about->print == b.about->print);
   }
