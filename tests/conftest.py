@@ -7,6 +7,7 @@ import uuid
 import pytest
 
 from support.gateway import Gateway
+from support.postgres import Postgres
 from support.upstream import Upstream
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -71,6 +72,25 @@ def start_gateway(request, onceguard, tmp_path_factory):
     before = request.session.testsfailed
     yield start
     close_all(made, request.session.testsfailed > before)
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A PostgreSQL server for all tests of a run."""
+    running = Postgres()
+    try:
+        yield running.start()
+    finally:
+        running.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request):
+    """The table `store` of a configuration, for each durable store; fresh."""
+    if request.param == "sqlite":
+        return {}
+    server = request.getfixturevalue("postgres_server")
+    return {"url": server.url(server.create_store())}
 
 
 @pytest.fixture

@@ -21,11 +21,12 @@ USES = {
     "store": ["core"],
     "store/memory": ["store"],
     "store/sqlite": ["store"],
+    "store/postgres": ["store"],
     "engine": ["store"],
     "http": ["core"],
     "http1": ["base"],
     "gateway": ["engine", "http", "http1"],
-    "config": ["gateway", "store/memory", "store/sqlite"],
+    "config": ["gateway", "store/memory", "store/sqlite", "store/postgres"],
     "cli": ["config"],
 }
 
@@ -33,9 +34,11 @@ USES = {
 OUTSIDE = [
     # what parses addresses touches no network
     ("Asio", r"boost/asio(?!/ip/(?:address|network))",
-     ["public", "base", "store", "store/memory", "store/sqlite", "engine", "gateway", "cli"]),
+     ["public", "base", "store", "store/memory", "store/sqlite", "store/postgres", "engine",
+      "gateway", "cli"]),
     ("OpenSSL", r"openssl/", ["base"]),
     ("SQLite", r"sqlite3", ["store/sqlite"]),
+    ("libpq", r"libpq", ["store/postgres"]),
     ("llhttp", r"llhttp", ["http1"]),
     ("toml++", r"toml\+\+", ["config"]),
     ("CLI11", r"CLI/", ["cli"]),

@@ -2,7 +2,9 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 namespace onceguard::base {
 
@@ -36,14 +38,24 @@ class manual_clock final : public clock {
   [[nodiscard]] std::int64_t wall_ms() const noexcept override { return wall_; }
   [[nodiscard]] const std::string& boot_id() const noexcept override { return id_; }
 
-  void advance(std::chrono::milliseconds by) { boot_ += by.count(), wall_ += by.count(); }
-  void step_wall(std::chrono::milliseconds by) { wall_ += by.count(); }
+  manual_clock() = default;
+  /// Both clocks tell the same time, for stores that have only one.
+  explicit manual_clock(std::int64_t both) : boot_(both), wall_(both) {}
+
+  void advance(std::chrono::milliseconds by) { boot_ += by.count(), step_wall(by); }
+  void step_wall(std::chrono::milliseconds by) {
+    wall_ += by.count();
+    if (moved_) moved_();
+  }
   void reboot(std::string id) { boot_ = 1'000, id_ = std::move(id); }
+  /// `moved` is called after each move.
+  void on_move(std::function<void()> moved) { moved_ = std::move(moved); }
 
  private:
   std::int64_t boot_ = 1'000'000;
   std::int64_t wall_ = 1'700'000'000'000;
   std::string id_ = "boot-1";
+  std::function<void()> moved_;
 };
 
 }  // namespace onceguard::base

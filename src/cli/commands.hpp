@@ -15,6 +15,7 @@ void add_explain_command(CLI::App& app, int& exit_code);
 void add_keys_command(CLI::App& app, int& exit_code);
 void add_stats_command(CLI::App& app, int& exit_code);
 void add_sweep_command(CLI::App& app, int& exit_code);
+void add_migrate_command(CLI::App& app, int& exit_code);
 
 // Below `onceguard keys`.
 void add_keys_list_command(CLI::App& keys, int& exit_code);

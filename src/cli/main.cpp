@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   add_keys_command(app, exit_code);
   add_stats_command(app, exit_code);
   add_sweep_command(app, exit_code);
+  add_migrate_command(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {

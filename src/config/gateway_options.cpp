@@ -42,21 +42,26 @@ std::string directory_complaint(std::string_view value) {
 
 // A URL of a store may hold a password: only its scheme is ever said.
 std::string store_complaint(std::string_view url) {
-  constexpr std::array<std::string_view, 7> later{
-      "postgresql", "postgres", "redis", "rediss", "redis+cluster", "redis+sentinel", "dynamodb"};
+  constexpr std::array<std::string_view, 5> later{"redis", "rediss", "redis+cluster",
+                                                  "redis+sentinel", "dynamodb"};
   const auto colon = url.find(':');
   const auto scheme = url.substr(0, colon == std::string_view::npos ? 0 : colon);
   for (const auto name : later) {
     if (scheme == name) {
-      return std::string(name) + ": stores are not in this version; use \"sqlite:PATH\"";
+      return std::string(name) +
+             ": stores are not in this version; use \"sqlite:PATH\" or "
+             "\"postgresql://HOST/DATABASE\"";
     }
   }
   if (url.find('\0') != std::string_view::npos) return "a path can't hold a NUL byte";
   if (scheme == "sqlite") {
     return url.size() > colon + 1 ? "" : "expected a path after \"sqlite:\"";
   }
+  if (scheme == "postgresql" || scheme == "postgres") {
+    return url.substr(colon).starts_with("://") ? "" : "expected \"postgresql://HOST/DATABASE\"";
+  }
   if (url == "memory:") return {};
-  return "expected \"sqlite:PATH\" or \"memory:\", got " +
+  return "expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\" or \"memory:\", got " +
          (scheme.empty() ? "a value without a scheme" : "the scheme " + quoted(scheme));
 }
 
@@ -232,7 +237,8 @@ const std::array store_table{
          .flag = "store",
          .fallback = "sqlite:onceguard.db",
          .example = "sqlite:/var/lib/onceguard/records.db",
-         .text = "Where records are kept: `sqlite:PATH`, or `memory:` (gone with the process).",
+         .text = "Where records are kept: `sqlite:PATH`, `postgresql://…` as libpq reads it (after "
+                 "`onceguard migrate`), or `memory:` (gone with the process).",
          .complaint = store_complaint},
         [](settings& s, const option_value& v) { s.store.url = text(v); }},
     row<settings>{
@@ -242,6 +248,15 @@ const std::array store_table{
          .may_be_empty = true,
          .complaint = accelerator_complaint},
         [](settings&, const option_value&) {}},
+    row<settings>{{.name = "connections",
+                   .flag = "store-connections",
+                   .kind = value_kind::integer,
+                   .fallback = "4",
+                   .text = "Connections to a PostgreSQL store; what waits while they are busy "
+                           "travels together.",
+                   .min = 1,
+                   .max = 256},
+                  [](settings& s, const option_value& v) { s.store.connections = size(v); }},
     row<settings>{
         {.name = "timeout",
          .flag = "store-timeout",

@@ -135,7 +135,10 @@ class loader {
       }
     }
     auto built = build_routing(input, result_.said);
-    for (const auto& draft : built.policies) check_room(draft);
+    for (const auto& draft : built.policies) {
+      check_room(draft);
+      check_effect(draft);
+    }
     result_.values.routing = std::move(built.params);
   }
 
@@ -157,6 +160,17 @@ class loader {
           "[gateway] drain: shorter than upstream_timeout; a request that is running at SIGTERM "
           "may be left with an unknown outcome");
     }
+  }
+
+  /// What a policy asks of the store.
+  void check_effect(const policy_draft& draft) {
+    if (draft.policy.effect != effect_place::transactional) return;
+    const auto& url = result_.values.store.url;
+    if (url.starts_with("postgresql://") || url.starts_with("postgres://")) return;
+    const auto& place = draft.from.at("effect");
+    say(remark::grade::fault, place,
+        std::string(place.of_route() ? "[[route]]" : "[defaults]") +
+            " effect: \"transactional\" needs a postgresql:// store");
   }
 
   /// A mistyped variable would be passed over in silence.

@@ -17,7 +17,6 @@ struct policy_draft {
   route_policy policy;
   std::vector<std::string> pick;
   std::vector<std::string> omit;
-  bool transactional = false;
   std::map<std::string_view, origin> from;  ///< by option: where its value came from
 };
 

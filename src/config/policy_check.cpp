@@ -162,9 +162,8 @@ class checker {
   }
 
   void promises() {
-    if (draft_.transactional) {
-      fault({"effect"},
-            "\"transactional\" needs a postgresql:// store, which is not in this version");
+    if (policy_.effect == effect_place::transactional && given("unknown")) {
+      warn({"unknown"}, "not used with effect = \"transactional\": what is unknown runs again");
     }
     if (policy_.unknown == unknown_policy::rerun) {
       warn({"unknown"}, "\"rerun\" promises at least once after a crash, not once");

@@ -328,10 +328,13 @@ const std::array policy_table{
          .flag = "effect",
          .kind = value_kind::choice,
          .fallback = "elsewhere",
-         .text = "`transactional`: the upstream completes in its own transaction. Needs a "
-                 "PostgreSQL store, which is not in this version.",
+         .text = "`transactional`: the upstream calls `onceguard.complete(lease, …)` in the "
+                 "transaction of its effect, so that an unknown outcome runs again at once, and "
+                 "safely. Needs a PostgreSQL store.",
          .choices = effect_words},
-        [](policy_draft& d, const option_value& v) { d.transactional = number(v) == 1; }},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.effect = static_cast<effect_place>(number(v));
+        }},
     row<policy_draft>{
         {.name = "store_failure",
          .flag = "store-failure",

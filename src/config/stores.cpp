@@ -1,6 +1,7 @@
 #include "config/stores.hpp"
 
 #include "store/memory/memory_store.hpp"
+#include "store/postgres/postgres_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace onceguard::config {
@@ -10,6 +11,8 @@ const store_registry& known_stores() {
     store_registry made;
     made.add("memory", make_memory_store);
     made.add("sqlite", make_sqlite_store);
+    made.add("postgresql", make_postgres_store);
+    made.add("postgres", make_postgres_store);
     return made;
   }();
   return all;

@@ -16,6 +16,8 @@ bool batch_queue::push(std::vector<call_ptr>& calls) {
       std::move(calls.begin(), calls.end(), std::back_inserter(calls_));
     }
     wake = asleep_.exchange(false);
+    // Under the lock: once the queue is closed, what `on_wake_` wakes may be gone.
+    if (wake && on_wake_) on_wake_();
   }
   calls.clear();
   if (wake) wake_.notify_one();
@@ -39,13 +41,27 @@ void batch_queue::take(std::vector<call_ptr>& out, std::size_t most) {
   move_out(out, most);
 }
 
+bool batch_queue::poll(std::vector<call_ptr>& out) {
+  const std::lock_guard lock(mutex_);
+  asleep_ = calls_.empty();
+  if (calls_.empty()) return false;
+  move_out(out, calls_.size() - first_);
+  return true;
+}
+
 void batch_queue::close() {
   {
     const std::lock_guard lock(mutex_);
+    if (on_wake_ && !closed_) on_wake_();
     closed_ = true;
     asleep_ = false;
   }
   wake_.notify_one();
+}
+
+bool batch_queue::closed() {
+  const std::lock_guard lock(mutex_);
+  return closed_;
 }
 
 void batch_queue::move_out(std::vector<call_ptr>& out, std::size_t most) {

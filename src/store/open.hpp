@@ -15,6 +15,7 @@ namespace onceguard {
 struct store_params {
   std::string url = "sqlite:onceguard.db";
   milliseconds timeout{2'000};  ///< also bounds the opening
+  std::size_t connections = 4;  ///< where the store has connections
   const base::clock* clock = &base::system_clock();
 };
 

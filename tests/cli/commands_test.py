@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 COMMANDS = [["gateway"], ["demo"], ["check"], ["explain"], ["keys"], ["keys", "list"],
-            ["keys", "show"], ["keys", "release"], ["keys", "complete"], ["stats"], ["sweep"]]
+            ["keys", "show"], ["keys", "release"], ["keys", "complete"], ["stats"], ["sweep"],
+            ["migrate"]]
 UPSTREAM = ["--upstream", "http://127.0.0.1:9"]
 
 
@@ -59,7 +60,7 @@ def test_every_fault_of_a_file_is_said_with_its_place(onceguard, tmp_path, comma
 @pytest.mark.parametrize("arguments, said", [
     (["--accelerator", "redis://r"], "--accelerator: accelerator: an accelerator is not in"),
     (["--admin", "127.0.0.1:1"], "--admin: admin: the admin listener is not in this version"),
-    (["--store", "postgresql://u:secret@h/d"], "--store: url: postgresql: stores are not in"),
+    (["--store", "postgresql:u:secret@h/d"], "--store: url: expected \"postgresql://HOST"),
     (["--store", "redis://h"], "--store: url: redis: stores are not in this version"),
     (["--store", "dynamodb://r/t"], "--store: url: dynamodb: stores are not in this version"),
     (["--effect", "transactional"], "needs a postgresql:// store"),

@@ -144,8 +144,8 @@ const refusal types[] = {
      "c.toml:4:16: [defaults] probe_absent: expected a status from 100 to 599, or \"\", got "
      "\"x\"\n"},
     {"empty_text", "[store]\nurl = \"\"\n",
-     "c.toml:2:7: [store] url: expected \"sqlite:PATH\" or \"memory:\", got a value without a "
-     "scheme\n"},
+     "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\" or "
+     "\"memory:\", got a value without a scheme\n"},
 };
 
 const refusal values[] = {
@@ -169,20 +169,24 @@ const refusal values[] = {
      "c.toml:2:9: [gateway] admin: the admin listener is not in this version; leave it empty\n"},
     {"accelerator", "[store]\naccelerator = \"redis://r\"\n",
      "c.toml:2:15: [store] accelerator: an accelerator is not in this version; leave it empty\n"},
-    {"postgresql", "[store]\nurl = \"postgresql://user:secret@db/x\"\n",
-     "c.toml:2:7: [store] url: postgresql: stores are not in this version; use \"sqlite:PATH\"\n"},
+    {"postgresql", "[store]\nurl = \"postgresql:user:secret@db/x\"\n",
+     "c.toml:2:7: [store] url: expected \"postgresql://HOST/DATABASE\"\n"},
+    {"connections", "[store]\nconnections = 0\n",
+     "c.toml:2:15: [store] connections: expected a whole number from 1 to 256, got \"0\"\n"},
     {"redis", "[store]\nurl = \"redis://r\"\n",
-     "c.toml:2:7: [store] url: redis: stores are not in this version; use \"sqlite:PATH\"\n"},
+     "c.toml:2:7: [store] url: redis: stores are not in this version; use \"sqlite:PATH\" or "
+     "\"postgresql://HOST/DATABASE\"\n"},
     {"dynamodb", "[store]\nurl = \"dynamodb://eu-west-1/t\"\n",
-     "c.toml:2:7: [store] url: dynamodb: stores are not in this version; use \"sqlite:PATH\"\n"},
+     "c.toml:2:7: [store] url: dynamodb: stores are not in this version; use \"sqlite:PATH\" or "
+     "\"postgresql://HOST/DATABASE\"\n"},
     {"other_store", "[store]\nurl = \"mysql://user:secret@db\"\n",
-     "c.toml:2:7: [store] url: expected \"sqlite:PATH\" or \"memory:\", got the scheme "
-     "\"mysql\"\n"},
+     "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\" or "
+     "\"memory:\", got the "
+     "scheme \"mysql\"\n"},
     {"sqlite_without_path", "[store]\nurl = \"sqlite:\"\n",
      "c.toml:2:7: [store] url: expected a path after \"sqlite:\"\n"},
     {"transactional", "[defaults]\neffect = \"transactional\"\n",
-     "c.toml:2:10: [defaults] effect: \"transactional\" needs a postgresql:// store, which is not "
-     "in this version\n"},
+     "c.toml:2:10: [defaults] effect: \"transactional\" needs a postgresql:// store\n"},
     {"proxies", "[gateway]\ntrusted_proxies = [\"10.0.0.0/8\", \"proxy\"]\n",
      "c.toml:2:34: [gateway] trusted_proxies: expected an address or block such as \"10.0.0.1\" "
      "or \"10.0.0.0/8\", got \"proxy\"\n"},

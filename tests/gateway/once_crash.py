@@ -21,8 +21,8 @@ def post_bytes(key, plan=None):
     return request_bytes("POST", "/charges", fields, BODY)
 
 
-def test_many_rounds_of_concurrent_identical_requests(start_gateway, own_upstream):
-    gateway = start_gateway(own_upstream)
+def test_many_rounds_of_concurrent_identical_requests(start_gateway, own_upstream, store):
+    gateway = start_gateway(own_upstream, {"store": store})
     rounds = scaled(200, least=10)
 
     async def one_round(pairs, number):
@@ -180,10 +180,10 @@ async def ask_all(address, keys):
     return answers
 
 
-def test_no_key_runs_twice_whenever_the_gateway_dies(start_gateway, own_upstream):
+def test_no_key_runs_twice_whenever_the_gateway_dies(start_gateway, own_upstream, store):
     lease = 2
     gateway = start_gateway(own_upstream, {
-        "defaults": {"lease": f"{lease}s", "unknown": "hold"}, "store": {"timeout": "5s"}})
+        "defaults": {"lease": f"{lease}s", "unknown": "hold"}, "store": {"timeout": "5s", **store}})
     rng = random.Random(20240607)
     load = Load(gateway.address, rng)
     asyncio.run(load.run(kill_again_and_again(gateway, load, rng, scaled(100, least=8))))

@@ -9,6 +9,11 @@ namespace {
 using retention_contract = store_fixture;
 INSTANTIATE_TEST_SUITE_P(stores, retention_contract, ::testing::ValuesIn(engines), engine_name);
 
+/// Of stores that see a step of the wall clock by another clock at every call.
+using two_clocks_contract = store_fixture;
+INSTANTIATE_TEST_SUITE_P(stores, two_clocks_contract,
+                         ::testing::ValuesIn(engines_with_two_clocks()), engine_name);
+
 TEST_P(retention_contract, retention_is_counted_from_the_settle_and_then_the_key_is_new) {
   const auto asked = claim_of("k");
   const auto held = desk_.leased(asked);
@@ -59,7 +64,7 @@ TEST_P(retention_contract, the_sweep_takes_what_outlived_its_retention_up_to_its
   EXPECT_EQ(desk_.claim(claim_of("fresh")).kind, verdict_kind::replay);
 }
 
-TEST_P(retention_contract, a_step_of_the_wall_clock_pauses_expiry_until_it_stood_for_an_hour) {
+TEST_P(two_clocks_contract, a_step_of_the_wall_clock_pauses_expiry_until_it_stood_for_an_hour) {
   const auto asked = claim_of("k");
   desk_.completed(asked);
   delegate_->clock.step_wall(2 * day);
@@ -82,7 +87,7 @@ TEST_P(retention_contract, a_step_that_is_taken_back_leaves_no_trace) {
   EXPECT_EQ(desk_.sweep(), 1u);
 }
 
-TEST_P(retention_contract, leases_do_not_care_for_the_wall_clock) {
+TEST_P(two_clocks_contract, leases_do_not_care_for_the_wall_clock) {
   desk_.leased(claim_of("k"));
   delegate_->clock.step_wall(2 * day);
   EXPECT_EQ(desk_.claim(claim_of("k")).retry_after, lease_length);

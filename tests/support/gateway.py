@@ -39,7 +39,7 @@ class Gateway:
         self.config = config
         whole = {
             "gateway": {"listen": f"127.0.0.1:{self.port.number}", **config.get("gateway", {})},
-            "store": {"url": f"sqlite:{self.database}", **config.get("store", {})},
+            "store": {"url": self.store_url(), **config.get("store", {})},
             "defaults": dict(config.get("defaults", {})),
             "upstream": config.get("upstream") or [{"name": "shop", "url": self.upstream_url}],
         }
@@ -49,6 +49,9 @@ class Gateway:
             routes.append({"path": "/"})
         whole["route"] = [{"upstream": first, **route} for route in routes]
         self.config_path.write_text(toml_text(whole))
+
+    def store_url(self):
+        return self.config.get("store", {}).get("url") or f"sqlite:{self.database}"
 
     # ---- its life -------------------------------------------------------------------------
     def start(self, wait=True):
@@ -153,7 +156,7 @@ class Gateway:
     def command(self, *arguments, stdin=None, timeout=60):
         """Another onceguard command on the same store, beside the running gateway."""
         return subprocess.run(
-            [str(self.binary), *arguments, "--store", f"sqlite:{self.database}"],
+            [str(self.binary), *arguments, "--store", self.store_url()],
             cwd=self.folder, input=stdin, capture_output=True, text=True, timeout=timeout,
             env=clean_environment(), check=False)
 

@@ -1,0 +1,77 @@
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/store_work.hpp"
+#include "store/postgres/migration_session.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+struct wanted {
+  postgres::migration_params how;
+  bool print = false;
+};
+
+bool is_postgres(const std::string& url) {
+  return url.starts_with("postgresql://") || url.starts_with("postgres://");
+}
+
+int report(const postgres::migrated& done) {
+  if (done.from == done.to) {
+    std::cout << "schema onceguard: version " << done.to << " already";
+  } else if (done.from == 0) {
+    std::cout << "schema onceguard: created, version " << done.to;
+  } else {
+    std::cout << "schema onceguard: from version " << done.from << " to " << done.to;
+  }
+  std::cout << ", layout " << done.layout << "\n";
+  return exit_ok;
+}
+
+int run(const given_flags& given, const wanted& what) {
+  if (!what.how.layout.empty() && !postgres::is_layout(what.how.layout)) {
+    std::cerr << "onceguard: --layout " << what.how.layout
+              << ": plain, time, time:1d (m, h, d) or hash:N\n";
+    return exit_usage;
+  }
+  if (what.print) {
+    std::cout << postgres::migration_script(what.how);
+    return exit_ok;
+  }
+  const auto settings = load_settings(given, false);
+  if (!settings) return exit_configuration;
+  const auto& store = settings->store;
+  if (!is_postgres(store.url)) {
+    std::cout << "nothing to do: only a postgresql:// store has a schema to migrate\n";
+    return exit_ok;
+  }
+  const auto done = postgres::migrate_database(store.url, store.timeout, what.how);
+  if (done) return report(*done);
+  const auto code = done.error().code;
+  if (code != errc::conflict && code != errc::invalid_argument) return complain(done.error());
+  std::cerr << "onceguard: " << done.error().detail << "\n";
+  return exit_configuration;
+}
+
+}  // namespace
+
+void add_migrate_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand(
+      "migrate", "Create the schema of a PostgreSQL store, or bring it to this version's");
+  const auto given = add_store_flags(*command);
+  const auto what = std::make_shared<wanted>();
+  command->add_flag("--print", what->print,
+                    "print the SQL of a new schema instead, for those who apply it themselves");
+  command->add_option("--layout", what->how.layout,
+                      "of a new schema: plain, time[:1d] (partitions by day), hash:N");
+  command->add_flag("--finish", what->how.finish,
+                    "no older version of onceguard is in use any more");
+  command->footer("Example:\n  onceguard migrate --store postgresql://owner@db.internal/payments");
+  command->callback([=, &exit_code] { exit_code = run(*given, *what); });
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,107 @@
+#include "store/postgres/conninfo.hpp"
+
+#include <algorithm>
+#include <libpq-fe.h>
+#include <memory>
+
+namespace onceguard::postgres {
+namespace {
+
+using option_map = std::map<std::string, std::string>;
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> out;
+  std::size_t begin = 0;
+  for (;;) {
+    const auto comma = list.find(',', begin);
+    out.push_back(list.substr(begin, comma - begin));
+    if (comma == std::string::npos) return out;
+    begin = comma + 1;
+  }
+}
+
+error unreadable(const char* why) {
+  return error(errc::invalid_argument,
+               std::string("postgresql store: ") + why +
+                   "; expected postgresql://user@host:5432/database?option=value as libpq reads "
+                   "it, with special characters as %XX");
+}
+
+/// What the URL leaves open and a store is better with.
+void set_defaults(option_map& options, milliseconds timeout) {
+  const auto otherwise = [&](const char* name, std::string value) {
+    options.emplace(name, std::move(value));
+  };
+  // Never a replica: it may not have what was acknowledged, and takes no writes.
+  otherwise("target_session_attrs", "read-write");
+  otherwise("fallback_application_name", "onceguard");
+  otherwise("client_encoding", "UTF8");
+  otherwise("keepalives_idle", "10");
+  otherwise("keepalives_interval", "3");
+  otherwise("keepalives_count", "3");
+  otherwise("tcp_user_timeout", std::to_string(2 * timeout.count()));
+}
+
+std::string look_up(const option_map& in, const std::string& name) {
+  const auto found = in.find(name);
+  return found == in.end() ? std::string() : found->second;
+}
+
+/// The n-th of a list that has one entry for each host, or one for all of them.
+std::string nth(const std::vector<std::string>& of, std::size_t n) {
+  return of.size() == 1 ? of.front() : of.at(n);
+}
+
+std::string place_of(const option_map& options) {
+  auto host = look_up(options, "host");
+  if (host.empty()) host = look_up(options, "hostaddr");
+  if (host.empty()) host = "the local server";
+  const auto port = look_up(options, "port");
+  return port.empty() ? host : host + ":" + port;
+}
+
+}  // namespace
+
+result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout) {
+  // libpq's own message may repeat what follows the user's name: it is not passed on.
+  const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
+      PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
+  if (!parsed) return unreadable("the URL can't be read");
+  option_map common;
+  for (const auto* at = parsed.get(); at->keyword != nullptr; ++at) {
+    if (at->val != nullptr) common[at->keyword] = at->val;
+  }
+  set_defaults(common, timeout);
+  const auto hosts = split(look_up(common, "host"));
+  const auto addresses = split(look_up(common, "hostaddr"));
+  const auto ports = split(look_up(common, "port"));
+  const auto count = std::max(hosts.size(), addresses.size());
+  const auto fits = [count](const auto& list) {
+    return list.size() == count || (list.size() == 1 && list.front().empty());
+  };
+  if (!fits(hosts) || !fits(addresses) || (!fits(ports) && ports.size() != 1)) {
+    return unreadable("the numbers of hosts and ports differ");
+  }
+  conninfo out;
+  out.place = "postgresql ";
+  for (std::size_t i = 0; i < count; ++i) {
+    target one;
+    one.options = common;
+    const auto set = [&](const char* name, const std::vector<std::string>& list) {
+      one.options.erase(name);
+      if (auto value = nth(list, i); !value.empty()) one.options[name] = std::move(value);
+    };
+    set("host", hosts);
+    set("hostaddr", addresses);
+    set("port", ports);
+    one.place = place_of(one.options);
+    out.place += (i == 0 ? "" : ",") + one.place;
+    out.targets.push_back(std::move(one));
+  }
+  if (const auto database = look_up(common, "dbname"); !database.empty()) {
+    out.place += "/" + database;
+  }
+  return out;
+}
+
+}  // namespace onceguard::postgres

@@ -1,0 +1,27 @@
+// Where to connect: a URL as libpq reads it, taken apart into one target for each of its hosts, so
+// that each gets a deadline of its own.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+namespace onceguard::postgres {
+
+/// One server that may be the one, as libpq's keywords and values.
+struct target {
+  std::map<std::string, std::string> options;
+  std::string place;  ///< "host:port", for people
+};
+
+struct conninfo {
+  std::vector<target> targets;
+  std::string place;  ///< "postgresql host:port,host:port/database": no user, no password
+};
+
+/// errc::invalid_argument: libpq cannot read it. No error text repeats any part of the URL.
+[[nodiscard]] result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout);
+
+}  // namespace onceguard::postgres

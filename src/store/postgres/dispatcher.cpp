@@ -1,0 +1,387 @@
+#include "store/postgres/dispatcher.hpp"
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "store/view.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+constexpr std::size_t announced_bytes = 8;  // of each digest
+
+/// How long until a record that somebody else is writing is tried again.
+std::chrono::milliseconds pause_before(std::uint32_t tries) {
+  return std::chrono::milliseconds(std::min(2u << std::min(tries, 5u), 50u));
+}
+
+error lapsed(bool doubtful) {
+  return error(errc::store_unreachable, "the store did not answer within its timeout",
+               doubtful ? effect::unknown : effect::none);
+}
+
+error lock_held(const std::string& place, bool doubtful) {
+  return error(errc::store_unreachable,
+               place + ": another transaction held the record until the timeout",
+               doubtful ? effect::unknown : effect::none);
+}
+
+/// Another attempt may get through: the transactions were in one another's way.
+bool transient(const failure& why) {
+  return why.sqlstate.starts_with("40") || why.sqlstate == "55P03";
+}
+
+}  // namespace
+
+// --- trips ----------------------------------------------------------------------------------
+
+template <class Kind>
+class batch_trip final : public trip {
+ public:
+  batch_trip(dispatcher& from, typename line<Kind>::batch entries)
+      : from_(from), entries_(std::move(entries)) {
+    for (const auto& one : entries_) parcels_.push_back({&one.item(), one.with_subject});
+    confirms_ = from.standby_doubted_ || std::any_of(entries_.begin(), entries_.end(),
+                                                     [](const auto& e) { return e.doubtful; });
+  }
+
+  [[nodiscard]] const char* statement() const noexcept override { return Kind::statement; }
+  [[nodiscard]] bool confirms() const noexcept override { return confirms_; }
+  [[nodiscard]] parameters encode(const greeting& to) const override {
+    return Kind::encode(parcels_, to, from_.expiry_paused_);
+  }
+  [[nodiscard]] std::string announcement() const override {
+    std::string out;
+    if constexpr (Kind::announced) {
+      for (const auto& one : entries_) {
+        out += base::to_hex(std::span(one.item().id).template first<announced_bytes>());
+      }
+    }
+    return out;
+  }
+  void arrived(const rows& results) override { from_.arrived(*this, results); }
+  void failed(const failure& why, fate after) override { from_.failed(*this, why, after); }
+
+ private:
+  friend class dispatcher;
+  dispatcher& from_;
+  typename line<Kind>::batch entries_;
+  std::vector<parcel<typename Kind::item>> parcels_;
+  bool confirms_ = false;
+};
+
+class question_trip final : public trip {
+ public:
+  question_trip(dispatcher& from, std::shared_ptr<question> asked)
+      : from_(from), asked_(std::move(asked)), confirms_(from.standby_doubted_) {}
+
+  [[nodiscard]] const char* statement() const noexcept override { return asked_->statement(); }
+  [[nodiscard]] bool confirms() const noexcept override { return confirms_; }
+  [[nodiscard]] parameters encode(const greeting&) const override {
+    return asked_->encode({from_, from_.expiry_paused_});
+  }
+  void arrived(const rows& results) override { from_.arrived(*this, results); }
+  void failed(const failure& why, fate after) override { from_.failed(*this, why, after); }
+
+ private:
+  friend class dispatcher;
+  dispatcher& from_;
+  std::shared_ptr<question> asked_;
+  const bool confirms_;
+};
+
+// --- jobs -----------------------------------------------------------------------------------
+
+template <>
+void batch_job<claim, verdict>::queue_in(dispatcher& at, const call_ptr& self) {
+  at.queue<claims>(self, std::static_pointer_cast<batch_job>(self));
+}
+template <>
+void batch_job<settlement, settled>::queue_in(dispatcher& at, const call_ptr& self) {
+  at.queue<settles>(self, std::static_pointer_cast<batch_job>(self));
+}
+template <>
+void batch_job<extension, bool>::queue_in(dispatcher& at, const call_ptr& self) {
+  at.queue<extensions>(self, std::static_pointer_cast<batch_job>(self));
+}
+
+void question::queue_in(dispatcher& at, const call_ptr& self) {
+  at.questions_.push_back(std::static_pointer_cast<question>(self));
+}
+
+template <class Kind>
+void dispatcher::queue(const call_ptr& self,
+                       std::shared_ptr<typename entry<Kind>::job_type> whole) {
+  if (whole->size() == 0) return finish(self);
+  for (std::size_t i = 0; i < whole->size(); ++i) {
+    entry<Kind> one;
+    one.of = whole;
+    one.index = i;
+    if (auto wrong = Kind::complaint(one.item())) {
+      if (whole->take()) conclude<Kind>(one, std::move(*wrong));
+    } else {
+      line_of<Kind>().push(std::move(one));
+    }
+  }
+}
+
+void dispatcher::accept(std::vector<call_ptr>& calls) {
+  for (const auto& one : calls) static_cast<job&>(*one).queue_in(*this, one);
+  calls.clear();
+}
+
+template <class Kind>
+void dispatcher::conclude(entry<Kind>& ended, result<typename Kind::outcome> with) {
+  if (ended.of->conclude(ended.index, std::move(with))) finish(ended.of);
+}
+
+template <class Kind>
+void dispatcher::conclude_lapsed(entry<Kind>& ended) {
+  conclude<Kind>(ended, lapsed(ended.doubtful));
+}
+
+template <class Kind>
+void dispatcher::retry(entry<Kind> again, steady_time now) {
+  again.not_before = now + pause_before(again.tries++);
+  line_of<Kind>().push_front(std::move(again));
+}
+
+// --- sending --------------------------------------------------------------------------------
+
+std::unique_ptr<trip> dispatcher::next() {
+  for (unsigned i = 0; i < 4; ++i) {
+    std::unique_ptr<trip> out;
+    switch (turn_++ % 4) {
+      case 0:
+        out = next_batch<settles>();
+        break;
+      case 1:
+        out = next_batch<extensions>();
+        break;
+      case 2:
+        out = next_batch<claims>();
+        break;
+      default:
+        out = next_question();
+        break;
+    }
+    if (out) {
+      ++trips_;
+      return out;
+    }
+  }
+  return nullptr;
+}
+
+template <class Kind>
+std::unique_ptr<trip> dispatcher::next_batch() {
+  auto& from = line_of<Kind>();
+  if (from.empty()) return nullptr;
+  typename line<Kind>::batch over;
+  auto batch =
+      from.take(params_.batch_max, params_.batch_bytes, under_way_, base::steady_now(), over);
+  for (auto& one : over) conclude_lapsed<Kind>(one);
+  if (batch.empty()) return nullptr;
+  return std::make_unique<batch_trip<Kind>>(*this, std::move(batch));
+}
+
+std::unique_ptr<trip> dispatcher::next_question() {
+  // One at a time: a long one leaves the other links to those who have work to do.
+  if (questions_under_way_ > 0) return nullptr;
+  const auto now = base::steady_now();
+  while (!questions_.empty()) {
+    auto asked = questions_.front();
+    if (asked->not_before > now) return nullptr;
+    questions_.pop_front();
+    if (!asked->take()) continue;
+    ++questions_under_way_;
+    return std::make_unique<question_trip>(*this, std::move(asked));
+  }
+  return nullptr;
+}
+
+// --- what came back -------------------------------------------------------------------------
+
+void dispatcher::ended(bool confirmed) {
+  --trips_;
+  if (confirmed) standby_doubted_ = false;
+}
+
+template <class Kind>
+void dispatcher::arrived(batch_trip<Kind>& of, const rows& results) {
+  auto replies = Kind::decode(results, of.parcels_);  // may throw: then it failed
+  ended(of.confirms_);
+  const auto now = base::steady_now();
+  for (const auto& one : of.entries_) under_way_.erase(one.item().id);
+  // From the last to the first, so that those that go back into the line keep their order.
+  for (std::size_t i = of.entries_.size(); i-- > 0;) take_reply(of.entries_[i], replies[i], now);
+}
+
+template <class Kind>
+void dispatcher::take_reply(entry<Kind>& of, reply<typename Kind::outcome>& said, steady_time now) {
+  std::optional<verdict> told;
+  using kind = typename reply<typename Kind::outcome>::kind;
+  if constexpr (std::is_same_v<Kind, claims>) {
+    // A claim that was never sent before is told that somebody is there; the repeat of one whose
+    // first copy may still be under way waits to learn which of both it is.
+    if (said.what == kind::locked && !of.doubtful) {
+      said.what = kind::said;
+      said.outcome.emplace(claims::locked());
+    }
+    if (said.what == kind::said && *said.outcome) told = said.outcome->value();
+    take_joined(of, told);
+  }
+  switch (said.what) {
+    case kind::said:
+      return conclude<Kind>(of, std::move(*said.outcome));
+    case kind::needs_subject:
+      if constexpr (std::is_same_v<Kind, settles>) {
+        if (of.with_subject || !of.item().about) return conclude<Kind>(of, subject_missing());
+        of.with_subject = true;
+      }
+      return line_of<Kind>().push_front(std::move(of));
+    case kind::locked:
+      if (of.of->give_up_at() <= now) return conclude<Kind>(of, lock_held(place_, of.doubtful));
+      return retry(std::move(of), now);
+  }
+}
+
+/// Those that came with a claim are told along with it, or ask for themselves.
+void dispatcher::take_joined(entry<claims>& of, const std::optional<verdict>& told) {
+  auto joined = std::exchange(of.joined, {});
+  for (auto one = joined.rbegin(); one != joined.rend(); ++one) {
+    auto along = told ? claims::told_along(of.item(), *told, one->item()) : std::nullopt;
+    if (along) {
+      conclude<claims>(*one, std::move(*along));
+    } else {
+      line_of<claims>().push_front(std::move(*one));
+    }
+  }
+}
+
+template <class Kind>
+void dispatcher::failed(batch_trip<Kind>& of, const failure& why, fate after) {
+  ended(false);
+  if (after == fate::unknown && !why.lost) standby_doubted_ = true;
+  const auto now = base::steady_now();
+  const auto cure = remedy_of(why);
+  for (const auto& one : of.entries_) under_way_.erase(one.item().id);
+  const bool several = of.entries_.size() > 1;
+  for (std::size_t i = of.entries_.size(); i-- > 0;) {
+    auto& one = of.entries_[i];
+    if constexpr (std::is_same_v<Kind, claims>) take_joined(one, std::nullopt);
+    one.doubtful = one.doubtful || after == fate::unknown;
+    const bool late = one.of->give_up_at() <= now;
+    if (after == fate::unknown || cure == remedy::reconnect) {
+      if (late) {
+        conclude<Kind>(one, to_error(why, place_, one.doubtful ? effect::unknown : effect::none));
+      } else {
+        line_of<Kind>().push_front(std::move(one));
+      }
+    } else if (cure == remedy::one_by_one && several && !late) {
+      one.alone = true;
+      line_of<Kind>().push_front(std::move(one));
+    } else if (transient(why) && !late) {
+      retry(std::move(one), now);
+    } else {
+      conclude<Kind>(one, to_error(why, place_, one.doubtful ? effect::unknown : effect::none));
+    }
+  }
+}
+
+void dispatcher::arrived(question_trip& of, const rows& results) {
+  const bool answered = of.asked_->arrived(results, {*this, expiry_paused_});  // may throw
+  ended(of.confirms_);
+  --questions_under_way_;
+  if (answered) return finish(of.asked_);
+  const auto now = base::steady_now();
+  if (of.asked_->give_up_at() <= now) {
+    of.asked_->fail(lock_held(place_, false));
+    return finish(of.asked_);
+  }
+  of.asked_->not_before = now + pause_before(of.asked_->tries++);
+  questions_.push_front(of.asked_);
+}
+
+void dispatcher::failed(question_trip& of, const failure& why, fate after) {
+  ended(false);
+  --questions_under_way_;
+  if (after == fate::unknown && !why.lost) standby_doubted_ = true;
+  const auto& asked = of.asked_;
+  const auto now = base::steady_now();
+  const bool again = after == fate::unknown ? why.lost && asked->repeatable()
+                                            : transient(why) || remedy_of(why) == remedy::reconnect;
+  if (again && asked->give_up_at() > now) {
+    if (after == fate::undone) asked->not_before = now + pause_before(asked->tries++);
+    return questions_.push_front(asked);
+  }
+  const bool doubt = after == fate::unknown && !asked->repeatable();
+  asked->fail(to_error(why, place_, doubt ? effect::unknown : effect::none));
+  finish(asked);
+}
+
+// --- giving up ------------------------------------------------------------------------------
+
+bool dispatcher::waiting() const noexcept {
+  return !questions_.empty() || !std::get<0>(lines_).empty() || !std::get<1>(lines_).empty() ||
+         !std::get<2>(lines_).empty();
+}
+
+void dispatcher::purge() {
+  const auto now = base::steady_now();
+  const auto purge_line = [&]<class Kind>(line<Kind>& of) {
+    typename line<Kind>::batch over;
+    of.purge(now, over);
+    for (auto& one : over) conclude_lapsed<Kind>(one);
+  };
+  std::apply([&](auto&... each) { (purge_line(each), ...); }, lines_);
+  std::erase_if(questions_, [&](const std::shared_ptr<question>& asked) {
+    const bool over = asked->give_up_at() <= now || asked->dropped();
+    if (over && asked->take()) {
+      asked->fail(lapsed(false));
+      finish(asked);
+    }
+    return over;
+  });
+}
+
+void dispatcher::fail_waiting(const error& why) {
+  const auto fail_line = [&]<class Kind>(line<Kind>& of) {
+    for (auto& one : of.drain()) {
+      auto mine = why;
+      if (one.doubtful) mine.effect = effect::unknown;
+      // Taken first, so that the caller's own end is not crossed.
+      if (one.of->take()) conclude<Kind>(one, std::move(mine));
+    }
+  };
+  std::apply([&](auto&... each) { (fail_line(each), ...); }, lines_);
+  for (const auto& asked : std::exchange(questions_, {})) {
+    if (!asked->take()) continue;
+    asked->fail(why);
+    finish(asked);
+  }
+}
+
+// --- clocks ---------------------------------------------------------------------------------
+
+void dispatcher::look_at_clock(std::int64_t database_now) {
+  const auto boot = params_.clock->boot_ms();
+  if (!wall_) {
+    wall_memory first;
+    first.offset = database_now - boot;
+    wall_.emplace(first);
+  }
+  const bool paused = !wall_->trusts(boot, database_now);
+  if (paused == expiry_paused_) return;
+  expiry_paused_ = paused;
+  base::log(base::log_level::warning,
+            paused ? "the database's clock stepped: nothing expires until it is confirmed"
+                   : "the database's clock is confirmed: expiry goes on",
+            {{"store", place_}});
+}
+
+void dispatcher::look_at_generation(const known_generation& told) {
+  const bool same = told.identity == generation_.identity;
+  if (!same || told.number > generation_.number) generation_ = told;
+}
+
+}  // namespace onceguard::postgres

@@ -1,0 +1,116 @@
+// Decides what travels next, and what becomes of what came back or did not. No I/O: the pool asks
+// for trips when a link is free, and the trips tell their end.
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "store/postgres/line.hpp"
+#include "store/postgres/postgres_params.hpp"
+#include "store/postgres/question.hpp"
+#include "store/postgres/trip.hpp"
+#include "store/postgres/wire.hpp"
+#include "store/wall_guard.hpp"
+
+namespace onceguard::postgres {
+
+template <class Kind>
+class batch_trip;
+class question_trip;
+
+/// Whose memory a store is, and how far it had come when that was last told.
+struct known_generation {
+  std::string identity;
+  std::uint64_t number = 0;
+};
+
+/// Belongs to one thread. Outlives its trips.
+class dispatcher {
+ public:
+  /// `params` and `place` must outlive it.
+  dispatcher(const postgres_params& params, const std::string& place)
+      : params_(params), place_(place) {}
+
+  /// Takes all of `calls`.
+  void accept(std::vector<call_ptr>& calls);
+  /// The next trip; null: nothing is to be sent now.
+  [[nodiscard]] std::unique_ptr<trip> next();
+  /// Answers those who have waited for long enough.
+  void purge();
+  /// Answers all that wait and are not on their way.
+  void fail_waiting(const error& why);
+  /// Gives the answers to the callers. To be called at the end of each turn.
+  void deliver() { deliver_all(finished_); }
+
+  [[nodiscard]] bool waiting() const noexcept;
+  [[nodiscard]] bool under_way() const noexcept { return trips_ > 0; }
+
+  [[nodiscard]] bool knows_clock() const noexcept { return wall_.has_value(); }
+  /// The database's clock, as it was told just now.
+  void look_at_clock(std::int64_t database_now);
+  /// What the store said of itself; the highest is remembered.
+  void look_at_generation(const known_generation& told);
+  [[nodiscard]] const known_generation& generation() const noexcept { return generation_; }
+  /// This is an older copy: what was seen before counts no more.
+  void forget_generation() { generation_ = {}; }
+
+ private:
+  friend class question;
+  template <class Item, class Outcome>
+  friend class batch_job;
+  template <class Kind>
+  friend class batch_trip;
+  friend class question_trip;
+
+  template <class Kind>
+  [[nodiscard]] line<Kind>& line_of() {
+    return std::get<line<Kind>>(lines_);
+  }
+
+  // the parts of jobs
+  template <class Kind>
+  void queue(const call_ptr& self, std::shared_ptr<typename entry<Kind>::job_type> whole);
+  template <class Kind>
+  [[nodiscard]] std::unique_ptr<trip> next_batch();
+  [[nodiscard]] std::unique_ptr<trip> next_question();
+  template <class Kind>
+  void conclude(entry<Kind>& ended, result<typename Kind::outcome> with);
+  template <class Kind>
+  void conclude_lapsed(entry<Kind>& ended);
+  template <class Kind>
+  void retry(entry<Kind> again, steady_time now);
+
+  // trips tell their end
+  template <class Kind>
+  void arrived(batch_trip<Kind>& of, const rows& results);
+  template <class Kind>
+  void take_reply(entry<Kind>& of, reply<typename Kind::outcome>& said, steady_time now);
+  void take_joined(entry<claims>& of, const std::optional<verdict>& told);
+  template <class Kind>
+  void failed(batch_trip<Kind>& of, const failure& why, fate after);
+  void arrived(question_trip& of, const rows& results);
+  void failed(question_trip& of, const failure& why, fate after);
+
+  void finish(call_ptr done) { finished_.push_back(std::move(done)); }
+  void ended(bool confirmed);
+
+  const postgres_params& params_;
+  const std::string& place_;
+  std::tuple<line<settles>, line<extensions>, line<claims>> lines_;
+  std::deque<std::shared_ptr<question>> questions_;
+  records_under_way under_way_;
+  std::size_t trips_ = 0;
+  std::size_t questions_under_way_ = 0;
+  unsigned turn_ = 0;  // whose turn it is to be looked at first
+  /// A standby was not waited for: until a commit has waited for it again, each one does.
+  bool standby_doubted_ = false;
+  std::vector<call_ptr> finished_;
+  std::optional<wall_guard> wall_;
+  bool expiry_paused_ = false;
+  known_generation generation_;
+};
+
+}  // namespace onceguard::postgres

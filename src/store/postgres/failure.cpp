@@ -1,0 +1,107 @@
+#include "store/postgres/failure.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace onceguard::postgres {
+namespace {
+
+std::string field(const PGresult* of, int code) {
+  const char* text = PQresultErrorField(of, code);
+  return text == nullptr ? std::string() : text;
+}
+
+/// One line, without the trailing line break of libpq's messages.
+std::string one_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+bool in_class(const failure& failed, std::string_view two) noexcept {
+  return failed.sqlstate.starts_with(two);
+}
+
+template <std::size_t N>
+bool is_one_of(const failure& failed, const std::array<std::string_view, N>& states) noexcept {
+  return std::find(states.begin(), states.end(), failed.sqlstate) != states.end();
+}
+
+// No such schema, table, function, column; the schema's own refusal of an older program.
+constexpr std::array<std::string_view, 4> schema_missing{"3F000", "42P01", "42883", "42703"};
+constexpr std::array<std::string_view, 4> refused{"42501", "3D000", "28000", "28P01"};
+
+}  // namespace
+
+failure failure_of(const PGresult* result) {
+  failure out;
+  out.sqlstate = field(result, PG_DIAG_SQLSTATE);
+  out.text = one_line(field(result, PG_DIAG_MESSAGE_PRIMARY));
+  if (const auto hint = field(result, PG_DIAG_MESSAGE_HINT); !hint.empty()) {
+    out.text += " (" + one_line(hint) + ")";
+  }
+  if (out.text.empty()) out.text = one_line(PQresultErrorMessage(result));
+  const auto severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  out.lost = severity != "ERROR";
+  return out;
+}
+
+failure failure_of(const PGconn* connection) {
+  failure out;
+  out.text = one_line(PQerrorMessage(connection));
+  if (out.text.empty()) out.text = "the connection broke";
+  out.lost = true;
+  return out;
+}
+
+remedy remedy_of(const failure& failed) noexcept {
+  // Read-only now, or going down: another server may have the word.
+  if (failed.lost || failed.sqlstate == "25006" || in_class(failed, "57P")) {
+    return remedy::reconnect;
+  }
+  // A deadlock, a lock held for too long, a value that does not fit, a damaged row.
+  constexpr std::array<std::string_view, 2> by_lock{"55P03", "55006"};
+  const bool one = in_class(failed, "22") || in_class(failed, "23") || in_class(failed, "40") ||
+                   in_class(failed, "54") || in_class(failed, "XX") || in_class(failed, "OG") ||
+                   is_one_of(failed, by_lock);
+  return one ? remedy::one_by_one : remedy::none;
+}
+
+error to_error(const failure& failed, const std::string& place, effect on_store) {
+  auto detail = place + ": " + failed.text;
+  if (!failed.sqlstate.empty()) detail += " [" + failed.sqlstate + "]";
+  constexpr auto cure = "; run: onceguard migrate --store URL";
+  if (is_one_of(failed, schema_missing)) {
+    return error(
+        errc::invalid_argument,
+        place + ": there is no schema onceguard of this version [" + failed.sqlstate + "]" + cure,
+        on_store);
+  }
+  if (failed.sqlstate == older_schema) {
+    return error(errc::invalid_argument, place + ": " + failed.text + cure, on_store);
+  }
+  if (failed.sqlstate == newer_schema) {
+    return error(errc::invalid_argument, place + ": " + failed.text, on_store);
+  }
+  if (is_one_of(failed, refused)) return error(errc::invalid_argument, detail, on_store);
+  if (failed.sqlstate == "53100") return error(errc::store_full, detail, on_store);
+  if (in_class(failed, "XX") || failed.sqlstate == "OG002")
+    return error(errc::record_unreadable, detail, on_store);
+  if (in_class(failed, "22") || in_class(failed, "54")) {
+    return error(errc::invalid_argument, detail, on_store);
+  }
+  return error(errc::store_unreachable, detail, on_store);
+}
+
+bool misconfigured(const failure& failed) noexcept {
+  return is_one_of(failed, schema_missing) || is_one_of(failed, refused) ||
+         failed.sqlstate == newer_schema || failed.sqlstate == older_schema;
+}
+
+bool standby_wait_cancelled(const PGresult* notice) noexcept {
+  // The message is translated; the name of the server's function that sends it is not.
+  const char* from = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
+  return from != nullptr && std::string_view(from) == "SyncRepWaitForLSN";
+}
+
+}  // namespace onceguard::postgres

@@ -1,0 +1,72 @@
+// What the pool carries out for callers, and what of it is still to be done.
+#pragma once
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <onceguard/error.hpp>
+
+#include "base/clock.hpp"
+#include "store/call.hpp"
+
+namespace onceguard::postgres {
+
+using steady_time = std::chrono::steady_clock::time_point;
+
+class dispatcher;
+
+class job : public call {
+ public:
+  explicit job(milliseconds timeout) : give_up_at_(base::steady_now() + timeout) {}
+  /// Its caller does not wait any longer than this.
+  [[nodiscard]] steady_time give_up_at() const noexcept { return give_up_at_; }
+  /// Puts its parts into the lines.
+  virtual void queue_in(dispatcher& at, const call_ptr& self) = 0;
+
+ private:
+  const steady_time give_up_at_;
+};
+
+/// Claims, settles or extensions.
+template <class Item, class Outcome>
+class batch_job final : public job {
+ public:
+  batch_job(std::vector<Item> items, milliseconds timeout)
+      : job(timeout),
+        items_(std::move(items)),
+        count_(items_.size()),
+        left_(count_),
+        outcomes_(count_) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  [[nodiscard]] const Item& item(std::size_t i) const { return items_[i]; }
+  /// True: that was the last one, and the job can be delivered.
+  [[nodiscard]] bool conclude(std::size_t i, result<Outcome> with) {
+    outcomes_[i] = std::move(with);
+    return --left_ == 0;
+  }
+  void queue_in(dispatcher& at, const call_ptr& self) override;
+
+  /// The caller, once resumed: one outcome for each item.
+  [[nodiscard]] std::vector<result<Outcome>> outcomes() {
+    std::vector<result<Outcome>> out;
+    out.reserve(count_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (lapse()) {
+        out.push_back(*lapse());
+      } else {
+        out.push_back(std::move(*outcomes_[i]));
+      }
+    }
+    return out;
+  }
+
+ private:
+  const std::vector<Item> items_;
+  const std::size_t count_;
+  std::size_t left_;
+  std::vector<std::optional<result<Outcome>>> outcomes_;
+};
+
+}  // namespace onceguard::postgres

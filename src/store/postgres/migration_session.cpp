@@ -1,0 +1,61 @@
+#include "store/postgres/migration_session.hpp"
+
+#include <libpq-fe.h>
+#include <memory>
+#include <vector>
+
+#include "store/postgres/conninfo.hpp"
+#include "store/postgres/failure.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+using connection_ptr = std::unique_ptr<PGconn, void (*)(PGconn*)>;
+using result_ptr = std::unique_ptr<PGresult, void (*)(PGresult*)>;
+
+connection_ptr connect(const target& to) {
+  std::vector<const char*> names;
+  std::vector<const char*> values;
+  for (const auto& [name, value] : to.options) {
+    names.push_back(name.c_str());
+    values.push_back(value.c_str());
+  }
+  names.push_back(nullptr);
+  values.push_back(nullptr);
+  return {PQconnectdbParams(names.data(), values.data(), 0), PQfinish};
+}
+
+/// Takes all results of one simple query, which may hold many statements; the last one counts.
+result<std::string> run_all(PGconn* on, const std::string& place, const std::string& sql) {
+  const result_ptr got(PQexec(on, sql.c_str()), PQclear);
+  const auto status = PQresultStatus(got.get());
+  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+    return to_error(got ? failure_of(got.get()) : failure_of(on), place, effect::none);
+  }
+  if (PQntuples(got.get()) == 0 || PQnfields(got.get()) == 0) return std::string();
+  return std::string(PQgetvalue(got.get(), 0, 0));
+}
+
+}  // namespace
+
+result<migrated> migrate_database(const std::string& url, milliseconds timeout,
+                                  const migration_params& params) {
+  auto where = parse_conninfo(url, timeout);
+  if (!where) return where.error();
+  error why(errc::store_unreachable, where->place + ": it names no server");
+  for (const auto& to : where->targets) {
+    const auto on = connect(to);
+    if (PQstatus(on.get()) != CONNECTION_OK) {
+      why = to_error(failure_of(on.get()), to.place, effect::none);
+      continue;
+    }
+    // Notices (a role that exists already) are of no use to anybody here.
+    PQsetNoticeReceiver(
+        on.get(), [](void*, const PGresult*) {}, nullptr);
+    return migrate([&](const std::string& sql) { return run_all(on.get(), to.place, sql); },
+                   params);
+  }
+  return why;
+}
+
+}  // namespace onceguard::postgres

@@ -1,0 +1,250 @@
+#include "store/postgres/pool.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+using std::chrono::duration_cast;
+
+constexpr std::chrono::milliseconds pace{5};  // of looks at what waits for its time
+constexpr std::int64_t backoff_first_ms = 50;
+constexpr std::int64_t backoff_most_ms = 2'000;
+constexpr std::size_t announced_digits = 16;
+
+}  // namespace
+
+pool::pool(postgres_params params, conninfo where)
+    : params_(std::move(params)),
+      where_(std::move(where)),
+      queue_(std::make_shared<batch_queue>(
+          [this] { boost::asio::post(context_, [this] { turn(); }); })),
+      dispatcher_(params_, where_.place),
+      timer_(context_) {
+  link_events& own = *this;
+  for (std::size_t i = 0; i < std::max<std::size_t>(params_.connections, 1); ++i) {
+    links_.push_back({std::make_unique<link>(context_, own, params_.timeout), {}});
+  }
+  thread_ = std::thread([this] { run(); });
+}
+
+std::optional<error> pool::wait_until_ready() {
+  // The thread gives up by itself; it can be late only where a host's name is being looked up.
+  if (is_ready_.wait_for(2 * params_.timeout) == std::future_status::ready) return is_ready_.get();
+  return error(errc::store_unreachable, where_.place + ": no connection within the timeout");
+}
+
+void pool::listen(settled_listener told) {
+  const std::lock_guard lock(listening_);
+  told_ = std::move(told);
+}
+
+void pool::stop() {
+  queue_->close();
+  if (thread_.joinable()) thread_.join();
+}
+
+// --- the thread -----------------------------------------------------------------------------
+
+void pool::run() {
+  const auto keep = boost::asio::make_work_guard(context_);
+  turn();
+  context_.run();
+  for (auto& each : links_) each.on->close();
+}
+
+/// Everything that may have to be done next, in the order in which one leads to the other.
+void pool::turn() {
+  const auto now = base::steady_now();
+  const bool closing = queue_->closed();
+  // While all links are busy, what comes collects in the queue, and nobody is woken for it.
+  if (closing || any_idle() || !any_ready()) {
+    while (queue_->poll(calls_)) dispatcher_.accept(calls_);
+  }
+  open_links(now);
+  judge_outage(now);
+  hand_out();
+  dispatcher_.purge();
+  if (closing && !any_ready() && dispatcher_.waiting()) {
+    dispatcher_.fail_waiting(error(errc::stopped, "the store was stopped while out of reach"));
+  }
+  dispatcher_.deliver();
+  if (closing && !dispatcher_.waiting() && !dispatcher_.under_way()) return context_.stop();
+  wait_for_next_turn(now);
+}
+
+/// A turn of its own after this event, for all events that come now.
+void pool::soon() {
+  if (std::exchange(turn_posted_, true)) return;
+  boost::asio::post(context_, [this] {
+    turn_posted_ = false;
+    turn();
+  });
+}
+
+void pool::open_links(steady_time now) {
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    auto& each = links_[i];
+    // The first link is where announcements are heard.
+    if (each.on->closed() && each.open_at <= now) {
+      each.open_at = steady_time::max();
+      each.before = dispatcher_.generation();
+      each.on->open(where_.targets[target_ % where_.targets.size()], i == 0);
+    }
+  }
+}
+
+void pool::hand_out() {
+  for (auto& each : links_) {
+    if (!each.on->idle()) continue;
+    auto next = dispatcher_.next();
+    if (!next) return;
+    trips_.fetch_add(1, std::memory_order_relaxed);
+    each.on->start(std::move(next));
+  }
+}
+
+void pool::wait_for_next_turn(steady_time now) {
+  auto at = dispatcher_.waiting() || dispatcher_.under_way() ? now + pace : steady_time::max();
+  if (!said_ready_) at = std::min(at, opened_at_ + params_.timeout);
+  for (const auto& each : links_) {
+    if (each.on->closed()) at = std::min(at, each.open_at);
+  }
+  if (timer_at_ <= at) return;
+  timer_at_ = at;
+  timer_.expires_at(at);
+  timer_.async_wait([this](const boost::system::error_code& ec) {
+    if (ec) return;
+    timer_at_ = steady_time::max();
+    turn();
+  });
+}
+
+// --- links ----------------------------------------------------------------------------------
+
+bool pool::any_ready() const noexcept {
+  return std::any_of(links_.begin(), links_.end(), [](const auto& l) { return l.on->ready(); });
+}
+
+bool pool::any_idle() const noexcept {
+  return std::any_of(links_.begin(), links_.end(), [](const auto& l) { return l.on->idle(); });
+}
+
+pool::kept_link& pool::kept(const link& of) {
+  return *std::find_if(links_.begin(), links_.end(),
+                       [&](const auto& each) { return each.on.get() == &of; });
+}
+
+bool pool::on_greeting(const link& of, const greeting& said) {
+  // The first one sets what steps are measured against; after it each look at the vitals tells.
+  if (!dispatcher_.knows_clock()) dispatcher_.look_at_clock(said.now);
+  const auto& before = kept(of).before;
+  const bool older = said.identity == before.identity && said.generation < before.number;
+  if (older) {
+    base::log(base::log_level::error, "the store is an older copy of itself; its tokens are raised",
+              {{"store", where_.place}});
+    dispatcher_.forget_generation();
+    for (auto& each : links_) each.before = {};
+  }
+  dispatcher_.look_at_generation({said.identity, said.generation});
+  return older;
+}
+
+void pool::on_ready(link& of) {
+  auto& mine = kept(of);
+  soon();
+  if (std::exchange(mine.was_ready, true)) return;
+  mine.failures = 0;
+  last_failure_.reset();
+  say_ready(std::nullopt);
+  if (!out_since_) return;
+  const auto now = base::steady_now();
+  if (out_told_) {
+    const auto lasted = duration_cast<milliseconds>(now - *out_since_);
+    base::log(base::log_level::info, "the store is in reach again",
+              {{"store", where_.place}, {"after_ms", std::to_string(lasted.count())}});
+  }
+  out_since_.reset();
+  out_told_ = false;
+  for (auto& each : links_) {
+    if (each.on->closed()) each.open_at = now;
+  }
+}
+
+void pool::on_lost(link& of, const failure& why) {
+  const auto now = base::steady_now();
+  auto& mine = kept(of);
+  mine.open_at = next_try(mine, now);
+  last_failure_ = why;
+  soon();
+  if (any_ready()) return;
+  if (!out_since_) out_since_ = now;
+  // While it is being opened, the caller is told.
+  if (said_ready_ && !std::exchange(out_told_, true)) {
+    base::log(base::log_level::warning, "the store is out of reach",
+              {{"store", where_.place}, {"why", why.text}});
+  }
+  // Where there is another server, it may be that one.
+  const bool tried_all = mine.failures > 0 && mine.failures % where_.targets.size() == 0;
+  if (tried_all && misconfigured(why)) say_ready(to_error(why, where_.place, effect::none));
+}
+
+/// At once where it was ready before, else with a growing pause; each server gets its turn.
+steady_time pool::next_try(kept_link& of, steady_time now) {
+  if (std::exchange(of.was_ready, false)) return now;
+  ++target_;
+  ++of.failures;
+  const auto servers = static_cast<std::uint32_t>(where_.targets.size());
+  if (of.failures < servers) return now;
+  const auto round = std::min(of.failures / servers, 8u);
+  const auto pause = std::min(backoff_first_ms << round, backoff_most_ms);
+  std::array<unsigned char, 1> random{};
+  base::random_bytes(random);
+  // Between half and the whole of it, so that processes don't come back all at once.
+  return now + std::chrono::milliseconds(pause * (256 + random[0]) / 512);
+}
+
+/// Once it lasts longer than anybody would wait, new calls are answered at once.
+void pool::judge_outage(steady_time now) {
+  if (!said_ready_ && now >= opened_at_ + params_.timeout) {
+    say_ready(last_failure_ ? to_error(*last_failure_, where_.place, effect::none)
+                            : error(errc::store_unreachable,
+                                    where_.place + ": no connection within the timeout"));
+  }
+  if (!out_since_ || any_ready() || now - *out_since_ < params_.timeout) return;
+  if (!dispatcher_.waiting()) return;
+  auto why = last_failure_ ? to_error(*last_failure_, where_.place, effect::none)
+                           : error(errc::store_unreachable, where_.place + ": out of reach");
+  // Whatever it is (a schema that was dropped, a password that was changed): it may come back.
+  why.code = errc::store_unreachable;
+  dispatcher_.fail_waiting(why);
+}
+
+void pool::say_ready(std::optional<error> why) {
+  if (!std::exchange(said_ready_, true)) ready_.set_value(std::move(why));
+}
+
+// --- what links hear ------------------------------------------------------------------------
+
+void pool::on_announcement(std::string_view payload) {
+  std::vector<std::uint64_t> settled;
+  for (; payload.size() >= announced_digits; payload.remove_prefix(announced_digits)) {
+    std::array<unsigned char, announced_digits / 2> bytes{};
+    if (!base::from_hex(payload.substr(0, announced_digits), bytes)) return;
+    std::uint64_t prefix = 0;
+    for (const auto byte : bytes) prefix = prefix << 8 | byte;
+    settled.push_back(prefix);
+  }
+  const std::lock_guard lock(listening_);
+  if (told_) told_(settled);
+}
+
+void pool::on_warning(std::string_view text) {
+  base::log(base::log_level::warning, "a commit did not wait for its standby; it is repeated",
+            {{"store", where_.place}, {"why", std::string(text)}});
+}
+
+}  // namespace onceguard::postgres

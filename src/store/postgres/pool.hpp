@@ -1,0 +1,104 @@
+// The links of a store and the thread that runs them: keeps them up, hands them work, and says
+// when the server is out of reach.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "store/batch_queue.hpp"
+#include "store/postgres/dispatcher.hpp"
+#include "store/postgres/link.hpp"
+#include "store/postgres/postgres_params.hpp"
+
+namespace onceguard::postgres {
+
+class pool final : private link_events {
+ public:
+  /// Told on the pool's own thread: the first 8 bytes of the digest of each record that another
+  /// session settled. A hint: some may be missing, some may not have been settled.
+  using settled_listener = std::function<void(const std::vector<std::uint64_t>&)>;
+
+  pool(postgres_params params, conninfo where);
+  ~pool() { stop(); }
+  pool(const pool&) = delete;
+  pool& operator=(const pool&) = delete;
+
+  /// Waits until a link is ready, the configuration is seen to be wrong, or the time is over.
+  [[nodiscard]] std::optional<error> wait_until_ready();
+  [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
+  [[nodiscard]] const std::string& place() const noexcept { return where_.place; }
+  /// Any thread. Replaces the one before; null: nobody is told any more.
+  void listen(settled_listener told);
+  /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
+  void stop();
+
+  /// Round trips so far.
+  [[nodiscard]] std::uint64_t trips() const noexcept {
+    return trips_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  struct kept_link {
+    std::unique_ptr<link> on;
+    steady_time open_at{};
+    known_generation before{};  ///< what was known of the store when it was opened
+    bool was_ready = false;
+    std::uint32_t failures = 0;  ///< to connect, in a row
+  };
+
+  void on_ready(link& of) override;
+  void on_lost(link& of, const failure& why) override;
+  [[nodiscard]] bool on_greeting(const link& of, const greeting& said) override;
+  void on_announcement(std::string_view payload) override;
+  void on_warning(std::string_view text) override;
+
+  void run();
+  void turn();
+  void open_links(steady_time now);
+  void hand_out();
+  void judge_outage(steady_time now);
+  void wait_for_next_turn(steady_time now);
+  void soon();
+  void say_ready(std::optional<error> why);
+  [[nodiscard]] bool any_ready() const noexcept;
+  [[nodiscard]] bool any_idle() const noexcept;
+  [[nodiscard]] kept_link& kept(const link& of);
+  [[nodiscard]] steady_time next_try(kept_link& of, steady_time now);
+
+  const postgres_params params_;
+  const conninfo where_;
+  boost::asio::io_context context_{1};
+  const std::shared_ptr<batch_queue> queue_;
+  std::promise<std::optional<error>> ready_;
+  std::future<std::optional<error>> is_ready_ = ready_.get_future();
+  std::atomic<std::uint64_t> trips_{0};
+  std::mutex listening_;  // guards what follows
+  settled_listener told_;
+
+  // All else belongs to the thread.
+  dispatcher dispatcher_;
+  boost::asio::steady_timer timer_;
+  std::vector<call_ptr> calls_;
+  std::vector<kept_link> links_;
+  std::size_t target_ = 0;  // the server that is tried next
+  std::optional<steady_time> out_since_;
+  bool out_told_ = false;
+  std::optional<failure> last_failure_;
+  const steady_time opened_at_ = base::steady_now();
+  bool said_ready_ = false;
+  bool turn_posted_ = false;
+  steady_time timer_at_ = steady_time::max();
+  std::thread thread_;
+};
+
+}  // namespace onceguard::postgres

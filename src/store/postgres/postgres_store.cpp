@@ -1,0 +1,158 @@
+#include "store/postgres/postgres_store.hpp"
+
+#include "store/postgres/queries.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+using boost::asio::awaitable;
+
+template <class Outcome, class Item>
+awaitable<std::vector<result<Outcome>>> send_all(std::shared_ptr<batch_queue> queue,
+                                                 std::vector<Item> items, milliseconds timeout) {
+  const auto whole = std::make_shared<batch_job<Item, Outcome>>(std::move(items), timeout);
+  co_await perform(whole, std::move(queue), timeout);
+  co_return whole->outcomes();
+}
+
+template <class Question>
+auto ask(std::shared_ptr<batch_queue> queue, std::shared_ptr<Question> asked, milliseconds timeout)
+    -> awaitable<decltype(asked->outcome())> {
+  co_await perform(asked, std::move(queue), timeout);
+  co_return asked->outcome();
+}
+
+constexpr bool repeatable = true;
+constexpr bool not_repeatable = false;
+
+}  // namespace
+
+result<std::unique_ptr<postgres_store>> postgres_store::open(postgres_params params) {
+  auto where = parse_conninfo(params.url, params.timeout);
+  if (!where) return where.error();
+  std::unique_ptr<postgres_store> made(new postgres_store(std::move(params), std::move(*where)));
+  if (auto why = made->pool_.wait_until_ready()) return std::move(*why);
+  return made;
+}
+
+store_traits postgres_store::traits() const {
+  store_traits out;
+  out.name = "postgres";
+  out.transactional = true;
+  return out;
+}
+
+awaitable<std::vector<result<verdict>>> postgres_store::claim(std::vector<onceguard::claim> batch,
+                                                              milliseconds timeout) {
+  return send_all<verdict>(pool_.queue(), std::move(batch), timeout);
+}
+
+awaitable<std::vector<result<settled>>> postgres_store::settle(std::vector<settlement> batch,
+                                                               milliseconds timeout) {
+  return send_all<settled>(pool_.queue(), std::move(batch), timeout);
+}
+
+awaitable<std::vector<result<bool>>> postgres_store::extend(std::vector<extension> batch,
+                                                            milliseconds timeout) {
+  return send_all<bool>(pool_.queue(), std::move(batch), timeout);
+}
+
+awaitable<result<resolve_decision>> postgres_store::resolve(resolution how, milliseconds timeout) {
+  auto encode = [how = std::move(how)](const surroundings& now) {
+    return ask_resolve(how, now.expiry_paused);
+  };
+  auto read = [](const rows& from, const surroundings&) { return read_resolve(from); };
+  auto asked = make_question<resolve_decision>(statement::resolve, not_repeatable, timeout,
+                                               std::move(encode), read);
+  return ask(pool_.queue(), std::move(asked), timeout);
+}
+
+awaitable<result<std::optional<record_view>>> postgres_store::find(record_id id,
+                                                                   milliseconds timeout) {
+  using found = std::optional<record_view>;
+  auto encode = [id](const surroundings& now) { return ask_find(id, now.expiry_paused); };
+  auto read = [](const rows& from, const surroundings&) {
+    return std::optional<result<found>>(read_find(from));
+  };
+  auto asked = make_question<found>(statement::find, repeatable, timeout, encode, read);
+  return ask(pool_.queue(), std::move(asked), timeout);
+}
+
+awaitable<result<list_page>> postgres_store::list(list_filter filter, std::string cursor,
+                                                  std::size_t limit, milliseconds timeout) {
+  const auto after = read_cursor(cursor);
+  if (!after) co_return after.error();
+  auto encode = [filter = std::move(filter), from = *after, limit](const surroundings& now) {
+    return ask_list(filter, from, limit, now.expiry_paused);
+  };
+  auto read = [limit, place = pool_.place()](const rows& from, const surroundings&) {
+    return std::optional<result<list_page>>(read_list(from, limit, place));
+  };
+  auto asked = make_question<list_page>(statement::list, repeatable, timeout, std::move(encode),
+                                        std::move(read));
+  co_return co_await ask(pool_.queue(), std::move(asked), timeout);
+}
+
+awaitable<result<counts>> postgres_store::count(milliseconds timeout) {
+  auto encode = [](const surroundings& now) {
+    return std::move(parameters().boolean(now.expiry_paused));
+  };
+  auto read = [](const rows& from, const surroundings&) {
+    return std::optional<result<counts>>(read_counts(from));
+  };
+  auto asked = make_question<counts>(statement::counts, repeatable, timeout, encode, read);
+  return ask(pool_.queue(), std::move(asked), timeout);
+}
+
+awaitable<result<std::size_t>> postgres_store::sweep(std::size_t limit, milliseconds timeout) {
+  if (const auto looked = co_await vitals(timeout); !looked) co_return looked.error();
+  auto encode = [limit](const surroundings& now) {
+    constexpr std::size_t most = 1'000'000;
+    parameters out;
+    out.int4(static_cast<std::int64_t>(std::min(limit, most))).boolean(now.expiry_paused);
+    return out;
+  };
+  auto read = [](const rows& from, const surroundings&) {
+    from.expect_columns(1);
+    const auto gone = from.size() == 1 ? from.integer(0, 0) : 0;
+    return std::optional<result<std::size_t>>(static_cast<std::size_t>(gone));
+  };
+  auto asked = make_question<std::size_t>(statement::sweep, not_repeatable, timeout, encode, read);
+  co_return co_await ask(pool_.queue(), std::move(asked), timeout);
+}
+
+awaitable<result<onceguard::vitals>> postgres_store::vitals(milliseconds timeout) {
+  auto encode = [](const surroundings&) { return parameters(); };
+  auto read = [](const rows& from, const surroundings& here) {
+    std::int64_t now = 0;
+    auto told = read_vitals(from, now);
+    here.at.look_at_clock(now);
+    here.at.look_at_generation({told.identity, told.generation});
+    return std::optional<result<onceguard::vitals>>(std::move(told));
+  };
+  auto asked =
+      make_question<onceguard::vitals>(statement::vitals, repeatable, timeout, encode, read);
+  return ask(pool_.queue(), std::move(asked), timeout);
+}
+
+void postgres_store::stop() {
+  const std::lock_guard lock(stopping_);
+  pool_.stop();
+}
+
+}  // namespace onceguard::postgres
+
+namespace onceguard {
+
+result<std::unique_ptr<store>> make_postgres_store(const store_params& params) {
+  postgres::postgres_params own;
+  own.url = params.url;
+  own.timeout = params.timeout;
+  own.clock = params.clock;
+  own.connections = params.connections;
+  auto opened = postgres::postgres_store::open(std::move(own));
+  if (!opened) return opened.error();
+  return std::unique_ptr<store>(std::move(*opened));
+}
+
+}  // namespace onceguard

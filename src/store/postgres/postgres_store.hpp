@@ -1,0 +1,63 @@
+// The shared store: a PostgreSQL database, through the functions of its schema `onceguard`.
+#pragma once
+#include <memory>
+#include <mutex>
+
+#include <onceguard/store.hpp>
+
+#include "store/open.hpp"
+#include "store/postgres/pool.hpp"
+#include "store/postgres/postgres_params.hpp"
+
+namespace onceguard::postgres {
+
+/// What callers wait for at the same time travels in one statement. Callers are coroutines on
+/// io_contexts that one thread each runs. Stop it before the last of those ends.
+class postgres_store final : public store {
+ public:
+  /// Connects; blocks, up to the timeout. Creates nothing. errc::invalid_argument: the URL, the
+  /// permissions or the schema are wrong; no error text repeats the URL.
+  [[nodiscard]] static result<std::unique_ptr<postgres_store>> open(postgres_params params);
+  ~postgres_store() override { stop(); }
+
+  [[nodiscard]] store_traits traits() const override;
+  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
+                                                             milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                              milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                  milliseconds timeout) override;
+  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
+                                                 std::size_t limit, milliseconds timeout) override;
+  boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
+  /// Looks at the database's clock first: where it stepped, nothing goes.
+  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
+                                                    milliseconds timeout) override;
+  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  void stop() override;
+
+  /// Told, on the store's own thread, of what other processes settle.
+  void on_settled(pool::settled_listener told) { pool_.listen(std::move(told)); }
+  /// Round trips of batches and questions so far.
+  [[nodiscard]] std::uint64_t trips() const noexcept { return pool_.trips(); }
+
+ private:
+  postgres_store(postgres_params params, conninfo where)
+      : pool_(std::move(params), std::move(where)) {}
+
+  pool pool_;
+  std::mutex stopping_;
+};
+
+}  // namespace onceguard::postgres
+
+namespace onceguard {
+
+/// `postgresql://…`, `postgres://…`
+[[nodiscard]] result<std::unique_ptr<store>> make_postgres_store(const store_params& params);
+
+}  // namespace onceguard

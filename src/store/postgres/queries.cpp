@@ -1,0 +1,236 @@
+#include "store/postgres/queries.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "store/postgres/wire.hpp"
+#include "store/view.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+constexpr std::int64_t unreadable_record = 2;
+
+/// The columns of onceguard.found.
+enum column : int {
+  problem,
+  now,
+  observed,
+  born,
+  token_given,
+  deadline_at,
+  retry_at,
+  claimed_at,
+  settled_at,
+  expires_at,
+  unknown_retention,
+  run_timeout,
+  attempt,
+  failures,
+  state,
+  why,
+  why_status,
+  kept,
+  status,
+  by_operator,
+  by_application,
+  incident,
+  earlier_unknown,
+  maybe_repeated,
+  record_digest,
+  nonce,
+  scope,
+  scope_kind,
+  key,
+  method,
+  path,
+  route,
+  print_method,
+  print,
+  headers,
+  body,
+  step,
+  progress,
+  columns,
+};
+
+subject_ptr read_subject(const rows& from, int row) {
+  auto out = std::make_shared<subject>();
+  out->scope = from.fixed<digest>(row, scope);
+  out->scope_kind = from.bytes(row, scope_kind);
+  out->key = from.bytes(row, key);
+  out->method = from.bytes(row, method);
+  out->path = from.bytes(row, path);
+  out->route = from.bytes(row, route);
+  out->print.method = from.bytes(row, print_method);
+  out->print.value = from.fixed<digest>(row, print);
+  out->run_timeout = milliseconds(from.integer(row, run_timeout));
+  return out;
+}
+
+/// status, headers and body stand apart here.
+answer_ptr read_found_answer(const rows& from, int row) {
+  if (from.null(row, status)) return nullptr;
+  auto out = std::make_shared<answer>();
+  out->status = static_cast<std::uint16_t>(from.integer(row, status));
+  out->headers = read_headers(from, row, headers);
+  out->body = from.bytes(row, body);
+  return out;
+}
+
+record read_record(const rows& from, int row) {
+  record out;
+  out.about = read_subject(from, row);
+  out.state = static_cast<record_state>(from.integer(row, state));
+  out.token = static_cast<token>(from.integer(row, token_given));
+  out.nonce = from.fixed<claim_id>(row, nonce);
+  out.attempt = static_cast<std::uint32_t>(from.integer(row, attempt));
+  out.deadline_lease = from.integer(row, deadline_at);
+  out.retry_at_lease = from.integer(row, retry_at);
+  out.claimed_at_wall = from.integer(row, claimed_at);
+  out.settled_at_wall = from.integer(row, settled_at);
+  out.expires_at_wall = from.integer(row, expires_at);
+  out.unknown_retention_ms = from.integer(row, unknown_retention);
+  out.why = static_cast<unknown_reason>(from.integer(row, why));
+  out.why_status = static_cast<std::uint16_t>(from.integer(row, why_status));
+  out.kept = static_cast<answer_kept>(from.integer(row, kept));
+  out.answer = read_found_answer(from, row);
+  out.failures = static_cast<std::uint32_t>(from.integer(row, failures));
+  out.by_operator = from.boolean(row, by_operator);
+  out.by_application = from.boolean(row, by_application);
+  out.incident = from.boolean(row, incident);
+  out.earlier_unknown = from.boolean(row, earlier_unknown);
+  out.maybe_repeated = from.boolean(row, maybe_repeated);
+  return out;
+}
+
+record_view read_view(const rows& from, int row) {
+  instant at;
+  at.lease = at.wall = from.integer(row, now);
+  return make_view(from.fixed<record_id>(row, record_digest), read_record(from, row), at);
+}
+
+void report_unreadable(const rows& from, int row, const std::string& place) {
+  base::log(base::log_level::error, "a record can't be read",
+            {{"store", place},
+             {"record", base::to_hex(from.fixed<record_id>(row, record_digest))},
+             {"why", unreadable().detail}});
+}
+
+}  // namespace
+
+parameters ask_resolve(const resolution& how, bool expiry_paused) {
+  parameters out;
+  out.bytes(how.id).boolean(how.completed);
+  if (how.answer) {
+    out.int2(how.answer->status).whole(flat_headers(*how.answer)).bytes(how.answer->body);
+  } else {
+    out.null().null().null();
+  }
+  out.boolean(how.force).int8(how.retention.count()).boolean(expiry_paused);
+  return out;
+}
+
+std::optional<result<resolve_decision>> read_resolve(const rows& from) {
+  from.expect_columns(4);
+  if (from.size() != 1) throw unexpected_answer("a resolution without its answer");
+  if (const auto wrong = from.integer(0, 0); wrong != 0) {
+    if (wrong == unreadable_record) return result<resolve_decision>(unreadable());
+    return std::nullopt;
+  }
+  resolve_decision out;
+  out.outcome = static_cast<resolve_outcome>(from.integer(0, 1));
+  out.retry_after = milliseconds(from.integer(0, 2));
+  out.forgets_answer = from.boolean(0, 3);
+  return result<resolve_decision>(std::move(out));
+}
+
+parameters ask_find(const record_id& id, bool expiry_paused) {
+  parameters out;
+  out.bytes(id).boolean(expiry_paused);
+  return out;
+}
+
+result<std::optional<record_view>> read_find(const rows& from) {
+  from.expect_columns(columns);
+  if (from.size() == 0) return std::optional<record_view>();
+  if (from.integer(0, problem) != 0) return unreadable();
+  return std::optional<record_view>(read_view(from, 0));
+}
+
+result<std::int64_t> read_cursor(const std::string& cursor) {
+  std::int64_t out = 0;
+  const auto* end = cursor.data() + cursor.size();
+  const auto read = std::from_chars(cursor.data(), end, out);
+  if (!cursor.empty() && (read.ptr != end || read.ec != std::errc())) {
+    return error(errc::invalid_argument, "list: this cursor was not given by this store");
+  }
+  return out;
+}
+
+parameters ask_list(const list_filter& filter, std::int64_t after, std::size_t limit,
+                    bool expiry_paused) {
+  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() - 1;
+  parameters out;
+  if (filter.state) {
+    out.int2(static_cast<std::int64_t>(*filter.state));
+  } else {
+    out.null();
+  }
+  if (filter.key) {
+    out.bytes(*filter.key);
+  } else {
+    out.null();
+  }
+  if (filter.scope) {
+    out.bytes(*filter.scope);
+  } else {
+    out.null();
+  }
+  out.int8(after).int4(static_cast<std::int64_t>(std::min(limit, most) + 1)).boolean(expiry_paused);
+  return out;
+}
+
+list_page read_list(const rows& from, std::size_t limit, const std::string& place) {
+  from.expect_columns(columns);
+  list_page out;
+  const auto more = static_cast<std::size_t>(from.size()) > limit;
+  const int count = more ? static_cast<int>(limit) : from.size();
+  for (int row = 0; row < count; ++row) {
+    if (from.integer(row, problem) != 0) {
+      report_unreadable(from, row, place);
+    } else {
+      out.records.push_back(read_view(from, row));
+    }
+  }
+  if (more && count > 0) out.cursor = std::to_string(from.integer(count - 1, born));
+  return out;
+}
+
+counts read_counts(const rows& from) {
+  from.expect_columns(2);
+  counts out;
+  for (int row = 0; row < from.size(); ++row) {
+    const auto at = static_cast<std::size_t>(from.integer(row, 0));
+    if (at < out.by_state.size()) {
+      out.by_state[at] = static_cast<std::uint64_t>(from.integer(row, 1));
+    }
+  }
+  return out;
+}
+
+vitals read_vitals(const rows& from, std::int64_t& now_there) {
+  from.expect_columns(4);
+  if (from.size() != 1) throw unexpected_answer("the schema does not say what it is");
+  vitals out;
+  out.identity = from.bytes(0, 0);
+  out.generation = static_cast<std::uint64_t>(from.integer(0, 1));
+  out.forgotten = static_cast<std::uint64_t>(from.integer(0, 2));
+  now_there = from.integer(0, 3);
+  return out;
+}
+
+}  // namespace onceguard::postgres

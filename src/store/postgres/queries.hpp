@@ -1,0 +1,33 @@
+// How everything else is asked, and how the answers are read. Where a read function gives none,
+// somebody else is writing the record, and the question is to be asked again.
+#pragma once
+#include <optional>
+#include <string>
+
+#include <onceguard/error.hpp>
+#include <onceguard/store.hpp>
+
+#include "store/postgres/parameters.hpp"
+#include "store/postgres/rows.hpp"
+
+namespace onceguard::postgres {
+
+[[nodiscard]] parameters ask_resolve(const resolution& how, bool expiry_paused);
+[[nodiscard]] std::optional<result<resolve_decision>> read_resolve(const rows& from);
+
+[[nodiscard]] parameters ask_find(const record_id& id, bool expiry_paused);
+[[nodiscard]] result<std::optional<record_view>> read_find(const rows& from);
+
+/// The place in the order that a cursor stands for; the empty one for the beginning.
+[[nodiscard]] result<std::int64_t> read_cursor(const std::string& cursor);
+/// Asks for one more than `limit`, to know whether there is a next page.
+[[nodiscard]] parameters ask_list(const list_filter& filter, std::int64_t after, std::size_t limit,
+                                  bool expiry_paused);
+[[nodiscard]] list_page read_list(const rows& from, std::size_t limit, const std::string& place);
+
+[[nodiscard]] counts read_counts(const rows& from);
+
+/// What `vitals` says; `now` gets the database's clock.
+[[nodiscard]] vitals read_vitals(const rows& from, std::int64_t& now);
+
+}  // namespace onceguard::postgres

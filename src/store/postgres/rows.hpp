@@ -1,0 +1,58 @@
+// A result in PostgreSQL's binary form, read by column.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <libpq-fe.h>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onceguard::postgres {
+
+/// The server answered something else than was agreed: another version of the schema.
+class unexpected_answer : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct clear_result {
+  void operator()(PGresult* held) const noexcept { PQclear(held); }
+};
+using result_ptr = std::unique_ptr<PGresult, clear_result>;
+
+/// Rows and columns count from 0. A value of the wrong size is unexpected_answer.
+class rows {
+ public:
+  explicit rows(const PGresult* of) : of_(of) {}
+
+  [[nodiscard]] int size() const noexcept { return PQntuples(of_); }
+  [[nodiscard]] int columns() const noexcept { return PQnfields(of_); }
+  [[nodiscard]] bool null(int row, int column) const noexcept {
+    return PQgetisnull(of_, row, column) == 1;
+  }
+  [[nodiscard]] std::string_view bytes(int row, int column) const noexcept {
+    return {PQgetvalue(of_, row, column), static_cast<std::size_t>(PQgetlength(of_, row, column))};
+  }
+  [[nodiscard]] bool boolean(int row, int column) const;
+  /// int2, int4 or int8, whatever it is.
+  [[nodiscard]] std::int64_t integer(int row, int column) const;
+  /// An array of bytea, text or other byte strings without nulls; null: empty.
+  [[nodiscard]] std::vector<std::string> byte_array(int row, int column) const;
+  template <class Array>
+  [[nodiscard]] Array fixed(int row, int column) const {
+    const auto from = bytes(row, column);
+    Array out{};
+    if (from.size() != out.size()) throw unexpected_answer("a byte string of another length");
+    std::copy(from.begin(), from.end(), out.begin());
+    return out;
+  }
+  /// Throws unexpected_answer unless there are that many columns.
+  void expect_columns(int count) const;
+
+ private:
+  const PGresult* of_;
+};
+
+}  // namespace onceguard::postgres

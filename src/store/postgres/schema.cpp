@@ -1,0 +1,140 @@
+#include "store/postgres/schema.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace onceguard::postgres {
+namespace {
+
+// Whoever migrates this database holds it until the end of the transaction.
+constexpr std::string_view begin_alone = "BEGIN; SELECT pg_advisory_xact_lock(7308613715);";
+constexpr std::string_view finish_all =
+    "UPDATE onceguard.meta SET minimum_version = schema_version;\n";
+
+bool all_digits(std::string_view text) noexcept {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// As the database keeps it.
+std::string whole_name(const std::string& layout) {
+  if (layout.empty()) return "plain";
+  return layout == "time" ? "time:1d" : layout;
+}
+
+std::string choose_layout(const std::string& layout) {
+  return "SET LOCAL onceguard.layout = '" + whole_name(layout) + "';\n";
+}
+
+std::string step(const migration& one) {
+  return std::string(one.sql) +
+         "UPDATE onceguard.meta SET schema_version = " + std::to_string(one.number) + ";\n";
+}
+
+/// What stands in the database.
+struct standing {
+  int version = 0;  ///< 0: nothing
+  int minimum = 0;
+  std::string layout;
+};
+
+result<int> number_from(const sql_runner& run, const std::string& sql) {
+  auto told = run(sql);
+  if (!told) return std::move(told.error());
+  int out = 0;
+  const auto* end = told->data() + told->size();
+  if (std::from_chars(told->data(), end, out).ptr != end || told->empty()) {
+    return error(errc::record_unreadable, "migrate: onceguard.meta holds no version");
+  }
+  return out;
+}
+
+result<standing> look(const sql_runner& run) {
+  standing out;
+  auto there = run("SELECT coalesce(to_regclass('onceguard.meta')::text, '')");
+  if (!there) return std::move(there.error());
+  if (there->empty()) return out;
+  auto version = number_from(run, "SELECT schema_version FROM onceguard.meta");
+  if (!version) return std::move(version.error());
+  auto minimum = number_from(run, "SELECT minimum_version FROM onceguard.meta");
+  if (!minimum) return std::move(minimum.error());
+  auto layout = run("SELECT layout FROM onceguard.meta");
+  if (!layout) return std::move(layout.error());
+  out.version = *version;
+  out.minimum = *minimum;
+  out.layout = std::move(*layout);
+  return out;
+}
+
+std::optional<error> refusal(const standing& found, const migration_params& params) {
+  if (found.minimum > schema_version) {
+    return error(errc::conflict,
+                 "migrate: this database belongs to a newer Onceguard: its schema "
+                 "is at version " +
+                     std::to_string(found.version) + ", this one knows " +
+                     std::to_string(schema_version));
+  }
+  if (found.version > 0 && !params.layout.empty() && whole_name(params.layout) != found.layout) {
+    return error(errc::conflict, "migrate: the records are laid out as " + found.layout +
+                                     "; another layout needs a database of its own");
+  }
+  return std::nullopt;
+}
+
+result<migrated> migrate_alone(const sql_runner& run, const migration_params& params) {
+  auto found = look(run);
+  if (!found) return std::move(found.error());
+  if (auto refused = refusal(*found, params)) return std::move(*refused);
+  if (auto set = run(choose_layout(params.layout)); !set) return std::move(set.error());
+  for (const auto& one : migrations()) {
+    if (one.number <= found->version) continue;
+    if (auto done = run(step(one)); !done) {
+      auto why = std::move(done.error());
+      why.detail = "migrate: " + std::string(one.name) + ": " + why.detail;
+      return why;
+    }
+  }
+  if (params.finish) {
+    if (auto done = run(std::string(finish_all)); !done) return std::move(done.error());
+  }
+  auto reached = look(run);
+  if (!reached) return std::move(reached.error());
+  return migrated{found->version, reached->version, std::move(reached->layout)};
+}
+
+}  // namespace
+
+bool is_layout(std::string_view text) noexcept {
+  if (text == "plain" || text == "time") return true;
+  if (text.starts_with("hash:")) return text.size() <= 9 && all_digits(text.substr(5));
+  if (!text.starts_with("time:") || text.size() < 7 || text.size() > 10) return false;
+  return all_digits(text.substr(5, text.size() - 6)) &&
+         std::string_view("mhd").find(text.back()) != std::string_view::npos;
+}
+
+result<migrated> migrate(const sql_runner& run, const migration_params& params) {
+  if (!params.layout.empty() && !is_layout(params.layout)) {
+    return error(errc::invalid_argument, "migrate: layout: plain, time, time:1d or hash:N");
+  }
+  if (auto begun = run(std::string(begin_alone)); !begun) return std::move(begun.error());
+  auto out = migrate_alone(run, params);
+  if (!out) {
+    // The failure that led here is what counts; without a connection the server rolls back.
+    static_cast<void>(run("ROLLBACK"));
+    return out;
+  }
+  if (auto done = run("COMMIT"); !done) return std::move(done.error());
+  return out;
+}
+
+std::string migration_script(const migration_params& params, int from) {
+  std::string out = std::string(begin_alone) + "\n" + choose_layout(params.layout);
+  for (const auto& one : migrations()) {
+    if (one.number > from) out += "\n-- " + std::string(one.name) + "\n" + step(one);
+  }
+  if (params.finish) out += finish_all;
+  return out + "COMMIT;\n";
+}
+
+}  // namespace onceguard::postgres

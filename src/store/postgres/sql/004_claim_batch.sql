@@ -1,0 +1,118 @@
+-- Many claims at once. First claims are written with one statement; the usual duplicates, replay
+-- and busy, are read with another and take no lock; whatever else there is goes one by one.
+
+CREATE FUNCTION onceguard.claim_batch(items onceguard.claim_item[], expiry_paused boolean)
+RETURNS SETOF onceguard.claim_answer
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER ROWS 64
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  at_ms bigint := onceguard.now_ms();
+  base bigint;
+  by_time boolean;
+  locked bigint[];   -- by_time: places of the items whose locks were got
+  tokens bigint[];   -- of the first leases, in the order of their items
+  places integer[];  -- of those items (null: all of them), then of all that are answered
+  told onceguard.claim_answer;
+BEGIN
+  SELECT b.last_value, m.layout LIKE 'time%' INTO STRICT base, by_time
+  FROM onceguard.token_base b, onceguard.meta m;
+  IF by_time THEN
+    -- No unique index says that a row is there: look only after the lock, with a new snapshot.
+    PERFORM onceguard.check_isolation('time');
+    SELECT array_agg(absent.ordinality) INTO locked
+    FROM (SELECT i.* FROM unnest(items) WITH ORDINALITY AS i
+          WHERE NOT EXISTS (SELECT FROM onceguard.records r WHERE r.digest = i.digest)
+          OFFSET 0) absent
+    WHERE pg_try_advisory_xact_lock(onceguard.lock_of(absent.digest));
+  END IF;
+
+  -- From the inside out, each step kept apart (OFFSET 0) so that none is done for more items than
+  -- it is meant for: absent, locked, numbered, whole.
+  WITH inserted AS (
+    INSERT INTO onceguard.records (
+      born, token, deadline_at, retry_at, claimed_at, settled_at, expires_at,
+      unknown_retention, run_timeout, attempt, failures, format, state, why, why_status,
+      kept, status, by_operator, by_application, incident, earlier_unknown, maybe_repeated,
+      digest, nonce, scope, scope_kind, key, method, path, route, print_method, print,
+      headers, body, step, progress, checksum)
+    SELECT
+      f.born, f.token, f.deadline_at, 0, at_ms, 0, f.expires_at,
+      f.unknown_retention, f.run_timeout, 1, 0, 1, f.state, 0, 0,
+      4, NULL, false, false, false, false, f.maybe_repeated,
+      f.digest, f.nonce, f.scope, f.scope_kind, f.key, f.method, f.path, f.route,
+      f.print_method, f.print, NULL, NULL, NULL, NULL,
+      hash_record_extended(ROW(
+        f.born, f.token, f.deadline_at, 0::bigint, at_ms, 0::bigint, f.expires_at,
+        f.unknown_retention, f.run_timeout, 1, 0, 1::smallint, f.state, 0::smallint,
+        0::smallint, 4::smallint, NULL::smallint, false, false, false,
+        false, f.maybe_repeated, f.digest, f.nonce, f.scope, f.scope_kind, f.key,
+        f.method, f.path, f.route, f.print_method, f.print, NULL::bytea[], NULL::bytea,
+        NULL::text, NULL::bytea), 0)
+    FROM (
+      SELECT n.*, onceguard.birth(at_ms, n.number) AS born, base + n.number AS token,
+             at_ms + n.lease AS deadline_at,
+             CASE WHEN n.unknown_retention = 0 THEN 0
+                  ELSE at_ms + n.lease + n.unknown_retention END AS expires_at,
+             CASE WHEN n.into_started THEN 1::smallint ELSE 2::smallint END AS state
+      FROM (
+        SELECT l.*, onceguard.next_lease() AS number
+        FROM (
+          SELECT i.* FROM unnest(items) WITH ORDINALITY AS i
+          WHERE (NOT by_time OR i.ordinality = ANY (locked))
+            AND NOT EXISTS (SELECT FROM onceguard.records r WHERE r.digest = i.digest)
+          OFFSET 0) l
+        WHERE pg_try_advisory_xact_lock(onceguard.lock_of(l.digest))
+        OFFSET 0) n) f
+    ON CONFLICT DO NOTHING
+    RETURNING token
+  )
+  SELECT array_agg(i.token) INTO tokens FROM inserted i;
+
+  IF tokens IS NOT NULL AND cardinality(tokens) < cardinality(items) THEN
+    SELECT array_agg(i.ordinality ORDER BY r.token), array_agg(r.token ORDER BY r.token)
+      INTO STRICT places, tokens
+    FROM unnest(items) WITH ORDINALITY AS i
+    JOIN onceguard.records r ON r.digest = i.digest AND r.nonce = i.nonce
+    WHERE r.token = ANY (tokens);
+  END IF;
+  RETURN QUERY
+    SELECT g.place, 0::smallint, 0::smallint, g.token, 1, false,
+           (items[g.place]).into_started, NULL::smallint, NULL::bytea[], NULL::bytea,
+           NULL::smallint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint,
+           NULL::smallint, NULL::bytea
+    FROM (SELECT coalesce(places[t.place], t.place::integer) AS place, t.token
+          FROM unnest(tokens) WITH ORDINALITY AS t(token, place)) g;
+
+  IF cardinality(tokens) = cardinality(items) THEN
+    RETURN;
+  END IF;
+  places := coalesce(places, '{}');
+  FOR told IN
+    SELECT i.ordinality::integer, 0::smallint,
+           CASE WHEN r.state = 4 THEN 1::smallint ELSE 2::smallint END,
+           NULL::bigint, NULL::integer, NULL::boolean, NULL::boolean,
+           r.status, r.headers, r.body, CASE WHEN r.state = 4 THEN r.kept END,
+           CASE WHEN r.state <= 3 THEN r.deadline_at - at_ms END,
+           CASE WHEN r.state = 4 AND r.expires_at > 0 THEN greatest(r.expires_at - at_ms, 0)
+                WHEN r.state = 4 THEN 0 END,
+           NULL::bigint, NULL::smallint, NULL::smallint, NULL::bytea
+    FROM unnest(items) WITH ORDINALITY AS i
+    JOIN onceguard.records r ON r.digest = i.digest
+    WHERE i.ordinality <> ALL (places)
+      AND r.print = i.print AND r.print_method = i.print_method
+      AND CASE WHEN r.state = 4 THEN expiry_paused OR r.expires_at = 0 OR at_ms < r.expires_at
+               ELSE r.state <= 3 AND at_ms < r.deadline_at AND r.nonce <> i.nonce END
+      AND onceguard.readable(r)
+  LOOP
+    places := array_append(places, told.item);
+    RETURN NEXT told;
+  END LOOP;
+  FOR place IN 1 .. cardinality(items) LOOP
+    IF place <> ALL (places) THEN
+      RETURN NEXT onceguard.claim_one(items[place], place, at_ms, expiry_paused);
+    END IF;
+  END LOOP;
+END
+$$;

@@ -1,0 +1,92 @@
+#include "store/postgres/statements.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "store/postgres/schema.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+struct preparation {
+  const char* name;
+  const char* text;
+};
+
+constexpr std::array<preparation, 9> preparations{{
+    {statement::claim, "SELECT * FROM onceguard.claim_batch($1, $2)"},
+    {statement::settle, "SELECT * FROM onceguard.settle_batch($1, $2)"},
+    {statement::extend, "SELECT * FROM onceguard.extend_batch($1)"},
+    {statement::resolve, "SELECT * FROM onceguard.resolve($1, $2, $3, $4, $5, $6, $7, $8)"},
+    {statement::find, "SELECT * FROM onceguard.find($1, $2)"},
+    {statement::list, "SELECT * FROM onceguard.list($1, $2, $3, $4, $5, $6)"},
+    {statement::counts, "SELECT * FROM onceguard.counts($1)"},
+    {statement::sweep, "SELECT onceguard.sweep($1, $2)"},
+    {statement::vitals, "SELECT * FROM onceguard.vitals()"},
+}};
+
+bool send(PGconn* to, const char* text, std::initializer_list<const char*> values = {}) {
+  return PQsendQueryParams(to, text, static_cast<int>(values.size()), nullptr, values.begin(),
+                           nullptr, nullptr, 1) == 1;
+}
+
+}  // namespace
+
+bool send_settings(PGconn* to, milliseconds timeout) {
+  const auto statement = std::to_string(timeout.count());
+  // A row that somebody else's transaction holds is given up well before the statement is.
+  const auto lock = std::to_string(std::max<std::int64_t>(timeout.count() / 4, 1));
+  return send(to,
+              "SELECT set_config('synchronous_commit', 'on', false),"
+              " set_config('default_transaction_isolation', 'read committed', false),"
+              " set_config('statement_timeout', $1, false),"
+              " set_config('lock_timeout', $2, false),"
+              " set_config('idle_in_transaction_session_timeout', $1, false),"
+              " set_config('client_min_messages', 'warning', false),"
+              " set_config('search_path', 'pg_catalog, onceguard, pg_temp', false)",
+              {statement.c_str(), lock.c_str()});
+}
+
+bool send_hello(PGconn* to) {
+  const auto known = std::to_string(schema_version);
+  return send(to,
+              "SELECT h.schema_version, h.minimum_version, h.identity, h.claim_item,"
+              " h.settle_item, h.extend_item, v.now, v.generation"
+              " FROM onceguard.hello($1) h, onceguard.vitals() v",
+              {known.c_str()});
+}
+
+greeting read_greeting(const rows& answer) {
+  answer.expect_columns(8);
+  if (answer.size() != 1) throw unexpected_answer("the schema does not say what it is");
+  greeting out;
+  out.schema_version = answer.integer(0, 0);
+  out.minimum_version = answer.integer(0, 1);
+  out.identity = answer.bytes(0, 2);
+  out.claim_item = static_cast<Oid>(answer.integer(0, 3));
+  out.settle_item = static_cast<Oid>(answer.integer(0, 4));
+  out.extend_item = static_cast<Oid>(answer.integer(0, 5));
+  out.now = answer.integer(0, 6);
+  out.generation = static_cast<std::uint64_t>(answer.integer(0, 7));
+  return out;
+}
+
+bool send_raise_tokens(PGconn* to) { return send(to, "SELECT onceguard.raise_tokens()"); }
+
+bool send_preparations(PGconn* to) {
+  return std::all_of(preparations.begin(), preparations.end(), [to](const preparation& one) {
+    return PQsendPrepare(to, one.name, one.text, 0, nullptr) == 1;
+  });
+}
+
+bool send_listen(PGconn* to) { return send(to, "LISTEN onceguard_settled"); }
+
+bool send_announcement(PGconn* to, const std::string& payload) {
+  return send(to, "SELECT pg_notify('onceguard_settled', $1)", {payload.c_str()});
+}
+
+bool send_marker(PGconn* to) {
+  return send(to, "SELECT pg_logical_emit_message(true, 'onceguard', '')");
+}
+
+}  // namespace onceguard::postgres

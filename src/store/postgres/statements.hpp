@@ -1,0 +1,52 @@
+// The statements that a link sends, and how it sets up a session for them.
+#pragma once
+#include <cstdint>
+#include <libpq-fe.h>
+#include <string>
+
+#include <onceguard/record.hpp>
+
+#include "store/postgres/rows.hpp"
+
+namespace onceguard::postgres {
+
+/// What the schema says of itself at the beginning of a session.
+struct greeting {
+  std::int64_t schema_version = 0;
+  std::int64_t minimum_version = 0;  ///< the oldest program that may still use it
+  std::string identity;
+  Oid claim_item = 0;  ///< the numbers of its row types
+  Oid settle_item = 0;
+  Oid extend_item = 0;
+  std::int64_t now = 0;          ///< the database's clock
+  std::uint64_t generation = 0;  ///< only grows, unless this is an older copy
+};
+
+namespace statement {
+inline constexpr const char* claim = "onceguard_claim";
+inline constexpr const char* settle = "onceguard_settle";
+inline constexpr const char* extend = "onceguard_extend";
+inline constexpr const char* resolve = "onceguard_resolve";
+inline constexpr const char* find = "onceguard_find";
+inline constexpr const char* list = "onceguard_list";
+inline constexpr const char* counts = "onceguard_counts";
+inline constexpr const char* sweep = "onceguard_sweep";
+inline constexpr const char* vitals = "onceguard_vitals";
+}  // namespace statement
+
+// Each hands its part to libpq, in pipeline mode; false: libpq refused.
+
+/// The settings that a durable and bounded session needs, whatever the role's defaults are.
+[[nodiscard]] bool send_settings(PGconn* to, milliseconds timeout);
+/// Its answer is a greeting. The first thing to be said: it keeps tokens growing after a failover.
+[[nodiscard]] bool send_hello(PGconn* to);
+[[nodiscard]] greeting read_greeting(const rows& answer);
+/// From here on tokens begin at the clock, whatever numbers this copy has forgotten.
+[[nodiscard]] bool send_raise_tokens(PGconn* to);
+[[nodiscard]] bool send_preparations(PGconn* to);
+[[nodiscard]] bool send_listen(PGconn* to);
+[[nodiscard]] bool send_announcement(PGconn* to, const std::string& payload);
+/// Writes a mark into the log, so that the transaction's commit waits for the standby.
+[[nodiscard]] bool send_marker(PGconn* to);
+
+}  // namespace onceguard::postgres

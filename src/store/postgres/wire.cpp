@@ -1,0 +1,280 @@
+#include "store/postgres/wire.hpp"
+
+#include <limits>
+
+#include "store/view.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+enum problem : std::int64_t { no_problem = 0, locked = 1, record_unreadable = 2, no_subject = 3 };
+
+constexpr std::size_t row_overhead = 256;
+
+void write_subject(row_array& to, const subject& about) {
+  to.bytes(about.scope).bytes(about.scope_kind).bytes(about.key).bytes(about.method);
+  to.bytes(about.path).bytes(about.route).bytes(about.print.method).bytes(about.print.value);
+  to.int8(about.run_timeout.count());
+}
+
+void write_no_subject(row_array& to) {
+  for (int i = 0; i < 8; ++i) to.null(type::bytes);
+  to.null(type::int8);
+}
+
+/// A token is above the range of bigint only if it was never given by this store.
+std::int64_t as_bigint(token value) noexcept {
+  constexpr auto most = static_cast<token>(std::numeric_limits<std::int64_t>::max());
+  return value > most ? -1 : static_cast<std::int64_t>(value);
+}
+
+/// Calls `read(row)` for the row of each item, whatever their order.
+template <class Outcome, class Read>
+std::vector<reply<Outcome>> read_rows(const rows& from, std::size_t items, int columns, Read read) {
+  from.expect_columns(columns);
+  std::vector<reply<Outcome>> out(items);
+  for (int row = 0; row < from.size(); ++row) {
+    const auto place = from.integer(row, 0);
+    if (place < 1 || place > static_cast<std::int64_t>(items)) {
+      throw unexpected_answer("an answer to an item that was not sent");
+    }
+    auto& mine = out[static_cast<std::size_t>(place - 1)];
+    switch (from.integer(row, 1)) {
+      case no_problem:
+        mine.outcome.emplace(read(row));
+        break;
+      case locked:
+        mine.what = reply<Outcome>::kind::locked;
+        break;
+      case record_unreadable:
+        mine.outcome.emplace(unreadable());
+        break;
+      case no_subject:
+        mine.what = reply<Outcome>::kind::needs_subject;
+        break;
+      default:
+        throw unexpected_answer("a problem of an unknown kind");
+    }
+  }
+  for (const auto& one : out) {
+    if (one.what == reply<Outcome>::kind::said && !one.outcome) {
+      throw unexpected_answer("an item without its answer");
+    }
+  }
+  return out;
+}
+
+template <class Enum>
+Enum read_enum(const rows& from, int row, int column) {
+  return from.null(row, column) ? Enum{} : static_cast<Enum>(from.integer(row, column));
+}
+
+std::int64_t number_or_0(const rows& from, int row, int column) {
+  return from.null(row, column) ? 0 : from.integer(row, column);
+}
+
+lease read_lease(const rows& from, int row, const claim& of) {
+  lease out;
+  out.token = static_cast<token>(from.integer(row, 3));
+  out.nonce = of.nonce;
+  out.attempt = static_cast<std::uint32_t>(from.integer(row, 4));
+  out.probe = from.boolean(row, 5);
+  out.started = from.boolean(row, 6);
+  return out;
+}
+
+verdict read_verdict(const rows& from, int row, const claim& of) {
+  verdict out;
+  const auto kind = from.integer(row, 2);
+  if (kind < 0 || kind >= static_cast<std::int64_t>(verdict_kinds)) {
+    throw unexpected_answer("a verdict of an unknown kind");
+  }
+  out.kind = static_cast<verdict_kind>(kind);
+  if (out.kind == verdict_kind::run) out.lease = read_lease(from, row, of);
+  if (out.kind == verdict_kind::replay) {
+    out.answer = read_answer(from, row, 7);
+    out.kept = read_enum<answer_kept>(from, row, 10);
+  }
+  out.retry_after = milliseconds(number_or_0(from, row, 11));
+  out.retention_left = milliseconds(number_or_0(from, row, 12));
+  out.since = milliseconds(number_or_0(from, row, 13));
+  out.why = read_enum<unknown_reason>(from, row, 14);
+  out.why_status = static_cast<std::uint16_t>(number_or_0(from, row, 15));
+  if (!from.null(row, 16)) out.fingerprint_method = from.bytes(row, 16);
+  return out;
+}
+
+settled read_settled(const rows& from, int row, const settlement& of) {
+  settled out;
+  const auto outcome = from.integer(row, 2);
+  if (outcome < 0 || outcome > 2) throw unexpected_answer("an outcome of an unknown kind");
+  out.outcome = static_cast<settle_outcome>(outcome);
+  if (!from.null(row, 3)) out.state = read_enum<observed_state>(from, row, 3);
+  out.answer = read_answer(from, row, 4);
+  if (!from.null(row, 7)) out.kept = read_enum<answer_kept>(from, row, 7);
+  if (out.outcome == settle_outcome::done && out.answer) {
+    // What the application had stored in its own transaction; the same answer is no news.
+    if (of.answer && *of.answer == *out.answer) return {};
+    out.state = observed_state::completed;
+  }
+  return out;
+}
+
+std::size_t size_of(const answer& of) noexcept {
+  std::size_t out = of.body.size();
+  for (const auto& [name, value] : of.headers) out += name.size() + value.size();
+  return out;
+}
+
+}  // namespace
+
+header_list read_headers(const rows& from, int row, int column) {
+  auto flat = from.byte_array(row, column);
+  if (flat.size() % 2 != 0) throw unexpected_answer("a header without its value");
+  header_list out;
+  out.reserve(flat.size() / 2);
+  for (std::size_t i = 0; i < flat.size(); i += 2) {
+    out.emplace_back(std::move(flat[i]), std::move(flat[i + 1]));
+  }
+  return out;
+}
+
+answer_ptr read_answer(const rows& from, int row, int column) {
+  if (from.null(row, column)) return nullptr;
+  auto out = std::make_shared<answer>();
+  out->status = static_cast<std::uint16_t>(from.integer(row, column));
+  out->headers = read_headers(from, row, column + 1);
+  out->body = from.bytes(row, column + 2);
+  return out;
+}
+
+error unreadable() {
+  return error(errc::record_unreadable,
+               "stored record: corrupt, or written by a newer version of onceguard");
+}
+
+// --- claims ---------------------------------------------------------------------------------
+
+std::optional<error> claims::complaint(const item& of) {
+  return of.about ? std::nullopt : std::optional(subject_missing());
+}
+
+std::size_t claims::weight(const item& of) noexcept {
+  return row_overhead + of.about->key.size() + of.about->path.size();
+}
+
+parameters claims::encode(const std::vector<parcel<item>>& of, const greeting& to,
+                          bool expiry_paused) {
+  row_array out(to.claim_item, 17);
+  for (const auto& [one, with_subject] : of) {
+    out.row().bytes(one->id).bytes(one->nonce);
+    write_subject(out, *one->about);
+    out.int8(one->lease.count()).boolean(one->into_started);
+    out.int2(static_cast<std::int64_t>(one->unknown));
+    out.int8(one->probe_after.count()).int8(one->unknown_retention.count());
+    out.boolean(one->maybe_repeated);
+  }
+  parameters all;
+  all.whole(out.finish()).boolean(expiry_paused);
+  return all;
+}
+
+std::vector<reply<verdict>> claims::decode(const rows& from, const std::vector<parcel<item>>& of) {
+  return read_rows<verdict>(from, of.size(), 17, [&](int row) {
+    const auto place = static_cast<std::size_t>(from.integer(row, 0) - 1);
+    return read_verdict(from, row, *of[place].item);
+  });
+}
+
+verdict claims::locked() {
+  verdict out;
+  out.kind = verdict_kind::busy;
+  out.retry_after = milliseconds(50);
+  return out;
+}
+
+bool claims::alike(const item& first, const item& second) noexcept {
+  return first.nonce != second.nonce && first.about->print == second.about->print &&
+         first.unknown == second.unknown && first.probe_after == second.probe_after;
+}
+
+std::optional<verdict> claims::told_along(const item& first, const outcome& told,
+                                          const item& second) {
+  if (!alike(first, second)) return std::nullopt;
+  switch (told.kind) {
+    case verdict_kind::run: {
+      verdict out;
+      out.kind = verdict_kind::busy;
+      out.retry_after = first.lease;
+      return out;
+    }
+    case verdict_kind::refused:  // only the first's claim id was
+      return std::nullopt;
+    default:
+      return told;
+  }
+}
+
+// --- settles --------------------------------------------------------------------------------
+
+std::optional<error> settles::complaint(const item&) { return std::nullopt; }
+
+std::size_t settles::weight(const item& of) noexcept {
+  return row_overhead + (of.answer ? size_of(*of.answer) : 0);
+}
+
+parameters settles::encode(const std::vector<parcel<item>>& of, const greeting& to,
+                           bool expiry_paused) {
+  row_array out(to.settle_item, 24);
+  for (const auto& [one, with_subject] : of) {
+    out.row().bytes(one->id).int8(as_bigint(one->token)).bytes(one->nonce);
+    out.int2(static_cast<std::int64_t>(one->kind)).answered(one->answer.get());
+    out.int2(static_cast<std::int64_t>(one->kept));
+    out.int8(one->retention.count()).int8(one->backoff.count()).int8(one->backoff_max.count());
+    out.int2(static_cast<std::int64_t>(one->why)).int2(one->why_status);
+    out.int8(one->probe_pause.count());
+    // A release of a claim that is not there yet is remembered. All else needs it only where the
+    // record is lost, and asks for it then.
+    const bool send = with_subject || one->kind == settle_kind::release;
+    if (send && one->about) {
+      write_subject(out, *one->about);
+    } else {
+      write_no_subject(out);
+    }
+    out.boolean(one->by_application);
+  }
+  parameters all;
+  all.whole(out.finish()).boolean(expiry_paused);
+  return all;
+}
+
+std::vector<reply<settled>> settles::decode(const rows& from, const std::vector<parcel<item>>& of) {
+  return read_rows<settled>(from, of.size(), 8, [&](int row) {
+    const auto place = static_cast<std::size_t>(from.integer(row, 0) - 1);
+    return read_settled(from, row, *of[place].item);
+  });
+}
+
+// --- extensions -----------------------------------------------------------------------------
+
+std::optional<error> extensions::complaint(const item&) { return std::nullopt; }
+
+std::size_t extensions::weight(const item&) noexcept { return row_overhead; }
+
+parameters extensions::encode(const std::vector<parcel<item>>& of, const greeting& to,
+                              bool /*expiry_paused*/) {
+  row_array out(to.extend_item, 5);
+  for (const auto& [one, with_subject] : of) {
+    out.row().bytes(one->id).int8(as_bigint(one->token)).bytes(one->nonce);
+    out.int8(one->lease.count()).boolean(one->dispatch);
+  }
+  parameters all;
+  all.whole(out.finish());
+  return all;
+}
+
+std::vector<reply<bool>> extensions::decode(const rows& from, const std::vector<parcel<item>>& of) {
+  return read_rows<bool>(from, of.size(), 3, [&](int row) { return from.boolean(row, 2); });
+}
+
+}  // namespace onceguard::postgres

@@ -1,0 +1,94 @@
+// How claims, settles and extensions travel: one array of rows there, one row for each back.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include <onceguard/decide.hpp>
+#include <onceguard/error.hpp>
+
+#include "store/postgres/parameters.hpp"
+#include "store/postgres/rows.hpp"
+#include "store/postgres/statements.hpp"
+
+namespace onceguard::postgres {
+
+/// What the server said of one item.
+template <class Outcome>
+struct reply {
+  enum class kind : std::uint8_t {
+    said,           ///< `outcome` has it
+    locked,         ///< somebody else is writing this record at this moment
+    needs_subject,  ///< the record is gone, and the item came without what it takes to write one
+  };
+  kind what = kind::said;
+  std::optional<result<Outcome>> outcome;
+};
+
+/// One item on its way, with what an earlier trip of it taught.
+template <class Item>
+struct parcel {
+  const Item* item = nullptr;
+  bool with_subject = false;
+};
+
+struct claims {
+  using item = onceguard::claim;
+  using outcome = verdict;
+  static constexpr const char* statement = statement::claim;
+  static constexpr bool announced = false;
+
+  /// Why it can't be sent.
+  [[nodiscard]] static std::optional<error> complaint(const item& of);
+  [[nodiscard]] static std::size_t weight(const item& of) noexcept;
+  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of, const greeting& to,
+                                         bool expiry_paused);
+  /// One for each item, in their order. Throws unexpected_answer.
+  [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& from,
+                                                          const std::vector<parcel<item>>& of);
+  /// While somebody else is writing its record.
+  [[nodiscard]] static outcome locked();
+  /// What `second` is told, which came at the same time as `first` and is taken to come right
+  /// after it; none: it has to ask for itself.
+  [[nodiscard]] static std::optional<outcome> told_along(const item& first, const outcome& told,
+                                                         const item& second);
+  /// Would `told_along` tell it, whatever the first one is told (unless it is refused)?
+  [[nodiscard]] static bool alike(const item& first, const item& second) noexcept;
+};
+
+struct settles {
+  using item = settlement;
+  using outcome = settled;
+  static constexpr const char* statement = statement::settle;
+  static constexpr bool announced = true;
+
+  [[nodiscard]] static std::optional<error> complaint(const item& of);
+  [[nodiscard]] static std::size_t weight(const item& of) noexcept;
+  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of, const greeting& to,
+                                         bool expiry_paused);
+  [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& from,
+                                                          const std::vector<parcel<item>>& of);
+};
+
+struct extensions {
+  using item = extension;
+  using outcome = bool;
+  static constexpr const char* statement = statement::extend;
+  static constexpr bool announced = false;
+
+  [[nodiscard]] static std::optional<error> complaint(const item& of);
+  [[nodiscard]] static std::size_t weight(const item& of) noexcept;
+  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of, const greeting& to,
+                                         bool expiry_paused);
+  [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& from,
+                                                          const std::vector<parcel<item>>& of);
+};
+
+using header_list = std::vector<std::pair<std::string, std::string>>;
+[[nodiscard]] header_list read_headers(const rows& from, int row, int column);
+/// status, headers and body in three columns from `column` on; null where the status is.
+[[nodiscard]] answer_ptr read_answer(const rows& from, int row, int column);
+
+/// What the server says where it can't read a record.
+[[nodiscard]] error unreadable();
+
+}  // namespace onceguard::postgres

@@ -1,0 +1,165 @@
+"""The application completes in the transaction of its effect: exactly once, whatever dies."""
+
+import collections
+import contextlib
+import http.server
+import random
+import threading
+
+import psycopg
+import pytest
+
+from support.waiting import scaled, wait_until
+
+BODY = b'{"amount":100}'
+
+
+class Shop:
+    """A service whose effect and whose word to Onceguard commit together."""
+
+    def __init__(self, conninfo):
+        self.conninfo = conninfo
+        self.before_commit = lambda lease: None
+        self.after_commit = lambda: None
+        self.failures = []
+        self.answer = (201, [["Content-Type", "text/plain"], ["Link", "a"], ["Link", "b"]], b"paid")
+        with psycopg.connect(conninfo) as at:
+            at.execute("CREATE TABLE charges (key text NOT NULL, token bigint NOT NULL)")
+        shop = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                try:
+                    shop.charge(self.headers)
+                    self.send(201, b"from the service")
+                except psycopg.Error as failed:
+                    shop.failures.append(failed.sqlstate)
+                    self.send(500, b"")
+
+            def send(self, status, body):
+                with contextlib.suppress(OSError):
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def charge(self, fields):
+        lease, key = fields["Onceguard-Lease"], fields["Idempotency-Key"].strip('"')
+        with psycopg.connect(self.conninfo) as at:
+            at.execute("INSERT INTO charges VALUES (%s, %s)", (key, int(fields["Onceguard-Token"])))
+            self.before_commit(lease)
+            if self.answer is None:
+                at.execute("SELECT onceguard.complete(%s)", (lease,))
+            else:
+                at.execute("SELECT onceguard.complete(%s, %s, %s, %s)", (lease, *self.answer))
+        self.after_commit()
+
+    def charges(self):
+        with psycopg.connect(self.conninfo) as at:
+            return collections.Counter(r[0] for r in at.execute("SELECT key FROM charges"))
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def database(postgres_server):
+    return postgres_server.create_store()
+
+
+@pytest.fixture
+def shop(postgres_server, database):
+    with contextlib.closing(Shop(postgres_server.conninfo(database))) as running:
+        yield running
+
+
+@pytest.fixture
+def config(postgres_server, database):
+    return {"store": {"url": postgres_server.url(database), "timeout": "5s"},
+            "defaults": {"effect": "transactional", "lease": "1s"}}
+
+
+def test_what_the_application_stored_is_the_answer_for_the_first_client_too(
+        start_gateway, shop, config, key):
+    gateway = start_gateway(shop.url, config)
+    first, again = gateway.post(key=key), gateway.post(key=key)
+    assert (first.status, first.body, again.body) == (201, b"paid", b"paid")
+    assert again.all("Link") == ["a", "b"]
+    assert shop.charges() == {key: 1}
+    assert gateway.record(key)["by_application"] is True
+
+
+def test_without_an_answer_the_gateway_adds_the_services_own_once(start_gateway, shop, config,
+                                                                  key):
+    shop.answer = None
+    gateway = start_gateway(shop.url, config)
+    first, again = gateway.post(key=key), gateway.post(key=key)
+    assert (first.status, first.body) == (201, b"from the service")
+    assert again.replayed and again.body == first.body
+    assert shop.charges() == {key: 1}
+
+
+def test_a_failure_after_the_commit_is_no_failure(start_gateway, shop, config, key):
+    """The service dies in rendering its 201: the effect is a fact, and so is its answer."""
+    def fail():
+        raise psycopg.Error("rendering")
+    shop.after_commit = fail
+    gateway = start_gateway(shop.url, config)
+    assert (gateway.post(key=key).status, gateway.post(key=key).body) == (201, b"paid")
+    assert shop.charges() == {key: 1}
+
+
+def test_a_superseded_attempt_cannot_commit(start_gateway, shop, config, key):
+    """The gateway dies, the key is taken over at once, and the first attempt wakes up."""
+    asleep, wake = threading.Event(), threading.Event()
+
+    def hold(_):
+        if not asleep.is_set():
+            asleep.set()
+            wake.wait(30)
+    shop.before_commit = hold
+    gateway = start_gateway(shop.url, config)
+    with gateway.begin_post(key=key):
+        assert asleep.wait(20)
+        gateway.kill()
+    gateway.start()
+    wait_until(lambda: gateway.post(key=key).status == 201, what="the takeover")
+    wake.set()
+    wait_until(lambda: shop.failures, what="the end of the first attempt")
+    assert shop.failures == ["OG001"]
+    assert shop.charges() == {key: 1}
+    assert gateway.post(key=key).body == b"paid"
+
+
+def test_exactly_once_whenever_the_gateway_dies(start_gateway, shop, config, fresh_key):
+    gateway = start_gateway(shop.url, config)
+    rng = random.Random(7)
+    keys = [fresh_key() for _ in range(scaled(40, least=6))]
+    for key in keys:
+        begun = threading.Event()
+        shop.before_commit = shop.after_commit = lambda *_: None
+        if rng.random() < 0.5:
+            shop.before_commit = lambda _, it=begun: it.set()
+        else:
+            shop.after_commit = begun.set
+        with gateway.begin_post(key=key):
+            assert begun.wait(20)
+            gateway.kill()
+        gateway.start()
+    shop.before_commit = shop.after_commit = lambda *_: None
+    for key in keys:
+        wait_until(lambda k=key: gateway.post(key=k).status == 201, what="the outcome")
+        assert gateway.post(key=key).body == b"paid"
+    assert shop.charges() == {key: 1 for key in keys}

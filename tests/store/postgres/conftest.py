@@ -1,0 +1,56 @@
+"""A server for all SQL suites of a run, and fresh databases on it."""
+
+import pytest
+
+from store.postgres.acts import Clock, Desk
+from support.postgres import Postgres
+
+
+@pytest.fixture(scope="session")
+def server():
+    running = Postgres()
+    try:
+        yield running.start()
+    finally:
+        running.close()
+
+
+@pytest.fixture(params=["plain", "hash:4", "time:1h"])
+def layout(request):
+    return request.param
+
+
+@pytest.fixture
+def database(server, layout):
+    """A fresh store in each of the layouts."""
+    return server.create_store(layout)
+
+
+@pytest.fixture
+def connect(server):
+    """Opens connections of one test: connect(database, user=…)."""
+    made = []
+
+    def open_one(database, **how):
+        made.append(server.connect(database, **how))
+        return made[-1]
+
+    yield open_one
+    for connection in made:
+        connection.close()
+
+
+@pytest.fixture
+def desk(database, connect):
+    return Desk(connect(database))
+
+
+@pytest.fixture
+def plain(server, connect):
+    """A desk on a fresh store in the plain layout."""
+    return Desk(connect(server.create_store()))
+
+
+@pytest.fixture
+def clock(desk):
+    return Clock(desk)

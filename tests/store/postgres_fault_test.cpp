@@ -1,0 +1,317 @@
+// The PostgreSQL store while connections break, the server crashes, hangs, or loses its standby.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/postgres_fixture.hpp"
+#include "support/tcp_gate.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class postgres_fault_test : public postgres_fixture {
+ protected:
+  /// Claims until it is known what became of it, as its nonce stays the same.
+  static result<verdict> claim_until_known(desk& at, const claim& asked) {
+    for (;;) {
+      auto told = at.try_claim(asked);
+      if (told || !told.error().retryable()) return told;
+    }
+  }
+  static result<settled> settle_until_known(desk& at, const settlement& how) {
+    for (;;) {
+      auto told = std::move(at.settles({how}).at(0));
+      if (told || !told.error().retryable()) return told;
+    }
+  }
+  /// One key from its claim to its replay, while the connection may break.
+  void expect_one_run(desk& at, const std::string& key) {
+    const auto asked = claim_of(key);
+    const auto told = claim_until_known(at, asked);
+    ASSERT_TRUE(told) << told.error().detail;
+    ASSERT_EQ(told->kind, verdict_kind::run) << key;
+    EXPECT_EQ(told->lease.attempt, 1u);
+    const auto ended = settle_until_known(at, settle_of(asked, told->lease));
+    ASSERT_TRUE(ended) << ended.error().detail;
+    EXPECT_EQ(ended->outcome, settle_outcome::done);
+    EXPECT_EQ(claim_until_known(at, claim_of(key))->kind, verdict_kind::replay);
+  }
+};
+
+class cut_at : public postgres_fault_test, public ::testing::WithParamInterface<direction> {};
+INSTANTIATE_TEST_SUITE_P(directions, cut_at,
+                         ::testing::Values(direction::to_server, direction::to_client),
+                         [](const auto& of) {
+                           return of.param == direction::to_server ? "to_server" : "to_client";
+                         });
+
+TEST_P(cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
+  tcp_gate gate(server_.port());
+  auto with = params();
+  with.url = url_at(gate.port());
+  with.connections = 1;
+  const auto tested = open(with);
+  desk at(*tested);
+  int cuts = 0;
+  for (std::uint64_t byte = 0;; byte += 13) {
+    gate.cut_after(GetParam(), byte);
+    expect_one_run(at, "k" + std::to_string(byte));
+    if (gate.armed()) break;  // longer than the whole conversation
+    ++cuts;
+  }
+  gate.disarm();
+  EXPECT_GT(cuts, 50);
+  const auto runs = database_.admin().value("SELECT count(*) FROM onceguard.records");
+  EXPECT_EQ(runs, std::to_string(cuts + 1));
+  EXPECT_EQ(database_.admin().value("SELECT max(attempt) FROM onceguard.records"), "1");
+}
+
+TEST_P(cut_at, every_byte_of_the_beginning_is_recovered_from) {
+  tcp_gate gate(server_.port());
+  auto with = params();
+  with.url = url_at(gate.port());
+  with.connections = 1;
+  for (std::uint64_t byte = 0;; byte += 41) {
+    gate.cut_after(GetParam(), byte);
+    const auto tested = open(with);
+    if (gate.armed()) break;
+    expect_one_run(*std::make_unique<desk>(*tested), "k" + std::to_string(byte));
+  }
+}
+
+TEST_F(postgres_fault_test, a_crash_of_the_server_under_load_loses_and_repeats_nothing) {
+  postgres_server server("synchronous_commit = on\n");
+  postgres_database database(server);
+  auto with = params();
+  with.url = database.url();
+  const auto tested = open(with);
+  constexpr int callers = 16;
+  std::atomic<bool> over{false};
+  std::atomic<int> completed{0};
+  std::mutex counting;
+  std::map<std::string, int> runs;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < callers; ++t) {
+    threads.emplace_back([&, t] {
+      desk own(*tested);
+      for (int i = 0; !over; ++i) {
+        const auto asked = claim_of(std::to_string(t) + "-" + std::to_string(i));
+        const auto told = claim_until_known(own, asked);
+        if (!told || told->kind != verdict_kind::run) continue;
+        {
+          const std::lock_guard lock(counting);
+          ++runs[asked.about->key];
+        }
+        const auto ended = settle_until_known(own, settle_of(asked, told->lease));
+        if (ended && ended->outcome == settle_outcome::done) ++completed;
+      }
+    });
+  }
+  const auto await_more = [&](int more) {
+    for (const int before = completed; completed < before + more;) ::poll(nullptr, 0, 5);
+  };
+  for (int crash = 0; crash < 4; ++crash) {
+    await_more(200);
+    server.stop(SIGQUIT);
+    server.start();
+  }
+  await_more(200);
+  over = true;
+  for (auto& thread : threads) thread.join();
+  for (const auto& [key, count] : runs) EXPECT_EQ(count, 1) << key;
+  EXPECT_EQ(static_cast<std::size_t>(completed), runs.size());
+  sql_session look(database.url());
+  EXPECT_EQ(look.value("SELECT count(*) FROM onceguard.records WHERE state = 4 AND attempt = 1"),
+            std::to_string(runs.size()));
+  EXPECT_EQ(look.value("SELECT count(*) FROM onceguard.records WHERE incident"), "0");
+}
+
+TEST_F(postgres_fault_test, a_server_that_hangs_is_out_of_reach_within_the_timeout) {
+  postgres_server server;
+  postgres_database database(server);
+  auto with = params();
+  with.url = database.url();
+  with.timeout = milliseconds(400);
+  const auto tested = open(with);
+  desk at(*tested);
+  at.completed(claim_of("before"));
+  server.pause();
+  const auto asked = claim_of("k");
+  const auto begun = base::steady_now();
+  const auto told = at.try_claim(asked, milliseconds(400));
+  EXPECT_LT(base::steady_now() - begun, std::chrono::seconds(2));
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::store_unreachable);
+  EXPECT_EQ(told.error().effect, effect::unknown);
+  // All connections have been given up: what comes now was not sent.
+  for (;;) {
+    const auto later = at.try_claim(claim_of("later"), milliseconds(400));
+    ASSERT_FALSE(later);
+    EXPECT_EQ(later.error().code, errc::store_unreachable);
+    if (later.error().effect == effect::none) break;
+  }
+  server.go_on();
+  const auto after = claim_until_known(at, asked);
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->kind, verdict_kind::run);
+  EXPECT_EQ(after->lease.attempt, 1u);
+}
+
+TEST_F(postgres_fault_test, a_server_that_comes_back_in_time_is_waited_for) {
+  postgres_server server;
+  postgres_database database(server);
+  auto with = params();
+  with.url = database.url();
+  const auto tested = open(with);
+  server.stop(SIGQUIT);
+  auto told = meanwhile([&] {
+    desk own(*tested);
+    return own.try_claim(claim_of("k")).has_value();
+  });
+  server.start();
+  EXPECT_TRUE(told.get());
+}
+
+TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeated_until_it_did) {
+  postgres_server server;
+  postgres_database database(server);
+  auto with = params();
+  with.url = database.url();
+  with.timeout = patience;
+  const auto tested = open(with);
+  auto& admin = database.admin();
+  const auto waiting = [&] {
+    const auto found = admin.run("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    return found.empty() ? std::string() : found.at(0).at(0);
+  };
+  const auto await_a_wait = [&] {
+    std::string pid;
+    while ((pid = waiting()).empty()) ::poll(nullptr, 0, 5);
+    return pid;
+  };
+  admin.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  admin.run("SELECT pg_reload_conf()");
+  while (admin.value("SELECT current_setting('synchronous_standby_names')") != "nobody") {
+    ::poll(nullptr, 0, 5);
+  }
+  auto told = meanwhile([&] {
+    desk own(*tested);
+    return own.try_claim(claim_of("k"));
+  });
+  const auto first = await_a_wait();
+  admin.run("SELECT pg_cancel_backend(" + first + ")");
+  // The repeat of the claim writes nothing by itself, and waits all the same.
+  await_a_wait();
+  EXPECT_EQ(admin.value("SELECT count(*) FROM onceguard.records"), "1");
+  EXPECT_EQ(told.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
+  admin.run("ALTER SYSTEM RESET synchronous_standby_names");
+  admin.run("SELECT pg_reload_conf()");
+  const auto verdict_told = told.get();
+  ASSERT_TRUE(verdict_told);
+  EXPECT_EQ(verdict_told->kind, verdict_kind::run);
+  EXPECT_EQ(verdict_told->lease.attempt, 1u);
+}
+
+TEST_F(postgres_fault_test, a_full_disk_changes_nothing_and_is_told) {
+  database_.admin().run(
+      "CREATE FUNCTION public.full() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$ BEGIN RAISE 'could not extend file' USING ERRCODE = '53100'; END $$;"
+      "CREATE TRIGGER full_disk BEFORE INSERT ON onceguard.records"
+      " FOR EACH ROW EXECUTE FUNCTION public.full()");
+  const auto tested = open();
+  desk at(*tested);
+  const auto asked = claim_of("k");
+  const auto told = at.try_claim(asked);
+  database_.admin().run("DROP TRIGGER full_disk ON onceguard.records; DROP FUNCTION public.full()");
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::store_full);
+  EXPECT_EQ(told.error().effect, effect::none);
+  EXPECT_EQ(at.claim(asked).kind, verdict_kind::run);
+}
+
+TEST_F(postgres_fault_test, one_item_that_the_server_refuses_leaves_its_neighbours_alone) {
+  database_.admin().run(
+      "CREATE FUNCTION public.picky() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$ BEGIN IF NEW.key = 'bad' THEN RAISE 'no' USING ERRCODE = '23514'; END IF;"
+      " RETURN NEW; END $$;"
+      "CREATE TRIGGER picky BEFORE INSERT ON onceguard.records"
+      " FOR EACH ROW EXECUTE FUNCTION public.picky()");
+  const auto tested = open();
+  desk at(*tested);
+  const auto told = at.claims({claim_of("a"), claim_of("bad"), claim_of("b")});
+  database_.admin().run("DROP TRIGGER picky ON onceguard.records; DROP FUNCTION public.picky()");
+  EXPECT_EQ(told[0]->kind, verdict_kind::run);
+  ASSERT_FALSE(told[1]);
+  EXPECT_THAT(told[1].error().detail, HasSubstr("23514"));
+  EXPECT_EQ(told[2]->kind, verdict_kind::run);
+}
+
+TEST_F(postgres_fault_test, a_server_that_became_read_only_is_out_of_reach) {
+  const auto tested = open();
+  desk at(*tested);
+  at.completed(claim_of("before"));
+  database_.admin().run("ALTER DATABASE onceguard SET default_transaction_read_only = on");
+  database_.admin().run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+      " WHERE application_name = 'onceguard'");
+  const auto told = at.try_claim(claim_of("k"), milliseconds(500));
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::store_unreachable);
+  database_.admin().run(
+      "SET default_transaction_read_only = off;"
+      "ALTER DATABASE onceguard RESET default_transaction_read_only");
+  const auto after = claim_until_known(at, claim_of("k"));
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->kind, verdict_kind::run);
+}
+
+TEST_F(postgres_fault_test, tokens_grow_also_where_the_store_is_an_older_copy_of_itself) {
+  const auto tested = open();
+  desk at(*tested);
+  const auto first_generation = at.vitals().generation;
+  token last = 0;
+  for (int i = 0; i < 20; ++i) last = at.completed(claim_of("k" + std::to_string(i))).token;
+  EXPECT_EQ(at.vitals().generation, first_generation + 20);
+  // What a snapshot of the machine's disk brings back.
+  database_.admin().run("TRUNCATE onceguard.records; SELECT setval('onceguard.tokens', 1)");
+  database_.admin().run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+      " WHERE application_name = 'onceguard'");
+  for (int i = 0; i < 20; ++i) {
+    const auto told = claim_until_known(at, claim_of("k" + std::to_string(i)));
+    ASSERT_TRUE(told);
+    EXPECT_GT(told->lease.token, last);
+    last = told->lease.token;
+  }
+  EXPECT_LT(at.vitals().generation, first_generation + 40);
+}
+
+TEST_F(postgres_fault_test, a_stop_finishes_what_was_accepted) {
+  const auto tested = open();
+  boost::asio::io_context context;
+  int runs = 0;
+  int stopped = 0;
+  for (int i = 0; i < 64; ++i) {
+    auto count = [&](std::exception_ptr, std::vector<result<verdict>> told) {
+      if (told.at(0)) {
+        ++runs;
+      } else {
+        EXPECT_EQ(told.at(0).error().code, errc::stopped);
+        ++stopped;
+      }
+    };
+    boost::asio::co_spawn(context, tested->claim({claim_of("k" + std::to_string(i))}, patience),
+                          count);
+  }
+  context.poll();
+  tested->stop();
+  context.restart();
+  context.run();
+  EXPECT_EQ(runs + stopped, 64);
+  EXPECT_EQ(database_.admin().value("SELECT count(*) FROM onceguard.records"),
+            std::to_string(runs));
+}
+
+}  // namespace
+}  // namespace onceguard::testing

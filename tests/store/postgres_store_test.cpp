@@ -1,0 +1,294 @@
+// What only the PostgreSQL store does: what it refuses to open, how calls travel together, and
+// that nobody waits for somebody else's transaction.
+#include <map>
+#include <mutex>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/postgres/conninfo.hpp"
+#include "store/postgres/schema.hpp"
+#include "store/postgres_fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using postgres::parse_conninfo;
+using postgres::postgres_store;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class postgres_store_test : public postgres_fixture {
+ protected:
+  void expect_refused(const postgres::postgres_params& with, const std::string& why) {
+    const auto opened = postgres_store::open(with);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, errc::invalid_argument) << opened.error().detail;
+    EXPECT_THAT(opened.error().detail, HasSubstr(why));
+  }
+  /// Claims and settles of many callers of one thread at the same time.
+  template <class Outcome, class Begin>
+  static std::vector<Outcome> at_once(int callers, Begin begin) {
+    boost::asio::io_context context;
+    std::vector<Outcome> out;
+    for (int i = 0; i < callers; ++i) {
+      auto keep = [&out](std::exception_ptr, std::vector<result<Outcome>> told) {
+        out.push_back(told.at(0).value());
+      };
+      boost::asio::co_spawn(context, begin(i), keep);
+    }
+    context.run();
+    return out;
+  }
+};
+
+TEST_F(postgres_store_test, an_empty_database_is_left_empty_and_the_command_for_it_is_told) {
+  auto with = params();
+  with.url = server_.url("postgres");
+  expect_refused(with, "onceguard migrate --store");
+  EXPECT_EQ(sql_session(with.url).value("SELECT to_regnamespace('onceguard') IS NULL"), "t");
+}
+
+TEST_F(postgres_store_test, a_newer_or_an_older_schema_is_refused) {
+  const auto known = std::to_string(postgres::schema_version);
+  database_.admin().run("UPDATE onceguard.meta SET minimum_version = 1000, schema_version = 1001");
+  expect_refused(params(),
+                 "newer version of onceguard (schema 1001; this version knows " + known + ")");
+  database_.admin().run("UPDATE onceguard.meta SET minimum_version = 0, schema_version = 1");
+  expect_refused(params(), "is at 1 and this version needs " + known + "; run: onceguard migrate");
+  database_.admin().run("UPDATE onceguard.meta SET schema_version = " + known);
+  open()->stop();
+}
+
+TEST_F(postgres_store_test, a_database_or_a_role_that_is_not_there_is_said) {
+  auto with = params();
+  with.timeout = milliseconds(300);
+  const auto why = [&] {
+    const auto opened = postgres_store::open(with);
+    EXPECT_FALSE(opened);
+    return opened ? std::string() : opened.error().detail;
+  };
+  with.url = server_.url("nowhere");
+  EXPECT_THAT(why(), HasSubstr("\"nowhere\" does not exist"));
+  with.url = server_.url("onceguard", "nobody");
+  EXPECT_THAT(why(), HasSubstr("\"nobody\" does not exist"));
+}
+
+TEST_F(postgres_store_test, a_role_without_permission_is_refused_and_that_of_gateways_is_enough) {
+  auto with = params();
+  database_.admin().run("CREATE ROLE stranger LOGIN");
+  with.url = server_.url("onceguard", "stranger");
+  expect_refused(with, "permission denied");
+  database_.admin().run("GRANT onceguard_gateway TO stranger");
+  {
+    const auto tested = open(with);
+    desk at(*tested);
+    const auto asked = claim_of("k");
+    const auto held = at.leased(asked);
+    EXPECT_TRUE(at.extend(extend_of(asked, held)));
+    EXPECT_EQ(at.settle(settle_of(asked, held)).outcome, settle_outcome::done);
+    resolution how;
+    how.id = asked.id;
+    EXPECT_EQ(at.resolve(how).outcome, resolve_outcome::done);
+    EXPECT_EQ(at.list().records.size(), 1u);
+    EXPECT_EQ(at.counted(observed_state::released), 1u);
+    EXPECT_EQ(at.sweep(), 0u);
+  }
+  database_.admin().run("DROP ROLE stranger");
+}
+
+TEST_F(postgres_store_test, a_server_that_is_not_there_is_out_of_reach) {
+  auto with = params();
+  with.url = url_at(free_port());
+  with.timeout = milliseconds(300);
+  const auto opened = postgres_store::open(with);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, errc::store_unreachable);
+}
+
+TEST_F(postgres_store_test, no_error_repeats_the_password) {
+  for (const char* url :
+       {"postgresql://u:secret@[::1/db", "postgresql://u:secret@h/db?no_such_option=1",
+        "postgresql://u:%zzsecret@h/db", "postgresql://u:secret@h:1,h/db?hostaddr=1.1.1.1"}) {
+    const auto parsed = parse_conninfo(url, second);
+    ASSERT_FALSE(parsed) << url;
+    EXPECT_THAT(parsed.error().detail, Not(HasSubstr("secret")));
+  }
+  const auto parsed = parse_conninfo("postgresql://u:secret@a:1,b:2/db", second);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->place, "postgresql a:1,b:2/db");
+  EXPECT_EQ(parsed->targets.size(), 2u);
+  EXPECT_EQ(parsed->targets[1].options.at("port"), "2");
+}
+
+TEST_F(postgres_store_test, of_several_hosts_the_one_that_answers_is_taken) {
+  auto with = params();
+  with.url = "postgres://postgres@127.0.0.1:" + std::to_string(free_port()) +
+             ",127.0.0.1:" + std::to_string(server_.port()) + "/onceguard";
+  const auto opened = open(with);
+  desk(*opened).completed(claim_of("k"));
+  EXPECT_TRUE(opened->traits().transactional);
+}
+
+TEST_F(postgres_store_test, sixty_four_callers_travel_in_few_round_trips) {
+  const auto tested = open();
+  std::vector<claim> asked;
+  for (int i = 0; i < 64; ++i) asked.push_back(claim_of("k" + std::to_string(i)));
+  const auto place = [](int i) { return static_cast<std::size_t>(i); };
+  const auto before = tested->trips();
+  const auto told =
+      at_once<verdict>(64, [&](int i) { return tested->claim({asked[place(i)]}, patience); });
+  EXPECT_LE(tested->trips() - before, 8u);
+  std::map<claim_id, lease> leases;
+  for (const auto& each : told) leases[each.lease.nonce] = each.lease;
+  ASSERT_EQ(leases.size(), 64u);
+  const auto between = tested->trips();
+  const auto ended = at_once<settled>(64, [&](int i) {
+    const auto& mine = asked[place(i)];
+    return tested->settle({settle_of(mine, leases[mine.nonce])}, patience);
+  });
+  EXPECT_LE(tested->trips() - between, 8u);
+  for (const auto& each : ended) EXPECT_EQ(each.outcome, settle_outcome::done);
+}
+
+TEST_F(postgres_store_test, many_claims_of_one_key_are_merged) {
+  const auto tested = open();
+  const auto before = tested->trips();
+  const auto told =
+      at_once<verdict>(64, [&](int) { return tested->claim({claim_of("k")}, patience); });
+  int runs = 0;
+  for (const auto& each : told) {
+    runs += each.kind == verdict_kind::run ? 1 : 0;
+    EXPECT_TRUE(each.kind == verdict_kind::run || each.kind == verdict_kind::busy);
+  }
+  EXPECT_EQ(runs, 1);
+  EXPECT_LE(tested->trips() - before, 8u);
+}
+
+TEST_F(postgres_store_test, a_duplicate_writes_nothing) {
+  const auto tested = open();
+  desk at(*tested);
+  at.completed(claim_of("k"));
+  const auto next = [&] {
+    return database_.admin().value("SELECT pg_snapshot_xmax(pg_current_snapshot())");
+  };
+  const auto before = next();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(at.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(next(), before);
+}
+
+TEST_F(postgres_store_test, a_record_that_a_long_transaction_holds_does_not_stall_its_neighbours) {
+  const auto tested = open();
+  desk at(*tested);
+  const auto held = claim_of("held");
+  const auto lease_of_held = at.leased(held);
+  const auto other = claim_of("other");
+  const auto lease_of_other = at.leased(other);
+  sql_session theirs(database_.url());
+  theirs.run("BEGIN; SELECT pg_advisory_xact_lock(onceguard.lock_of(" + sql_digest(held.id) + "))");
+
+  // A new key under that lock is busy; settles wait on their own.
+  const auto fresh = claim_of("fresh");
+  sql_session more(database_.url());
+  more.run("BEGIN; SELECT pg_advisory_xact_lock(onceguard.lock_of(" + sql_digest(fresh.id) + "))");
+  const auto told = at.claims({fresh, claim_of("a"), claim_of("b")});
+  EXPECT_EQ(told[0]->kind, verdict_kind::busy);
+  EXPECT_GT(told[0]->retry_after, milliseconds(0));
+  EXPECT_EQ(told[1]->kind, verdict_kind::run);
+  EXPECT_EQ(told[2]->kind, verdict_kind::run);
+
+  auto waiting = meanwhile([&] {
+    desk own(*tested);
+    return own.settle(settle_of(held, lease_of_held)).outcome;
+  });
+  EXPECT_EQ(at.settle(settle_of(other, lease_of_other)).outcome, settle_outcome::done);
+  EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
+  theirs.run("COMMIT");
+  EXPECT_EQ(waiting.get(), settle_outcome::done);
+  more.run("ROLLBACK");
+  EXPECT_EQ(at.claim(claim_of("fresh")).kind, verdict_kind::run);
+}
+
+TEST_F(postgres_store_test, a_row_that_somebody_updates_by_hand_stalls_nobody_for_long) {
+  const auto tested = open();
+  desk at(*tested);
+  const auto held = claim_of("held");
+  const auto lease_of_held = at.leased(held);
+  const auto other = claim_of("other");
+  const auto lease_of_other = at.leased(other);
+  sql_session theirs(database_.url());
+  theirs.run("BEGIN; SELECT FROM onceguard.records WHERE digest = " + sql_digest(held.id) +
+             " FOR UPDATE");
+  const auto told =
+      at.settles({settle_of(held, lease_of_held), settle_of(other, lease_of_other)}, second * 3);
+  ASSERT_FALSE(told[0]);
+  EXPECT_EQ(told[0].error().code, errc::store_unreachable);
+  EXPECT_EQ(told[0].error().effect, effect::unknown);
+  theirs.run("ROLLBACK");
+  EXPECT_EQ(at.settle(settle_of(other, lease_of_other)).outcome, settle_outcome::done);
+  EXPECT_EQ(at.settle(settle_of(held, lease_of_held)).outcome, settle_outcome::done);
+}
+
+TEST_F(postgres_store_test, what_one_process_settles_another_hears_of) {
+  const auto one = open();
+  const auto other = open();
+  std::mutex hearing;
+  std::set<std::uint64_t> heard;
+  other->on_settled([&](const std::vector<std::uint64_t>& settled) {
+    const std::lock_guard lock(hearing);
+    heard.insert(settled.begin(), settled.end());
+  });
+  desk at(*one);
+  // The link that listens need not be the first one that is ready: some may be missed before.
+  for (int i = 0;; ++i) {
+    const auto asked = claim_of("k" + std::to_string(i));
+    at.completed(asked);
+    std::uint64_t prefix = 0;
+    for (std::size_t at_byte = 0; at_byte < 8; ++at_byte) {
+      prefix = prefix << 8 | asked.id[at_byte];
+    }
+    ::poll(nullptr, 0, 20);
+    const std::lock_guard lock(hearing);
+    if (heard.contains(prefix)) break;
+    ASSERT_LT(i, 200) << "nothing is heard";
+  }
+  other->stop();
+}
+
+TEST_F(postgres_store_test, a_step_of_the_databases_clock_pauses_expiry) {
+  const std::int64_t now = postgres_database::beginning;
+  database_.set_clock(now);
+  base::manual_clock own(now);
+  auto with = params();
+  with.clock = &own;
+  const auto tested = open(with);
+  desk at(*tested);
+  at.completed(claim_of("k"));
+  database_.set_clock(now + 2 * day.count());
+  EXPECT_EQ(at.sweep(), 0u);
+  EXPECT_EQ(at.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(at.counted(observed_state::completed), 1u);
+  own.advance(2 * day);
+  EXPECT_EQ(at.sweep(), 1u);
+}
+
+TEST_F(postgres_store_test, an_unreadable_record_is_an_error_and_is_left_as_it_is) {
+  const auto tested = open();
+  desk at(*tested);
+  const auto asked = claim_of("k");
+  const auto held = at.leased(asked);
+  database_.admin().run("UPDATE onceguard.records SET attempt = attempt + 1");
+  const auto told = at.claims({claim_of("k"), claim_of("other")});
+  ASSERT_FALSE(told[0]);
+  EXPECT_EQ(told[0].error().code, errc::record_unreadable);
+  EXPECT_EQ(told[1]->kind, verdict_kind::run);
+  const auto settled = at.settles({settle_of(asked, held)});
+  ASSERT_FALSE(settled[0]);
+  EXPECT_EQ(settled[0].error().code, errc::record_unreadable);
+  EXPECT_EQ(at.try_find(asked.id).error().code, errc::record_unreadable);
+  EXPECT_EQ(at.list().records.size(), 1u);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

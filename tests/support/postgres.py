@@ -1,0 +1,142 @@
+"""A PostgreSQL server of the tests' own, in a temporary folder and on a free port."""
+
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import psycopg
+
+from support.ports import Port
+from support.waiting import wait_until
+
+PROGRAMS = pathlib.Path("/usr/lib/postgresql/15/bin")
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+MIGRATIONS = ROOT / "src/store/postgres/sql"
+
+# Without fsync: a crash of the server loses nothing that the kernel was given.
+SETTINGS = {
+    "fsync": "off",
+    "listen_addresses": "'127.0.0.1'",
+    "shared_buffers": "'64MB'",
+    "max_connections": "100",
+    "timezone": "'UTC'",
+    "log_min_messages": "warning",
+    "autovacuum_naptime": "'1h'",
+}
+
+
+def migration_text(layout="plain"):
+    """All migrations as one script, as `onceguard migrate --print` gives them."""
+    steps = [f"BEGIN; SET LOCAL onceguard.layout = '{layout}';"]
+    for file in sorted(MIGRATIONS.glob("*.sql")):
+        number = int(file.name.split("_")[0])
+        steps.append(file.read_text())
+        steps.append(f"UPDATE onceguard.meta SET schema_version = {number};")
+    return "\n".join([*steps, "COMMIT;"])
+
+
+class Postgres:
+    """Started by whoever runs the tests, or as the user `postgres` where that is root."""
+
+    def __init__(self, settings=None):
+        self.port = Port()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="onceguard-pg-"))
+        self.cluster = self.folder / "cluster"
+        self.process = None
+        self.made = 0
+        self.templates = {}
+        self._as = []
+        if os.geteuid() == 0:
+            user = pwd.getpwnam("postgres")
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+            self._as = ["setpriv", "--reuid", "postgres", "--regid", "postgres",
+                        "--clear-groups"]
+        self._run("initdb", "-D", str(self.cluster), "-A", "trust", "-U", "postgres",
+                  "--no-sync", "-E", "UTF8", "--locale", "C.UTF-8")
+        self.configure({**SETTINGS, **(settings or {})})
+
+    # ---- its life -------------------------------------------------------------------------
+    def _run(self, program, *arguments):
+        done = subprocess.run([*self._as, str(PROGRAMS / program), *arguments], cwd=self.folder,
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{program}: {done.stdout}{done.stderr}"
+
+    def configure(self, settings):
+        """Adds settings; they are in force after the next start."""
+        with open(self.cluster / "postgresql.auto.conf", "a", encoding="utf-8") as file:
+            for name, value in settings.items():
+                file.write(f"{name} = {value}\n")
+
+    def start(self):
+        assert self.process is None
+        with open(self.folder / "log", "ab") as log:
+            # Should this process die before it could, the server ends at once.
+            self.process = subprocess.Popen(
+                ["setpriv", *self._as[1:], "--pdeathsig", "QUIT", "--",
+                 str(PROGRAMS / "postgres"), "-D", str(self.cluster),
+                 "-p", str(self.port.number), "-k", str(self.folder)],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_until(self._answers, 60, "the server answering")
+        return self
+
+    def _answers(self):
+        assert self.process.poll() is None, f"the server ended:\n{self.log()}"
+        try:
+            self.connect().close()
+            return True
+        except psycopg.OperationalError:
+            return False
+
+    def stop(self, how=signal.SIGINT):
+        """SIGINT ends it in order ("fast"); SIGQUIT at once ("immediate"), as a crash does."""
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.wait(60)
+            self.process = None
+
+    def crash(self):
+        self.stop(signal.SIGQUIT)
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    def close(self):
+        self.crash()
+        self.port.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def log(self):
+        return (self.folder / "log").read_text(errors="replace")
+
+    # ---- using it -------------------------------------------------------------------------
+    def conninfo(self, database="postgres", user="postgres"):
+        return f"host=127.0.0.1 port={self.port.number} dbname={database} user={user}"
+
+    def url(self, database="postgres", user="postgres"):
+        return f"postgresql://{user}@127.0.0.1:{self.port.number}/{database}"
+
+    def connect(self, database="postgres", user="postgres", **how):
+        how.setdefault("autocommit", True)
+        return psycopg.connect(self.conninfo(database, user), connect_timeout=10, **how)
+
+    def create_database(self, owner="postgres", template="template1"):
+        """A database of its own; its name."""
+        self.made += 1
+        name = f"test_{self.made}"
+        with self.connect() as admin:
+            admin.execute(f"CREATE DATABASE {name} OWNER {owner} TEMPLATE {template}")
+        return name
+
+    def create_store(self, layout="plain"):
+        """A database with the schema; its name."""
+        if layout not in self.templates:
+            name = self.create_database()
+            with self.connect(name) as at:
+                at.execute(migration_text(layout))
+            self.templates[layout] = name
+        return self.create_database(template=self.templates[layout])
