@@ -1,7 +1,5 @@
 #include <iostream>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
@@ -31,20 +29,17 @@ int check(const given_flags& given) {
 
 }  // namespace
 
-void add_check_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
+void add_check_command(command app) {
+  const auto added = app.add_command(
       "check", "Check a configuration and say everything that is wrong or worth knowing");
-  const auto given = add_all_flags(*command);
+  const auto given = add_all_flags(added);
   const auto reference = std::make_shared<bool>(false);
-  command->add_flag("--reference", *reference, "Print the reference of all options instead");
-  command->footer("Example:\n  onceguard check --config onceguard.toml");
-  command->callback([=, &exit_code] {
-    if (*reference) {
-      std::cout << config::reference();
-      exit_code = exit_ok;
-    } else {
-      exit_code = check(*given);
-    }
+  added.add_flag("--reference", *reference, "Print the reference of all options instead");
+  added.footer("Example:\n  onceguard check --config onceguard.toml");
+  added.runs([=] {
+    if (!*reference) return check(*given);
+    std::cout << config::reference();
+    return int{exit_ok};
   });
 }
 

@@ -2,8 +2,6 @@
 #include <iostream>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands.hpp"
 #include "cli/demo/play.hpp"
 
@@ -30,17 +28,17 @@ int run_demo(const demo_flags& flags) {
 
 }  // namespace
 
-void add_demo_command(CLI::App& app, int& exit_code) {
+void add_demo_command(command app) {
   const auto flags = std::make_shared<demo_flags>();
-  auto* command = app.add_subcommand(
+  const auto added = app.add_command(
       "demo",
       "A shop that charges cards, without Onceguard and with it: see retries take effect "
       "once");
-  command->add_flag("--keep", flags->keep,
-                    "Leave shop and gateway running, until Ctrl-C, to play with them");
-  command->add_flag("--json", flags->json, "Tell what happened as JSON");
-  command->footer("Example:\n  onceguard demo\n\nExit code: 0 only if every count was right.");
-  command->callback([flags, &exit_code] { exit_code = run_demo(*flags); });
+  added.add_flag("--keep", flags->keep,
+                 "Leave shop and gateway running, until Ctrl-C, to play with them");
+  added.add_flag("--json", flags->json, "Tell what happened as JSON");
+  added.footer("Example:\n  onceguard demo\n\nExit code: 0 only if every count was right.");
+  added.runs([flags] { return run_demo(*flags); });
 }
 
 }  // namespace onceguard::cli

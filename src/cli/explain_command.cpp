@@ -1,6 +1,5 @@
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/field.hpp"
@@ -95,35 +94,35 @@ int run(const given_flags& given, const explain_request& asked) {
 
 }  // namespace
 
-void add_explain_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
-      "explain", "Tell which rule, scope, key and fingerprint a request would get");
+void add_explain_command(command app) {
+  const auto added =
+      app.add_command("explain", "Tell which rule, scope, key and fingerprint a request would get");
   const auto asked = std::make_shared<explain_request>();
-  command->add_option("METHOD", asked->method, "The request's method")
-      ->required()
-      ->type_name("")
-      ->check([](const std::string& text) {
+  added.add_option("METHOD", asked->method, "The request's method")
+      .required()
+      .type("")
+      .check([](const std::string& text) {
         return http1::is_token(text) ? std::string() : "a method such as POST was expected";
       });
-  command->add_option("URL", asked->url, "Its URL, or its path and query")
-      ->required()
-      ->type_name("")
-      ->check([](const std::string& text) {
+  added.add_option("URL", asked->url, "Its URL, or its path and query")
+      .required()
+      .type("")
+      .check([](const std::string& text) {
         const bool fine =
             text.starts_with('/') || text.starts_with("http://") || text.starts_with("https://");
         return fine ? std::string() : "expected a path or a URL with http://";
       });
-  add_message_flags(*command, asked->message);
-  command->add_option("--client", asked->client, "The client's address, for scope = \"address\"")
-      ->type_name("ADDRESS");
-  command->add_flag("--json", asked->json, "As one JSON object");
-  const auto given = add_all_flags(*command);
-  command->footer(
+  add_message_flags(added, asked->message);
+  added.add_option("--client", asked->client, "The client's address, for scope = \"address\"")
+      .type("ADDRESS");
+  added.add_flag("--json", asked->json, "As one JSON object");
+  const auto given = add_all_flags(added);
+  added.footer(
       "Nothing is sent and nothing is written; the store is only read.\n\n"
       "Example:\n"
       "  onceguard explain POST http://127.0.0.1:8080/charges -H 'Idempotency-Key: order-4711' \\\n"
       "    --body '{\"amount\":100}' --config onceguard.toml");
-  command->callback([=, &exit_code] { exit_code = run(*given, *asked); });
+  added.runs([=] { return run(*given, *asked); });
 }
 
 }  // namespace onceguard::cli

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
-
 #include "base/hash.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_text.hpp"
@@ -15,15 +13,14 @@ namespace onceguard::cli {
 
 using boost::asio::awaitable;
 
-void add_key_choice(CLI::App& command, key_choice& choice) {
-  command.add_option("KEY", choice.key, "The idempotency key, as parsed (without quotes)")
-      ->required()
-      ->type_name("");
-  command
-      .add_option("--scope", choice.scope,
-                  "The scope's digest in hex, or its beginning, where several scopes use the key")
-      ->type_name("DIGEST")
-      ->check([](const std::string& text) {
+void add_key_choice(const command& to, key_choice& choice) {
+  to.add_option("KEY", choice.key, "The idempotency key, as parsed (without quotes)")
+      .required()
+      .type("");
+  to.add_option("--scope", choice.scope,
+                "The scope's digest in hex, or its beginning, where several scopes use the key")
+      .type("DIGEST")
+      .check([](const std::string& text) {
         return is_scope_prefix(text) ? std::string() : "the digest is up to 64 digits 0-9 a-f";
       });
 }

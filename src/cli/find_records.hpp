@@ -8,9 +8,7 @@
 
 #include <onceguard/store.hpp>
 
-namespace CLI {
-class App;
-}
+#include "cli/command.hpp"
 
 namespace onceguard::cli {
 
@@ -20,7 +18,7 @@ struct key_choice {
   std::string scope;
 };
 /// Gives the command KEY and --scope.
-void add_key_choice(CLI::App& command, key_choice& choice);
+void add_key_choice(const command& to, key_choice& choice);
 
 /// Is it the beginning of a digest in hex? Empty counts.
 [[nodiscard]] bool is_scope_prefix(std::string_view text) noexcept;

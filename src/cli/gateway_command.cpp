@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
@@ -159,18 +158,18 @@ int run(const given_flags& given) {
 
 }  // namespace
 
-void add_gateway_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
+void add_gateway_command(command app) {
+  const auto added = app.add_command(
       "gateway", "Stand in front of an HTTP service and make every retry take effect once");
-  const auto given = add_all_flags(*command);
-  command->footer(
+  const auto given = add_all_flags(added);
+  added.footer(
       "SIGTERM and SIGINT drain: running requests finish. A second SIGINT ends it at once.\n"
       "SIGHUP reads the configuration again: upstreams, routes and their policies change; a\n"
       "wrong one is refused, and the old one stays.\n\n"
       "Example:\n"
       "  onceguard gateway --listen 127.0.0.1:8080 --upstream http://127.0.0.1:9000 \\\n"
       "    --store sqlite:onceguard.db");
-  command->callback([=, &exit_code] { exit_code = run(*given); });
+  added.runs([=] { return run(*given); });
 }
 
 }  // namespace onceguard::cli

@@ -6,8 +6,6 @@
 #include <iostream>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include "config/options.hpp"
 
 namespace onceguard::cli {
@@ -16,38 +14,35 @@ namespace {
 using config::option;
 using config::value_kind;
 
-void add_flag(CLI::App& command, const option& o, const std::string& group, given_flags& given) {
+void add_flag(const command& to, const option& o, const std::string& group, given_flags& given) {
   const auto name = "--" + std::string(o.flag);
   auto& texts = given.texts[std::string(o.flag)];
   std::string text(o.text);
   if (!o.fallback.empty()) text += " [" + std::string(o.fallback) + "]";
-  CLI::Option* added = nullptr;
   if (o.kind == value_kind::boolean) {
-    added = command.add_flag_callback(
-        name, [&texts] { texts = {"true"}; }, text);
+    const auto set = [&texts] { texts = {"true"}; };
+    to.add_flag(name, set, text).group(group);
   } else {
-    added = command.add_option(name, texts, text)->allow_extra_args(false);
+    const auto added = to.add_option(name, texts, text).group(group).one_at_a_time();
     // A list may be given piece by piece; anything else only once.
-    if (o.kind != value_kind::list && o.kind != value_kind::outcomes) added->expected(1);
-    added->type_name(o.kind == value_kind::duration  ? "DURATION"
-                     : o.kind == value_kind::size    ? "SIZE"
-                     : o.kind == value_kind::integer ? "NUMBER"
-                                                     : "TEXT");
+    if (o.kind != value_kind::list && o.kind != value_kind::outcomes) added.once();
+    added.type(o.kind == value_kind::duration  ? "DURATION"
+               : o.kind == value_kind::size    ? "SIZE"
+               : o.kind == value_kind::integer ? "NUMBER"
+                                               : "TEXT");
   }
-  added->group(group);
 }
 
-given_flags_ptr add_flags(CLI::App& command, const std::function<bool(const option&)>& wanted) {
+given_flags_ptr add_flags(const command& to, const std::function<bool(const option&)>& wanted) {
   auto given = std::make_shared<given_flags>();
-  command.add_option("--config", given->config, "The TOML file (or ONCEGUARD_CONFIG)")
-      ->type_name("FILE");
+  to.add_option("--config", given->config, "The TOML file (or ONCEGUARD_CONFIG)").type("FILE");
   if (wanted(config::upstream_flag())) {
-    add_flag(command, config::upstream_flag(), "Options", *given);
+    add_flag(to, config::upstream_flag(), "Options", *given);
   }
   for (const auto& s : config::sections()) {
     for (const auto* o : s.options) {
       if (!o->flag.empty() && wanted(*o)) {
-        add_flag(command, *o, "Configuration: " + std::string(s.title), *given);
+        add_flag(to, *o, "Configuration: " + std::string(s.title), *given);
       }
     }
   }
@@ -67,12 +62,12 @@ config::sources::texts environment() {
 
 }  // namespace
 
-given_flags_ptr add_all_flags(CLI::App& command) {
-  return add_flags(command, [](const option&) { return true; });
+given_flags_ptr add_all_flags(const command& to) {
+  return add_flags(to, [](const option&) { return true; });
 }
 
-given_flags_ptr add_store_flags(CLI::App& command, const std::vector<std::string_view>& also) {
-  return add_flags(command, [&](const option& o) {
+given_flags_ptr add_store_flags(const command& to, const std::vector<std::string_view>& also) {
+  return add_flags(to, [&](const option& o) {
     return o.flag == "store" || o.flag == "store-timeout" ||
            std::find(also.begin(), also.end(), o.flag) != also.end();
   });

@@ -7,11 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/command.hpp"
 #include "config/load.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace onceguard::cli {
 
@@ -23,9 +20,9 @@ struct given_flags {
 using given_flags_ptr = std::shared_ptr<given_flags>;
 
 /// Gives the command `--config` and every flag of the table.
-[[nodiscard]] given_flags_ptr add_all_flags(CLI::App& command);
+[[nodiscard]] given_flags_ptr add_all_flags(const command& to);
 /// Gives the command `--config`, the flags that lead to a store, and `also`.
-[[nodiscard]] given_flags_ptr add_store_flags(CLI::App& command,
+[[nodiscard]] given_flags_ptr add_store_flags(const command& to,
                                               const std::vector<std::string_view>& also = {});
 
 /// Flags and environment together, as the configuration takes them.

@@ -1,7 +1,5 @@
 #include <iostream>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/find_records.hpp"
@@ -18,7 +16,7 @@ using boost::asio::awaitable;
 
 struct complete_request {
   key_choice choice;
-  std::uint16_t status = 0;  // 0: not given
+  int status = 0;  // 0: not given
   message_flags message;
   bool force = false;
 };
@@ -39,7 +37,7 @@ answer_ptr answer_of(const complete_request& asked) {
                      !asked.message.body.empty() || !asked.message.body_file.empty();
   if (!given) return nullptr;
   auto made = std::make_shared<answer>();
-  made->status = asked.status == 0 ? 200 : asked.status;
+  made->status = static_cast<std::uint16_t>(asked.status == 0 ? 200 : asked.status);
   made->headers = fields_of(asked.message);
   made->body = body_of(asked.message);
   return made;
@@ -82,25 +80,25 @@ int run(const given_flags& given, const complete_request& asked) {
 
 }  // namespace
 
-void add_keys_complete_command(CLI::App& keys, int& exit_code) {
-  auto* command = keys.add_subcommand(
+void add_keys_complete_command(command keys) {
+  const auto added = keys.add_command(
       "complete", "It did happen: repeats get the answer that is given here, or are told so");
   const auto asked = std::make_shared<complete_request>();
-  add_key_choice(*command, asked->choice);
-  command->add_option("--status", asked->status, "The status of the answer [200]")
-      ->check(CLI::Range(200, 599))
-      ->type_name("STATUS");
-  add_message_flags(*command, asked->message);
-  command->add_flag("--force", asked->force,
-                    "Also while the lease runs, or the upstream may still be at work");
-  const auto given = add_store_flags(*command, {"retention"});
-  command->footer(
+  add_key_choice(added, asked->choice);
+  added.add_option("--status", asked->status, "The status of the answer [200]")
+      .range(200, 599)
+      .type("STATUS");
+  add_message_flags(added, asked->message);
+  added.add_flag("--force", asked->force,
+                 "Also while the lease runs, or the upstream may still be at work");
+  const auto given = add_store_flags(added, {"retention"});
+  added.footer(
       "Without --status, --header and --body no answer is kept: repeats get 409\n"
       "\"answer-not-kept\".\n\n"
       "Example:\n"
       "  onceguard keys complete order-4711 --status 201 -H 'Content-Type: application/json' \\\n"
       "    --body '{\"id\":17}' --store sqlite:onceguard.db");
-  command->callback([=, &exit_code] { exit_code = run(*given, *asked); });
+  added.runs([=] { return run(*given, *asked); });
 }
 
 }  // namespace onceguard::cli

@@ -1,6 +1,5 @@
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
@@ -71,27 +70,27 @@ int run(const given_flags& given, const list_request& asked) {
 
 }  // namespace
 
-void add_keys_list_command(CLI::App& keys, int& exit_code) {
-  auto* command = keys.add_subcommand("list", "List records in the order of their first claim");
+void add_keys_list_command(command keys) {
+  const auto added = keys.add_command("list", "List records in the order of their first claim");
   const auto asked = std::make_shared<list_request>();
-  command->add_option("--state", asked->state, "Only records in this state")
-      ->check(CLI::IsMember(state_names()))
-      ->type_name("STATE");
-  command->add_option("--key", asked->key, "Only records of this key")->type_name("KEY");
-  command->add_option("--scope", asked->scope, "Only of this scope: its digest or the beginning")
-      ->type_name("DIGEST")
-      ->check([](const std::string& text) {
+  added.add_option("--state", asked->state, "Only records in this state")
+      .one_of(state_names())
+      .type("STATE");
+  added.add_option("--key", asked->key, "Only records of this key").type("KEY");
+  added.add_option("--scope", asked->scope, "Only of this scope: its digest or the beginning")
+      .type("DIGEST")
+      .check([](const std::string& text) {
         return is_scope_prefix(text) ? std::string() : "the digest is up to 64 digits 0-9 a-f";
       });
-  command->add_option("--limit", asked->limit, "At most so many; 0: all")->type_name("NUMBER");
-  command->add_flag("--json", asked->json, "One JSON object per line");
-  const auto given = add_store_flags(*command);
-  command->footer(
+  added.add_option("--limit", asked->limit, "At most so many; 0: all").type("NUMBER");
+  added.add_flag("--json", asked->json, "One JSON object per line");
+  const auto given = add_store_flags(added);
+  added.footer(
       "A line has state, time of the first claim, scope (its first 12 digits), method and path,\n"
       "key, and why an outcome is unknown.\n\n"
       "Example:\n"
       "  onceguard keys list --state unknown --store sqlite:onceguard.db");
-  command->callback([=, &exit_code] { exit_code = run(*given, *asked); });
+  added.runs([=] { return run(*given, *asked); });
 }
 
 }  // namespace onceguard::cli

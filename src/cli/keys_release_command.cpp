@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
@@ -35,20 +34,20 @@ int run(const given_flags& given, const release_request& asked) {
 
 }  // namespace
 
-void add_keys_release_command(CLI::App& keys, int& exit_code) {
-  auto* command = keys.add_subcommand(
-      "release", "It did not happen: free the key, so that the next request runs");
+void add_keys_release_command(command keys) {
+  const auto added =
+      keys.add_command("release", "It did not happen: free the key, so that the next request runs");
   const auto asked = std::make_shared<release_request>();
-  add_key_choice(*command, asked->choice);
-  command->add_flag("--force", asked->force,
-                    "Also while the lease runs, or the upstream may still be at work");
-  const auto given = add_store_flags(*command);
-  command->footer(
+  add_key_choice(added, asked->choice);
+  added.add_flag("--force", asked->force,
+                 "Also while the lease runs, or the upstream may still be at work");
+  const auto given = add_store_flags(added);
+  added.footer(
       "After the release of a completed record it returns when no gateway can serve the old\n"
       "answer from its memory any more: after 5 seconds.\n\n"
       "Example:\n"
       "  onceguard keys release order-4711 --store sqlite:onceguard.db");
-  command->callback([=, &exit_code] { exit_code = run(*given, *asked); });
+  added.runs([=] { return run(*given, *asked); });
 }
 
 }  // namespace onceguard::cli

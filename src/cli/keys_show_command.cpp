@@ -1,6 +1,5 @@
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
@@ -47,17 +46,17 @@ int run(const given_flags& given, const show_request& asked) {
 
 }  // namespace
 
-void add_keys_show_command(CLI::App& keys, int& exit_code) {
-  auto* command = keys.add_subcommand("show", "Show all that is kept for one key");
+void add_keys_show_command(command keys) {
+  const auto added = keys.add_command("show", "Show all that is kept for one key");
   const auto asked = std::make_shared<show_request>();
-  add_key_choice(*command, asked->choice);
-  auto* json = command->add_flag("--json", asked->json,
-                                 "As one JSON object; a body that is no text as body_base64");
-  command->add_flag("--body", asked->body, "Only the body of the stored answer, byte for byte")
-      ->excludes(json);
-  const auto given = add_store_flags(*command);
-  command->footer("Example:\n  onceguard keys show order-4711 --store sqlite:onceguard.db");
-  command->callback([=, &exit_code] { exit_code = run(*given, *asked); });
+  add_key_choice(added, asked->choice);
+  const auto json = added.add_flag("--json", asked->json,
+                                   "As one JSON object; a body that is no text as body_base64");
+  added.add_flag("--body", asked->body, "Only the body of the stored answer, byte for byte")
+      .excludes(json);
+  const auto given = add_store_flags(added);
+  added.footer("Example:\n  onceguard keys show order-4711 --store sqlite:onceguard.db");
+  added.runs([=] { return run(*given, *asked); });
 }
 
 }  // namespace onceguard::cli

@@ -18,14 +18,15 @@ int main(int argc, char** argv) {
       "Exit codes: 0 ok, 1 failed at run time, 2 wrong usage, 3 wrong configuration,\n"
       "4 store out of reach, 5 not found.");
   int exit_code = exit_ok;
-  add_gateway_command(app, exit_code);
-  add_demo_command(app, exit_code);
-  add_check_command(app, exit_code);
-  add_explain_command(app, exit_code);
-  add_keys_command(app, exit_code);
-  add_stats_command(app, exit_code);
-  add_sweep_command(app, exit_code);
-  add_migrate_command(app, exit_code);
+  const command program(app, exit_code);
+  add_gateway_command(program);
+  add_demo_command(program);
+  add_check_command(program);
+  add_explain_command(program);
+  add_keys_command(program);
+  add_stats_command(program);
+  add_sweep_command(program);
+  add_migrate_command(program);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {

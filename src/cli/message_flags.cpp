@@ -4,8 +4,6 @@
 #include <iterator>
 #include <stdexcept>
 
-#include <CLI/CLI.hpp>
-
 #include "base/field.hpp"
 #include "http1/message.hpp"
 
@@ -25,16 +23,16 @@ std::string field_fault(const std::string& text) {
 
 }  // namespace
 
-void add_message_flags(CLI::App& command, message_flags& given) {
-  command.add_option("-H,--header", given.headers, "A header field, as \"Name: value\"")
-      ->allow_extra_args(false)
-      ->type_name("FIELD")
-      ->check(field_fault);
-  auto* body = command.add_option("--body", given.body, "The body")->type_name("TEXT");
-  command.add_option("--body-file", given.body_file, "The body, from a file")
-      ->type_name("FILE")
-      ->check(CLI::ExistingFile)
-      ->excludes(body);
+void add_message_flags(const command& to, message_flags& given) {
+  to.add_option("-H,--header", given.headers, "A header field, as \"Name: value\"")
+      .one_at_a_time()
+      .type("FIELD")
+      .check(field_fault);
+  const auto body = to.add_option("--body", given.body, "The body").type("TEXT");
+  to.add_option("--body-file", given.body_file, "The body, from a file")
+      .type("FILE")
+      .existing_file()
+      .excludes(body);
 }
 
 std::vector<std::pair<std::string, std::string>> fields_of(const message_flags& given) {

@@ -1,7 +1,5 @@
 #include <iostream>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
@@ -59,19 +57,18 @@ int run(const given_flags& given, const wanted& what) {
 
 }  // namespace
 
-void add_migrate_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
+void add_migrate_command(command app) {
+  const auto added = app.add_command(
       "migrate", "Create the schema of a PostgreSQL store, or bring it to this version's");
-  const auto given = add_store_flags(*command);
+  const auto given = add_store_flags(added);
   const auto what = std::make_shared<wanted>();
-  command->add_flag("--print", what->print,
-                    "print the SQL of a new schema instead, for those who apply it themselves");
-  command->add_option("--layout", what->how.layout,
-                      "of a new schema: plain, time[:1d] (partitions by day), hash:N");
-  command->add_flag("--finish", what->how.finish,
-                    "no older version of onceguard is in use any more");
-  command->footer("Example:\n  onceguard migrate --store postgresql://owner@db.internal/payments");
-  command->callback([=, &exit_code] { exit_code = run(*given, *what); });
+  added.add_flag("--print", what->print,
+                 "print the SQL of a new schema instead, for those who apply it themselves");
+  added.add_option("--layout", what->how.layout,
+                   "of a new schema: plain, time[:1d] (partitions by day), hash:N");
+  added.add_flag("--finish", what->how.finish, "no older version of onceguard is in use any more");
+  added.footer("Example:\n  onceguard migrate --store postgresql://owner@db.internal/payments");
+  added.runs([=] { return run(*given, *what); });
 }
 
 }  // namespace onceguard::cli

@@ -1,7 +1,6 @@
 #include <iomanip>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
@@ -50,13 +49,13 @@ int run(const given_flags& given, bool json) {
 
 }  // namespace
 
-void add_stats_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("stats", "Count the records by state");
+void add_stats_command(command app) {
+  const auto added = app.add_command("stats", "Count the records by state");
   const auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "As one JSON object");
-  const auto given = add_store_flags(*command);
-  command->footer("Example:\n  onceguard stats --store sqlite:onceguard.db");
-  command->callback([=, &exit_code] { exit_code = run(*given, *json); });
+  added.add_flag("--json", *json, "As one JSON object");
+  const auto given = add_store_flags(added);
+  added.footer("Example:\n  onceguard stats --store sqlite:onceguard.db");
+  added.runs([=] { return run(*given, *json); });
 }
 
 }  // namespace onceguard::cli

@@ -1,7 +1,5 @@
 #include <iostream>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
@@ -33,12 +31,12 @@ int run(const given_flags& given) {
 
 }  // namespace
 
-void add_sweep_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
+void add_sweep_command(command app) {
+  const auto added = app.add_command(
       "sweep", "Remove what has outlived its retention; a running gateway does so by itself");
-  const auto given = add_store_flags(*command);
-  command->footer("Example:\n  onceguard sweep --store sqlite:onceguard.db");
-  command->callback([=, &exit_code] { exit_code = run(*given); });
+  const auto given = add_store_flags(added);
+  added.footer("Example:\n  onceguard sweep --store sqlite:onceguard.db");
+  added.runs([=] { return run(*given); });
 }
 
 }  // namespace onceguard::cli

@@ -3,22 +3,13 @@
 
 #include <onceguard/decide.hpp>
 
+#include "core/decide_rules.hpp"
+
 namespace onceguard {
+
+using namespace rules;
+
 namespace {
-
-bool lease_over(const record& r, const instant& now) noexcept {
-  return now.lease >= r.deadline_lease;
-}
-
-bool unsettled(const record& r) noexcept {
-  return r.state == record_state::started || r.state == record_state::in_progress ||
-         r.state == record_state::probing;
-}
-
-/// For a claim, what is expired or released is not there.
-bool counts_as_absent(const record* r, const instant& now) noexcept {
-  return r == nullptr || expired(*r, now) || r->state == record_state::released;
-}
 
 lease lease_of(const record& r) {
   lease l;
@@ -28,12 +19,6 @@ lease lease_of(const record& r) {
   l.probe = r.state == record_state::probing;
   l.started = r.state == record_state::started;
   return l;
-}
-
-void set_deadline(record& r, milliseconds lease, const instant& now) {
-  r.deadline_lease = now.lease + lease.count();
-  r.expires_at_wall =
-      r.unknown_retention_ms == 0 ? 0 : now.wall + lease.count() + r.unknown_retention_ms;
 }
 
 /// A new lease on what stands there (or on nothing).
@@ -127,151 +112,6 @@ decision replay(const record& r, const instant& now) {
   return out;
 }
 
-record released(const record& r, const instant& now) {
-  record out;
-  auto about = std::make_shared<subject>(*r.about);
-  about->print = {};
-  out.about = std::move(about);
-  out.state = record_state::released;
-  out.token = r.token;
-  out.nonce = r.nonce;
-  out.attempt = r.attempt;
-  out.claimed_at_wall = r.claimed_at_wall;
-  out.settled_at_wall = now.wall;
-  out.expires_at_wall = now.wall + released_retention.count();
-  out.maybe_repeated = r.maybe_repeated;
-  return out;
-}
-
-void end(record& r, record_state state, milliseconds retention, const instant& now) {
-  r.state = state;
-  r.deadline_lease = now.lease;
-  r.settled_at_wall = now.wall;
-  r.expires_at_wall = now.wall + retention.count();
-}
-
-/// The lease is over, and nobody knows what became of the work.
-void become_unknown(record& r, const settlement& how, const instant& now) {
-  if (!r.earlier_unknown && how.why != unknown_reason::none) {
-    r.why = how.why;
-    r.why_status = how.why_status;
-  }
-  r.state = record_state::in_progress;
-  set_deadline(r, milliseconds(0), now);
-  r.retry_at_lease = now.lease + how.probe_pause.count();
-}
-
-/// What the settle makes of its own record.
-record apply(const record& r, const settlement& how, const instant& now) {
-  record out = r;
-  switch (how.kind) {
-    case settle_kind::complete:
-      end(out, record_state::completed, how.retention, now);
-      out.about = how.about ? how.about : r.about;
-      out.answer = how.answer;
-      out.kept = how.kept;
-      out.why = unknown_reason::none;
-      out.why_status = 0;
-      out.failures = 0;
-      out.earlier_unknown = false;
-      out.by_application = how.by_application;
-      break;
-    case settle_kind::fail: {
-      end(out, record_state::failed, how.retention, now);
-      const auto doublings = std::min<std::uint32_t>(out.failures, 30);
-      const auto pause = std::min(how.backoff.count() << doublings, how.backoff_max.count());
-      out.retry_at_lease = now.lease + pause;
-      out.failures += 1;
-      if (!out.earlier_unknown) out.why = how.why, out.why_status = how.why_status;
-      break;
-    }
-    case settle_kind::release:
-      // What this lease did not do, an earlier one may have done.
-      if (r.earlier_unknown) {
-        become_unknown(out, how, now);
-      } else {
-        out = released(r, now);
-      }
-      break;
-    case settle_kind::abandon:
-      // From `started` the work had provably not begun.
-      if (r.state == record_state::started && !r.earlier_unknown) {
-        out = released(r, now);
-      } else {
-        become_unknown(out, how, now);
-      }
-      break;
-  }
-  return out;
-}
-
-/// The record as its lease had left it, for a settle that finds that it is gone.
-record remade(const settlement& how, const instant& now) {
-  record r;
-  r.about = how.about;
-  r.state = record_state::in_progress;
-  r.token = how.token;
-  r.nonce = how.nonce;
-  r.attempt = 1;
-  r.claimed_at_wall = now.wall;
-  r.incident = true;
-  return r;
-}
-
-settle_decision stale(const record* r, const instant& now) {
-  settle_decision out;
-  out.result.outcome = settle_outcome::stale;
-  if (r != nullptr) {
-    out.result.state = observe(*r, now);
-    out.result.answer = r->answer;
-    out.result.kept = r->kept;
-  }
-  return out;
-}
-
-settle_decision settle_missing(const record* stored, const settlement& how, const instant& now) {
-  settle_decision out;
-  if (how.kind == settle_kind::release) {
-    // Remember the claim id, so that the claim is refused should it arrive after its release.
-    if (stored == nullptr && how.about) out.write = released(remade(how, now), now);
-    return out;
-  }
-  out.result.outcome = settle_outcome::incident;
-  out.write = apply(remade(how, now), how, now);
-  return out;
-}
-
-bool settled_alike(const record& r, settle_kind kind) noexcept {
-  switch (kind) {
-    case settle_kind::complete:
-      return r.state == record_state::completed && !r.by_operator;
-    case settle_kind::fail:
-      return r.state == record_state::failed;
-    case settle_kind::release:
-      return r.state == record_state::released;
-    case settle_kind::abandon:
-      return false;
-  }
-  return false;
-}
-
-/// The holder's settle of what its application has completed in its own transaction.
-settle_decision complete_again(const record& r, const settlement& how) {
-  settle_decision out;
-  if (!r.by_application || how.by_application) return out;
-  if (r.kept == answer_kept::none) {
-    if (how.kept == answer_kept::none) return out;
-    out.write = r;
-    out.write->answer = how.answer;
-    out.write->kept = how.kept;
-  } else if (r.answer && (how.answer == nullptr || *r.answer != *how.answer)) {
-    out.result.state = observed_state::completed;
-    out.result.answer = r.answer;
-    out.result.kept = r.kept;
-  }
-  return out;
-}
-
 }  // namespace
 
 bool expired(const record& stored, const instant& now) noexcept {
@@ -328,87 +168,6 @@ decision decide(const record* stored, const claim& asked, const instant& now, to
       break;  // counted as absent above
   }
   return only(verdict_kind::refused);
-}
-
-settle_decision decide_settle(const record* stored, const settlement& how, const instant& now) {
-  const bool by_claim_id = how.token == 0 && how.kind == settle_kind::release;
-  const bool own = stored != nullptr && stored->nonce == how.nonce &&
-                   (by_claim_id || stored->token == how.token);
-  if (own) {
-    settle_decision out;
-    if (settled_alike(*stored, how.kind)) return complete_again(*stored, how);
-    const bool released_since = stored->state == record_state::released;
-    if (released_since && how.kind == settle_kind::complete && !how.by_application) {
-      out.result.outcome = settle_outcome::incident;
-      out.write = apply(*stored, how, now);
-      out.write->incident = true;
-      return out;
-    }
-    if (!unsettled(*stored)) return stale(stored, now);
-    out.write = apply(*stored, how, now);
-    return out;
-  }
-  if (how.by_application) return stale(stored, now);
-  if (stored == nullptr || expired(*stored, now)) return settle_missing(stored, how, now);
-  if (by_claim_id) return {};  // that claim holds nothing here
-  return stale(stored, now);
-}
-
-extend_decision decide_extension(const record* stored, const extension& how, const instant& now) {
-  extend_decision out;
-  const bool own = stored != nullptr && stored->nonce == how.nonce && stored->token == how.token &&
-                   unsettled(*stored);
-  if (!own) {
-    out.stale = true;
-    return out;
-  }
-  out.write = *stored;
-  if (how.dispatch) {
-    // The application said that nothing had happened, and refuses the earlier tokens now.
-    if (stored->state == record_state::probing) {
-      out.write->earlier_unknown = false;
-      out.write->why = unknown_reason::none;
-      out.write->why_status = 0;
-    }
-    out.write->state = record_state::in_progress;
-  }
-  set_deadline(*out.write, how.lease, now);
-  return out;
-}
-
-resolve_decision decide_resolution(const record* stored, const resolution& how,
-                                   const instant& now) {
-  resolve_decision out;
-  if (counts_as_absent(stored, now)) {
-    out.outcome = resolve_outcome::not_found;
-    return out;
-  }
-  if (stored->state == record_state::completed && how.completed) {
-    out.outcome = resolve_outcome::already_completed;
-    return out;
-  }
-  if (unsettled(*stored) && !how.force) {
-    // After an answer the work is over; else it may go on until the upstream's timeout.
-    const bool answered =
-        stored->why == unknown_reason::upstream_status && !stored->earlier_unknown;
-    const auto tail = how.completed || answered ? 0 : stored->about->run_timeout.count();
-    if (const auto left = stored->deadline_lease + tail - now.lease; left > 0) {
-      out.outcome = resolve_outcome::running;
-      out.retry_after = milliseconds(left);
-      return out;
-    }
-  }
-  if (how.completed) {
-    out.write = *stored;
-    end(*out.write, record_state::completed, how.retention, now);
-    out.write->answer = how.answer;
-    out.write->kept = how.answer ? answer_kept::full : answer_kept::none;
-  } else {
-    out.forgets_answer = stored->state == record_state::completed;
-    out.write = released(*stored, now);
-  }
-  out.write->by_operator = true;
-  return out;
 }
 
 }  // namespace onceguard

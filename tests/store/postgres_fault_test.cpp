@@ -201,9 +201,10 @@ TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeat
   });
   const auto first = await_a_wait();
   admin.run("SELECT pg_cancel_backend(" + first + ")");
+  // Visible: that wait is over.
+  while (admin.value("SELECT count(*) FROM onceguard.records") != "1") ::poll(nullptr, 0, 5);
   // The repeat of the claim writes nothing by itself, and waits all the same.
   await_a_wait();
-  EXPECT_EQ(admin.value("SELECT count(*) FROM onceguard.records"), "1");
   EXPECT_EQ(told.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
   admin.run("ALTER SYSTEM RESET synchronous_standby_names");
   admin.run("SELECT pg_reload_conf()");
@@ -276,7 +277,7 @@ TEST_F(postgres_fault_test, tokens_grow_also_where_the_store_is_an_older_copy_of
   // What a snapshot of the machine's disk brings back.
   database_.admin().run("TRUNCATE onceguard.records; SELECT setval('onceguard.tokens', 1)");
   database_.admin().run(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+      "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
       " WHERE application_name = 'onceguard'");
   for (int i = 0; i < 20; ++i) {
     const auto told = claim_until_known(at, claim_of("k" + std::to_string(i)));

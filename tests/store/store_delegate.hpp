@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -83,6 +84,9 @@ struct engine_under_test {
   const char* name;
   std::function<std::unique_ptr<store_delegate>()> make;
   bool two_clocks = true;  ///< leases run by another clock than retention
+
+  /// Into the names of tests.
+  friend void PrintTo(const engine_under_test& engine, std::ostream* to) { *to << engine.name; }
 };
 
 inline const engine_under_test engines[] = {

@@ -18,8 +18,8 @@ DAY = 86_400_000
 SCOPE = hashlib.sha256(b"scope").digest()
 HEADERS = [b"Link", b"<a>", b"Content-Type", b"text/plain", b"Link", b"<b>"]
 
-Claim = namedtuple("Claim", "digest nonce scope scope_kind key method path route print_method print "
-                            "run_timeout lease into_started unknown probe_after "
+Claim = namedtuple("Claim", "digest nonce scope scope_kind key method path route print_method "
+                            "print run_timeout lease into_started unknown probe_after "
                             "unknown_retention maybe_repeated")
 Settle = namedtuple("Settle", "digest token nonce kind status headers body kept retention backoff "
                               "backoff_max why why_status probe_pause scope scope_kind key method "
@@ -52,8 +52,9 @@ def extend_of(claim, token, **other):
 
 def rows_of(items, kind):
     """One SQL array expression of composites, and its parameters."""
-    row = "ROW(" + ", ".join(["%s"] * len(kind._fields)) + f")::onceguard.{kind.__name__.lower()}_item"
-    array = "ARRAY[" + ", ".join([row] * len(items)) + f"]::onceguard.{kind.__name__.lower()}_item[]"
+    name = f"onceguard.{kind.__name__.lower()}_item"
+    row = "ROW(" + ", ".join(["%s"] * len(kind._fields)) + f")::{name}"
+    array = "ARRAY[" + ", ".join([row] * len(items)) + f"]::{name}[]"
     return array, [value for item in items for value in item]
 
 

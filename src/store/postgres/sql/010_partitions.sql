@@ -78,7 +78,7 @@ BEGIN
                                                    false)),
       count(*) FILTER (WHERE NOT onceguard.expired(r.state, r.deadline_at, r.expires_at, $2,
                                                    false)),
-      percentile_disc(0.99) WITHIN GROUP (ORDER BY r.expires_at) FILTER (WHERE r.expires_at > 0)
+      percentile_disc(0.9) WITHIN GROUP (ORDER BY r.expires_at) FILTER (WHERE r.expires_at > 0)
     FROM %s r', part)
   INTO held, lives, doubtful, mostly_over USING at_ms, at_ms - grace;
   IF doubtful = 0 THEN
@@ -105,7 +105,8 @@ BEGIN
 END
 $$;
 
--- Partitions ahead, and those behind. How many rows went with them, below max_rows.
+-- Partitions ahead, and those behind (an hour, so that what runs may settle). How many rows went
+-- with them, below max_rows.
 CREATE FUNCTION onceguard.rotate(max_rows integer, at_ms bigint, expiry_paused boolean)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE AS $$
@@ -130,7 +131,7 @@ BEGIN
     WHERE i.inhparent = 'onceguard.records'::regclass
       AND c.oid <> 'onceguard.records_rest'::regclass AND coalesce(h.looked_at, 0) <= at_ms
       AND substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''(\d+)''\)')::bigint
-          <= at_ms << 20
+          <= (at_ms - least(step, 3600000)) << 20
     ORDER BY c.oid
   LOOP
     gone := gone + onceguard.retire_partition(part, max_rows, at_ms);
