@@ -9,6 +9,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     -Wno-stringop-overread -Wno-dangling-pointer -Wno-free-nonheap-object
     -Wno-mismatched-new-delete)
 endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # In a file of several, gcc takes an anonymous namespace for one of a header.
+  target_compile_options(onceguard_options INTERFACE -Wno-subobject-linkage)
+endif()
 if(ONCEGUARD_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Asio's fences beside its locks are not modelled, and not needed to see its order.
   target_compile_options(onceguard_options INTERFACE -Wno-tsan)

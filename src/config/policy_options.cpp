@@ -1,25 +1,18 @@
 // The options of [defaults]; a [[route]] may say each of them too.
 #include <onceguard/fingerprint.hpp>
 
+#include "config/option_values.hpp"
 #include "config/options.hpp"
 #include "config/texts.hpp"
 
 namespace onceguard::config {
+
+using namespace values;
+
 namespace {
 
-constexpr std::int64_t second = 1'000;
-constexpr std::int64_t hour = 3'600 * second;
-constexpr std::int64_t day = 24 * hour;
 constexpr std::int64_t retention_max = 3'650 * day;
 constexpr std::int64_t body_max = 256 << 20;
-
-std::int64_t number(const option_value& v) { return std::get<std::int64_t>(v); }
-std::size_t size(const option_value& v) { return static_cast<std::size_t>(number(v)); }
-milliseconds duration(const option_value& v) { return milliseconds(number(v)); }
-const std::string& text(const option_value& v) { return std::get<std::string>(v); }
-const std::vector<std::string>& list(const option_value& v) {
-  return std::get<std::vector<std::string>>(v);
-}
 
 std::string guarded_method_complaint(std::string_view value) {
   constexpr std::array<std::string_view, 5> never{"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"};
@@ -282,7 +275,8 @@ const std::array policy_table{
         {.name = "probe",
          .flag = "probe",
          .example = "http://127.0.0.1:9000/outcome/{scope}/{key}",
-         .text = "With `unknown = \"probe\"`: the URL where the application is asked.",
+         .text = "The URL where the application is asked: at a repeat with `unknown = \"probe\"`, "
+                 "and by `onceguard reconcile`.",
          .may_be_empty = true,
          .complaint = probe_complaint},
         [](policy_draft& d, const option_value& v) { d.policy.probe = text(v); }},

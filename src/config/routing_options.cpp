@@ -1,11 +1,13 @@
 // The options of [[upstream]] and [[route]], and the flag that stands for them.
+#include "config/option_values.hpp"
 #include "config/options.hpp"
 #include "config/texts.hpp"
 
 namespace onceguard::config {
-namespace {
 
-const std::string& text(const option_value& v) { return std::get<std::string>(v); }
+using namespace values;
+
+namespace {
 
 std::string upstream_name_complaint(std::string_view value) {
   bool plain = value.size() <= 64;

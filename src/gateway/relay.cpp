@@ -9,7 +9,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t flush_at = 32 * 1024;
-constexpr std::size_t read_size = 16 * 1024;
+constexpr std::size_t relayed_at_once = 16 * 1024;
 
 enum class framing : std::uint8_t { none, sized, chunked, until_close };
 
@@ -85,7 +85,8 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
           if (sent.failure) co_return result;
           out.clear();
         }
-        const auto read = co_await from.stream.read_some(from.reader.prepare(read_size), timeout);
+        const auto read =
+            co_await from.stream.read_some(from.reader.prepare(relayed_at_once), timeout);
         if (read.failure) {
           if (read.failure != asio::error::eof ||
               from.reader.end_of_input() != http1::progress::end) {

@@ -11,7 +11,7 @@ using clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::size_t read_size = 8 * 1024;
+constexpr std::size_t answer_read_size = 8 * 1024;
 
 /// Is this the head of an answer that never ends, or that only the end of the connection ends?
 bool is_stream(const http1::head& answer) {
@@ -153,7 +153,7 @@ asio::awaitable<void> call::receive() {
         break;
       case http1::progress::need_more: {
         const auto left = std::chrono::ceil<milliseconds>(end - base::steady_now());
-        const auto read = co_await up_.stream.read_some(up_.reader.prepare(read_size),
+        const auto read = co_await up_.stream.read_some(up_.reader.prepare(answer_read_size),
                                                         std::max(left, milliseconds(0)));
         if (!read.failure) {
           up_.reader.commit(read.bytes);

@@ -10,19 +10,16 @@
 #include <system_error>
 #include <unistd.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
+#include "cli/demo/quietly.hpp"
 #include "cli/demo/rethrow.hpp"
 
 namespace onceguard::cli::demo {
 namespace {
-
-constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
 
 struct started {
   pid_t pid = -1;

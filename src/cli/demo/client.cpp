@@ -2,19 +2,16 @@
 
 #include <memory>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/demo/quietly.hpp"
 #include "cli/demo/rethrow.hpp"
 
 namespace onceguard::cli::demo {
 namespace {
-
-constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
 
 reply no_answer() {
   reply none;

@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <system_error>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
+
+#include "cli/demo/quietly.hpp"
 
 namespace onceguard::cli::demo {
 namespace {
@@ -70,7 +70,7 @@ asio::awaitable<void> guard::start() {
   const auto heard = std::make_shared<listening>(executor_);
   process_ =
       std::make_unique<child>(executor_, arguments(), [heard](auto line) { heard->read(line); });
-  if (!heard->address) co_await heard->told.async_wait(asio::as_tuple(asio::use_awaitable));
+  if (!heard->address) co_await heard->told.async_wait(quietly);
   if (!heard->address) throw std::runtime_error("the gateway did not start:\n" + heard->log);
   const auto& text = *heard->address;
   const auto port = text.find_last_of(':') + 1;

@@ -3,17 +3,14 @@
 #include <exception>
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/demo/quietly.hpp"
 #include "cli/demo/rethrow.hpp"
 
 namespace onceguard::cli::demo {
 namespace {
-
-constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
 
 std::string answer_with(std::uint16_t status, std::string_view body) {
   std::string out;

@@ -1,14 +1,12 @@
 #include "cli/demo/wire.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+
+#include "cli/demo/quietly.hpp"
 
 namespace onceguard::cli::demo {
 namespace {
-
-constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
 
 void take_head(const http1::head& head, message& into) {
   into.method = head.method;

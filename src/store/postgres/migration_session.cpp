@@ -6,12 +6,12 @@
 
 #include "store/postgres/conninfo.hpp"
 #include "store/postgres/failure.hpp"
+#include "store/postgres/rows.hpp"
 
 namespace onceguard::postgres {
 namespace {
 
 using connection_ptr = std::unique_ptr<PGconn, void (*)(PGconn*)>;
-using result_ptr = std::unique_ptr<PGresult, void (*)(PGresult*)>;
 
 connection_ptr connect(const target& to) {
   std::vector<const char*> names;
@@ -27,7 +27,7 @@ connection_ptr connect(const target& to) {
 
 /// Takes all results of one simple query, which may hold many statements; the last one counts.
 result<std::string> run_all(PGconn* on, const std::string& place, const std::string& sql) {
-  const result_ptr got(PQexec(on, sql.c_str()), PQclear);
+  const result_ptr got(PQexec(on, sql.c_str()));
   const auto status = PQresultStatus(got.get());
   if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
     return to_error(got ? failure_of(got.get()) : failure_of(on), place, effect::none);

@@ -27,7 +27,7 @@ std::string choose_layout(const std::string& layout) {
   return "SET LOCAL onceguard.layout = '" + whole_name(layout) + "';\n";
 }
 
-std::string step(const migration& one) {
+std::string script_of(const migration& one) {
   return std::string(one.sql) +
          "UPDATE onceguard.meta SET schema_version = " + std::to_string(one.number) + ";\n";
 }
@@ -41,7 +41,7 @@ struct standing {
 
 result<int> number_from(const sql_runner& run, const std::string& sql) {
   auto told = run(sql);
-  if (!told) return std::move(told.error());
+  if (!told) return told.error();
   int out = 0;
   const auto* end = told->data() + told->size();
   if (std::from_chars(told->data(), end, out).ptr != end || told->empty()) {
@@ -53,14 +53,14 @@ result<int> number_from(const sql_runner& run, const std::string& sql) {
 result<standing> look(const sql_runner& run) {
   standing out;
   auto there = run("SELECT coalesce(to_regclass('onceguard.meta')::text, '')");
-  if (!there) return std::move(there.error());
+  if (!there) return there.error();
   if (there->empty()) return out;
   auto version = number_from(run, "SELECT schema_version FROM onceguard.meta");
-  if (!version) return std::move(version.error());
+  if (!version) return version.error();
   auto minimum = number_from(run, "SELECT minimum_version FROM onceguard.meta");
-  if (!minimum) return std::move(minimum.error());
+  if (!minimum) return minimum.error();
   auto layout = run("SELECT layout FROM onceguard.meta");
-  if (!layout) return std::move(layout.error());
+  if (!layout) return layout.error();
   out.version = *version;
   out.minimum = *minimum;
   out.layout = std::move(*layout);
@@ -84,22 +84,22 @@ std::optional<error> refusal(const standing& found, const migration_params& para
 
 result<migrated> migrate_alone(const sql_runner& run, const migration_params& params) {
   auto found = look(run);
-  if (!found) return std::move(found.error());
+  if (!found) return found.error();
   if (auto refused = refusal(*found, params)) return std::move(*refused);
-  if (auto set = run(choose_layout(params.layout)); !set) return std::move(set.error());
+  if (auto set = run(choose_layout(params.layout)); !set) return set.error();
   for (const auto& one : migrations()) {
     if (one.number <= found->version) continue;
-    if (auto done = run(step(one)); !done) {
-      auto why = std::move(done.error());
+    if (auto done = run(script_of(one)); !done) {
+      auto why = done.error();
       why.detail = "migrate: " + std::string(one.name) + ": " + why.detail;
       return why;
     }
   }
   if (params.finish) {
-    if (auto done = run(std::string(finish_all)); !done) return std::move(done.error());
+    if (auto done = run(std::string(finish_all)); !done) return done.error();
   }
   auto reached = look(run);
-  if (!reached) return std::move(reached.error());
+  if (!reached) return reached.error();
   return migrated{found->version, reached->version, std::move(reached->layout)};
 }
 
@@ -117,21 +117,21 @@ result<migrated> migrate(const sql_runner& run, const migration_params& params) 
   if (!params.layout.empty() && !is_layout(params.layout)) {
     return error(errc::invalid_argument, "migrate: layout: plain, time, time:1d or hash:N");
   }
-  if (auto begun = run(std::string(begin_alone)); !begun) return std::move(begun.error());
+  if (auto begun = run(std::string(begin_alone)); !begun) return begun.error();
   auto out = migrate_alone(run, params);
   if (!out) {
     // The failure that led here is what counts; without a connection the server rolls back.
     static_cast<void>(run("ROLLBACK"));
     return out;
   }
-  if (auto done = run("COMMIT"); !done) return std::move(done.error());
+  if (auto done = run("COMMIT"); !done) return done.error();
   return out;
 }
 
 std::string migration_script(const migration_params& params, int from) {
   std::string out = std::string(begin_alone) + "\n" + choose_layout(params.layout);
   for (const auto& one : migrations()) {
-    if (one.number > from) out += "\n-- " + std::string(one.name) + "\n" + step(one);
+    if (one.number > from) out += "\n-- " + std::string(one.name) + "\n" + script_of(one);
   }
   if (params.finish) out += finish_all;
   return out + "COMMIT;\n";

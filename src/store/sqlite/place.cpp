@@ -26,11 +26,11 @@ constexpr named_magic refused[] = {
     {0xbacbacbc, "vmhgfs"}, {0x7c7c6673, "prl_fs"},
 };
 
+}  // namespace
+
 error refuse(const std::string& path, std::string_view why) {
   return error(errc::invalid_argument, "sqlite store " + path + ": " + std::string(why));
 }
-
-}  // namespace
 
 std::string_view network_file_system(std::int64_t magic) noexcept {
   for (const auto& known : refused) {

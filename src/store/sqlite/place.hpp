@@ -10,6 +10,9 @@
 
 namespace onceguard::sqlite {
 
+/// That this path can't be a store.
+[[nodiscard]] error refuse(const std::string& path, std::string_view why);
+
 /// The name of the network (or user space) file system that statfs calls by this magic number;
 /// empty where it is none. SQLite's locks and its shared memory need a local file system.
 [[nodiscard]] std::string_view network_file_system(std::int64_t magic) noexcept;
