@@ -20,6 +20,7 @@ enum class errc : std::uint8_t {
   invalid_argument,   ///< the caller's input is wrong; the detail names what and where
   overloaded,         ///< a limit of this process is reached
   stopped,            ///< the store or the process is shutting down
+  write_conflict,     ///< another transaction was in the way: run this one again from its begin
 };
 
 /// What is known of a failed operation's effect on the store.
@@ -42,7 +43,8 @@ struct error {
   /// May the same call succeed if it is simply made again later?
   [[nodiscard]] bool retryable() const noexcept {
     return code == errc::store_unreachable || code == errc::store_full ||
-           code == errc::store_lost || code == errc::overloaded || code == errc::stopped;
+           code == errc::store_lost || code == errc::overloaded || code == errc::stopped ||
+           code == errc::write_conflict;
   }
 };
 

@@ -29,6 +29,8 @@ std::string_view name_of(errc code) noexcept {
       return "invalid_argument";
     case errc::overloaded:
       return "overloaded";
+    case errc::write_conflict:
+      return "write_conflict";
     case errc::stopped:
       return "stopped";
   }

@@ -71,6 +71,8 @@ class connection {
   connection() = default;
   /// Opens or creates. Waits for nothing: a busy database is a failure with SQLITE_BUSY.
   connection(const std::string& path, const char* vfs);
+  /// Somebody else's, which outlives this one.
+  explicit connection(sqlite3* borrowed) noexcept : it_(borrowed, close(false)) {}
 
   void run(const char* sql);
   [[nodiscard]] std::int64_t integer(std::string_view sql);
@@ -84,7 +86,12 @@ class connection {
 
  private:
   struct close {
-    void operator()(sqlite3* it) const noexcept { sqlite3_close_v2(it); }
+    close() noexcept : owned(true) {}
+    explicit close(bool is_owned) noexcept : owned(is_owned) {}
+    void operator()(sqlite3* it) const noexcept {
+      if (owned) sqlite3_close_v2(it);
+    }
+    bool owned;
   };
   std::unique_ptr<sqlite3, close> it_;
 };

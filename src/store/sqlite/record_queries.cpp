@@ -62,7 +62,7 @@ record_queries::record_queries(session& on)
 
 result<std::optional<record_view>> record_queries::find(const record_id& id) {
   const snapshot of_now(on_.on());
-  const auto at = on_.look_at_clocks_only();
+  const auto at = on_.books().look_at_clocks_only();
   const resetting at_end(find_);
   find_.bind(1, id);
   std::optional<record_view> out;
@@ -88,7 +88,7 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
     return error(errc::invalid_argument, "list: this cursor was not given by this store");
   }
   const snapshot of_now(on_.on());
-  const auto at = on_.look_at_clocks_only();
+  const auto at = on_.books().look_at_clocks_only();
   auto& rows = rows_for(filter.state);
   const resetting at_end(rows);
   rows.bind(1, after);
@@ -116,7 +116,7 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
 
 result<counts> record_queries::count() {
   const snapshot of_now(on_.on());
-  const auto at = on_.look_at_clocks_only();
+  const auto at = on_.books().look_at_clocks_only();
   counts out;
   {
     const resetting at_end(count_settled_);
@@ -145,7 +145,7 @@ result<counts> record_queries::count() {
 }
 
 result<vitals> record_queries::look_at_vitals() {
-  const auto found = on_.read_meta();
+  const auto found = on_.books().read_meta();
   vitals out;
   out.identity = found.identity;
   out.generation = found.granted;

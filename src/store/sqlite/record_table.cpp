@@ -31,19 +31,21 @@ result<record> read_record(std::string_view bytes, std::int64_t boot, std::int64
   return read;
 }
 
-record_table::record_table(connection& on)
+record_table::record_table(connection& on, const std::string& prefix)
     : on_(on),
-      load_(on.prepare("SELECT id, boot, record FROM records WHERE digest = ?")),
-      insert_(on.prepare("INSERT INTO records (digest, state, expires_at, boot, record) "
+      load_(on.prepare("SELECT id, boot, record FROM " + prefix + "records WHERE digest = ?")),
+      insert_(on.prepare("INSERT INTO " + prefix +
+                         "records (digest, state, expires_at, boot, record) "
                          "VALUES (?, ?, ?, ?, ?)")),
-      update_(on.prepare("UPDATE records SET state = ?, expires_at = ?, boot = ?, record = ? "
+      update_(on.prepare("UPDATE " + prefix +
+                         "records SET state = ?, expires_at = ?, boot = ?, record = ? "
                          "WHERE id = ?")),
       // States from 4 on are settled: for them the column alone says when they expire.
-      remove_settled_(on.prepare("DELETE FROM records WHERE id IN (SELECT id FROM records "
-                                 "WHERE expires_at <= ? AND state >= 4 LIMIT ?)")),
-      unsettled_(on.prepare("SELECT id, boot, record FROM records INDEXED BY records_by_expiry "
-                            "WHERE expires_at <= ? AND state < 4")),
-      remove_(on.prepare("DELETE FROM records WHERE id = ?")) {}
+      remove_settled_(on.prepare("DELETE FROM " + prefix + "records WHERE id IN (SELECT id FROM " +
+                                 prefix + "records WHERE expires_at <= ? AND state >= 4 LIMIT ?)")),
+      unsettled_(on.prepare("SELECT id, boot, record FROM " + prefix + "records INDEXED BY " +
+                            prefix + "records_by_expiry WHERE expires_at <= ? AND state < 4")),
+      remove_(on.prepare("DELETE FROM " + prefix + "records WHERE id = ?")) {}
 
 result<std::optional<stored_row>> record_table::load(const record_id& id, std::int64_t boot_now) {
   const resetting at_end(load_);

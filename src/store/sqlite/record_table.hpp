@@ -2,12 +2,14 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
 #include "store/sqlite/connection.hpp"
-#include "store/sqlite/session.hpp"
+#include "store/sqlite/ledger.hpp"
 
 namespace onceguard::sqlite {
 
@@ -23,7 +25,8 @@ struct stored_row {
 
 class record_table {
  public:
-  explicit record_table(connection& on);
+  /// `prefix` begins the names of the table and its indexes.
+  explicit record_table(connection& on, const std::string& prefix = {});
 
   [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id, std::int64_t boot_now);
   void insert(const record_id& id, const record& stored, std::int64_t boot_now);

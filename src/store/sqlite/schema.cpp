@@ -9,8 +9,9 @@ namespace {
 
 // A claim appends a row and dirties one random page, that of its digest. Unsettled records never
 // expire by default: their expires_at is NULL, and they stand together at the front of the index.
-constexpr const char* version_1 = R"(
-CREATE TABLE records (
+// % stands for the prefix of the names.
+constexpr std::string_view first_tables = R"(
+CREATE TABLE %records (
   id INTEGER PRIMARY KEY,
   digest BLOB NOT NULL,
   state INTEGER NOT NULL,
@@ -18,9 +19,9 @@ CREATE TABLE records (
   boot INTEGER NOT NULL,
   record BLOB NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX records_by_digest ON records (digest);
-CREATE INDEX records_by_expiry ON records (expires_at, state);
-CREATE TABLE boots (
+CREATE UNIQUE INDEX %records_by_digest ON %records (digest);
+CREATE INDEX %records_by_expiry ON %records (expires_at, state);
+CREATE TABLE %boots (
   id INTEGER PRIMARY KEY,
   boot_id TEXT NOT NULL UNIQUE,
   clock_offset INTEGER NOT NULL,
@@ -28,7 +29,7 @@ CREATE TABLE boots (
   doubted_offset INTEGER NOT NULL,
   doubted_since INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE meta (
+CREATE TABLE %meta (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   identity TEXT NOT NULL,
   token INTEGER NOT NULL,
@@ -38,12 +39,42 @@ CREATE TABLE meta (
 ) STRICT;
 )";
 
+// In somebody else's database: the recovery points, and its version beside its identity.
+constexpr std::string_view own_columns = R"(
+ALTER TABLE %records ADD COLUMN step TEXT;
+ALTER TABLE %records ADD COLUMN progress BLOB;
+ALTER TABLE %meta ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+)";
+
+std::string with_prefix(std::string_view sql, std::string_view prefix) {
+  std::string out;
+  for (const char c : sql) {
+    if (c == '%') {
+      out += prefix;
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out;
+}
+
+void write_identity(connection& on, std::string_view prefix) {
+  std::array<unsigned char, 16> random{};
+  base::random_bytes(random);
+  const auto identity = base::to_hex(random);
+  auto begin = on.prepare(
+      with_prefix("INSERT INTO %meta (one, identity, token, granted, forgotten, last_wall) "
+                  "VALUES (1, ?, 0, 0, 0, 0)",
+                  prefix));
+  begin.bind(1, std::string_view(identity)).run();
+}
+
 struct rolled_back {
   connection& on;
   ~rolled_back() { on.roll_back(); }
 };
 
-constexpr std::array migrations = {version_1};
+constexpr std::array migrations = {first_tables};
 static_assert(migrations.size() == static_cast<std::size_t>(schema_version));
 
 }  // namespace
@@ -64,17 +95,22 @@ void migrate(connection& on) {
   const auto found = on.integer("PRAGMA user_version");
   if (found >= schema_version) return;
   for (auto v = static_cast<std::size_t>(found); v < migrations.size(); ++v) {
-    on.run(migrations[v]);
+    on.run(with_prefix(migrations[v], "").c_str());
   }
-  if (found == 0) {
-    std::array<unsigned char, 16> random{};
-    base::random_bytes(random);
-    const auto identity = base::to_hex(random);
-    auto begin = on.prepare("INSERT INTO meta VALUES (1, ?, 0, 0, 0, 0)");
-    begin.bind(1, std::string_view(identity)).run();
-  }
+  if (found == 0) write_identity(on, "");
   on.run(("PRAGMA application_id = " + std::to_string(application_id)).c_str());
   on.run(("PRAGMA user_version = " + std::to_string(schema_version)).c_str());
+}
+
+std::int64_t own_tables_version(connection& on) {
+  constexpr auto there = "SELECT count(*) FROM main.sqlite_schema WHERE name = 'onceguard_meta'";
+  return on.integer(there) == 0 ? 0 : on.integer("SELECT version FROM onceguard_meta");
+}
+
+void make_own_tables(connection& on) {
+  on.run(with_prefix(first_tables, own_prefix).c_str());
+  on.run(with_prefix(own_columns, own_prefix).c_str());
+  write_identity(on, own_prefix);
 }
 
 }  // namespace onceguard::sqlite

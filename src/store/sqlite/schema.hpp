@@ -1,5 +1,7 @@
 // The tables, and how a file comes from an older version's to this one's.
 #pragma once
+#include <string_view>
+
 #include "store/sqlite/connection.hpp"
 
 namespace onceguard::sqlite {
@@ -16,5 +18,15 @@ enum class ownership { fresh, ours, foreign, newer };
 
 /// Brings a fresh or older file to `schema_version`. Within a transaction of the caller.
 void migrate(connection& on);
+
+/// In the database of somebody else's: the names of all tables and indexes begin with this.
+inline constexpr std::string_view own_prefix = "onceguard_";
+inline constexpr std::int64_t own_version = 1;
+
+/// What such a database has of them: 0 is nothing, above `own_version` a newer version's.
+[[nodiscard]] std::int64_t own_tables_version(connection& on);
+
+/// Makes them. Within a transaction of the caller.
+void make_own_tables(connection& on);
 
 }  // namespace onceguard::sqlite

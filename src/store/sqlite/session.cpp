@@ -12,12 +12,6 @@ namespace onceguard::sqlite {
 namespace {
 
 constexpr std::chrono::microseconds lock_step{500};
-constexpr const char* select_boot =
-    "SELECT id, clock_offset, doubted, doubted_offset, doubted_since FROM boots WHERE boot_id = ?";
-
-error refuse(const std::string& path, const std::string& why) {
-  return error(errc::invalid_argument, "sqlite store " + path + ": " + why);
-}
 
 /// Runs `act` until it is not busy any more, for `timeout` at most (counted by the steps, so that
 /// no clock is needed).
@@ -107,19 +101,14 @@ void session::set_up(session_use use) {
     begin_within_timeout();
     migrate(on_);
   }
-  read_meta_ = on_.prepare("SELECT identity, token, granted, forgotten, last_wall FROM meta");
-  write_meta_ = on_.prepare("UPDATE meta SET token = ?, granted = ?, forgotten = ?, last_wall = ?");
-  load_boot_ = on_.prepare(select_boot);
-  store_boot_ = on_.prepare(
-      "UPDATE boots SET clock_offset = ?, doubted = ?, doubted_offset = ?, doubted_since = ? "
-      "WHERE id = ?");
+  books_.emplace(on_, *params_.clock, "", path_);
   if (writes) {
-    enter_boot();
+    static_cast<void>(books_->look_at_clocks());  // the boot is entered
     raise_tokens();
     commit();
   }
   if (use == session_use::read) on_.run("PRAGMA query_only = ON");
-  identity_ = read_meta().identity;
+  identity_ = books_->read_meta().identity;
   log_ = mark_of(path_ + "-wal");
 }
 
@@ -151,10 +140,10 @@ void session::configure() {
 
 void session::raise_tokens() {
   // Tokens grow also if the file is an older copy of itself, or a new one.
-  auto found = read_meta();
+  auto found = books_->read_meta();
   found.last_token =
       std::max(found.last_token, static_cast<token>(params_.clock->wall_ms()) * 1'000);
-  write_meta(found);
+  books_->write_meta(found);
 }
 
 void session::begin_within_timeout() {
@@ -173,93 +162,6 @@ bool session::try_begin() {
 
 bool session::in_place() const noexcept {
   return mark_of(path_) == file_ && mark_of(path_ + "-wal") == log_;
-}
-
-meta session::read_meta() {
-  const resetting at_end(read_meta_);
-  if (!read_meta_.step()) throw failure(SQLITE_CORRUPT, "the table meta is empty");
-  meta out;
-  out.identity = read_meta_.bytes(0);
-  out.last_token = static_cast<token>(read_meta_.integer(1));
-  out.granted = static_cast<std::uint64_t>(read_meta_.integer(2));
-  out.forgotten = static_cast<std::uint64_t>(read_meta_.integer(3));
-  out.last_wall = read_meta_.integer(4);
-  return out;
-}
-
-void session::write_meta(const meta& now) {
-  write_meta_.bind(1, static_cast<std::int64_t>(now.last_token))
-      .bind(2, static_cast<std::int64_t>(now.granted))
-      .bind(3, static_cast<std::int64_t>(now.forgotten))
-      .bind(4, params_.clock->wall_ms())
-      .run();
-}
-
-bool session::load_boot() {
-  const resetting at_end(load_boot_);
-  load_boot_.bind(1, std::string_view(boot_id_));
-  if (!load_boot_.step()) return false;
-  boot_ = load_boot_.integer(0);
-  kept_.offset = load_boot_.integer(1);
-  kept_.doubted = load_boot_.integer(2) != 0;
-  kept_.doubted_offset = load_boot_.integer(3);
-  kept_.doubted_since_boot = load_boot_.integer(4);
-  guard_ = wall_guard(kept_);
-  return true;
-}
-
-void session::store_boot() {
-  kept_ = guard_.memory();
-  store_boot_.bind(1, kept_.offset)
-      .bind(2, std::int64_t{kept_.doubted})
-      .bind(3, kept_.doubted_offset)
-      .bind(4, kept_.doubted_since_boot)
-      .bind(5, boot_)
-      .run();
-}
-
-void session::enter_boot() {
-  boot_id_ = params_.clock->boot_id();
-  if (load_boot()) return;
-  const auto wall = params_.clock->wall_ms();
-  auto add = on_.prepare("INSERT INTO boots VALUES (NULL, ?, 0, 0, 0, 0)");
-  add.bind(1, std::string_view(boot_id_)).run();
-  boot_ = sqlite3_last_insert_rowid(on_.get());
-  guard_ = wall_guard::after_boot(read_meta().last_wall, params_.clock->boot_ms(), wall);
-  store_boot();
-  // Earlier boots mean nothing any more; their numbers are not given again.
-  auto forget = on_.prepare("DELETE FROM boots WHERE id < ?");
-  forget.bind(1, boot_).run();
-}
-
-moment session::look_at_clocks() {
-  if (params_.clock->boot_id() != boot_id_) enter_boot();
-  auto now = read_clocks(*params_.clock, guard_);
-  if (guard_.memory() != kept_ || kept_.doubted) {
-    static_cast<void>(load_boot());  // another process may know more
-    now = read_clocks(*params_.clock, guard_);
-    if (guard_.memory() != kept_) {
-      store_boot();
-      base::log(base::log_level::warning,
-                kept_.doubted ? "wall clock stepped: nothing expires until it is confirmed"
-                              : "wall clock confirmed: expiry goes on",
-                {{"store", path_}});
-    }
-  }
-  return {now, boot_};
-}
-
-moment session::look_at_clocks_only() {
-  boot_id_ = params_.clock->boot_id();
-  if (!load_boot()) {
-    // Nobody has written since the machine started: no lease is left, and nothing expires yet.
-    instant now;
-    now.lease = params_.clock->boot_ms();
-    now.wall = params_.clock->wall_ms();
-    now.expiry_paused = true;
-    return {now, 0};
-  }
-  return {read_clocks(*params_.clock, guard_), boot_};
 }
 
 void session::checkpoint_if_due() {

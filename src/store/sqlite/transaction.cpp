@@ -13,12 +13,12 @@ const record* known(const std::optional<stored_row>& row) noexcept {
 
 }  // namespace
 
-transaction::transaction(session& on, record_table& table, token token_floor)
-    : on_(on), table_(table), token_floor_(token_floor), at_(on.look_at_clocks()) {}
+transaction::transaction(ledger& books, record_table& table, token token_floor)
+    : books_(books), table_(table), token_floor_(token_floor), at_(books.look_at_clocks()) {}
 
 meta& transaction::counters() {
   if (!meta_) {
-    meta_ = on_.read_meta();
+    meta_ = books_.read_meta();
     meta_->last_token = std::max(meta_->last_token, token_floor_);
   }
   return *meta_;
@@ -86,7 +86,7 @@ std::size_t transaction::sweep(std::size_t most) {
 }
 
 void transaction::finish() {
-  if (meta_changed_) on_.write_meta(*meta_);
+  if (meta_changed_) books_.write_meta(*meta_);
 }
 
 }  // namespace onceguard::sqlite

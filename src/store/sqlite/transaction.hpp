@@ -6,8 +6,8 @@
 #include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
 
+#include "store/sqlite/ledger.hpp"
 #include "store/sqlite/record_table.hpp"
-#include "store/sqlite/session.hpp"
 
 namespace onceguard::sqlite {
 
@@ -15,7 +15,7 @@ namespace onceguard::sqlite {
 class transaction {
  public:
   /// `token_floor`: the last token that this process ever gave.
-  transaction(session& on, record_table& table, token token_floor);
+  transaction(ledger& books, record_table& table, token token_floor);
 
   result<verdict> apply(const claim& asked);
   result<settled> apply(const settlement& how);
@@ -32,7 +32,7 @@ class transaction {
   void write(const record_id& id, const std::optional<stored_row>& old, const record& stored);
   meta& counters();
 
-  session& on_;
+  ledger& books_;
   record_table& table_;
   const token token_floor_;
   const moment at_;

@@ -125,7 +125,7 @@ void writer::give_up_sweeps() {
 }
 
 void writer::carry_out() {
-  transaction in(*session_, *table_, last_token_);
+  transaction in(session_->books(), *table_, last_token_);
   for (const auto& queued : calls_) job(queued).carry_out(in);
   in.finish();
   last_token_ = std::max(last_token_, in.last_token());

@@ -11,6 +11,7 @@ DECLARE
   at_ms bigint := onceguard.now_ms();
   base bigint;
   by_time boolean;
+  any_new boolean;
   locked bigint[];   -- by_time: places of the items whose locks were got
   tokens bigint[];   -- of the first leases, in the order of their items
   places integer[];  -- of those items (null: all of them), then of all that are answered
@@ -26,64 +27,70 @@ BEGIN
           WHERE NOT EXISTS (SELECT FROM onceguard.records r WHERE r.digest = i.digest)
           OFFSET 0) absent
     WHERE pg_try_advisory_xact_lock(onceguard.lock_of(absent.digest));
+    any_new := locked IS NOT NULL;
+  ELSE
+    any_new := EXISTS (SELECT FROM unnest(items) AS i WHERE NOT EXISTS (
+      SELECT FROM onceguard.records r WHERE r.digest = i.digest));
   END IF;
 
-  -- From the inside out, each step kept apart (OFFSET 0) so that none is done for more items than
-  -- it is meant for: absent, locked, numbered, whole.
-  WITH inserted AS (
-    INSERT INTO onceguard.records (
-      born, token, deadline_at, retry_at, claimed_at, settled_at, expires_at,
-      unknown_retention, run_timeout, attempt, failures, format, state, why, why_status,
-      kept, status, by_operator, by_application, incident, earlier_unknown, maybe_repeated,
-      digest, nonce, scope, scope_kind, key, method, path, route, print_method, print,
-      headers, body, step, progress, checksum)
-    SELECT
-      f.born, f.token, f.deadline_at, 0, at_ms, 0, f.expires_at,
-      f.unknown_retention, f.run_timeout, 1, 0, 1, f.state, 0, 0,
-      4, NULL, false, false, false, false, f.maybe_repeated,
-      f.digest, f.nonce, f.scope, f.scope_kind, f.key, f.method, f.path, f.route,
-      f.print_method, f.print, NULL, NULL, NULL, NULL,
-      hash_record_extended(ROW(
-        f.born, f.token, f.deadline_at, 0::bigint, at_ms, 0::bigint, f.expires_at,
-        f.unknown_retention, f.run_timeout, 1, 0, 1::smallint, f.state, 0::smallint,
-        0::smallint, 4::smallint, NULL::smallint, false, false, false,
-        false, f.maybe_repeated, f.digest, f.nonce, f.scope, f.scope_kind, f.key,
-        f.method, f.path, f.route, f.print_method, f.print, NULL::bytea[], NULL::bytea,
-        NULL::text, NULL::bytea), 0)
-    FROM (
-      SELECT n.*, onceguard.birth(at_ms, n.number) AS born, base + n.number AS token,
-             at_ms + n.lease AS deadline_at,
-             CASE WHEN n.unknown_retention = 0 THEN 0
-                  ELSE at_ms + n.lease + n.unknown_retention END AS expires_at,
-             CASE WHEN n.into_started THEN 1::smallint ELSE 2::smallint END AS state
+  IF any_new THEN
+    -- From the inside out, each step kept apart (OFFSET 0) so that none is done for more items than
+    -- it is meant for: absent, locked, numbered, whole.
+    WITH inserted AS (
+      INSERT INTO onceguard.records (
+        born, token, deadline_at, retry_at, claimed_at, settled_at, expires_at,
+        unknown_retention, run_timeout, attempt, failures, format, state, why, why_status,
+        kept, status, by_operator, by_application, incident, earlier_unknown, maybe_repeated,
+        digest, nonce, scope, scope_kind, key, method, path, route, print_method, print,
+        headers, body, step, progress, checksum)
+      SELECT
+        f.born, f.token, f.deadline_at, 0, at_ms, 0, f.expires_at,
+        f.unknown_retention, f.run_timeout, 1, 0, 1, f.state, 0, 0,
+        4, NULL, false, false, false, false, f.maybe_repeated,
+        f.digest, f.nonce, f.scope, f.scope_kind, f.key, f.method, f.path, f.route,
+        f.print_method, f.print, NULL, NULL, NULL, NULL,
+        hash_record_extended(ROW(
+          f.born, f.token, f.deadline_at, 0::bigint, at_ms, 0::bigint, f.expires_at,
+          f.unknown_retention, f.run_timeout, 1, 0, 1::smallint, f.state, 0::smallint,
+          0::smallint, 4::smallint, NULL::smallint, false, false, false,
+          false, f.maybe_repeated, f.digest, f.nonce, f.scope, f.scope_kind, f.key,
+          f.method, f.path, f.route, f.print_method, f.print, NULL::bytea[], NULL::bytea,
+          NULL::text, NULL::bytea), 0)
       FROM (
-        SELECT l.*, onceguard.next_lease() AS number
+        SELECT n.*, onceguard.birth(at_ms, n.number) AS born, base + n.number AS token,
+               at_ms + n.lease AS deadline_at,
+               CASE WHEN n.unknown_retention = 0 THEN 0
+                    ELSE at_ms + n.lease + n.unknown_retention END AS expires_at,
+               CASE WHEN n.into_started THEN 1::smallint ELSE 2::smallint END AS state
         FROM (
-          SELECT i.* FROM unnest(items) WITH ORDINALITY AS i
-          WHERE (NOT by_time OR i.ordinality = ANY (locked))
-            AND NOT EXISTS (SELECT FROM onceguard.records r WHERE r.digest = i.digest)
-          OFFSET 0) l
-        WHERE pg_try_advisory_xact_lock(onceguard.lock_of(l.digest))
-        OFFSET 0) n) f
-    ON CONFLICT DO NOTHING
-    RETURNING token
-  )
-  SELECT array_agg(i.token) INTO tokens FROM inserted i;
+          SELECT l.*, onceguard.next_lease() AS number
+          FROM (
+            SELECT i.* FROM unnest(items) WITH ORDINALITY AS i
+            WHERE (NOT by_time OR i.ordinality = ANY (locked))
+              AND NOT EXISTS (SELECT FROM onceguard.records r WHERE r.digest = i.digest)
+            OFFSET 0) l
+          WHERE pg_try_advisory_xact_lock(onceguard.lock_of(l.digest))
+          OFFSET 0) n) f
+      ON CONFLICT DO NOTHING
+      RETURNING token
+    )
+    SELECT array_agg(i.token) INTO tokens FROM inserted i;
 
-  IF tokens IS NOT NULL AND cardinality(tokens) < cardinality(items) THEN
-    SELECT array_agg(i.ordinality ORDER BY r.token), array_agg(r.token ORDER BY r.token)
-      INTO STRICT places, tokens
-    FROM unnest(items) WITH ORDINALITY AS i
-    JOIN onceguard.records r ON r.digest = i.digest AND r.nonce = i.nonce
-    WHERE r.token = ANY (tokens);
+    IF tokens IS NOT NULL AND cardinality(tokens) < cardinality(items) THEN
+      SELECT array_agg(i.ordinality ORDER BY r.token), array_agg(r.token ORDER BY r.token)
+        INTO STRICT places, tokens
+      FROM unnest(items) WITH ORDINALITY AS i
+      JOIN onceguard.records r ON r.digest = i.digest AND r.nonce = i.nonce
+      WHERE r.token = ANY (tokens);
+    END IF;
+    RETURN QUERY
+      SELECT g.place, 0::smallint, 0::smallint, g.token, 1, false,
+             (items[g.place]).into_started, NULL::smallint, NULL::bytea[], NULL::bytea,
+             NULL::smallint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint,
+             NULL::smallint, NULL::bytea
+      FROM (SELECT coalesce(places[t.place], t.place::integer) AS place, t.token
+            FROM unnest(tokens) WITH ORDINALITY AS t(token, place)) g;
   END IF;
-  RETURN QUERY
-    SELECT g.place, 0::smallint, 0::smallint, g.token, 1, false,
-           (items[g.place]).into_started, NULL::smallint, NULL::bytea[], NULL::bytea,
-           NULL::smallint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint,
-           NULL::smallint, NULL::bytea
-    FROM (SELECT coalesce(places[t.place], t.place::integer) AS place, t.token
-          FROM unnest(tokens) WITH ORDINALITY AS t(token, place)) g;
 
   IF cardinality(tokens) = cardinality(items) THEN
     RETURN;

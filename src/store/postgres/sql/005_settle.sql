@@ -112,8 +112,9 @@ BEGIN
       r.why_status := i.why_status;
     END IF;
   -- What this lease did not do, an earlier one may have done; given up from `started`, the work
-  -- had provably not begun.
-  ELSIF NOT r.earlier_unknown AND (i.kind = 2 OR r.state = 1) THEN
+  -- had provably not begun. Steps that are done are forgotten by the application alone.
+  ELSIF NOT r.earlier_unknown AND (i.kind = 2 OR r.state = 1)
+        AND (r.step IS NULL OR coalesce(i.by_application, false)) THEN
     r := onceguard.released(r, at_ms);
   ELSE
     r := onceguard.unknown_now(r, i, at_ms);

@@ -10,6 +10,16 @@ BEGIN
 END
 $$;
 
+-- What is told here is durable once the caller's transaction commits, whatever its session says.
+CREATE FUNCTION onceguard.commit_durably() RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
+END
+$$;
+
 -- Claims in the caller's transaction, with everything that a claim can say. wait: until whoever
 -- works on this record in another transaction has ended it; else that is `locked` (problem 1).
 CREATE FUNCTION onceguard.claim_item_now(item onceguard.claim_item, wait boolean)
@@ -20,10 +30,40 @@ SET enable_seqscan = off SET jit = off SET plan_cache_mode = force_generic_plan 
 BEGIN
   PERFORM onceguard.check_isolation(m.layout) FROM onceguard.meta m;
   PERFORM onceguard.check_incarnation();
+  PERFORM onceguard.commit_durably();
   IF wait THEN
     PERFORM pg_advisory_xact_lock(onceguard.lock_of(item.digest));
   END IF;
   RETURN onceguard.claim_one(item, 1, onceguard.now_ms(), false);
+END
+$$;
+
+-- The same, without waiting, and how far the work has come: what C++ claims by.
+CREATE FUNCTION onceguard.claim_to_execute(
+  item onceguard.claim_item, OUT told onceguard.claim_answer, OUT step text, OUT progress bytea)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  told := onceguard.claim_item_now(item, false);
+  IF told.verdict = 0 THEN
+    SELECT r.step, r.progress INTO step, progress
+    FROM onceguard.records r WHERE r.digest = item.digest;
+  END IF;
+END
+$$;
+
+-- Waits until nobody works on this record in another transaction; SQLSTATE 55P03 once `at_most`
+-- (milliseconds) is over. The caller's transaction keeps the record from others from then on.
+CREATE FUNCTION onceguard.wait_for_record(digest bytea, at_most bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  before constant text := current_setting('lock_timeout');
+BEGIN
+  PERFORM set_config('lock_timeout', greatest(at_most, 1)::text, true);
+  PERFORM pg_advisory_xact_lock(onceguard.lock_of(digest));
+  PERFORM set_config('lock_timeout', before, true);
 END
 $$;
 
@@ -95,6 +135,7 @@ DECLARE
   told onceguard.settle_answer;
 BEGIN
   PERFORM onceguard.check_isolation(m.layout) FROM onceguard.meta m;
+  PERFORM onceguard.commit_durably();
   PERFORM pg_advisory_xact_lock(onceguard.lock_of(item.digest));
   -- Told by the application, whatever it tells: what is not its record's lease changes nothing.
   item.by_application := true;
@@ -129,11 +170,10 @@ BEGIN
 END
 $$;
 
--- It took effect, with this answer or (status null) without one. To be called again with the
--- same lease is harmless: the first answer stays.
-CREATE FUNCTION onceguard.complete(
-  lease text, status integer DEFAULT NULL, headers text[] DEFAULT NULL,
-  body bytea DEFAULT NULL, retention interval DEFAULT '24 hours') RETURNS void
+-- It took effect, with this answer or (status null) without one; headers are names and values in
+-- turn, of any bytes. To be called again with the same lease is harmless: the first answer stays.
+CREATE FUNCTION onceguard.complete_now(
+  lease text, status integer, headers bytea[], body bytea, retention interval) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
@@ -145,12 +185,29 @@ BEGIN
     RAISE 'onceguard: an answer has a status from 100 to 999' USING ERRCODE = '22023';
   END IF;
   IF status IS NOT NULL THEN
+    IF cardinality(headers) % 2 <> 0 OR array_position(headers, NULL) IS NOT NULL THEN
+      RAISE 'onceguard: headers are names and values in turn, none of them null'
+        USING ERRCODE = '22023';
+    END IF;
     item.kept := 0;
     item.status := status;
-    item.headers := onceguard.header_list(headers);
+    item.headers := headers;
     item.body := coalesce(body, '');
   END IF;
   PERFORM onceguard.settle_now(item);
+END
+$$;
+
+-- The same with headers that are text: an array of pairs, or flat.
+CREATE FUNCTION onceguard.complete(
+  lease text, status integer DEFAULT NULL, headers text[] DEFAULT NULL,
+  body bytea DEFAULT NULL, retention interval DEFAULT '24 hours') RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM onceguard.complete_now(
+    lease, status, CASE WHEN headers IS NOT NULL THEN onceguard.header_list(headers) END, body,
+    retention);
 END
 $$;
 
@@ -180,6 +237,20 @@ BEGIN
 END
 $$;
 
+-- Given up, and nobody knows how much of it was done: the lease ends now. Work in steps goes on
+-- from its last one with the next claim that may run it.
+CREATE FUNCTION onceguard.abandon(lease text) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  item onceguard.settle_item := onceguard.settle_item_of(lease, 3::smallint, '0');
+BEGIN
+  item.why := 6;
+  PERFORM onceguard.settle_now(item);
+END
+$$;
+
 -- How far the work has come, for whoever goes on with it, and the lease in its full length again.
 CREATE FUNCTION onceguard.save_progress(
   lease text, step text, progress bytea DEFAULT NULL,
@@ -195,6 +266,7 @@ DECLARE
   length bigint := onceguard.milliseconds(lease_length, 'lease_length');
 BEGIN
   PERFORM onceguard.check_isolation(m.layout) FROM onceguard.meta m;
+  PERFORM onceguard.commit_durably();
   PERFORM pg_advisory_xact_lock(onceguard.lock_of(held.digest));
   was := onceguard.look_up(held.digest);
   IF was.digest IS NOT NULL AND NOT onceguard.readable(was) THEN

@@ -29,8 +29,10 @@ DECLARE
   for_applications constant text[] := ARRAY[
     'claim(text, text, bytea, boolean, interval, text, text, bytea)',
     'claim_item_now(onceguard.claim_item, boolean)',
+    'claim_to_execute(onceguard.claim_item)', 'wait_for_record(bytea, bigint)',
     'complete(text, integer, text[], bytea, interval)',
-    'fail(text, interval, interval, interval)', 'release(text)',
+    'complete_now(text, integer, bytea[], bytea, interval)',
+    'fail(text, interval, interval, interval)', 'release(text)', 'abandon(text)',
     'save_progress(text, text, bytea, interval)'];
   for_gateways constant text[] := ARRAY[
     'hello(integer)', 'claim_batch(onceguard.claim_item[], boolean)',

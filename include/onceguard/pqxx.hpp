@@ -1,0 +1,166 @@
+// Exactly once inside a transaction of libpqxx (6.4 or newer): as postgres.hpp, which says what is
+// promised and returned, for callers who use that library. Header-only: it needs libpqxx's own
+// headers and library, onceguard does not.
+#pragma once
+#include <functional>
+#include <memory>
+#include <pqxx/pqxx>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <onceguard/postgres.hpp>
+
+namespace onceguard::postgres {
+
+/// On a connection without a transaction: one of its own; within a transaction: a part of it (a
+/// pqxx::subtransaction), during which the caller's own object can't be used.
+class pqxx_transaction final : public sql_transaction {
+ public:
+  explicit pqxx_transaction(pqxx::connection& on) : on_(&on) {}
+  explicit pqxx_transaction(pqxx::dbtransaction& within) : within_(&within) {}
+
+  [[nodiscard]] bool whole() const noexcept override { return within_ == nullptr; }
+
+  /// What is open now.
+  [[nodiscard]] pqxx::transaction_base& open() const { return *open_; }
+
+  void begin(isolation_level level) override {
+    saying([&] {
+      if (!whole()) {
+        open_ = std::make_unique<pqxx::subtransaction>(*within_, "onceguard");
+        return;
+      }
+      open_ = std::make_unique<pqxx::work>(*on_);
+      const std::string name = name_of(level);
+      if (!name.empty()) open_->exec("SET TRANSACTION ISOLATION LEVEL " + name);
+    });
+  }
+
+  row run(const std::string& statement) override {
+    row out;
+    if (statement.empty()) return out;
+    saying([&] {
+      const pqxx::result got = open_->exec(statement);
+      if (got.empty()) return;
+      for (const auto& value : got[0]) {
+        if (value.is_null()) {
+          out.emplace_back();
+        } else {
+          out.emplace_back(std::in_place, value.c_str(), value.size());
+        }
+      }
+    });
+    return out;
+  }
+
+  void commit(const std::string& last_statement) override {
+    saying([&] {
+      if (!last_statement.empty()) open_->exec(last_statement);
+      open_->commit();
+      open_.reset();
+    });
+  }
+
+  void roll_back() noexcept override { open_.reset(); }
+
+  /// Calls `act`; what execute returns as an error, or tries again, becomes what it knows.
+  template <class Act>
+  static auto translating(Act act) {
+    try {
+      return act();
+    } catch (const pqxx::broken_connection& failed) {
+      throw statement_failed("", failed.what(), true);
+    } catch (const pqxx::in_doubt_error& failed) {
+      throw statement_failed("", failed.what(), true);
+    } catch (const pqxx::statement_completion_unknown& failed) {
+      throw statement_failed("40003", failed.what(), true);
+    } catch (const pqxx::transaction_rollback& failed) {
+      throw statement_failed("40001", failed.what());
+    }
+  }
+
+ private:
+  /// The same for statements of execute's own, whose every failure is to be known.
+  template <class Act>
+  void saying(Act act) {
+    try {
+      translating(act);
+    } catch (const pqxx::sql_error& failed) {
+      const bool lost = open_ && !open_->conn().is_open();
+      throw statement_failed(failed.sqlstate(), failed.what(), lost);
+    }
+  }
+
+  static const char* name_of(isolation_level level) noexcept {
+    switch (level) {
+      case isolation_level::as_session:
+        break;
+      case isolation_level::read_committed:
+        return "READ COMMITTED";
+      case isolation_level::repeatable_read:
+        return "REPEATABLE READ";
+      case isolation_level::serializable:
+        return "SERIALIZABLE";
+    }
+    return "";
+  }
+
+  pqxx::connection* on_ = nullptr;
+  pqxx::dbtransaction* within_ = nullptr;
+  std::unique_ptr<pqxx::dbtransaction> open_;
+};
+
+/// Uses the transaction that it is given, and no other.
+using pqxx_work = std::function<answer(pqxx::transaction_base&, const lease&)>;
+
+/// As execute on a connection of libpq, in a transaction of its own.
+[[nodiscard]] inline result<verdict> execute(pqxx::connection& on, const request& what,
+                                             const execute_policy& policy, const pqxx_work& work) {
+  pqxx_transaction in(on);
+  return execute(in, what, policy, [&](const lease& held) {
+    return pqxx_transaction::translating([&] { return work(in.open(), held); });
+  });
+}
+
+/// Within the caller's transaction: the caller commits, and sends the answer after that.
+[[nodiscard]] inline result<verdict> execute(pqxx::dbtransaction& within, const request& what,
+                                             const execute_policy& policy, const pqxx_work& work) {
+  pqxx_transaction in(within);
+  return execute(in, what, policy, [&](const lease& held) {
+    return pqxx_transaction::translating([&] { return work(in.open(), held); });
+  });
+}
+
+/// As onceguard::steps, with the transaction of each step.
+class pqxx_steps {
+ public:
+  pqxx_steps(steps& flow, pqxx_transaction& in) : flow_(flow), in_(in) {}
+
+  std::string step(std::string_view name,
+                   const std::function<std::string(pqxx::transaction_base&)>& work) {
+    return flow_.step(
+        name, [&] { return pqxx_transaction::translating([&] { return work(in_.open()); }); });
+  }
+  [[nodiscard]] std::string key_for(std::string_view purpose) const {
+    return flow_.key_for(purpose);
+  }
+  [[nodiscard]] const lease& held() const noexcept { return flow_.held(); }
+
+ private:
+  steps& flow_;
+  pqxx_transaction& in_;
+};
+
+/// As execute_steps on a connection of libpq.
+[[nodiscard]] inline result<verdict> execute_steps(pqxx::connection& on, const request& what,
+                                                   const execute_policy& policy,
+                                                   const std::function<answer(pqxx_steps&)>& work) {
+  pqxx_transaction in(on);
+  return execute_steps(in, what, policy, [&](steps& flow) {
+    pqxx_steps with_transactions(flow, in);
+    return work(with_transactions);
+  });
+}
+
+}  // namespace onceguard::postgres

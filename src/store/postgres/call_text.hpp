@@ -1,0 +1,31 @@
+// The calls of the SQL functions that `execute` makes, as text: every value is a number or in
+// hex, so that nothing needs quoting, and any client library can send it.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include <onceguard/decide.hpp>
+#include <onceguard/postgres.hpp>
+
+namespace onceguard::postgres {
+
+/// What a claim was told.
+struct claimed {
+  verdict told;
+  bool locked = false;   ///< another transaction works on this record (told: busy)
+  std::string progress;  ///< run: how far the work has come
+};
+
+[[nodiscard]] std::string claim_text(const claim& asked);
+/// Throws statement_failed where the record can't be read, or the row is not what was asked for.
+[[nodiscard]] claimed read_claimed(const sql_transaction::row& from, const claim& asked);
+
+[[nodiscard]] std::string wait_text(const record_id& id, milliseconds at_most);
+[[nodiscard]] std::string complete_text(const record_id& id, const lease& held, const answer& with,
+                                        milliseconds retention);
+[[nodiscard]] std::string progress_text(const record_id& id, const lease& held,
+                                        std::string_view step, std::string_view progress,
+                                        milliseconds lease_length);
+[[nodiscard]] std::string abandon_text(const record_id& id, const lease& held);
+
+}  // namespace onceguard::postgres

@@ -1,0 +1,110 @@
+#include "store/sqlite/ledger.hpp"
+
+#include "base/log.hpp"
+
+namespace onceguard::sqlite {
+
+ledger::ledger(connection& on, const base::clock& clock, std::string_view prefix, std::string place)
+    : on_(on),
+      clock_(clock),
+      prefix_(prefix),
+      place_(std::move(place)),
+      read_meta_(on.prepare("SELECT identity, token, granted, forgotten, last_wall FROM " +
+                            prefix_ + "meta")),
+      write_meta_(on.prepare("UPDATE " + prefix_ +
+                             "meta SET token = ?, granted = ?, forgotten = ?, last_wall = ?")),
+      load_boot_(
+          on.prepare("SELECT id, clock_offset, doubted, doubted_offset, doubted_since FROM " +
+                     prefix_ + "boots WHERE boot_id = ?")),
+      store_boot_(on.prepare("UPDATE " + prefix_ +
+                             "boots SET clock_offset = ?, doubted = ?, doubted_offset = ?, "
+                             "doubted_since = ? WHERE id = ?")) {}
+
+meta ledger::read_meta() {
+  const resetting at_end(read_meta_);
+  if (!read_meta_.step()) throw failure(SQLITE_CORRUPT, "the table meta is empty");
+  meta out;
+  out.identity = read_meta_.bytes(0);
+  out.last_token = static_cast<token>(read_meta_.integer(1));
+  out.granted = static_cast<std::uint64_t>(read_meta_.integer(2));
+  out.forgotten = static_cast<std::uint64_t>(read_meta_.integer(3));
+  out.last_wall = read_meta_.integer(4);
+  return out;
+}
+
+void ledger::write_meta(const meta& now) {
+  write_meta_.bind(1, static_cast<std::int64_t>(now.last_token))
+      .bind(2, static_cast<std::int64_t>(now.granted))
+      .bind(3, static_cast<std::int64_t>(now.forgotten))
+      .bind(4, clock_.wall_ms())
+      .run();
+}
+
+bool ledger::load_boot() {
+  const resetting at_end(load_boot_);
+  load_boot_.bind(1, std::string_view(boot_id_));
+  if (!load_boot_.step()) return false;
+  boot_ = load_boot_.integer(0);
+  kept_.offset = load_boot_.integer(1);
+  kept_.doubted = load_boot_.integer(2) != 0;
+  kept_.doubted_offset = load_boot_.integer(3);
+  kept_.doubted_since_boot = load_boot_.integer(4);
+  guard_ = wall_guard(kept_);
+  return true;
+}
+
+void ledger::store_boot() {
+  kept_ = guard_.memory();
+  store_boot_.bind(1, kept_.offset)
+      .bind(2, std::int64_t{kept_.doubted})
+      .bind(3, kept_.doubted_offset)
+      .bind(4, kept_.doubted_since_boot)
+      .bind(5, boot_)
+      .run();
+}
+
+void ledger::enter_boot() {
+  boot_id_ = clock_.boot_id();
+  if (load_boot()) return;
+  const auto wall = clock_.wall_ms();
+  auto add = on_.prepare("INSERT INTO " + prefix_ + "boots VALUES (NULL, ?, 0, 0, 0, 0)");
+  add.bind(1, std::string_view(boot_id_)).run();
+  boot_ = sqlite3_last_insert_rowid(on_.get());
+  guard_ = wall_guard::after_boot(read_meta().last_wall, clock_.boot_ms(), wall);
+  store_boot();
+  // Earlier boots mean nothing any more; their numbers are not given again.
+  auto forget = on_.prepare("DELETE FROM " + prefix_ + "boots WHERE id < ?");
+  forget.bind(1, boot_).run();
+}
+
+moment ledger::look_at_clocks() {
+  if (clock_.boot_id() != boot_id_) enter_boot();
+  auto now = read_clocks(clock_, guard_);
+  if (guard_.memory() != kept_ || kept_.doubted) {
+    static_cast<void>(load_boot());  // another process may know more
+    now = read_clocks(clock_, guard_);
+    if (guard_.memory() != kept_) {
+      store_boot();
+      base::log(base::log_level::warning,
+                kept_.doubted ? "wall clock stepped: nothing expires until it is confirmed"
+                              : "wall clock confirmed: expiry goes on",
+                {{"store", place_}});
+    }
+  }
+  return {now, boot_};
+}
+
+moment ledger::look_at_clocks_only() {
+  boot_id_ = clock_.boot_id();
+  if (!load_boot()) {
+    // Nobody has written since the machine started: no lease is left, and nothing expires yet.
+    instant now;
+    now.lease = clock_.boot_ms();
+    now.wall = clock_.wall_ms();
+    now.expiry_paused = true;
+    return {now, 0};
+  }
+  return {read_clocks(clock_, guard_), boot_};
+}
+
+}  // namespace onceguard::sqlite

@@ -1,0 +1,60 @@
+// What a database keeps beside its records: the clocks by which they count, and the counters.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include <onceguard/decide.hpp>
+
+#include "base/clock.hpp"
+#include "store/sqlite/connection.hpp"
+#include "store/wall_guard.hpp"
+
+namespace onceguard::sqlite {
+
+/// The one row of table meta.
+struct meta {
+  std::string identity;
+  token last_token = 0;
+  std::uint64_t granted = 0;    ///< leases so far: the store's generation
+  std::uint64_t forgotten = 0;  ///< completed records that operators released
+  std::int64_t last_wall = 0;
+};
+
+/// The clocks during one transaction. Leases of records with another `boot` are over.
+struct moment {
+  instant now;
+  std::int64_t boot = 0;
+};
+
+/// On tables that are there. `on` and `clock` must outlive it. Failures of SQLite are thrown.
+class ledger {
+ public:
+  /// `prefix` begins the names of its tables; `place` names the database in the log.
+  ledger(connection& on, const base::clock& clock, std::string_view prefix, std::string place);
+
+  [[nodiscard]] meta read_meta();
+  void write_meta(const meta& now);
+
+  /// Within a transaction that writes: what the guard of the wall clock learns is kept, and a new
+  /// boot of the machine is entered.
+  [[nodiscard]] moment look_at_clocks();
+  /// Within one that only reads.
+  [[nodiscard]] moment look_at_clocks_only();
+
+ private:
+  void enter_boot();
+  [[nodiscard]] bool load_boot();
+  void store_boot();
+
+  connection& on_;
+  const base::clock& clock_;
+  const std::string prefix_;
+  const std::string place_;
+  statement read_meta_, write_meta_, load_boot_, store_boot_;
+  std::string boot_id_;
+  std::int64_t boot_ = 0;  // its number in table boots; 0: not in there
+  wall_guard guard_;
+  wall_memory kept_;  // what the table says of it
+};
+
+}  // namespace onceguard::sqlite

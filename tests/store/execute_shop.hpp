@@ -1,0 +1,268 @@
+// A shop that charges customers through `execute`: its own tables, and the records among them.
+// One for each client library, so that one suite runs on all.
+#pragma once
+#include <libpq-fe.h>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <pqxx/pqxx>
+#include <stdexcept>
+#include <string>
+
+#include <sqlite3.h>
+
+#include <onceguard/postgres.hpp>
+#include <onceguard/pqxx.hpp>
+#include <onceguard/sqlite.hpp>
+
+#include "store/postgres_database.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+
+/// One connection, used by one thread.
+class till {
+ public:
+  till() = default;
+  till(const till&) = delete;
+  till& operator=(const till&) = delete;
+  virtual ~till() = default;
+
+  virtual result<verdict> execute(const request& what, const execute_policy& policy,
+                                  const effect_work& work) = 0;
+  virtual result<verdict> execute_steps(const request& what, const execute_policy& policy,
+                                        const steps_work& work) = 0;
+  /// Writes, within the transaction that is open.
+  virtual void charge(const std::string& who) = 0;
+  /// A transaction of the caller's, in which the charges were looked at.
+  virtual void begin_and_look(const std::string& level) = 0;
+  virtual void commit() = 0;
+  virtual void roll_back() = 0;
+};
+
+class shop {
+ public:
+  shop() = default;
+  shop(const shop&) = delete;
+  shop& operator=(const shop&) = delete;
+  virtual ~shop() = default;
+  [[nodiscard]] virtual std::unique_ptr<till> open() = 0;
+  [[nodiscard]] virtual int charges(const std::string& who) = 0;
+};
+
+inline std::string insert_of(const std::string& who) {
+  return "INSERT INTO charges VALUES ('" + who + "')";
+}
+inline std::string count_of(const std::string& who) {
+  return "SELECT count(*) FROM charges WHERE who = '" + who + "'";
+}
+
+// --- libpq ----------------------------------------------------------------------------------
+
+class libpq_till final : public till {
+ public:
+  explicit libpq_till(const std::string& url) : on_(PQconnectdb(url.c_str()), PQfinish) {
+    if (PQstatus(on_.get()) != CONNECTION_OK) throw std::runtime_error(PQerrorMessage(on_.get()));
+    PQsetNoticeProcessor(
+        on_.get(), [](void*, const char*) {}, nullptr);
+  }
+  [[nodiscard]] PGconn* on() const noexcept { return on_.get(); }
+
+  /// The first value, where there is one; a failure is thrown as statement_failed.
+  std::string run(const std::string& statement) {
+    const std::unique_ptr<PGresult, void (*)(PGresult*)> got(PQexec(on_.get(), statement.c_str()),
+                                                             PQclear);
+    postgres::check(on_.get(), got.get());
+    return PQntuples(got.get()) == 0 ? "" : PQgetvalue(got.get(), 0, 0);
+  }
+
+  result<verdict> execute(const request& what, const execute_policy& policy,
+                          const effect_work& work) override {
+    return postgres::execute(on_.get(), what, policy, work);
+  }
+  result<verdict> execute_steps(const request& what, const execute_policy& policy,
+                                const steps_work& work) override {
+    return postgres::execute_steps(on_.get(), what, policy, work);
+  }
+  void charge(const std::string& who) override { run(insert_of(who)); }
+  void begin_and_look(const std::string& level) override {
+    run("BEGIN ISOLATION LEVEL " + level + "; SELECT count(*) FROM charges");
+  }
+  void commit() override { run("COMMIT"); }
+  void roll_back() override { run("ROLLBACK"); }
+
+ private:
+  std::unique_ptr<PGconn, void (*)(PGconn*)> on_;
+};
+
+// --- libpqxx --------------------------------------------------------------------------------
+
+class pqxx_till final : public till {
+ public:
+  explicit pqxx_till(const std::string& url) : on_(url) {}
+
+  result<verdict> execute(const request& what, const execute_policy& policy,
+                          const effect_work& work) override {
+    const auto in_it = [&](pqxx::transaction_base& in, const lease& held) {
+      const within here(*this, in);
+      return work(held);
+    };
+    if (auto* outer = dynamic_cast<pqxx::dbtransaction*>(in_)) {
+      return postgres::execute(*outer, what, policy, in_it);
+    }
+    return postgres::execute(on_, what, policy, in_it);
+  }
+  result<verdict> execute_steps(const request& what, const execute_policy& policy,
+                                const steps_work& work) override {
+    return postgres::execute_steps(on_, what, policy, [&](postgres::pqxx_steps& flow) {
+      forwarded to(*this, flow);
+      return work(to);
+    });
+  }
+  void charge(const std::string& who) override { in_->exec(insert_of(who)); }
+  void begin_and_look(const std::string& level) override {
+    mine_ = std::make_unique<pqxx::work>(on_);
+    mine_->exec("SET TRANSACTION ISOLATION LEVEL " + level);
+    mine_->exec("SELECT count(*) FROM charges");
+    in_ = mine_.get();
+  }
+  void commit() override { mine_->commit(), end(); }
+  void roll_back() override { mine_->abort(), end(); }
+
+ private:
+  /// What charge() writes in, as long as it is open.
+  class within {
+   public:
+    within(pqxx_till& of, pqxx::transaction_base& in) : of_(of), before_(of.in_) { of.in_ = &in; }
+    within(const within&) = delete;
+    within& operator=(const within&) = delete;
+    ~within() { of_.in_ = before_; }
+
+   private:
+    pqxx_till& of_;
+    pqxx::transaction_base* before_;
+  };
+  class forwarded final : public steps {
+   public:
+    forwarded(pqxx_till& of, postgres::pqxx_steps& to) : of_(of), to_(to) {}
+    std::string step(std::string_view name, const std::function<std::string()>& work) override {
+      return to_.step(name, [&](pqxx::transaction_base& in) {
+        const within here(of_, in);
+        return work();
+      });
+    }
+    [[nodiscard]] std::string key_for(std::string_view purpose) const override {
+      return to_.key_for(purpose);
+    }
+    [[nodiscard]] const lease& held() const noexcept override { return to_.held(); }
+
+   private:
+    pqxx_till& of_;
+    postgres::pqxx_steps& to_;
+  };
+  void end() {
+    in_ = nullptr;
+    mine_.reset();
+  }
+
+  pqxx::connection on_;
+  std::unique_ptr<pqxx::work> mine_;
+  pqxx::transaction_base* in_ = nullptr;
+};
+
+template <class Till>
+class postgres_shop final : public shop {
+ public:
+  postgres_shop() {
+    database_.admin().run("CREATE TABLE IF NOT EXISTS charges (who text); TRUNCATE charges");
+  }
+  [[nodiscard]] std::unique_ptr<till> open() override {
+    return std::make_unique<Till>(database_.url());
+  }
+  [[nodiscard]] int charges(const std::string& who) override {
+    return std::stoi(database_.admin().value(count_of(who)));
+  }
+
+ private:
+  postgres_database database_;
+};
+
+// --- SQLite ---------------------------------------------------------------------------------
+
+class sqlite_till final : public till {
+ public:
+  explicit sqlite_till(const std::string& path) : on_(nullptr, sqlite3_close) {
+    sqlite3* opened = nullptr;
+    const int code = sqlite3_open(path.c_str(), &opened);
+    on_.reset(opened);
+    if (code != SQLITE_OK) throw std::runtime_error(sqlite3_errmsg(opened));
+  }
+  [[nodiscard]] sqlite3* on() const noexcept { return on_.get(); }
+
+  /// The first value of the last row, where there is one.
+  std::string run(const std::string& statement) {
+    std::string out;
+    const auto keep = [](void* to, int columns, char** values, char**) {
+      if (columns > 0 && values[0] != nullptr) *static_cast<std::string*>(to) = values[0];
+      return 0;
+    };
+    if (sqlite3_exec(on_.get(), statement.c_str(), keep, &out, nullptr) != SQLITE_OK) {
+      throw std::runtime_error(sqlite3_errmsg(on_.get()));
+    }
+    return out;
+  }
+
+  result<verdict> execute(const request& what, const execute_policy& policy,
+                          const effect_work& work) override {
+    return sqlite::execute(on_.get(), what, policy, work);
+  }
+  result<verdict> execute_steps(const request& what, const execute_policy& policy,
+                                const steps_work& work) override {
+    return sqlite::execute_steps(on_.get(), what, policy, work);
+  }
+  void charge(const std::string& who) override { run(insert_of(who)); }
+  void begin_and_look(const std::string& /*serializable it is*/) override {
+    run("BEGIN; SELECT count(*) FROM charges");
+  }
+  void commit() override { run("COMMIT"); }
+  void roll_back() override { run("ROLLBACK"); }
+
+ private:
+  std::unique_ptr<sqlite3, int (*)(sqlite3*)> on_;
+};
+
+class sqlite_shop final : public shop {
+ public:
+  sqlite_shop() : counter_(path()) {
+    counter_.run("PRAGMA journal_mode = WAL; CREATE TABLE charges (who TEXT)");
+    sqlite3_busy_timeout(counter_.on(), 10'000);
+  }
+  [[nodiscard]] std::string path() const { return folder_.file("shop.db"); }
+  [[nodiscard]] std::unique_ptr<till> open() override {
+    return std::make_unique<sqlite_till>(path());
+  }
+  [[nodiscard]] int charges(const std::string& who) override {
+    return std::stoi(counter_.run(count_of(who)));
+  }
+
+ private:
+  temporary_folder folder_;
+  sqlite_till counter_;
+};
+
+struct library_under_test {
+  const char* name;
+  std::unique_ptr<shop> (*make)();
+  bool levels = true;  ///< are there several levels of isolation?
+};
+inline std::ostream& operator<<(std::ostream& to, const library_under_test& one) {
+  return to << one.name;
+}
+
+inline const library_under_test libraries[] = {
+    {"libpq", [] { return std::unique_ptr<shop>(new postgres_shop<libpq_till>); }},
+    {"pqxx", [] { return std::unique_ptr<shop>(new postgres_shop<pqxx_till>); }},
+    {"sqlite", [] { return std::unique_ptr<shop>(new sqlite_shop); }, false},
+};
+
+}  // namespace onceguard::testing
