@@ -17,6 +17,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,6 +71,11 @@ struct store_traits {
   bool transactional = false;  ///< the application can complete in its own transaction
 };
 
+/// Told of records that other processes settled: of each the first 8 bytes of its id, as a
+/// big-endian number. On a thread of the store's own, which waits for it meanwhile: it must not
+/// block. Each is a hint: some never come, some come twice, late, or for nothing.
+using settled_listener = std::function<void(const std::vector<std::uint64_t>&)>;
+
 class store {
  public:
   store() = default;
@@ -100,6 +106,10 @@ class store {
   virtual boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                             milliseconds timeout) = 0;
   virtual boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) = 0;
+
+  /// From now on `told` hears of what other processes settle, where a store can know that; null:
+  /// nobody does. One listener: once this returned, the one before hears nothing any more.
+  virtual void on_settled(settled_listener told) { static_cast<void>(told); }
 
   /// Finishes what was accepted, then refuses with errc::stopped. Blocks until done; idempotent.
   virtual void stop() = 0;

@@ -10,6 +10,7 @@ void add_check_command(command app);
 void add_explain_command(command app);
 void add_keys_command(command app);
 void add_stats_command(command app);
+void add_reconcile_command(command app);
 void add_sweep_command(command app);
 void add_migrate_command(command app);
 

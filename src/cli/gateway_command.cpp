@@ -12,6 +12,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
+#include "cli/query_source.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
@@ -109,7 +110,9 @@ class signal_watch {
 };
 
 int serve(const given_flags& given, const config::settings& settings, store& records) {
-  gateway::server server(settings.gateway, settings.routing, records);
+  // For reconciling on a schedule.
+  const auto query = make_query_source(settings, false);
+  gateway::server server(settings.gateway, settings.routing, records, query.get());
   boost::asio::io_context io(1);
   // Before the start: a signal that comes while it starts drains it, and does not kill it.
   signal_watch watch(io, server, given, settings);

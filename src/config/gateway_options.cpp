@@ -1,21 +1,13 @@
 // The options of [gateway], [store] and [log].
+#include "config/option_values.hpp"
 #include "config/options.hpp"
 #include "config/texts.hpp"
 
 namespace onceguard::config {
+
+using namespace values;
+
 namespace {
-
-constexpr std::int64_t second = 1'000;
-constexpr std::int64_t minute = 60 * second;
-constexpr std::int64_t hour = 60 * minute;
-constexpr std::int64_t kib = 1 << 10;
-constexpr std::int64_t mib = 1 << 20;
-constexpr std::int64_t gib = 1 << 30;
-
-std::int64_t number(const option_value& v) { return std::get<std::int64_t>(v); }
-std::size_t size(const option_value& v) { return static_cast<std::size_t>(number(v)); }
-milliseconds duration(const option_value& v) { return milliseconds(number(v)); }
-const std::string& text(const option_value& v) { return std::get<std::string>(v); }
 
 std::string admin_complaint(std::string_view) {
   return "the admin listener is not in this version; leave it empty";
@@ -42,15 +34,14 @@ std::string directory_complaint(std::string_view value) {
 
 // A URL of a store may hold a password: only its scheme is ever said.
 std::string store_complaint(std::string_view url) {
-  constexpr std::array<std::string_view, 5> later{"redis", "rediss", "redis+cluster",
-                                                  "redis+sentinel", "dynamodb"};
+  constexpr std::array<std::string_view, 3> later{"redis+cluster", "redis+sentinel", "dynamodb"};
   const auto colon = url.find(':');
   const auto scheme = url.substr(0, colon == std::string_view::npos ? 0 : colon);
   for (const auto name : later) {
     if (scheme == name) {
       return std::string(name) +
-             ": stores are not in this version; use \"sqlite:PATH\" or "
-             "\"postgresql://HOST/DATABASE\"";
+             ": stores are not in this version; use \"sqlite:PATH\", "
+             "\"postgresql://HOST/DATABASE\" or \"redis://HOST\"";
     }
   }
   if (url.find('\0') != std::string_view::npos) return "a path can't hold a NUL byte";
@@ -60,8 +51,12 @@ std::string store_complaint(std::string_view url) {
   if (scheme == "postgresql" || scheme == "postgres") {
     return url.substr(colon).starts_with("://") ? "" : "expected \"postgresql://HOST/DATABASE\"";
   }
+  if (scheme == "redis" || scheme == "rediss") {
+    return url.substr(colon).starts_with("://") ? "" : "expected \"redis://HOST\"";
+  }
   if (url == "memory:") return {};
-  return "expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\" or \"memory:\", got " +
+  return "expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\", \"redis://HOST\" or "
+         "\"memory:\", got " +
          (scheme.empty() ? "a value without a scheme" : "the scheme " + quoted(scheme));
 }
 
@@ -238,7 +233,8 @@ const std::array store_table{
          .fallback = "sqlite:onceguard.db",
          .example = "sqlite:/var/lib/onceguard/records.db",
          .text = "Where records are kept: `sqlite:PATH`, `postgresql://…` as libpq reads it (after "
-                 "`onceguard migrate`), or `memory:` (gone with the process).",
+                 "`onceguard migrate`), `redis://…` or `rediss://…`, or `memory:` (gone with the "
+                 "process).",
          .complaint = store_complaint},
         [](settings& s, const option_value& v) { s.store.url = text(v); }},
     row<settings>{

@@ -13,7 +13,7 @@
 namespace onceguard::config {
 namespace {
 
-constexpr std::array<std::string_view, 6> table_names{"gateway",  "store",    "log",
+constexpr std::array<std::string_view, 7> table_names{"gateway",  "store",    "reconcile", "log",
                                                       "defaults", "upstream", "route"};
 
 class loader {
@@ -24,9 +24,11 @@ class loader {
     check_names(document);
     read_fixed(document, "gateway", gateway_rows());
     read_fixed(document, "store", store_rows());
+    read_fixed(document, "reconcile", reconcile_rows());
     read_fixed(document, "log", log_rows());
     read_defaults(document);
     read_routing(document);
+    check_reconcile();
     check_variables();
     put_in_order(result_.said);
     return std::move(result_);
@@ -171,6 +173,35 @@ class loader {
     say(remark::grade::fault, place,
         std::string(place.of_route() ? "[[route]]" : "[defaults]") +
             " effect: \"transactional\" needs a postgresql:// store");
+  }
+
+  void check_reconcile() {
+    const auto& values = result_.values;
+    const auto& query = values.query;
+    const auto is_postgres = [](const std::string& url) {
+      return url.starts_with("postgresql://") || url.starts_with("postgres://");
+    };
+    if (!query.text.empty() && query.database.empty() && !is_postgres(values.store.url)) {
+      say(remark::grade::fault, places_["query"],
+          "[reconcile] query: needs a PostgreSQL database; name the one with the application's "
+          "tables in database");
+    }
+    if (query.text.empty() && !query.database.empty()) {
+      say(remark::grade::warning, places_["database"],
+          "[reconcile] database: not used without query");
+    }
+    if (!query.text.empty() && query.text.find("$1") == std::string::npos) {
+      say(remark::grade::warning, places_["query"],
+          "[reconcile] query: without $1, the scope, the outcome of another caller's operation "
+          "with the same key counts as this one's");
+    }
+    const auto& routes = values.routing.routes;
+    const bool probes = std::any_of(routes.begin(), routes.end(),
+                                    [](const auto& r) { return !r.policy.probe.empty(); });
+    if (values.gateway.reconcile_interval.count() > 0 && query.text.empty() && !probes) {
+      say(remark::grade::warning, places_["interval"],
+          "[reconcile] interval: nobody can be asked; set query, or the probe of a route");
+    }
   }
 
   /// A mistyped variable would be passed over in silence.

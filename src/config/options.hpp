@@ -34,6 +34,7 @@ struct route_draft {
 
 [[nodiscard]] std::span<const row<settings>> gateway_rows();
 [[nodiscard]] std::span<const row<settings>> store_rows();
+[[nodiscard]] std::span<const row<settings>> reconcile_rows();
 [[nodiscard]] std::span<const row<settings>> log_rows();
 [[nodiscard]] std::span<const row<policy_draft>> policy_rows();
 [[nodiscard]] std::span<const row<upstream_draft>> upstream_rows();

@@ -80,7 +80,7 @@ class checker {
             "\"http://127.0.0.1:9000/outcome/{scope}/{key}\"");
     }
     if (!asks && !policy_.probe.empty() && as_near_as("probe", "unknown")) {
-      warn({"probe"}, "not used without unknown = \"probe\"");
+      warn({"probe"}, "without unknown = \"probe\", only reconcile asks there");
     }
     for (const std::string_view name : {"probe_present", "probe_absent"}) {
       auto& status = name == "probe_present" ? policy_.probe_present : policy_.probe_absent;

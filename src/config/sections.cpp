@@ -8,6 +8,12 @@ const std::vector<section>& sections() {
        specs_of(gateway_rows())},
       {"[store]", "Where records are kept. Changes take effect at the next start.",
        specs_of(store_rows())},
+      {"[reconcile]",
+       "How `onceguard reconcile`, and the gateway by itself, find out what became of records "
+       "whose "
+       "outcome is unknown: by the probe of a record's route, and where that has none, by a query. "
+       "Changes take effect at the next start.",
+       specs_of(reconcile_rows())},
       {"[log]", "What is logged, and how. Changes take effect at the next start.",
        specs_of(log_rows())},
       {"[defaults]",

@@ -20,10 +20,18 @@ struct log_params {
   log_format format = log_format::automatic;
 };
 
+/// A query that tells from the application's tables whether an operation took effect.
+struct query_params {
+  std::string text;             ///< empty: there is none
+  std::string database;         ///< empty: the store's own
+  bool absent_is_none = false;  ///< no row: it did not happen; else: still unknown
+};
+
 struct settings {
   gateway::gateway_params gateway;
   gateway::routing_params routing;
   store_params store;
+  query_params query;  ///< gateway.reconcile_interval says how often it is asked
   log_params log;
   route_policy defaults;  ///< what routes do unless they say otherwise
 

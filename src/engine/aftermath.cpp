@@ -20,7 +20,7 @@ asio::awaitable<void> engine::settle_later(settlement how, base::reservation roo
       base::log(base::log_level::info, "settled-late",
                 {{"record", base::to_hex(how.id)},
                  {"result", replies[0] ? "done" : replies[0].error().detail}});
-      waiting_.wake_all(how.id);
+      waiting_.look(how.id);
       break;
     }
   }
@@ -56,7 +56,7 @@ asio::awaitable<void> engine::follow_up(claim asked) {
     if (replies[0] || !replies[0].error().retryable()) break;
   }
   following_up_.fetch_sub(1);
-  waiting_.wake_one(asked.id);
+  waiting_.look(asked.id);
 }
 
 asio::awaitable<void> engine::abandon_held() {

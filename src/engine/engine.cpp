@@ -19,8 +19,7 @@ using clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr milliseconds look_again{50};  // a twin in another process is asked for this often
-constexpr int claims_max = 8;           // of one request, before it is told to come back
+constexpr int claims_max = 8;  // of one request, before it is told to come back
 
 execution of_kind(execution_kind kind) {
   execution out;
@@ -52,7 +51,7 @@ engine::engine(store& records, engine_params params, base::byte_budget& budget)
       loss_(std::make_unique<loss_watch>(params_)),
       held_(std::make_unique<held_list>()) {}
 
-engine::~engine() = default;
+engine::~engine() { stop(); }
 
 std::optional<cached_replay> engine::find_replay(const record_id& id, const fingerprint& print) {
   auto found = cache_.find(id, print, base::steady_now());
@@ -91,22 +90,6 @@ asio::awaitable<execution> engine::execute(asio::io_context& io, operation op, w
     co_return co_await wait_for_twin(io, op, doing);
   }
   co_return out;
-}
-
-asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation& op, work& doing) {
-  const auto place = waiting_.enter(op.id, io.get_executor());
-  if (!place) co_return of_kind(execution_kind::busy);
-  const auto until = base::steady_now() + op.policy->wait;
-  for (;;) {
-    // Asked first: the twin may have ended before this one had its place.
-    if (auto found = find_replay(op.id, op.about->print)) {
-      co_return stored_answer(found->answer, found->kept);
-    }
-    auto out = co_await attempt(io, op, doing);
-    if (out.kind != execution_kind::busy) co_return out;
-    if (base::steady_now() >= until) co_return out;
-    co_await place->wait(until, look_again);
-  }
 }
 
 asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, work& doing) {
@@ -302,10 +285,11 @@ execution engine::after_settle(const operation& op, const settlement& how, const
   if (result.outcome == settle_outcome::stale) {
     counters_.stale_settles.fetch_add(1, std::memory_order_relaxed);
     base::log(base::log_level::warning, "settle-was-stale", {{"record", base::to_hex(op.id)}});
-    waiting_.wake_all(op.id);
     if (result.state == observed_state::completed) {
+      tell(op, stored_answer(result.answer, result.kept));
       return stored_answer(result.answer, result.kept);
     }
+    waiting_.look(op.id);
     return of_kind(execution_kind::unsure);
   }
   if (result.outcome == settle_outcome::incident) {
@@ -313,16 +297,16 @@ execution engine::after_settle(const operation& op, const settlement& how, const
     base::log(base::log_level::error, "settled-a-record-that-was-gone",
               {{"record", base::to_hex(op.id)}});
   }
-  const bool told_by_application = result.state == observed_state::completed && result.answer;
-  if (how.kind == settle_kind::complete && !told_by_application) {
+  if (result.state == observed_state::completed && result.answer) {  // told by the application
+    tell(op, stored_answer(result.answer, result.kept));
+    return stored_answer(result.answer, result.kept);
+  }
+  if (how.kind == settle_kind::complete) {
     remember(op, how.answer, how.kept, how.retention, epoch);
-  }
-  if (how.kind == settle_kind::release) {
-    waiting_.wake_one(op.id);
+    tell(op, stored_answer(how.answer, how.kept));
   } else {
-    waiting_.wake_all(op.id);
+    waiting_.look(op.id);
   }
-  if (told_by_application) return stored_answer(result.answer, result.kept);
   auto out = of_kind(execution_kind::ran);
   out.settled_as = how.kind;
   return out;

@@ -16,6 +16,7 @@
 #include <onceguard/store.hpp>
 
 #include "base/byte_budget.hpp"
+#include "engine/execution.hpp"
 #include "engine/params.hpp"
 #include "engine/replay_cache.hpp"
 #include "engine/waiting_room.hpp"
@@ -30,6 +31,7 @@ enum class probe_answer : std::uint8_t { did, did_not, unclear };
 struct probe_report {
   probe_answer said = probe_answer::unclear;
   answer_ptr answer;  ///< did: the first answer, as far as the application gave it; null: no answer
+  std::string why;    ///< unclear: for people
 };
 
 /// The work of one operation. Implemented by a front door; lives as long as execute() runs.
@@ -49,29 +51,6 @@ class work {
   virtual boost::asio::awaitable<void> run_unguarded() = 0;
   /// The fingerprint, made the way that a record says.
   [[nodiscard]] virtual result<fingerprint> remake(std::string_view method) = 0;
-};
-
-enum class execution_kind : std::uint8_t {
-  ran,         ///< the work ran and is settled: its own answer goes out
-  stored,      ///< the stored answer goes out (null: it took effect, but it was not kept)
-  unsure,      ///< it ran, but another has the word now and its outcome is unknown
-  unrecorded,  ///< it ran, but the store could not be told within settle_wait; told later
-  busy,
-  backoff,
-  mismatch,
-  unknown,
-  store_failed,  ///< `failure` says how; nothing ran
-  unguarded,     ///< ran without a record, as the route asked
-};
-
-struct execution {
-  execution_kind kind = execution_kind::busy;
-  settle_kind settled_as = settle_kind::complete;  ///< ran
-  answer_ptr answer;
-  answer_kept kept = answer_kept::none;
-  milliseconds retry_after{1'000};
-  bool probed = false;  ///< unknown: asked about again at a later repeat
-  error failure;
 };
 
 /// One arriving operation. `policy` must outlive execute().
@@ -101,9 +80,9 @@ class engine {
   /// Looks at the store once: before the first claim, and then each second by itself. Until it was
   /// heard, nothing is served from memory.
   boost::asio::awaitable<result<void>> look();
-  /// Begins to watch the store and to sweep, on `io`.
+  /// Begins to watch the store and to sweep, on `io`, and to hear what other processes settle.
   void start(boost::asio::io_context& io);
-  /// Ends what start() began.
+  /// Ends what start() began. To be called before the io_contexts of those who wait end.
   void stop();
 
   /// The stored answer, where memory has it. Does not suspend and does not touch the store.
@@ -123,6 +102,8 @@ class engine {
                                             work& doing);
   boost::asio::awaitable<execution> wait_for_twin(boost::asio::io_context& io, operation& op,
                                                   work& doing);
+  [[nodiscard]] std::optional<execution> take_news(const operation& op, const news& told);
+  void tell(const operation& op, execution what);
   boost::asio::awaitable<execution> granted(boost::asio::io_context& io, operation& op, work& doing,
                                             lease got,
                                             std::chrono::steady_clock::time_point claimed);
@@ -153,6 +134,7 @@ class engine {
   std::unique_ptr<loss_watch> loss_;
   std::chrono::steady_clock::time_point last_heard_{};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> listening_{false};
   std::atomic<std::size_t> following_up_{0};
 
   struct held_list;

@@ -1,6 +1,7 @@
 #include "engine/waiting_room.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -12,6 +13,25 @@
 namespace onceguard {
 
 namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t prefix_bytes = 8;
+
+/// The lowest id that begins so.
+record_id lowest_with(std::uint64_t prefix) {
+  record_id out{};
+  for (std::size_t i = prefix_bytes; i-- > 0; prefix >>= 8) {
+    out[i] = static_cast<unsigned char>(prefix & 0xff);
+  }
+  return out;
+}
+
+bool same_prefix(const record_id& a, const record_id& b) {
+  return std::equal(a.begin(), a.begin() + prefix_bytes, b.begin());
+}
+
+}  // namespace
 
 std::unique_ptr<waiting_room::place> waiting_room::enter(const record_id& id,
                                                          const asio::any_io_executor& executor) {
@@ -56,29 +76,53 @@ void waiting_room::call(const waiter_ptr& who) {
   asio::post(who->timer.get_executor(), std::move(wake));
 }
 
-asio::awaitable<void> waiting_room::place::wait(time_point until,
-                                                std::chrono::milliseconds look_again) {
-  if (!self_->called) {
-    const auto soon = base::steady_now() + look_again;
-    const bool first = room_.is_first(id_, self_);
-    self_->timer.expires_at(first ? std::min(until, soon) : until);
-    boost::system::error_code ignored;  // cancelled: called; else the time is up; both go on
-    co_await self_->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  }
-  self_->called = false;
-}
-
-void waiting_room::wake_all(const record_id& id) {
-  const std::lock_guard lock(mutex_);
-  const auto found = waiting_.find(id);
-  if (found == waiting_.end()) return;
-  for (const auto& who : found->second) call(who);
-}
-
-void waiting_room::wake_one(const record_id& id) {
+void waiting_room::look(const record_id& id) {
+  if (empty()) return;
   const std::lock_guard lock(mutex_);
   const auto found = waiting_.find(id);
   if (found != waiting_.end()) call(found->second.front());
+}
+
+void waiting_room::look_by_prefix(const std::vector<std::uint64_t>& prefixes) {
+  if (empty()) return;
+  const std::lock_guard lock(mutex_);
+  for (const auto prefix : prefixes) {
+    const auto lowest = lowest_with(prefix);
+    for (auto at = waiting_.lower_bound(lowest);
+         at != waiting_.end() && same_prefix(at->first, lowest); ++at) {
+      call(at->second.front());
+    }
+  }
+}
+
+void waiting_room::tell(const record_id& id, const news_ptr& what) {
+  const std::lock_guard lock(mutex_);
+  const auto found = waiting_.find(id);
+  if (found == waiting_.end()) return;
+  for (const auto& who : found->second) {
+    auto wake = [who, what] {
+      who->told = what;
+      who->timer.cancel();
+    };
+    asio::post(who->timer.get_executor(), std::move(wake));
+  }
+}
+
+asio::awaitable<waiting_room::place::woken> waiting_room::place::wait(
+    time_point until, std::chrono::milliseconds look_again) {
+  bool looks = self_->called;
+  if (!looks && !self_->told) {
+    looks = first();
+    const auto soon = base::steady_now() + look_again;
+    self_->timer.expires_at(looks ? std::min(until, soon) : until);
+    boost::system::error_code ignored;  // cancelled: called or told; else the time is up
+    co_await self_->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    looks = looks || self_->called;
+  }
+  heard_ = std::exchange(self_->told, nullptr);
+  if (heard_) co_return woken::told;
+  self_->called = false;
+  co_return looks ? woken::to_look : woken::late;
 }
 
 }  // namespace onceguard

@@ -1,4 +1,4 @@
-// What an engine does beside its requests: it watches the store, and sweeps.
+// What an engine does beside its requests: it watches the store, listens, and sweeps.
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -25,9 +25,15 @@ constexpr std::size_t sweep_batch = 500;   // small, so that claims come in betw
 void engine::start(asio::io_context& io) {
   spawn_background(io, "watch the store", watch());
   spawn_background(io, "sweep", sweep());
+  listening_ = true;
+  store_.on_settled(
+      [this](const std::vector<std::uint64_t>& settled) { waiting_.look_by_prefix(settled); });
 }
 
-void engine::stop() { stopping_ = true; }
+void engine::stop() {
+  stopping_ = true;
+  if (listening_.exchange(false)) store_.on_settled(nullptr);
+}
 
 asio::awaitable<result<void>> engine::look() {
   const auto asked_at = base::steady_now();

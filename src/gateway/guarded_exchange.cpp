@@ -170,16 +170,7 @@ asio::awaitable<settlement> guarded_exchange::run(held_lease& held) {
 asio::awaitable<void> guarded_exchange::run_unguarded() { co_await call(nullptr); }
 
 asio::awaitable<probe_report> guarded_exchange::ask(held_lease& held) {
-  probe_question question;
-  question.url = policy_.probe;
-  question.mode = policy_.probe_mode;
-  question.present = policy_.probe_present;
-  question.absent = policy_.probe_absent;
-  question.key = admitted_.key;
-  question.scope = base::to_hex(admitted_.scope);
-  question.token = held.lease().token;
-  question.max_answer_body = policy_.max_answer_body;
-  question.timeout = std::min(policy_.upstream_timeout, milliseconds(10'000));
+  auto question = make_probe_question(policy_, admitted_.scope, admitted_.key, held.lease().token);
   co_return co_await ask_application(from_.thread().pool, std::move(question));
 }
 

@@ -65,6 +65,7 @@ struct gateway_params {
   milliseconds store_timeout{2'000};
   milliseconds sweep_interval{60'000};
   after_loss_rule after_loss = after_loss_rule::refuse;
+  milliseconds reconcile_interval{0};  ///< between rounds; 0: never by itself
 };
 
 }  // namespace onceguard::gateway

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/hash.hpp"
 #include "base/log.hpp"
 #include "gateway/upstream_call.hpp"
 #include "http/admission.hpp"
@@ -105,7 +106,29 @@ probe_report read_report(const http1::head& answer, call_result result,
   return out;
 }
 
+probe_report failed_to_ask(base::log_level level, std::string why) {
+  base::log(level, "probe-failed", {{"why", why}});
+  probe_report out;
+  out.why = std::move(why);
+  return out;
+}
+
 }  // namespace
+
+probe_question make_probe_question(const route_policy& policy, const digest& scope, std::string key,
+                                   onceguard::token token) {
+  probe_question out;
+  out.url = policy.probe;
+  out.mode = policy.probe_mode;
+  out.present = policy.probe_present;
+  out.absent = policy.probe_absent;
+  out.key = std::move(key);
+  out.scope = base::to_hex(scope);
+  out.token = token;
+  out.max_answer_body = policy.max_answer_body;
+  out.timeout = std::min(policy.upstream_timeout, milliseconds(10'000));
+  return out;
+}
 
 std::string fill_probe_url(std::string_view url, std::string_view scope, std::string_view key) {
   std::string out;
@@ -146,18 +169,14 @@ bool split_http_url(std::string_view url, endpoint& to, std::string& target) {
 }
 
 asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_question question) {
-  probe_report report;
+  using base::log_level;
   endpoint to;
   std::string target;
   if (!split_http_url(fill_probe_url(question.url, question.scope, question.key), to, target)) {
-    base::log(base::log_level::error, "probe-failed", {{"why", "the probe is no http:// URL"}});
-    co_return report;
+    co_return failed_to_ask(log_level::error, "the probe is no http:// URL");
   }
   auto connection = co_await pool.connect(to);
-  if (!connection) {
-    base::log(base::log_level::warning, "probe-failed", {{"why", connection.error().detail}});
-    co_return report;
-  }
+  if (!connection) co_return failed_to_ask(log_level::warning, connection.error().detail);
   auto& up = **connection;
   const bool fence = question.mode == probe_rule::fence;
   up.reader.answers_to(fence ? "POST" : "GET");
@@ -170,10 +189,13 @@ asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_questio
   const auto request = make_request(question, to, target);
   auto result = co_await call_upstream(up, request, std::string_view(), limits, held);
   if (result.end != call_end::answered) {
-    base::log(base::log_level::warning, "probe-failed", {{"why", "no whole answer"}});
-    co_return report;
+    co_return failed_to_ask(log_level::warning, "no whole answer");
   }
-  report = read_report(up.reader.head(), std::move(result), question);
+  const auto status = up.reader.head().status;
+  auto report = read_report(up.reader.head(), std::move(result), question);
+  if (report.said == probe_answer::unclear) {
+    report.why = "the probe's answer of status " + std::to_string(status) + " is not clear";
+  }
   co_return report;
 }
 

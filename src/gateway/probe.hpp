@@ -24,7 +24,11 @@ struct probe_question {
   std::size_t max_answer_body = 1u << 20;
 };
 
-/// Never fails: what is not a clear answer is unclear.
+/// As a route's policy has it.
+[[nodiscard]] probe_question make_probe_question(const route_policy& policy, const digest& scope,
+                                                 std::string key, onceguard::token token);
+
+/// Never fails: what is not a clear answer is unclear, and says why.
 /// - fence: POST. 200 with `Onceguard-Outcome: done` says that it did: the fields and the body are
 ///   the first answer's, `Onceguard-Status` is its status (else 200); 404 with `Onceguard-Outcome:
 ///   none` and the token in `Onceguard-Token` says that it did not, and never will with an earlier

@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/pause.hpp"
+#include "gateway/reconciling.hpp"
 #include "gateway/session.hpp"
 
 namespace onceguard::gateway {
@@ -54,8 +55,9 @@ gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine
 }
 
 struct server::state {
-  state(const gateway_params& params, const routing_params& routing, store& records)
-      : shared(params, make_engine_params(params, routing), records) {
+  state(const gateway_params& params, const routing_params& routing, store& records,
+        outcome_source* to_ask)
+      : shared(params, make_engine_params(params, routing), records), query(to_ask) {
     const auto table = std::make_shared<const routing_table>(routing);
     for (unsigned i = 0; i < thread_count(shared.params.threads); ++i) {
       threads.push_back(std::make_unique<io_thread>(shared, table));
@@ -69,6 +71,7 @@ struct server::state {
   asio::awaitable<void> finish();
 
   gateway_shared shared;
+  outcome_source* const query;
   std::vector<std::unique_ptr<io_thread>> threads;
   std::unique_ptr<tcp::acceptor> acceptor;
   std::vector<std::thread> running;
@@ -158,13 +161,15 @@ asio::awaitable<void> server::state::finish() {
   for (auto& thread : threads) thread->io.stop();
 }
 
-server::server(const gateway_params& params, const routing_params& routing, store& records)
-    : state_(std::make_unique<state>(params, routing, records)) {}
+server::server(const gateway_params& params, const routing_params& routing, store& records,
+               outcome_source* query)
+    : state_(std::make_unique<state>(params, routing, records, query)) {}
 
 server::~server() {
   if (!state_) return;
   for (auto& thread : state_->threads) thread->io.stop();
   wait();
+  state_->shared.engine.stop();
 }
 
 result<void> server::start() {
@@ -183,6 +188,9 @@ result<void> server::start() {
     base::log(base::log_level::warning, "store-not-heard", {{"why", looked.error().detail}});
   }
   s.shared.engine.start(first);
+  if (s.shared.params.reconcile_interval.count() > 0) {
+    spawn_background(first, "reconcile", keep_reconciling(*s.threads.front(), s.query));
+  }
   spawn_background(first, "accept", s.accept());
   return {};
 }

@@ -5,6 +5,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
 
+#include "engine/reconcile.hpp"
 #include "gateway/params.hpp"
 
 namespace onceguard::gateway {
@@ -12,8 +13,10 @@ namespace onceguard::gateway {
 /// Thread-safety: every member may be called from any thread; start() once.
 class server {
  public:
-  /// The store must outlive the server.
-  server(const gateway_params& params, const routing_params& routing, store& records);
+  /// The store must outlive the server. So must `query`, which is asked about unknown outcomes
+  /// where a route has no probe; null: there is none.
+  server(const gateway_params& params, const routing_params& routing, store& records,
+         outcome_source* query = nullptr);
   ~server();  ///< as drain() with no patience, then wait()
 
   /// Binds the listener and starts the I/O threads. Port 0 takes a free one: see local().

@@ -58,6 +58,10 @@ class faulty_store final : public store {
   [[nodiscard]] std::size_t waiting() const noexcept { return gates_.size(); }
   /// So many such calls were made, faults included.
   [[nodiscard]] std::size_t made(store_call which) const noexcept;
+  /// As if another process had settled these.
+  void announce(const std::vector<std::uint64_t>& settled) const {
+    if (told_) told_(settled);
+  }
   /// What `vitals` tells in place of the wrapped store's, until reset.
   void pretend(std::optional<onceguard::vitals> told) { pretended_ = std::move(told); }
 
@@ -78,6 +82,7 @@ class faulty_store final : public store {
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  void on_settled(settled_listener told) override { told_ = std::move(told); }
   void stop() override { inner_.stop(); }
 
  private:
@@ -101,6 +106,7 @@ class faulty_store final : public store {
   std::array<plan, store_calls> plans_{};
   std::list<std::unique_ptr<boost::asio::steady_timer>> gates_;
   std::optional<onceguard::vitals> pretended_;
+  settled_listener told_;
 };
 
 }  // namespace onceguard

@@ -43,6 +43,12 @@ timeout = "250ms"
 sweep = "30s"
 after_loss = "flag"
 
+[reconcile]
+interval = "5m"
+query = "SELECT status FROM payments WHERE scope = $1 AND key = $2"
+absent = "unknown"
+database = "postgresql://reader@host/shop"
+
 [log]
 level = "debug"
 format = "json"
@@ -118,6 +124,7 @@ TEST(load, fills_in_every_parameter_of_the_gateway) {
   EXPECT_EQ(g.store_timeout, milliseconds(250));
   EXPECT_EQ(g.sweep_interval, milliseconds(30'000));
   EXPECT_EQ(g.after_loss, gateway::after_loss_rule::flag);
+  EXPECT_EQ(g.reconcile_interval, milliseconds(300'000));
   EXPECT_EQ(read.values.store.url, "memory:");
   EXPECT_EQ(read.values.store.timeout, milliseconds(250));
   EXPECT_EQ(read.values.log.level, base::log_level::debug);

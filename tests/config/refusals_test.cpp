@@ -75,6 +75,14 @@ const refusal shapes[] = {
      "c.toml:3:10: [gateway] listen: expected HOST:PORT such as \"127.0.0.1:8080\" or "
      "\"[::1]:8080\", got \"x\"\n"
      "c.toml:5:8: [defaults] keep: expected \"success\", \"final\" or \"all\", got \"some\"\n"},
+    {"query_without_the_key", "[reconcile]\nquery = \"SELECT 1\"\n",
+     "c.toml:2:9: [reconcile] query: a query that does not use $2, the key, says the same of every "
+     "key\n"},
+    {"query_without_a_database", "[reconcile]\nquery = \"SELECT $1, $2\"\n",
+     "c.toml:2:9: [reconcile] query: needs a PostgreSQL database; name the one with the "
+     "application's tables in database\n"},
+    {"query_in_another_kind_of_database", "[reconcile]\ndatabase = \"mysql://ann:pw@host/shop\"\n",
+     "c.toml:2:12: [reconcile] database: expected \"postgresql://HOST/DATABASE\"\n"},
     {"control_bytes_are_not_printed", "[defaults]\nkeep = \"\\u001b[31m\"\n",
      "c.toml:2:8: [defaults] keep: expected \"success\", \"final\" or \"all\", got "
      "\"\\x1b[31m\"\n"},
@@ -144,8 +152,8 @@ const refusal types[] = {
      "c.toml:4:16: [defaults] probe_absent: expected a status from 100 to 599, or \"\", got "
      "\"x\"\n"},
     {"empty_text", "[store]\nurl = \"\"\n",
-     "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\" or "
-     "\"memory:\", got a value without a scheme\n"},
+     "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\", "
+     "\"redis://HOST\" or \"memory:\", got a value without a scheme\n"},
 };
 
 const refusal values[] = {
@@ -173,16 +181,17 @@ const refusal values[] = {
      "c.toml:2:7: [store] url: expected \"postgresql://HOST/DATABASE\"\n"},
     {"connections", "[store]\nconnections = 0\n",
      "c.toml:2:15: [store] connections: expected a whole number from 1 to 256, got \"0\"\n"},
-    {"redis", "[store]\nurl = \"redis://r\"\n",
-     "c.toml:2:7: [store] url: redis: stores are not in this version; use \"sqlite:PATH\" or "
-     "\"postgresql://HOST/DATABASE\"\n"},
+    {"redis", "[store]\nurl = \"redis:user:secret@r\"\n",
+     "c.toml:2:7: [store] url: expected \"redis://HOST\"\n"},
+    {"redis_cluster", "[store]\nurl = \"redis+cluster://r\"\n",
+     "c.toml:2:7: [store] url: redis+cluster: stores are not in this version; use "
+     "\"sqlite:PATH\", \"postgresql://HOST/DATABASE\" or \"redis://HOST\"\n"},
     {"dynamodb", "[store]\nurl = \"dynamodb://eu-west-1/t\"\n",
-     "c.toml:2:7: [store] url: dynamodb: stores are not in this version; use \"sqlite:PATH\" or "
-     "\"postgresql://HOST/DATABASE\"\n"},
+     "c.toml:2:7: [store] url: dynamodb: stores are not in this version; use \"sqlite:PATH\", "
+     "\"postgresql://HOST/DATABASE\" or \"redis://HOST\"\n"},
     {"other_store", "[store]\nurl = \"mysql://user:secret@db\"\n",
-     "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\" or "
-     "\"memory:\", got the "
-     "scheme \"mysql\"\n"},
+     "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\", "
+     "\"redis://HOST\" or \"memory:\", got the scheme \"mysql\"\n"},
     {"sqlite_without_path", "[store]\nurl = \"sqlite:\"\n",
      "c.toml:2:7: [store] url: expected a path after \"sqlite:\"\n"},
     {"transactional", "[defaults]\neffect = \"transactional\"\n",

@@ -99,8 +99,15 @@ const hint cases[] = {
     {"ask",
      "[defaults]\nunknown = \"probe\"\nprobe = \"http://a/{scope}/{key}\"\nprobe_mode = \"ask\"\n",
      "c.toml:4:14: warning: [defaults] probe_mode: \"ask\" is weaker"},
+    {"interval_for_nobody", "[reconcile]\ninterval = \"5m\"\n",
+     "c.toml:2:12: warning: [reconcile] interval: nobody can be asked"},
+    {"query_across_scopes",
+     "[store]\nurl = \"postgresql://host/shop\"\n[reconcile]\nquery = \"SELECT $2\"\n",
+     "c.toml:4:9: warning: [reconcile] query: without $1, the scope"},
+    {"idle_database", "[reconcile]\ndatabase = \"postgresql://host/shop\"\n",
+     "c.toml:2:12: warning: [reconcile] database: not used without query"},
     {"idle_probe", "[defaults]\nprobe = \"http://a/{scope}/{key}\"\n",
-     "not used without unknown = \"probe\""},
+     "without unknown = \"probe\", only reconcile asks there"},
 };
 INSTANTIATE_TEST_SUITE_P(each, hints, testing::ValuesIn(cases),
                          [](const auto& i) { return std::string(i.param.name); });

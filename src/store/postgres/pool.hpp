@@ -2,7 +2,6 @@
 // when the server is out of reach.
 #pragma once
 #include <atomic>
-#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <onceguard/store.hpp>
+
 #include "store/batch_queue.hpp"
 #include "store/postgres/dispatcher.hpp"
 #include "store/postgres/link.hpp"
@@ -24,10 +25,6 @@ namespace onceguard::postgres {
 
 class pool final : private link_events {
  public:
-  /// Told on the pool's own thread: the first 8 bytes of the digest of each record that another
-  /// session settled. A hint: some may be missing, some may not have been settled.
-  using settled_listener = std::function<void(const std::vector<std::uint64_t>&)>;
-
   pool(postgres_params params, conninfo where);
   ~pool() { stop(); }
   pool(const pool&) = delete;
@@ -37,7 +34,7 @@ class pool final : private link_events {
   [[nodiscard]] std::optional<error> wait_until_ready();
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
   [[nodiscard]] const std::string& place() const noexcept { return where_.place; }
-  /// Any thread. Replaces the one before; null: nobody is told any more.
+  /// Any thread; told on the pool's own. See store::on_settled.
   void listen(settled_listener told);
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
   void stop();

@@ -38,10 +38,10 @@ class postgres_store final : public store {
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  /// LISTEN onceguard_settled, which every settle of a PostgreSQL store is followed by.
+  void on_settled(settled_listener told) override { pool_.listen(std::move(told)); }
   void stop() override;
 
-  /// Told, on the store's own thread, of what other processes settle.
-  void on_settled(pool::settled_listener told) { pool_.listen(std::move(told)); }
   /// Round trips of batches and questions so far.
   [[nodiscard]] std::uint64_t trips() const noexcept { return pool_.trips(); }
 

@@ -1,0 +1,16 @@
+// What reconciling found about a record, as the command shows it.
+#pragma once
+#include <string>
+
+#include "engine/reconcile.hpp"
+
+namespace onceguard::cli {
+
+/// One line for people, without the line end.
+[[nodiscard]] std::string finding_line(const finding& found);
+/// One JSON object on one line.
+[[nodiscard]] std::string finding_json(const finding& found);
+/// "3 done, 1 not done, 2 still unknown"; what is none is left out.
+[[nodiscard]] std::string summary(const reconcile_counts& counts, bool preview);
+
+}  // namespace onceguard::cli

@@ -1,0 +1,100 @@
+#include "cli/query_source.hpp"
+
+#include <algorithm>
+
+#include "base/field.hpp"
+#include "http/admission.hpp"
+#include "http/outcome.hpp"
+#include "http1/message.hpp"
+
+namespace onceguard::cli {
+
+namespace asio = boost::asio;
+using postgres::queried;
+
+namespace {
+
+postgres::outcome_query_params params_of(const config::settings& from, bool read_only) {
+  postgres::outcome_query_params out;
+  out.url = from.query.database.empty() ? from.store.url : from.query.database;
+  out.query = from.query.text;
+  out.read_only = read_only;
+  return out;
+}
+
+/// Why a header field can't be sent; empty: all can.
+std::string field_fault(const answer& of) {
+  for (const auto& [name, value] : of.headers) {
+    if (!http1::is_token(name)) return "no header field can be called \"" + name + "\"";
+    if (!http1::is_field_value(base::trim(value))) return "a control character in " + name;
+  }
+  return {};
+}
+
+/// As if it had come from the upstream: without what never is stored.
+answer_ptr as_kept(const answer& told) {
+  std::vector<base::field> fields;
+  for (const auto& [name, value] : told.headers) {
+    if (!http::is_reserved_field(name)) fields.push_back({name, base::trim(value)});
+  }
+  auto out = std::make_shared<answer>();
+  out->status = told.status;
+  out->body = told.body;
+  http::keep_fields(fields, false, *out);
+  return out;
+}
+
+}  // namespace
+
+probe_report report_of(postgres::queried_outcome said, bool absent_is_none) {
+  probe_report out;
+  switch (said.said) {
+    case queried::done:
+      if (said.answer) {
+        out.why = field_fault(*said.answer);
+        if (!out.why.empty()) return out;
+        out.answer = as_kept(*said.answer);
+      }
+      out.said = probe_answer::did;
+      break;
+    case queried::none:
+      out.said = probe_answer::did_not;
+      break;
+    case queried::no_row:
+      if (absent_is_none) {
+        out.said = probe_answer::did_not;
+      } else {
+        out.why = "no row";
+      }
+      break;
+    case queried::unknown:
+      out.why = std::move(said.why);
+      break;
+  }
+  return out;
+}
+
+query_source::query_source(const config::settings& from, bool read_only)
+    : absent_is_none_(from.query.absent_is_none),
+      read_only_(read_only),
+      desk_(params_of(from, read_only)) {}
+
+asio::awaitable<result<void>> query_source::prepare() { return desk_.open(); }
+
+asio::awaitable<probe_report> query_source::ask(const subject& about, token with) {
+  auto said = co_await desk_.ask(about.scope, about.key, with);
+  co_return report_of(std::move(said), absent_is_none_);
+}
+
+asio::awaitable<std::optional<probe_report>> query_source::preview(const subject& about,
+                                                                   token standing) {
+  if (!read_only_) co_return std::nullopt;
+  co_return co_await ask(about, standing);
+}
+
+std::unique_ptr<query_source> make_query_source(const config::settings& from, bool read_only) {
+  if (from.query.text.empty()) return nullptr;
+  return std::make_unique<query_source>(from, read_only);
+}
+
+}  // namespace onceguard::cli

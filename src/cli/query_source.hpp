@@ -1,0 +1,35 @@
+// The query of [reconcile] as a source of outcomes.
+#pragma once
+#include <memory>
+
+#include "config/settings.hpp"
+#include "engine/reconcile.hpp"
+#include "store/postgres/outcome_desk.hpp"
+
+namespace onceguard::cli {
+
+class query_source final : public outcome_source {
+ public:
+  /// With `read_only` it may be asked for previews, and the server refuses what would write.
+  query_source(const config::settings& from, bool read_only);
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "query"; }
+  boost::asio::awaitable<result<void>> prepare() override;
+  boost::asio::awaitable<probe_report> ask(const subject& about, token with) override;
+  boost::asio::awaitable<std::optional<probe_report>> preview(const subject& about,
+                                                              token standing) override;
+
+ private:
+  const bool absent_is_none_;
+  const bool read_only_;
+  postgres::outcome_desk desk_;
+};
+
+/// Null where no query is configured.
+[[nodiscard]] std::unique_ptr<query_source> make_query_source(const config::settings& from,
+                                                              bool read_only);
+
+/// What a row says, as far as HTTP allows it in an answer; for tests.
+[[nodiscard]] probe_report report_of(postgres::queried_outcome said, bool absent_is_none);
+
+}  // namespace onceguard::cli

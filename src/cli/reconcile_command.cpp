@@ -1,0 +1,103 @@
+#include <iostream>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include "base/log.hpp"
+#include "cli/command.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/finding_text.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/log_lines.hpp"
+#include "cli/query_source.hpp"
+#include "cli/store_work.hpp"
+#include "gateway/inquiries.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using boost::asio::awaitable;
+
+struct reconcile_request {
+  bool dry_run = false;
+  bool json = false;
+  std::size_t limit = 0;
+};
+
+int refuse(const error& why) {
+  if (why.code != errc::invalid_argument) return complain(why);
+  std::cerr << "onceguard: " << why.detail << "\n";
+  return exit_configuration;
+}
+
+awaitable<int> reconcile_store(store& in, const config::settings& settings,
+                               const reconcile_request& asked) {
+  const auto query = make_query_source(settings, asked.dry_run);
+  // Commands run on an io_context of their own.
+  const auto executor = co_await boost::asio::this_coro::executor;
+  auto& io = static_cast<boost::asio::io_context&>(
+      boost::asio::query(executor, boost::asio::execution::context));
+  gateway::upstream_pool pool(io, settings.gateway);
+  const gateway::inquiries how(pool, settings.routing.routes, query.get());
+  if (!how.any()) {
+    std::cerr << "onceguard: nobody can be asked: set query in [reconcile], or the probe of a "
+                 "route\n";
+    co_return exit_configuration;
+  }
+  if (query) {
+    const auto ready = co_await query->prepare();
+    if (!ready) co_return refuse(ready.error());
+  }
+  reconcile_params params;
+  params.store_timeout = settings.store.timeout;
+  params.limit = asked.limit;
+  params.dry_run = asked.dry_run;
+  auto choose = [&how](const subject& of) { return how.about(of); };
+  auto show = [&asked](const finding& found) {
+    std::cout << (asked.json ? finding_json(found) : finding_line(found)) << std::endl;
+  };
+  const auto counts = co_await reconcile(io, in, params, std::move(choose), std::move(show));
+  if (!counts) co_return complain(counts.error());
+  if (!asked.json) std::cout << summary(*counts, asked.dry_run) << "\n";
+  co_return exit_ok;
+}
+
+int run(const given_flags& given, const reconcile_request& asked) {
+  const auto settings = load_settings(given, false);
+  if (!settings) return exit_configuration;
+  log_lines lines(settings->log);
+  base::set_log_sink(&lines);
+  const int code =
+      with_store(*settings, [&](store& in) { return reconcile_store(in, *settings, asked); });
+  base::set_log_sink(nullptr);
+  return code;
+}
+
+}  // namespace
+
+void add_reconcile_command(command app) {
+  const auto added = app.add_command(
+      "reconcile", "Find out what became of records whose outcome is unknown, by probe or query");
+  const auto asked = std::make_shared<reconcile_request>();
+  added.add_flag("--dry-run", asked->dry_run, "Only say what would be asked; change nothing");
+  added.add_option("--limit", asked->limit, "Look at so many records at most; 0: at all")
+      .type("NUMBER");
+  added.add_flag("--json", asked->json, "One JSON object per line");
+  const auto given = add_store_flags(
+      added, {"reconcile-query", "reconcile-absent", "reconcile-database", "probe", "probe-mode",
+              "probe-present", "probe-absent", "upstream-timeout", "log-level", "log-format"});
+  added.footer(
+      "Each record that is unknown gets the next token, so that its earlier attempts are fenced\n"
+      "off; then the probe of its route is asked, or the query, and the record is completed or\n"
+      "released by the answer. What nobody can tell stays unknown. With --dry-run nothing is\n"
+      "fenced, so what the query says then may change; probes are not asked.\n\n"
+      "Example:\n"
+      "  onceguard reconcile --store postgresql://db.internal/shop --dry-run \\\n"
+      "    --reconcile-query 'SELECT 201 AS status, body FROM payments\n"
+      "                       WHERE scope = $1 AND key = $2'");
+  added.runs([=] { return run(*given, *asked); });
+}
+
+}  // namespace onceguard::cli

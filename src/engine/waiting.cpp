@@ -1,0 +1,80 @@
+// What an operation does while its twin runs.
+#include "base/clock.hpp"
+#include "engine/engine.hpp"
+
+namespace onceguard {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr milliseconds look_again{50};  // a twin in another process is asked for this often
+
+/// May somebody else who sent the same take it over?
+bool concerns_all(execution_kind kind) noexcept {
+  return kind == execution_kind::stored || kind == execution_kind::unknown ||
+         kind == execution_kind::backoff;
+}
+
+}  // namespace
+
+asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation& op, work& doing) {
+  using woken = waiting_room::place::woken;
+  const auto place = waiting_.enter(op.id, io.get_executor());
+  if (!place) co_return execution();
+  const auto until = base::steady_now() + op.policy->wait;
+  // The twin may have ended before this one had its place: the first asks once more at once, and
+  // who stands behind it hears what it heard.
+  auto next = woken::to_look;
+  if (!place->first()) next = co_await place->wait(until, look_again);
+  while (next != woken::late) {
+    if (next == woken::told) {
+      if (auto taken = take_news(op, *place->heard())) co_return std::move(*taken);
+    }
+    if (auto found = find_replay(op.id, op.about->print)) {
+      execution out;
+      out.kind = execution_kind::stored;
+      out.answer = std::move(found->answer);
+      out.kept = found->kept;
+      tell(op, out);
+      co_return out;
+    }
+    auto out = co_await attempt(io, op, doing);
+    if (concerns_all(out.kind)) tell(op, out);
+    if (out.kind != execution_kind::busy || base::steady_now() >= until) co_return out;
+    next = co_await place->wait(until, look_again);
+  }
+  co_return execution();
+}
+
+void engine::tell(const operation& op, execution what) {
+  if (waiting_.empty()) return;
+  auto told = std::make_shared<news>();
+  told->print = op.about->print;
+  told->policy = op.policy;
+  told->what = std::move(what);
+  waiting_.tell(op.id, told);
+}
+
+/// None: it is about something else, and this one has to ask for itself.
+std::optional<execution> engine::take_news(const operation& op, const news& told) {
+  if (told.print != op.about->print) return std::nullopt;
+  switch (told.what.kind) {
+    case execution_kind::stored:
+      counters_.replays.fetch_add(1, std::memory_order_relaxed);
+      break;
+    case execution_kind::unknown:
+      if (told.policy != op.policy) return std::nullopt;
+      counters_.unknowns.fetch_add(1, std::memory_order_relaxed);
+      break;
+    case execution_kind::backoff:
+      if (told.policy != op.policy) return std::nullopt;
+      counters_.backoffs.fetch_add(1, std::memory_order_relaxed);
+      break;
+    default:
+      return std::nullopt;
+  }
+  return told.what;
+}
+
+}  // namespace onceguard

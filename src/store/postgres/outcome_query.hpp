@@ -1,0 +1,56 @@
+// A query of the operator's own that tells from the application's tables whether an operation took
+// effect. Not the store's: it may ask another database, and it waits for its answer.
+#pragma once
+#include <cstdint>
+#include <libpq-fe.h>
+#include <memory>
+#include <string>
+
+#include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+namespace onceguard::postgres {
+
+struct outcome_query_params {
+  std::string url;
+  /// One statement. `$1` is the scope's digest in hex, `$2` the key (both text), `$3` the token
+  /// (bigint). Columns that count, by name: `outcome` ('done', 'none', 'unknown'), `status`,
+  /// `headers` (text[]: name, value, name, value …), `body`; a row without `outcome` says done.
+  std::string query;
+  milliseconds timeout{10'000};  ///< of a connection, and of one answer
+  bool read_only = false;        ///< the server refuses what would write
+};
+
+enum class queried : std::uint8_t { done, none, unknown, no_row };
+
+struct queried_outcome {
+  queried said = queried::unknown;
+  answer_ptr answer;  ///< done: as far as the row has one; not checked yet for HTTP's rules
+  std::string why;    ///< unknown: for people
+};
+
+/// Blocks. Belongs to one thread at a time.
+class outcome_query {
+ public:
+  explicit outcome_query(outcome_query_params params) : params_(std::move(params)) {}
+
+  /// Connects where there is no connection, and has the server look at the query.
+  /// errc::invalid_argument: the URL or the query is wrong.
+  [[nodiscard]] result<void> open();
+  /// Never fails: whatever goes wrong is unknown. It does not connect again: see open().
+  [[nodiscard]] queried_outcome ask(const digest& scope, const std::string& key, token with);
+
+ private:
+  struct close {
+    void operator()(PGconn* held) const noexcept { PQfinish(held); }
+  };
+
+  [[nodiscard]] result<void> connect();
+  [[nodiscard]] result<void> set_up();
+
+  const outcome_query_params params_;
+  std::string place_;
+  std::unique_ptr<PGconn, close> on_;
+};
+
+}  // namespace onceguard::postgres

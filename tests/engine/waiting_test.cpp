@@ -1,0 +1,272 @@
+// Waiting for a twin: who is woken, who asks, and what one hears from another.
+#include "engine/engine_fixture.hpp"
+#include "engine/waiting_room.hpp"
+
+namespace onceguard {
+namespace {
+
+using woken = waiting_room::place::woken;
+
+constexpr milliseconds for_ever{3'600'000};
+
+std::uint64_t prefix_of(const record_id& id) {
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i < 8; ++i) out = out << 8 | id[i];
+  return out;
+}
+
+/// Those who wait in a room, and what ended their waits.
+class waiting_room_test : public ::testing::Test {
+ protected:
+  asio::io_context io;
+  waiting_room room{100};
+  record_id id{};
+  record_id twin{};  // begins as `id` does
+  record_id other{};
+
+  void SetUp() override {
+    id.fill(7);
+    twin = id;
+    twin.back() = 8;
+    other.fill(9);
+  }
+
+  struct visit {
+    std::unique_ptr<waiting_room::place> place;
+    std::optional<woken> ended;
+  };
+
+  visit& enter(const record_id& where) {
+    auto& added = visits_.emplace_back();
+    added.place = room.enter(where, io.get_executor());
+    return added;
+  }
+  visit& wait(const record_id& where, milliseconds until = for_ever,
+              milliseconds look_again = for_ever) {
+    auto& added = enter(where);
+    auto keep = [&added](std::exception_ptr, woken how) { added.ended = how; };
+    asio::co_spawn(io, added.place->wait(std::chrono::steady_clock::now() + until, look_again),
+                   keep);
+    poll();
+    return added;
+  }
+  void poll() {
+    io.restart();
+    io.poll();
+  }
+  void TearDown() override {
+    // A place stays until its wait is over.
+    for (const auto& line : {id, twin, other}) room.tell(line, std::make_shared<news>());
+    poll();
+    visits_.clear();
+    poll();
+  }
+
+  std::list<visit> visits_;
+};
+
+TEST_F(waiting_room_test, a_settle_elsewhere_makes_the_first_of_the_line_look) {
+  auto& first = wait(id);
+  auto& second = wait(id);
+  auto& of_twin = wait(twin);
+  auto& of_other = wait(other);
+  room.look_by_prefix({prefix_of(id)});
+  poll();
+  EXPECT_EQ(first.ended, woken::to_look);
+  EXPECT_EQ(of_twin.ended, woken::to_look) << "the prefix does not tell them apart";
+  EXPECT_FALSE(second.ended);
+  EXPECT_FALSE(of_other.ended);
+}
+
+TEST_F(waiting_room_test, prefixes_at_both_ends_are_found) {
+  record_id lowest{};
+  record_id highest;
+  highest.fill(0xff);
+  auto& low = wait(lowest);
+  auto& high = wait(highest);
+  room.look_by_prefix({prefix_of(highest), 12345, prefix_of(lowest)});
+  poll();
+  EXPECT_EQ(low.ended, woken::to_look);
+  EXPECT_EQ(high.ended, woken::to_look);
+}
+
+TEST_F(waiting_room_test, a_call_that_comes_before_the_wait_is_not_lost) {
+  auto& first = enter(id);
+  room.look(id);
+  poll();
+  auto keep = [&first](std::exception_ptr, woken how) { first.ended = how; };
+  asio::co_spawn(io, first.place->wait(std::chrono::steady_clock::now() + for_ever, for_ever),
+                 keep);
+  poll();
+  EXPECT_EQ(first.ended, woken::to_look);
+}
+
+TEST_F(waiting_room_test, what_is_told_all_of_the_line_hear) {
+  auto& first = wait(id);
+  auto& second = wait(id);
+  auto& of_twin = wait(twin);
+  auto told = std::make_shared<news>();
+  told->what.kind = execution_kind::stored;
+  room.tell(id, told);
+  poll();
+  EXPECT_EQ(first.ended, woken::told);
+  EXPECT_EQ(second.ended, woken::told);
+  EXPECT_EQ(second.place->heard(), told);
+  EXPECT_FALSE(of_twin.ended);
+}
+
+TEST_F(waiting_room_test, when_the_first_leaves_the_next_one_looks) {
+  auto& first = wait(id);
+  auto& second = wait(id);
+  EXPECT_TRUE(first.place->first());
+  EXPECT_FALSE(second.place->first());
+  room.look(id);
+  poll();
+  first.place.reset();
+  poll();
+  EXPECT_EQ(second.ended, woken::to_look);
+  EXPECT_TRUE(second.place->first());
+}
+
+TEST_F(waiting_room_test, only_the_first_looks_when_the_time_is_up) {
+  auto& first = wait(id, milliseconds(1));
+  auto& second = wait(id, milliseconds(1));
+  while (!first.ended || !second.ended) {
+    io.restart();
+    io.run_one_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(first.ended, woken::to_look);
+  EXPECT_EQ(second.ended, woken::late);
+}
+
+TEST_F(waiting_room_test, the_first_looks_again_by_itself) {
+  auto& first = wait(id, for_ever, milliseconds(1));
+  while (!first.ended) {
+    io.restart();
+    io.run_one_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(first.ended, woken::to_look);
+}
+
+/// Many requests that wait for a record whose holder is another process.
+class crowd : public engine_over_faults {
+ protected:
+  static constexpr std::size_t size = 64;
+
+  claim theirs;
+  lease their_lease;
+  counted_work never;
+  std::vector<execution> out;
+
+  void SetUp() override {
+    params.replay_cache = 0;
+    engine_over_faults::SetUp();
+    policy.on_busy = on_busy_rule::wait;
+    tested->start(io);
+    theirs.id = op().id;
+    base::random_bytes(theirs.nonce);
+    theirs.about = op().about;
+    std::vector<claim> batch(1, theirs);
+    const auto held = run(io, inner.claim(batch, milliseconds(100)));
+    their_lease = held[0]->lease;
+  }
+  void TearDown() override { tested->stop(); }
+
+  void gather() {
+    for (std::size_t i = 0; i < size; ++i) {
+      asio::co_spawn(io, tested->execute(io, op(), never),
+                     [this](std::exception_ptr, execution got) { out.push_back(std::move(got)); });
+    }
+    until([&] { return tested->counters().busy > size; });
+  }
+  void settle(settle_kind kind) {
+    settlement how;
+    how.id = theirs.id;
+    how.token = their_lease.token;
+    how.nonce = their_lease.nonce;
+    how.kind = kind;
+    auto a = std::make_shared<answer>();
+    a->status = 201;
+    how.answer = a;
+    std::vector<settlement> batch(1, how);
+    EXPECT_TRUE(run(io, inner.settle(batch, milliseconds(100)))[0]);
+  }
+  /// Runs until all have their answers; how many claims that took beside the looks that time
+  /// brings about by itself.
+  std::size_t claims_to_answer_all() {
+    const auto begun = std::chrono::steady_clock::now();
+    const auto before = store.made(store_call::claim);
+    store.announce({prefix_of(theirs.id)});
+    until([&] { return out.size() == size; });
+    const auto took = std::chrono::steady_clock::now() - begun;
+    const auto looks = static_cast<std::size_t>(took / std::chrono::milliseconds(50)) + 1;
+    const auto made = store.made(store_call::claim) - before;
+    return made > looks ? made - looks : 0;
+  }
+};
+
+TEST_F(crowd, to_gather_costs_one_claim_each) {
+  const auto begun = std::chrono::steady_clock::now();
+  gather();
+  const auto took = std::chrono::steady_clock::now() - begun;
+  const auto looks = static_cast<std::size_t>(took / std::chrono::milliseconds(50)) + 1;
+  EXPECT_LE(store.made(store_call::claim), size + 1 + looks);
+  settle(settle_kind::complete);
+  until([&] { return out.size() == size; });
+}
+
+TEST_F(crowd, one_answer_serves_all) {
+  gather();
+  settle(settle_kind::complete);
+  EXPECT_LE(claims_to_answer_all(), 2u);
+  for (const auto& got : out) {
+    ASSERT_EQ(got.kind, execution_kind::stored);
+    EXPECT_EQ(got.answer->status, 201);
+  }
+  EXPECT_EQ(tested->counters().replays, size);
+}
+
+TEST_F(crowd, one_hears_that_the_outcome_is_unknown_for_all) {
+  gather();
+  settle(settle_kind::abandon);
+  EXPECT_LE(claims_to_answer_all(), 2u);
+  for (const auto& got : out) EXPECT_EQ(got.kind, execution_kind::unknown);
+  EXPECT_EQ(never.runs, 0);
+}
+
+TEST_F(crowd, when_it_is_released_one_runs_for_all) {
+  gather();
+  settle(settle_kind::release);
+  EXPECT_LE(claims_to_answer_all(), 2u);
+  EXPECT_EQ(never.runs, 1);
+}
+
+TEST_F(crowd, nobody_takes_over_what_is_said_of_another_request) {
+  gather();
+  resolution free;
+  free.id = theirs.id;
+  free.force = true;
+  counted_work second;
+  // In one go, so that none of those who wait comes in between.
+  auto free_and_run = [&]() -> asio::awaitable<execution_kind> {
+    const auto freed = co_await inner.resolve(free, milliseconds(100));
+    EXPECT_TRUE(freed);
+    const auto ran = co_await tested->execute(io, op("k", 2), second);
+    co_return ran.kind;
+  };
+  EXPECT_EQ(run(io, free_and_run()), execution_kind::ran);
+  until([&] { return out.size() == size; });
+  for (const auto& got : out) EXPECT_EQ(got.kind, execution_kind::mismatch);
+}
+
+TEST_F(crowd, who_stopped_listening_is_told_nothing) {
+  tested->stop();
+  gather();
+  settle(settle_kind::complete);
+  store.announce({prefix_of(theirs.id)});
+  until([&] { return out.size() == size; });  // by looking again
+  EXPECT_EQ(out.back().kind, execution_kind::stored);
+}
+
+}  // namespace
+}  // namespace onceguard
