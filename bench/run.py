@@ -3,7 +3,8 @@
 
 Same load generator (wrk), same upstream (nginx answering directly), same requests. Each figure is
 the median of several short rounds taken in turn, A B A B, so that a machine whose speed drifts
-slows both. Usage: bench/run.py [--rounds N] [--seconds N] [gateway|sqlite|memory ...]
+slows both. Usage: bench/run.py [--rounds N] [--seconds N] [WHAT ...]
+WHAT: gateway, sqlite, memory, postgres, postgres-layouts, postgres-soak
 """
 
 import argparse
@@ -104,9 +105,9 @@ class Servers:
         wait_for(port, process)
         return process
 
-    def gateway(self, name, *flags):
+    def gateway(self, name, *flags, store=None):
         port = free_port()
-        store = "sqlite:" + os.path.join(self.dir, name + ".db")
+        store = store or "sqlite:" + os.path.join(self.dir, name + ".db")
         process = self.start([BINARY, "gateway", "--listen", f"127.0.0.1:{port}", "--upstream",
                               f"http://127.0.0.1:{self.upstream}", "--store", store, "--threads",
                               "1", "--log-level", "error", *flags], port)
@@ -269,6 +270,18 @@ def bench_memory(servers, seconds, requests):
           + ", ".join(f"{s:.0f}" for s in sizes[:1] + sizes[-5:]) + " MiB")
 
 
+def bench_postgres(wanted, servers):
+    # Only here, as it needs psycopg.
+    import postgres
+    programs = os.path.dirname(BINARY)
+    if "postgres" in wanted.what:
+        postgres.bench_postgres(servers, wanted.rounds, wanted.seconds, wrk, programs)
+    if "postgres-layouts" in wanted.what:
+        postgres.bench_layouts(wanted.rounds, wanted.seconds, programs)
+    if "postgres-soak" in wanted.what:
+        postgres.bench_soak()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*", default=["gateway", "memory"])
@@ -285,6 +298,8 @@ def main():
             bench_sqlite(servers, wanted.rounds, wanted.seconds)
         if "memory" in wanted.what:
             bench_memory(servers, wanted.seconds, wanted.requests)
+        if any(what.startswith("postgres") for what in wanted.what):
+            bench_postgres(wanted, servers)
 
 
 if __name__ == "__main__":

@@ -184,10 +184,11 @@ async def exchange(reader, writer, data, method="POST"):
 def all_at_once(address, requests, timeout=60.0):
     """Sends every one of `requests` (bytes) at the same moment; the answers in their order.
 
-    All connections are open before the first byte goes out.
+    All connections are open before the first byte goes out. `address` may be a list: one for each.
     """
     async def run():
-        pairs = await asyncio.gather(*(asyncio.open_connection(*address) for _ in requests))
+        each = address if isinstance(address, list) else [address] * len(requests)
+        pairs = await asyncio.gather(*(asyncio.open_connection(*one) for one in each))
         try:
             async with asyncio.timeout(timeout):
                 return await asyncio.gather(

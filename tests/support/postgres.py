@@ -55,9 +55,12 @@ class Postgres:
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             self._as = ["setpriv", "--reuid", "postgres", "--regid", "postgres",
                         "--clear-groups"]
+        self._make_cluster()
+        self.configure({**SETTINGS, **(settings or {})})
+
+    def _make_cluster(self):
         self._run("initdb", "-D", str(self.cluster), "-A", "trust", "-U", "postgres",
                   "--no-sync", "-E", "UTF8", "--locale", "C.UTF-8")
-        self.configure({**SETTINGS, **(settings or {})})
 
     # ---- its life -------------------------------------------------------------------------
     def _run(self, program, *arguments):

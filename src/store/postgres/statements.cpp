@@ -13,7 +13,7 @@ struct preparation {
   const char* text;
 };
 
-constexpr std::array<preparation, 9> preparations{{
+constexpr std::array<preparation, 10> preparations{{
     {statement::claim, "SELECT * FROM onceguard.claim_batch($1, $2)"},
     {statement::settle, "SELECT * FROM onceguard.settle_batch($1, $2)"},
     {statement::extend, "SELECT * FROM onceguard.extend_batch($1)"},
@@ -23,6 +23,7 @@ constexpr std::array<preparation, 9> preparations{{
     {statement::counts, "SELECT * FROM onceguard.counts($1)"},
     {statement::sweep, "SELECT onceguard.sweep($1, $2)"},
     {statement::vitals, "SELECT * FROM onceguard.vitals()"},
+    {statement::announce, "SELECT pg_notify('onceguard_settled', $1)"},
 }};
 
 bool send(PGconn* to, const char* text, std::initializer_list<const char*> values = {}) {
@@ -82,7 +83,8 @@ bool send_preparations(PGconn* to) {
 bool send_listen(PGconn* to) { return send(to, "LISTEN onceguard_settled"); }
 
 bool send_announcement(PGconn* to, const std::string& payload) {
-  return send(to, "SELECT pg_notify('onceguard_settled', $1)", {payload.c_str()});
+  const char* value = payload.c_str();
+  return PQsendQueryPrepared(to, statement::announce, 1, &value, nullptr, nullptr, 1) == 1;
 }
 
 bool send_marker(PGconn* to) {

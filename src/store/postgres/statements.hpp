@@ -32,6 +32,7 @@ inline constexpr const char* list = "onceguard_list";
 inline constexpr const char* counts = "onceguard_counts";
 inline constexpr const char* sweep = "onceguard_sweep";
 inline constexpr const char* vitals = "onceguard_vitals";
+inline constexpr const char* announce = "onceguard_announce";
 }  // namespace statement
 
 // Each hands its part to libpq, in pipeline mode; false: libpq refused.

@@ -1,0 +1,149 @@
+"""The PostgreSQL part of run.py: the store beside the usual article's flow, on one server that
+waits for its disk (fsync and synchronous_commit on), in turn, in one run."""
+
+import contextlib
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from store.postgres.acts import Clock, Desk
+from support.postgres import PROGRAMS, Postgres
+from support.postgres_soak import RETENTION, STEP, soak
+
+LAYOUTS = ("plain", "hash:8", "time:10m")
+DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",
+           "shared_buffers": "'256MB'", "max_wal_size": "'4GB'", "autovacuum_naptime": "'10s'"}
+
+# What the article's flow needs.
+FLOW_TABLES = """
+CREATE TABLE idempotency_keys (
+  scope bigint, key bigint, fingerprint bytea NOT NULL, locked_at timestamptz,
+  status integer, answer text, PRIMARY KEY (scope, key));
+CREATE TABLE charges (id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, amount integer)
+"""
+
+
+class Bench:
+    """A server of its own, and what is measured on it: each call is one short round."""
+
+    def __init__(self, programs, seconds):
+        self.bench, self.seconds = os.path.join(programs, "bench/postgres_bench"), str(seconds)
+        self.server = Postgres(DURABLE).start()
+        self.stores = {}
+
+    def url(self, layout="plain"):
+        if layout not in self.stores:
+            self.stores[layout] = self.server.create_store(layout)
+            with self.server.connect(self.stores[layout]) as at:
+                at.execute(FLOW_TABLES)
+        return self.server.url(self.stores[layout])
+
+    def _store(self, what, callers, layout="plain"):
+        done = subprocess.run([self.bench, self.url(layout), what, str(callers), self.seconds],
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit("postgres_bench failed:\n" + done.stdout + done.stderr)
+        rate, took = re.fullmatch(r"(\d+) per second, ([\d.]+) us\n", done.stdout).groups()
+        return float(rate), float(took)
+
+    def cycles(self, layout="plain", callers=64):
+        return self._store("cycles", callers, layout)[0]
+
+    def replays(self):
+        return self._store("replays", 64)[0]
+
+    def commit(self):
+        """The median of one row inserted and committed by one client, in milliseconds."""
+        return self._store("commits", 1)[1] / 1000
+
+    def flow(self):
+        """First requests of 64 clients, each of which waits for each of its round trips."""
+        done = subprocess.run(
+            [PROGRAMS / "pgbench", "-n", "-f", HERE / "postgres_flow.sql", "-c", "64", "-j", "2",
+             "-T", self.seconds, self.url()], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit("pgbench failed:\n" + done.stdout + done.stderr)
+        return float(re.search(r"tps = ([\d.]+)", done.stdout)[1])
+
+
+def line(title, ours, theirs, ratio, goal):
+    print(f"{title:<46} {ours:>9,.0f} {theirs:>9,.0f} {ratio:>7.2f}   {goal}")
+    sys.stdout.flush()
+
+
+def in_turn(rounds, *sides):
+    """Each side once in each round, after one to warm up."""
+    for side in sides:
+        side()
+    return [[side() for side in sides] for _ in range(rounds)]
+
+
+def against_the_flow(on, rounds):
+    print(f"{'per second, 64 concurrent, durable':<46} "
+          f"{'onceguard':>9} {'the flow':>9} {'ratio':>7}   goal")
+    told = in_turn(rounds, on.cycles, on.flow, on.replays)
+    cycles, flow, replays = (statistics.median(column) for column in zip(*told))
+    line("claim and complete / the six-round-trip flow", cycles, flow,
+         statistics.median(c / f for c, f, _ in told), ">= 10")
+    line("duplicates / the flow's first requests", replays, flow,
+         statistics.median(r / f for _, f, r in told), ">= 20")
+
+
+def added_latency(on, rounds, servers, wrk):
+    port, _ = servers.gateway("postgres", store=on.url())
+    told = in_turn(rounds,
+                   lambda: wrk(port, "unique.lua", int(on.seconds), 1).p50,
+                   lambda: wrk(port, "plain.lua", int(on.seconds), 1).p50, on.commit)
+    guarded, plain, commit = (statistics.median(column) for column in zip(*told))
+    print(f"one client: p50 guarded {guarded:.3f} ms, passed through {plain:.3f} ms, "
+          f"one bare commit {commit:.3f} ms")
+    ratio = statistics.median((g - p) / c for g, p, c in told)
+    print(f"{'added latency / one bare commit':<46} {'':>19} {ratio:>7.2f}   <= 2")
+    sys.stdout.flush()
+
+
+def bench_postgres(servers, rounds, seconds, wrk, programs):
+    on = Bench(programs, seconds)
+    with contextlib.closing(on.server):
+        against_the_flow(on, rounds)
+        added_latency(on, rounds, servers, wrk)
+    print()
+
+
+def bench_layouts(rounds, seconds, programs):
+    """Does a key cost more or less where the table is cut into pieces?"""
+    on = Bench(programs, seconds)
+    with contextlib.closing(on.server):
+        for callers in (64, 256):
+            told = in_turn(rounds, *(lambda each=each: on.cycles(each, callers)
+                                     for each in LAYOUTS))
+            rates = [statistics.median(column) for column in zip(*told)]
+            for layout, rate in zip(LAYOUTS, rates):
+                print(f"{callers:>4} concurrent, layout {layout:<10} {rate:>9,.0f} cycles per "
+                      f"second, {rate / rates[0]:5.2f} of plain")
+            sys.stdout.flush()
+    print()
+
+
+def bench_soak(cycles=30, keys=20_000):
+    """Sizes on the disk while keys come and go; sweeps and vacuums in between, clock moved."""
+    print(f"{cycles} times {keys:,} keys; kept for {RETENTION // STEP} of those rounds")
+    server = Postgres({"shared_buffers": "'256MB'", "max_wal_size": "'4GB'"}).start()
+    with contextlib.closing(server):
+        for layout in LAYOUTS:
+            with server.connect(server.create_store(layout)) as at:
+                desk = Desk(at)
+                sizes, seconds = soak(desk, Clock(desk), cycles, keys)
+            told = ", ".join(f"{sizes[i - 1] / 2**20:.0f}" for i in (10, 20, cycles))
+            print(f"layout {layout:<10} after 10, 20 and {cycles} rounds {told} MiB: "
+                  f"{sizes[-1] / sizes[9]:.2f} times   <= 1.5")
+            print(f"layout {layout:<10} one worker vacuums "
+                  f"{keys * len(seconds[9:]) / sum(seconds[9:]):,.0f} expired keys per second")
+            sys.stdout.flush()
+    print()

@@ -1,0 +1,134 @@
+"""The primary is lost and its streaming replica takes its place."""
+
+import contextlib
+import threading
+
+import pytest
+
+from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.postgres import Postgres
+from support.postgres_standby import Standby
+from support.waiting import scaled, wait_until
+
+
+@pytest.fixture
+def pair():
+    """A primary with a store on it and its standby, as (primary, standby, database)."""
+    with contextlib.ExitStack() as running:
+        primary = running.enter_context(contextlib.closing(Postgres()))
+        primary.start()
+        database = primary.create_store()
+        standby = running.enter_context(contextlib.closing(Standby(primary)))
+        standby.start()
+        yield primary, standby.follows(), database
+
+
+def either(primary, standby, database):
+    """One URL for both; libpq's own words for: whichever takes writes."""
+    return (f"postgresql://postgres@127.0.0.1:{primary.port.number},"
+            f"127.0.0.1:{standby.port.number}/{database}?target_session_attrs=read-write")
+
+
+class Clients:
+    """Each asks for one key after the other, and for the same again until it is answered."""
+
+    def __init__(self, gateway, fresh_key, count=8):
+        self.gateway, self.fresh_key = gateway, fresh_key
+        self.answered, self.given_up, self.refusals = {}, [], []
+        self.ending = threading.Event()
+        self.threads = [threading.Thread(target=self._run) for _ in range(count)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ending.set()
+        for thread in self.threads:
+            thread.join()
+
+    def _run(self):
+        while not self.ending.is_set():
+            key = self.fresh_key()
+            while (answer := self.gateway.post(key=key)).status != 201:
+                self.refusals.append(answer)
+                if self.ending.wait(0.05):
+                    self.given_up.append(key)
+                    return
+            self.answered[key] = answer
+
+    def have_answers(self, count):
+        most = len(self.answered) + count
+        wait_until(lambda: len(self.answered) >= most, timeout=60, what="more answers")
+
+
+def completed(gateway, key):
+    return wait_until(lambda: next((a for a in [gateway.post(key=key)] if a.status == 201), None),
+                      timeout=30, what="the outcome")
+
+
+def test_with_a_synchronous_standby_nothing_that_was_answered_is_lost(
+        pair, start_gateway, own_upstream, fresh_key):
+    primary, standby, database = pair
+    with primary.connect() as at:
+        at.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        at.execute("SELECT pg_reload_conf()")
+        wait_until(lambda: at.execute("SELECT count(*) FROM pg_stat_replication "
+                                      "WHERE sync_state = 'sync'").fetchone()[0] == 1)
+    gateway = start_gateway(own_upstream, {
+        "store": {"url": either(primary, standby, database), "timeout": "5s"},
+        "gateway": {"replay_cache": "0", "settle_wait": "60s"}})
+    with Clients(gateway, fresh_key) as clients:
+        clients.have_answers(scaled(50, 10))
+        primary.crash()
+        # Until then nobody is there to take a write.
+        wait_until(lambda: clients.refusals, timeout=30, what="a refusal")
+        standby.promote()
+        clients.have_answers(scaled(50, 10))
+    for key in clients.given_up:
+        clients.answered[key] = completed(gateway, key)
+    for key, answer in clients.answered.items():
+        assert_replay_of(gateway.post(key=key), answer)
+    for answer in clients.refusals:
+        # 409: of the claim before nobody knew yet whether it had arrived; it is given back.
+        known = answer.problem == "in-progress"
+        assert_problem(answer, *((409, "in-progress") if known else (503, "store-unreachable")),
+                       True, retry_after=True)
+    assert own_upstream.effects() == {key: 1 for key in clients.answered}
+
+
+def test_what_an_asynchronous_standby_did_not_have_is_noticed(
+        pair, start_gateway, own_upstream, fresh_key, tmp_path):
+    primary, standby, database = pair
+    gateway = start_gateway(own_upstream, {
+        "store": {"url": either(primary, standby, database), "timeout": "5s",
+                  "after_loss": "refuse"},
+        "gateway": {"replay_cache": "0", "state_dir": str(tmp_path)},
+        "defaults": {"lease": "1s", "upstream_timeout": "1s"}})
+    early = fresh_key()
+    first = assert_first(gateway.post(key=early))
+    standby.follows()
+    standby.stop()
+    # More than the numbers that the sequence of the tokens logs ahead.
+    lost = [fresh_key() for _ in range(80)]
+    for key in lost:
+        assert_first(gateway.post(key=key))
+    witness = tmp_path / "store.witness"
+    seen = witness.read_text()
+    assert_first(gateway.post(key=fresh_key()))
+    wait_until(lambda: witness.read_text() != seen, what="the gateway seeing the last of them")
+    primary.crash()
+    standby.start()
+    standby.promote()
+    wait_until(lambda: "store-lost-its-memory" in gateway.log(), timeout=30, what="the notice")
+    assert_replay_of(completed(gateway, early), first)
+    again = completed(gateway, lost[-1])
+    assert not again.replayed
+    assert gateway.record(lost[-1])["maybe_repeated"] is True
+    assert own_upstream.runs(lost[-1]) == 2
+    # Tokens grow also across what was forgotten.
+    tokens = [int(dict(map(tuple, r["fields"]))["Onceguard-Token"])
+              for r in own_upstream.requests(lost[-1])]
+    assert tokens[0] < tokens[1]
+    assert own_upstream.runs(early) == 1
