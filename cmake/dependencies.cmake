@@ -1,7 +1,7 @@
 # Everything comes from Debian 12 packages; nothing is vendored or downloaded.
 # A missing one is an error here, never a feature that silently goes away.
 find_package(Threads REQUIRED)
-find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
+find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto SSL)
 find_package(SQLite3 3.40 REQUIRED)
 find_package(PostgreSQL 15 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
@@ -21,6 +21,13 @@ find_path(ONCEGUARD_TOML_INCLUDE toml++/toml.h REQUIRED)
 add_library(onceguard_toml INTERFACE)
 target_include_directories(onceguard_toml SYSTEM INTERFACE ${ONCEGUARD_TOML_INCLUDE})
 
+# hiredis: its reader of replies only.
+find_path(ONCEGUARD_HIREDIS_INCLUDE hiredis/read.h REQUIRED)
+find_library(ONCEGUARD_HIREDIS hiredis REQUIRED)
+add_library(onceguard_hiredis INTERFACE)
+target_include_directories(onceguard_hiredis SYSTEM INTERFACE ${ONCEGUARD_HIREDIS_INCLUDE})
+target_link_libraries(onceguard_hiredis INTERFACE ${ONCEGUARD_HIREDIS})
+
 # llhttp, the HTTP parser of Node.js: Debian ships its C sources in node-llhttp.
 find_path(ONCEGUARD_LLHTTP_INCLUDE llhttp.h PATH_SUFFIXES llhttp REQUIRED
           PATHS /usr/share/include)
@@ -32,6 +39,7 @@ add_library(onceguard_llhttp STATIC
 target_include_directories(onceguard_llhttp SYSTEM PUBLIC ${ONCEGUARD_LLHTTP_INCLUDE})
 target_compile_definitions(onceguard_llhttp PUBLIC LLHTTP_STRICT_MODE=1)
 target_compile_options(onceguard_llhttp PRIVATE -w -O2)
+set_target_properties(onceguard_llhttp PROPERTIES UNITY_BUILD OFF)
 if(ONCEGUARD_SANITIZE)
   target_compile_options(onceguard_llhttp PRIVATE -fsanitize=${ONCEGUARD_SANITIZE})
 endif()

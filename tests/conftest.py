@@ -8,6 +8,7 @@ import pytest
 
 from support.gateway import Gateway
 from support.postgres import Postgres
+from support.redis import Redis
 from support.upstream import Upstream
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -84,11 +85,23 @@ def postgres_server():
         running.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(scope="session")
+def redis_server():
+    """A Redis server for all tests of a run."""
+    running = Redis()
+    try:
+        yield running.start()
+    finally:
+        running.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "redis"])
 def store(request):
-    """The table `store` of a configuration, for each durable store; fresh."""
+    """The table `store` of a configuration, for each store that outlives a gateway; fresh."""
     if request.param == "sqlite":
         return {}
+    if request.param == "redis":
+        return {"url": request.getfixturevalue("redis_server").create_store()}
     server = request.getfixturevalue("postgres_server")
     return {"url": server.url(server.create_store())}
 

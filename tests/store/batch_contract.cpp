@@ -61,7 +61,7 @@ TEST_P(batch_contract, tokens_grow_across_release_expiry_sweep_and_reopening) {
   how = expect_greater("its expiry");
   desk_.settle(how);
   advance(day);
-  EXPECT_EQ(desk_.sweep(), 1u);
+  expect_swept(1);
   how = expect_greater("the sweep");
   how.kind = settle_kind::release;
   desk_.settle(how);

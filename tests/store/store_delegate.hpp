@@ -14,7 +14,10 @@
 #include "store/memory/memory_store.hpp"
 #include "store/postgres/postgres_store.hpp"
 #include "store/postgres_database.hpp"
+#include "store/redis/redis_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
+#include "support/certificate.hpp"
+#include "support/redis_server.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {
@@ -80,10 +83,75 @@ class postgres_delegate final : public store_delegate {
   postgres_database database_;
 };
 
+/// A server whose clock follows the test's: its TTLs and its scripts run by it.
+class redis_delegate : public store_delegate {
+ public:
+  explicit redis_delegate(const std::string& query = {})
+      : redis_delegate(shared(), shared().url(query)) {}
+  [[nodiscard]] std::unique_ptr<store> open() override {
+    redis::redis_params params;
+    params.url = url_;
+    params.clock = &clock;
+    params.timeout = milliseconds(10'000);
+    auto opened = redis::redis_store::open(params);
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+  [[nodiscard]] bool remembers() const override { return true; }
+
+ protected:
+  redis_delegate(redis_server& server, std::string url)
+      : store_delegate(beginning), server_(server), url_(std::move(url)) {
+    server_.session().run({"FLUSHALL"});
+    server_.set_clock(beginning);
+    clock.on_move([this] { server_.set_clock(clock.wall_ms()); });
+  }
+
+ private:
+  static constexpr std::int64_t beginning = 1'700'000'000'000;
+  static redis_server& shared() {
+    static redis_server all({}, true);
+    return all;
+  }
+
+  redis_server& server_;
+  const std::string url_;
+};
+
+/// The same through TLS, as a user who may do no more than docs/redis.md says.
+class redis_tls_delegate final : public redis_delegate {
+ public:
+  redis_tls_delegate() : redis_delegate(secured().server, secured().url()) {}
+
+ private:
+  struct secured_server {
+    secured_server() {
+      server.session().run({"ACL", "SETUSER", "gateway", "on", ">secret", "~onceguard:*", "+select",
+                            "+info", "+fcall", "+function|load", "+time", "+get", "+getrange",
+                            "+set", "+incr", "+hmget", "+hset", "+hincrby", "+scan"});
+    }
+    [[nodiscard]] std::string url() const {
+      return "rediss://gateway:secret@127.0.0.1:" + std::to_string(tls_port) +
+             "?ca=" + proof.file();
+    }
+
+    certificate proof;
+    const int tls_port = free_port();
+    redis_server server{{"--tls-port", std::to_string(tls_port), "--tls-cert-file", proof.file(),
+                         "--tls-key-file", proof.key(), "--tls-auth-clients", "no"},
+                        true};
+  };
+  static secured_server& secured() {
+    static secured_server all;
+    return all;
+  }
+};
+
 struct engine_under_test {
   const char* name;
   std::function<std::unique_ptr<store_delegate>()> make;
   bool two_clocks = true;  ///< leases run by another clock than retention
+  bool sweeps = true;      ///< false: what has expired goes by itself, and at once
 
   /// Into the names of tests.
   friend void PrintTo(const engine_under_test& engine, std::ostream* to) { *to << engine.name; }
@@ -93,12 +161,16 @@ inline const engine_under_test engines[] = {
     {"memory", [] { return std::make_unique<memory_delegate>(); }},
     {"sqlite", [] { return std::make_unique<sqlite_delegate>(); }},
     {"postgres", [] { return std::make_unique<postgres_delegate>(); }, false},
+    {"redis", [] { return std::make_unique<redis_delegate>(); }, false, false},
+    {"redis_tls", [] { return std::make_unique<redis_tls_delegate>(); }, false, false},
+    {"redis_scripts", [] { return std::make_unique<redis_delegate>("functions=no"); }, false,
+     false},
 };
 
-inline std::vector<engine_under_test> engines_with_two_clocks() {
+inline std::vector<engine_under_test> engines_that(bool engine_under_test::*can) {
   std::vector<engine_under_test> out;
   for (const auto& each : engines) {
-    if (each.two_clocks) out.push_back(each);
+    if (each.*can) out.push_back(each);
   }
   return out;
 }

@@ -13,6 +13,10 @@ namespace onceguard::testing {
 class store_fixture : public ::testing::TestWithParam<engine_under_test> {
  protected:
   void advance(milliseconds by) { delegate_->clock.advance(by); }
+  /// Where nothing has to be swept, it is gone already.
+  void expect_swept(std::size_t count, std::size_t limit = 1'000) {
+    EXPECT_EQ(desk_.sweep(limit), GetParam().sweeps ? count : 0u);
+  }
   void reopen() {
     store_->stop();
     store_.reset();

@@ -2,38 +2,23 @@
 // gone with the tests.
 #pragma once
 #include <algorithm>
-#include <arpa/inet.h>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <libpq-fe.h>
-#include <netinet/in.h>
 #include <optional>
 #include <poll.h>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <vector>
 
+#include "support/free_port.hpp"
 #include "support/server_process.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {
-
-inline int free_port() {
-  const int at = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof where;
-  const bool bound = ::bind(at, reinterpret_cast<sockaddr*>(&where), length) == 0 &&
-                     ::getsockname(at, reinterpret_cast<sockaddr*>(&where), &length) == 0;
-  ::close(at);
-  if (!bound) throw std::runtime_error("no free port");
-  return ntohs(where.sin_port);
-}
 
 class postgres_server {
  public:

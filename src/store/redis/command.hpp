@@ -1,0 +1,40 @@
+// Commands as Redis reads them (RESP), appended to what is to be sent.
+#pragma once
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace onceguard::redis {
+
+/// A number as a word of a command.
+class decimal {
+ public:
+  template <class Integer>
+  explicit decimal(Integer value) noexcept {
+    const auto end = std::to_chars(text_.data(), text_.data() + text_.size(), value);
+    size_ = static_cast<std::size_t>(end.ptr - text_.data());
+  }
+  operator std::string_view() const noexcept { return {text_.data(), size_}; }
+
+ private:
+  std::array<char, 24> text_;
+  std::size_t size_;
+};
+
+inline void append_word(std::string& to, std::string_view word) {
+  to.append("$").append(decimal(word.size())).append("\r\n").append(word).append("\r\n");
+}
+
+inline void append_count(std::string& to, std::size_t words) {
+  to.append("*").append(decimal(words)).append("\r\n");
+}
+
+inline void append_command(std::string& to, std::initializer_list<std::string_view> words) {
+  append_count(to, words.size());
+  for (const auto word : words) append_word(to, word);
+}
+
+}  // namespace onceguard::redis

@@ -1,0 +1,48 @@
+#include "store/redis/failure.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace onceguard::redis {
+namespace {
+
+template <std::size_t N>
+bool is_one_of(const failure& failed, const std::array<std::string_view, N>& codes) noexcept {
+  return std::find(codes.begin(), codes.end(), failed.code) != codes.end();
+}
+
+constexpr std::array<std::string_view, 4> refused{"NOAUTH", "WRONGPASS", "NOPERM", "NOPROTO"};
+constexpr std::array<std::string_view, 2> damaged{"UNREADABLE", "WRONGTYPE"};
+// Scripts that went with a flush or a restart; a server that is no master (any more), or not yet.
+constexpr std::array<std::string_view, 4> elsewhere{"NOSCRIPT", "READONLY", "LOADING",
+                                                    "MASTERDOWN"};
+
+}  // namespace
+
+failure failure_of(std::string_view said) {
+  failure out;
+  out.code = said.substr(0, said.find(' '));
+  out.text = said;
+  if (said.starts_with("ERR Function not found")) out.code = "NOSCRIPT";
+  // "ERR invalid password", "ERR AUTH … called without any password configured".
+  const bool by_auth = said.starts_with("ERR AUTH") || said.starts_with("ERR invalid password") ||
+                       said.starts_with("ERR DB index is out of range");
+  out.misconfigured = by_auth || is_one_of(out, refused);
+  return out;
+}
+
+failure own_failure(std::string text) { return {{}, std::move(text), false}; }
+
+remedy remedy_of(const failure& failed) noexcept {
+  return is_one_of(failed, elsewhere) ? remedy::reconnect : remedy::none;
+}
+
+error to_error(const failure& failed, const std::string& place, effect on_store) {
+  const auto detail = place + ": " + failed.text;
+  if (failed.misconfigured) return error(errc::invalid_argument, detail, on_store);
+  if (failed.code == "OOM") return error(errc::store_full, detail, on_store);
+  if (is_one_of(failed, damaged)) return error(errc::record_unreadable, detail, on_store);
+  return error(errc::store_unreachable, detail, on_store);
+}
+
+}  // namespace onceguard::redis

@@ -1,0 +1,147 @@
+#include "store/redis/look.hpp"
+
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "store/redis/command.hpp"
+#include "store/redis/stored.hpp"
+#include "store/view.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+// Names looked at in one step: the server does nothing else meanwhile.
+constexpr int step = 250;
+constexpr std::uint64_t any = ~std::uint64_t{0};
+
+instant at_once(std::int64_t now) {
+  instant out;
+  out.lease = out.wall = now;
+  return out;
+}
+
+std::array<unsigned char, 8> bytes_of(token value) {
+  std::array<unsigned char, 8> out{};
+  for (auto byte = out.rbegin(); byte != out.rend(); ++byte, value >>= 8) {
+    *byte = static_cast<unsigned char>(value & 0xff);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string cursor_of(const listed& last) {
+  return base::to_hex(bytes_of(last.first)) + base::to_hex(last.id);
+}
+
+result<listed> read_cursor(const std::string& cursor) {
+  listed out;
+  if (cursor.empty()) return out;
+  constexpr std::size_t digits = 16;
+  std::array<unsigned char, digits / 2> first{};
+  const std::string_view text = cursor;
+  const bool good = text.size() > digits && base::from_hex(text.substr(0, digits), first) &&
+                    base::from_hex(text.substr(digits), out.id);
+  if (!good) return error(errc::invalid_argument, "redis store: no cursor of this store");
+  for (const auto byte : first) out.first = out.first << 8 | byte;
+  return out;
+}
+
+// --- resolve --------------------------------------------------------------------------------
+
+void write_resolve(std::string& to, const script_calls& how, const keyspace& names,
+                   const resolution& what) {
+  const auto bytes = what.answer ? encode_answer(*what.answer) : std::string();
+  const auto kept = what.answer ? answer_kept::full : answer_kept::none;
+  const auto retention = std::max<std::int64_t>(what.retention.count(), 0);
+  append_call(to, how, script::resolve,
+              {names.record(what.id), names.tokens(), names.generation(), names.store()},
+              {what.completed ? "1" : "0", what.force ? "1" : "0", decimal(retention),
+               decimal(static_cast<int>(kept)), bytes, answer_sum(bytes)});
+}
+
+result<resolve_decision> read_resolve(const reply& said) {
+  const auto name = said.at(0).text();
+  resolve_decision out;
+  if (name == "done") {
+    out.forgets_answer = said.at(2).integer() != 0;
+  } else if (name == "not_found") {
+    out.outcome = resolve_outcome::not_found;
+  } else if (name == "running") {
+    out.outcome = resolve_outcome::running;
+    out.retry_after = milliseconds(said.at(2).integer());
+  } else if (name == "already_completed") {
+    out.outcome = resolve_outcome::already_completed;
+  } else {
+    throw unexpected_reply("no such outcome of a resolution");
+  }
+  return out;
+}
+
+// --- find -----------------------------------------------------------------------------------
+
+void write_find(std::string& to, const script_calls& how, const keyspace& names,
+                const record_id& id) {
+  append_call(to, how, script::find, {names.record(id)}, {});
+}
+
+result<std::optional<record_view>> read_find(const reply& said, const record_id& id) {
+  const auto now = said.at(0).integer();
+  if (said.size() < 2) return std::optional<record_view>();
+  auto found = decode_stored(said.at(1).text());
+  if (!found) return found.error();
+  return std::optional<record_view>(make_view(id, std::move(found->record), at_once(now)));
+}
+
+// --- going through all of them --------------------------------------------------------------
+
+void write_scan(std::string& to, const script_calls& how, const keyspace& names,
+                const std::string& cursor, int state, bool heads) {
+  append_call(
+      to, how, script::scan, {},
+      {cursor, names.record_pattern(), decimal(step), decimal(state), heads ? "heads" : "states"});
+}
+
+result<scan_step> read_scan(const reply& said, const keyspace& names, bool heads) {
+  scan_step out;
+  out.cursor = said.at(0).text();
+  const auto now = at_once(said.at(1).integer());
+  out.unreadable = said.at(2).number<std::uint64_t>(any);
+  const auto found = said.at(3);
+  if (!heads) {
+    for (std::size_t state = 1; state <= observed_states; ++state) {
+      out.counts[state] = found.at(state - 1).number<std::uint64_t>(any);
+    }
+    return out;
+  }
+  for (std::size_t i = 0; i + 1 < found.size(); i += 2) {
+    const auto id = names.id_of(found.at(i).text());
+    auto head = decode_head(found.at(i + 1).text());
+    if (!id || !head) {
+      ++out.unreadable;
+      continue;
+    }
+    out.found.emplace_back(listed{head->first, *id}, make_view(*id, std::move(head->record), now));
+  }
+  return out;
+}
+
+// --- vitals ---------------------------------------------------------------------------------
+
+void write_vitals(std::string& to, const script_calls& how, const keyspace& names) {
+  std::array<unsigned char, 16> random{};
+  base::random_bytes(random);
+  append_call(to, how, script::vitals, {names.store(), names.tokens(), names.generation()},
+              {base::to_hex(random)});
+}
+
+vitals read_vitals(const reply& said, std::int64_t& now) {
+  vitals out;
+  out.identity = said.at(0).text();
+  out.generation = said.at(1).number<std::uint64_t>(any);
+  out.forgotten = said.at(2).number<std::uint64_t>(any);
+  now = said.at(3).integer();
+  return out;
+}
+
+}  // namespace onceguard::redis

@@ -1,0 +1,53 @@
+// What operators ask of a Redis store, as questions, and their replies.
+#pragma once
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <onceguard/store.hpp>
+
+#include "store/redis/question.hpp"
+
+namespace onceguard::redis {
+
+using state_counts = std::array<std::uint64_t, observed_states + 1>;
+
+/// A record as a page of a list begins with it.
+struct listed {
+  token first = 0;
+  record_id id{};
+  friend auto operator<=>(const listed&, const listed&) = default;
+};
+
+/// Where a page of a list begins: behind this one. Text: 16 and 64 hex digits.
+[[nodiscard]] std::string cursor_of(const listed& last);
+/// Of the first page: a record before all others. errc::invalid_argument: no cursor of ours.
+[[nodiscard]] result<listed> read_cursor(const std::string& cursor);
+
+/// One step through all names. What it finds may come twice, or be gone by now.
+struct scan_step {
+  std::string cursor = "0";  ///< of the server; "0": the beginning, and the end
+  std::uint64_t unreadable = 0;
+  std::vector<std::pair<listed, record_view>> found;
+  state_counts counts{};
+};
+
+void write_resolve(std::string& to, const script_calls& how, const keyspace& names,
+                   const resolution& what);
+[[nodiscard]] result<resolve_decision> read_resolve(const reply& said);
+
+void write_find(std::string& to, const script_calls& how, const keyspace& names,
+                const record_id& id);
+[[nodiscard]] result<std::optional<record_view>> read_find(const reply& said, const record_id& id);
+
+/// `state`: 0, or that of an observed_state. `heads`: the records, else only how many.
+void write_scan(std::string& to, const script_calls& how, const keyspace& names,
+                const std::string& cursor, int state, bool heads);
+[[nodiscard]] result<scan_step> read_scan(const reply& said, const keyspace& names, bool heads);
+
+/// The server's clock comes along.
+void write_vitals(std::string& to, const script_calls& how, const keyspace& names);
+[[nodiscard]] vitals read_vitals(const reply& said, std::int64_t& now);
+
+}  // namespace onceguard::redis

@@ -1,0 +1,68 @@
+// What travels to Redis: one command and who waits for its reply.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+#include "base/clock.hpp"
+#include "store/call.hpp"
+#include "store/redis/keyspace.hpp"
+#include "store/redis/reply.hpp"
+#include "store/redis/scripts.hpp"
+
+namespace onceguard::redis {
+
+using steady_time = std::chrono::steady_clock::time_point;
+
+/// Belongs to the pool's thread once its job was taken out of the queue.
+class request {
+ public:
+  request() = default;
+  request(const request&) = delete;
+  request& operator=(const request&) = delete;
+  virtual ~request() = default;
+
+  /// What is wrong with it, so that it is not sent at all.
+  [[nodiscard]] virtual std::optional<error> complaint() const { return std::nullopt; }
+  /// Requests of one record follow one another; null: it is about none.
+  [[nodiscard]] virtual const record_id* about() const noexcept { return nullptr; }
+  /// Appends the command to what is to be sent.
+  virtual void write(std::string& to, const script_calls& how, const keyspace& names) const = 0;
+  /// May it be sent again when its fate is unknown?
+  [[nodiscard]] virtual bool repeatable() const noexcept { return true; }
+  /// Is the second word of its reply the generation that a write got, or 0?
+  [[nodiscard]] virtual bool tells_generation() const noexcept { return true; }
+  /// One of these two ends it. The reply is no error; unexpected_reply may be thrown.
+  virtual void arrived(const reply& said) = 0;
+  virtual void fail(const error& why) = 0;
+
+  bool doubtful = false;  ///< an earlier copy of it is of unknown fate
+};
+
+/// What callers wait for: requests that are answered together.
+class job : public call {
+ public:
+  explicit job(milliseconds timeout) : give_up_at_(base::steady_now() + timeout) {}
+
+  /// Its caller does not wait any longer than this.
+  [[nodiscard]] steady_time give_up_at() const noexcept { return give_up_at_; }
+  [[nodiscard]] virtual std::size_t size() const noexcept = 0;
+  [[nodiscard]] virtual request& part(std::size_t i) noexcept = 0;
+  /// One of its parts has ended. True: that was the last one.
+  [[nodiscard]] bool ended_one() noexcept { return ++ended_ == size(); }
+
+ private:
+  const steady_time give_up_at_;
+  std::size_t ended_ = 0;
+};
+
+/// A part of a job on its way.
+struct entry {
+  std::shared_ptr<job> of;
+  request* what = nullptr;
+};
+
+}  // namespace onceguard::redis

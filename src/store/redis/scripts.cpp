@@ -1,0 +1,80 @@
+#include "store/redis/scripts.hpp"
+
+#include "base/hash.hpp"
+#include "store/redis/command.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+constexpr std::string_view library = "onceguard_1";
+constexpr std::array<std::string_view, script_count> functions{
+    "onceguard_1_claim", "onceguard_1_settle", "onceguard_1_extend", "onceguard_1_resolve",
+    "onceguard_1_find",  "onceguard_1_scan",   "onceguard_1_greet",  "onceguard_1_vitals"};
+
+std::size_t index_of(script which) noexcept { return static_cast<std::size_t>(which); }
+
+/// "claim"
+std::string_view name_of(script which) noexcept {
+  return functions[index_of(which)].substr(library.size() + 1);
+}
+
+bool only_reads(script which) noexcept { return which == script::find || which == script::scan; }
+
+/// The files up to the one that has this script.
+std::string sources_of(script which) {
+  const auto definition = "local function " + std::string(name_of(which)) + "(";
+  std::string out;
+  for (const auto& each : script_sources()) {
+    out += each.text;
+    if (each.text.find(definition) != std::string_view::npos) break;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view function_name(script of) noexcept { return functions[index_of(of)]; }
+std::string_view library_name() noexcept { return library; }
+
+const std::string& library_digest() {
+  static const std::string digest = [] {
+    base::sha256 sum;
+    for (const auto& each : script_sources()) sum.part(each.text);
+    return base::to_hex(sum.finish());
+  }();
+  return digest;
+}
+
+const std::string& library_text() {
+  static const std::string whole = [] {
+    std::string out =
+        "#!lua name=" + std::string(library) + "\nlocal LIBRARY = '" + library_digest() + "'\n";
+    for (const auto& each : script_sources()) out += each.text;
+    for (std::size_t i = 0; i < script_count; ++i) {
+      const auto which = static_cast<script>(i);
+      out += "redis.register_function{function_name='" + std::string(function_name(which)) +
+             "', callback=" + std::string(name_of(which)) +
+             (only_reads(which) ? ", flags={'no-writes'}}\n" : "}\n");
+    }
+    return out;
+  }();
+  return whole;
+}
+
+std::string script_text(script of) {
+  return "local LIBRARY = ''\n" + sources_of(of) + "return " + std::string(name_of(of)) +
+         "(KEYS, ARGV)\n";
+}
+
+void append_call(std::string& to, const script_calls& how, script which,
+                 std::initializer_list<std::string_view> names,
+                 std::initializer_list<std::string_view> arguments) {
+  append_count(to, 3 + names.size() + arguments.size());
+  append_word(to, how.functions ? "FCALL" : "EVALSHA");
+  append_word(to, how.functions ? function_name(which) : how.digests[index_of(which)]);
+  append_word(to, decimal(names.size()));
+  for (const auto word : names) append_word(to, word);
+  for (const auto word : arguments) append_word(to, word);
+}
+
+}  // namespace onceguard::redis

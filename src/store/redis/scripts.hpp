@@ -1,0 +1,44 @@
+// The scripts in lua/, which this program carries: as one library of functions (Redis 7), or each
+// as a script of its own (6.2). docs/redis.md tells other programs how to call them.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace onceguard::redis {
+
+/// A file of lua/. What it needs comes in the files before it.
+struct script_source {
+  std::string_view name;
+  std::string_view text;
+};
+[[nodiscard]] std::span<const script_source> script_sources() noexcept;
+
+enum class script : std::uint8_t { claim, settle, extend, resolve, find, scan, greet, vitals };
+inline constexpr std::size_t script_count = 8;
+
+/// "onceguard_1_claim": the number changes whenever an older program could not call it.
+[[nodiscard]] std::string_view function_name(script of) noexcept;
+/// The name of the library of functions, and its text as FUNCTION LOAD takes it.
+[[nodiscard]] std::string_view library_name() noexcept;
+[[nodiscard]] const std::string& library_text();
+/// What the library says of its own text.
+[[nodiscard]] const std::string& library_digest();
+/// One of them as SCRIPT LOAD takes it.
+[[nodiscard]] std::string script_text(script of);
+
+/// How a connection calls the scripts.
+struct script_calls {
+  bool functions = true;
+  std::array<std::string, script_count> digests;  ///< without functions: of SCRIPT LOAD
+};
+
+/// Appends the call of a script to what is to be sent.
+void append_call(std::string& to, const script_calls& how, script which,
+                 std::initializer_list<std::string_view> names,
+                 std::initializer_list<std::string_view> arguments);
+
+}  // namespace onceguard::redis

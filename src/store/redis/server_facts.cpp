@@ -1,0 +1,87 @@
+#include "store/redis/server_facts.hpp"
+
+#include <charconv>
+
+namespace onceguard::redis {
+namespace {
+
+using info_map = std::map<std::string_view, std::string_view>;
+
+info_map lines_of(std::string_view info) {
+  info_map out;
+  while (!info.empty()) {
+    const auto end = info.find("\r\n");
+    const auto line = info.substr(0, end);
+    info.remove_prefix(end == std::string_view::npos ? info.size() : end + 2);
+    const auto colon = line.find(':');
+    if (colon != std::string_view::npos) out[line.substr(0, colon)] = line.substr(colon + 1);
+  }
+  return out;
+}
+
+/// "7.0.15" as 7'000.
+int number_of(std::string_view version) {
+  int major = 0;
+  int minor = 0;
+  const auto* const end = version.data() + version.size();
+  const auto first = std::from_chars(version.data(), end, major);
+  if (first.ptr != end) std::from_chars(first.ptr + 1, end, minor);
+  return major * 1'000 + minor;
+}
+
+failure wrong(std::string what) { return {{}, std::move(what), true}; }
+
+}  // namespace
+
+server_facts read_info(std::string_view info) {
+  const auto lines = lines_of(info);
+  const auto look_up = [&](std::string_view name) {
+    const auto found = lines.find(name);
+    return found == lines.end() ? std::string() : std::string(found->second);
+  };
+  server_facts out;
+  out.version = look_up("redis_version");
+  out.functions = number_of(out.version) >= 7'000;
+  out.too_old = number_of(out.version) < 6'002;
+  out.run = look_up("run_id");
+  out.replica = look_up("role") == "slave";
+  out.loading = look_up("loading") == "1";
+  out.in_cluster = look_up("cluster_enabled") == "1";
+  out.eviction = look_up("maxmemory_policy");
+  if (const auto on = look_up("aof_enabled"); !on.empty())
+    out.append_only = on == "1" ? "yes" : "no";
+  return out;
+}
+
+std::optional<failure> objection_to(const server_facts& of) {
+  if (of.loading) return own_failure("the server is still loading its data");
+  if (of.replica) return own_failure("the server is a replica: it takes no writes");
+  if (of.too_old) {
+    return wrong("the server is Redis " + of.version + "; 6.2 is the oldest that will do");
+  }
+  if (of.in_cluster) return wrong("the server is part of a cluster, and redis: is one server");
+  if (!of.eviction.empty() && of.eviction != "noeviction") {
+    return wrong("maxmemory-policy is " + of.eviction +
+                 ": the server would forget keys to make room, and what they guard would run "
+                 "again; set it to noeviction");
+  }
+  return std::nullopt;
+}
+
+std::string_view lost_by_restart(const server_facts& of) {
+  if (of.append_only.empty()) return "unknown: the server does not say how it keeps its data";
+  if (of.append_only == "yes") {
+    if (of.flushes == "always") return "nothing that was acknowledged";
+    if (of.flushes == "everysec") return "up to two seconds of acknowledged writes";
+    if (of.flushes == "no") return "what the kernel had not written to the disk yet";
+    return "at least the last seconds: it does not say how often it flushes";
+  }
+  if (!of.snapshots) return "what came after the last snapshot, or everything";
+  return of.snapshots->empty() ? "everything" : "what came after the last snapshot";
+}
+
+bool keeps_everything(const server_facts& of) noexcept {
+  return of.append_only == "yes" && of.flushes == "always";
+}
+
+}  // namespace onceguard::redis

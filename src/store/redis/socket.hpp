@@ -1,0 +1,49 @@
+// Bytes to and from one server, plain or through TLS. Belongs to the thread that runs its
+// io_context; at most one read and one write at a time.
+#pragma once
+#include <optional>
+#include <string>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+
+#include "store/redis/address.hpp"
+
+namespace onceguard::redis {
+
+/// Certificates and keys, read once. errc::invalid_argument names the file that can't be used.
+[[nodiscard]] result<std::optional<boost::asio::ssl::context>> make_tls(const address& at);
+
+class socket {
+ public:
+  using error_code = boost::system::error_code;
+
+  /// `at` and `tls` must outlive it; null: plain.
+  socket(boost::asio::io_context& context, const address& at, boost::asio::ssl::context* tls)
+      : at_(at), tls_(tls), resolver_(context), tcp_(context) {}
+
+  /// Looks the host up, tries its addresses, shakes hands.
+  [[nodiscard]] boost::asio::awaitable<error_code> connect();
+  /// How many bytes came; 0: it is over, and `why` says how.
+  [[nodiscard]] boost::asio::awaitable<std::size_t> read(boost::asio::mutable_buffer to,
+                                                         error_code& why);
+  [[nodiscard]] boost::asio::awaitable<error_code> write(const std::string& bytes);
+  /// Ends what is under way, with an error of its own.
+  void close() noexcept;
+
+ private:
+  [[nodiscard]] boost::asio::awaitable<error_code> shake_hands();
+
+  const address& at_;
+  boost::asio::ssl::context* const tls_;
+  boost::asio::ip::tcp::resolver resolver_;
+  boost::asio::ip::tcp::socket tcp_;
+  bool closed_ = false;
+  std::optional<boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>> secure_;
+};
+
+}  // namespace onceguard::redis

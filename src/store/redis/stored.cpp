@@ -1,0 +1,222 @@
+#include "store/redis/stored.hpp"
+
+#include <concepts>
+#include <cstring>
+
+#include "base/hash.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+constexpr std::size_t head_sum_size = 16;
+
+constexpr std::uint8_t flag_by_operator = 1;
+constexpr std::uint8_t flag_incident = 2;
+constexpr std::uint8_t flag_maybe_repeated = 4;
+constexpr std::uint8_t flag_earlier_unknown = 8;
+constexpr std::uint8_t flag_by_application = 16;
+
+template <std::integral Number>
+void put(std::string& to, Number value) {
+  auto rest = static_cast<std::uint64_t>(value);
+  for (std::size_t i = 0; i < sizeof(Number); ++i, rest >>= 8) to += static_cast<char>(rest & 0xff);
+}
+
+template <class Size>
+void put_text(std::string& to, std::string_view text) {
+  put(to, static_cast<Size>(text.size()));
+  to += text;
+}
+
+/// Reads until something does not fit; then everything is zero and `ok` is false.
+class fields {
+ public:
+  explicit fields(std::string_view from) : rest_(from) {}
+  [[nodiscard]] bool ok() const noexcept { return ok_; }
+  [[nodiscard]] std::string_view rest() const noexcept { return rest_; }
+
+  std::string_view raw(std::size_t size) {
+    if (size > rest_.size()) {
+      ok_ = false;
+      rest_ = {};
+      return {};
+    }
+    const auto out = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return out;
+  }
+  template <std::integral Number>
+  Number take() {
+    std::uint64_t out = 0;
+    const auto bytes = raw(sizeof(Number));
+    for (std::size_t i = bytes.size(); i-- > 0;) {
+      out = out << 8 | static_cast<unsigned char>(bytes[i]);
+    }
+    return static_cast<Number>(out);
+  }
+  template <class Size>
+  std::string text() {
+    return std::string(raw(take<Size>()));
+  }
+  template <std::size_t N>
+  void take_into(std::array<unsigned char, N>& out) {
+    const auto from = raw(N);
+    if (from.size() == N) std::memcpy(out.data(), from.data(), N);
+  }
+  template <class Enum>
+  Enum choice(Enum lowest, Enum highest) {
+    const auto value = take<std::uint8_t>();
+    if (value < static_cast<std::uint8_t>(lowest) || value > static_cast<std::uint8_t>(highest)) {
+      ok_ = false;
+      return lowest;
+    }
+    return static_cast<Enum>(value);
+  }
+
+ private:
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+error unreadable(const char* why) {
+  return error(errc::record_unreadable, std::string("stored record: ") + why);
+}
+
+subject_ptr read_subject(fields& in) {
+  auto about = std::make_shared<subject>();
+  in.take_into(about->print.value);
+  about->print.method = in.text<std::uint16_t>();
+  about->run_timeout = milliseconds(in.take<std::int64_t>());
+  in.take_into(about->scope);
+  about->scope_kind = in.text<std::uint16_t>();
+  about->key = in.text<std::uint16_t>();
+  about->method = in.text<std::uint16_t>();
+  about->path = in.text<std::uint16_t>();
+  about->route = in.text<std::uint16_t>();
+  return about;
+}
+
+struct answer_place {
+  std::size_t size = 0;
+  std::string_view sum;
+};
+
+/// After the format and the size of the head.
+stored_record read_head(fields& in, answer_place& at) {
+  stored_record out;
+  auto& r = out.record;
+  r.state = in.choice(record_state::started, record_state::released);
+  const auto flags = in.take<std::uint8_t>();
+  r.why = in.choice(unknown_reason::none, unknown_reason::probe_inconclusive);
+  r.kept = in.choice(answer_kept::full, answer_kept::none);
+  r.why_status = in.take<std::uint16_t>();
+  r.attempt = in.take<std::uint32_t>();
+  r.failures = in.take<std::uint32_t>();
+  r.token = in.take<token>();
+  in.take_into(r.nonce);
+  out.first = in.take<token>();
+  r.deadline_lease = in.take<std::int64_t>();
+  r.retry_at_lease = in.take<std::int64_t>();
+  r.claimed_at_wall = in.take<std::int64_t>();
+  r.settled_at_wall = in.take<std::int64_t>();
+  r.expires_at_wall = in.take<std::int64_t>();
+  r.unknown_retention_ms = in.take<std::int64_t>();
+  at.size = in.take<std::uint32_t>();
+  at.sum = in.raw(answer_sum_size);
+  r.about = read_subject(in);
+  r.by_operator = (flags & flag_by_operator) != 0;
+  r.incident = (flags & flag_incident) != 0;
+  r.maybe_repeated = (flags & flag_maybe_repeated) != 0;
+  r.earlier_unknown = (flags & flag_earlier_unknown) != 0;
+  r.by_application = (flags & flag_by_application) != 0;
+  return out;
+}
+
+/// Takes the head and its checksum off `bytes`.
+result<stored_record> take_head(std::string_view& bytes, answer_place& at) {
+  fields whole(bytes);
+  const auto format = whole.take<std::uint8_t>();
+  const auto size = whole.take<std::uint32_t>();
+  if (!whole.ok() || format != stored_format || size > bytes.size() ||
+      bytes.size() - size < head_sum_size) {
+    return unreadable("its format is another one, or it is cut short");
+  }
+  fields head(bytes.substr(0, size));
+  head.raw(sizeof format + sizeof size);
+  auto out = read_head(head, at);
+  if (!head.ok() || !head.rest().empty()) return unreadable("its fields do not fit together");
+  bytes.remove_prefix(size + head_sum_size);
+  return out;
+}
+
+}  // namespace
+
+std::string encode_subject(const subject& about) {
+  std::string out;
+  out.reserve(128 + about.key.size() + about.path.size() + about.route.size());
+  out += base::as_chars(about.print.value);
+  put_text<std::uint16_t>(out, about.print.method);
+  put(out, static_cast<std::int64_t>(about.run_timeout.count()));
+  out += base::as_chars(about.scope);
+  for (const auto* text :
+       {&about.scope_kind, &about.key, &about.method, &about.path, &about.route}) {
+    put_text<std::uint16_t>(out, *text);
+  }
+  return out;
+}
+
+std::string encode_answer(const answer& kept) {
+  std::string out;
+  std::size_t size = 6 + kept.body.size();
+  for (const auto& [name, value] : kept.headers) size += 8 + name.size() + value.size();
+  out.reserve(size);
+  put(out, kept.status);
+  put(out, static_cast<std::uint32_t>(kept.headers.size()));
+  for (const auto& [name, value] : kept.headers) {
+    put_text<std::uint32_t>(out, name);
+    put_text<std::uint32_t>(out, value);
+  }
+  return out += kept.body;
+}
+
+std::string answer_sum(std::string_view answer_bytes) {
+  if (answer_bytes.empty()) return std::string(answer_sum_size, '\0');
+  const auto sum = base::sha256_of(answer_bytes);
+  return std::string(base::as_chars(sum).substr(0, answer_sum_size));
+}
+
+result<answer_ptr> decode_answer(std::string_view bytes, std::string_view sum) {
+  if (answer_sum(bytes) != sum) {
+    return unreadable("the checksum of its answer is wrong: it is damaged or cut short");
+  }
+  if (bytes.empty()) return answer_ptr();
+  fields in(bytes);
+  auto out = std::make_shared<answer>();
+  out->status = in.take<std::uint16_t>();
+  const auto headers = in.take<std::uint32_t>();
+  for (std::uint32_t i = 0; i < headers && in.ok(); ++i) {
+    auto name = in.text<std::uint32_t>();
+    out->headers.emplace_back(std::move(name), in.text<std::uint32_t>());
+  }
+  out->body = in.rest();
+  if (!in.ok()) return unreadable("its answer does not fit together");
+  return answer_ptr(std::move(out));
+}
+
+result<stored_record> decode_head(std::string_view bytes) {
+  answer_place at;
+  return take_head(bytes, at);
+}
+
+result<stored_record> decode_stored(std::string_view bytes) {
+  answer_place at;
+  auto out = take_head(bytes, at);
+  if (!out) return out;
+  if (bytes.size() != at.size) return unreadable("its answer is cut short");
+  auto kept = decode_answer(bytes, at.sum);
+  if (!kept) return kept.error();
+  out->record.answer = std::move(*kept);
+  return out;
+}
+
+}  // namespace onceguard::redis

@@ -1,0 +1,34 @@
+// What stands in Redis, byte by byte (docs/redis.md): the parts that clients make, and the whole.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+namespace onceguard::redis {
+
+/// The newest format that this version reads.
+inline constexpr unsigned char stored_format = 1;
+/// No text of a subject may be longer.
+inline constexpr std::size_t subject_text_max = 65'535;
+inline constexpr std::size_t answer_sum_size = 8;
+
+/// Its texts must not be longer than `subject_text_max`.
+[[nodiscard]] std::string encode_subject(const subject& about);
+[[nodiscard]] std::string encode_answer(const answer& kept);
+/// Of the bytes of an answer; zeros where there is none.
+[[nodiscard]] std::string answer_sum(std::string_view answer_bytes);
+
+/// Null for no bytes. errc::record_unreadable.
+[[nodiscard]] result<answer_ptr> decode_answer(std::string_view bytes, std::string_view sum);
+
+struct stored_record {
+  onceguard::record record;
+  token first = 0;  ///< of its first claim: what records are listed by
+};
+/// The whole of a record, or its head with the head's checksum, which a script has checked.
+[[nodiscard]] result<stored_record> decode_stored(std::string_view bytes);
+[[nodiscard]] result<stored_record> decode_head(std::string_view bytes);
+
+}  // namespace onceguard::redis

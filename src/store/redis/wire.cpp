@@ -1,0 +1,206 @@
+#include "store/redis/wire.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "store/redis/command.hpp"
+#include "store/redis/stored.hpp"
+#include "store/view.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+// Lua's numbers are exact up to here.
+constexpr token token_max = (token{1} << 53) - 2;
+// Some 3,000 years: what is longer is as good as for ever, and sums of it stay exact.
+constexpr std::int64_t duration_max = 100'000'000'000'000;
+
+decimal text_of(milliseconds length) {
+  return decimal(std::clamp<std::int64_t>(length.count(), 0, duration_max));
+}
+
+std::string_view text_of(bool flag) { return flag ? "1" : "0"; }
+
+std::optional<error> too_large(const subject& about) {
+  for (const auto* text : {&about.print.method, &about.scope_kind, &about.key, &about.method,
+                           &about.path, &about.route}) {
+    if (text->size() > subject_text_max) {
+      return error(errc::invalid_argument,
+                   "redis store: a text of the subject is over 65535 bytes");
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<error> too_large(token given) {
+  if (given <= token_max) return std::nullopt;
+  return error(errc::invalid_argument, "redis store: no such token was ever given");
+}
+
+std::string_view name_of(unknown_policy policy) {
+  switch (policy) {
+    case unknown_policy::probe:
+      return "probe";
+    case unknown_policy::rerun:
+      return "rerun";
+    case unknown_policy::hold:
+      break;
+  }
+  return "hold";
+}
+
+std::string_view name_of(settle_kind kind) {
+  constexpr std::array<std::string_view, 4> names{"complete", "fail", "release", "abandon"};
+  return names.at(static_cast<std::size_t>(kind));
+}
+
+template <class Enum>
+Enum choice(const reply& said, Enum highest) {
+  return said.number<Enum>(static_cast<std::uint64_t>(highest));
+}
+
+milliseconds length_in(const reply& said) { return milliseconds(said.integer()); }
+
+constexpr std::uint64_t any = ~std::uint64_t{0};
+constexpr std::uint64_t status_max = 65'535;
+
+void read_run(verdict& out, const reply& said, const claim& asked) {
+  out.lease.token = said.at(2).number<token>(any);
+  out.lease.nonce = asked.nonce;
+  out.lease.attempt = said.at(3).number<std::uint32_t>(0xffff'ffff);
+  const auto state = choice(said.at(4), record_state::probing);
+  out.lease.probe = state == record_state::probing;
+  out.lease.started = state == record_state::started;
+}
+
+void read_unknown(verdict& out, const reply& said) {
+  out.why = choice(said.at(2), unknown_reason::probe_inconclusive);
+  out.why_status = said.at(3).number<std::uint16_t>(status_max);
+  out.since = length_in(said.at(4));
+  out.retry_after = length_in(said.at(5));
+}
+
+struct named_verdict {
+  std::string_view name;
+  verdict_kind kind;
+};
+constexpr std::array<named_verdict, 8> verdicts{{
+    {"run", verdict_kind::run},
+    {"busy", verdict_kind::busy},
+    {"replay", verdict_kind::replay},
+    {"mismatch", verdict_kind::mismatch},
+    {"backoff", verdict_kind::backoff},
+    {"unknown", verdict_kind::unknown},
+    {"remake_fingerprint", verdict_kind::remake_fingerprint},
+    {"refused", verdict_kind::refused},
+}};
+
+}  // namespace
+
+// --- claims ---------------------------------------------------------------------------------
+
+std::optional<error> claims::complaint(const claim& asked) {
+  return asked.about ? too_large(*asked.about) : subject_missing();
+}
+
+void claims::write(std::string& to, const script_calls& how, const keyspace& names,
+                   const claim& asked) {
+  append_call(to, how, script::claim, {names.record(asked.id), names.tokens(), names.generation()},
+              {base::as_chars(asked.nonce), text_of(asked.lease),
+               asked.into_started ? "started" : "in_progress", name_of(asked.unknown),
+               text_of(asked.probe_after), text_of(asked.unknown_retention),
+               text_of(asked.maybe_repeated), encode_subject(*asked.about)});
+}
+
+result<verdict> claims::read(const reply& said, const claim& asked) {
+  const auto name = said.at(0).text();
+  const auto found = std::find_if(verdicts.begin(), verdicts.end(),
+                                  [name](const auto& each) { return each.name == name; });
+  if (found == verdicts.end()) throw unexpected_reply("no such verdict");
+  verdict out;
+  out.kind = found->kind;
+  switch (out.kind) {
+    case verdict_kind::run:
+      read_run(out, said, asked);
+      break;
+    case verdict_kind::replay: {
+      out.kept = choice(said.at(2), answer_kept::none);
+      out.retention_left = length_in(said.at(3));
+      auto kept = decode_answer(said.at(4).text(), said.at(5).text());
+      if (!kept) return kept.error();
+      out.answer = std::move(*kept);
+      break;
+    }
+    case verdict_kind::busy:
+    case verdict_kind::backoff:
+      out.retry_after = length_in(said.at(2));
+      break;
+    case verdict_kind::unknown:
+      read_unknown(out, said);
+      break;
+    case verdict_kind::remake_fingerprint:
+      out.fingerprint_method = said.at(2).text();
+      break;
+    case verdict_kind::mismatch:
+    case verdict_kind::refused:
+      break;
+  }
+  return out;
+}
+
+// --- settles --------------------------------------------------------------------------------
+
+std::optional<error> settles::complaint(const settlement& how) {
+  if (auto why = too_large(how.token)) return why;
+  return how.about ? too_large(*how.about) : std::nullopt;
+}
+
+void settles::write(std::string& to, const script_calls& how, const keyspace& names,
+                    const settlement& what) {
+  const auto bytes = what.answer ? encode_answer(*what.answer) : std::string();
+  append_call(
+      to, how, script::settle, {names.record(what.id), names.tokens(), names.generation()},
+      {decimal(what.token), base::as_chars(what.nonce), name_of(what.kind), text_of(what.retention),
+       text_of(what.backoff), text_of(what.backoff_max), decimal(static_cast<int>(what.why)),
+       decimal(what.why_status), text_of(what.probe_pause), text_of(what.by_application),
+       what.about ? encode_subject(*what.about) : std::string(),
+       decimal(static_cast<int>(what.kept)), bytes, answer_sum(bytes)});
+}
+
+result<settled> settles::read(const reply& said, const settlement&) {
+  const auto name = said.at(0).text();
+  settled out;
+  if (name == "needs_subject") return subject_missing();
+  if (name == "incident") {
+    out.outcome = settle_outcome::incident;
+  } else if (name == "stale") {
+    out.outcome = settle_outcome::stale;
+  } else if (name != "done") {
+    throw unexpected_reply("no such outcome of a settle");
+  }
+  out.state = choice(said.at(2), observed_state::unknown);
+  out.kept = choice(said.at(3), answer_kept::none);
+  auto kept = decode_answer(said.at(4).text(), said.at(5).text());
+  if (!kept) return kept.error();
+  out.answer = std::move(*kept);
+  return out;
+}
+
+// --- extensions -----------------------------------------------------------------------------
+
+std::optional<error> extensions::complaint(const extension& how) { return too_large(how.token); }
+
+void extensions::write(std::string& to, const script_calls& how, const keyspace& names,
+                       const extension& what) {
+  append_call(to, how, script::extend, {names.record(what.id), names.tokens(), names.generation()},
+              {decimal(what.token), base::as_chars(what.nonce), text_of(what.lease),
+               text_of(what.dispatch)});
+}
+
+result<bool> extensions::read(const reply& said, const extension&) {
+  const auto name = said.at(0).text();
+  if (name != "held" && name != "stale") throw unexpected_reply("no such outcome of a renewal");
+  return name == "held";
+}
+
+}  // namespace onceguard::redis

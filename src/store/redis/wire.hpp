@@ -1,0 +1,85 @@
+// Claims, settles and extensions as calls of scripts, and their replies.
+#pragma once
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <onceguard/decide.hpp>
+
+#include "store/redis/request.hpp"
+
+namespace onceguard::redis {
+
+struct claims {
+  using item = claim;
+  using outcome = verdict;
+  [[nodiscard]] static std::optional<error> complaint(const claim& asked);
+  static void write(std::string& to, const script_calls& how, const keyspace& names,
+                    const claim& asked);
+  [[nodiscard]] static result<verdict> read(const reply& said, const claim& asked);
+};
+
+struct settles {
+  using item = settlement;
+  using outcome = settled;
+  [[nodiscard]] static std::optional<error> complaint(const settlement& how);
+  static void write(std::string& to, const script_calls& how, const keyspace& names,
+                    const settlement& what);
+  [[nodiscard]] static result<settled> read(const reply& said, const settlement& what);
+};
+
+struct extensions {
+  using item = extension;
+  using outcome = bool;
+  [[nodiscard]] static std::optional<error> complaint(const extension& how);
+  static void write(std::string& to, const script_calls& how, const keyspace& names,
+                    const extension& what);
+  [[nodiscard]] static result<bool> read(const reply& said, const extension& what);
+};
+
+/// Items of one kind, one request each.
+template <class Kind>
+class batch_job final : public job {
+ public:
+  using item_type = typename Kind::item;
+  using outcome_type = typename Kind::outcome;
+
+  batch_job(std::vector<item_type> items, milliseconds timeout)
+      : job(timeout), parts_(items.size()) {
+    for (std::size_t i = 0; i < items.size(); ++i) parts_[i].item = std::move(items[i]);
+  }
+  [[nodiscard]] std::size_t size() const noexcept override { return parts_.size(); }
+  [[nodiscard]] request& part(std::size_t i) noexcept override { return parts_[i]; }
+
+  /// The caller, once resumed: one outcome for each item.
+  [[nodiscard]] std::vector<result<outcome_type>> outcomes() {
+    std::vector<result<outcome_type>> out;
+    out.reserve(size());
+    for (auto& each : parts_) {
+      if (lapse()) {
+        out.push_back(*lapse());
+      } else {
+        out.push_back(std::move(*each.outcome));
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct one final : request {
+    [[nodiscard]] std::optional<error> complaint() const override { return Kind::complaint(item); }
+    [[nodiscard]] const record_id* about() const noexcept override { return &item.id; }
+    void write(std::string& to, const script_calls& how, const keyspace& names) const override {
+      Kind::write(to, how, names, item);
+    }
+    void arrived(const reply& said) override { outcome.emplace(Kind::read(said, item)); }
+    void fail(const error& why) override { outcome.emplace(why); }
+
+    item_type item;
+    std::optional<result<outcome_type>> outcome;
+  };
+
+  std::vector<one> parts_;
+};
+
+}  // namespace onceguard::redis

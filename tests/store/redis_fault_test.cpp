@@ -1,0 +1,301 @@
+// The Redis store while connections break, and while the server hangs, crashes or forgets.
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/redis_fixture.hpp"
+#include "support/tcp_gate.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+class redis_fault_test : public redis_fixture {
+ protected:
+  /// One key from its claim to its replay, while the connection may break.
+  static void expect_one_run(desk& at, const std::string& key) {
+    const auto asked = claim_of(key);
+    const auto told = claim_until_known(at, asked);
+    ASSERT_TRUE(told) << told.error().detail;
+    ASSERT_EQ(told->kind, verdict_kind::run) << key;
+    EXPECT_EQ(told->lease.attempt, 1u);
+    const auto ended = settle_until_known(at, settle_of(asked, told->lease));
+    ASSERT_TRUE(ended) << ended.error().detail;
+    EXPECT_EQ(ended->outcome, settle_outcome::done);
+    EXPECT_EQ(claim_until_known(at, claim_of(key))->kind, verdict_kind::replay);
+  }
+  static redis::redis_params through(const tcp_gate& gate, const std::string& query) {
+    return params_for(redis_server::url_at(gate.port(), query));
+  }
+  /// Waits until the store has met the server once more.
+  static std::string identity_of(desk& at) {
+    for (;;) {
+      const auto told = run(at.at().vitals(patience));
+      if (told) return told->identity;
+    }
+  }
+};
+
+class redis_cut_at : public redis_fault_test, public ::testing::WithParamInterface<direction> {};
+INSTANTIATE_TEST_SUITE_P(directions, redis_cut_at,
+                         ::testing::Values(direction::to_server, direction::to_client),
+                         [](const auto& of) {
+                           return of.param == direction::to_server ? "to_server" : "to_client";
+                         });
+
+TEST_P(redis_cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
+  tcp_gate gate(server_.port());
+  const auto tested = open(through(gate, "connections=1"));
+  desk at(*tested);
+  int cuts = 0;
+  for (std::uint64_t byte = 0;; byte += 7) {
+    gate.cut_after(GetParam(), byte);
+    expect_one_run(at, "k" + std::to_string(byte));
+    if (gate.armed()) break;  // longer than the whole conversation
+    ++cuts;
+  }
+  gate.disarm();
+  EXPECT_GT(cuts, 20);
+  const auto listed = at.list({}, {}, 1'000).records;
+  EXPECT_EQ(listed.size(), static_cast<std::size_t>(cuts + 1));
+  for (const auto& each : listed) EXPECT_EQ(each.stored.attempt, 1u);
+}
+
+TEST_P(redis_cut_at, every_byte_of_the_beginning_is_recovered_from) {
+  tcp_gate gate(server_.port());
+  // The scripts, each sent on its own, are many times longer than all the rest.
+  const std::pair<std::string, std::uint64_t> ways[] = {{"connections=1", 37},
+                                                        {"connections=1&functions=no", 2'503}};
+  for (const auto& [query, step] : ways) {
+    for (std::uint64_t byte = 0;; byte += step) {
+      gate.cut_after(GetParam(), byte);
+      const auto tested = open(through(gate, query));
+      if (gate.armed()) break;
+      desk at(*tested);
+      expect_one_run(at, query + std::to_string(byte));
+    }
+    gate.disarm();
+  }
+}
+
+TEST_F(redis_fault_test, scripts_that_were_flushed_are_loaded_again) {
+  auto admin = server_.session();
+  for (const std::string query : {"", "functions=no"}) {
+    const auto tested = open(server_, query);
+    desk at(*tested);
+    for (int i = 0; i < 20; ++i) {
+      admin.run({"FUNCTION", "FLUSH"});
+      admin.run({"SCRIPT", "FLUSH"});
+      expect_one_run(at, query + std::to_string(i));
+    }
+  }
+}
+
+TEST_F(redis_fault_test, a_library_of_another_text_is_replaced) {
+  auto admin = server_.session();
+  open();
+  const auto ours = admin.run({"FUNCTION", "DUMP"});
+  admin.run({"FUNCTION", "FLUSH"});
+  admin.run({"FUNCTION", "LOAD",
+             "#!lua name=onceguard_1\n"
+             "redis.register_function('onceguard_1_greet', function(keys, args)"
+             " return {'x-0', 0, 0, 0, 'another'} end)"});
+  const auto tested = open();
+  desk at(*tested);
+  at.completed(claim_of("k"));
+  EXPECT_EQ(admin.run({"FUNCTION", "DUMP"}), ours);
+}
+
+TEST_F(redis_fault_test, a_crash_of_the_server_under_load_loses_and_repeats_nothing) {
+  redis_server server({"--appendonly", "yes", "--appendfsync", "always"});
+  const auto tested = open(server);
+  constexpr int callers = 8;
+  std::atomic<bool> over{false};
+  std::atomic<int> completed{0};
+  std::mutex counting;
+  std::map<std::string, int> runs;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < callers; ++t) {
+    threads.emplace_back([&, t] {
+      desk own(*tested);
+      for (int i = 0; !over; ++i) {
+        const auto asked = claim_of(std::to_string(t) + "-" + std::to_string(i));
+        const auto told = claim_until_known(own, asked);
+        if (!told || told->kind != verdict_kind::run) continue;
+        {
+          const std::lock_guard lock(counting);
+          ++runs[asked.about->key];
+        }
+        const auto ended = settle_until_known(own, settle_of(asked, told->lease));
+        if (ended && ended->outcome == settle_outcome::done) ++completed;
+      }
+    });
+  }
+  const auto await_more = [&](int more) {
+    for (const int before = completed; completed < before + more;) ::poll(nullptr, 0, 5);
+  };
+  desk look(*tested);
+  const auto identity = identity_of(look);
+  for (int crash = 0; crash < 4; ++crash) {
+    await_more(100);
+    server.stop(SIGKILL);
+    server.start();
+  }
+  await_more(100);
+  over = true;
+  for (auto& thread : threads) thread.join();
+  for (const auto& [key, count] : runs) EXPECT_EQ(count, 1) << key;
+  EXPECT_EQ(static_cast<std::size_t>(completed), runs.size());
+  EXPECT_EQ(identity_of(look), identity);
+  for (const auto& each : look.list({}, {}, 100'000).records) {
+    EXPECT_EQ(each.stored.attempt, 1u);
+    EXPECT_FALSE(each.stored.incident);
+  }
+}
+
+TEST_F(redis_fault_test, a_server_that_hangs_is_out_of_reach_within_the_timeout) {
+  redis_server server;
+  auto with = params_for(server.url());
+  with.timeout = milliseconds(400);
+  const auto tested = open(with);
+  desk at(*tested);
+  at.completed(claim_of("before"));
+  server.pause();
+  const auto asked = claim_of("k");
+  const auto begun = base::steady_now();
+  const auto told = at.try_claim(asked, milliseconds(400));
+  EXPECT_LT(base::steady_now() - begun, std::chrono::seconds(2));
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::store_unreachable);
+  EXPECT_EQ(told.error().effect, effect::unknown);
+  // Both connections have been given up: what comes now was not sent.
+  for (;;) {
+    const auto later = at.try_claim(claim_of("later"), milliseconds(400));
+    ASSERT_FALSE(later);
+    EXPECT_EQ(later.error().code, errc::store_unreachable);
+    if (later.error().effect == effect::none) break;
+  }
+  server.go_on();
+  const auto after = claim_until_known(at, asked);
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->kind, verdict_kind::run);
+  EXPECT_EQ(after->lease.attempt, 1u);
+}
+
+TEST_F(redis_fault_test, a_flush_is_seen_in_the_vitals_and_tokens_go_on) {
+  const auto tested = open();
+  desk at(*tested);
+  const auto before = at.vitals();
+  const auto last = at.completed(claim_of("k")).token;
+  server_.session().run({"FLUSHALL"});
+  EXPECT_NE(at.vitals().identity, before.identity);
+  EXPECT_GT(at.leased(claim_of("k")).token, last);
+}
+
+TEST_F(redis_fault_test, tokens_go_on_after_a_flush_that_nobody_has_seen_yet) {
+  const auto tested = open();
+  desk at(*tested);
+  token last = 0;
+  for (int i = 0; i < 20; ++i) {
+    last = at.leased(claim_of("k")).token;
+    server_.session().run({"FLUSHALL"});
+    const auto next = claim_until_known(at, claim_of("k"));
+    ASSERT_TRUE(next);
+    EXPECT_GT(next->lease.token, last);
+    server_.session().run({"FLUSHALL"});
+  }
+}
+
+TEST_F(redis_fault_test, a_restart_without_its_data_is_seen_in_the_vitals) {
+  redis_server server;
+  const auto tested = open(server);
+  desk at(*tested);
+  const auto before = at.vitals().identity;
+  const auto last = at.completed(claim_of("k")).token;
+  server.stop(SIGKILL);
+  server.start();
+  EXPECT_NE(identity_of(at), before);
+  EXPECT_GT(at.leased(claim_of("k")).token, last);
+}
+
+TEST_F(redis_fault_test, a_restart_from_older_data_is_seen_even_when_it_has_caught_up) {
+  redis_server server;
+  const auto tested = open(server);
+  desk at(*tested);
+  const auto before = at.vitals();
+  at.completed(claim_of("kept"));
+  server.session().run({"SAVE"});
+  const auto last = at.completed(claim_of("lost")).token;
+  server.stop(SIGKILL);
+  server.start();
+  const auto told = claim_until_known(at, claim_of("lost"));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->kind, verdict_kind::run);
+  EXPECT_GT(told->lease.token, last);
+  for (int i = 0; i < 5; ++i) at.completed(claim_of("k" + std::to_string(i)));
+  const auto after = at.vitals();
+  EXPECT_GT(after.generation, before.generation + 4);
+  EXPECT_NE(after.identity, before.identity);
+  EXPECT_EQ(at.claim(claim_of("kept")).kind, verdict_kind::replay);
+}
+
+TEST_F(redis_fault_test, data_that_goes_back_under_a_connection_is_seen) {
+  const auto tested = open(server_, "connections=1");
+  desk at(*tested);
+  const auto before = at.vitals().identity;
+  auto admin = server_.session();
+  at.completed(claim_of("k"));
+  const auto kept = admin.run({"DUMP", "onceguard:generation"});
+  const auto last = at.completed(claim_of("lost")).token;
+  admin.run({"RESTORE", "onceguard:generation", "0", kept, "REPLACE"});
+  admin.run({"DEL", name_of(claim_of("lost"))});
+  EXPECT_GT(at.leased(claim_of("lost")).token, last);
+  EXPECT_NE(identity_of(at), before);
+}
+
+TEST_F(redis_fault_test, a_server_without_room_changes_nothing_and_says_so) {
+  redis_server full;
+  // One connection: another one might still be greeting the server.
+  const auto tested = open(full, "connections=1");
+  desk at(*tested);
+  full.session().run({"CONFIG", "SET", "maxmemory", "1"});
+  const auto asked = claim_of("k");
+  const auto told = at.try_claim(asked);
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::store_full) << told.error().detail;
+  EXPECT_EQ(told.error().effect, effect::none);
+  full.session().run({"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_EQ(at.claim(asked).kind, verdict_kind::run);
+}
+
+TEST_F(redis_fault_test, a_stop_finishes_what_was_accepted) {
+  const auto tested = open();
+  boost::asio::io_context context;
+  int runs = 0;
+  int stopped = 0;
+  for (int i = 0; i < 64; ++i) {
+    auto count = [&](std::exception_ptr, std::vector<result<verdict>> told) {
+      if (told.at(0)) {
+        ++runs;
+      } else {
+        EXPECT_EQ(told.at(0).error().code, errc::stopped);
+        ++stopped;
+      }
+    };
+    boost::asio::co_spawn(context, tested->claim({claim_of("k" + std::to_string(i))}, patience),
+                          count);
+  }
+  context.poll();
+  tested->stop();
+  context.restart();
+  context.run();
+  EXPECT_EQ(runs + stopped, 64);
+  const auto look = open();
+  EXPECT_EQ(desk(*look).list({}, {}, 1'000).records.size(), static_cast<std::size_t>(runs));
+}
+
+}  // namespace
+}  // namespace onceguard::testing

@@ -1,0 +1,50 @@
+// A connection on which a test speaks to Redis, apart from the store that it tests.
+#pragma once
+#include <cstdint>
+#include <hiredis/hiredis.h>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace onceguard::testing {
+
+/// Blocks. What the server refuses is thrown.
+class redis_session {
+ public:
+  explicit redis_session(int port) : on_(redisConnect("127.0.0.1", port), redisFree) {
+    if (!on_ || on_->err != 0) throw std::runtime_error("no connection to the Redis server");
+  }
+
+  /// The reply as text; of an array, its last element.
+  std::string run(const std::vector<std::string>& words) {
+    std::vector<const char*> texts;
+    std::vector<std::size_t> sizes;
+    for (const auto& word : words) texts.push_back(word.data()), sizes.push_back(word.size());
+    const std::unique_ptr<redisReply, void (*)(void*)> got(
+        static_cast<redisReply*>(redisCommandArgv(on_.get(), static_cast<int>(words.size()),
+                                                  texts.data(), sizes.data())),
+        freeReplyObject);
+    if (!got) throw std::runtime_error("the connection to the Redis server broke");
+    if (got->type == REDIS_REPLY_ERROR) throw std::runtime_error(text_of(*got));
+    return text_of(*got);
+  }
+
+ private:
+  static std::string text_of(const redisReply& of) {
+    switch (of.type) {
+      case REDIS_REPLY_INTEGER:
+        return std::to_string(of.integer);
+      case REDIS_REPLY_NIL:
+        return "";
+      case REDIS_REPLY_ARRAY:
+        return of.elements == 0 ? "" : text_of(*of.element[of.elements - 1]);
+      default:
+        return {of.str, static_cast<std::size_t>(of.len)};
+    }
+  }
+
+  std::unique_ptr<redisContext, void (*)(redisContext*)> on_;
+};
+
+}  // namespace onceguard::testing
