@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "config/said.hpp"
+
 namespace onceguard::config {
 namespace {
 
@@ -9,12 +11,6 @@ sources from_file() {
   sources from;
   from.file = "c.toml";
   return from;
-}
-
-std::string said(const loaded& read) {
-  std::string out;
-  for (const auto& r : read.said) out += r.text() + "\n";
-  return out;
 }
 
 constexpr std::string_view full_file = R"([gateway]

@@ -8,6 +8,7 @@
 
 #include "config/load.hpp"
 #include "config/reference.hpp"
+#include "config/said.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -20,12 +21,6 @@ sources bare() {
   from.file = "c.toml";
   from.flags["upstream"] = "http://127.0.0.1:9000";
   return from;
-}
-
-std::string said(const loaded& read) {
-  std::string out;
-  for (const auto& r : read.said) out += r.text() + "\n";
-  return out;
 }
 
 TEST(faults, name_the_flag_or_the_variable) {

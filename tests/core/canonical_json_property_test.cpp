@@ -16,19 +16,11 @@
 
 #include <onceguard/fingerprint.hpp>
 
-#include "core/json_number.hpp"
+#include "core/canonical.hpp"
 #include "core/json_string.hpp"
 
 namespace onceguard {
 namespace {
-
-std::string canonical(std::string_view text) { return canonical_json(text).value(); }
-
-std::string written(double value) {
-  std::string out;
-  core::append_json_number(out, value);
-  return out;
-}
 
 using nlohmann::json;
 

@@ -10,26 +10,18 @@
 
 #include <onceguard/fingerprint.hpp>
 
-#include "core/json_number.hpp"
+#include "core/canonical.hpp"
 
 namespace onceguard {
 namespace {
 
 using namespace std::string_literals;
 
-std::string canonical(std::string_view text) { return canonical_json(text).value(); }
-
 std::string fault(std::string_view text) {
   const auto made = canonical_json(text);
   if (made) return "canonical: " + *made;
   EXPECT_EQ(made.error().code, errc::invalid_argument);
   return made.error().detail;
-}
-
-std::string written(double value) {
-  std::string out;
-  core::append_json_number(out, value);
-  return out;
 }
 
 struct number_row {
