@@ -1,5 +1,6 @@
 // The one place where time comes from. Everything else gets a clock handed in.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -31,7 +32,7 @@ class clock {
   return std::chrono::steady_clock::now();
 }
 
-/// A clock that a test moves. Not for concurrent use with `advance`.
+/// A clock that a test moves, on one thread; any may read it, but for `reboot`.
 class manual_clock final : public clock {
  public:
   [[nodiscard]] std::int64_t boot_ms() const noexcept override { return boot_; }
@@ -52,8 +53,8 @@ class manual_clock final : public clock {
   void on_move(std::function<void()> moved) { moved_ = std::move(moved); }
 
  private:
-  std::int64_t boot_ = 1'000'000;
-  std::int64_t wall_ = 1'700'000'000'000;
+  std::atomic<std::int64_t> boot_{1'000'000};  // a store may read it on a thread of its own
+  std::atomic<std::int64_t> wall_{1'700'000'000'000};
   std::string id_ = "boot-1";
   std::function<void()> moved_;
 };
