@@ -3,11 +3,11 @@
 
 Same load generator (wrk), same upstream (nginx answering directly), same requests. Each figure is
 the median of several short rounds taken in turn, A B A B, so that a machine whose speed drifts
-slows both. Usage: bench/run.py [--rounds N] [--seconds N] [WHAT ...]
-WHAT: gateway, sqlite, memory, postgres, postgres-layouts, postgres-soak
+slows both.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import dataclasses
 import os
@@ -24,6 +24,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "redis", "postgres", "postgres-layouts",
+        "postgres-soak")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
 
@@ -243,10 +245,35 @@ def bench_sqlite(servers, rounds, seconds):
     print(f"{'durable claims and completes per second':<46} "
           f"{'onceguard':>9} {'sqlite':>9} {'ratio':>7}   goal")
     compare("guarded first / SQLite in batches of 64", rounds, guarded, itself, ">= 0.70")
+    bench_bound(servers, itself, rounds, seconds)
     print()
     print(subprocess.run([SQLITE_BENCH, servers.dir], capture_output=True, text=True,
                          check=True).stdout.strip())
     print()
+
+
+def bench_bound(servers, itself, rounds, seconds):
+    """What this machine could do at all, with the load generator and the upstream on it too: were
+    each request proxied at nginx's cost, and stored at SQLite's, with nothing around."""
+    ratios, bounds = [], []
+    for _ in range(rounds):
+        alone = wrk(servers.proxy, "unique.lua", seconds).rate
+        itself.cycles = 6400
+        stored = itself().rate
+        with concurrent.futures.ThreadPoolExecutor(1) as beside:
+            proxied = beside.submit(wrk, servers.proxy, "unique.lua", seconds)
+            begin, cycles = time.monotonic(), 0
+            while not proxied.done():
+                itself()
+                cycles += itself.cycles
+            took = time.monotonic() - begin
+        # The share of the machine that nginx left went into these cycles.
+        left = 1 - proxied.result().rate / alone
+        bounds.append(1 / (1 / alone + left * took / cycles))
+        ratios.append(bounds[-1] / stored)
+    print(f"{'(at most: nginx and SQLite, one of each)':<46} {statistics.median(bounds):>9.0f} "
+          f"{'':>9} {statistics.median(ratios):>7.2f}")
+    sys.stdout.flush()
 
 
 def bench_memory(servers, seconds, requests):
@@ -270,6 +297,41 @@ def bench_memory(servers, seconds, requests):
           + ", ".join(f"{s:.0f}" for s in sizes[:1] + sizes[-5:]) + " MiB")
 
 
+def cpu_seconds(process):
+    """User and system time of a process and of its children, as far as they still run."""
+    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+        all_of_them = [process.pid, *map(int, file.read().split())]
+    times = []
+    for pid in all_of_them:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        times.append([int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in fields[11:13]])
+    return [sum(kind) for kind in zip(*times)]
+
+
+def bench_cost(servers, rounds, seconds):
+    """What each process takes of the CPU for a request: less at the mercy of other loads than rates
+    are."""
+    port, gateway = servers.gateway("cost")
+    upstream, proxy = servers.running[:2]
+    print(f"{'us of CPU a request, 64 connections':<46} {'user':>9} {'system':>9}")
+    for title, to, script, beside in (("guarded first requests", port, "unique.lua", gateway),
+                                      ("unguarded pass-through", port, "plain.lua", gateway),
+                                      ("nginx, proxy", servers.proxy, "plain.lua", proxy)):
+        spent = {"": [], "its upstream": []}
+        wrk(to, script, 1)
+        for _ in range(rounds):
+            before = cpu_seconds(beside), cpu_seconds(upstream)
+            count = wrk(to, script, seconds).rate * seconds
+            after = cpu_seconds(beside), cpu_seconds(upstream)
+            for kept, old, new in zip(spent.values(), before, after):
+                kept.append([(b - a) / count * 1e6 for a, b in zip(old, new)])
+        for what, kept in spent.items():
+            user, system = (statistics.median(kind) for kind in zip(*kept))
+            print(f"{', '.join(filter(None, (title, what))):<46} {user:>9.1f} {system:>9.1f}")
+    print()
+
+
 def bench_postgres(wanted, servers):
     # Only here, as it needs psycopg.
     import postgres
@@ -282,13 +344,22 @@ def bench_postgres(wanted, servers):
         postgres.bench_soak()
 
 
+def bench_redis(wanted, servers):
+    import redis
+    redis.bench_redis(servers, wanted.rounds, wanted.seconds, wrk, send_once,
+                      os.path.dirname(BINARY))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", default=["gateway", "memory"])
+    parser.add_argument("what", nargs="*", default=["gateway", "memory"], metavar="WHAT",
+                        help=", ".join(WHAT))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--requests", type=int, default=1_000_000)
     wanted = parser.parse_args()
+    if unknown := set(wanted.what) - set(WHAT):
+        parser.error(f"nothing is measured as {sorted(unknown)}; choose of {WHAT}")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
     with Servers() as servers:
@@ -296,10 +367,17 @@ def main():
             bench_gateway(servers, wanted.rounds, wanted.seconds)
         if "sqlite" in wanted.what and "gateway" not in wanted.what:
             bench_sqlite(servers, wanted.rounds, wanted.seconds)
+        if "cost" in wanted.what:
+            bench_cost(servers, wanted.rounds, wanted.seconds)
         if "memory" in wanted.what:
             bench_memory(servers, wanted.seconds, wanted.requests)
         if any(what.startswith("postgres") for what in wanted.what):
             bench_postgres(wanted, servers)
+        if "sizes" in wanted.what:
+            import sizes
+            sizes.bench_sizes(servers, wanted.seconds, wrk)
+        if "redis" in wanted.what:
+            bench_redis(wanted, servers)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 
 #include "base/hash.hpp"
 #include "core/record_codec.hpp"
+#include "sample.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -24,32 +25,8 @@ namespace sq = onceguard::sqlite;
 
 constexpr std::size_t batch = 64;
 
-claim make_claim() {
-  auto about = std::make_shared<subject>();
-  base::random_bytes(about->scope);
-  about->scope_kind = "credential";
-  std::array<unsigned char, 16> key{};
-  base::random_bytes(key);
-  about->key = base::to_hex(key);
-  about->method = "POST";
-  about->path = "/v1/payments";
-  about->route = "/v1/payments";
-  about->print.method = "exact";
-  base::random_bytes(about->print.value);
-  claim out;
-  base::random_bytes(out.id);
-  base::random_bytes(out.nonce);
-  out.about = about;
-  return out;
-}
-
-answer_ptr make_answer() {
-  auto out = std::make_shared<answer>();
-  out->status = 201;
-  out->headers = {{"Content-Type", "application/json"}, {"Location", "/v1/payments/1234567890"}};
-  out->body.assign(200, 'x');
-  return out;
-}
+using bench::make_answer;
+using bench::make_claim;
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -95,7 +95,7 @@ def redis_server():
         running.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "redis"])
+@pytest.fixture(params=["sqlite", "postgresql", "redis", "tiered"])
 def store(request):
     """The table `store` of a configuration, for each store that outlives a gateway; fresh."""
     if request.param == "sqlite":
@@ -103,7 +103,10 @@ def store(request):
     if request.param == "redis":
         return {"url": request.getfixturevalue("redis_server").create_store()}
     server = request.getfixturevalue("postgres_server")
-    return {"url": server.url(server.create_store())}
+    made = {"url": server.url(server.create_store())}
+    if request.param == "tiered":
+        made["accelerator"] = request.getfixturevalue("redis_server").create_store()
+    return made
 
 
 @pytest.fixture

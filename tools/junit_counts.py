@@ -1,23 +1,56 @@
 #!/usr/bin/env python3
-"""Prints "TOTAL FAILED" of a JUnit report of ctest or pytest, then the name of each that failed.
+"""Prints "TOTAL FAILED" of a JUnit report of ctest, then the name of each test that failed.
 
-What did not run counts as failed: a test that was skipped has shown nothing.
+One test of ctest may be a whole program of GoogleTest or a file of pytest: then their own last
+words tell how many tests that were. What did not run counts as failed: a test that was skipped has
+shown nothing.
 """
+import re
 import sys
 import xml.etree.ElementTree as tree
 
-report, label = sys.argv[1:3]
-cases = list(tree.parse(report).getroot().iter("testcase"))
+
+def number(pattern, text):
+    found = re.findall(pattern, text, re.MULTILINE)
+    return int(found[-1]) if found else 0
 
 
-def passed(case):
-    return case.get("status", "run") == "run" and \
-        all(case.find(bad) is None for bad in ("failure", "error", "skipped"))
+def of_googletest(text):
+    """How many tests ran, and the names of those that did not pass; none: it was no GoogleTest."""
+    ran = number(r"^\[==========\] (\d+) tests? from .* ran\.", text)
+    bad = re.findall(r"^\[  (?:FAILED  |SKIPPED )\] ([^\s,]+\.[^\s,]+)", text, re.MULTILINE)
+    return (ran, sorted(set(bad))) if "[==========]" in text else None
 
 
-failed = [case for case in cases if not passed(case)]
-print(len(cases), len(failed))
-for case in failed:
-    place = case.get("classname", "")
+def of_pytest(text):
+    passed, *others = (number(rf"\b(\d+) {what}", text)
+                       for what in ("passed", "failed", "errors?", "skipped", "xfailed"))
+    if not re.search(r" in [\d.]+s", text) or passed + sum(others) == 0:
+        return None
+    bad = re.findall(r"^(?:FAILED|ERROR|SKIPPED) (?:\[\d+\] )?(\S+)", text, re.MULTILINE)
+    return passed + sum(others), bad or [f"{n} of its tests" for n in others if n]
+
+
+def count(case):
+    """The total, and the names of what failed."""
     name = case.get("name")
-    print(f"{label}: {name if place in ('', name) else place + ' ' + name}")
+    text = case.findtext("system-out") or ""
+    total, bad = of_googletest(text) or of_pytest(text) or (1, [])
+    ended_well = case.get("status", "run") == "run" and \
+        all(case.find(what) is None for what in ("failure", "error", "skipped"))
+    if not ended_well and not bad:
+        return max(total, 1), [name]
+    return total, [f"{name}: {each}" for each in bad]
+
+
+def main():
+    report, label = sys.argv[1:3]
+    counted = [count(case) for case in tree.parse(report).getroot().iter("testcase")]
+    bad = [name for _, names in counted for name in names]
+    print(sum(total for total, _ in counted), len(bad))
+    for name in bad:
+        print(f"{label}: {name}")
+
+
+if __name__ == "__main__":
+    main()

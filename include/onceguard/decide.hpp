@@ -114,7 +114,8 @@ enum class settle_outcome : std::uint8_t {
 struct settled {
   settle_outcome outcome = settle_outcome::done;
   // What stands in the record, where its holder is to answer that and not its own: stale, and
-  // done where the application had completed it with an answer (state `completed`).
+  // done where the application had completed it. Then the state is `completed`, as the retention
+  // is the application's, and there is an answer only if it is another than the holder's.
   observed_state state = observed_state::unknown;
   answer_ptr answer;
   answer_kept kept = answer_kept::none;
@@ -158,8 +159,9 @@ struct resolution {
 enum class resolve_outcome : std::uint8_t {
   done,
   not_found,
-  running,            ///< refused without force: the lease runs, or the upstream's timeout after it
-  already_completed,  ///< it has an answer; only a release changes that
+  running,            ///< refused without force: the lease runs, or, for a release, the
+                      ///< upstream's timeout after it
+  already_completed,  ///< with an answer or without; only a release changes that
 };
 
 struct resolve_decision {
@@ -171,6 +173,33 @@ struct resolve_decision {
 
 [[nodiscard]] resolve_decision decide_resolution(const record* stored, const resolution& how,
                                                  const instant& now);
+
+/// A record of another store, as it moves into this one. Its holder stays behind: no lease comes
+/// along, so what was under way is unknown.
+struct adoption {
+  record_id id{};
+  record stored;  ///< its points in time are the other store's; what counts here is below
+  milliseconds lease_over{0};  ///< how long no lease has run
+  milliseconds retry_after{0};
+  milliseconds claimed_ago{0};
+  milliseconds settled_ago{0};
+  milliseconds retention_left{0};  ///< 0: never expires
+};
+
+enum class adopt_outcome : std::uint8_t {
+  done,
+  there,     ///< this very record stands here already
+  conflict,  ///< another one does, also a later state of this one; nothing was changed
+};
+
+struct adopt_decision {
+  adopt_outcome outcome = adopt_outcome::done;
+  std::optional<record> write;
+};
+
+/// Tokens that are given from then on, of whatever record, are above the one that it brings.
+[[nodiscard]] adopt_decision decide_adoption(const record* stored, const adoption& what,
+                                             const instant& now);
 
 /// A released record is kept this long, so that tokens and attempts go on from it.
 inline constexpr milliseconds released_retention{3'600'000};

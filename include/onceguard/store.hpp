@@ -48,7 +48,8 @@ struct list_filter {
 
 struct list_page {
   std::vector<record_view> records;
-  std::string cursor;  ///< empty: that was the last page
+  std::uint64_t unreadable = 0;  ///< these are left out; the log says so, where there is one
+  std::string cursor;            ///< empty: that was the last page
 };
 
 struct counts {
@@ -102,7 +103,13 @@ class store {
                                                          std::size_t limit,
                                                          milliseconds timeout) = 0;
   virtual boost::asio::awaitable<result<counts>> count(milliseconds timeout) = 0;
-  /// Removes up to `limit` records that have outlived their retention; how many went.
+  /// Takes in a record of another store. errc::conflict: this one takes none.
+  virtual boost::asio::awaitable<result<adopt_outcome>> adopt(adoption, milliseconds) {
+    co_return error(errc::conflict, traits().name + ": records can't be moved into this store");
+  }
+  /// Removes up to `limit` records that have outlived their retention; how many went. A call may
+  /// look at a part of the store alone, but sixty of them have looked at all of it, or each of them
+  /// for a second.
   virtual boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                             milliseconds timeout) = 0;
   virtual boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) = 0;

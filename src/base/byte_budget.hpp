@@ -21,6 +21,9 @@ class byte_budget {
     } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
     return true;
   }
+  void take_anyway(std::size_t bytes) noexcept {
+    used_.fetch_add(bytes, std::memory_order_relaxed);
+  }
   void give(std::size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   const std::size_t bytes_max_;
@@ -49,6 +52,20 @@ class reservation {
     if (from_ == nullptr || !from_->take(bytes)) return false;
     bytes_ += bytes;
     return true;
+  }
+  /// Makes it that many bytes. False, and nothing changes, where the budget has no room for that.
+  [[nodiscard]] bool resize(std::size_t bytes) noexcept {
+    if (bytes > bytes_) return grow(bytes - bytes_);
+    if (from_ != nullptr) from_->give(bytes_ - bytes);
+    bytes_ = bytes;
+    return true;
+  }
+  /// The same for what is there in any case: where there is no room, others get none until there
+  /// is some again.
+  void insist(std::size_t bytes) noexcept {
+    if (from_ == nullptr || resize(bytes)) return;
+    from_->take_anyway(bytes - bytes_);
+    bytes_ = bytes;
   }
   void clear() noexcept {
     if (from_ != nullptr && bytes_ != 0) from_->give(bytes_);

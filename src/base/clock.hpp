@@ -32,6 +32,14 @@ class clock {
   return std::chrono::steady_clock::now();
 }
 
+/// The wall clock in microseconds since 1970, for numbers that have to grow from one transaction to
+/// the next although nothing of the first may be left.
+[[nodiscard]] inline std::int64_t wall_microseconds() noexcept {
+  using std::chrono::duration_cast;
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return duration_cast<std::chrono::microseconds>(since_1970).count();
+}
+
 /// A clock that a test moves, on one thread; any may read it, but for `reboot`.
 class manual_clock final : public clock {
  public:

@@ -13,4 +13,10 @@ void log(log_level level, std::string_view event, std::initializer_list<log_fiel
   if (auto* sink = current.load(std::memory_order_acquire)) sink->write(level, event, fields);
 }
 
+void log_recurring(log_level level, std::string_view event,
+                   std::initializer_list<log_field> fields) {
+  auto* sink = current.load(std::memory_order_acquire);
+  if (sink != nullptr) sink->write_recurring(level, event, fields);
+}
+
 }  // namespace onceguard::base

@@ -23,11 +23,16 @@ class log_sink {
   /// Thread-safe. `event` is a constant text; what varies is in the fields, unescaped.
   virtual void write(log_level level, std::string_view event,
                      std::initializer_list<log_field> fields) = 0;
+  /// The same of what may come with each request of an outage: some may be left out.
+  virtual void write_recurring(log_level level, std::string_view event,
+                               std::initializer_list<log_field> fields) = 0;
 };
 
 /// Sets where log lines go (null: nowhere). Once, before threads start; must outlive them.
 void set_log_sink(log_sink* sink) noexcept;
 
 void log(log_level level, std::string_view event, std::initializer_list<log_field> fields = {});
+void log_recurring(log_level level, std::string_view event,
+                   std::initializer_list<log_field> fields);
 
 }  // namespace onceguard::base

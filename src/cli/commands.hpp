@@ -19,5 +19,7 @@ void add_keys_list_command(command keys);
 void add_keys_show_command(command keys);
 void add_keys_release_command(command keys);
 void add_keys_complete_command(command keys);
+void add_keys_export_command(command keys);
+void add_keys_import_command(command keys);
 
 }  // namespace onceguard::cli

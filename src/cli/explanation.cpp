@@ -25,7 +25,7 @@ judged judge(const gateway::routing_table& table, const described_request& reque
              const std::vector<base::field>& fields) {
   judged out;
   const auto* host = base::find_field(fields, "host");
-  const auto path = http::normalise_path(http::split_target(request.target).path);
+  const auto path = http::path_to_match(request.target);
   out.rule = table.match(host == nullptr ? "" : host->value, path, request.method);
   http::request_view view;
   view.method = request.method;

@@ -148,7 +148,7 @@ int run(const given_flags& given) {
   log_remarks(read.said);
   allow_descriptors(read.values.gateway.max_connections);
   int exit_code = exit_store;
-  auto records = config::known_stores().open(read.values.store);
+  auto records = config::open_store(read.values);
   if (records) {
     exit_code = serve(given, read.values, **records);
     (*records)->stop();

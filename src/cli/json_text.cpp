@@ -11,6 +11,21 @@ namespace onceguard::cli {
 
 using nlohmann::json;
 
+namespace {
+
+constexpr std::string_view digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// The 64 digits' values by byte; 64: no digit.
+constexpr auto digit_values = [] {
+  std::array<unsigned char, 256> out{};
+  out.fill(64);
+  for (unsigned char i = 0; i < 64; ++i) out[static_cast<unsigned char>(digits[i])] = i;
+  return out;
+}();
+
+}  // namespace
+
 std::string json_string(std::string_view text, bool ascii) {
   auto out = json(text).dump(-1, ' ', ascii, json::error_handler_t::replace);
   // JSON lets DEL stand as it is; a terminal might not.
@@ -53,8 +68,6 @@ bool is_utf8(std::string_view text) {
 }
 
 std::string base64(std::string_view bytes) {
-  constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
   out.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
@@ -67,6 +80,27 @@ std::string base64(std::string_view bytes) {
       out += k <= piece.size() ? digits[bits >> (18 - 6 * k) & 63] : '=';
     }
   }
+  return out;
+}
+
+std::optional<std::string> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::string out;
+  out.reserve(text.size() / 4 * 3);
+  for (std::size_t i = 0; i < text.size(); i += 4) {
+    std::uint32_t bits = 0;
+    std::size_t known = 0;
+    for (; known < 4 && text[i + known] != '='; ++known) {
+      const auto value = digit_values[static_cast<unsigned char>(text[i + known])];
+      if (value == 64) return std::nullopt;
+      bits |= std::uint32_t{value} << (18 - 6 * known);
+    }
+    for (std::size_t k = 0; k + 1 < known; ++k) {
+      out += static_cast<char>(bits >> (16 - 8 * k) & 0xff);
+    }
+  }
+  // One spelling: a padding within, or bits that say nothing, would not come out again.
+  if (base64(out) != text) return std::nullopt;
   return out;
 }
 

@@ -1,5 +1,6 @@
 // JSON on its way out: for logs and for `--json`.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ namespace onceguard::cli {
 
 [[nodiscard]] bool is_utf8(std::string_view text);
 [[nodiscard]] std::string base64(std::string_view bytes);
+/// The reverse; none: it is not what `base64` makes.
+[[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 /// Milliseconds since 1970 as "2026-01-31T12:00:00.250Z"; empty for 0.
 [[nodiscard]] std::string time_text(long long wall_ms);

@@ -13,6 +13,8 @@ void add_keys_command(command app) {
   add_keys_show_command(keys);
   add_keys_release_command(keys);
   add_keys_complete_command(keys);
+  add_keys_export_command(keys);
+  add_keys_import_command(keys);
 }
 
 }  // namespace onceguard::cli

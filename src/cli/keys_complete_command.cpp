@@ -89,8 +89,7 @@ void add_keys_complete_command(command keys) {
       .range(200, 599)
       .type("STATUS");
   add_message_flags(added, asked->message);
-  added.add_flag("--force", asked->force,
-                 "Also while the lease runs, or the upstream may still be at work");
+  added.add_flag("--force", asked->force, "Also while the lease runs");
   const auto given = add_store_flags(added, {"retention"});
   added.footer(
       "Without --status, --header and --body no answer is kept: repeats get 409\n"

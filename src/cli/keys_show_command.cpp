@@ -50,10 +50,10 @@ void add_keys_show_command(command keys) {
   const auto added = keys.add_command("show", "Show all that is kept for one key");
   const auto asked = std::make_shared<show_request>();
   add_key_choice(added, asked->choice);
-  const auto json = added.add_flag("--json", asked->json,
-                                   "As one JSON object; a body that is no text as body_base64");
+  const auto as_json = added.add_flag("--json", asked->json,
+                                      "As one JSON object; a body that is no text as body_base64");
   added.add_flag("--body", asked->body, "Only the body of the stored answer, byte for byte")
-      .excludes(json);
+      .excludes(as_json);
   const auto given = add_store_flags(added);
   added.footer("Example:\n  onceguard keys show order-4711 --store sqlite:onceguard.db");
   added.runs([=] { return run(*given, *asked); });

@@ -6,6 +6,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/clock.hpp"
 #include "cli/json_text.hpp"
 
 namespace onceguard::cli {
@@ -55,6 +56,20 @@ void log_lines::write(base::log_level level, std::string_view event,
   if (!logger_->should_log(own)) return;
   const auto line = json_ ? log_json(event, fields) : log_text(event, fields);
   logger_->log(own, spdlog::string_view_t(line.data(), line.size()));
+}
+
+void log_lines::write_recurring(base::log_level level, std::string_view event,
+                                std::initializer_list<base::log_field> fields) {
+  flood_gate::decision may;
+  {
+    const std::lock_guard lock(mutex_);
+    may = gate_.look(event, base::steady_now());
+  }
+  if (may.left_out > 0) {
+    write(base::log_level::warning, "lines-left-out",
+          {{"of", std::string(event)}, {"count", std::to_string(may.left_out)}});
+  }
+  if (may.pass) write(level, event, fields);
 }
 
 std::string log_text(std::string_view event, std::initializer_list<base::log_field> fields) {

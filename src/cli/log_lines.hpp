@@ -1,8 +1,12 @@
-// Where log lines go: to standard error, readable on a terminal and as JSON objects otherwise.
+// Where log lines go: to standard error, readable on a terminal and as JSON objects otherwise. Of
+// a recurring event there are so many lines a second at most, and then one that says how many are
+// missing.
 #pragma once
 #include <memory>
+#include <mutex>
 
 #include "base/log.hpp"
+#include "cli/flood_gate.hpp"
 #include "config/settings.hpp"
 
 namespace spdlog {
@@ -17,9 +21,13 @@ class log_lines final : public base::log_sink {
   ~log_lines() override;
   void write(base::log_level level, std::string_view event,
              std::initializer_list<base::log_field> fields) override;
+  void write_recurring(base::log_level level, std::string_view event,
+                       std::initializer_list<base::log_field> fields) override;
 
  private:
   const bool json_;
+  std::mutex mutex_;
+  flood_gate gate_;
   std::shared_ptr<spdlog::logger> logger_;
 };
 

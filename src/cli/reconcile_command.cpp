@@ -39,7 +39,8 @@ awaitable<int> reconcile_store(store& in, const config::settings& settings,
   const auto executor = co_await boost::asio::this_coro::executor;
   auto& io = static_cast<boost::asio::io_context&>(
       boost::asio::query(executor, boost::asio::execution::context));
-  gateway::upstream_pool pool(io, settings.gateway);
+  gateway::host_names names;
+  gateway::upstream_pool pool(io, settings.gateway, names);
   const gateway::inquiries how(pool, settings.routing.routes, query.get());
   if (!how.any()) {
     std::cerr << "onceguard: nobody can be asked: set query in [reconcile], or the probe of a "
@@ -81,7 +82,9 @@ void add_reconcile_command(command app) {
   const auto added = app.add_command(
       "reconcile", "Find out what became of records whose outcome is unknown, by probe or query");
   const auto asked = std::make_shared<reconcile_request>();
-  added.add_flag("--dry-run", asked->dry_run, "Only say what would be asked; change nothing");
+  added.add_flag(
+      "--dry-run", asked->dry_run,
+      "Only say what a query would decide, and which probes would be asked; change nothing");
   added.add_option("--limit", asked->limit, "Look at so many records at most; 0: at all")
       .type("NUMBER");
   added.add_flag("--json", asked->json, "One JSON object per line");

@@ -9,15 +9,9 @@
 #include "cli/exit_code.hpp"
 #include "cli/store_work.hpp"
 #include "config/texts.hpp"
+#include "store/hearing.hpp"
 
 namespace onceguard::cli {
-namespace {
-
-// Every process looks each second whether an answer was forgotten; one that could not for this
-// long serves nothing from its memory.
-constexpr milliseconds caches_are_gone{5'000};
-
-}  // namespace
 
 boost::asio::awaitable<int> resolve_record(store& in, resolution how, milliseconds timeout) {
   const bool completes = how.completed;
@@ -39,10 +33,10 @@ boost::asio::awaitable<int> resolve_record(store& in, resolution how, millisecon
       co_return exit_failed;
   }
   if (resolved->forgets_answer) {
-    std::cerr << "waiting " << config::duration_text(caches_are_gone)
+    std::cerr << "waiting " << config::duration_text(deaf_after)
               << ", until no gateway can serve the forgotten answer from its memory …\n";
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
-    timer.expires_after(caches_are_gone);
+    timer.expires_after(deaf_after);
     co_await timer.async_wait(boost::asio::use_awaitable);
   }
   std::cout << (completes ? "completed\n" : "released: the next request with this key runs\n");

@@ -14,7 +14,7 @@ namespace {
 
 using boost::asio::awaitable;
 
-void print(const counts& found, bool json) {
+void print(const counts& found, bool as_json) {
   nlohmann::ordered_json object;
   std::uint64_t total = 0;
   for (std::size_t i = 1; i <= observed_states; ++i) {
@@ -23,7 +23,7 @@ void print(const counts& found, bool json) {
     total += found.by_state[i];
   }
   object["total"] = total;
-  if (json) {
+  if (as_json) {
     std::cout << json_line(object) << "\n";
     return;
   }
@@ -33,29 +33,29 @@ void print(const counts& found, bool json) {
   }
 }
 
-awaitable<int> show_counts(store& in, bool json, milliseconds timeout) {
+awaitable<int> show_counts(store& in, bool as_json, milliseconds timeout) {
   const auto found = co_await in.count(timeout);
   if (!found) co_return complain(found.error());
-  print(*found, json);
+  print(*found, as_json);
   co_return exit_ok;
 }
 
-int run(const given_flags& given, bool json) {
+int run(const given_flags& given, bool as_json) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   return with_store(*settings,
-                    [&](store& in) { return show_counts(in, json, settings->store.timeout); });
+                    [&](store& in) { return show_counts(in, as_json, settings->store.timeout); });
 }
 
 }  // namespace
 
 void add_stats_command(command app) {
   const auto added = app.add_command("stats", "Count the records by state");
-  const auto json = std::make_shared<bool>(false);
-  added.add_flag("--json", *json, "As one JSON object");
+  const auto as_json = std::make_shared<bool>(false);
+  added.add_flag("--json", *as_json, "As one JSON object");
   const auto given = add_store_flags(added);
   added.footer("Example:\n  onceguard stats --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *json); });
+  added.runs([=] { return run(*given, *as_json); });
 }
 
 }  // namespace onceguard::cli

@@ -35,8 +35,9 @@ int complain(const error& what) {
   }
 }
 
-int with_store(const config::settings& from, const store_work& work) {
-  if (const auto why = unusable_store(from.store.url); !why.empty()) {
+int with_store(const config::settings& from, const store_work& work, missing_file if_missing) {
+  const bool make = if_missing == missing_file::made && from.store.url.starts_with("sqlite:");
+  if (const auto why = unusable_store(from.store.url); !make && !why.empty()) {
     std::cerr << "onceguard: " << why << "\n";
     return exit_store;
   }

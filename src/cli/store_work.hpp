@@ -1,5 +1,6 @@
 // Work on a store for a command: open it, run a coroutine on it, say what went wrong.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,9 +17,12 @@ namespace onceguard::cli {
 /// What a command does with its store; answers with the exit code.
 using store_work = std::function<boost::asio::awaitable<int>(store&)>;
 
-/// Opens the store of the settings and runs `work` on an io_context of its own. A SQLite file that
-/// is not there is not made: a mistyped path would look like an empty store.
-[[nodiscard]] int with_store(const config::settings& from, const store_work& work);
+/// A SQLite file that is not there: a mistyped path would look like an empty store.
+enum class missing_file : std::uint8_t { refused, made };
+
+/// Opens the store of the settings and runs `work` on an io_context of its own.
+[[nodiscard]] int with_store(const config::settings& from, const store_work& work,
+                             missing_file if_missing = missing_file::refused);
 
 /// Why a command could not use a store that only another process can; empty where it can.
 [[nodiscard]] std::string unusable_store(const std::string& url);

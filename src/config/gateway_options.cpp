@@ -2,6 +2,7 @@
 #include "config/option_values.hpp"
 #include "config/options.hpp"
 #include "config/texts.hpp"
+#include "store/redis/address.hpp"
 
 namespace onceguard::config {
 
@@ -13,8 +14,15 @@ std::string admin_complaint(std::string_view) {
   return "the admin listener is not in this version; leave it empty";
 }
 
-std::string accelerator_complaint(std::string_view) {
-  return "an accelerator is not in this version; leave it empty";
+// Its error texts name what is wrong with the URL, and never repeat it.
+std::string redis_complaint(std::string_view url) {
+  const auto read = redis::parse_address(std::string(url));
+  return read ? std::string() : read.error().detail;
+}
+
+std::string accelerator_complaint(std::string_view url) {
+  if (url.starts_with("redis://") || url.starts_with("rediss://")) return redis_complaint(url);
+  return "expected \"redis://HOST\" or \"rediss://HOST\"";
 }
 
 std::string problem_base_complaint(std::string_view value) {
@@ -34,15 +42,11 @@ std::string directory_complaint(std::string_view value) {
 
 // A URL of a store may hold a password: only its scheme is ever said.
 std::string store_complaint(std::string_view url) {
-  constexpr std::array<std::string_view, 3> later{"redis+cluster", "redis+sentinel", "dynamodb"};
   const auto colon = url.find(':');
   const auto scheme = url.substr(0, colon == std::string_view::npos ? 0 : colon);
-  for (const auto name : later) {
-    if (scheme == name) {
-      return std::string(name) +
-             ": stores are not in this version; use \"sqlite:PATH\", "
-             "\"postgresql://HOST/DATABASE\" or \"redis://HOST\"";
-    }
+  if (scheme == "dynamodb") {
+    return "dynamodb: stores are not in this version; use \"sqlite:PATH\", "
+           "\"postgresql://HOST/DATABASE\" or \"redis://HOST\"";
   }
   if (url.find('\0') != std::string_view::npos) return "a path can't hold a NUL byte";
   if (scheme == "sqlite") {
@@ -51,9 +55,7 @@ std::string store_complaint(std::string_view url) {
   if (scheme == "postgresql" || scheme == "postgres") {
     return url.substr(colon).starts_with("://") ? "" : "expected \"postgresql://HOST/DATABASE\"";
   }
-  if (scheme == "redis" || scheme == "rediss") {
-    return url.substr(colon).starts_with("://") ? "" : "expected \"redis://HOST\"";
-  }
+  if (scheme.starts_with("redis")) return redis_complaint(url);
   if (url == "memory:") return {};
   return "expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\", \"redis://HOST\" or "
          "\"memory:\", got " +
@@ -61,8 +63,9 @@ std::string store_complaint(std::string_view url) {
 }
 
 constexpr std::array<std::string_view, 2> after_loss_words{"refuse", "flag"};
+constexpr std::array<std::string_view, 2> accelerator_replays_words{"fresh", "always"};
 constexpr std::array<std::string_view, 4> level_words{"debug", "info", "warning", "error"};
-constexpr std::array<std::string_view, 3> format_words{"auto", "text", "json"};
+constexpr std::array<std::string_view, 3> log_format_words{"auto", "text", "json"};
 
 const std::array gateway_table{
     row<settings>{
@@ -92,7 +95,7 @@ const std::array gateway_table{
                    .flag = "max-connections",
                    .kind = value_kind::integer,
                    .fallback = "10000",
-                   .text = "Client connections at once; more are not taken.",
+                   .text = "Client connections at once; more get 503 and are closed.",
                    .min = 1,
                    .max = 1'000'000},
                   [](settings& s, const option_value& v) { s.gateway.max_connections = size(v); }},
@@ -204,7 +207,7 @@ const std::array gateway_table{
          .flag = "connect-timeout",
          .kind = value_kind::duration,
          .fallback = "5s",
-         .text = "For a connection to the upstream.",
+         .text = "For a connection to the upstream, and for looking up its host name.",
          .min = 10,
          .max = hour},
         [](settings& s, const option_value& v) { s.gateway.connect_timeout = duration(v); }},
@@ -233,23 +236,39 @@ const std::array store_table{
          .fallback = "sqlite:onceguard.db",
          .example = "sqlite:/var/lib/onceguard/records.db",
          .text = "Where records are kept: `sqlite:PATH`, `postgresql://…` as libpq reads it (after "
-                 "`onceguard migrate`), `redis://…` or `rediss://…`, or `memory:` (gone with the "
+                 "`onceguard migrate`), `redis://…`, `redis+sentinel://…/NAME` or "
+                 "`redis+cluster://…` (through TLS with `rediss`), or `memory:` (gone with the "
                  "process).",
          .complaint = store_complaint},
         [](settings& s, const option_value& v) { s.store.url = text(v); }},
     row<settings>{
         {.name = "accelerator",
          .flag = "accelerator",
-         .text = "A Redis in front of a PostgreSQL store. Not in this version: must be empty.",
+         .example = "redis://cache.internal:6379",
+         .text = "A Redis in front of a PostgreSQL store: it answers duplicates, and may lose "
+                 "everything. `redis://…` or `rediss://…`; empty: none.",
          .may_be_empty = true,
          .complaint = accelerator_complaint},
-        [](settings&, const option_value&) {}},
+        [](settings& s, const option_value& v) { s.accelerator.url = text(v); }},
+    row<settings>{
+        {.name = "accelerator_replays",
+         .flag = "accelerator-replays",
+         .kind = value_kind::choice,
+         .fallback = "fresh",
+         .text = "What the accelerator's answers are worth while PostgreSQL is out of reach: with "
+                 "`fresh` they end with what was heard of it in the last seconds, with `always` "
+                 "they go on. New work runs with neither.",
+         .choices = accelerator_replays_words},
+        [](settings& s, const option_value& v) {
+          s.accelerator.replays_without_store = number(v) == 1;
+        }},
     row<settings>{{.name = "connections",
                    .flag = "store-connections",
                    .kind = value_kind::integer,
                    .fallback = "4",
                    .text = "Connections to a PostgreSQL store; what waits while they are busy "
-                           "travels together.",
+                           "travels together. A redis:// store has its own in the URL: "
+                           "connections=2.",
                    .min = 1,
                    .max = 256},
                   [](settings& s, const option_value& v) { s.store.connections = size(v); }},
@@ -306,7 +325,7 @@ const std::array log_table{
          .fallback = "auto",
          .text = "`text` for people, `json` with one object per line, or `auto`: text on a "
                  "terminal, JSON otherwise.",
-         .choices = format_words},
+         .choices = log_format_words},
         [](settings& s, const option_value& v) {
           s.log.format = static_cast<log_format>(number(v));
         }},

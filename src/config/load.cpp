@@ -28,6 +28,7 @@ class loader {
     read_fixed(document, "log", log_rows());
     read_defaults(document);
     read_routing(document);
+    check_accelerator();
     check_reconcile();
     check_variables();
     put_in_order(result_.said);
@@ -167,20 +168,32 @@ class loader {
   /// What a policy asks of the store.
   void check_effect(const policy_draft& draft) {
     if (draft.policy.effect != effect_place::transactional) return;
-    const auto& url = result_.values.store.url;
-    if (url.starts_with("postgresql://") || url.starts_with("postgres://")) return;
+    if (is_postgres(result_.values.store.url)) return;
     const auto& place = draft.from.at("effect");
     say(remark::grade::fault, place,
         std::string(place.of_route() ? "[[route]]" : "[defaults]") +
             " effect: \"transactional\" needs a postgresql:// store");
   }
 
+  static bool is_postgres(const std::string& url) {
+    return url.starts_with("postgresql://") || url.starts_with("postgres://");
+  }
+
+  void check_accelerator() {
+    const auto& values = result_.values;
+    if (values.accelerator.url.empty()) {
+      if (!values.accelerator.replays_without_store) return;
+      return say(remark::grade::warning, places_["accelerator_replays"],
+                 "[store] accelerator_replays: not used without accelerator");
+    }
+    if (is_postgres(values.store.url)) return;
+    say(remark::grade::fault, places_["accelerator"],
+        "[store] accelerator: needs a postgresql:// store, which is the truth behind it");
+  }
+
   void check_reconcile() {
     const auto& values = result_.values;
     const auto& query = values.query;
-    const auto is_postgres = [](const std::string& url) {
-      return url.starts_with("postgresql://") || url.starts_with("postgres://");
-    };
     if (!query.text.empty() && query.database.empty() && !is_postgres(values.store.url)) {
       say(remark::grade::fault, places_["query"],
           "[reconcile] query: needs a PostgreSQL database; name the one with the application's "

@@ -77,7 +77,7 @@ void assign_outcomes(policy_draft& d, const option_value& v) {
 }
 
 constexpr std::array<std::string_view, 2> syntax_words{"lenient", "strict"};
-constexpr std::array<std::string_view, 2> format_words{"any", "uuid"};
+constexpr std::array<std::string_view, 2> key_format_words{"any", "uuid"};
 constexpr std::array<std::string_view, 3> fingerprint_words{"exact", "json", "none"};
 constexpr std::array<std::string_view, 3> keep_words{"success", "final", "all"};
 constexpr std::array<std::string_view, 4> outcome_words{"complete", "release", "unknown", "fail"};
@@ -121,7 +121,7 @@ const std::array policy_table{
                        .kind = value_kind::choice,
                        .fallback = "any",
                        .text = "`uuid` refuses keys that are no UUID.",
-                       .choices = format_words},
+                       .choices = key_format_words},
                       [](policy_draft& d, const option_value& v) {
                         d.policy.key_format = static_cast<key_format>(number(v));
                       }},

@@ -45,7 +45,8 @@ const std::array route_table{
         {.name = "path",
          .fallback = "/",
          .example = "/v1/payments",
-         .text = "A prefix of the normalised path, ending at a segment's border.",
+         .text = "A prefix of the normalised path, ending at a segment's border. `OPTIONS *` goes, "
+                 "as it is, where `/` goes.",
          .complaint = refusal_of<parse_route_path>},
         [](route_draft& d, const option_value& v) { d.path = *parse_route_path(text(v)); }},
     row<route_draft>{{.name = "host",

@@ -27,10 +27,17 @@ struct query_params {
   bool absent_is_none = false;  ///< no row: it did not happen; else: still unknown
 };
 
+/// A Redis in front of the store.
+struct accelerator_params {
+  std::string url;                     ///< empty: there is none
+  bool replays_without_store = false;  ///< also while the store is out of reach
+};
+
 struct settings {
   gateway::gateway_params gateway;
   gateway::routing_params routing;
   store_params store;
+  accelerator_params accelerator;
   query_params query;  ///< gateway.reconcile_interval says how often it is asked
   log_params log;
   route_policy defaults;  ///< what routes do unless they say otherwise

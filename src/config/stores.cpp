@@ -4,8 +4,45 @@
 #include "store/postgres/postgres_store.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
+#include "store/tiered/tiered_store.hpp"
 
 namespace onceguard::config {
+namespace {
+
+/// Opens it; each call tries anew.
+tiered::accelerator_factory accelerator_of(const settings& from) {
+  redis::redis_params own;
+  own.url = from.accelerator.url;
+  own.timeout = from.store.timeout;
+  own.clock = from.store.clock;
+  own.copies_only = true;
+  return [own]() -> result<std::unique_ptr<store>> {
+    auto opened = redis::redis_store::open(own);
+    if (opened) return std::unique_ptr<store>(std::move(*opened));
+    auto why = opened.error();
+    why.detail = "accelerator: " + why.detail;
+    return why;
+  };
+}
+
+result<std::unique_ptr<store>> open_tiered(const settings& from) {
+  postgres::postgres_params own;
+  own.url = from.store.url;
+  own.timeout = from.store.timeout;
+  own.clock = from.store.clock;
+  own.connections = from.store.connections;
+  auto truth = postgres::postgres_store::open(std::move(own));
+  if (!truth) return truth.error();
+  epoch_book& book = **truth;
+  tiered::tiered_params params;
+  params.replays_without_truth = from.accelerator.replays_without_store;
+  params.clock = from.store.clock;
+  auto opened = tiered::tiered_store::open(std::move(*truth), book, accelerator_of(from), params);
+  if (!opened) return opened.error();
+  return std::unique_ptr<store>(std::move(*opened));
+}
+
+}  // namespace
 
 const store_registry& known_stores() {
   static const store_registry all = [] {
@@ -14,11 +51,17 @@ const store_registry& known_stores() {
     made.add("sqlite", make_sqlite_store);
     made.add("postgresql", make_postgres_store);
     made.add("postgres", make_postgres_store);
-    made.add("redis", make_redis_store);
-    made.add("rediss", make_redis_store);
+    for (const char* scheme : {"redis", "rediss", "redis+sentinel", "rediss+sentinel",
+                               "redis+cluster", "rediss+cluster"}) {
+      made.add(scheme, make_redis_store);
+    }
     return made;
   }();
   return all;
+}
+
+result<std::unique_ptr<store>> open_store(const settings& from) {
+  return from.accelerator.url.empty() ? known_stores().open(from.store) : open_tiered(from);
 }
 
 }  // namespace onceguard::config

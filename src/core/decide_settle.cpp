@@ -144,6 +144,8 @@ bool settled_alike(const record& r, settle_kind kind) noexcept {
 settle_decision complete_again(const record& r, const settlement& how) {
   settle_decision out;
   if (!r.by_application || how.by_application) return out;
+  // The retention is the application's: whoever copies the answer must know that.
+  out.result.state = observed_state::completed;
   if (r.kept == answer_kept::none) {
     if (how.kept == answer_kept::none) return out;
     out.write = r;

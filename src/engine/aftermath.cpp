@@ -5,12 +5,13 @@
 #include "engine/held_lease.hpp"
 #include "engine/held_list.hpp"
 #include "engine/pause.hpp"
+#include "engine/tally.hpp"
 
 namespace onceguard {
 
 namespace asio = boost::asio;
 
-asio::awaitable<void> engine::settle_later(settlement how, base::reservation room) {
+asio::awaitable<void> engine::settle_later(settlement how, base::reservation room, tally) {
   retry_pause pause;
   while (!stopping_) {
     co_await pause.sleep();
@@ -27,7 +28,7 @@ asio::awaitable<void> engine::settle_later(settlement how, base::reservation roo
   room.clear();
 }
 
-asio::awaitable<void> engine::follow_up(claim asked) {
+asio::awaitable<void> engine::follow_up(claim asked, tally) {
   counters_.follow_ups.fetch_add(1, std::memory_order_relaxed);
   // It must not take over anything by itself; it only finds out what became of the first try.
   asked.unknown = unknown_policy::hold;
@@ -47,15 +48,16 @@ asio::awaitable<void> engine::follow_up(claim asked) {
         if (replies[0].error().retryable()) continue;
         break;
       }
-      if (replies[0]->kind != verdict_kind::run) break;
-      granted = true;
-      how.token = replies[0]->lease.token;
+      // Busy: also where the first try itself still waits in a commit that hangs. The settle tells:
+      // it waits for that, and without a token it ends only what this claim id holds.
+      granted = replies[0]->kind == verdict_kind::run;
+      if (!granted && replies[0]->kind != verdict_kind::busy) break;
+      how.token = granted ? replies[0]->lease.token : 0;
     }
     std::vector<settlement> batch(1, how);
     const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
     if (replies[0] || !replies[0].error().retryable()) break;
   }
-  following_up_.fetch_sub(1);
   waiting_.look(asked.id);
 }
 

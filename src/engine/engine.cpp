@@ -7,10 +7,12 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
+#include "engine/held_bytes.hpp"
 #include "engine/held_lease.hpp"
 #include "engine/held_list.hpp"
 #include "engine/loss_watch.hpp"
 #include "engine/pause.hpp"
+#include "engine/tally.hpp"
 
 namespace onceguard {
 
@@ -19,7 +21,8 @@ using clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int claims_max = 8;  // of one request, before it is told to come back
+constexpr int claims_max = 8;                 // of one request, before it is told to come back
+constexpr std::size_t waiting_bytes = 1'024;  // of a settle that waits, beside what it is made of
 
 execution of_kind(execution_kind kind) {
   execution out;
@@ -93,6 +96,11 @@ asio::awaitable<execution> engine::execute(asio::io_context& io, operation op, w
 }
 
 asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, work& doing) {
+  if (!heard_) {
+    // Nobody knows yet whether it remembers what was claimed before.
+    const auto looked = co_await look();
+    if (!looked) co_return co_await out_of_reach(op, doing, looked.error());
+  }
   for (int round = 0; round < claims_max; ++round) {
     const auto before = base::steady_now();
     if (const auto left = loss_->refuses_for(before); left.count() > 0) {
@@ -152,19 +160,25 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
 
 asio::awaitable<execution> engine::claim_failed(asio::io_context& io, operation& op, work& doing,
                                                 claim asked, error why) {
-  counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
   if (why.effect != effect::none && !stopping_) {
-    if (following_up_.fetch_add(1) < params_.max_follow_ups) {
-      spawn_background(io, "follow up a claim of unknown fate", follow_up(std::move(asked)));
+    tally one(following_up_);
+    if (one.before() < params_.max_follow_ups) {
+      spawn_background(io, "follow up a claim of unknown fate",
+                       follow_up(std::move(asked), std::move(one)));
     } else {
-      following_up_.fetch_sub(1);
-      base::log(base::log_level::error, "claim-not-followed-up",
-                {{"record", base::to_hex(op.id)}, {"why", "too many at once"}});
+      base::log_recurring(base::log_level::error, "claim-not-followed-up",
+                          {{"record", base::to_hex(op.id)}, {"why", "too many at once"}});
     }
   }
+  co_return co_await out_of_reach(op, doing, std::move(why));
+}
+
+/// Nothing was claimed.
+asio::awaitable<execution> engine::out_of_reach(operation& op, work& doing, error why) {
+  counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
   if (op.policy->store_failure == store_failure_rule::open && why.retryable()) {
     counters_.unguarded.fetch_add(1, std::memory_order_relaxed);
-    base::log(base::log_level::warning, "unguarded-run", {{"why", why.detail}});
+    base::log_recurring(base::log_level::warning, "unguarded-run", {{"why", why.detail}});
     co_await doing.run_unguarded();
     co_return of_kind(execution_kind::unguarded);
   }
@@ -255,12 +269,15 @@ asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, s
   for (;;) {
     std::vector<settlement> batch(1, how);
     auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
-    if (replies[0]) co_return after_settle(op, how, *replies[0], epoch);
+    if (replies[0]) {
+      if (replies[0]->outcome == settle_outcome::stale) co_return co_await superseded(op);
+      co_return after_settle(op, how, *replies[0], epoch);
+    }
     const auto& why = replies[0].error();
     counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
     if (!why.retryable()) {
-      base::log(base::log_level::error, "settle-failed",
-                {{"record", base::to_hex(op.id)}, {"why", why.detail}});
+      base::log_recurring(base::log_level::error, "settle-failed",
+                          {{"record", base::to_hex(op.id)}, {"why", why.detail}});
       co_return failed_with(why);
     }
     if (base::steady_now() + pause.next() >= until || stopping_) break;
@@ -271,27 +288,35 @@ asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, s
   auto out = of_kind(execution_kind::unrecorded);
   out.settled_as = how.kind;
   base::reservation room(budget_);
-  if (!room.grow(op.bytes + 1'024)) {
+  if (how.answer && op.answer_room != nullptr) room = std::move(*op.answer_room);
+  if (!room.resize(bytes_of(how) + waiting_bytes)) {
     // No room to keep the answer: what counts is that it took effect.
     how.answer = nullptr;
     if (how.kind == settle_kind::complete) how.kept = answer_kept::none;
+    room.insist(bytes_of(how) + waiting_bytes);
   }
-  spawn_background(io, "settle later", settle_later(std::move(how), std::move(room)));
+  spawn_background(io, "settle later",
+                   settle_later(std::move(how), std::move(room), tally(settling_late_)));
   co_return out;
+}
+
+asio::awaitable<execution> engine::superseded(const operation& op) {
+  counters_.stale_settles.fetch_add(1, std::memory_order_relaxed);
+  base::log(base::log_level::warning, "settle-was-stale", {{"record", base::to_hex(op.id)}});
+  // Whoever has the key since may have asked for something else: then that answer is not for here.
+  const auto found = co_await store_.find(op.id, params_.store_timeout);
+  if (found && *found && (*found)->state == observed_state::completed &&
+      (*found)->stored.about->print == op.about->print) {
+    auto out = stored_answer((*found)->stored.answer, (*found)->stored.kept);
+    tell(op, out);
+    co_return out;
+  }
+  waiting_.look(op.id);
+  co_return of_kind(execution_kind::unsure);
 }
 
 execution engine::after_settle(const operation& op, const settlement& how, const settled& result,
                                std::uint64_t epoch) {
-  if (result.outcome == settle_outcome::stale) {
-    counters_.stale_settles.fetch_add(1, std::memory_order_relaxed);
-    base::log(base::log_level::warning, "settle-was-stale", {{"record", base::to_hex(op.id)}});
-    if (result.state == observed_state::completed) {
-      tell(op, stored_answer(result.answer, result.kept));
-      return stored_answer(result.answer, result.kept);
-    }
-    waiting_.look(op.id);
-    return of_kind(execution_kind::unsure);
-  }
   if (result.outcome == settle_outcome::incident) {
     counters_.incidents.fetch_add(1, std::memory_order_relaxed);
     base::log(base::log_level::error, "settled-a-record-that-was-gone",
@@ -302,7 +327,10 @@ execution engine::after_settle(const operation& op, const settlement& how, const
     return stored_answer(result.answer, result.kept);
   }
   if (how.kind == settle_kind::complete) {
-    remember(op, how.answer, how.kept, how.retention, epoch);
+    // Completed by the application before: for how long, the next repeat hears.
+    if (result.state != observed_state::completed) {
+      remember(op, how.answer, how.kept, how.retention, epoch);
+    }
     tell(op, stored_answer(how.answer, how.kept));
   } else {
     waiting_.look(op.id);

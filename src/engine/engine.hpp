@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include <boost/asio/awaitable.hpp>
@@ -25,6 +26,7 @@ namespace onceguard {
 
 class held_lease;
 class loss_watch;
+class tally;
 
 /// What an application said when it was asked about a key.
 enum class probe_answer : std::uint8_t { did, did_not, unclear };
@@ -58,7 +60,9 @@ struct operation {
   record_id id{};
   subject_ptr about;
   const route_policy* policy = nullptr;
-  std::size_t bytes = 0;  ///< what it holds in memory, for settles that have to wait
+  /// What the answer of the work holds of the engine's budget: a settle that has to wait takes it
+  /// over together with the answer. May be null; lives as long as execute() runs.
+  base::reservation* answer_room = nullptr;
 };
 
 /// Counted since the start. Never a key or a scope among them.
@@ -70,6 +74,7 @@ struct engine_counters {
 
 /// Thread-safety: every member may be called from any thread. execute() runs on the io_context
 /// that is given, which one thread runs.
+/// To be destroyed after these io_contexts, as what it does in the background ends with them.
 class engine {
  public:
   engine(store& records, engine_params params, base::byte_budget& budget);
@@ -77,8 +82,9 @@ class engine {
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
 
-  /// Looks at the store once: before the first claim, and then each second by itself. Until it was
-  /// heard, nothing is served from memory.
+  /// Looks at the store once: at the start, and then each second by itself. Until it was heard,
+  /// nothing is served from memory, and nothing is claimed: what comes looks first. Who looks
+  /// while another does shares that look.
   boost::asio::awaitable<result<void>> look();
   /// Begins to watch the store and to sweep, on `io`, and to hear what other processes settle.
   void start(boost::asio::io_context& io);
@@ -89,6 +95,13 @@ class engine {
   [[nodiscard]] std::optional<cached_replay> find_replay(const record_id& id,
                                                          const fingerprint& print);
   boost::asio::awaitable<execution> execute(boost::asio::io_context& io, operation op, work& doing);
+
+  /// Settles and claims of unknown fate that are still repeated though nobody waits for them any
+  /// more: a shutdown does well to wait.
+  [[nodiscard]] std::size_t pending() const noexcept { return following_up_ + settling_late_; }
+  /// A new configuration: after a loss, requests may be under way for so long, and answers may have
+  /// been kept for so long. What was longer before still counts.
+  void expect(milliseconds loss_quiet, milliseconds longest_retention);
 
   /// At shutdown: every lease that is still held ends now, with an unknown outcome.
   boost::asio::awaitable<void> abandon_held();
@@ -115,10 +128,14 @@ class engine {
                                            settlement how, std::uint64_t epoch);
   boost::asio::awaitable<execution> claim_failed(boost::asio::io_context& io, operation& op,
                                                  work& doing, claim asked, error why);
+  boost::asio::awaitable<execution> out_of_reach(operation& op, work& doing, error why);
   execution after_settle(const operation& op, const settlement& how, const settled& result,
                          std::uint64_t epoch);
-  boost::asio::awaitable<void> follow_up(claim asked);
-  boost::asio::awaitable<void> settle_later(settlement how, base::reservation room);
+  /// The lease was another's when the settle came.
+  boost::asio::awaitable<execution> superseded(const operation& op);
+  boost::asio::awaitable<void> follow_up(claim asked, tally one);
+  boost::asio::awaitable<void> settle_later(settlement how, base::reservation room, tally one);
+  boost::asio::awaitable<result<void>> look_now();
   boost::asio::awaitable<void> watch();
   boost::asio::awaitable<void> sweep();
   claim make_claim(const operation& op);
@@ -132,10 +149,15 @@ class engine {
   waiting_room waiting_;
   engine_counters counters_;
   std::unique_ptr<loss_watch> loss_;
-  std::chrono::steady_clock::time_point last_heard_{};
+  struct shared_look;
+  std::mutex look_mutex_;
+  std::shared_ptr<shared_look> looking_;  // under the mutex; null: nobody looks
+  std::atomic<bool> heard_{false};
+  std::chrono::steady_clock::time_point last_heard_{};  // who looks alone has it
   std::atomic<bool> stopping_{false};
   std::atomic<bool> listening_{false};
   std::atomic<std::size_t> following_up_{0};
+  std::atomic<std::size_t> settling_late_{0};
 
   struct held_list;
   std::unique_ptr<held_list> held_;

@@ -12,12 +12,13 @@
 
 namespace onceguard {
 
-/// heard() is called from one thread; the questions may be asked from any.
+/// heard() is called by one after the other; the questions may be asked at any time.
 class loss_watch {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// Reads the witness file, if there is a state_dir and a file.
+  /// Reads the witness file, if there is a state_dir and a file. What followed from a loss that was
+  /// seen before goes on: another start makes nothing safe again.
   explicit loss_watch(const engine_params& params);
 
   enum class change : std::uint8_t { none, forgotten, lost };
@@ -29,14 +30,16 @@ class loss_watch {
   [[nodiscard]] milliseconds refuses_for(time_point at) const noexcept;
   /// New runs may be repeats of what the store forgot.
   [[nodiscard]] bool maybe_repeated(time_point at) const noexcept;
+  /// See engine::expect(). From any thread.
+  void expect(milliseconds quiet, milliseconds retention) noexcept;
 
  private:
   void lost(time_point at);
-  void write_witness(const vitals& now);
+  void write_witness(const vitals& now, time_point at);
 
   const after_loss_rule rule_;
-  const milliseconds quiet_;
-  const milliseconds retention_;
+  std::atomic<std::int64_t> quiet_ms_;
+  std::atomic<std::int64_t> retention_ms_;
   const std::string witness_path_;
   std::optional<vitals> last_;
   std::uint64_t written_generation_ = 0;

@@ -222,7 +222,7 @@ asio::awaitable<bool> round::settle(finding& of, const held_lease& held, settlem
   how.token = held.lease().token;
   how.nonce = held.lease().nonce;
   how.about = of.seen.stored.about;
-  std::vector<settlement> batch(1, std::move(how));
+  std::vector<settlement> batch(1, how);
   const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
   if (!replies[0]) {
     failed(replies[0].error());

@@ -1,16 +1,14 @@
 #include "engine/replay_cache.hpp"
 
+#include "engine/held_bytes.hpp"
+
 namespace onceguard {
 namespace {
 
 /// What an entry takes in memory, about: list and map nodes included.
 std::size_t size_of(const fingerprint& print, const cached_replay& what) {
-  std::size_t bytes = 400 + print.method.size();
-  if (what.answer) {
-    bytes += what.answer->body.size();
-    for (const auto& [name, value] : what.answer->headers) bytes += 64 + name.size() + value.size();
-  }
-  return bytes;
+  const std::size_t entry = 400 + print.method.size();
+  return what.answer ? entry + bytes_of(*what.answer) : entry;
 }
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "base/clock.hpp"
+#include "base/event.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/engine.hpp"
 #include "engine/loss_watch.hpp"
 #include "engine/pause.hpp"
+#include "store/hearing.hpp"
 
 namespace onceguard {
 
@@ -16,9 +18,7 @@ using clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr milliseconds watch_interval{1'000};
-constexpr milliseconds deaf_after{5'000};  // without word from the store, nothing from memory
-constexpr std::size_t sweep_batch = 500;   // small, so that claims come in between
+constexpr std::size_t sweep_batch = 500;  // small, so that claims come in between
 
 }  // namespace
 
@@ -30,12 +30,58 @@ void engine::start(asio::io_context& io) {
       [this](const std::vector<std::uint64_t>& settled) { waiting_.look_by_prefix(settled); });
 }
 
+void engine::expect(milliseconds loss_quiet, milliseconds longest_retention) {
+  loss_->expect(loss_quiet, longest_retention);
+}
+
 void engine::stop() {
   stopping_ = true;
   if (listening_.exchange(false)) store_.on_settled(nullptr);
 }
 
+/// A look that is under way: it is over when its owner lets go of it.
+struct engine::shared_look {
+  base::event over;
+  result<void> told = error(errc::store_unreachable, "the look at the store broke off");
+
+  class ownership {
+   public:
+    ownership(engine& by, std::shared_ptr<shared_look> look) : by_(by), look_(std::move(look)) {}
+    ownership(const ownership&) = delete;
+    ownership& operator=(const ownership&) = delete;
+    ~ownership() {
+      {
+        const std::lock_guard lock(by_.look_mutex_);
+        by_.looking_ = nullptr;
+      }
+      look_->over.happen();
+    }
+
+   private:
+    engine& by_;
+    const std::shared_ptr<shared_look> look_;
+  };
+};
+
 asio::awaitable<result<void>> engine::look() {
+  std::shared_ptr<shared_look> shared;
+  bool alone = false;
+  {
+    const std::lock_guard lock(look_mutex_);
+    alone = looking_ == nullptr;
+    if (alone) looking_ = std::make_shared<shared_look>();
+    shared = looking_;
+  }
+  if (alone) {
+    const shared_look::ownership own(*this, shared);
+    shared->told = co_await look_now();
+    co_return shared->told;
+  }
+  if (co_await shared->over.wait(params_.store_timeout)) co_return shared->told;
+  co_return error(errc::store_unreachable, "the store did not answer within its timeout");
+}
+
+asio::awaitable<result<void>> engine::look_now() {
   const auto asked_at = base::steady_now();
   const auto now = co_await store_.vitals(params_.store_timeout);
   if (now) {
@@ -51,10 +97,10 @@ asio::awaitable<result<void>> engine::look() {
         break;
     }
     last_heard_ = asked_at;  // what was heard was true at the latest when it was asked
+    heard_ = true;
   }
-  // An operator who released a completed record waits until no process can serve it from memory:
-  // that is deaf_after, and one round of looking may lie in between.
-  cache_.suspend(base::steady_now() - last_heard_ > deaf_after - 2 * watch_interval);
+  // An operator who released a completed record waits until no process can serve it from memory.
+  cache_.suspend(base::steady_now() - last_heard_ > believed_for);
   if (!now) co_return now.error();
   co_return result<void>();
 }

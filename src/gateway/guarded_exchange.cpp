@@ -16,7 +16,8 @@ guarded_exchange::guarded_exchange(session& from, http::admission admitted)
     : from_(from),
       admitted_(std::move(admitted)),
       policy_(from.rule().rule.policy),
-      room_(from.thread().shared.budget) {}
+      body_room_(from.thread().shared.budget),
+      answer_room_(from.thread().shared.budget) {}
 
 asio::awaitable<bool> guarded_exchange::serve() {
   const auto got = co_await read_body();
@@ -49,7 +50,7 @@ asio::awaitable<guarded_exchange::body_read> guarded_exchange::read_body() {
       case http1::progress::body: {
         const auto piece = from_.reader().body();
         if (body_.size() + piece.size() > policy_.max_request_body) co_return body_read::too_large;
-        if (!room_.grow(piece.size())) co_return body_read::no_room;
+        if (!body_room_.grow(piece.size())) co_return body_read::no_room;
         body_ += piece;
         break;
       }
@@ -127,7 +128,7 @@ operation guarded_exchange::make_operation() {
   op.id = make_record_id(admitted_.scope, admitted_.key);
   op.about = std::move(about);
   op.policy = &policy_;
-  op.bytes = body_.size();
+  op.answer_room = &answer_room_;
   return op;
 }
 
@@ -180,6 +181,7 @@ asio::awaitable<settlement> guarded_exchange::call(const held_lease* held) {
   extra_.clear();
   stream_begun_.reset();
   trouble_.reset();
+  answer_room_.clear();
   auto connection = co_await thread.pool.take(from_.rule().upstream->address, true);
   if (!connection) {
     co_return trouble(settle_kind::release, http::problem::upstream_unreachable,
@@ -197,15 +199,15 @@ asio::awaitable<settlement> guarded_exchange::call(const held_lease* held) {
   limits.upstream_timeout = policy_.upstream_timeout;
   limits.write_timeout = thread.shared.params.write_timeout;
   limits.max_answer_body = policy_.max_answer_body;
-  auto result = co_await call_upstream(*up_, head, body_, limits, room_);
+  auto result = co_await call_upstream(*up_, head, body_, limits, answer_room_);
   co_return judge(std::move(result));
 }
 
 settlement guarded_exchange::trouble(settle_kind kind, http::problem which, unknown_reason why,
                                      std::string detail) {
   trouble_ = which;
-  base::log(base::log_level::warning, http::info_of(which).type,
-            {{"upstream", from_.rule().upstream->name}, {"why", std::move(detail)}});
+  base::log_recurring(base::log_level::warning, http::info_of(which).type,
+                      {{"upstream", from_.rule().upstream->name}, {"why", std::move(detail)}});
   settlement how;
   how.kind = kind;
   how.why = why;
@@ -342,7 +344,8 @@ asio::awaitable<bool> guarded_exchange::send_store_failure(const execution& outc
     co_return co_await from_.send_problem(http::problem::record_unreadable, std::move(more));
   }
   more.retry_after = outcome.retry_after;
-  base::log(base::log_level::error, "store-unreachable", {{"why", outcome.failure.detail}});
+  base::log_recurring(base::log_level::error, "store-unreachable",
+                      {{"why", outcome.failure.detail}});
   const bool full = outcome.failure.code == errc::overloaded;
   co_return co_await from_.send_problem(
       full ? http::problem::overloaded : http::problem::store_unreachable, std::move(more));

@@ -53,10 +53,11 @@ class guarded_exchange final : public work {
   const http::admission admitted_;
   const route_policy& policy_;
   std::string body_;
-  base::reservation room_;
+  base::reservation body_room_;
 
   // What the upstream gave, once it ran
   upstream_ptr up_;
+  base::reservation answer_room_;
   std::shared_ptr<answer> own_;              // whole: as the first client gets it, less extra_
   extra_fields extra_;                       // Date and Set-Cookie of the first answer
   std::optional<std::string> stream_begun_;  // the answer is passed on while it comes

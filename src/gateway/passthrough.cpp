@@ -16,6 +16,19 @@ namespace {
 constexpr std::size_t gather_max = 64 * 1024;  // of a body, before the first write
 constexpr milliseconds no_limit{std::chrono::hours(24 * 365)};
 
+/// Not to HTTP/2: what follows would be requests that no rule of a route has seen.
+bool may_upgrade(const http1::head& head) {
+  if (!head.upgrade) return false;
+  bool may = true;
+  for (const auto& f : head.fields) {
+    if (!base::iequals(f.name, "upgrade")) continue;
+    base::each_list_element(f.value, [&](std::string_view protocol) {
+      if (base::iequals(protocol.substr(0, 3), "h2c")) may = false;
+    });
+  }
+  return may;
+}
+
 /// One unguarded request on its way.
 class forwarding {
  public:
@@ -39,6 +52,7 @@ class forwarding {
   const gateway_params& params_;
   upstream_ptr to_;
   std::string out_;
+  bool upgrade_asked_ = false;
   bool chunked_ = false;
   bool body_done_ = false;
   bool body_begun_ = false;  // more of the body than out_ holds was sent
@@ -69,7 +83,8 @@ void forwarding::write_head() {
   } else if (head.content_length) {
     http1::append_content_length(out_, *head.content_length);
   }
-  if (head.upgrade) {
+  upgrade_asked_ = may_upgrade(head);
+  if (upgrade_asked_) {
     http1::append_field(out_, "Connection", "Upgrade");
     for (const auto& f : head.fields) {
       if (base::iequals(f.name, "upgrade")) http1::append_field(out_, "Upgrade", f.value);
@@ -119,8 +134,9 @@ asio::awaitable<bool> forwarding::run() {
   auto connection = co_await from_.thread().pool.take(address, false);
   for (int attempt = 0;; ++attempt) {
     if (!connection) {
-      base::log(base::log_level::warning, "upstream-unreachable",
-                {{"upstream", from_.rule().upstream->name}, {"why", connection.error().detail}});
+      base::log_recurring(
+          base::log_level::warning, "upstream-unreachable",
+          {{"upstream", from_.rule().upstream->name}, {"why", connection.error().detail}});
       co_return co_await from_.refuse(http::problem::upstream_unreachable, http::problem_detail());
     }
     to_ = std::move(*connection);
@@ -199,6 +215,8 @@ asio::awaitable<void> forwarding::pass_answer() {
     const auto& answer = to_->reader.head();
     answer_begun_ = true;
     if (answer.status == 101) {
+      answer_begun_ = upgrade_asked_;
+      if (!upgrade_asked_) break;
       co_await tunnel(from_, *to_);
       body_done_ = false;  // nothing may follow on either connection
       break;

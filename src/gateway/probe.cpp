@@ -107,7 +107,7 @@ probe_report read_report(const http1::head& answer, call_result result,
 }
 
 probe_report failed_to_ask(base::log_level level, std::string why) {
-  base::log(level, "probe-failed", {{"why", why}});
+  base::log_recurring(level, "probe-failed", {{"why", why}});
   probe_report out;
   out.why = std::move(why);
   return out;

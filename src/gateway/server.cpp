@@ -143,10 +143,13 @@ asio::awaitable<void> server::state::accept() {
   }
 }
 
-/// On the first I/O thread, after drain(): waits for the sessions, then ends the engine.
+/// On the first I/O thread, after drain(): waits for the sessions and for what is still to be
+/// recorded, then ends the engine.
 asio::awaitable<void> server::state::finish() {
   const auto end = base::steady_now() + shared.params.drain;
-  while (shared.connections != 0 && base::steady_now() < end) co_await sleep_for(milliseconds(10));
+  while ((shared.connections != 0 || shared.engine.pending() != 0) && base::steady_now() < end) {
+    co_await sleep_for(milliseconds(10));
+  }
   co_await shared.engine.abandon_held();
   if (const auto looked = co_await shared.engine.look(); !looked) {
     base::log(base::log_level::warning, "store-not-heard", {{"why", looked.error().detail}});
@@ -155,6 +158,7 @@ asio::awaitable<void> server::state::finish() {
   const auto& count = shared.engine.counters();
   base::log(base::log_level::info, "drained",
             {{"left", std::to_string(shared.connections)},
+             {"unrecorded", std::to_string(shared.engine.pending())},
              {"runs", std::to_string(count.runs)},
              {"replays", std::to_string(count.replays + count.cached_replays)},
              {"incidents", std::to_string(count.incidents)}});
@@ -169,6 +173,7 @@ server::~server() {
   if (!state_) return;
   for (auto& thread : state_->threads) thread->io.stop();
   wait();
+  state_->shared.names.close();
   state_->shared.engine.stop();
 }
 
@@ -182,7 +187,7 @@ result<void> server::start() {
       io.run();
     });
   }
-  // Nothing is claimed before the store was heard: it may have lost its memory meanwhile.
+  // Here, so that the first requests need not wait for it.
   auto looked = asio::co_spawn(first, s.shared.engine.look(), asio::use_future).get();
   if (!looked) {
     base::log(base::log_level::warning, "store-not-heard", {{"why", looked.error().detail}});
@@ -198,6 +203,8 @@ result<void> server::start() {
 endpoint server::local() const { return state_->local; }
 
 void server::reload(routing_params routing) {
+  const auto expected = make_engine_params(state_->shared.params, routing);
+  state_->shared.engine.expect(expected.loss_quiet, expected.longest_retention);
   const auto table = std::make_shared<const routing_table>(std::move(routing));
   for (auto& thread : state_->threads) {
     asio::post(thread->io, [&t = *thread, table] {

@@ -131,7 +131,8 @@ asio::awaitable<bool> session::send(const answer& what, answer_style how,
   constexpr std::size_t copy_max = 16 * 1024;  // up to here one buffer is cheaper than two
   out_.clear();
   append_answer_head(out_, what, how, extra);
-  const bool bodiless = !may_have_body(what.status);
+  // Content-Length says then what a GET would get (RFC 9110 section 9.3.2).
+  const bool bodiless = !may_have_body(what.status) || reader_.head().method == "HEAD";
   transfer sent;
   const auto timeout = thread_.shared.params.write_timeout;
   if (bodiless || what.body.size() <= copy_max) {
@@ -174,7 +175,7 @@ asio::awaitable<bool> session::handle() {
     co_return co_await refuse(http::problem::bad_request, std::move(more));
   }
   const auto* host = base::find_field(head.fields, "host");
-  const auto path = http::normalise_path(http::split_target(head.target).path);
+  const auto path = http::path_to_match(head.target);
   rule_ = routing_->match(host == nullptr ? "" : host->value, path, head.method);
   if (rule_ == nullptr) {
     http::problem_detail more{std::string("No rule of this gateway fits the host and path.")};

@@ -43,6 +43,11 @@ asio::awaitable<error_code> timed_socket::connect(tcp::endpoint to, milliseconds
 
 asio::awaitable<transfer> timed_socket::read_some(std::span<char> into, milliseconds timeout) {
   transfer out;
+  if (timeout.count() <= 0) {
+    // What has come meanwhile comes too late: a peer that drips would never be timed out.
+    out.failure = asio::error::timed_out;
+    co_return out;
+  }
   reading_.begin(timeout);
   out.bytes =
       co_await socket_.async_read_some(asio::buffer(into.data(), into.size()),
@@ -57,16 +62,27 @@ transfer timed_socket::write_now(std::string_view bytes) noexcept {
   return out;
 }
 
+template <class Buffers>
+asio::awaitable<void> timed_socket::write_rest(Buffers rest, milliseconds timeout, transfer& out) {
+  // Called before each piece: who takes something has the whole time for the next one.
+  const auto go_on = [&](const error_code& failure, std::size_t) -> std::size_t {
+    if (failure) return 0;
+    writing_.begin(timeout);
+    return 65'536;
+  };
+  out.bytes += co_await asio::async_write(socket_, rest, go_on,
+                                          asio::redirect_error(asio::use_awaitable, out.failure));
+  out.failure = writing_.end(out.failure);
+}
+
 asio::awaitable<transfer> timed_socket::write(std::string_view bytes, milliseconds timeout) {
   // The kernel nearly always takes all of it at once; then there is nothing to wait for.
   auto out = write_now(bytes);
   if (out.failure == asio::error::would_block) out.failure = {};
   if (out.failure || out.bytes == bytes.size()) co_return out;
   const auto rest = bytes.substr(out.bytes);
-  writing_.begin(timeout);
-  out.bytes += co_await asio::async_write(socket_, asio::buffer(rest.data(), rest.size()),
-                                          asio::redirect_error(asio::use_awaitable, out.failure));
-  out.failure = writing_.end(out.failure);
+  const asio::const_buffer left(rest.data(), rest.size());
+  co_await write_rest(left, timeout, out);
   co_return out;
 }
 
@@ -83,10 +99,7 @@ asio::awaitable<transfer> timed_socket::write(std::string_view first, std::strin
   const auto tail = second.substr(out.bytes - in_first);
   const std::array<asio::const_buffer, 2> rest{asio::buffer(head.data(), head.size()),
                                                asio::buffer(tail.data(), tail.size())};
-  writing_.begin(timeout);
-  out.bytes += co_await asio::async_write(socket_, rest,
-                                          asio::redirect_error(asio::use_awaitable, out.failure));
-  out.failure = writing_.end(out.failure);
+  co_await write_rest(rest, timeout, out);
   co_return out;
 }
 

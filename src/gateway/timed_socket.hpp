@@ -29,11 +29,12 @@ class timed_socket final {
   timed_socket(tcp::socket socket, boost::asio::io_context& io);
 
   boost::asio::awaitable<error_code> connect(tcp::endpoint to, milliseconds timeout);
-  /// Failure end_of_file at a clean end.
+  /// Failure end_of_file at a clean end; timed_out at once where no time is left.
   boost::asio::awaitable<transfer> read_some(std::span<char> into, milliseconds timeout);
   /// Moves the deadline of the read that runs now (if one does).
   void limit_reading(milliseconds from_now) { reading_.move(from_now); }
-  /// Writes all of it; `bytes` says how much the kernel took, also on failure.
+  /// Writes all of it, or fails where the peer takes nothing for so long; `bytes` says how much the
+  /// kernel took, also on failure.
   boost::asio::awaitable<transfer> write(std::string_view bytes, milliseconds timeout);
   boost::asio::awaitable<transfer> write(std::string_view first, std::string_view second,
                                          milliseconds timeout);
@@ -74,6 +75,9 @@ class timed_socket final {
     timed_socket& of_;
     bool passed_ = false;
   };
+
+  template <class Buffers>
+  boost::asio::awaitable<void> write_rest(Buffers rest, milliseconds timeout, transfer& out);
 
   tcp::socket socket_;
   base::watchdog& dog_;

@@ -1,9 +1,5 @@
 #include "gateway/upstream_pool.hpp"
 
-#include <boost/asio/ip/address.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include "base/clock.hpp"
 
 namespace onceguard::gateway {
@@ -15,14 +11,14 @@ namespace {
 
 constexpr std::size_t kept_max = 256;         // per upstream and I/O thread
 constexpr std::chrono::seconds fresh_for{1};  // longer, and a race with its end is likely
-constexpr std::chrono::seconds name_valid_for{10};
 
 std::string text_of(const endpoint& to) { return to.host + ':' + std::to_string(to.port); }
 
 }  // namespace
 
-upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params)
+upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params, host_names& names)
     : io_(io),
+      names_(names),
       limits_{.head_bytes_max = params.max_header_bytes,
               .header_count_max = params.max_header_count},
       connect_timeout_(params.connect_timeout),
@@ -55,38 +51,14 @@ asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& to, bo
   co_return co_await connect(to);
 }
 
-asio::awaitable<result<std::vector<tcp::endpoint>>> upstream_pool::resolve(const endpoint& to,
-                                                                           std::string address) {
-  error_code ec;
-  const auto numeric = asio::ip::make_address(to.host, ec);
-  if (!ec) co_return std::vector<tcp::endpoint>(1, tcp::endpoint(numeric, to.port));
-  const auto known = resolved_.find(address);
-  if (known != resolved_.end() && base::steady_now() < known->second.until) {
-    co_return known->second.endpoints;
-  }
-  tcp::resolver resolver(io_);
-  ec = {};
-  const auto found = co_await resolver.async_resolve(to.host, std::to_string(to.port),
-                                                     asio::redirect_error(asio::use_awaitable, ec));
-  if (ec) {
-    co_return error(errc::store_unreachable,
-                    "\"" + to.host + "\" is not to be found: " + ec.message());
-  }
-  known_address entry;
-  for (const auto& one : found) entry.endpoints.push_back(one.endpoint());
-  entry.until = base::steady_now() + name_valid_for;
-  auto& kept = resolved_[address] = std::move(entry);
-  co_return kept.endpoints;
-}
-
 asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& to) {
   auto address = text_of(to);
-  auto endpoints = co_await resolve(to, address);
-  if (!endpoints) co_return endpoints.error();
+  const auto found = co_await names_.find(to.host, connect_timeout_);
+  if (!found) co_return found.error();
   error_code ec = asio::error::host_not_found;
-  for (const auto& one : *endpoints) {
+  for (const auto& one : *found) {
     auto connection = std::make_unique<upstream_connection>(tcp::socket(io_), io_, limits_);
-    ec = co_await connection->stream.connect(one, connect_timeout_);
+    ec = co_await connection->stream.connect(tcp::endpoint(one, to.port), connect_timeout_);
     if (!ec) {
       connection->address = std::move(address);
       co_return std::move(connection);

@@ -11,6 +11,7 @@
 
 #include <onceguard/error.hpp>
 
+#include "gateway/host_names.hpp"
 #include "gateway/params.hpp"
 #include "gateway/timed_socket.hpp"
 #include "http1/message.hpp"
@@ -31,7 +32,8 @@ using upstream_ptr = std::unique_ptr<upstream_connection>;
 
 class upstream_pool {
  public:
-  upstream_pool(boost::asio::io_context& io, const gateway_params& params);
+  /// `names` must outlive it.
+  upstream_pool(boost::asio::io_context& io, const gateway_params& params, host_names& names);
 
   /// A connection that may be written to. With `fresh_enough`, a kept one was idle for less than a
   /// second: what guarded requests need, since they are never sent twice. The error's detail says
@@ -44,20 +46,14 @@ class upstream_pool {
   void clear() { kept_.clear(); }
 
  private:
-  struct known_address {
-    std::vector<tcp::endpoint> endpoints;
-    std::chrono::steady_clock::time_point until;
-  };
-  boost::asio::awaitable<result<std::vector<tcp::endpoint>>> resolve(const endpoint& to,
-                                                                     std::string address);
   [[nodiscard]] upstream_ptr take_kept(const std::string& address, bool fresh_enough);
 
   boost::asio::io_context& io_;
+  host_names& names_;
   const http1::limits limits_;
   const milliseconds connect_timeout_;
   const milliseconds idle_timeout_;
   std::map<std::string, std::vector<upstream_ptr>> kept_;  // the latest at the back
-  std::map<std::string, known_address> resolved_;
 };
 
 }  // namespace onceguard::gateway

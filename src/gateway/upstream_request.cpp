@@ -9,7 +9,7 @@ void append_upstream_head(std::string& out, const http1::head& request,
                           const upstream_params& upstream, const http::travel_filter& filter,
                           std::string_view peer, bool peer_trusted, bool keep_expect) {
   const auto parts = http::split_target(request.target);
-  if (request.target == "*") {
+  if (http::concerns_whole_server(request.method, request.target)) {
     http1::append_request_line(out, request.method, "*");
   } else if (upstream.base_path.empty() && request.target.starts_with('/')) {
     http1::append_request_line(out, request.method, request.target);

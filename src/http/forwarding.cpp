@@ -11,7 +11,8 @@ namespace {
 
 using base::iequals;
 
-constexpr std::array<std::string_view, 10> hop_names{"connection",
+constexpr std::array<std::string_view, 11> hop_names{"connection",
+                                                     "http2-settings",
                                                      "keep-alive",
                                                      "proxy-connection",
                                                      "te",

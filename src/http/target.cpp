@@ -87,6 +87,17 @@ std::string normalise_path(std::string_view path) {
   return out.empty() ? "/" : out;
 }
 
+std::string path_to_match(std::string_view target) {
+  return target == "*" ? "/" : normalise_path(split_target(target).path);
+}
+
+bool concerns_whole_server(std::string_view method, std::string_view target) noexcept {
+  if (method != "OPTIONS" || target.starts_with('/')) return false;
+  const auto scheme = target.find("://");
+  return target == "*" ||
+         (scheme != target.npos && target.find_first_of("/?", scheme + 3) == target.npos);
+}
+
 bool has_ambiguous_escape(std::string_view path) noexcept {
   for (std::size_t i = 0; i < path.size(); ++i) {
     const int byte = escaped_byte(path, i);

@@ -18,6 +18,14 @@ struct target_parts {
 /// slashes kept.
 [[nodiscard]] std::string normalise_path(std::string_view path);
 
+/// The normalised path that a request is routed by. What is asked of the server as a whole
+/// ("OPTIONS *") belongs to "/": to what serves all that nothing else does.
+[[nodiscard]] std::string path_to_match(std::string_view target);
+
+/// "OPTIONS *", or OPTIONS with an absolute form that ends with the authority, which means the same
+/// (RFC 9112 section 3.2.4).
+[[nodiscard]] bool concerns_whole_server(std::string_view method, std::string_view target) noexcept;
+
 /// Is there a %2F, %5C or %00 in the path? Servers disagree on what those mean.
 [[nodiscard]] bool has_ambiguous_escape(std::string_view path) noexcept;
 

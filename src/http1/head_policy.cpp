@@ -8,8 +8,6 @@
 namespace onceguard::http1 {
 namespace {
 
-fault bad(std::string_view what) noexcept { return {400, what}; }
-
 /// What the fields say that framing depends on.
 struct framing {
   std::optional<std::uint64_t> length;

@@ -60,6 +60,7 @@ struct fault {
   std::uint16_t status = 400;  ///< 400, 414 (target), 431 (head or trailers), 501 (method), 505
   std::string_view what;       ///< a constant text: a sentence for a person
 };
+constexpr fault bad(std::string_view what) noexcept { return {400, what}; }
 
 /// Reads one message after the other from a connection's bytes.
 ///

@@ -7,8 +7,6 @@
 namespace onceguard::http1 {
 namespace {
 
-fault bad(std::string_view what) noexcept { return {400, what}; }
-
 /// HTTP/1.0 and HTTP/1.1, in capitals.
 std::optional<fault> check_version(std::string_view version) noexcept {
   if (version.size() != 8 || !version.starts_with("HTTP/") || !is_digit(version[5]) ||

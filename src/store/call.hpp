@@ -118,6 +118,14 @@ class call_lane : public std::enable_shared_from_this<call_lane> {
       begin, boost::asio::use_awaitable, std::move(begun), std::move(queue), timeout);
 }
 
+/// Performs a call that has one outcome, and gives that.
+template <class Question>
+[[nodiscard]] auto ask(std::shared_ptr<batch_queue> queue, std::shared_ptr<Question> asked,
+                       milliseconds timeout) -> boost::asio::awaitable<decltype(asked->outcome())> {
+  co_await perform(asked, std::move(queue), timeout);
+  co_return asked->outcome();
+}
+
 /// Hands a batch back, one post per io_context. Empties `finished`.
 void deliver_all(std::vector<call_ptr>& finished);
 

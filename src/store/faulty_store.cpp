@@ -112,7 +112,14 @@ awaitable<result<Outcome>> faulty_store::with_fault(store_call which,
 awaitable<std::vector<result<verdict>>> faulty_store::claim(std::vector<onceguard::claim> batch,
                                                             milliseconds timeout) {
   const auto size = batch.size();
-  return with_fault_each(store_call::claim, size, inner_.claim(std::move(batch), timeout));
+  if (busy_ != 0) {
+    --busy_;
+    verdict busy;
+    busy.kind = verdict_kind::busy;
+    co_return std::vector<result<verdict>>(size, busy);
+  }
+  co_return co_await with_fault_each(store_call::claim, size,
+                                     inner_.claim(std::move(batch), timeout));
 }
 
 awaitable<std::vector<result<settled>>> faulty_store::settle(std::vector<settlement> batch,
@@ -148,6 +155,10 @@ awaitable<result<counts>> faulty_store::count(milliseconds timeout) {
 
 awaitable<result<std::size_t>> faulty_store::sweep(std::size_t limit, milliseconds timeout) {
   return with_fault(store_call::sweep, inner_.sweep(limit, timeout));
+}
+
+awaitable<result<adopt_outcome>> faulty_store::adopt(adoption what, milliseconds timeout) {
+  return with_fault(store_call::adopt, inner_.adopt(std::move(what), timeout));
 }
 
 awaitable<result<onceguard::vitals>> faulty_store::vitals(milliseconds timeout) {

@@ -25,8 +25,9 @@ enum class store_call : std::uint8_t {
   count,
   sweep,
   vitals,
+  adopt,
 };
-inline constexpr std::size_t store_calls = 9;
+inline constexpr std::size_t store_calls = 10;
 
 enum class store_fault : std::uint8_t {
   before,          ///< not carried out: store_unreachable, effect none
@@ -53,6 +54,9 @@ class faulty_store final : public store {
   /// Everything goes wrong like that, until `heal_all`.
   void fail_all(store_fault how);
   void heal_all();
+  /// The next `times` claims are not carried out and hear "busy", as while a transaction that is
+  /// still open holds their keys.
+  void say_busy(std::size_t times) { busy_ = times; }
   /// Ends the waiting of all calls that are delayed now.
   void let_go();
   [[nodiscard]] std::size_t waiting() const noexcept { return gates_.size(); }
@@ -79,6 +83,7 @@ class faulty_store final : public store {
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
   boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
+  boost::asio::awaitable<result<adopt_outcome>> adopt(adoption what, milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
@@ -104,6 +109,7 @@ class faulty_store final : public store {
 
   store& inner_;
   std::array<plan, store_calls> plans_{};
+  std::size_t busy_ = 0;
   std::list<std::unique_ptr<boost::asio::steady_timer>> gates_;
   std::optional<onceguard::vitals> pretended_;
   settled_listener told_;

@@ -29,6 +29,29 @@ error subject_missing() {
   return error(errc::invalid_argument, "a claim, and a settle of a lost record, need a subject");
 }
 
+adoption make_adoption(record_view seen, std::int64_t wall_now) {
+  const auto since = [wall_now](std::int64_t then) {
+    return milliseconds(std::max<std::int64_t>(wall_now - then, 0));
+  };
+  adoption out;
+  out.id = seen.id;
+  out.lease_over = std::max(-seen.lease_left, milliseconds(0));
+  out.retry_after = seen.retry_after;
+  out.claimed_ago = since(seen.stored.claimed_at_wall);
+  out.settled_ago = since(seen.stored.settled_at_wall);
+  out.retention_left = seen.retention_left;
+  out.stored = std::move(seen.stored);
+  if (out.stored.state == record_state::started && seen.lease_left.count() > 0) {
+    out.stored.state = record_state::in_progress;
+  }
+  return out;
+}
+
+token token_above(token counter, token brought, const instant& now) noexcept {
+  const auto clock = static_cast<token>(std::max<std::int64_t>(now.wall, 0)) * 1'000;
+  return std::max({counter, brought, clock});
+}
+
 error subject_unreadable() {
   return error(errc::record_unreadable, "stored record: it has no subject");
 }

@@ -58,11 +58,12 @@ def test_every_fault_of_a_file_is_said_with_its_place(onceguard, tmp_path, comma
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (["--accelerator", "redis://r"], "--accelerator: accelerator: an accelerator is not in"),
+    (["--accelerator", "redis://r"], "--accelerator: [store] accelerator: needs a postgresql:"),
+    (["--accelerator", "memory:"], "--accelerator: accelerator: expected \"redis://HOST\""),
     (["--admin", "127.0.0.1:1"], "--admin: admin: the admin listener is not in this version"),
     (["--store", "postgresql:u:secret@h/d"], "--store: url: expected \"postgresql://HOST"),
-    (["--store", "redis+cluster://h"],
-     "--store: url: redis+cluster: stores are not in this version"),
+    (["--store", "redis+sentinel://u:secret@h"],
+     "--store: url: redis store: the name of the master is missing"),
     (["--store", "dynamodb://r/t"], "--store: url: dynamodb: stores are not in this version"),
     (["--effect", "transactional"], "needs a postgresql:// store"),
     (["--scope", "jwt:sub"], "--scope: scope: jwt: scopes are not in this version"),

@@ -14,6 +14,11 @@ from support.waiting import wait_until
 EXPECTED = [(4, 1), (50, 1), (2, 1), (2, 2), (1, 1), (6, 3), (2, 1)]  # without, with
 
 
+def left_in(folder):
+    """Without what ThreadSanitizer makes as a program starts, and leaves if that ends just then."""
+    return [file for file in folder.iterdir() if not file.name.startswith("tsan.rodata.")]
+
+
 def children_of(pid):
     """The process ids of the children, from /proc."""
     found = []
@@ -57,7 +62,7 @@ def test_every_count_is_right_and_nothing_is_left(start_demo, tmp_path):
     crowd = told["scenes"][1]["with"]["seen"]
     assert "1 × 201" in crowd and any(seen.startswith("Retry-After: ") for seen in crowd)
     assert told["first_ms"] > 0 and told["repeat_ms"] > 0
-    assert not list(tmp_path.iterdir())
+    assert not left_in(tmp_path)
 
 
 def test_the_story_names_the_command_for_ones_own_service(start_demo):
@@ -77,7 +82,7 @@ def test_a_gateway_that_dies_makes_it_fail(start_demo, tmp_path):
     output, _ = demo.communicate(timeout=60)
     assert demo.returncode == 1
     assert json.loads(output)["right"] is False
-    assert not list(tmp_path.iterdir())
+    assert not left_in(tmp_path)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -88,7 +93,7 @@ def test_stopped_in_the_middle_it_cleans_up(start_demo, tmp_path, how):
     demo.communicate(timeout=20)
     assert demo.returncode == 1
     assert not pathlib.Path(f"/proc/{gateway}").exists()
-    assert not list(tmp_path.iterdir())
+    assert not left_in(tmp_path)
 
 
 def test_killed_it_takes_the_gateway_along(start_demo):
@@ -115,4 +120,4 @@ def test_keep_leaves_shop_and_gateway_running(start_demo, tmp_path):
     demo.send_signal(signal.SIGINT)
     demo.communicate(timeout=20)
     assert demo.returncode == 0
-    assert not list(tmp_path.iterdir())
+    assert not left_in(tmp_path)

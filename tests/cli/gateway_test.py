@@ -68,3 +68,17 @@ def test_sighup_with_a_wrong_file_changes_nothing(start_gateway, own_upstream):
     assert any("did you mean" in line["what"] for line in said)
     assert all(line["level"] == "error" for line in said if "unknown" in line["what"])
     assert gateway.post().status < 300
+
+
+def test_an_outage_does_not_fill_the_log(start_gateway, own_upstream):
+    gateway = start_gateway(own_upstream)
+    own_upstream.refuse()
+
+    def told_of_more():
+        for _ in range(60):
+            assert gateway.get("/").status == 502
+        return [line for line in gateway.log_lines() if line["event"] == "lines-left-out"]
+
+    told = wait_until(told_of_more, 30, "a line about those that are missing")
+    assert {line["of"] for line in told} == {"upstream-unreachable"}
+    assert all(int(line["count"]) > 0 for line in told)

@@ -58,6 +58,46 @@ def test_what_it_prints_psql_can_apply(onceguard, postgres_server):
     assert "already" in done.stdout
 
 
+def at_version(onceguard, postgres_server, number):
+    """A database that a version before has made."""
+    whole = run(onceguard, "migrate", "--layout", "time", "--print").stdout
+    step = f"UPDATE onceguard.meta SET schema_version = {number};\n"
+    assert step in whole
+    database = postgres_server.create_database()
+    with postgres_server.connect(database) as at:
+        at.execute(whole[:whole.index(step)] + step + "COMMIT;")
+    return database
+
+
+def test_from_the_version_before_everything_stays(onceguard, postgres_server, start_gateway,
+                                                  own_upstream, key):
+    database = at_version(onceguard, postgres_server, 17)
+    with postgres_server.connect(database) as at:
+        at.execute("SELECT onceguard.sweep(10, false)")
+        lease = at.execute("SELECT lease FROM onceguard.claim('none', %s)", (key,)).fetchone()[0]
+        at.execute("SELECT onceguard.complete(%s, 200, NULL, 'done')", (lease,))
+    url = postgres_server.url(database)
+    done = run(onceguard, "migrate", "--store", url)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "17" in done.stdout
+    found = run(onceguard, "keys", "show", key, "--store", url)
+    assert found.returncode == 0 and "completed" in found.stdout
+    assert run(onceguard, "sweep", "--store", url).returncode == 0
+    gateway = start_gateway(own_upstream, {"store": {"url": url}})
+    assert_first(gateway.post(key="another"))
+
+
+def test_a_table_that_somebody_has_open_is_not_waited_for_long(onceguard, postgres_server):
+    database = at_version(onceguard, postgres_server, 17)
+    url = postgres_server.url(database)
+    with postgres_server.connect(database, autocommit=False) as at:
+        at.execute("SELECT count(*) FROM onceguard.sweep_hands")
+        done = run(onceguard, "migrate", "--store", url)
+        assert done.returncode == 4
+        assert "lock timeout" in done.stderr and "018_sweep_in_pieces" in done.stderr
+    assert run(onceguard, "migrate", "--store", url).returncode == 0
+
+
 def test_a_newer_schema_is_refused(onceguard, postgres_server):
     database = postgres_server.create_store()
     with psycopg.connect(postgres_server.conninfo(database)) as at:

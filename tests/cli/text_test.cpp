@@ -73,6 +73,16 @@ TEST(base64, is_padded) {
   EXPECT_EQ(base64(std::string("\x00\xff\n", 3)), "AP8K");
 }
 
+TEST(base64, is_read_in_its_one_spelling) {
+  for (const std::string bytes : {"", "f", "fo", "foo", "foobar", "\xff\n"}) {
+    EXPECT_EQ(from_base64(base64(bytes)), bytes);
+  }
+  for (const char* text :
+       {"Z", "Zg=", "Zg", "Zh==", "Zm9=", "Zg==Zg==", "====", "Z\xc3==", "Zm 9"}) {
+    EXPECT_FALSE(from_base64(text)) << text;
+  }
+}
+
 TEST(time_text, is_in_utc_with_milliseconds) {
   EXPECT_EQ(time_text(0), "");
   EXPECT_EQ(time_text(1'700'000'000'007), "2023-11-14T22:13:20.007Z");

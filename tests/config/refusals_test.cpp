@@ -175,17 +175,36 @@ const refusal values[] = {
      "a header that a trusted proxy sets, or \"credential\", got \"jwt:sub\"\n"},
     {"admin", "[gateway]\nadmin = \"127.0.0.1:8081\"\n",
      "c.toml:2:9: [gateway] admin: the admin listener is not in this version; leave it empty\n"},
-    {"accelerator", "[store]\naccelerator = \"redis://r\"\n",
-     "c.toml:2:15: [store] accelerator: an accelerator is not in this version; leave it empty\n"},
+    {"accelerator_alone", "[store]\naccelerator = \"redis://r\"\n",
+     "c.toml:2:15: [store] accelerator: needs a postgresql:// store, which is the truth behind "
+     "it\n"},
+    {"accelerator", "[store]\naccelerator = \"postgresql://user:secret@db/x\"\n",
+     "c.toml:2:15: [store] accelerator: expected \"redis://HOST\" or \"rediss://HOST\"\n"},
+    {"accelerator_port",
+     "[store]\nurl = \"postgresql://db/x\"\naccelerator = \"redis://user:secret@r:x\"\n",
+     "c.toml:3:15: [store] accelerator: redis store: the port is no port; expected "
+     "redis://[user:password@]host[:port][/database][?prefix=…], redis+sentinel://…/MASTER_NAME or "
+     "redis+cluster://…, with special characters as %XX\n"},
     {"postgresql", "[store]\nurl = \"postgresql:user:secret@db/x\"\n",
      "c.toml:2:7: [store] url: expected \"postgresql://HOST/DATABASE\"\n"},
     {"connections", "[store]\nconnections = 0\n",
      "c.toml:2:15: [store] connections: expected a whole number from 1 to 256, got \"0\"\n"},
     {"redis", "[store]\nurl = \"redis:user:secret@r\"\n",
-     "c.toml:2:7: [store] url: expected \"redis://HOST\"\n"},
-    {"redis_cluster", "[store]\nurl = \"redis+cluster://r\"\n",
-     "c.toml:2:7: [store] url: redis+cluster: stores are not in this version; use "
-     "\"sqlite:PATH\", \"postgresql://HOST/DATABASE\" or \"redis://HOST\"\n"},
+     "c.toml:2:7: [store] url: redis store: the URL can't be read; expected "
+     "redis://[user:password@]host[:port][/database][?prefix=…], redis+sentinel://…/MASTER_NAME or "
+     "redis+cluster://…, with special characters as %XX\n"},
+    {"redis_cluster", "[store]\nurl = \"redis+cluster:user:secret@r\"\n",
+     "c.toml:2:7: [store] url: redis store: the URL can't be read; expected "
+     "redis://[user:password@]host[:port][/database][?prefix=…], redis+sentinel://…/MASTER_NAME or "
+     "redis+cluster://…, with special characters as %XX\n"},
+    {"redis_sentinel", "[store]\nurl = \"redis+sentinel://user:secret@r\"\n",
+     "c.toml:2:7: [store] url: redis store: the name of the master is missing; expected "
+     "redis://[user:password@]host[:port][/database][?prefix=…], redis+sentinel://…/MASTER_NAME or "
+     "redis+cluster://…, with special characters as %XX\n"},
+    {"redis_parameter", "[store]\nurl = \"redis://r?nope=1\"\n",
+     "c.toml:2:7: [store] url: redis store: there is no parameter \"nope\" here; expected "
+     "redis://[user:password@]host[:port][/database][?prefix=…], redis+sentinel://…/MASTER_NAME or "
+     "redis+cluster://…, with special characters as %XX\n"},
     {"dynamodb", "[store]\nurl = \"dynamodb://eu-west-1/t\"\n",
      "c.toml:2:7: [store] url: dynamodb: stores are not in this version; use \"sqlite:PATH\", "
      "\"postgresql://HOST/DATABASE\" or \"redis://HOST\"\n"},

@@ -39,6 +39,7 @@ TEST_F(decide_walk, where_the_application_gave_no_answer_its_holder_adds_one_onc
   EXPECT_FALSE(ask(2).answer);
   const auto added = end(held, settle_kind::complete);
   EXPECT_EQ(added.outcome, settle_outcome::done);
+  EXPECT_EQ(added.state, observed_state::completed) << "with the application's retention";
   EXPECT_FALSE(added.answer);
   EXPECT_EQ(ask(3).answer->body, "first");
   auto another = settle_of(held, settle_kind::complete);

@@ -39,10 +39,12 @@ def test_the_configuration_shown_is_in_order(onceguard, tmp_path):
 
 
 def test_every_command_that_the_docs_show_exists(onceguard):
-    words = ("gateway", "demo", "check", "explain", "keys", "stats", "sweep", "migrate")
+    words = ("gateway", "demo", "check", "explain", "keys", "stats", "sweep", "migrate",
+             "reconcile")
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        for command, sub in re.findall(r"onceguard (\w+)(?: (list|show|release|complete))?",
-                                       page.read_text()):
+        for command, sub in re.findall(
+                r"onceguard (\w+)(?: (list|show|release|complete|export|import))?",
+                page.read_text()):
             if command not in words:
                 continue
             done = subprocess.run([onceguard, command, *([sub] if sub else []), "--help"],

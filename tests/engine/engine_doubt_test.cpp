@@ -1,5 +1,6 @@
 // The engine in doubt: asking the application, a store that lost its memory, shutdown.
 #include "engine/engine_fixture.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace onceguard {
 namespace {
@@ -63,6 +64,69 @@ TEST_F(engine_over_faults, a_store_that_lost_its_memory_gets_no_new_claims_for_a
   EXPECT_EQ(tested->counters().losses, 1u);
 }
 
+TEST_F(engine_over_faults, nothing_is_claimed_before_the_store_was_heard) {
+  const testing::temporary_folder folder;
+  params.state_dir = folder.path().string();
+  make();
+  auto seen = run(io, inner.vitals(milliseconds(100)));
+  seen->identity = "another";
+  store.pretend(*seen);
+  store.fail(store_call::vitals, store_fault::before);
+  tested = std::make_unique<engine>(store, params, budget);
+  EXPECT_FALSE(run(io, tested->look()));
+  counted_work w;
+  const auto out = execute(w);
+  EXPECT_EQ(out.kind, execution_kind::store_failed);
+  EXPECT_EQ(out.failure.code, errc::store_unreachable);
+  store.heal(store_call::vitals);
+  EXPECT_EQ(execute(w).failure.code, errc::store_lost);
+  EXPECT_EQ(tested->counters().losses, 1u);
+  EXPECT_EQ(store.made(store_call::claim), 0u);
+  EXPECT_EQ(w.runs, 0);
+}
+
+TEST_F(engine_over_faults, those_who_come_before_the_store_was_heard_share_one_look) {
+  tested = std::make_unique<engine>(store, params, budget);
+  const auto looks = store.made(store_call::vitals);
+  store.fail(store_call::vitals, store_fault::delay_before);
+  counted_work w;
+  int ran = 0;
+  auto count = [&](std::exception_ptr, const execution& got) {
+    if (got.kind == execution_kind::ran) ++ran;
+  };
+  for (int i = 0; i < 20; ++i) {
+    asio::co_spawn(io, tested->execute(io, op("key " + std::to_string(i)), w), count);
+  }
+  until([&] { return store.waiting() > 0; });
+  io.poll();
+  EXPECT_EQ(store.made(store_call::claim), 0u);
+  store.heal(store_call::vitals);
+  store.let_go();
+  until([&] { return ran == 20; });
+  EXPECT_EQ(store.made(store_call::vitals), looks + 1);
+}
+
+TEST_F(engine_over_faults, fail_open_goes_on_also_before_the_store_was_heard) {
+  policy.store_failure = store_failure_rule::open;
+  store.fail(store_call::vitals, store_fault::before);
+  tested = std::make_unique<engine>(store, params, budget);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, execution_kind::unguarded);
+  EXPECT_EQ(w.unguarded, 1);
+  EXPECT_EQ(store.made(store_call::claim), 0u);
+}
+
+TEST_F(engine_over_faults, after_a_loss_the_longest_configuration_since_the_start_counts) {
+  tested->expect(std::chrono::hours(2), milliseconds(0));
+  tested->expect(std::chrono::hours(1), milliseconds(0));  // what began under the other may run
+  auto seen = run(io, inner.vitals(milliseconds(100)));
+  seen->identity = "another";
+  store.pretend(*seen);
+  EXPECT_TRUE(run(io, tested->look()));
+  counted_work w;
+  EXPECT_GT(execute(w).retry_after, std::chrono::hours(1));
+}
+
 TEST_F(engine_over_faults, an_older_copy_of_the_store_counts_as_loss_and_is_flagged) {
   params.after_loss = after_loss_rule::flag;
   make();
@@ -81,22 +145,15 @@ TEST_F(engine_over_faults, an_older_copy_of_the_store_counts_as_loss_and_is_flag
 }
 
 TEST_F(engine_over_faults, at_shutdown_held_leases_are_abandoned) {
-  asio::steady_timer gate(io);
-  gate.expires_at(asio::steady_timer::time_point::max());
   counted_work w;
-  w.gate = &gate;
-  bool over = false;
-  auto keep = [&](std::exception_ptr, execution) { over = true; };
-  asio::co_spawn(io, tested->execute(io, op(), w), keep);
-  until([&] { return w.runs == 1; });
+  begin(w);
   auto abandon = [&]() -> asio::awaitable<int> {
     co_await tested->abandon_held();
     co_return 0;
   };
   run(io, abandon());
   EXPECT_EQ(state(), observed_state::unknown);
-  gate.cancel();
-  until([&] { return over; });
+  let_go();
   EXPECT_EQ(state(), observed_state::completed);  // its own holder knows better after all
 }
 

@@ -28,6 +28,7 @@ class counted_work final : public work {
   int unguarded = 0;
   bool throws = false;
   bool may_send = true;
+  std::size_t padding = 0;  // of the answer
   asio::steady_timer* gate = nullptr;
 
   asio::awaitable<settlement> run(held_lease& held) override {
@@ -42,7 +43,7 @@ class counted_work final : public work {
     how.kind = ends;
     auto a = std::make_shared<answer>();
     a->status = 201;
-    a->body = "run " + std::to_string(runs);
+    a->body = "run " + std::to_string(runs) + std::string(padding, '.');
     how.answer = a;
     co_return how;
   }
@@ -68,7 +69,6 @@ class counted_work final : public work {
 
 class engine_over_faults : public ::testing::Test {
  protected:
-  asio::io_context io;
   base::manual_clock clock;
   memory_store inner{clock};
   faulty_store store{inner};
@@ -76,6 +76,9 @@ class engine_over_faults : public ::testing::Test {
   route_policy policy;
   engine_params params;
   std::unique_ptr<engine> tested;
+  asio::io_context io;  // ends before the engine: what still waits on it belongs to that
+  asio::steady_timer gate{io, asio::steady_timer::time_point::max()};
+  std::optional<execution> first_;
 
   void SetUp() override {
     params.settle_wait = milliseconds(0);
@@ -101,6 +104,18 @@ class engine_over_faults : public ::testing::Test {
     return run(io, tested->execute(io, std::move(what), doing));
   }
   execution execute(work& doing) { return execute(doing, op()); }
+  /// Begins one whose work goes on until let_go().
+  void begin(counted_work& doing) {
+    doing.gate = &gate;
+    auto keep = [this](std::exception_ptr, execution got) { first_ = std::move(got); };
+    asio::co_spawn(io, tested->execute(io, op(), doing), keep);
+    until([&] { return doing.runs == 1; });
+  }
+  execution let_go() {
+    gate.cancel();
+    until([&] { return first_.has_value(); });
+    return first_.value();
+  }
   observed_state state() {
     const auto found = run(io, inner.find(op().id, milliseconds(100)));
     return *found ? (*found)->state : observed_state::released;

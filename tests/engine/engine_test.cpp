@@ -38,6 +38,25 @@ TEST_F(engine_over_faults, memory_forgets_when_an_operator_released) {
   EXPECT_EQ(w.runs, 2);
 }
 
+TEST_F(engine_over_faults, memory_keeps_nothing_that_the_application_completed) {
+  // For how long it may be replayed, only the record says.
+  counted_work slow;
+  begin(slow);
+  const auto held = run(io, inner.find(op().id, milliseconds(100))).value()->stored;
+  settlement own;
+  own.id = op().id;
+  own.token = held.token;
+  own.nonce = held.nonce;
+  own.by_application = true;
+  own.kept = answer_kept::none;
+  own.retention = milliseconds(1'000);
+  ASSERT_TRUE(run(io, inner.settle({own}, milliseconds(100))).at(0));
+  const auto out = let_go();
+  EXPECT_EQ(out.kind, execution_kind::ran);
+  EXPECT_FALSE(tested->find_replay(op().id, op().about->print));
+  EXPECT_EQ(execute(slow).answer->body, "run 1");
+}
+
 TEST_F(engine_over_faults, memory_serves_nothing_before_the_store_was_heard) {
   counted_work w;
   execute(w);
@@ -103,6 +122,56 @@ TEST_F(engine_over_faults, an_answer_that_cannot_be_recorded_is_held_back_and_re
   EXPECT_EQ(w.runs, 1);
 }
 
+TEST_F(engine_over_faults, what_waits_to_be_recorded_counts_as_what_it_holds) {
+  counted_work w;
+  w.padding = 400'000;
+  store.fail(store_call::settle, store_fault::before);
+  EXPECT_EQ(execute(w, op("a")).kind, execution_kind::unrecorded);
+  EXPECT_GT(budget.used(), 400'000u);
+  EXPECT_EQ(execute(w, op("b")).kind, execution_kind::unrecorded);
+  EXPECT_GT(budget.used(), 800'000u);
+  EXPECT_LT(budget.used(), 810'000u);
+  store.heal_all();
+  until([&] { return budget.used() == 0; });
+  EXPECT_EQ(execute(w, op("a")).answer->body.size(), 400'005u);
+  EXPECT_EQ(execute(w, op("b")).answer->body.size(), 400'005u);
+}
+
+TEST_F(engine_over_faults, what_waits_takes_over_what_its_answer_holds_already) {
+  base::reservation body(budget);
+  base::reservation answer(budget);
+  ASSERT_TRUE(body.grow(300'000));
+  ASSERT_TRUE(answer.grow(700'000));
+  auto what = op();
+  what.answer_room = &answer;
+  counted_work w;
+  w.padding = 700'000;
+  store.fail(store_call::settle, store_fault::before);
+  EXPECT_EQ(execute(w, what).kind, execution_kind::unrecorded);
+  EXPECT_EQ(answer.bytes(), 0u);
+  EXPECT_GT(budget.used(), 1'000'000u);
+  store.heal_all();
+  until([&] { return budget.used() == 300'000; });
+  EXPECT_EQ(execute(w).answer->body.size(), 700'005u);
+}
+
+TEST_F(engine_over_faults, without_room_the_answer_goes_and_the_fact_stays) {
+  base::reservation others(budget);
+  ASSERT_TRUE(others.grow((1u << 20) - 100));
+  counted_work w;
+  w.padding = 1'000;
+  store.fail(store_call::settle, store_fault::before);
+  EXPECT_EQ(execute(w).kind, execution_kind::unrecorded);
+  EXPECT_GT(budget.used(), 1u << 20) << "what is held all the same counts too";
+  EXPECT_FALSE(others.grow(1));
+  store.heal_all();
+  until([&] { return budget.used() == others.bytes(); });
+  const auto again = execute(w);
+  EXPECT_EQ(again.kind, execution_kind::stored);
+  EXPECT_EQ(again.kept, answer_kept::none);
+  EXPECT_EQ(w.runs, 1);
+}
+
 TEST_F(engine_over_faults, a_settle_that_was_done_but_said_otherwise_is_done) {
   params.settle_wait = milliseconds(2'000);
   make();
@@ -121,82 +190,84 @@ TEST_F(engine_over_faults, work_that_throws_leaves_an_unknown_outcome) {
 
 TEST_F(engine_over_faults, a_lease_is_renewed_while_the_work_runs) {
   policy.lease = milliseconds(90);
-  asio::steady_timer gate(io);
-  gate.expires_at(asio::steady_timer::time_point::max());
   counted_work w;
-  w.gate = &gate;
-  std::optional<execution> out;
-  auto keep = [&](std::exception_ptr, execution got) { out = std::move(got); };
-  asio::co_spawn(io, tested->execute(io, op(), w), keep);
+  begin(w);
   until([&] { return store.made(store_call::extend) >= 3; });
   counted_work other;
   EXPECT_EQ(execute(other).kind, execution_kind::busy);
-  gate.cancel();
-  until([&] { return out.has_value(); });
-  EXPECT_EQ(out->kind, execution_kind::ran);
+  const auto out = let_go();
+  EXPECT_EQ(out.kind, execution_kind::ran);
   const auto renewals = store.made(store_call::extend);
   io.run_for(std::chrono::milliseconds(100));
   EXPECT_EQ(store.made(store_call::extend), renewals);  // and no longer
 }
 
 TEST_F(engine_over_faults, a_stale_holder_gets_the_stored_answer_and_not_its_own) {
-  asio::steady_timer gate(io);
-  gate.expires_at(asio::steady_timer::time_point::max());
   counted_work slow;
-  slow.gate = &gate;
-  std::optional<execution> out;
-  auto keep = [&](std::exception_ptr, execution got) { out = std::move(got); };
-  asio::co_spawn(io, tested->execute(io, op(), slow), keep);
-  until([&] { return slow.runs == 1; });
+  begin(slow);
   clock.advance(milliseconds(40'000));  // for the store the lease is over, for the holder not
   policy.unknown = unknown_policy::rerun;
   counted_work quick;
   quick.runs = 10;
   EXPECT_EQ(execute(quick).kind, execution_kind::ran);
-  gate.cancel();
-  until([&] { return out.has_value(); });
-  EXPECT_EQ(out->kind, execution_kind::stored);
-  EXPECT_EQ(out->answer->body, "run 11");
+  const auto out = let_go();
+  EXPECT_EQ(out.kind, execution_kind::stored);
+  EXPECT_EQ(out.answer->body, "run 11");
+}
+
+TEST_F(engine_over_faults, a_stale_holder_gets_no_answer_to_another_request) {
+  counted_work slow;
+  begin(slow);
+  resolution freed;
+  freed.id = op().id;
+  freed.force = true;
+  ASSERT_TRUE(run(io, inner.resolve(freed, milliseconds(100))));
+  counted_work other;
+  EXPECT_EQ(execute(other, op("k", 2)).kind, execution_kind::ran);
+  const auto out = let_go();
+  EXPECT_EQ(out.kind, execution_kind::unsure);
+  EXPECT_FALSE(out.answer);
+}
+
+TEST_F(engine_over_faults, a_claim_that_is_busy_with_its_own_commit_is_followed_up_all_the_same) {
+  // Its first try waits in a commit that hangs: until that is over, its repeat hears "busy".
+  counted_work w;
+  store.fail(store_call::claim, store_fault::after_timeout, 1);
+  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  store.say_busy(1);
+  until([&] { return state() == observed_state::released; });
 }
 
 TEST_F(engine_over_faults, a_waiter_gets_the_first_ones_answer) {
   policy.on_busy = on_busy_rule::wait;
-  asio::steady_timer gate(io);
-  gate.expires_at(asio::steady_timer::time_point::max());
   counted_work first;
-  first.gate = &gate;
+  begin(first);
   counted_work never;
   std::vector<execution> out;
   auto keep = [&](std::exception_ptr, execution got) { out.push_back(std::move(got)); };
-  asio::co_spawn(io, tested->execute(io, op(), first), keep);
-  until([&] { return first.runs == 1; });
   for (int i = 0; i < 20; ++i) asio::co_spawn(io, tested->execute(io, op(), never), keep);
   until([&] { return tested->counters().busy >= 20; });
-  gate.cancel();
-  until([&] { return out.size() == 21; });
+  let_go();
+  until([&] { return out.size() == 20; });
   EXPECT_EQ(never.runs, 0);
-  for (std::size_t i = 1; i < out.size(); ++i) {
-    EXPECT_EQ(out[i].kind, execution_kind::stored);
-    EXPECT_EQ(out[i].answer->body, "run 1");
+  for (const auto& each : out) {
+    EXPECT_EQ(each.kind, execution_kind::stored);
+    EXPECT_EQ(each.answer->body, "run 1");
   }
 }
 
 TEST_F(engine_over_faults, when_the_first_is_released_one_waiter_runs) {
   policy.on_busy = on_busy_rule::wait;
-  asio::steady_timer gate(io);
-  gate.expires_at(asio::steady_timer::time_point::max());
   counted_work first;
-  first.gate = &gate;
   first.ends = settle_kind::release;
+  begin(first);
   counted_work second;
   std::vector<execution> out;
   auto keep = [&](std::exception_ptr, execution got) { out.push_back(std::move(got)); };
-  asio::co_spawn(io, tested->execute(io, op(), first), keep);
-  until([&] { return first.runs == 1; });
   for (int i = 0; i < 8; ++i) asio::co_spawn(io, tested->execute(io, op(), second), keep);
   until([&] { return tested->counters().busy >= 8; });
-  gate.cancel();
-  until([&] { return out.size() == 9; });
+  let_go();
+  until([&] { return out.size() == 8; });
   EXPECT_EQ(second.runs, 1);
 }
 

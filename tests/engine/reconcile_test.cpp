@@ -137,8 +137,6 @@ TEST_F(reconcile_test, what_was_released_may_run) {
 
 TEST_F(reconcile_test, it_fences_before_it_asks) {
   const auto [first, held] = unknown("k");
-  asio::steady_timer gate(io);
-  gate.expires_at(asio::steady_timer::time_point::max());
   source.gate = &gate;
   source.says = {{"k", probe_answer::did_not}};
   std::optional<result<reconcile_counts>> ended;

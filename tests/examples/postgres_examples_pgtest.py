@@ -172,8 +172,9 @@ def test_without_a_lease_nothing_commits(service):
 
 
 def test_the_service_dies_before_its_commit(service, gateway, key):
-    with gateway.begin_post(key=key, body=ORDER):
+    with contextlib.ExitStack() as asking:
         with service.held_at_insert() as wait_for_one:
+            asking.enter_context(gateway.begin_post(key=key, body=ORDER))
             wait_for_one()
             service.kill()
     service.start()
@@ -183,8 +184,9 @@ def test_the_service_dies_before_its_commit(service, gateway, key):
 
 
 def test_the_service_dies_between_its_commit_and_its_answer(service, gateway, key):
-    with gateway.begin_post(key=key, body=ORDER) as connection:
+    with contextlib.ExitStack() as asking:
         with service.held_at_commit() as wait_for_one:
+            connection = asking.enter_context(gateway.begin_post(key=key, body=ORDER))
             wait_for_one()
             service.process.send_signal(signal.SIGSTOP)
         wait_until(lambda: service.rows() == 1, what="the commit")
@@ -198,8 +200,9 @@ def test_the_service_dies_between_its_commit_and_its_answer(service, gateway, ke
 
 
 def test_the_gateway_dies_between_the_effect_and_the_answer(service, gateway, key):
-    with gateway.begin_post(key=key, body=ORDER):
+    with contextlib.ExitStack() as asking:
         with service.held_at_commit() as wait_for_one:
+            asking.enter_context(gateway.begin_post(key=key, body=ORDER))
             wait_for_one()
             gateway.kill()
         wait_until(lambda: service.rows() == 1, what="the commit")

@@ -158,3 +158,16 @@ def test_a_name_that_does_not_exist(start_gateway, key):
     gateway = start_gateway("http://nowhere.invalid:80")
     assert_problem(gateway.post(key=key), 502, "upstream-unreachable", True)
     assert gateway.state(key) in (None, "released")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_our_own_answer_to_head_has_no_body(start_gateway, own_upstream, method):
+    """What followed the head would be taken for the next answer."""
+    gateway = start_gateway(own_upstream)
+    own_upstream.refuse()
+    with gateway.connect() as connection:
+        connection.send_request("HEAD", "/")
+        answer = connection.read()
+        assert answer.status == 502 and int(answer.get("Content-Length")) > 0
+        connection.send_request(method, "/", body=b"")
+        assert_problem(connection.read(), 502, "upstream-unreachable", True)

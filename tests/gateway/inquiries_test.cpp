@@ -21,7 +21,8 @@ class inquiries_test : public ::testing::Test {
 
   boost::asio::io_context io;
   gateway_params params;
-  upstream_pool pool{io, params};
+  host_names names;
+  upstream_pool pool{io, params, names};
   silent_query query;
   std::vector<route_params> routes;
 

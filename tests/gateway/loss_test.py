@@ -1,10 +1,13 @@
 """A store that has lost its memory is noticed, and what it does then is configured."""
 
+import contextlib
 import shutil
 
 import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.redis import Redis
+from support.tcp_gate import TcpGate
 from support.waiting import Stopwatch, wait_until
 
 
@@ -65,6 +68,19 @@ def test_refuse_takes_no_new_claims_until_old_work_must_be_over(lost, upstream):
     assert gateway.record(key)["maybe_repeated"] is True
 
 
+def test_another_start_makes_nothing_safe_again(lost, upstream):
+    gateway, key, _, _ = lost("refuse")
+    gateway.start()
+    assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
+    gateway.stop()
+    gateway.start()
+    assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
+    gateway.kill()
+    gateway.start()
+    wait_until(lambda: gateway.post(key=key).status == 201, what="the end of the refusal")
+    assert gateway.record(key)["maybe_repeated"] is True
+
+
 def test_flag_runs_and_says_so(lost, upstream):
     gateway, key, _, _ = lost("flag")
     gateway.start()
@@ -83,6 +99,29 @@ def test_a_store_that_remembers_is_not_suspected(start_gateway, upstream, fresh_
         gateway.start()
         assert_first(gateway.post(key=fresh_key()))
         assert gateway.record(key)["maybe_repeated"] is False
+
+
+def test_a_store_that_is_back_is_heard_before_it_is_used(start_gateway, upstream, key, tmp_path):
+    """It was away at the first look, and comes back without its memory."""
+    with contextlib.closing(Redis()) as server, contextlib.closing(
+            TcpGate(server.port.number)) as gate:
+        server.start()
+        settings = config(tmp_path, "refuse")
+        settings["store"]["url"] = f"redis://127.0.0.1:{gate.port}"
+        gateway = start_gateway(upstream, settings)
+        assert_first(gateway.post(key=key))
+        gateway.stop()
+        server.crash()
+        server.start()
+        assert gateway.keys() == []  # its functions are there again
+        gate.hold_at(b"onceguard_1_vitals")  # it is opened, and hangs when it is looked at
+        gateway.start()
+        wait_until(lambda: "store-not-heard" in gateway.log(), what="the first look failing")
+        gate.pass_on()
+        assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
+        assert upstream.runs(key) == 1
+        wait_until(lambda: gateway.post(key=key).status == 201, what="the end of the refusal")
+        assert gateway.record(key)["maybe_repeated"] is True
 
 
 def test_without_a_witness_a_new_file_is_a_new_beginning(start_gateway, upstream, fresh_key):

@@ -8,6 +8,8 @@ import signal
 import socket
 import uuid
 
+import pytest
+
 from support.client import exchange, fields_for, request_bytes
 from support.expecting import assert_first, assert_replay_of
 from support.waiting import Stopwatch, scaled, wait_until
@@ -61,14 +63,15 @@ class Load:
     GROUPS = (TOGETHER, 4, 4, 4, 2, 2, 1, 1)
     PATIENCE = 5  # repeats of a key that is said to be in progress, then it is left for later
 
-    def __init__(self, address, rng):
-        self.address = address
+    def __init__(self, addresses, rng):
+        self.addresses = addresses
         self.rng = rng
         self.stopping = False
         self.keys = []
         self.answers = {}  # key: what the first 2xx of it had to repeat
         self.unknown = set()
         self.wrong = []
+        self.moved = asyncio.Event()  # another key was answered, or it stops
 
     async def run(self, until):
         customers = [asyncio.create_task(self.customer(size)) for size in self.GROUPS]
@@ -76,10 +79,19 @@ class Load:
             await until
         finally:
             self.stopping = True
+            self.moved.set()
         await asyncio.gather(*customers)
 
+    async def more(self, count):
+        """Until so many more keys were answered."""
+        enough = len(self.answers) + count
+        while len(self.answers) < enough and not self.stopping:
+            self.moved.clear()
+            await asyncio.wait_for(self.moved.wait(), 60)
+
     async def customer(self, size):
-        lines = [Line(self.address) for _ in range(size)]
+        # Repeats of one key go to all gateways.
+        lines = [Line(self.addresses[i % len(self.addresses)]) for i in range(size)]
         while not self.stopping:
             key = str(uuid.UUID(int=self.rng.getrandbits(128)))
             self.keys.append(key)
@@ -102,6 +114,7 @@ class Load:
         """Notes an answer; is there no need to ask again?"""
         if answer.status == 201 and not answer.truncated:
             first = self.answers.setdefault(key, answer.stored_part())
+            self.moved.set()
             if first != answer.stored_part():
                 self.wrong.append((key, "two answers", first, answer))
             return True
@@ -138,9 +151,10 @@ class Line:
             self.pair = None
 
 
-async def kill_again_and_again(gateway, load, rng, times):
-    """SIGKILLs at random moments, each followed by a restart at once."""
-    for _ in range(times):
+async def kill_again_and_again(gateways, load, rng, times):
+    """SIGKILLs at random moments, in turn, each followed by a restart at once."""
+    for number in range(times):
+        gateway = gateways[number % len(gateways)]
         done = len(load.answers)
         await listening(gateway)
         await asyncio.sleep(rng.uniform(0.0, 0.15))
@@ -150,7 +164,8 @@ async def kill_again_and_again(gateway, load, rng, times):
                 await asyncio.sleep(0.002)
         gateway.kill()
         gateway.start(wait=False)
-    await listening(gateway)
+    for gateway in gateways:
+        await listening(gateway)
 
 
 async def listening(gateway):
@@ -180,13 +195,18 @@ async def ask_all(address, keys):
     return answers
 
 
-def test_no_key_runs_twice_whenever_the_gateway_dies(start_gateway, own_upstream, store):
-    lease = 2
-    gateway = start_gateway(own_upstream, {
-        "defaults": {"lease": f"{lease}s", "unknown": "hold"}, "store": {"timeout": "5s", **store}})
+@pytest.mark.parametrize("store, fleet", [("sqlite", 1), ("postgresql", 1), ("redis", 1),
+                                          ("redis", 2)], indirect=["store"])
+def test_no_key_runs_twice_whenever_a_gateway_dies(fleet, start_gateway, own_upstream, store):
+    lease = 2 * fleet
+    config = {"defaults": {"lease": f"{lease}s", "unknown": "hold"},
+              "store": {"timeout": "5s", **store}}
+    gateway = start_gateway(own_upstream, config)
+    gateways = [gateway] + [start_gateway(own_upstream, config, database=gateway.database)
+                            for _ in range(fleet - 1)]
     rng = random.Random(20240607)
-    load = Load(gateway.address, rng)
-    asyncio.run(load.run(kill_again_and_again(gateway, load, rng, scaled(100, least=8))))
+    load = Load([each.address for each in gateways], rng)
+    asyncio.run(load.run(kill_again_and_again(gateways, load, rng, scaled(100, least=8))))
     calm = Stopwatch()
     assert load.wrong == []
 
@@ -209,14 +229,15 @@ def test_no_key_runs_twice_whenever_the_gateway_dies(start_gateway, own_upstream
     assert all(states[key] == "unknown" for key in load.unknown)
     assert "unknown" in states.values(), "no kill met a running request: this shows nothing"
 
-    answers = asyncio.run(ask_all(gateway.address, states))
-    for key, state in states.items():
-        answer = answers[key]
-        if state == "completed":
-            assert answer.replayed, (key, answer)
-            assert answer.stored_part() == load.answers.get(key, answer.stored_part())
-        else:
-            assert answer.problem == "outcome-unknown", (key, answer)
+    for each in gateways:
+        answers = asyncio.run(ask_all(each.address, states))
+        for key, state in states.items():
+            answer = answers[key]
+            if state == "completed":
+                assert answer.replayed, (key, answer)
+                assert answer.stored_part() == load.answers.get(key, answer.stored_part())
+            else:
+                assert answer.problem == "outcome-unknown", (key, answer)
     assert own_upstream.effects() == effects
 
 

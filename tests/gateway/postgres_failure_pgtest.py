@@ -5,6 +5,8 @@ import os
 import pwd
 import signal
 import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -50,6 +52,55 @@ def first_again(gateway, key):
             return None
         return answer
     return wait_until(try_it, timeout=30, what="the recovery")
+
+
+# ---- it does not get on -------------------------------------------------------------------
+@contextlib.contextmanager
+def commits_that_hang(server):
+    """Each waits for a standby that does not exist, from the moment that one was seen to."""
+    in_force = threading.Event()
+    def commit():
+        with server.connect() as at:
+            while not in_force.is_set():
+                at.execute("SELECT pg_logical_emit_message(true, 'test', 'a commit')")
+    def one_waits():
+        with server.connect() as at:
+            return at.execute("SELECT 1 FROM pg_stat_activity "
+                              "WHERE wait_event = 'SyncRep'").fetchone()
+    def set_standby(how):
+        with server.connect() as at:
+            at.execute(f"ALTER SYSTEM {how}")
+            at.execute("SELECT pg_reload_conf()")
+    with ThreadPoolExecutor(1) as other:
+        set_standby("SET synchronous_standby_names = 'nobody'")
+        committing = other.submit(commit)
+        try:
+            wait_until(one_waits, what="a commit that waits")
+            in_force.set()
+            yield
+        finally:
+            in_force.set()
+            set_standby("RESET synchronous_standby_names")
+    committing.result()
+
+
+def test_a_claim_whose_commit_hangs_is_given_back(start_gateway, server, database, own_upstream,
+                                                  fresh_key):
+    """Until it is over, nobody can see the record; its repeat only hears that the key is busy."""
+    gateway = start_gateway(own_upstream, {
+        "store": {"url": server.url(database), "timeout": "1s"},
+        "defaults": {"lease": "2s", "upstream_timeout": "1s"}})
+    assert_first(gateway.post(key=fresh_key()))
+    keys = [fresh_key() for _ in range(4)]
+    with commits_that_hang(server):
+        for key in keys:
+            assert_problem(gateway.post(key=key), 503, "store-unreachable", True,
+                           retry_after=True)
+        threading.Event().wait(3)  # longer than a lease, and than any of it is waited for
+    for key in keys:
+        wait_until(lambda k=key: gateway.post(key=k).status == 201, timeout=30,
+                   what="the key to be free again")
+        assert own_upstream.runs(key) == 1
 
 
 # ---- the server stops ---------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import pytest
 
+from support.client import fields_for
 from support.expecting import assert_first, assert_problem
 
 
@@ -28,6 +29,7 @@ def routed(onceguard, upstream, second, tmp_path_factory):
             {"path": "/based", "upstream": "based"},
             {"path": "/strict", "host": "strict.test", "upstream": "two", "required": True},
             {"path": "/strict", "upstream": "one"},
+            {"path": "/", "host": "based.test", "upstream": "based"},
         ]})
     yield gateway.start()
     gateway.close()
@@ -122,6 +124,30 @@ def test_methods_choose_a_rule(start_gateway, upstream, key):
     assert_problem(gateway.post("/m", method="PATCH"), 400, "key-missing", False)
     assert_first(gateway.post("/m"))
     assert_first(gateway.post("/m", method="PATCH", key=key))
+
+
+@pytest.mark.parametrize("target", ["*", "http://shop.test"])
+def test_what_is_asked_of_the_server_as_a_whole_goes_to_the_last_resort(routed, upstream, key,
+                                                                        target):
+    """RFC 9112 section 3.2.4: both say the same, and the upstream gets the short form."""
+    with routed.connect() as connection:
+        for _ in range(2):
+            connection.send_request("OPTIONS", target, fields_for(key))
+            assert_first(connection.read())
+    assert [r["target"] for r in upstream.requests(key)] == ["*", "*"]
+    assert routed.state(key) is None
+
+
+@pytest.mark.parametrize("target", ["*", "http://based.test"])
+def test_the_host_chooses_its_upstream_and_no_base_path_counts(routed, second, key, target):
+    assert_first(routed.ask("OPTIONS", target, fields_for(key), host="based.test"))
+    assert [r["target"] for r in second.requests(key)] == ["*"]
+
+
+def test_options_of_a_path_are_of_that_path(routed, upstream, key):
+    for target in ("/", "http://shop.test/", "http://shop.test?x"):
+        assert_first(routed.ask("OPTIONS", target, fields_for(key)))
+    assert [r["target"] for r in upstream.requests(key)] == ["/", "/", "/?x"]
 
 
 def test_unguarded_requests_are_routed_too(routed, upstream, second, key):

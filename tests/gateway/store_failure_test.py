@@ -1,6 +1,8 @@
 """A store that can't be reached, or whose record can't be read."""
 
 import contextlib
+import signal
+import socket
 import sqlite3
 
 from support.client import fields_for
@@ -20,6 +22,24 @@ def locked(gateway):
         other.execute("ROLLBACK")
     finally:
         other.close()
+
+
+@contextlib.contextmanager
+def ran_while_locked(gateway, upstream, key):
+    """The connection of a request that took effect, and can't be recorded yet."""
+    with gateway.begin_post(key=key, plan={"gate": key, "body": "the answer"}) as connection:
+        upstream.arrived(1, key)
+        with locked(gateway):
+            upstream.open(key)
+            yield connection
+
+
+def accepts(gateway):
+    try:
+        socket.create_connection(gateway.address, timeout=1).close()
+    except ConnectionRefusedError:
+        return False
+    return True
 
 
 def test_without_the_store_nothing_runs(start_gateway, upstream, fresh_key):
@@ -87,17 +107,50 @@ def test_an_answer_is_held_back_until_it_is_recorded(start_gateway, upstream, ke
 
 def test_after_settle_wait_the_client_is_told_to_come_again(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {**SHORT, "gateway": {"settle_wait": "1s"}})
-    with gateway.begin_post(key=key, plan={"gate": key, "body": "the answer"}) as connection:
-        upstream.arrived(1, key)
-        with locked(gateway):
-            upstream.open(key)
-            clock = Stopwatch()
-            answer = connection.read()
-            assert_problem(answer, 503, "store-unreachable", True, retry_after=True)
-            assert 0.8 < clock.seconds < 4
+    with ran_while_locked(gateway, upstream, key) as connection:
+        clock = Stopwatch()
+        assert_problem(connection.read(), 503, "store-unreachable", True, retry_after=True)
+        assert 0.8 < clock.seconds < 4
     # The settle goes on in the background.
     again = wait_until(lambda: next((a for a in [gateway.post(key=key)] if a.replayed), None))
     assert again.body == b"the answer"
+    assert upstream.runs(key) == 1
+
+
+def test_what_waits_to_be_recorded_takes_room_for_its_answer(start_gateway, upstream, fresh_key):
+    """Beyond `max_buffered` new requests are refused, and what waits is recorded all the same."""
+    gateway = start_gateway(upstream, {
+        **SHORT, "gateway": {"settle_wait": "500ms", "max_buffered": "1MiB", "replay_cache": "0"},
+        "defaults": {"max_request_body": "512KiB", "max_answer_body": "512KiB"}})
+    gate, keys, late = fresh_key(), [fresh_key(), fresh_key()], fresh_key()
+    asking = [gateway.begin_post(key=key, plan={"gate": gate, "size": 400_000}) for key in keys]
+    for key in keys:
+        upstream.arrived(1, key)
+    with locked(gateway):
+        upstream.open(gate)
+        for connection in asking:
+            assert_problem(connection.read(), 503, "store-unreachable", True, retry_after=True)
+            connection.close()
+        answer = gateway.post(key=late, body=b"x" * 300_000)
+        assert_problem(answer, 503, "overloaded", True, retry_after=True)
+    wait_until(lambda: gateway.post(key=late, body=b"x" * 300_000).status == 201)
+    for key in keys:
+        again = wait_until(lambda: next((a for a in [gateway.post(key=key)] if a.replayed), None))
+        assert len(again.body) == 400_000
+        assert upstream.runs(key) == 1
+
+
+def test_a_shutdown_waits_for_what_is_still_to_be_recorded(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, {**SHORT, "gateway": {"settle_wait": "500ms"}})
+    with ran_while_locked(gateway, upstream, key) as connection:
+        assert_problem(connection.read(), 503, "store-unreachable", True, retry_after=True)
+        gateway.process.send_signal(signal.SIGTERM)
+        assert connection.closed_within(5)
+        wait_until(lambda: not accepts(gateway), what="the listener closing")
+    assert gateway.wait() == 0
+    gateway.start()
+    again = gateway.post(key=key)
+    assert again.replayed and again.body == b"the answer"
     assert upstream.runs(key) == 1
 
 

@@ -1,15 +1,19 @@
 """Every phase has a timeout."""
 
+import threading
+
 import pytest
 
 from support.client import fields_for, request_bytes
 from support.expecting import assert_first, assert_problem
+from support.gateway import DEFAULT_BODY
 from support.waiting import Stopwatch, wait_until
 
 CONFIG = {
     "gateway": {"header_timeout": "500ms", "body_timeout": "500ms", "idle_timeout": "1s",
                 "write_timeout": "1s"},
-    "route": [{"path": "/fast", "upstream_timeout": "700ms"}],
+    "route": [{"path": "/fast", "upstream_timeout": "700ms"},
+              {"path": "/large", "max_answer_body": "16MiB"}],
 }
 
 
@@ -34,6 +38,26 @@ def test_a_head_that_drips(gateway):
         except (BrokenPipeError, ConnectionResetError):
             pass
         assert clock.seconds < 4
+
+
+def test_a_head_that_drips_without_a_pause(gateway):
+    """There is always something to read when the time is over."""
+    with gateway.connect() as connection:
+        clock = Stopwatch()
+        try:
+            connection.send(b"GET / HTTP/1.1\r\nHost: a\r\nX: ")
+            while clock.seconds < 8:
+                connection.send(b"y")
+                if connection.closed_within(0.003):
+                    break
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        assert clock.seconds < 4
+
+
+def test_an_upstream_that_only_says_that_it_works(gateway, key):
+    answer = gateway.post("/fast", key=key, plan={"interim": [[102, []]], "interim_times": 3_000})
+    assert_problem(answer, 504, "upstream-timeout", True)
 
 
 def test_a_slow_body_of_a_guarded_request_runs_nothing(gateway, upstream, key):
@@ -159,3 +183,19 @@ def test_an_unguarded_answer_that_stalls_is_cut_off(gateway, key):
         clock = Stopwatch()
         assert connection.read().truncated
         assert clock.seconds < 5
+
+
+def test_a_client_that_reads_slowly_and_steadily_gets_all_of_it(gateway, key):
+    """For longer than the timeout, which is for those who take nothing."""
+    size = 12 << 20  # more than the kernel takes at once
+    gateway.post("/large", key=key, plan={"size": size})
+    with gateway.connect(receive_buffer=64 * 1024) as connection:
+        connection.send_request("POST", "/large", fields_for(key)
+                                + [("Content-Type", "application/json")], DEFAULT_BODY)
+        clock = Stopwatch()
+        taken = 0
+        while taken < size and (piece := connection.socket.recv(64 * 1024)):
+            taken += len(piece)
+            threading.Event().wait(0.02)
+        assert taken >= size
+        assert clock.seconds > 2, "it read too fast to show anything"

@@ -98,3 +98,17 @@ def test_connect_is_no_way_around(gateway, upstream, target):
         answer = connection.read()
         assert 400 <= answer.status < 600
     assert upstream.requests(method="CONNECT") == []
+
+
+@pytest.mark.parametrize("protocols", ["h2c", "websocket, H2C"])
+def test_nothing_gets_past_the_rules_by_http_2(gateway, upstream, key, protocols):
+    """What followed would be requests whose fields nobody has looked at."""
+    fields = [("Connection", "Upgrade"), ("Upgrade", protocols), ("HTTP2-Settings", "AAMAAABk")]
+    assert_first(gateway.get(f"/{key}", fields=fields))
+    head = upstream.requests(path=f"/{key}")[0]["head"].lower()
+    assert "upgrade" not in head and "http2-settings" not in head
+
+
+def test_a_switch_that_nobody_asked_for_is_no_answer(gateway, key):
+    answer = gateway.get(f"/{key}", plan={"upgrade": True})
+    assert_problem(answer, 502, "upstream-broken", True)

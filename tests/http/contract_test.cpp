@@ -153,6 +153,19 @@ TEST(target, paths_are_normalised_for_matching) {
   EXPECT_EQ(normalise_path("/a%zz%2"), "/a%zz%2");
 }
 
+TEST(target, the_server_as_a_whole_is_routed_like_its_root) {
+  EXPECT_EQ(path_to_match("*"), "/");
+  EXPECT_EQ(path_to_match("http://h"), "/");
+  EXPECT_EQ(path_to_match("/a/./b?c"), "/a/b");
+  EXPECT_TRUE(concerns_whole_server("OPTIONS", "*"));
+  EXPECT_TRUE(concerns_whole_server("OPTIONS", "http://h:1"));
+  EXPECT_FALSE(concerns_whole_server("OPTIONS", "http://h:1/"));
+  EXPECT_FALSE(concerns_whole_server("OPTIONS", "http://h:1?"));
+  EXPECT_FALSE(concerns_whole_server("OPTIONS", "/"));
+  EXPECT_FALSE(concerns_whole_server("OPTIONS", "/http://h"));
+  EXPECT_FALSE(concerns_whole_server("GET", "http://h:1"));
+}
+
 TEST(target, prefixes_end_at_a_segments_border) {
   EXPECT_TRUE(path_matches("/v1/pay", "/v1/pay"));
   EXPECT_TRUE(path_matches("/v1/pay", "/v1/pay/x"));

@@ -2,41 +2,37 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "http1/reading.hpp"
+#include "http1/single.hpp"
 
 namespace onceguard::http1::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-message only(std::string_view bytes, std::string_view asked = "GET") {
-  auto made = read_answers(bytes, asked);
-  EXPECT_EQ(made.fault, "") << bytes;
-  EXPECT_EQ(made.messages.size(), 1u) << bytes;
-  EXPECT_TRUE(!made.messages.empty() && made.messages[0].complete) << bytes;
-  return made.messages.empty() ? message{} : made.messages[0];
+message answer_in(std::string_view bytes, std::string_view asked = "GET") {
+  return single(read_answers(bytes, asked), bytes);
 }
 
 TEST(answer, has_status_and_reason) {
-  EXPECT_EQ(only("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").status, 200u);
-  EXPECT_EQ(only("HTTP/1.1 404 Not  \xc3\xa4 Found\r\nContent-Length: 0\r\n\r\n").reason,
+  EXPECT_EQ(answer_in("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").status, 200u);
+  EXPECT_EQ(answer_in("HTTP/1.1 404 Not  \xc3\xa4 Found\r\nContent-Length: 0\r\n\r\n").reason,
             "Not  \xc3\xa4 Found");
-  EXPECT_EQ(only("HTTP/1.1 599 \r\nContent-Length: 0\r\n\r\n").reason, "");
-  EXPECT_EQ(only("HTTP/1.0 200\r\nContent-Length: 0\r\n\r\n").minor, 0u);
+  EXPECT_EQ(answer_in("HTTP/1.1 599 \r\nContent-Length: 0\r\n\r\n").reason, "");
+  EXPECT_EQ(answer_in("HTTP/1.0 200\r\nContent-Length: 0\r\n\r\n").minor, 0u);
 }
 
 TEST(answer, of_each_framing) {
-  auto made = only("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+  auto made = answer_in("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
   EXPECT_EQ(made.body, "hi");
   EXPECT_TRUE(made.keep_alive);
-  made = only("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n");
+  made = answer_in("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n");
   EXPECT_EQ(made.body, "hi");
   EXPECT_TRUE(made.keep_alive);
-  made = only("HTTP/1.1 200 OK\r\n\r\nuntil the end");
+  made = answer_in("HTTP/1.1 200 OK\r\n\r\nuntil the end");
   EXPECT_EQ(made.kind, body_kind::until_eof);
   EXPECT_EQ(made.body, "until the end");
   EXPECT_FALSE(made.keep_alive);
-  made = only("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\n");
+  made = answer_in("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\n");
   EXPECT_EQ(made.kind, body_kind::until_eof);
   EXPECT_FALSE(made.keep_alive);
 }
@@ -48,20 +44,20 @@ TEST(answer, of_another_kind_has_no_body_whatever_it_says) {
     EXPECT_EQ(made.messages.size(), 2u) << status;
     EXPECT_TRUE(made.messages.at(0).keep_alive);
   }
-  const auto made = only("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HEAD");
+  const auto made = answer_in("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HEAD");
   EXPECT_EQ(made.kind, body_kind::none);
   EXPECT_EQ(made.content_length, 5u);
   EXPECT_TRUE(made.keep_alive);
-  EXPECT_EQ(only("HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n").content_length, 5u);
-  EXPECT_EQ(only("HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n", "HEAD").kind,
+  EXPECT_EQ(answer_in("HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n").content_length, 5u);
+  EXPECT_EQ(answer_in("HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n", "HEAD").kind,
             body_kind::none);
-  EXPECT_TRUE(only("HTTP/1.1 200 OK\r\n\r\n", "HEAD").keep_alive);
+  EXPECT_TRUE(answer_in("HTTP/1.1 200 OK\r\n\r\n", "HEAD").keep_alive);
 }
 
 TEST(answer, that_announces_a_body_which_it_may_not_have_ends_the_connection) {
-  EXPECT_TRUE(only("HTTP/1.1 204 X\r\nContent-Length: 0\r\n\r\n").keep_alive);
-  EXPECT_FALSE(only("HTTP/1.1 204 X\r\nContent-Length: 5\r\n\r\n").keep_alive);
-  EXPECT_FALSE(only("HTTP/1.1 204 X\r\nTransfer-Encoding: chunked\r\n\r\n").keep_alive);
+  EXPECT_TRUE(answer_in("HTTP/1.1 204 X\r\nContent-Length: 0\r\n\r\n").keep_alive);
+  EXPECT_FALSE(answer_in("HTTP/1.1 204 X\r\nContent-Length: 5\r\n\r\n").keep_alive);
+  EXPECT_FALSE(answer_in("HTTP/1.1 204 X\r\nTransfer-Encoding: chunked\r\n\r\n").keep_alive);
 }
 
 TEST(answer, of_1xx_is_followed_by_the_next) {
@@ -84,8 +80,8 @@ TEST(answer, of_101_ends_http) {
 }
 
 TEST(answer, that_merely_offers_another_protocol_stays_http) {
-  const auto made =
-      only("HTTP/1.1 426 X\r\nConnection: upgrade\r\nUpgrade: x\r\nContent-Length: 2\r\n\r\nhi");
+  const auto made = answer_in(
+      "HTTP/1.1 426 X\r\nConnection: upgrade\r\nUpgrade: x\r\nContent-Length: 2\r\n\r\nhi");
   EXPECT_FALSE(made.upgrade);
   EXPECT_EQ(made.body, "hi");
 }

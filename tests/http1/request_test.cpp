@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "http1/reading.hpp"
+#include "http1/single.hpp"
 
 namespace onceguard::http1::testing {
 namespace {
@@ -11,21 +11,15 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-message only(std::string_view bytes) {
-  auto made = read_requests(bytes);
-  EXPECT_EQ(made.fault, "") << bytes;
-  EXPECT_EQ(made.messages.size(), 1u) << bytes;
-  EXPECT_TRUE(!made.messages.empty() && made.messages[0].complete) << bytes;
-  return made.messages.empty() ? message{} : made.messages[0];
-}
+message request_in(std::string_view bytes) { return single(read_requests(bytes), bytes); }
 
 message with_fields(std::string_view fields, std::string_view version = "1.1") {
-  return only("GET / HTTP/" + std::string(version) + "\r\nHost: a\r\n" + std::string(fields) +
-              "\r\n");
+  return request_in("GET / HTTP/" + std::string(version) + "\r\nHost: a\r\n" + std::string(fields) +
+                    "\r\n");
 }
 
 TEST(request, has_method_target_and_fields_as_sent) {
-  const auto made = only(
+  const auto made = request_in(
       "PATCH /a/b?c=d%20e&f=|{}\"^` HTTP/1.1\r\nHost: Example.com:8080\r\nX-Empty:\r\n"
       "x-spaces: \t two  words \t \r\nCookie: a\r\nCookie: b\r\nX-Text: \xc3\xa4\tb\r\n"
       "!#$%&'*+-.^_`|~: :\r\n\r\n");
@@ -47,25 +41,26 @@ TEST(request, of_each_known_method) {
         "SEARCH",     "UNLOCK",     "BIND",        "REBIND", "UNBIND",    "ACL",      "REPORT",
         "CHECKOUT",   "MERGE",      "M-SEARCH",    "NOTIFY", "SUBSCRIBE", "PURGE",    "LINK",
         "MKACTIVITY", "MKCALENDAR", "UNSUBSCRIBE", "UNLINK"}) {
-    EXPECT_EQ(only(method + " / HTTP/1.1\r\nHost: a\r\n\r\n").method, method);
+    EXPECT_EQ(request_in(method + " / HTTP/1.1\r\nHost: a\r\n\r\n").method, method);
   }
 }
 
 TEST(request, may_have_any_well_formed_host) {
   for (const std::string host :
        {"a", "A.b-c_d~e", "127.0.0.1", "a:0", "a:65535", "[::1]", "[::1]:80", "[::ffff:1.2.3.4]"}) {
-    EXPECT_EQ(only("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n").fields[0].second, host);
+    EXPECT_EQ(request_in("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n").fields[0].second, host);
   }
-  EXPECT_THAT(only("GET / HTTP/1.0\r\n\r\n").fields, IsEmpty());
+  EXPECT_THAT(request_in("GET / HTTP/1.0\r\n\r\n").fields, IsEmpty());
 }
 
 TEST(request, may_have_a_target_in_any_form) {
-  EXPECT_EQ(only("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").target, "*");
-  EXPECT_EQ(only("GET http://a HTTP/1.1\r\nHost: a\r\n\r\n").target, "http://a");
-  EXPECT_EQ(only("GET HTTP://A:80/b?c HTTP/1.1\r\nHost: a:80\r\n\r\n").target, "HTTP://A:80/b?c");
-  EXPECT_EQ(only("GET https://a?b/c HTTP/1.1\r\nHost: a\r\n\r\n").target, "https://a?b/c");
-  EXPECT_EQ(only("GET http://a/ HTTP/1.0\r\n\r\n").target, "http://a/");
-  EXPECT_EQ(only("GET //a/b HTTP/1.1\r\nHost: c\r\n\r\n").target, "//a/b");
+  EXPECT_EQ(request_in("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").target, "*");
+  EXPECT_EQ(request_in("GET http://a HTTP/1.1\r\nHost: a\r\n\r\n").target, "http://a");
+  EXPECT_EQ(request_in("GET HTTP://A:80/b?c HTTP/1.1\r\nHost: a:80\r\n\r\n").target,
+            "HTTP://A:80/b?c");
+  EXPECT_EQ(request_in("GET https://a?b/c HTTP/1.1\r\nHost: a\r\n\r\n").target, "https://a?b/c");
+  EXPECT_EQ(request_in("GET http://a/ HTTP/1.0\r\n\r\n").target, "http://a/");
+  EXPECT_EQ(request_in("GET //a/b HTTP/1.1\r\nHost: c\r\n\r\n").target, "//a/b");
 }
 
 TEST(request, keeps_the_connection_alive_as_rfc_9112_has_it) {
@@ -121,7 +116,7 @@ TEST(request, that_upgrades_is_followed_by_the_other_protocol) {
 }
 
 TEST(request, may_come_after_one_empty_line) {
-  EXPECT_EQ(only("\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n").target, "/a");
+  EXPECT_EQ(request_in("\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n").target, "/a");
   const auto made = read_requests(
       "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx\r\n"
       "GET /2 HTTP/1.1\r\nHost: a\r\n\r\n\r\n");
@@ -154,7 +149,7 @@ TEST(request, may_announce_the_largest_length) {
 }
 
 TEST(request, with_a_length_of_zero_has_no_body) {
-  const auto made = only("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 00\r\n\r\n");
+  const auto made = request_in("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 00\r\n\r\n");
   EXPECT_EQ(made.content_length, 0u);
   EXPECT_EQ(made.kind, body_kind::none);
 }

@@ -103,6 +103,10 @@ class desk {
   resolve_decision resolve(const resolution& how) {
     return run(context_, at_->resolve(how, patience)).value();
   }
+  result<adopt_outcome> try_adopt(const adoption& what) {
+    return run(context_, at_->adopt(what, patience));
+  }
+  adopt_outcome adopt(const adoption& what) { return try_adopt(what).value(); }
   result<std::optional<record_view>> try_find(const record_id& id) {
     return run(context_, at_->find(id, patience));
   }

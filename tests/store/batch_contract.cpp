@@ -85,7 +85,7 @@ TEST_P(batch_contract, generation_grows_with_the_leases) {
   desk_.leased(claim_of("a"));
   desk_.claim(claim_of("a"));
   const auto after = desk_.vitals();
-  EXPECT_EQ(after.generation, before.generation + 1);
+  EXPECT_GT(after.generation, before.generation);
   EXPECT_EQ(after.identity, before.identity);
 }
 

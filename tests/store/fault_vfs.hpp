@@ -29,14 +29,20 @@ class fault_vfs {
   /// Waits until a flush hangs.
   void wait_for_hang();
   [[nodiscard]] int flushed() const { return flushed_; }
+  /// How many writes the log got.
+  [[nodiscard]] int written() const { return written_; }
 
   // For the file layer.
-  [[nodiscard]] bool is_full() const { return full_; }
+  [[nodiscard]] bool log_takes_write() {
+    ++written_;
+    return !full_;
+  }
   [[nodiscard]] bool flush_may_go_on();
 
  private:
   std::atomic<bool> full_{false};
   std::atomic<int> flushed_{0};
+  std::atomic<int> written_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
   flush_fault how_ = flush_fault::none;
@@ -67,7 +73,7 @@ inline int read_file(sqlite3_file* f, void* to, int size, sqlite3_int64 at) {
   return real(f)->pMethods->xRead(real(f), to, size, at);
 }
 inline int write_file(sqlite3_file* f, const void* from, int size, sqlite3_int64 at) {
-  if (own(f)->is_log && faults->is_full()) return SQLITE_FULL;
+  if (own(f)->is_log && !faults->log_takes_write()) return SQLITE_FULL;
   return real(f)->pMethods->xWrite(real(f), from, size, at);
 }
 inline int truncate_file(sqlite3_file* f, sqlite3_int64 size) {

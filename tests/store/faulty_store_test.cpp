@@ -73,6 +73,18 @@ TEST_F(faulty_store_test, fails_everything_until_healed_and_counts_the_calls) {
   EXPECT_EQ(faulty_.made(store_call::settle), 0u);
 }
 
+TEST_F(faulty_store_test, passes_adoptions_on_and_lets_them_fail) {
+  adoption what;
+  what.id = claim_of("k").id;
+  what.stored.about = subject_of("k");
+  what.stored.state = record_state::completed;
+  what.retention_left = day;
+  faulty_.fail(store_call::adopt, store_fault::after_timeout, 1);
+  EXPECT_EQ(desk_.try_adopt(what).error().effect, effect::unknown);
+  EXPECT_EQ(desk_.adopt(what), adopt_outcome::there);
+  EXPECT_EQ(faulty_.made(store_call::adopt), 2u);
+}
+
 TEST_F(faulty_store_test, pretends_to_be_another_store) {
   vitals told;
   told.identity = "another";

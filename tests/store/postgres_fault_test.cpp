@@ -1,7 +1,11 @@
 // The PostgreSQL store while connections break, the server crashes, hangs, or loses its standby.
+#include <atomic>
+#include <chrono>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/fault_acts.hpp"
 #include "store/postgres_fixture.hpp"
 #include "support/tcp_gate.hpp"
 
@@ -10,34 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class postgres_fault_test : public postgres_fixture {
- protected:
-  /// Claims until it is known what became of it, as its nonce stays the same.
-  static result<verdict> claim_until_known(desk& at, const claim& asked) {
-    for (;;) {
-      auto told = at.try_claim(asked);
-      if (told || !told.error().retryable()) return told;
-    }
-  }
-  static result<settled> settle_until_known(desk& at, const settlement& how) {
-    for (;;) {
-      auto told = std::move(at.settles({how}).at(0));
-      if (told || !told.error().retryable()) return told;
-    }
-  }
-  /// One key from its claim to its replay, while the connection may break.
-  void expect_one_run(desk& at, const std::string& key) {
-    const auto asked = claim_of(key);
-    const auto told = claim_until_known(at, asked);
-    ASSERT_TRUE(told) << told.error().detail;
-    ASSERT_EQ(told->kind, verdict_kind::run) << key;
-    EXPECT_EQ(told->lease.attempt, 1u);
-    const auto ended = settle_until_known(at, settle_of(asked, told->lease));
-    ASSERT_TRUE(ended) << ended.error().detail;
-    EXPECT_EQ(ended->outcome, settle_outcome::done);
-    EXPECT_EQ(claim_until_known(at, claim_of(key))->kind, verdict_kind::replay);
-  }
-};
+class postgres_fault_test : public postgres_fixture {};
 
 class cut_at : public postgres_fault_test, public ::testing::WithParamInterface<direction> {};
 INSTANTIATE_TEST_SUITE_P(directions, cut_at,
@@ -86,44 +63,13 @@ TEST_F(postgres_fault_test, a_crash_of_the_server_under_load_loses_and_repeats_n
   auto with = params();
   with.url = database.url();
   const auto tested = open(with);
-  constexpr int callers = 16;
-  std::atomic<bool> over{false};
-  std::atomic<int> completed{0};
-  std::mutex counting;
-  std::map<std::string, int> runs;
-  std::vector<std::thread> threads;
-  for (int t = 0; t < callers; ++t) {
-    threads.emplace_back([&, t] {
-      desk own(*tested);
-      for (int i = 0; !over; ++i) {
-        const auto asked = claim_of(std::to_string(t) + "-" + std::to_string(i));
-        const auto told = claim_until_known(own, asked);
-        if (!told || told->kind != verdict_kind::run) continue;
-        {
-          const std::lock_guard lock(counting);
-          ++runs[asked.about->key];
-        }
-        const auto ended = settle_until_known(own, settle_of(asked, told->lease));
-        if (ended && ended->outcome == settle_outcome::done) ++completed;
-      }
-    });
-  }
-  const auto await_more = [&](int more) {
-    for (const int before = completed; completed < before + more;) ::poll(nullptr, 0, 5);
-  };
-  for (int crash = 0; crash < 4; ++crash) {
-    await_more(200);
+  const auto runs = run_across_crashes(*tested, 16, 200, [&] {
     server.stop(SIGQUIT);
     server.start();
-  }
-  await_more(200);
-  over = true;
-  for (auto& thread : threads) thread.join();
-  for (const auto& [key, count] : runs) EXPECT_EQ(count, 1) << key;
-  EXPECT_EQ(static_cast<std::size_t>(completed), runs.size());
+  });
   sql_session look(database.url());
   EXPECT_EQ(look.value("SELECT count(*) FROM onceguard.records WHERE state = 4 AND attempt = 1"),
-            std::to_string(runs.size()));
+            std::to_string(runs));
   EXPECT_EQ(look.value("SELECT count(*) FROM onceguard.records WHERE incident"), "0");
 }
 
@@ -135,27 +81,7 @@ TEST_F(postgres_fault_test, a_server_that_hangs_is_out_of_reach_within_the_timeo
   with.timeout = milliseconds(400);
   const auto tested = open(with);
   desk at(*tested);
-  at.completed(claim_of("before"));
-  server.pause();
-  const auto asked = claim_of("k");
-  const auto begun = base::steady_now();
-  const auto told = at.try_claim(asked, milliseconds(400));
-  EXPECT_LT(base::steady_now() - begun, std::chrono::seconds(2));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_unreachable);
-  EXPECT_EQ(told.error().effect, effect::unknown);
-  // All connections have been given up: what comes now was not sent.
-  for (;;) {
-    const auto later = at.try_claim(claim_of("later"), milliseconds(400));
-    ASSERT_FALSE(later);
-    EXPECT_EQ(later.error().code, errc::store_unreachable);
-    if (later.error().effect == effect::none) break;
-  }
-  server.go_on();
-  const auto after = claim_until_known(at, asked);
-  ASSERT_TRUE(after);
-  EXPECT_EQ(after->kind, verdict_kind::run);
-  EXPECT_EQ(after->lease.attempt, 1u);
+  expect_out_of_reach_while_it_hangs(at, server);
 }
 
 TEST_F(postgres_fault_test, a_server_that_comes_back_in_time_is_waited_for) {
@@ -181,30 +107,39 @@ TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeat
   with.timeout = patience;
   const auto tested = open(with);
   auto& admin = database.admin();
-  const auto waiting = [&] {
-    const auto found = admin.run("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
-    return found.empty() ? std::string() : found.at(0).at(0);
-  };
-  const auto await_a_wait = [&] {
-    std::string pid;
-    while ((pid = waiting()).empty()) ::poll(nullptr, 0, 5);
-    return pid;
+  const auto in_sync_wait = [](const std::string& what) {
+    return "SELECT " + what + " FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
   };
   admin.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
   admin.run("SELECT pg_reload_conf()");
-  while (admin.value("SELECT current_setting('synchronous_standby_names')") != "nobody") {
-    ::poll(nullptr, 0, 5);
-  }
+  // In force for all at once, but some time after the reload.
+  std::atomic<bool> in_force = false;
+  auto others = meanwhile([&] {
+    sql_session own(database.url());
+    // Not for ever, should that never be seen: then this test fails, and does not hang.
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(90);
+    while (!in_force && std::chrono::steady_clock::now() < until) {
+      own.run("SELECT pg_logical_emit_message(true, 'test', 'a commit')");
+    }
+  });
+  wait_until("the setting", [&] { return admin.value(in_sync_wait("count(*)")) != "0"; });
+  in_force = true;
+  wait_until("the other commits", [&] {
+    admin.run(in_sync_wait("pg_cancel_backend(pid)"));
+    return others.wait_for(std::chrono::milliseconds(0)) == std::future_status::ready;
+  });
   auto told = meanwhile([&] {
     desk own(*tested);
     return own.try_claim(claim_of("k"));
   });
-  const auto first = await_a_wait();
-  admin.run("SELECT pg_cancel_backend(" + first + ")");
-  // Visible: that wait is over.
-  while (admin.value("SELECT count(*) FROM onceguard.records") != "1") ::poll(nullptr, 0, 5);
+  // Visible: its wait is over. Others may wait too, such as what a connection begins with.
+  wait_until("the record", [&] {
+    if (admin.value("SELECT count(*) FROM onceguard.records") == "1") return true;
+    admin.run(in_sync_wait("pg_cancel_backend(pid)"));
+    return false;
+  });
   // The repeat of the claim writes nothing by itself, and waits all the same.
-  await_a_wait();
+  wait_until("the repeat", [&] { return admin.value(in_sync_wait("count(*)")) != "0"; });
   EXPECT_EQ(told.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
   admin.run("ALTER SYSTEM RESET synchronous_standby_names");
   admin.run("SELECT pg_reload_conf()");

@@ -40,10 +40,6 @@ class postgres_fixture : public ::testing::Test {
   [[nodiscard]] static std::string sql_digest(const record_id& id) {
     return "'\\x" + base::to_hex(id) + "'::bytea";
   }
-  /// Waits until the query says true; what it waits for must come.
-  void wait_until(const std::string& condition) {
-    while (database_.admin().value("SELECT " + condition) != "t") ::poll(nullptr, 0, 5);
-  }
   /// Something that happens on another thread meanwhile.
   template <class Act>
   static auto meanwhile(Act act) {

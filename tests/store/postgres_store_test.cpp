@@ -1,7 +1,6 @@
 // What only the PostgreSQL store does: what it refuses to open, how calls travel together, and
 // that nobody waits for somebody else's transaction.
 #include <map>
-#include <mutex>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -10,6 +9,7 @@
 #include "store/postgres/conninfo.hpp"
 #include "store/postgres/schema.hpp"
 #include "store/postgres_fixture.hpp"
+#include "store/told_settles.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -234,26 +234,10 @@ TEST_F(postgres_store_test, a_row_that_somebody_updates_by_hand_stalls_nobody_fo
 TEST_F(postgres_store_test, what_one_process_settles_another_hears_of) {
   const auto one = open();
   const auto other = open();
-  std::mutex hearing;
-  std::set<std::uint64_t> heard;
-  other->on_settled([&](const std::vector<std::uint64_t>& settled) {
-    const std::lock_guard lock(hearing);
-    heard.insert(settled.begin(), settled.end());
-  });
+  heard ears;
+  other->on_settled(ears.listener());
   desk at(*one);
-  // The link that listens need not be the first one that is ready: some may be missed before.
-  for (int i = 0;; ++i) {
-    const auto asked = claim_of("k" + std::to_string(i));
-    at.completed(asked);
-    std::uint64_t prefix = 0;
-    for (std::size_t at_byte = 0; at_byte < 8; ++at_byte) {
-      prefix = prefix << 8 | asked.id[at_byte];
-    }
-    ::poll(nullptr, 0, 20);
-    const std::lock_guard lock(hearing);
-    if (heard.contains(prefix)) break;
-    ASSERT_LT(i, 200) << "nothing is heard";
-  }
+  await_hearing(at, ears, "k");
   other->stop();
 }
 

@@ -1,12 +1,8 @@
 // The Redis store while connections break, and while the server hangs, crashes or forgets.
-#include <atomic>
-#include <map>
-#include <mutex>
-#include <thread>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/fault_acts.hpp"
 #include "store/redis_fixture.hpp"
 #include "support/tcp_gate.hpp"
 
@@ -15,18 +11,6 @@ namespace {
 
 class redis_fault_test : public redis_fixture {
  protected:
-  /// One key from its claim to its replay, while the connection may break.
-  static void expect_one_run(desk& at, const std::string& key) {
-    const auto asked = claim_of(key);
-    const auto told = claim_until_known(at, asked);
-    ASSERT_TRUE(told) << told.error().detail;
-    ASSERT_EQ(told->kind, verdict_kind::run) << key;
-    EXPECT_EQ(told->lease.attempt, 1u);
-    const auto ended = settle_until_known(at, settle_of(asked, told->lease));
-    ASSERT_TRUE(ended) << ended.error().detail;
-    EXPECT_EQ(ended->outcome, settle_outcome::done);
-    EXPECT_EQ(claim_until_known(at, claim_of(key))->kind, verdict_kind::replay);
-  }
   static redis::redis_params through(const tcp_gate& gate, const std::string& query) {
     return params_for(redis_server::url_at(gate.port(), query));
   }
@@ -112,43 +96,12 @@ TEST_F(redis_fault_test, a_library_of_another_text_is_replaced) {
 TEST_F(redis_fault_test, a_crash_of_the_server_under_load_loses_and_repeats_nothing) {
   redis_server server({"--appendonly", "yes", "--appendfsync", "always"});
   const auto tested = open(server);
-  constexpr int callers = 8;
-  std::atomic<bool> over{false};
-  std::atomic<int> completed{0};
-  std::mutex counting;
-  std::map<std::string, int> runs;
-  std::vector<std::thread> threads;
-  for (int t = 0; t < callers; ++t) {
-    threads.emplace_back([&, t] {
-      desk own(*tested);
-      for (int i = 0; !over; ++i) {
-        const auto asked = claim_of(std::to_string(t) + "-" + std::to_string(i));
-        const auto told = claim_until_known(own, asked);
-        if (!told || told->kind != verdict_kind::run) continue;
-        {
-          const std::lock_guard lock(counting);
-          ++runs[asked.about->key];
-        }
-        const auto ended = settle_until_known(own, settle_of(asked, told->lease));
-        if (ended && ended->outcome == settle_outcome::done) ++completed;
-      }
-    });
-  }
-  const auto await_more = [&](int more) {
-    for (const int before = completed; completed < before + more;) ::poll(nullptr, 0, 5);
-  };
   desk look(*tested);
   const auto identity = identity_of(look);
-  for (int crash = 0; crash < 4; ++crash) {
-    await_more(100);
+  run_across_crashes(*tested, 8, 100, [&] {
     server.stop(SIGKILL);
     server.start();
-  }
-  await_more(100);
-  over = true;
-  for (auto& thread : threads) thread.join();
-  for (const auto& [key, count] : runs) EXPECT_EQ(count, 1) << key;
-  EXPECT_EQ(static_cast<std::size_t>(completed), runs.size());
+  });
   EXPECT_EQ(identity_of(look), identity);
   for (const auto& each : look.list({}, {}, 100'000).records) {
     EXPECT_EQ(each.stored.attempt, 1u);
@@ -162,27 +115,7 @@ TEST_F(redis_fault_test, a_server_that_hangs_is_out_of_reach_within_the_timeout)
   with.timeout = milliseconds(400);
   const auto tested = open(with);
   desk at(*tested);
-  at.completed(claim_of("before"));
-  server.pause();
-  const auto asked = claim_of("k");
-  const auto begun = base::steady_now();
-  const auto told = at.try_claim(asked, milliseconds(400));
-  EXPECT_LT(base::steady_now() - begun, std::chrono::seconds(2));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_unreachable);
-  EXPECT_EQ(told.error().effect, effect::unknown);
-  // Both connections have been given up: what comes now was not sent.
-  for (;;) {
-    const auto later = at.try_claim(claim_of("later"), milliseconds(400));
-    ASSERT_FALSE(later);
-    EXPECT_EQ(later.error().code, errc::store_unreachable);
-    if (later.error().effect == effect::none) break;
-  }
-  server.go_on();
-  const auto after = claim_until_known(at, asked);
-  ASSERT_TRUE(after);
-  EXPECT_EQ(after->kind, verdict_kind::run);
-  EXPECT_EQ(after->lease.attempt, 1u);
+  expect_out_of_reach_while_it_hangs(at, server);
 }
 
 TEST_F(redis_fault_test, a_flush_is_seen_in_the_vitals_and_tokens_go_on) {

@@ -40,20 +40,6 @@ class redis_fixture : public ::testing::Test {
     return "onceguard:r:" + std::string(base::as_chars(asked.id));
   }
 
-  /// Claims until it is known what became of it, as its nonce stays the same.
-  static result<verdict> claim_until_known(desk& at, const claim& asked) {
-    for (;;) {
-      auto told = at.try_claim(asked);
-      if (told || !told.error().retryable()) return told;
-    }
-  }
-  static result<settled> settle_until_known(desk& at, const settlement& how) {
-    for (;;) {
-      auto told = std::move(at.settles({how}).at(0));
-      if (told || !told.error().retryable()) return told;
-    }
-  }
-
   static redis_server& shared() {
     static redis_server all;
     return all;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/fault_acts.hpp"
 #include "store/redis/address.hpp"
 #include "store/redis/server_facts.hpp"
 #include "store/redis_fixture.hpp"
@@ -32,10 +33,11 @@ TEST_F(redis_store_test, an_address_is_read_with_all_of_its_parts) {
       "rediss://me:p%40ss@[::1]:7000/3?prefix=a%3Ab:&min_replicas=2&connections=3&functions=no"
       "&ca=/ca.pem&cert=/c.pem&key=/k.pem&verify=no");
   ASSERT_TRUE(at) << at.error().detail;
-  EXPECT_EQ(at->host, "::1");
-  EXPECT_EQ(at->port, "7000");
-  EXPECT_EQ(at->user, "me");
-  EXPECT_EQ(at->password, "p@ss");
+  EXPECT_EQ(at->servers, redis::deployment::single);
+  EXPECT_EQ(at->seeds.at(0).host, "::1");
+  EXPECT_EQ(at->seeds.at(0).port, "7000");
+  EXPECT_EQ(at->login.user, "me");
+  EXPECT_EQ(at->login.password, "p@ss");
   EXPECT_EQ(at->database, 3u);
   EXPECT_EQ(at->prefix, "a:b:");
   EXPECT_EQ(at->min_replicas, 2u);
@@ -49,7 +51,7 @@ TEST_F(redis_store_test, an_address_is_read_with_all_of_its_parts) {
   EXPECT_EQ(at->place, "redis [::1]:7000/3");
   const auto plain = parse_address("redis://h");
   ASSERT_TRUE(plain);
-  EXPECT_EQ(plain->port, "6379");
+  EXPECT_EQ(plain->seeds.at(0).port, "6379");
   EXPECT_EQ(plain->prefix, "onceguard:");
   EXPECT_FALSE(plain->tls);
 }
@@ -249,6 +251,43 @@ TEST_F(redis_store_test, a_server_that_is_too_old_or_one_of_a_cluster_is_refused
   EXPECT_EQ(refused("redis_version:7.0.15\r\ncluster_enabled:0\r\n"), "");
   EXPECT_FALSE(redis::read_info("redis_version:6.2.7\r\n").functions);
   EXPECT_TRUE(redis::read_info("redis_version:7.0.15\r\n").functions);
+}
+
+TEST_F(redis_store_test, a_full_server_takes_no_claims_and_settles_what_is_under_way) {
+  redis_server full;
+  const auto tested = open(full);
+  desk at(*tested);
+  const auto running = claim_of("running");
+  const auto held = at.leased(running);
+  const auto released = claim_of("released");
+  at.completed(released);
+  auto admin = full.session();
+  admin.run({"CONFIG", "SET", "maxmemory", "1"});
+  const auto later = open(full);  // another process is greeted
+  for (auto* each : {tested.get(), later.get()}) {
+    desk there(*each);
+    const auto told = there.try_claim(claim_of("k"));
+    ASSERT_FALSE(told);
+    EXPECT_EQ(told.error().code, errc::store_full);
+    EXPECT_EQ(told.error().effect, effect::none);
+    EXPECT_EQ(there.list().records.size(), 2u);
+    EXPECT_FALSE(there.vitals().identity.empty());
+  }
+  EXPECT_TRUE(at.extend(extend_of(running, held)));
+  EXPECT_EQ(at.settle(settle_of(running, held)).outcome, settle_outcome::done);
+  resolution how;
+  how.id = released.id;
+  EXPECT_EQ(at.resolve(how).outcome, resolve_outcome::done);
+  admin.run({"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_EQ(at.claim(claim_of("running")).kind, verdict_kind::replay);
+  EXPECT_EQ(at.claim(claim_of("released")).kind, verdict_kind::run);
+}
+
+TEST_F(redis_store_test, a_server_without_room_for_the_scripts_is_full_and_not_gone) {
+  redis_server full({"--maxmemory", "1"});
+  const auto why = refusal_of(full.url(), milliseconds(300));
+  EXPECT_EQ(why.code, errc::store_full);
+  EXPECT_THAT(why.detail, HasSubstr("OOM"));
 }
 
 TEST_F(redis_store_test, a_claim_waits_for_its_replicas_where_that_is_asked_for) {

@@ -16,7 +16,10 @@
 #include "store/postgres_database.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
+#include "store/tiered/tiered_store.hpp"
 #include "support/certificate.hpp"
+#include "support/redis_cluster.hpp"
+#include "support/redis_sentinels.hpp"
 #include "support/redis_server.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -83,20 +86,24 @@ class postgres_delegate final : public store_delegate {
   postgres_database database_;
 };
 
+inline std::unique_ptr<store> open_redis(const std::string& url, const base::clock& clock,
+                                         bool copies_only = false) {
+  redis::redis_params params;
+  params.url = url;
+  params.clock = &clock;
+  params.timeout = milliseconds(10'000);
+  params.copies_only = copies_only;
+  auto opened = redis::redis_store::open(params);
+  if (!opened) throw std::runtime_error(opened.error().detail);
+  return std::move(*opened);
+}
+
 /// A server whose clock follows the test's: its TTLs and its scripts run by it.
 class redis_delegate : public store_delegate {
  public:
   explicit redis_delegate(const std::string& query = {})
       : redis_delegate(shared(), shared().url(query)) {}
-  [[nodiscard]] std::unique_ptr<store> open() override {
-    redis::redis_params params;
-    params.url = url_;
-    params.clock = &clock;
-    params.timeout = milliseconds(10'000);
-    auto opened = redis::redis_store::open(params);
-    if (!opened) throw std::runtime_error(opened.error().detail);
-    return std::move(*opened);
-  }
+  [[nodiscard]] std::unique_ptr<store> open() override { return open_redis(url_, clock); }
   [[nodiscard]] bool remembers() const override { return true; }
 
  protected:
@@ -126,9 +133,11 @@ class redis_tls_delegate final : public redis_delegate {
  private:
   struct secured_server {
     secured_server() {
-      server.session().run({"ACL", "SETUSER", "gateway", "on", ">secret", "~onceguard:*", "+select",
-                            "+info", "+fcall", "+function|load", "+time", "+get", "+getrange",
-                            "+set", "+incr", "+hmget", "+hset", "+hincrby", "+scan"});
+      server.session().run(
+          {"ACL",          "SETUSER",   "gateway",  "on",        ">secret",        "~onceguard:*",
+           "&onceguard:*", "+select",   "+info",    "+fcall",    "+function|load", "+time",
+           "+get",         "+getrange", "+set",     "+incr",     "+hmget",         "+hset",
+           "+hincrby",     "+scan",     "+publish", "+subscribe"});
     }
     [[nodiscard]] std::string url() const {
       return "rediss://gateway:secret@127.0.0.1:" + std::to_string(tls_port) +
@@ -147,11 +156,88 @@ class redis_tls_delegate final : public redis_delegate {
   }
 };
 
+/// PostgreSQL with Redis in front of it, both with the test's clock.
+class tiered_delegate final : public store_delegate {
+ public:
+  /// `wavering`: now it believes in its accelerator, now it does not.
+  explicit tiered_delegate(bool wavering = false)
+      : store_delegate(postgres_database::beginning), wavering_(wavering) {
+    server().session().run({"FLUSHALL"});
+    set_clocks();
+    clock.on_move([this] { set_clocks(); });
+  }
+  [[nodiscard]] std::unique_ptr<store> open() override {
+    postgres::postgres_params params;
+    params.url = database_.url();
+    params.clock = &clock;
+    params.timeout = patience;
+    params.connections = 2;
+    auto truth = postgres::postgres_store::open(params);
+    if (!truth) throw std::runtime_error(truth.error().detail);
+    epoch_book& book = **truth;
+    tiered::tiered_params own;
+    own.clock = &clock;
+    own.accelerator_timeout = patience;  // it takes part, also on a busy machine
+    if (wavering_) {
+      own.interval = milliseconds(30);
+      own.believed = milliseconds(20);
+    }
+    const auto accelerator = [this]() -> result<std::unique_ptr<store>> {
+      return open_redis(server().url(), clock, true);
+    };
+    auto opened = tiered::tiered_store::open(std::move(*truth), book, accelerator, own);
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+  [[nodiscard]] bool remembers() const override { return true; }
+
+ private:
+  static constexpr milliseconds patience{10'000};
+  static redis_server& server() {
+    static redis_server all({}, true);
+    return all;
+  }
+  void set_clocks() {
+    database_.set_clock(clock.wall_ms());
+    server().set_clock(clock.wall_ms());
+  }
+  const bool wavering_;
+  postgres_database database_;
+};
+
+/// What stands behind sentinels, or is a cluster, with one clock for all of its servers. Shared by
+/// all tests of a program; each begins with it empty.
+template <class Fleet>
+class redis_fleet_delegate final : public store_delegate {
+ public:
+  redis_fleet_delegate() : store_delegate(beginning) {
+    fleet().servers.empty();
+    fleet().clock->set(beginning);
+    clock.on_move([this] { fleet().clock->set(clock.wall_ms()); });
+  }
+  [[nodiscard]] std::unique_ptr<store> open() override {
+    return open_redis(fleet().servers.url(), clock);
+  }
+  [[nodiscard]] bool remembers() const override { return true; }
+
+ private:
+  static constexpr std::int64_t beginning = 1'700'000'000'000;
+  struct shared_fleet {
+    std::shared_ptr<server_clock> clock = std::make_shared<server_clock>();
+    Fleet servers{clock};
+  };
+  static shared_fleet& fleet() {
+    static shared_fleet all;
+    return all;
+  }
+};
+
 struct engine_under_test {
   const char* name;
   std::function<std::unique_ptr<store_delegate>()> make;
   bool two_clocks = true;  ///< leases run by another clock than retention
   bool sweeps = true;      ///< false: what has expired goes by itself, and at once
+  bool tells = false;      ///< a process hears of what another one settles
 
   /// Into the names of tests.
   friend void PrintTo(const engine_under_test& engine, std::ostream* to) { *to << engine.name; }
@@ -160,11 +246,16 @@ struct engine_under_test {
 inline const engine_under_test engines[] = {
     {"memory", [] { return std::make_unique<memory_delegate>(); }},
     {"sqlite", [] { return std::make_unique<sqlite_delegate>(); }},
-    {"postgres", [] { return std::make_unique<postgres_delegate>(); }, false},
-    {"redis", [] { return std::make_unique<redis_delegate>(); }, false, false},
-    {"redis_tls", [] { return std::make_unique<redis_tls_delegate>(); }, false, false},
-    {"redis_scripts", [] { return std::make_unique<redis_delegate>("functions=no"); }, false,
-     false},
+    {"postgres", [] { return std::make_unique<postgres_delegate>(); }, false, true, true},
+    {"redis", [] { return std::make_unique<redis_delegate>(); }, false, false, true},
+    {"redis_tls", [] { return std::make_unique<redis_tls_delegate>(); }, false, false, true},
+    {"redis_scripts", [] { return std::make_unique<redis_delegate>("functions=no"); }, false, false,
+     true},
+    {"tiered", [] { return std::make_unique<tiered_delegate>(); }, false, true, true},
+    {"redis_sentinel", [] { return std::make_unique<redis_fleet_delegate<redis_sentinels>>(); },
+     false, false, true},
+    {"redis_cluster", [] { return std::make_unique<redis_fleet_delegate<redis_cluster>>(); }, false,
+     false, true},
 };
 
 inline std::vector<engine_under_test> engines_that(bool engine_under_test::*can) {

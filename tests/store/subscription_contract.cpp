@@ -1,7 +1,9 @@
 // Hearing of settles, for every store: who can't tell says nothing, and nobody minds being asked.
+// What those that can tell say to another process.
 #include <gtest/gtest.h>
 
 #include "store/store_fixture.hpp"
+#include "store/told_settles.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -24,6 +26,45 @@ TEST_P(subscription_contract, a_store_may_stop_while_somebody_listens) {
   desk_.completed(claim_of("k"));
   store_->stop();
   store_->on_settled(nullptr);
+}
+
+class hearing_contract : public store_fixture {
+ protected:
+  std::unique_ptr<store> other_ = delegate_->open();
+};
+INSTANTIATE_TEST_SUITE_P(stores, hearing_contract,
+                         ::testing::ValuesIn(engines_that(&engine_under_test::tells)), engine_name);
+
+TEST_P(hearing_contract, every_kind_of_settle_is_told) {
+  heard ears;
+  other_->on_settled(ears.listener());
+  await_hearing(desk_, ears, "first");
+  for (const auto kind :
+       {settle_kind::complete, settle_kind::fail, settle_kind::release, settle_kind::abandon}) {
+    const auto asked = claim_of("kind " + std::to_string(static_cast<int>(kind)));
+    auto how = settle_of(asked, desk_.leased(asked));
+    how.kind = kind;
+    desk_.settle(how);
+    ears.await(asked.id);
+  }
+  other_->on_settled(nullptr);
+}
+
+TEST_P(hearing_contract, one_listener_at_a_time) {
+  heard before;
+  heard after;
+  other_->on_settled(before.listener());
+  await_hearing(desk_, before, "before");
+  other_->on_settled(after.listener());
+  const auto then = before.size();
+  await_hearing(desk_, after, "after");
+  EXPECT_EQ(before.size(), then);
+  other_->on_settled(nullptr);
+  const auto last = after.size();
+  desk_.completed(claim_of("for nobody"));
+  // Where the link that listens is asked as well, this goes and comes after the announcement.
+  EXPECT_EQ(desk(*other_).claim(claim_of("for nobody")).kind, verdict_kind::replay);
+  EXPECT_EQ(after.size(), last);
 }
 
 }  // namespace

@@ -146,9 +146,9 @@ class Connection:
         return not select.select([self.socket], [], [], seconds)[0]
 
 
-def ask(address, method="GET", target="/", fields=(), body=None, source=None, **how):
+def ask(address, method="GET", target="/", fields=(), body=None, source=None, timeout=20.0, **how):
     """One request over a connection of its own."""
-    with Connection(address, source) as connection:
+    with Connection(address, source, timeout) as connection:
         connection.send_request(method, target, fields, body, **how)
         return connection.read()
 

@@ -33,6 +33,7 @@ class Gateway:
         self.log_path = self.folder / "gateway.log"
         self.upstream_url = upstream_url
         self.process = None
+        self.environment = {}
         self.write_config(config or {})
 
     def write_config(self, config):
@@ -64,7 +65,7 @@ class Gateway:
                 ["setpriv", "--pdeathsig", "KILL", "--", str(self.binary), "gateway",
                  "--config", str(self.config_path)],
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=clean_environment())
+                env={**clean_environment(), **self.environment})
         if wait:
             self.wait_ready()
         return self

@@ -23,16 +23,20 @@ class Redis:
 
     def start(self):
         assert self.process is None
-        words = [word for name, value in self.settings.items() for word in (f"--{name}", value)]
         with open(self.folder / "log", "ab") as log:
             # Should this process die before it could, the server ends at once.
             self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "--", "redis-server",
-                 "--port", str(self.port.number), "--bind", "127.0.0.1",
-                 "--dir", str(self.folder), *words],
+                ["setpriv", "--pdeathsig", "KILL", "--", "redis-server", *self.words()],
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_until(self._answers, 30, "the server answering")
         return self
+
+    def words(self):
+        """What the server is started with."""
+        words = ["--port", str(self.port.number), "--bind", "127.0.0.1", "--dir", str(self.folder)]
+        for name, value in self.settings.items():
+            words += [f"--{name}", *value.split(" ")]
+        return words
 
     def _answers(self):
         assert self.process.poll() is None, f"the server ended:\n{self.log()}"
@@ -64,7 +68,17 @@ class Redis:
         """One command; the beginning of its reply, as it comes."""
         with socket.create_connection(("127.0.0.1", self.port.number), timeout=10) as line:
             line.sendall(command.encode() + b"\r\n")
-            return line.recv(65536)
+            reply = line.recv(65536)
+            # A bulk of several packets comes whole.
+            if reply.startswith(b"$") and not reply.startswith(b"$-1"):
+                size, _, rest = reply.partition(b"\r\n")
+                while len(rest) < int(size[1:]) + 2:
+                    more = line.recv(65536)
+                    if not more:
+                        break
+                    rest += more
+                reply = size + b"\r\n" + rest
+            return reply
 
     def create_store(self):
         """The URL of a store of its own."""

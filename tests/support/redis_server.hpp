@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <poll.h>
 #include <signal.h>
@@ -23,12 +24,30 @@ namespace onceguard::testing {
 /// What a server is started with besides its place, as on its command line.
 using redis_settings = std::vector<std::string>;
 
+/// A wall clock of servers that stands, and that a test moves.
+class server_clock {
+ public:
+  server_clock() { set(1'700'000'000'000); }
+  [[nodiscard]] std::string path() const { return folder_.file("clock"); }
+  void set(std::int64_t now) const {
+    std::fstream out(path(), std::ios::binary | std::ios::in | std::ios::out);
+    if (!out) out.open(path(), std::ios::binary | std::ios::out);
+    out.write(reinterpret_cast<const char*>(&now), sizeof now);
+    if (!out.flush()) throw std::runtime_error("the clock can't be set");
+  }
+
+ private:
+  temporary_folder folder_;
+};
+
 class redis_server {
  public:
-  /// `still`: its wall clock stands, and a test moves it.
+  /// With a clock of its own where it is to stand `still`.
   explicit redis_server(redis_settings settings = {}, bool still = false)
-      : settings_(std::move(settings)), still_(still) {
-    if (still_) set_clock(1'700'000'000'000);
+      : redis_server(std::move(settings), still ? std::make_shared<server_clock>() : nullptr) {}
+  /// Null: with the machine's clock.
+  redis_server(redis_settings settings, std::shared_ptr<const server_clock> clock)
+      : settings_(std::move(settings)), clock_(std::move(clock)) {
     start();
   }
   redis_server(const redis_server&) = delete;
@@ -45,12 +64,7 @@ class redis_server {
   [[nodiscard]] redis_session session() const { return redis_session(port_); }
   [[nodiscard]] std::string file(const std::string& name) const { return folder_.file(name); }
 
-  void set_clock(std::int64_t now) {
-    std::fstream out(file("clock"), std::ios::binary | std::ios::in | std::ios::out);
-    if (!out) out.open(file("clock"), std::ios::binary | std::ios::out);
-    out.write(reinterpret_cast<const char*>(&now), sizeof now);
-    if (!out.flush()) throw std::runtime_error("the clock can't be set");
-  }
+  void set_clock(std::int64_t now) const { clock_->set(now); }
 
   /// Starts it and waits until it answers.
   void start() {
@@ -72,6 +86,7 @@ class redis_server {
     wait_for_end(*server_);
     server_.reset();
   }
+  [[nodiscard]] bool running() const noexcept { return server_.has_value(); }
   void pause() const { ::kill(server_.value(), SIGSTOP); }
   void go_on() const { ::kill(server_.value(), SIGCONT); }
 
@@ -84,9 +99,9 @@ class redis_server {
  private:
   [[nodiscard]] std::vector<std::string> command() const {
     std::vector<std::string> out;
-    if (still_) {
+    if (clock_) {
       out = {"/usr/bin/env", "LD_PRELOAD=" + clock_library(),
-             "ONCEGUARD_TEST_CLOCK=" + file("clock")};
+             "ONCEGUARD_TEST_CLOCK=" + clock_->path()};
     }
     const std::vector<std::string> usual{"/usr/bin/redis-server",
                                          "--port",
@@ -100,6 +115,8 @@ class redis_server {
                                          "--enable-debug-command",
                                          "yes"};
     out.insert(out.end(), usual.begin(), usual.end());
+    // Its allocator's thread sleeps until a wall time, and would not sleep at all.
+    if (clock_) out.insert(out.end(), {"--jemalloc-bg-thread", "no"});
     out.insert(out.end(), settings_.begin(), settings_.end());
     return out;
   }
@@ -121,7 +138,7 @@ class redis_server {
   }
 
   const redis_settings settings_;
-  const bool still_;
+  const std::shared_ptr<const server_clock> clock_;
   temporary_folder folder_;
   const int port_ = free_port();
   std::optional<pid_t> server_;

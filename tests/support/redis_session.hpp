@@ -17,20 +17,30 @@ class redis_session {
   }
 
   /// The reply as text; of an array, its last element.
-  std::string run(const std::vector<std::string>& words) {
-    std::vector<const char*> texts;
-    std::vector<std::size_t> sizes;
-    for (const auto& word : words) texts.push_back(word.data()), sizes.push_back(word.size());
-    const std::unique_ptr<redisReply, void (*)(void*)> got(
-        static_cast<redisReply*>(redisCommandArgv(on_.get(), static_cast<int>(words.size()),
-                                                  texts.data(), sizes.data())),
-        freeReplyObject);
-    if (!got) throw std::runtime_error("the connection to the Redis server broke");
-    if (got->type == REDIS_REPLY_ERROR) throw std::runtime_error(text_of(*got));
-    return text_of(*got);
+  std::string run(const std::vector<std::string>& words) { return text_of(*ask(words)); }
+  /// An array, each element as text.
+  std::vector<std::string> list(const std::vector<std::string>& words) {
+    const auto got = ask(words);
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < got->elements; ++i) out.push_back(text_of(*got->element[i]));
+    return out;
   }
 
  private:
+  using reply = std::unique_ptr<redisReply, void (*)(void*)>;
+
+  reply ask(const std::vector<std::string>& words) {
+    std::vector<const char*> texts;
+    std::vector<std::size_t> sizes;
+    for (const auto& word : words) texts.push_back(word.data()), sizes.push_back(word.size());
+    reply got(static_cast<redisReply*>(redisCommandArgv(on_.get(), static_cast<int>(words.size()),
+                                                        texts.data(), sizes.data())),
+              freeReplyObject);
+    if (!got) throw std::runtime_error("the connection to the Redis server broke");
+    if (got->type == REDIS_REPLY_ERROR) throw std::runtime_error(text_of(*got));
+    return got;
+  }
+
   static std::string text_of(const redisReply& of) {
     switch (of.type) {
       case REDIS_REPLY_INTEGER:

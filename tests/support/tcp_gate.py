@@ -52,6 +52,14 @@ class TcpGate:
         with self._lock:
             self._mark, self._loses = mark, what
 
+    def hold_at(self, mark):
+        """From the bytes `mark` on nothing passes to the server or back, until pass_on()."""
+        with self._lock:
+            self._mark, self._loses = mark, "time"
+
+    def pass_on(self):
+        self._passing.set()
+
     def lost(self):
         """Waits until it has come to that."""
         wait_until(lambda: self._mark is None, timeout=30, what="the loss")
@@ -103,6 +111,7 @@ class TcpGate:
                 self._passing.wait()
                 if not piece or self._loses_now(pair, piece, sink is pair.server):
                     break
+                self._passing.wait()
                 sink.sendall(piece)
         pair.close()
         with self._lock:
@@ -117,5 +126,8 @@ class TcpGate:
                 pair.tail = seen[-64:]
                 return False
             self._mark = None
+            if self._loses == "time":
+                self._passing.clear()
+                return False
             pair.losing = True
             return self._loses == "request"

@@ -30,7 +30,8 @@ class Plan:
 
     status, reason, headers [[name, value]], body (text), size and seed (bytes of pattern()),
     stream (that many bytes of blocks()), framing "length" "chunked" "eof", trailers,
-    interim [[status, [[name, value]]]], delay_ms, gate (wait until it is opened), gate_half
+    interim [[status, [[name, value]]]], interim_times (again and again), delay_ms,
+    gate (wait until it is opened), gate_half
     (the same in the middle of the body), effect (false: none), raw (base64 of the whole
     answer), drop "head" "body" "half" "quarter-reset", early (answer before the body is
     read), upgrade (101 and echo), close (Connection: close), echo_fields (names copied from
@@ -187,9 +188,13 @@ class Upstream:
             if plan.hold_open:
                 await self.pass_gate("never")
             return False
-        for status, fields in plan.interim or []:
-            lines = "".join(f"{n}: {v}\r\n" for n, v in fields)
-            writer.write(f"HTTP/1.1 {status} Interim\r\n{lines}\r\n".encode("latin-1"))
+        for _ in range(plan.interim_times or 1):
+            for status, fields in plan.interim or []:
+                lines = "".join(f"{n}: {v}\r\n" for n, v in fields)
+                writer.write(f"HTTP/1.1 {status} Interim\r\n{lines}\r\n".encode("latin-1"))
+            if plan.interim_times:
+                await writer.drain()
+                await asyncio.sleep(0.003)
         status = plan.status or 201
         fields = [list(pair) for pair in plan.headers or []]
         fields += [[name, low.get(name.lower(), "")] for name in plan.echo_fields or []]

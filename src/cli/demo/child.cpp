@@ -15,8 +15,8 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include "base/rethrow.hpp"
 #include "cli/demo/quietly.hpp"
-#include "cli/demo/rethrow.hpp"
 
 namespace onceguard::cli::demo {
 namespace {
@@ -123,7 +123,7 @@ child::child(const asio::any_io_executor& executor, const std::vector<std::strin
   const auto running = start(arguments, false);
   pid_ = running.pid;
   auto errors = std::make_shared<pipe_end>(executor, running.output);
-  asio::co_spawn(executor, read_lines(std::move(errors), std::move(on_line)), rethrow);
+  asio::co_spawn(executor, read_lines(std::move(errors), std::move(on_line)), base::rethrow);
 }
 
 void child::kill() {

@@ -7,8 +7,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/rethrow.hpp"
 #include "cli/demo/quietly.hpp"
-#include "cli/demo/rethrow.hpp"
 
 namespace onceguard::cli::demo {
 namespace {
@@ -130,7 +130,8 @@ asio::awaitable<std::vector<reply>> pay_at_once(const gateway::endpoint& to, con
     all->lines.push_back(std::make_unique<line>(executor));
     co_await all->lines.back()->open(to);
   }
-  for (std::size_t i = 0; i < count; ++i) asio::co_spawn(executor, pay_in_crowd(all, i), rethrow);
+  for (std::size_t i = 0; i < count; ++i)
+    asio::co_spawn(executor, pay_in_crowd(all, i), base::rethrow);
   while (all->replies.size() < count) co_await all->over.async_wait(quietly);
   co_return std::move(all->replies);
 }

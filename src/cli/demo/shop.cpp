@@ -6,8 +6,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/rethrow.hpp"
 #include "cli/demo/quietly.hpp"
-#include "cli/demo/rethrow.hpp"
 
 namespace onceguard::cli::demo {
 namespace {
@@ -33,7 +33,7 @@ void shop::open() {
   const tcp::endpoint place(asio::ip::address_v4::loopback(), port_);
   acceptor_ = std::make_unique<tcp::acceptor>(context_, place);  // with SO_REUSEADDR
   port_ = acceptor_->local_endpoint().port();
-  asio::co_spawn(context_, listen(), rethrow);
+  asio::co_spawn(context_, listen(), base::rethrow);
 }
 
 void shop::close() {
@@ -79,7 +79,7 @@ asio::awaitable<void> shop::listen() {
     socket->set_option(tcp::no_delay(true));
     std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });
     connections_.push_back(socket);
-    asio::co_spawn(context_, serve(std::move(socket)), rethrow);
+    asio::co_spawn(context_, serve(std::move(socket)), base::rethrow);
   }
 }
 

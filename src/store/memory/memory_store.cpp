@@ -166,6 +166,19 @@ awaitable<result<counts>> memory_store::count(milliseconds) {
   co_return out;
 }
 
+awaitable<result<adopt_outcome>> memory_store::adopt(adoption what, milliseconds) {
+  if (!what.stored.about) co_return subject_missing();
+  const std::lock_guard lock(mutex_);
+  if (stopped_) co_return stopped();
+  const auto now = read_clocks(clock_, guard_);
+  auto decided = decide_adoption(look_up(what.id), what, now);
+  if (decided.write) {
+    last_token_ = token_above(last_token_, decided.write->token, now);
+    put(what.id, std::move(*decided.write));
+  }
+  co_return decided.outcome;
+}
+
 awaitable<result<std::size_t>> memory_store::sweep(std::size_t limit, milliseconds) {
   const std::lock_guard lock(mutex_);
   if (stopped_) co_return stopped();

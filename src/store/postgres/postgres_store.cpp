@@ -1,6 +1,8 @@
 #include "store/postgres/postgres_store.hpp"
 
+#include "store/postgres/epoch_queries.hpp"
 #include "store/postgres/queries.hpp"
+#include "store/view.hpp"
 
 namespace onceguard::postgres {
 namespace {
@@ -13,13 +15,6 @@ awaitable<std::vector<result<Outcome>>> send_all(std::shared_ptr<batch_queue> qu
   const auto whole = std::make_shared<batch_job<Item, Outcome>>(std::move(items), timeout);
   co_await perform(whole, std::move(queue), timeout);
   co_return whole->outcomes();
-}
-
-template <class Question>
-auto ask(std::shared_ptr<batch_queue> queue, std::shared_ptr<Question> asked, milliseconds timeout)
-    -> awaitable<decltype(asked->outcome())> {
-  co_await perform(asked, std::move(queue), timeout);
-  co_return asked->outcome();
 }
 
 constexpr bool repeatable = true;
@@ -67,6 +62,17 @@ awaitable<result<resolve_decision>> postgres_store::resolve(resolution how, mill
   return ask(pool_.queue(), std::move(asked), timeout);
 }
 
+awaitable<result<adopt_outcome>> postgres_store::adopt(adoption what, milliseconds timeout) {
+  if (!what.stored.about) co_return subject_missing();
+  auto encode = [what = std::move(what)](const surroundings& now) {
+    return ask_adopt(what, now.expiry_paused);
+  };
+  auto read = [](const rows& from, const surroundings&) { return read_adopt(from); };
+  auto asked = make_question<adopt_outcome>(statement::adopt, not_repeatable, timeout,
+                                            std::move(encode), read);
+  co_return co_await ask(pool_.queue(), std::move(asked), timeout);
+}
+
 awaitable<result<std::optional<record_view>>> postgres_store::find(record_id id,
                                                                    milliseconds timeout) {
   using found = std::optional<record_view>;
@@ -85,8 +91,8 @@ awaitable<result<list_page>> postgres_store::list(list_filter filter, std::strin
   auto encode = [filter = std::move(filter), from = *after, limit](const surroundings& now) {
     return ask_list(filter, from, limit, now.expiry_paused);
   };
-  auto read = [limit, place = pool_.place()](const rows& from, const surroundings&) {
-    return std::optional<result<list_page>>(read_list(from, limit, place));
+  auto read = [place = pool_.place()](const rows& from, const surroundings&) {
+    return std::optional<result<list_page>>(read_list(from, place));
   };
   auto asked = make_question<list_page>(statement::list, repeatable, timeout, std::move(encode),
                                         std::move(read));
@@ -132,6 +138,30 @@ awaitable<result<onceguard::vitals>> postgres_store::vitals(milliseconds timeout
   };
   auto asked =
       make_question<onceguard::vitals>(statement::vitals, repeatable, timeout, encode, read);
+  return ask(pool_.queue(), std::move(asked), timeout);
+}
+
+awaitable<result<epoch_reading>> postgres_store::read_epoch(std::string accelerator,
+                                                            milliseconds timeout) {
+  auto encode = [accelerator](const surroundings&) { return ask_epoch(accelerator); };
+  auto read = [accelerator](const rows& from, const surroundings&) {
+    return std::optional<result<epoch_reading>>(postgres::read_epoch(from, accelerator));
+  };
+  auto asked = make_question<epoch_reading>(statement::epoch, repeatable, timeout,
+                                            std::move(encode), std::move(read));
+  return ask(pool_.queue(), std::move(asked), timeout);
+}
+
+awaitable<result<bool>> postgres_store::note(accelerator_note found, std::string doubted,
+                                             milliseconds timeout) {
+  auto encode = [found = std::move(found), doubted = std::move(doubted)](const surroundings&) {
+    return ask_note(found, doubted);
+  };
+  auto read = [](const rows& from, const surroundings&) {
+    return std::optional<result<bool>>(read_note(from));
+  };
+  // Once more does no harm: the epoch that is doubted has ended by then.
+  auto asked = make_question<bool>(statement::note, repeatable, timeout, std::move(encode), read);
   return ask(pool_.queue(), std::move(asked), timeout);
 }
 

@@ -113,6 +113,15 @@ record_view read_view(const rows& from, int row) {
   return make_view(from.fixed<record_id>(row, record_digest), read_record(from, row), at);
 }
 
+/// status, headers and body, or three nulls.
+void add_answer(parameters& to, const answer_ptr& with) {
+  if (with) {
+    to.int2(with->status).whole(flat_headers(*with)).bytes(with->body);
+  } else {
+    to.null().null().null();
+  }
+}
+
 void report_unreadable(const rows& from, int row, const std::string& place) {
   base::log(base::log_level::error, "a record can't be read",
             {{"store", place},
@@ -125,11 +134,7 @@ void report_unreadable(const rows& from, int row, const std::string& place) {
 parameters ask_resolve(const resolution& how, bool expiry_paused) {
   parameters out;
   out.bytes(how.id).boolean(how.completed);
-  if (how.answer) {
-    out.int2(how.answer->status).whole(flat_headers(*how.answer)).bytes(how.answer->body);
-  } else {
-    out.null().null().null();
-  }
+  add_answer(out, how.answer);
   out.boolean(how.force).int8(how.retention.count()).boolean(expiry_paused);
   return out;
 }
@@ -146,6 +151,37 @@ std::optional<result<resolve_decision>> read_resolve(const rows& from) {
   out.retry_after = milliseconds(from.integer(0, 2));
   out.forgets_answer = from.boolean(0, 3);
   return result<resolve_decision>(std::move(out));
+}
+
+parameters ask_adopt(const adoption& what, bool expiry_paused) {
+  const auto& r = what.stored;
+  const auto length = [](milliseconds of) { return std::max<std::int64_t>(of.count(), 0); };
+  parameters out;
+  out.bytes(what.id).int8(static_cast<std::int64_t>(r.token)).bytes(r.nonce);
+  out.int2(static_cast<std::int64_t>(r.state)).int4(r.attempt).int4(r.failures);
+  out.int2(static_cast<std::int64_t>(r.why)).int2(r.why_status);
+  out.int2(static_cast<std::int64_t>(r.kept));
+  add_answer(out, r.answer);
+  out.boolean(r.by_operator).boolean(r.by_application).boolean(r.incident);
+  out.boolean(r.earlier_unknown).boolean(r.maybe_repeated);
+  out.int8(length(what.lease_over)).int8(length(what.retry_after)).int8(length(what.claimed_ago));
+  out.int8(length(what.settled_ago)).int8(length(what.retention_left));
+  out.int8(r.unknown_retention_ms).int8(r.about->run_timeout.count());
+  const auto& about = *r.about;
+  out.bytes(about.scope).bytes(about.scope_kind).bytes(about.key).bytes(about.method);
+  out.bytes(about.path).bytes(about.route).bytes(about.print.method).bytes(about.print.value);
+  out.boolean(expiry_paused);
+  return out;
+}
+
+std::optional<result<adopt_outcome>> read_adopt(const rows& from) {
+  from.expect_columns(2);
+  if (from.size() != 1) throw unexpected_answer("an adoption without its answer");
+  if (const auto wrong = from.integer(0, 0); wrong != 0) {
+    if (wrong == unreadable_record) return result<adopt_outcome>(unreadable());
+    return std::nullopt;
+  }
+  return result<adopt_outcome>(static_cast<adopt_outcome>(from.integer(0, 1)));
 }
 
 parameters ask_find(const record_id& id, bool expiry_paused) {
@@ -173,7 +209,7 @@ result<std::int64_t> read_cursor(const std::string& cursor) {
 
 parameters ask_list(const list_filter& filter, std::int64_t after, std::size_t limit,
                     bool expiry_paused) {
-  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() - 1;
+  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
   parameters out;
   if (filter.state) {
     out.int2(static_cast<std::int64_t>(*filter.state));
@@ -190,23 +226,25 @@ parameters ask_list(const list_filter& filter, std::int64_t after, std::size_t l
   } else {
     out.null();
   }
-  out.int8(after).int4(static_cast<std::int64_t>(std::min(limit, most) + 1)).boolean(expiry_paused);
+  out.int8(after).int4(static_cast<std::int64_t>(std::min(limit, most))).boolean(expiry_paused);
   return out;
 }
 
-list_page read_list(const rows& from, std::size_t limit, const std::string& place) {
+list_page read_list(const rows& from, const std::string& place) {
   from.expect_columns(columns);
+  constexpr std::int64_t goes_on = 3;
   list_page out;
-  const auto more = static_cast<std::size_t>(from.size()) > limit;
-  const int count = more ? static_cast<int>(limit) : from.size();
-  for (int row = 0; row < count; ++row) {
-    if (from.integer(row, problem) != 0) {
+  for (int row = 0; row < from.size(); ++row) {
+    const auto what = from.integer(row, problem);
+    if (what == goes_on) {
+      out.cursor = std::to_string(from.integer(row, born));
+    } else if (what != 0) {
+      ++out.unreadable;
       report_unreadable(from, row, place);
     } else {
       out.records.push_back(read_view(from, row));
     }
   }
-  if (more && count > 0) out.cursor = std::to_string(from.integer(count - 1, born));
   return out;
 }
 

@@ -7,8 +7,10 @@
 namespace onceguard::postgres {
 namespace {
 
-// Whoever migrates this database holds it until the end of the transaction.
-constexpr std::string_view begin_alone = "BEGIN; SELECT pg_advisory_xact_lock(7308613715);";
+// Whoever migrates this database holds it until the end of the transaction. A table that somebody
+// else has open is not waited for long, as claims wait behind whoever waits for it.
+constexpr std::string_view begin_alone =
+    "BEGIN; SELECT pg_advisory_xact_lock(7308613715); SET LOCAL lock_timeout = '2s';";
 constexpr std::string_view finish_all =
     "UPDATE onceguard.meta SET minimum_version = schema_version;\n";
 

@@ -13,17 +13,25 @@ struct preparation {
   const char* text;
 };
 
-constexpr std::array<preparation, 10> preparations{{
+constexpr std::array<preparation, 13> preparations{{
     {statement::claim, "SELECT * FROM onceguard.claim_batch($1, $2)"},
     {statement::settle, "SELECT * FROM onceguard.settle_batch($1, $2)"},
     {statement::extend, "SELECT * FROM onceguard.extend_batch($1)"},
     {statement::resolve, "SELECT * FROM onceguard.resolve($1, $2, $3, $4, $5, $6, $7, $8)"},
+    {statement::adopt,
+     "SELECT * FROM onceguard.adopt($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,"
+     " $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32,"
+     " $33)"},
     {statement::find, "SELECT * FROM onceguard.find($1, $2)"},
-    {statement::list, "SELECT * FROM onceguard.list($1, $2, $3, $4, $5, $6)"},
+    {statement::list, "SELECT * FROM onceguard.list_piece($1, $2, $3, $4, $5, $6)"},
     {statement::counts, "SELECT * FROM onceguard.counts($1)"},
     {statement::sweep, "SELECT onceguard.sweep($1, $2)"},
     {statement::vitals, "SELECT * FROM onceguard.vitals()"},
-    {statement::announce, "SELECT pg_notify('onceguard_settled', $1)"},
+    {statement::epoch, "SELECT * FROM onceguard.accelerator_epoch($1)"},
+    {statement::note, "SELECT onceguard.note_accelerator($1, $2, $3, $4)"},
+    // A hint, whose commit need not wait for the disk.
+    {statement::announce,
+     "SELECT set_config('synchronous_commit', 'off', true), pg_notify('onceguard_settled', $1)"},
 }};
 
 bool send(PGconn* to, const char* text, std::initializer_list<const char*> values = {}) {

@@ -27,11 +27,14 @@ inline constexpr const char* claim = "onceguard_claim";
 inline constexpr const char* settle = "onceguard_settle";
 inline constexpr const char* extend = "onceguard_extend";
 inline constexpr const char* resolve = "onceguard_resolve";
+inline constexpr const char* adopt = "onceguard_adopt";
 inline constexpr const char* find = "onceguard_find";
 inline constexpr const char* list = "onceguard_list";
 inline constexpr const char* counts = "onceguard_counts";
 inline constexpr const char* sweep = "onceguard_sweep";
 inline constexpr const char* vitals = "onceguard_vitals";
+inline constexpr const char* epoch = "onceguard_epoch";
+inline constexpr const char* note = "onceguard_note";
 inline constexpr const char* announce = "onceguard_announce";
 }  // namespace statement
 

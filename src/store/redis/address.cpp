@@ -1,9 +1,10 @@
 #include "store/redis/address.hpp"
 
-#include <charconv>
+#include <algorithm>
 #include <string_view>
 
 #include "base/hash.hpp"
+#include "store/redis/number_text.hpp"
 
 namespace onceguard::redis {
 namespace {
@@ -11,8 +12,9 @@ namespace {
 error wrong(const std::string& what) {
   return error(errc::invalid_argument,
                "redis store: " + what +
-                   "; expected redis://[user:password@]host[:port][/database][?prefix=…], with "
-                   "special characters as %XX");
+                   "; expected redis://[user:password@]host[:port][/database][?prefix=…], "
+                   "redis+sentinel://…/MASTER_NAME or redis+cluster://…, with special characters "
+                   "as %XX");
 }
 
 /// Of %XX; none: broken.
@@ -29,14 +31,6 @@ std::optional<std::string> decoded(std::string_view text) {
     out += static_cast<char>(byte[0]);
     text.remove_prefix(3);
   }
-  return out;
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number out{};
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (ec != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return out;
 }
 
@@ -70,6 +64,12 @@ std::optional<bool> set_parameter(address& out, std::string_view name, const std
     return assign(out.connections, number_in<std::size_t>(value)) && *out.connections > 0 &&
            *out.connections <= 64;
   }
+  if (out.servers == deployment::sentinel) {
+    if (name == "sentinel_user") return assign(out.sentinel_login.user, std::optional(value));
+    if (name == "sentinel_password") {
+      return assign(out.sentinel_login.password, std::optional(value));
+    }
+  }
   if (!out.tls) return std::nullopt;
   if (name == "ca") return assign(out.tls->ca, std::optional(value));
   if (name == "cert") return assign(out.tls->certificate, std::optional(value));
@@ -94,36 +94,89 @@ std::optional<error> read_parameters(address& out, std::string_view query) {
   if (out.tls && out.tls->certificate.empty() != out.tls->key.empty()) {
     return wrong("the parameters cert and key go together");
   }
+  if (out.servers == deployment::cluster && out.prefix.find('{') != std::string::npos) {
+    return wrong("the parameter prefix can't have a { in it in a cluster");
+  }
+  if (!out.sentinel_login.user.empty() && out.sentinel_login.password.empty()) {
+    return wrong("the parameter sentinel_user needs sentinel_password");
+  }
   return std::nullopt;
 }
 
 std::optional<error> read_credentials(address& out, std::string_view text) {
   const auto user = cut_off(text, ':');
   if (!user) return wrong("a user without a password");
-  if (!assign(out.user, decoded(*user)) || !assign(out.password, decoded(text))) {
+  if (!assign(out.login.user, decoded(*user)) || !assign(out.login.password, decoded(text))) {
     return wrong("a broken % in the user or the password");
   }
   return std::nullopt;
 }
 
 std::optional<error> read_host(address& out, std::string_view text) {
+  endpoint at{{}, out.servers == deployment::sentinel ? "26379" : "6379"};
   std::string_view port;
   if (text.starts_with('[')) {
     text.remove_prefix(1);
     const auto inside = cut_off(text, ']');
     if (!inside || (!text.empty() && text.front() != ':')) return wrong("a broken IPv6 address");
-    out.host = *inside;
+    at.host = *inside;
     port = text.empty() ? text : text.substr(1);
   } else {
     const auto host = cut_off(text, ':');
-    out.host = host.value_or(text);
+    at.host = host.value_or(text);
     if (host) port = text;
   }
-  if (out.host.empty()) return wrong("there is no host");
-  if (port.empty()) return std::nullopt;
-  if (number_in<std::uint16_t>(port).value_or(0) == 0) return wrong("the port is no port");
-  out.port = port;
+  if (at.host.empty()) return wrong("there is no host");
+  if (!port.empty()) {
+    if (number_in<std::uint16_t>(port).value_or(0) == 0) return wrong("the port is no port");
+    at.port = port;
+  }
+  out.seeds.push_back(std::move(at));
   return std::nullopt;
+}
+
+std::optional<error> read_hosts(address& out, std::string_view text) {
+  while (const auto one = cut_off(text, ',')) {
+    if (out.servers == deployment::single) return wrong("one server is meant here, not several");
+    if (auto why = read_host(out, *one)) return why;
+  }
+  return read_host(out, text);
+}
+
+/// What stands behind the hosts: the master's name where there are sentinels, then the database.
+std::optional<error> read_path(address& out, std::string_view path) {
+  if (out.servers == deployment::sentinel) {
+    const auto name = cut_off(path, '/');
+    if (!assign(out.master, decoded(name.value_or(path)))) return wrong("a broken % in the path");
+    if (out.master.empty()) return wrong("the name of the master is missing");
+    if (!name) path = {};
+  }
+  if (path.empty()) return std::nullopt;
+  if (!assign(out.database, number_in<std::uint32_t>(path))) {
+    return wrong("the database is a number");
+  }
+  if (out.servers == deployment::cluster && out.database != 0) {
+    return wrong("a cluster has database 0 only");
+  }
+  return std::nullopt;
+}
+
+bool read_scheme(address& out, std::string_view scheme) {
+  if (scheme.starts_with("rediss")) out.tls.emplace();
+  scheme.remove_prefix(out.tls ? 6 : std::min<std::size_t>(scheme.size(), 5));
+  if (scheme == "+sentinel") out.servers = deployment::sentinel;
+  if (scheme == "+cluster") out.servers = deployment::cluster;
+  return scheme.empty() || out.servers != deployment::single;
+}
+
+std::string place_of(const address& at) {
+  std::string out = "redis ";
+  if (at.servers == deployment::sentinel) out += "sentinel ";
+  if (at.servers == deployment::cluster) out += "cluster ";
+  for (const auto& each : at.seeds) out += (&each == &at.seeds.front() ? "" : ",") + each.text();
+  if (at.servers == deployment::sentinel) out += "/" + at.master;
+  if (at.servers != deployment::cluster) out += "/" + std::to_string(at.database);
+  return out;
 }
 
 }  // namespace
@@ -132,27 +185,24 @@ result<address> parse_address(const std::string& url) {
   address out;
   std::string_view rest = url;
   const auto scheme = cut_off(rest, ':');
-  if (!scheme || !rest.starts_with("//")) return wrong("the URL can't be read");
-  if (*scheme == "rediss") out.tls.emplace();
+  if (!scheme || !rest.starts_with("//") || !read_scheme(out, *scheme)) {
+    return wrong("the URL can't be read");
+  }
   rest.remove_prefix(2);
   const auto query_at = rest.find('?');
   const auto query = query_at == rest.npos ? std::string_view() : rest.substr(query_at + 1);
   rest = rest.substr(0, query_at);
   const auto path_at = rest.find('/');
-  auto path = path_at == rest.npos ? std::string_view() : rest.substr(path_at + 1);
+  const auto path = path_at == rest.npos ? std::string_view() : rest.substr(path_at + 1);
   rest = rest.substr(0, path_at);
   if (const auto at = rest.rfind('@'); at != rest.npos) {
     if (auto why = read_credentials(out, rest.substr(0, at))) return std::move(*why);
     rest.remove_prefix(at + 1);
   }
-  if (auto why = read_host(out, rest)) return std::move(*why);
-  if (!path.empty() && !assign(out.database, number_in<std::uint32_t>(path))) {
-    return wrong("the database is a number");
-  }
+  if (auto why = read_hosts(out, rest)) return std::move(*why);
+  if (auto why = read_path(out, path)) return std::move(*why);
   if (auto why = read_parameters(out, query)) return std::move(*why);
-  const bool v6 = out.host.find(':') != std::string::npos;
-  out.place = "redis " + (v6 ? "[" + out.host + "]" : out.host) + ":" + out.port + "/" +
-              std::to_string(out.database);
+  out.place = place_of(out);
   return out;
 }
 

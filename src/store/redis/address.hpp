@@ -1,15 +1,21 @@
 // Where to connect and how, from a URL:
 //   redis://[user:password@]host[:port][/database][?parameter=value&…]
-//   rediss://…  the same through TLS
-// Parameters: prefix (of all names; onceguard:), min_replicas (0), connections, functions (yes,
-// no), and with rediss: ca, cert, key (files), verify (yes, no). What is special is written as %XX.
+//   redis+sentinel://[user:password@]host[:port][,…]/MASTER_NAME[/database][?…]
+//   redis+cluster://[user:password@]host[:port][,…][?…]
+//   rediss://…, rediss+sentinel://…, rediss+cluster://…  the same through TLS
+// Parameters: prefix (of all names; onceguard:), min_replicas (0), connections (to each server),
+// functions (yes, no); with TLS: ca, cert, key (files), verify (yes, no); with sentinels:
+// sentinel_user, sentinel_password. What is special is written as %XX.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <onceguard/error.hpp>
+
+#include "store/redis/endpoint.hpp"
 
 namespace onceguard::redis {
 
@@ -20,12 +26,25 @@ struct tls_files {
   bool verify = true;  ///< is the server's certificate checked, and its name?
 };
 
-struct address {
-  std::string host;
-  std::string port = "6379";
-  std::optional<tls_files> tls;
+/// What the servers of a store are to one another.
+enum class deployment : std::uint8_t {
+  single,    ///< one server
+  sentinel,  ///< a master and its replicas; sentinels say which one that is
+  cluster,   ///< several masters, each with a part of the records
+};
+
+struct credentials {
   std::string user;  ///< empty: the default user
   std::string password;
+};
+
+struct address {
+  deployment servers = deployment::single;
+  std::vector<endpoint> seeds;  ///< the server; some of the sentinels; some of the cluster's
+  std::optional<tls_files> tls;
+  credentials login;
+  credentials sentinel_login;
+  std::string master;  ///< its name among the sentinels
   std::uint32_t database = 0;
   std::string prefix = "onceguard:";
   std::uint32_t min_replicas = 0;

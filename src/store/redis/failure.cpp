@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, 2> damaged{"UNREADABLE", "WRONGTYPE"};
 // Scripts that went with a flush or a restart; a server that is no master (any more), or not yet.
 constexpr std::array<std::string_view, 4> elsewhere{"NOSCRIPT", "READONLY", "LOADING",
                                                     "MASTERDOWN"};
+constexpr std::array<std::string_view, 4> misplaced{"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"};
 
 }  // namespace
 
@@ -34,6 +35,7 @@ failure failure_of(std::string_view said) {
 failure own_failure(std::string text) { return {{}, std::move(text), false}; }
 
 remedy remedy_of(const failure& failed) noexcept {
+  if (is_one_of(failed, misplaced)) return remedy::redirect;
   return is_one_of(failed, elsewhere) ? remedy::reconnect : remedy::none;
 }
 

@@ -17,6 +17,7 @@ struct failure {
 enum class remedy : std::uint8_t {
   none,       ///< it is told to whoever waits
   reconnect,  ///< it was not carried out; a new connection may: scripts loaded anew, a master
+  redirect,   ///< it was not carried out: another node of the cluster may, or this one later
 };
 
 /// Of an error's text as the server sent it.

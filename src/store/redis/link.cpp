@@ -2,57 +2,12 @@
 
 #include <boost/asio/co_spawn.hpp>
 
-#include "base/hash.hpp"
-#include "store/redis/command.hpp"
+#include "base/rethrow.hpp"
 
 namespace onceguard::redis {
 namespace {
 
 using boost::asio::awaitable;
-
-/// Thrown by what sets a connection up, and caught where it lives.
-struct broken {
-  failure why;
-};
-
-[[noreturn]] void give_up(std::string why) { throw broken{own_failure(std::move(why))}; }
-
-/// Not as a list in braces: the compiler can't keep one across a suspension.
-template <class... Word>
-std::string words(const Word&... each) {
-  std::string out;
-  append_command(out, {std::string_view(each)...});
-  return out;
-}
-
-std::string auth_command(const address& at) {
-  return at.user.empty() ? words("AUTH", at.password) : words("AUTH", at.user, at.password);
-}
-
-std::string select_command(const address& at) { return words("SELECT", decimal(at.database)); }
-
-bool not_permitted(const reply& said) {
-  return said.is_error() && failure_of(said.text()).code == "NOPERM";
-}
-
-/// The text of a reply; an error is thrown.
-std::string text_in(const reply_ptr& got) {
-  const reply said(*got);
-  if (said.is_error()) throw broken{failure_of(said.text())};
-  return std::string(said.text());
-}
-
-/// Did a script of this version greet? Another text of the same name is replaced.
-bool is_current(const reply& said) {
-  if (said.is_error()) return failure_of(said.text()).code != "NOSCRIPT";
-  const auto digest = said.at(4).text();
-  return digest.empty() || digest == library_digest();
-}
-
-/// Of coroutines that end by themselves and throw nothing.
-void report(std::exception_ptr thrown) {
-  if (thrown) std::rethrow_exception(thrown);
-}
 
 }  // namespace
 
@@ -62,11 +17,11 @@ void link::open() {
   phase_ = phase::opening;
   why_.reset();
   generation_ = 0;
-  socket_.emplace(in_.context, in_.at, in_.tls);
-  reader_.reset(redisReaderCreate());
-  arm(base::watchdog::of(in_.context), in_.params.timeout);
+  counting_in_.reset();
+  line_ = std::make_unique<line>(in_.lines, in_.to);
+  arm(base::watchdog::of(in_.lines.context), in_.params.timeout);
   ++running_;
-  boost::asio::co_spawn(in_.context, live(), report);
+  boost::asio::co_spawn(in_.lines.context, live(), base::rethrow);
 }
 
 awaitable<void> link::live() {
@@ -75,14 +30,17 @@ awaitable<void> link::live() {
     if (why_) throw broken{*why_};
     disarm();
     phase_ = phase::ready;
+    ready_since_ = base::steady_now();
     in_.events.on_ready(*this);
-    while (co_await receive() > 0) take_replies();
+    for (;;) {
+      co_await line_->receive();
+      take_replies();
+    }
   } catch (const broken& wrong) {
     close(wrong.why);
   } catch (const unexpected_reply& wrong) {
     close(own_failure(wrong.what()));
   }
-  close(own_failure("the connection broke"));
   --running_;
   return_all();
 }
@@ -90,7 +48,7 @@ awaitable<void> link::live() {
 void link::close(failure why) {
   if (!why_) why_ = std::move(why);
   disarm();
-  if (socket_) socket_->close();
+  if (line_) line_->close();
 }
 
 void link::expired() {
@@ -105,15 +63,17 @@ void link::return_all() {
   auto sent = std::exchange(sent_, {});
   auto held = std::exchange(held_, {});
   unconfirmed_ = 0;
+  wrote_ = false;
+  counted_ = true;
+  held_count_.reset();
   outgoing_.clear();
-  // From the last to the first: each goes to the front of those that wait.
   const auto back = [&](entry& of, bool undone) {
     if (!of.of) return;
     of.what->doubtful = of.what->doubtful || !undone;
     in_.events.on_returned(*this, std::move(of), *why_);
   };
-  for (auto each = sent.rbegin(); each != sent.rend(); ++each) back(each->of, each->undone);
-  for (auto each = held.rbegin(); each != held.rend(); ++each) back(each->first, false);
+  for (auto& each : held) back(each.first, false);
+  for (auto& each : sent) back(each.of, each.undone);
   in_.events.on_lost(*this, *why_);
 }
 
@@ -125,35 +85,69 @@ std::size_t link::room() const noexcept {
   return taken < in_.params.under_way_max ? in_.params.under_way_max - taken : 0;
 }
 
-void link::send(entry what) {
+void link::send(entry what, bool asking) {
+  if (asking) {
+    append_command(outgoing_, {"ASKING"});
+    expect({.what = kind::asking});
+  }
+  wrote_ = wrote_ || what.what->tells_generation();
   what.what->write(outgoing_, calls_, in_.names);
-  sent_.push_back({std::move(what), false, false});
+  expect({.what = kind::request, .of = std::move(what)});
   ++unconfirmed_;
+}
+
+void link::greet(std::size_t part) {
+  append_greeting(outgoing_, part);
+  expect({.what = kind::greeting, .part = part});
+}
+
+void link::count_in(std::optional<std::size_t> part) {
+  if (counting_in_ == part) return;
+  counting_in_ = part;
+  held_count_.reset();
+  generation_ = 0;
 }
 
 void link::flush() {
   if (why_) return;
-  if (unconfirmed_ > 0 && in_.at.min_replicas > 0) {
-    // Behind a write of its own, so that it also waits for what others wrote and these only read.
-    append_command(outgoing_, {"INCR", in_.names.touch()});
-    append_command(outgoing_, {"WAIT", decimal(in_.at.min_replicas),
-                               decimal(std::max<std::int64_t>(in_.params.timeout.count() / 2, 1))});
-    sent_.push_back({{}, false, false});
-    sent_.push_back({{}, true, false});
-  }
-  unconfirmed_ = 0;
-  if (!sent_.empty() && !armed()) {
-    arm(base::watchdog::of(in_.context), in_.params.timeout + in_.params.timeout / 4);
-  }
+  append_counting();
+  watch();
   if (outgoing_.empty() || !writing_.empty()) return;
   writing_.swap(outgoing_);
   ++running_;
-  boost::asio::co_spawn(in_.context, write_all(), report);
+  boost::asio::co_spawn(in_.lines.context, write_all(), base::rethrow);
+}
+
+/// Behind a batch: in a cluster a write that counts it. WAIT always follows a write of this
+/// link's own, so that it also waits for what others wrote and this batch only read.
+void link::append_counting() {
+  if (unconfirmed_ == 0) return;
+  if (in_.names.cut()) {
+    if (counting_in_ && (wrote_ || replicas() > 0)) {
+      append_command(outgoing_, {"HINCRBY", in_.names.books(*counting_in_), "generation", "1"});
+      expect({.what = kind::counting, .part = *counting_in_});
+    }
+  } else if (replicas() > 0) {
+    append_command(outgoing_, {"INCR", in_.names.touch()});
+    expect({.what = kind::counting});
+  }
+  if (replicas() > 0) {
+    const auto patience = std::max<std::int64_t>(in_.params.timeout.count() / 2, 1);
+    append_command(outgoing_, {"WAIT", decimal(replicas()), decimal(patience)});
+    expect({.what = kind::wait});
+  }
+  unconfirmed_ = 0;
+  wrote_ = false;
+}
+
+void link::watch() {
+  if (sent_.empty() || armed()) return;
+  arm(base::watchdog::of(in_.lines.context), in_.params.timeout + in_.params.timeout / 4);
 }
 
 awaitable<void> link::write_all() {
   while (!writing_.empty()) {
-    const auto ec = co_await socket_->write(writing_);
+    const auto ec = co_await line_->write(writing_);
     writing_.clear();
     if (ec) {
       close(own_failure("writing: " + ec.message()));
@@ -166,63 +160,83 @@ awaitable<void> link::write_all() {
 
 // --- replies --------------------------------------------------------------------------------
 
-awaitable<std::size_t> link::receive() {
-  boost::system::error_code ec;
-  const auto got = co_await socket_->read(boost::asio::buffer(buffer_), ec);
-  if (ec)
-    give_up(ec == boost::asio::error::eof ? "the server closed the connection" : ec.message());
-  if (redisReaderFeed(reader_.get(), buffer_.data(), got) != REDIS_OK) give_up(reader_->errstr);
-  co_return got;
-}
-
-/// Null: not all of it has come yet.
-reply_ptr link::next_reply() {
-  void* got = nullptr;
-  if (redisReaderGetReply(reader_.get(), &got) != REDIS_OK) give_up(reader_->errstr);
-  return reply_ptr(static_cast<redisReply*>(got));
-}
-
 void link::take_replies() {
-  while (auto got = next_reply()) {
-    take(std::move(got));
+  while (auto got = line_->next_reply()) {
+    if (sent_.empty()) throw unexpected_reply("a reply that nobody asked for");
+    if (sent_.front().what == kind::request) {
+      auto of = std::move(sent_.front().of);
+      sent_.pop_front();
+      take_request(std::move(of), std::move(got));
+    } else {
+      take(got);
+    }
     if (why_) return;
   }
   // Whatever comes is a sign of life.
   disarm();
-  if (!sent_.empty()) {
-    arm(base::watchdog::of(in_.context), in_.params.timeout + in_.params.timeout / 4);
-  }
+  watch();
   in_.events.on_progress(*this);
 }
 
-void link::take(reply_ptr got) {
-  if (sent_.empty()) throw unexpected_reply("a reply that nobody asked for");
+/// Of a command of the link's own.
+void link::take(const reply_ptr& got) {
   const auto first = std::move(sent_.front());
   sent_.pop_front();
-  if (first.wait) return take_wait(reply(*got));
-  if (!first.of.of) return;  // the write before a WAIT
-  if (in_.at.min_replicas > 0) {
-    held_.emplace_back(first.of, std::move(got));
-  } else {
-    conclude(first.of, std::move(got));
+  const reply said(*got);
+  switch (first.what) {
+    case kind::counting:
+      return take_count(first.part, said);
+    case kind::wait:
+      return take_wait(said);
+    case kind::greeting:
+      if (!said.is_error()) return take_greeting(read_greeting(said, first.part));
+      return take_refusal(failure_of(said.text()));
+    case kind::request:
+    case kind::asking:
+      return;
+  }
+}
+
+/// Of a greeting. A part that is elsewhere is greeted there. But a server that does not serve the
+/// part yet (it has just come back, perhaps with older data) is to be greeted before anything else.
+void link::take_refusal(const failure& refused) {
+  if (refused.code == "MOVED" || refused.code == "ASK") return in_.events.on_astray(*this);
+  close(refused);
+}
+
+void link::take_request(entry of, reply_ptr got) {
+  // What was refused has no need of replicas.
+  if (replicas() == 0 || reply(*got).is_error()) return conclude(std::move(of), std::move(got));
+  held_.emplace_back(std::move(of), std::move(got));
+}
+
+void link::take_count(std::size_t part, const reply& said) {
+  if (said.is_error()) {
+    if (remedy_of(failure_of(said.text())) != remedy::redirect) return;
+    counted_ = false;
+    in_.events.on_uncounted(*this, part);
+    in_.events.on_astray(*this);
+  } else if (in_.names.cut() && counting_in_ == part) {
+    const auto count = static_cast<std::uint64_t>(said.integer());
+    if (replicas() == 0) return note_generation(part, count);
+    held_count_ = count;
   }
 }
 
 void link::take_wait(const reply& said) {
   auto held = std::exchange(held_, {});
+  const auto count = std::exchange(held_count_, {});
   const bool confirmed =
-      said.is_integer() && said.integer() >= static_cast<std::int64_t>(in_.at.min_replicas);
+      std::exchange(counted_, true) && said.is_integer() && said.integer() >= replicas();
+  if (confirmed && count && counting_in_) note_generation(*counting_in_, *count);
   const auto why = own_failure("too few replicas have confirmed it");
   for (auto& [of, got] : held) {
     if (confirmed) {
       conclude(std::move(of), std::move(got));
     } else {
       of.what->doubtful = true;
+      in_.events.on_returned(*this, std::move(of), why);
     }
-  }
-  if (confirmed) return;
-  for (auto each = held.rbegin(); each != held.rend(); ++each) {
-    in_.events.on_returned(*this, std::move(each->first), why);
   }
 }
 
@@ -231,125 +245,39 @@ void link::conclude(entry of, reply_ptr got) {
   if (said.is_error()) {
     auto refused = failure_of(said.text());
     refused.misconfigured = false;  // it was right when the store was opened
+    if (remedy_of(refused) == remedy::redirect) {
+      return in_.events.on_redirected(*this, std::move(of), refused);
+    }
     if (remedy_of(refused) == remedy::reconnect) {
-      sent_.push_front({std::move(of), false, true});
+      sent_.push_front({.what = kind::request, .of = std::move(of), .undone = true});
       return close(refused);
     }
     const auto after = of.what->doubtful ? effect::unknown : effect::none;
-    of.what->fail(to_error(refused, in_.at.place, after));
+    of.what->fail(to_error(refused, in_.lines.at.place, after));
     return in_.events.on_ended(std::move(of));
   }
   try {
-    if (of.what->tells_generation()) note_generation(said);
+    if (of.what->tells_generation()) {
+      const auto told = said.at(1).number<std::uint64_t>(~std::uint64_t{0});
+      if (told != 0) note_generation(0, told);
+    }
     of.what->arrived(said);
   } catch (const unexpected_reply& wrong) {
     const auto why = own_failure(wrong.what());
-    of.what->fail(to_error(why, in_.at.place, effect::unknown));
+    of.what->fail(to_error(why, in_.lines.at.place, effect::unknown));
     close(why);
   }
   in_.events.on_ended(std::move(of));
 }
 
-void link::note_generation(const reply& said) {
-  const auto told = said.at(1).number<std::uint64_t>(~std::uint64_t{0});
-  if (told == 0) return;
+void link::note_generation(std::size_t part, std::uint64_t told) {
   if (told <= generation_) {
     // The data went back under this connection: greeting it once more tells what that means.
     close(own_failure("the server's data is older than it was"));
   } else {
-    in_.events.on_generation(told);
+    in_.events.on_generation(part, told);
   }
   generation_ = told;
-}
-
-// --- setting up -----------------------------------------------------------------------------
-
-awaitable<void> link::set_up() {
-  if (const auto ec = co_await socket_->connect()) give_up(ec.message());
-  co_await log_in();
-  const auto facts = co_await ask_facts();
-  if (const auto wrong = objection_to(facts)) throw broken{*wrong};
-  calls_ = {};
-  calls_.functions = facts.functions && in_.at.functions;
-  if (!calls_.functions) co_await load_scripts();
-  const auto said = co_await greet(facts);
-  generation_ = said.generation;
-  in_.events.on_greeting(said);
-}
-
-awaitable<reply_ptr> link::ask(std::string command) {
-  if (why_) throw broken{*why_};
-  if (const auto ec = co_await socket_->write(command)) give_up(ec.message());
-  auto got = next_reply();
-  while (!got) {
-    co_await receive();
-    got = next_reply();
-  }
-  co_return got;
-}
-
-awaitable<void> link::log_in() {
-  if (!in_.at.password.empty() || !in_.at.user.empty()) text_in(co_await ask(auth_command(in_.at)));
-  text_in(co_await ask(select_command(in_.at)));
-  // For who looks at the server's list of clients; not all users may.
-  co_await ask(words("CLIENT", "SETNAME", "onceguard"));
-}
-
-awaitable<server_facts> link::ask_facts() {
-  server_facts out;
-  const auto info = co_await ask(words("INFO"));
-  if (!not_permitted(reply(*info))) out = read_info(text_in(info));
-  if (auto value = co_await ask_setting("appendonly")) out.append_only = std::move(*value);
-  if (auto value = co_await ask_setting("appendfsync")) out.flushes = std::move(*value);
-  out.snapshots = co_await ask_setting("save");
-  co_return out;
-}
-
-awaitable<std::optional<std::string>> link::ask_setting(const char* name) {
-  const auto got = co_await ask(words("CONFIG", "GET", name));
-  const reply said(*got);
-  if (!said.is_array() || said.size() < 2) co_return std::nullopt;
-  co_return std::string(said.at(1).text());
-}
-
-/// The functions, or each script on its own.
-awaitable<void> link::load_scripts() {
-  if (calls_.functions) {
-    text_in(co_await ask(words("FUNCTION", "LOAD", "REPLACE", library_text())));
-    co_return;
-  }
-  for (std::size_t i = 0; i < script_count; ++i) {
-    const auto text = script_text(static_cast<script>(i));
-    calls_.digests[i] = text_in(co_await ask(words("SCRIPT", "LOAD", text)));
-  }
-}
-
-std::string link::greeting_command(const server_facts& facts) const {
-  std::array<unsigned char, 16> random{};
-  base::random_bytes(random);
-  const auto& known = in_.events.known();
-  std::string out;
-  append_call(
-      out, calls_, script::greet, {in_.names.store(), in_.names.tokens(), in_.names.generation()},
-      {base::to_hex(random), facts.run, known.identity, known.run, decimal(known.generation)});
-  return out;
-}
-
-awaitable<greeting> link::greet(const server_facts& facts) {
-  greeting out;
-  out.facts = facts;
-  auto got = co_await ask(greeting_command(facts));
-  if (!is_current(reply(*got))) {
-    co_await load_scripts();
-    got = co_await ask(greeting_command(facts));
-  }
-  const reply said(*got);
-  if (said.is_error()) throw broken{failure_of(said.text())};
-  out.identity = said.at(0).text();
-  out.generation = said.at(1).number<std::uint64_t>(~std::uint64_t{0});
-  out.now = said.at(2).integer();
-  out.lost = said.at(3).integer() != 0;
-  co_return out;
 }
 
 }  // namespace onceguard::redis

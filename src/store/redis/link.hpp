@@ -1,7 +1,6 @@
-// One connection to the server: made, set up, then used for as many commands at a time as there
+// One connection to a server: made, set up, then used for as many commands at a time as there
 // are. Belongs to the thread that runs its io_context.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -10,40 +9,41 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/io_context.hpp>
-
 #include "base/watchdog.hpp"
-#include "store/redis/failure.hpp"
+#include "store/redis/line.hpp"
 #include "store/redis/redis_params.hpp"
 #include "store/redis/request.hpp"
 #include "store/redis/server_facts.hpp"
-#include "store/redis/socket.hpp"
 
 namespace onceguard::redis {
 
 class link;
 
-/// What a process knows of the store: whose memory it is, and how far it had come.
-struct known_store {
+/// What a process knows of a part of the store: whose memory it is, and how far it had come.
+struct known_books {
   std::string identity;
   std::string run;
   std::uint64_t generation = 0;
 };
 
-/// What a server said when a link was made.
+/// What the books of a part say when a link is made.
 struct greeting {
-  server_facts facts;
+  std::size_t part = 0;
+  std::string run;
   std::string identity;
   std::uint64_t generation = 0;
   std::int64_t now = 0;
-  bool lost = false;  ///< a part is missing of what this process had seen
+  bool lost = false;  ///< something is missing of what this process had seen
 };
 
 class link_events {
  public:
-  [[nodiscard]] virtual const known_store& known() const noexcept = 0;
+  [[nodiscard]] virtual const known_books& known(std::size_t part) const noexcept = 0;
+  /// Which servers are masters now, separated by commas. Empty: only the one that is spoken to.
+  [[nodiscard]] virtual const std::string& masters() const noexcept = 0;
+  virtual void on_facts(link& of, const server_facts& facts) = 0;
   virtual void on_greeting(const greeting& said) = 0;
-  virtual void on_generation(std::uint64_t generation) = 0;
+  virtual void on_generation(std::size_t part, std::uint64_t generation) = 0;
   /// It takes commands now.
   virtual void on_ready(link& of) = 0;
   /// It is closed, and everything that was on its way has been told.
@@ -52,6 +52,12 @@ class link_events {
   virtual void on_ended(entry ended) = 0;
   /// It has none, and `doubtful` says whether it may have been carried out.
   virtual void on_returned(link& of, entry back, const failure& why) = 0;
+  /// It was not carried out: it belongs to another server, or can't be done right now.
+  virtual void on_redirected(link& of, entry back, const failure& why) = 0;
+  /// A part of the store is not on this server any more, or is about to go.
+  virtual void on_astray(link& of) = 0;
+  /// Nor can this link's writes be counted in its books.
+  virtual void on_uncounted(link& of, std::size_t part) = 0;
   /// Some replies have come, all told: more may be sent.
   virtual void on_progress(link& of) = 0;
 
@@ -59,14 +65,13 @@ class link_events {
   ~link_events() = default;
 };
 
-/// What all links of a pool share; it outlives them.
+/// What all links to a server share; it outlives them.
 struct link_surroundings {
-  boost::asio::io_context& context;
+  line_surroundings lines;
   link_events& events;
   const redis_params& params;
-  const address& at;
   const keyspace& names;
-  boost::asio::ssl::context* tls;
+  endpoint to;
 };
 
 class link final : private base::deadline {
@@ -77,63 +82,88 @@ class link final : private base::deadline {
 
   [[nodiscard]] bool closed() const noexcept { return phase_ == phase::closed; }
   [[nodiscard]] bool ready() const noexcept { return phase_ == phase::ready; }
+  [[nodiscard]] steady_time ready_since() const noexcept { return ready_since_; }
   /// How many more commands it takes now.
   [[nodiscard]] std::size_t room() const noexcept;
+  [[nodiscard]] bool idle() const noexcept { return sent_.empty() && held_.empty(); }
 
   /// Closed: begins to connect. Ends in `on_ready` or `on_lost`, never from within.
   void open();
-  /// Ready: puts it behind the others; `flush` sends them.
-  void send(entry what);
+  /// Ready: puts it behind the others; `flush` sends them. `asking`: to where the slot moves.
+  void send(entry what, bool asking = false);
+  /// Ready, in a cluster: greets that part; what is sent later comes after it.
+  void greet(std::size_t part);
+  /// In a cluster: the part whose books count this link's writes; none: none here.
+  void count_in(std::optional<std::size_t> part);
   void flush();
   /// Ends it; `on_lost` follows, never from within.
   void close(failure why);
 
  private:
   enum class phase : std::uint8_t { closed, opening, ready };
-  struct waiting {
-    entry of;             ///< nobody: a command of the link's own
-    bool wait = false;    ///< WAIT, whose reply says what became of those before it
-    bool undone = false;  ///< the server said that it has not carried it out
+  enum class kind : std::uint8_t {
+    request,
+    asking,    ///< ASKING before a request
+    counting,  ///< a write of the link's own behind a batch
+    wait,      ///< WAIT, whose reply says what became of those before it
+    greeting,
+  };
+  struct expected {
+    kind what = kind::request;
+    entry of{};
+    std::size_t part = 0;  ///< greeted, counted in
+    bool undone = false;   ///< the server said that it has not carried it out
   };
 
   void expired() override;
   [[nodiscard]] boost::asio::awaitable<void> live();
   [[nodiscard]] boost::asio::awaitable<void> write_all();
+  void expect(expected next) { sent_.push_back(std::move(next)); }
+  void watch();
+  void append_counting();
 
-  // setting up; what goes wrong is thrown
+  // setting up (link_setup.cpp); what goes wrong is thrown
   [[nodiscard]] boost::asio::awaitable<void> set_up();
   [[nodiscard]] boost::asio::awaitable<reply_ptr> ask(std::string command);
-  [[nodiscard]] boost::asio::awaitable<void> log_in();
   [[nodiscard]] boost::asio::awaitable<server_facts> ask_facts();
   [[nodiscard]] boost::asio::awaitable<std::optional<std::string>> ask_setting(const char* name);
   [[nodiscard]] boost::asio::awaitable<void> load_scripts();
-  [[nodiscard]] std::string greeting_command(const server_facts& facts) const;
-  [[nodiscard]] boost::asio::awaitable<greeting> greet(const server_facts& facts);
+  [[nodiscard]] boost::asio::awaitable<void> make_current();
+  void append_greeting(std::string& to, std::optional<std::size_t> part) const;
+  [[nodiscard]] greeting read_greeting(const reply& said, std::size_t part) const;
+  void take_greeting(const greeting& said);
 
   // replies
-  [[nodiscard]] boost::asio::awaitable<std::size_t> receive();
-  [[nodiscard]] reply_ptr next_reply();
   void take_replies();
-  void take(reply_ptr got);
+  void take(const reply_ptr& got);
+  void take_request(entry of, reply_ptr got);
+  void take_refusal(const failure& refused);
+  void take_count(std::size_t part, const reply& said);
   void take_wait(const reply& said);
   void conclude(entry of, reply_ptr got);
-  void note_generation(const reply& said);
+  void note_generation(std::size_t part, std::uint64_t told);
   void return_all();
+  [[nodiscard]] std::uint32_t replicas() const noexcept { return in_.lines.at.min_replicas; }
 
   const link_surroundings in_;
   phase phase_ = phase::closed;
-  std::optional<socket> socket_;
-  std::unique_ptr<redisReader, void (*)(redisReader*)> reader_{nullptr, redisReaderFree};
-  std::array<char, 65'536> buffer_{};
+  steady_time ready_since_{};
+  std::unique_ptr<line> line_;
   script_calls calls_;
+  std::string run_;             // of the server
+  std::string node_;            // which of several it is
   std::optional<failure> why_;  // it was closed
   int running_ = 0;             // coroutines
   std::string outgoing_;        // to be written next
   std::string writing_;         // being written
-  std::deque<waiting> sent_;
+  std::deque<expected> sent_;
   std::size_t unconfirmed_ = 0;                    // sent behind the last WAIT
+  bool wrote_ = false;                             // one of them may be a write
+  bool counted_ = true;                            // the write before the last WAIT was done
   std::vector<std::pair<entry, reply_ptr>> held_;  // replied, and waiting for their WAIT
-  std::uint64_t generation_ = 0;                   // the last that this connection was told
+  std::optional<std::size_t> counting_in_;
+  std::optional<std::uint64_t> held_count_;  // replied, and waiting for its WAIT
+  std::uint64_t generation_ = 0;             // the last that this connection was told
 };
 
 }  // namespace onceguard::redis

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.hpp"
-#include "store/redis/command.hpp"
+#include "store/redis/arguments.hpp"
 #include "store/redis/stored.hpp"
 #include "store/view.hpp"
 
@@ -11,7 +11,7 @@ namespace onceguard::redis {
 namespace {
 
 // Names looked at in one step: the server does nothing else meanwhile.
-constexpr int step = 250;
+constexpr int names_a_step = 250;
 constexpr std::uint64_t any = ~std::uint64_t{0};
 
 instant at_once(std::int64_t now) {
@@ -53,11 +53,10 @@ void write_resolve(std::string& to, const script_calls& how, const keyspace& nam
                    const resolution& what) {
   const auto bytes = what.answer ? encode_answer(*what.answer) : std::string();
   const auto kept = what.answer ? answer_kept::full : answer_kept::none;
-  const auto retention = std::max<std::int64_t>(what.retention.count(), 0);
-  append_call(to, how, script::resolve,
-              {names.record(what.id), names.tokens(), names.generation(), names.store()},
-              {what.completed ? "1" : "0", what.force ? "1" : "0", decimal(retention),
-               decimal(static_cast<int>(kept)), bytes, answer_sum(bytes)});
+  append_call(to, how, script::resolve, names.record(what.id),
+              names.counters_and_books(names.part_of(what.id)),
+              {what.completed ? "1" : "0", what.force ? "1" : "0", text_of(what.retention),
+               decimal(static_cast<int>(kept)), bytes, answer_sum(bytes), names.settled()});
 }
 
 result<resolve_decision> read_resolve(const reply& said) {
@@ -78,11 +77,47 @@ result<resolve_decision> read_resolve(const reply& said) {
   return out;
 }
 
+// --- adopt ----------------------------------------------------------------------------------
+
+std::optional<error> complaint(const adoption& what) {
+  const auto& r = what.stored;
+  if (!r.about) return subject_missing();
+  if (auto why = too_large(*r.about)) return why;
+  return too_large(r.token);
+}
+
+void write_adopt(std::string& to, const script_calls& how, const keyspace& names,
+                 const adoption& what) {
+  const auto& r = what.stored;
+  const auto bytes = r.answer ? encode_answer(*r.answer) : std::string();
+  append_call(to, how, script::adopt, names.record(what.id), names.counters(),
+              {decimal(r.token), base::as_chars(r.nonce), decimal(static_cast<int>(r.state)),
+               decimal(flags_of(r)), decimal(static_cast<int>(r.why)), decimal(r.why_status),
+               decimal(static_cast<int>(r.kept)), decimal(r.attempt), decimal(r.failures),
+               text_of(what.lease_over), text_of(what.retry_after), text_of(what.claimed_ago),
+               text_of(what.settled_ago), text_of(what.retention_left),
+               text_of(milliseconds(r.unknown_retention_ms)), encode_subject(*r.about), bytes,
+               answer_sum(bytes)});
+}
+
+result<adopt_outcome> read_adopt(const reply& said) {
+  const auto name = said.at(0).text();
+  if (name == "done") return adopt_outcome::done;
+  if (name == "there") return adopt_outcome::there;
+  if (name == "conflict") return adopt_outcome::conflict;
+  if (name == "ahead") {
+    return error(errc::invalid_argument,
+                 "its token is far ahead of this cluster's clock: the clock of the store that it "
+                 "comes from was ahead, or this one's is late");
+  }
+  throw unexpected_reply("no such outcome of an adoption");
+}
+
 // --- find -----------------------------------------------------------------------------------
 
 void write_find(std::string& to, const script_calls& how, const keyspace& names,
                 const record_id& id) {
-  append_call(to, how, script::find, {names.record(id)}, {});
+  append_call(to, how, script::find, names.record(id), {}, {});
 }
 
 result<std::optional<record_view>> read_find(const reply& said, const record_id& id) {
@@ -97,9 +132,9 @@ result<std::optional<record_view>> read_find(const reply& said, const record_id&
 
 void write_scan(std::string& to, const script_calls& how, const keyspace& names,
                 const std::string& cursor, int state, bool heads) {
-  append_call(
-      to, how, script::scan, {},
-      {cursor, names.record_pattern(), decimal(step), decimal(state), heads ? "heads" : "states"});
+  append_call(to, how, script::scan, {}, {},
+              {cursor, names.record_pattern(), decimal(names_a_step), decimal(state),
+               heads ? "heads" : "states"});
 }
 
 result<scan_step> read_scan(const reply& said, const keyspace& names, bool heads) {
@@ -126,21 +161,51 @@ result<scan_step> read_scan(const reply& said, const keyspace& names, bool heads
   return out;
 }
 
-// --- vitals ---------------------------------------------------------------------------------
+// --- one node's names, one record's head ----------------------------------------------------
 
-void write_vitals(std::string& to, const script_calls& how, const keyspace& names) {
-  std::array<unsigned char, 16> random{};
-  base::random_bytes(random);
-  append_call(to, how, script::vitals, {names.store(), names.tokens(), names.generation()},
-              {base::to_hex(random)});
+void write_head(std::string& to, const script_calls& how, const keyspace& names,
+                const record_id& id) {
+  append_call(to, how, script::head, names.record(id), {}, {});
 }
 
-vitals read_vitals(const reply& said, std::int64_t& now) {
-  vitals out;
-  out.identity = said.at(0).text();
-  out.generation = said.at(1).number<std::uint64_t>(any);
-  out.forgotten = said.at(2).number<std::uint64_t>(any);
-  now = said.at(3).integer();
+result<found_head> read_head(const reply& said, const record_id& id) {
+  if (said.size() < 2) return found_head();
+  auto head = decode_head(said.at(1).text());
+  if (!head) return head.error();
+  const auto now = at_once(said.at(0).integer());
+  return found_head({listed{head->first, id}, make_view(id, std::move(head->record), now)});
+}
+
+void write_names(std::string& to, const keyspace& names, const std::string& cursor) {
+  append_command(to,
+                 {"SCAN", cursor, "MATCH", names.record_pattern(), "COUNT", decimal(names_a_step)});
+}
+
+name_step read_names(const reply& said, const keyspace& names) {
+  name_step out;
+  out.cursor = said.at(0).text();
+  const auto found = said.at(1);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (const auto id = names.id_of(found.at(i).text())) out.found.push_back(*id);
+  }
+  return out;
+}
+
+// --- vitals ---------------------------------------------------------------------------------
+
+void write_vitals(std::string& to, const script_calls& how, const keyspace& names,
+                  std::size_t part) {
+  std::array<unsigned char, 16> random{};
+  base::random_bytes(random);
+  append_call(to, how, script::vitals, names.books(part), names.counters(), {base::to_hex(random)});
+}
+
+part_vitals read_vitals(const reply& said) {
+  part_vitals out;
+  out.of.identity = said.at(0).text();
+  out.of.generation = said.at(1).number<std::uint64_t>(any);
+  out.of.forgotten = said.at(2).number<std::uint64_t>(any);
+  out.now = said.at(3).integer();
   return out;
 }
 

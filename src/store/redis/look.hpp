@@ -1,6 +1,7 @@
 // What operators ask of a Redis store, as questions, and their replies.
 #pragma once
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,17 +38,42 @@ void write_resolve(std::string& to, const script_calls& how, const keyspace& nam
                    const resolution& what);
 [[nodiscard]] result<resolve_decision> read_resolve(const reply& said);
 
+/// What is wrong with it, so that it can't be stored here.
+[[nodiscard]] std::optional<error> complaint(const adoption& what);
+void write_adopt(std::string& to, const script_calls& how, const keyspace& names,
+                 const adoption& what);
+[[nodiscard]] result<adopt_outcome> read_adopt(const reply& said);
+
 void write_find(std::string& to, const script_calls& how, const keyspace& names,
                 const record_id& id);
 [[nodiscard]] result<std::optional<record_view>> read_find(const reply& said, const record_id& id);
+
+/// Of one record what stands before its answer; none: it is gone.
+void write_head(std::string& to, const script_calls& how, const keyspace& names,
+                const record_id& id);
+using found_head = std::optional<std::pair<listed, record_view>>;
+[[nodiscard]] result<found_head> read_head(const reply& said, const record_id& id);
+
+/// On a node of a cluster: the next names.
+struct name_step {
+  std::string cursor = "0";
+  std::vector<record_id> found;
+};
+void write_names(std::string& to, const keyspace& names, const std::string& cursor);
+[[nodiscard]] name_step read_names(const reply& said, const keyspace& names);
 
 /// `state`: 0, or that of an observed_state. `heads`: the records, else only how many.
 void write_scan(std::string& to, const script_calls& how, const keyspace& names,
                 const std::string& cursor, int state, bool heads);
 [[nodiscard]] result<scan_step> read_scan(const reply& said, const keyspace& names, bool heads);
 
-/// The server's clock comes along.
-void write_vitals(std::string& to, const script_calls& how, const keyspace& names);
-[[nodiscard]] vitals read_vitals(const reply& said, std::int64_t& now);
+/// What the books of a part say, and the server's clock.
+struct part_vitals {
+  onceguard::vitals of;
+  std::int64_t now = 0;
+};
+void write_vitals(std::string& to, const script_calls& how, const keyspace& names,
+                  std::size_t part);
+[[nodiscard]] part_vitals read_vitals(const reply& said);
 
 }  // namespace onceguard::redis

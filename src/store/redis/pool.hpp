@@ -1,11 +1,11 @@
-// The links of a store and the thread that runs them: keeps them up, hands each what is its own
-// (a record's requests always travel by the same link, so they follow one another as they came),
-// and says when the server is out of reach.
+// The servers of a store and the thread that runs their links: hands each what is its own, follows
+// the parts of the store from server to server, and says when something is out of reach.
 #pragma once
 #include <atomic>
-#include <deque>
 #include <future>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,87 +15,120 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "store/batch_queue.hpp"
-#include "store/redis/link.hpp"
+#include "store/redis/lanes.hpp"
+#include "store/redis/server.hpp"
+#include "store/redis/topology.hpp"
 #include "store/wall_guard.hpp"
 
 namespace onceguard::redis {
 
-class pool final : private link_events {
+class pool final : private server_events, private topology_events {
  public:
   pool(redis_params params, address at, std::optional<boost::asio::ssl::context> tls);
   ~pool() { stop(); }
   pool(const pool&) = delete;
   pool& operator=(const pool&) = delete;
 
-  /// Waits until a link is ready, the configuration is seen to be wrong, or the time is over.
+  /// Waits until the servers are in reach, the configuration is seen to be wrong, or the time is
+  /// over; then some of them are enough.
   [[nodiscard]] std::optional<error> wait_until_ready();
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
   [[nodiscard]] const address& at() const noexcept { return at_; }
   [[nodiscard]] const keyspace& names() const noexcept { return names_; }
-  /// Does the server keep what it acknowledged? As it said when it was last greeted.
+  /// Do all servers keep what they acknowledged? As they said when they were last greeted.
   [[nodiscard]] bool durable() const noexcept { return durable_; }
-  /// The server's clock, as it was told just now. On the pool's thread.
+  /// All that have a part of the store. Any thread.
+  [[nodiscard]] std::vector<server_pin> servers() const;
+  /// A server's clock, as it was told just now. Any thread.
   void look_at_clock(std::int64_t server_now);
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
   void stop();
 
  private:
-  struct kept_link {
-    std::unique_ptr<link> on;
-    std::deque<entry> waiting;
-    steady_time open_at{};
-    std::optional<steady_time> out_since{};
-    bool was_ready = false;
-    std::uint32_t failures = 0;  ///< to connect, in a row
-  };
-
-  [[nodiscard]] const known_store& known() const noexcept override { return known_; }
+  // what servers tell
+  [[nodiscard]] const known_books& known(std::size_t part) const noexcept override {
+    return known_[part];
+  }
+  [[nodiscard]] const std::string& masters() const noexcept override { return masters_; }
+  void on_facts(server& of, const server_facts& facts) override;
   void on_greeting(const greeting& said) override;
-  void on_generation(std::uint64_t generation) override;
-  void on_ready(link& of) override;
-  void on_lost(link& of, const failure& why) override;
+  void on_generation(std::size_t part, std::uint64_t generation) override;
+  void on_up(server& of) override;
+  void on_down(server& of, const failure& why) override;
   void on_ended(entry ended) override;
-  void on_returned(link& of, entry back, const failure& why) override;
-  void on_progress(link& of) override;
+  void on_returned(server& of, entry back, const failure& why) override;
+  void on_redirected(server& of, entry back, const failure& why) override;
+  void on_astray(server& of) override;
+  void on_progress() override { turn(); }
 
+  // what the topology tells
+  void on_layout(const layout& found) override;
+  void on_no_layout(const failure& why) override;
+
+  // the thread
   void run();
   void turn();
   void soon();
   void accept();
+  void accept(entry part);
   void end(const entry& one, const error& why);
-  void open_links(steady_time now);
+  void finish(entry ended);
   void hand_out(steady_time now);
+  void hand_out_named(server& to, steady_time now);
+  void hand_out_lane(std::size_t i, lane& of, steady_time now);
+  bool send(link& by, entry next, bool asking);
   void judge_outage(steady_time now);
-  void purge(kept_link& of, steady_time now);
-  void fail_waiting(kept_link& of, const error& why);
-  void wait_for_next_turn(steady_time now);
+  void judge_beginning(steady_time now);
+  void purge(std::deque<entry>& waiting, steady_time now);
+  void fail_all(std::deque<entry>& waiting, const error& why);
+  void refuse_what_is_out_of_reach();
+  void wait_for_next_turn(steady_time now, steady_time at);
   void say_ready(std::optional<error> why);
+  [[nodiscard]] error unreachable(const std::optional<failure>& why) const;
+
+  // who is where
+  [[nodiscard]] server& server_at(const endpoint& at);
+  [[nodiscard]] server* find_server(const endpoint& at) noexcept;
+  void lead(std::size_t lane, server* to, steady_time now);
+  void settle_in();
+  void drop_servers(steady_time now);
+  void take_out(server& of);
+  void publish();
   void tell_what_a_restart_loses(const server_facts& facts);
-  [[nodiscard]] bool idle() const noexcept;
-  [[nodiscard]] kept_link& kept(const link& of);
-  [[nodiscard]] steady_time next_try(kept_link& of, steady_time now);
+  [[nodiscard]] std::size_t part_of_lane(std::size_t i) const noexcept {
+    return names_.cut() ? i : 0;
+  }
 
   const redis_params params_;
   const address at_;
   const keyspace names_;
+  const std::size_t links_each_;
   std::optional<boost::asio::ssl::context> tls_;
   boost::asio::io_context context_{1};
+  const line_surroundings lines_made_;
   const std::shared_ptr<batch_queue> queue_;
   std::promise<std::optional<error>> ready_;
   std::future<std::optional<error>> is_ready_ = ready_.get_future();
   std::atomic<bool> durable_{false};
+  mutable std::mutex shared_;  // guards what follows
+  std::vector<server_pin> published_;
+  std::optional<wall_guard> wall_;
+  bool clock_doubted_ = false;
 
   // All else belongs to the thread.
   boost::asio::steady_timer timer_;
   std::vector<call_ptr> calls_;
   std::vector<call_ptr> finished_;
-  std::vector<kept_link> links_;
-  std::size_t under_way_ = 0;  // parts that were accepted and have not ended
-  std::size_t next_link_ = 0;  // for what is about no record
-  known_store known_;
-  std::optional<wall_guard> wall_;
-  bool clock_doubted_ = false;
-  std::optional<failure> last_failure_;
+  std::list<server> servers_;
+  lane_set lanes_;
+  std::unique_ptr<topology> topology_;
+  std::vector<endpoint> layout_;  // whom it named last
+  std::size_t under_way_ = 0;     // parts that were accepted and have not ended
+  std::uint64_t accepted_ = 0;
+  std::size_t next_lane_ = 0;  // for what is about no record
+  std::vector<known_books> known_;
+  std::string masters_;
+  std::optional<failure> lost_why_;  // no layout could be found
   std::string told_loss_;
   const steady_time opened_at_ = base::steady_now();
   bool said_ready_ = false;

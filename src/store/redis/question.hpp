@@ -12,6 +12,7 @@ namespace onceguard::redis {
 struct question_traits {
   bool repeatable = true;         ///< asking it again changes nothing
   bool tells_generation = false;  ///< the second word of its reply
+  std::optional<server_pin> pin{};
 };
 
 /// `Write`: string&, script_calls, keyspace → appends the call. `Read`: reply → result<Outcome>.
@@ -45,6 +46,9 @@ class question final : public job, private request {
   }
   [[nodiscard]] bool repeatable() const noexcept override { return traits_.repeatable; }
   [[nodiscard]] bool tells_generation() const noexcept override { return traits_.tells_generation; }
+  [[nodiscard]] const server_pin* pin() const noexcept override {
+    return traits_.pin ? &*traits_.pin : nullptr;
+  }
   void arrived(const reply& said) override { outcome_.emplace(read_(said)); }
   void fail(const error& why) override {
     auto mine = why;

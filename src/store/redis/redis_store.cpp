@@ -2,7 +2,9 @@
 
 #include <map>
 
+#include "base/hash.hpp"
 #include "base/log.hpp"
+#include "store/redis/census.hpp"
 #include "store/redis/look.hpp"
 #include "store/redis/wire.hpp"
 #include "store/view.hpp"
@@ -11,6 +13,23 @@ namespace onceguard::redis {
 namespace {
 
 using boost::asio::awaitable;
+
+/// The books of a part; it goes where a record of that part would.
+struct books {
+  static constexpr bool writes = false;
+  struct item {
+    record_id id{};
+  };
+  using outcome = part_vitals;
+  [[nodiscard]] static std::optional<error> complaint(const item&) { return std::nullopt; }
+  static void write(std::string& to, const script_calls& how, const keyspace& names,
+                    const item& what) {
+    write_vitals(to, how, names, names.part_of(what.id));
+  }
+  [[nodiscard]] static result<part_vitals> read(const reply& said, const item&) {
+    return read_vitals(said);
+  }
+};
 
 template <class Kind>
 awaitable<std::vector<result<typename Kind::outcome>>> send_all(
@@ -21,23 +40,64 @@ awaitable<std::vector<result<typename Kind::outcome>>> send_all(
   co_return whole->outcomes();
 }
 
-template <class Question>
-auto ask(std::shared_ptr<batch_queue> queue, std::shared_ptr<Question> asked, milliseconds timeout)
-    -> awaitable<decltype(asked->outcome())> {
-  co_await perform(asked, std::move(queue), timeout);
-  co_return asked->outcome();
-}
-
-milliseconds left_until(steady_time until) {
-  const auto left = std::chrono::duration_cast<milliseconds>(until - base::steady_now());
-  return std::max(left, milliseconds(0));
-}
-
 void tell_unreadable(const std::string& place, std::uint64_t count) {
   if (count == 0) return;
   base::log(base::log_level::error, "records that can't be read are left out",
             {{"store", place}, {"count", std::to_string(count)}});
 }
+
+/// The records that come first behind a cursor.
+class page_taker final : public census_taker {
+ public:
+  page_taker(const list_filter& filter, const listed& after, std::size_t limit)
+      : filter_(filter), after_(after), limit_(limit) {}
+
+  void begin() override {
+    found_.clear();
+    unreadable_ = 0;
+    more_ = false;
+  }
+  void take(scan_step step) override {
+    unreadable_ += step.unreadable;
+    for (auto& [place, view] : step.found) {
+      if (place <= after_ || !matches(filter_, view)) continue;
+      found_.insert_or_assign(place, std::move(view));
+      if (found_.size() <= limit_) continue;
+      found_.erase(std::prev(found_.end()));
+      more_ = true;
+    }
+  }
+  [[nodiscard]] std::uint64_t unreadable() const noexcept { return unreadable_; }
+  [[nodiscard]] list_page page() {
+    list_page out;
+    out.unreadable = unreadable_;
+    if (more_ && !found_.empty()) out.cursor = cursor_of(found_.rbegin()->first);
+    for (auto& [place, view] : found_) out.records.push_back(std::move(view));
+    return out;
+  }
+
+ private:
+  const list_filter& filter_;
+  const listed after_;
+  const std::size_t limit_;
+  std::map<listed, record_view> found_;
+  std::uint64_t unreadable_ = 0;
+  bool more_ = false;
+};
+
+class count_taker final : public census_taker {
+ public:
+  void begin() override { out_ = {}; }
+  void take(scan_step step) override {
+    for (std::size_t state = 1; state <= observed_states; ++state) {
+      out_.by_state[state] += step.counts[state];
+    }
+  }
+  [[nodiscard]] const counts& counted() const noexcept { return out_; }
+
+ private:
+  counts out_;
+};
 
 }  // namespace
 
@@ -46,32 +106,45 @@ result<std::unique_ptr<redis_store>> redis_store::open(redis_params params) {
   if (!at) return at.error();
   auto tls = make_tls(*at);
   if (!tls) return tls.error();
-  std::unique_ptr<redis_store> made(
-      new redis_store(std::move(params), std::move(*at), std::move(*tls)));
-  if (auto why = made->pool_.wait_until_ready()) return std::move(*why);
+  const auto timeout = params.timeout;
+  auto servers = std::make_unique<pool>(std::move(params), std::move(*at), std::move(*tls));
+  std::unique_ptr<redis_store> made(new redis_store(std::move(servers), timeout));
+  if (auto why = made->pool_->wait_until_ready()) return std::move(*why);
   return made;
 }
+
+redis_store::redis_store(std::unique_ptr<pool> servers, milliseconds timeout)
+    : pool_(std::move(servers)),
+      subscription_(
+          pool_->at(), pool_->names().settled(),
+          [this] {
+            std::vector<endpoint> out;
+            for (const auto& each : pool_->servers()) out.push_back(each.at);
+            return out;
+          },
+          timeout) {}
+redis_store::~redis_store() { stop(); }
 
 store_traits redis_store::traits() const {
   store_traits out;
   out.name = "redis";
-  out.durable = pool_.durable();
+  out.durable = pool_->durable();
   return out;
 }
 
 awaitable<std::vector<result<verdict>>> redis_store::claim(std::vector<onceguard::claim> batch,
                                                            milliseconds timeout) {
-  return send_all<claims>(pool_.queue(), std::move(batch), timeout);
+  return send_all<claims>(pool_->queue(), std::move(batch), timeout);
 }
 
 awaitable<std::vector<result<settled>>> redis_store::settle(std::vector<settlement> batch,
                                                             milliseconds timeout) {
-  return send_all<settles>(pool_.queue(), std::move(batch), timeout);
+  return send_all<settles>(pool_->queue(), std::move(batch), timeout);
 }
 
 awaitable<std::vector<result<bool>>> redis_store::extend(std::vector<extension> batch,
                                                          milliseconds timeout) {
-  return send_all<extensions>(pool_.queue(), std::move(batch), timeout);
+  return send_all<extensions>(pool_->queue(), std::move(batch), timeout);
 }
 
 awaitable<result<resolve_decision>> redis_store::resolve(resolution how, milliseconds timeout) {
@@ -85,7 +158,22 @@ awaitable<result<resolve_decision>> redis_store::resolve(resolution how, millise
   traits.repeatable = false;
   traits.tells_generation = true;
   auto asked = make_question<resolve_decision>(traits, id, timeout, std::move(write), read);
-  return ask(pool_.queue(), std::move(asked), timeout);
+  return ask(pool_->queue(), std::move(asked), timeout);
+}
+
+awaitable<result<adopt_outcome>> redis_store::adopt(adoption what, milliseconds timeout) {
+  if (auto wrong = complaint(what)) co_return std::move(*wrong);
+  const auto id = what.id;
+  auto write = [what = std::move(what)](std::string& to, const script_calls& calls,
+                                        const keyspace& names) {
+    write_adopt(to, calls, names, what);
+  };
+  auto read = [](const reply& said) { return read_adopt(said); };
+  question_traits traits;
+  traits.repeatable = false;
+  traits.tells_generation = true;
+  auto asked = make_question<adopt_outcome>(traits, id, timeout, std::move(write), read);
+  co_return co_await ask(pool_->queue(), std::move(asked), timeout);
 }
 
 awaitable<result<std::optional<record_view>>> redis_store::find(record_id id,
@@ -95,19 +183,7 @@ awaitable<result<std::optional<record_view>>> redis_store::find(record_id id,
   };
   auto read = [id](const reply& said) { return read_find(said, id); };
   auto asked = make_question<std::optional<record_view>>({}, id, timeout, write, read);
-  return ask(pool_.queue(), std::move(asked), timeout);
-}
-
-awaitable<result<scan_step>> redis_store::scan(std::string cursor, int state, bool heads,
-                                               steady_time until) {
-  auto write = [cursor = std::move(cursor), state, heads](std::string& to, const script_calls& how,
-                                                          const keyspace& names) {
-    write_scan(to, how, names, cursor, state, heads);
-  };
-  auto read = [this, heads](const reply& said) { return read_scan(said, pool_.names(), heads); };
-  const auto left = left_until(until);
-  auto asked = make_question<scan_step>({}, std::nullopt, left, std::move(write), read);
-  return ask(pool_.queue(), std::move(asked), left);
+  return ask(pool_->queue(), std::move(asked), timeout);
 }
 
 awaitable<result<list_page>> redis_store::list(list_filter filter, std::string cursor,
@@ -115,44 +191,21 @@ awaitable<result<list_page>> redis_store::list(list_filter filter, std::string c
   const auto until = base::steady_now() + timeout;
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
-  const int state = filter.state ? static_cast<int>(*filter.state) : 0;
-  std::map<listed, record_view> page;
-  std::uint64_t unreadable = 0;
-  bool more = false;
-  std::string at = "0";
-  do {
-    auto step = co_await scan(at, state, true, until);
-    if (!step) co_return step.error();
-    at = std::move(step->cursor);
-    unreadable += step->unreadable;
-    for (auto& [place, view] : step->found) {
-      if (place <= *after || !matches(filter, view)) continue;
-      page.insert_or_assign(place, std::move(view));
-      if (page.size() <= limit) continue;
-      page.erase(std::prev(page.end()));
-      more = true;
-    }
-  } while (at != "0");
-  tell_unreadable(pool_.at().place, unreadable);
-  list_page out;
-  if (more && !page.empty()) out.cursor = cursor_of(page.rbegin()->first);
-  for (auto& [place, view] : page) out.records.push_back(std::move(view));
-  co_return out;
+  page_taker page(filter, *after, limit);
+  census_wish wish;
+  wish.state = filter.state ? static_cast<int>(*filter.state) : 0;
+  wish.heads = true;
+  if (auto why = co_await take_census(*pool_, wish, until, page)) co_return std::move(*why);
+  tell_unreadable(pool_->at().place, page.unreadable());
+  co_return page.page();
 }
 
 awaitable<result<counts>> redis_store::count(milliseconds timeout) {
   const auto until = base::steady_now() + timeout;
-  counts out;
-  std::string at = "0";
-  do {
-    auto step = co_await scan(at, 0, false, until);
-    if (!step) co_return step.error();
-    at = std::move(step->cursor);
-    for (std::size_t state = 1; state <= observed_states; ++state) {
-      out.by_state[state] += step->counts[state];
-    }
-  } while (at != "0");
-  co_return out;
+  count_taker counted;
+  const census_wish states;
+  if (auto why = co_await take_census(*pool_, states, until, counted)) co_return std::move(*why);
+  co_return counted.counted();
 }
 
 awaitable<result<std::size_t>> redis_store::sweep(std::size_t, milliseconds timeout) {
@@ -162,22 +215,29 @@ awaitable<result<std::size_t>> redis_store::sweep(std::size_t, milliseconds time
 }
 
 awaitable<result<onceguard::vitals>> redis_store::vitals(milliseconds timeout) {
-  auto write = [](std::string& to, const script_calls& how, const keyspace& names) {
-    write_vitals(to, how, names);
-  };
-  auto read = [this](const reply& said) -> result<onceguard::vitals> {
-    std::int64_t now = 0;
-    auto told = read_vitals(said, now);
-    pool_.look_at_clock(now);
-    return told;
-  };
-  auto asked = make_question<onceguard::vitals>({}, std::nullopt, timeout, write, read);
-  return ask(pool_.queue(), std::move(asked), timeout);
+  std::vector<books::item> parts(pool_->names().parts());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i].id.front() = static_cast<unsigned char>(i);
+  }
+  const auto told = co_await send_all<books>(pool_->queue(), std::move(parts), timeout);
+  onceguard::vitals out;
+  base::sha256 identities;
+  for (const auto& each : told) {
+    if (!each) co_return each.error();
+    out.identity = each->of.identity;
+    identities.part(out.identity);
+    out.generation += each->of.generation;
+    out.forgotten += each->of.forgotten;
+  }
+  pool_->look_at_clock(told.front()->now);
+  if (told.size() > 1) out.identity = base::to_hex(identities.finish());
+  co_return out;
 }
 
 void redis_store::stop() {
   const std::lock_guard lock(stopping_);
-  pool_.stop();
+  subscription_.stop();
+  pool_->stop();
 }
 
 }  // namespace onceguard::redis

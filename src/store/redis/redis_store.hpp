@@ -1,4 +1,5 @@
-// The fast shared store: one Redis server, through the scripts of lua/.
+// The fast shared store: a Redis server, one that sentinels watch over, or a Redis Cluster, through
+// the scripts of lua/.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -6,12 +7,12 @@
 #include <onceguard/store.hpp>
 
 #include "store/open.hpp"
-#include "store/redis/pool.hpp"
 #include "store/redis/redis_params.hpp"
+#include "store/redis/subscription.hpp"
 
 namespace onceguard::redis {
 
-struct scan_step;
+class pool;
 
 /// Each claim, settle and extension is one script on one record, and all that are there travel
 /// together. Callers are coroutines on io_contexts that one thread each runs. Stop it before the
@@ -21,7 +22,7 @@ class redis_store final : public store {
   /// Connects; blocks, up to the timeout. errc::invalid_argument: the URL, the permissions or the
   /// server's configuration are wrong; no error text repeats the URL.
   [[nodiscard]] static result<std::unique_ptr<redis_store>> open(redis_params params);
-  ~redis_store() override { stop(); }
+  ~redis_store() override;
 
   [[nodiscard]] store_traits traits() const override;
   boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
@@ -32,6 +33,7 @@ class redis_store final : public store {
                                                            milliseconds timeout) override;
   boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
                                                            milliseconds timeout) override;
+  boost::asio::awaitable<result<adopt_outcome>> adopt(adoption what, milliseconds timeout) override;
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override;
   /// Goes through all records for each page: there is no index. The answers are left out.
@@ -43,16 +45,15 @@ class redis_store final : public store {
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  /// Hears of this process's own settles, too.
+  void on_settled(settled_listener told) override { subscription_.listen(std::move(told)); }
   void stop() override;
 
  private:
-  redis_store(redis_params params, address at, std::optional<boost::asio::ssl::context> tls)
-      : pool_(std::move(params), std::move(at), std::move(tls)) {}
+  redis_store(std::unique_ptr<pool> servers, milliseconds timeout);
 
-  [[nodiscard]] boost::asio::awaitable<result<scan_step>> scan(std::string cursor, int state,
-                                                               bool heads, steady_time until);
-
-  pool pool_;
+  const std::unique_ptr<pool> pool_;
+  subscription subscription_;
   std::mutex stopping_;
 };
 
@@ -60,7 +61,7 @@ class redis_store final : public store {
 
 namespace onceguard {
 
-/// `redis://…`, `rediss://…`
+/// `redis://…`, `redis+sentinel://…`, `redis+cluster://…`, and the same with `rediss`.
 [[nodiscard]] result<std::unique_ptr<store>> make_redis_store(const store_params& params);
 
 }  // namespace onceguard

@@ -28,6 +28,7 @@ class reply {
 
   [[nodiscard]] bool is_error() const noexcept { return of_->type == REDIS_REPLY_ERROR; }
   [[nodiscard]] bool is_array() const noexcept { return of_->type == REDIS_REPLY_ARRAY; }
+  [[nodiscard]] bool is_nil() const noexcept { return of_->type == REDIS_REPLY_NIL; }
   [[nodiscard]] bool is_integer() const noexcept { return of_->type == REDIS_REPLY_INTEGER; }
   [[nodiscard]] std::size_t size() const {
     if (!is_array()) throw unexpected_reply("an array was expected");

@@ -1,6 +1,7 @@
 // What travels to Redis: one command and who waits for its reply.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -9,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "store/call.hpp"
+#include "store/redis/endpoint.hpp"
 #include "store/redis/keyspace.hpp"
 #include "store/redis/reply.hpp"
 #include "store/redis/scripts.hpp"
@@ -16,6 +18,13 @@
 namespace onceguard::redis {
 
 using steady_time = std::chrono::steady_clock::time_point;
+
+/// One server, as long as it is the same process: what is true of no other.
+struct server_pin {
+  endpoint at;
+  std::uint64_t life = 0;  ///< 0: it was not met yet
+  friend bool operator==(const server_pin&, const server_pin&) = default;
+};
 
 /// Belongs to the pool's thread once its job was taken out of the queue.
 class request {
@@ -29,6 +38,8 @@ class request {
   [[nodiscard]] virtual std::optional<error> complaint() const { return std::nullopt; }
   /// Requests of one record follow one another; null: it is about none.
   [[nodiscard]] virtual const record_id* about() const noexcept { return nullptr; }
+  /// It goes to this server or fails; null: to where its record is.
+  [[nodiscard]] virtual const server_pin* pin() const noexcept { return nullptr; }
   /// Appends the command to what is to be sent.
   virtual void write(std::string& to, const script_calls& how, const keyspace& names) const = 0;
   /// May it be sent again when its fate is unknown?
@@ -63,6 +74,9 @@ class job : public call {
 struct entry {
   std::shared_ptr<job> of;
   request* what = nullptr;
+  std::uint64_t number = 0;  ///< in the order in which they came
+  std::uint16_t lane = 0;
+  bool in_lane = false;  ///< sent as its lane goes, not to a server that was named
 };
 
 }  // namespace onceguard::redis

@@ -8,8 +8,9 @@ namespace {
 
 constexpr std::string_view library = "onceguard_1";
 constexpr std::array<std::string_view, script_count> functions{
-    "onceguard_1_claim", "onceguard_1_settle", "onceguard_1_extend", "onceguard_1_resolve",
-    "onceguard_1_find",  "onceguard_1_scan",   "onceguard_1_greet",  "onceguard_1_vitals"};
+    "onceguard_1_claim",  "onceguard_1_settle", "onceguard_1_extend", "onceguard_1_resolve",
+    "onceguard_1_find",   "onceguard_1_head",   "onceguard_1_scan",   "onceguard_1_greet",
+    "onceguard_1_vitals", "onceguard_1_adopt"};
 
 std::size_t index_of(script which) noexcept { return static_cast<std::size_t>(which); }
 
@@ -18,7 +19,14 @@ std::string_view name_of(script which) noexcept {
   return functions[index_of(which)].substr(library.size() + 1);
 }
 
-bool only_reads(script which) noexcept { return which == script::find || which == script::scan; }
+/// What the server is told of it. Only what brings new records waits for room: a lease that was
+/// given must be settled, and a store that is full be looked at.
+std::string_view flags_of(script which) noexcept {
+  const bool only_reads = which == script::find || which == script::head || which == script::scan;
+  if (only_reads) return "flags={'no-writes'}";
+  if (which == script::claim || which == script::adopt) return "flags={}";
+  return "flags={'allow-oom'}";
+}
 
 /// The files up to the one that has this script.
 std::string sources_of(script which) {
@@ -53,8 +61,8 @@ const std::string& library_text() {
     for (std::size_t i = 0; i < script_count; ++i) {
       const auto which = static_cast<script>(i);
       out += "redis.register_function{function_name='" + std::string(function_name(which)) +
-             "', callback=" + std::string(name_of(which)) +
-             (only_reads(which) ? ", flags={'no-writes'}}\n" : "}\n");
+             "', callback=" + std::string(name_of(which)) + ", " + std::string(flags_of(which)) +
+             "}\n";
     }
     return out;
   }();
@@ -66,14 +74,18 @@ std::string script_text(script of) {
          "(KEYS, ARGV)\n";
 }
 
-void append_call(std::string& to, const script_calls& how, script which,
-                 std::initializer_list<std::string_view> names,
+void append_call(std::string& to, const script_calls& how, script which, std::string_view first,
+                 std::span<const std::string> others,
                  std::initializer_list<std::string_view> arguments) {
-  append_count(to, 3 + names.size() + arguments.size());
+  const std::size_t names = first.empty() ? 0 : 1 + others.size();
+  append_count(to, 3 + names + arguments.size());
   append_word(to, how.functions ? "FCALL" : "EVALSHA");
   append_word(to, how.functions ? function_name(which) : how.digests[index_of(which)]);
-  append_word(to, decimal(names.size()));
-  for (const auto word : names) append_word(to, word);
+  append_word(to, decimal(names));
+  if (names > 0) {
+    append_word(to, first);
+    for (const auto& word : others) append_word(to, word);
+  }
   for (const auto word : arguments) append_word(to, word);
 }
 

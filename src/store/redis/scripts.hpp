@@ -17,8 +17,19 @@ struct script_source {
 };
 [[nodiscard]] std::span<const script_source> script_sources() noexcept;
 
-enum class script : std::uint8_t { claim, settle, extend, resolve, find, scan, greet, vitals };
-inline constexpr std::size_t script_count = 8;
+enum class script : std::uint8_t {
+  claim,
+  settle,
+  extend,
+  resolve,
+  find,
+  head,
+  scan,
+  greet,
+  vitals,
+  adopt,
+};
+inline constexpr std::size_t script_count = 10;
 
 /// "onceguard_1_claim": the number changes whenever an older program could not call it.
 [[nodiscard]] std::string_view function_name(script of) noexcept;
@@ -36,9 +47,10 @@ struct script_calls {
   std::array<std::string, script_count> digests;  ///< without functions: of SCRIPT LOAD
 };
 
-/// Appends the call of a script to what is to be sent.
-void append_call(std::string& to, const script_calls& how, script which,
-                 std::initializer_list<std::string_view> names,
+/// Appends the call of a script to what is to be sent. Its names: `first` and the others; where
+/// that is empty, none.
+void append_call(std::string& to, const script_calls& how, script which, std::string_view first,
+                 std::span<const std::string> others,
                  std::initializer_list<std::string_view> arguments);
 
 }  // namespace onceguard::redis

@@ -53,14 +53,20 @@ server_facts read_info(std::string_view info) {
   return out;
 }
 
-std::optional<failure> objection_to(const server_facts& of) {
+std::optional<failure> objection_to(const server_facts& of, deployment meant, bool copies_only) {
   if (of.loading) return own_failure("the server is still loading its data");
   if (of.replica) return own_failure("the server is a replica: it takes no writes");
   if (of.too_old) {
     return wrong("the server is Redis " + of.version + "; 6.2 is the oldest that will do");
   }
-  if (of.in_cluster) return wrong("the server is part of a cluster, and redis: is one server");
-  if (!of.eviction.empty() && of.eviction != "noeviction") {
+  const bool cluster_meant = meant == deployment::cluster;
+  if (of.in_cluster && !cluster_meant) {
+    return wrong("the server is part of a cluster, which needs redis+cluster:");
+  }
+  if (cluster_meant && !of.in_cluster && !of.version.empty()) {
+    return wrong("the server is not part of a cluster, as redis+cluster: needs it");
+  }
+  if (!copies_only && !of.eviction.empty() && of.eviction != "noeviction") {
     return wrong("maxmemory-policy is " + of.eviction +
                  ": the server would forget keys to make room, and what they guard would run "
                  "again; set it to noeviction");

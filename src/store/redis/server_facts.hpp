@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "store/redis/address.hpp"
 #include "store/redis/failure.hpp"
 
 namespace onceguard::redis {
@@ -26,8 +27,11 @@ struct server_facts {
 /// Of the text of INFO.
 [[nodiscard]] server_facts read_info(std::string_view info);
 
-/// Why this server can't hold the store; none: it can.
-[[nodiscard]] std::optional<failure> objection_to(const server_facts& of);
+/// Why this server can't hold the store, or its part of it; none: it can. `copies_only`: it may
+/// forget at any time.
+[[nodiscard]] std::optional<failure> objection_to(const server_facts& of,
+                                                  deployment meant = deployment::single,
+                                                  bool copies_only = false);
 
 /// For a log: what a restart of it would lose.
 [[nodiscard]] std::string_view lost_by_restart(const server_facts& of);

@@ -8,6 +8,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "store/redis/number_text.hpp"
+
 namespace onceguard::redis {
 namespace {
 
@@ -63,8 +65,7 @@ result<std::optional<ssl::context>> make_tls(const address& at) {
 
 awaitable<socket::error_code> socket::connect() {
   error_code ec;
-  const auto found =
-      co_await resolver_.async_resolve(at_.host, at_.port, redirect_error(use_awaitable, ec));
+  const auto found = co_await look_up(ec);
   if (ec) co_return ec;
   // Closed just as the look-up ended: connecting would open it again, and nobody would close it.
   if (closed_) co_return boost::asio::error::operation_aborted;
@@ -75,13 +76,28 @@ awaitable<socket::error_code> socket::connect() {
   co_return ec;
 }
 
+/// Look-ups wait for one another, and a slow one can't be ended: an address needs none.
+awaitable<std::vector<tcp::endpoint>> socket::look_up(error_code& why) {
+  std::vector<tcp::endpoint> out;
+  error_code is_a_name;
+  const auto address = boost::asio::ip::make_address(to_.host, is_a_name);
+  if (const auto port = number_in<std::uint16_t>(to_.port); port && !is_a_name) {
+    out.emplace_back(address, *port);
+    co_return out;
+  }
+  const auto found =
+      co_await resolver_.async_resolve(to_.host, to_.port, redirect_error(use_awaitable, why));
+  for (const auto& each : found) out.push_back(each.endpoint());
+  co_return out;
+}
+
 awaitable<socket::error_code> socket::shake_hands() {
   error_code ec;
   secure_.emplace(tcp_, *tls_);
   // For servers that have several names.
-  SSL_set_tlsext_host_name(secure_->native_handle(), at_.host.c_str());
-  if (at_.tls->verify) {
-    secure_->set_verify_callback(ssl::host_name_verification(at_.host), ec);
+  SSL_set_tlsext_host_name(secure_->native_handle(), to_.host.c_str());
+  if (verify_) {
+    secure_->set_verify_callback(ssl::host_name_verification(to_.host), ec);
     if (ec) co_return ec;
   }
   co_await secure_->async_handshake(ssl::stream_base::client, redirect_error(use_awaitable, ec));
@@ -108,6 +124,8 @@ void socket::close() noexcept {
   closed_ = true;
   error_code ignored;
   resolver_.cancel();
+  // Nothing that was written may still arrive: whoever closes has given it up, or repeats it.
+  tcp_.set_option(boost::asio::socket_base::linger(true, 0), ignored);
   tcp_.close(ignored);
 }
 

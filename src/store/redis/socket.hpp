@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
@@ -22,9 +23,9 @@ class socket {
  public:
   using error_code = boost::system::error_code;
 
-  /// `at` and `tls` must outlive it; null: plain.
-  socket(boost::asio::io_context& context, const address& at, boost::asio::ssl::context* tls)
-      : at_(at), tls_(tls), resolver_(context), tcp_(context) {}
+  /// `tls` must outlive it; null: plain. `verify`: is the server's name checked?
+  socket(boost::asio::io_context& context, endpoint to, boost::asio::ssl::context* tls, bool verify)
+      : to_(std::move(to)), tls_(tls), verify_(verify), resolver_(context), tcp_(context) {}
 
   /// Looks the host up, tries its addresses, shakes hands.
   [[nodiscard]] boost::asio::awaitable<error_code> connect();
@@ -36,10 +37,13 @@ class socket {
   void close() noexcept;
 
  private:
+  [[nodiscard]] boost::asio::awaitable<std::vector<boost::asio::ip::tcp::endpoint>> look_up(
+      error_code& why);
   [[nodiscard]] boost::asio::awaitable<error_code> shake_hands();
 
-  const address& at_;
+  const endpoint to_;
   boost::asio::ssl::context* const tls_;
+  const bool verify_;
   boost::asio::ip::tcp::resolver resolver_;
   boost::asio::ip::tcp::socket tcp_;
   bool closed_ = false;

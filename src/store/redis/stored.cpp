@@ -165,6 +165,14 @@ std::string encode_subject(const subject& about) {
   return out;
 }
 
+std::uint8_t flags_of(const record& stored) noexcept {
+  return static_cast<std::uint8_t>((stored.by_operator ? flag_by_operator : 0) |
+                                   (stored.incident ? flag_incident : 0) |
+                                   (stored.maybe_repeated ? flag_maybe_repeated : 0) |
+                                   (stored.earlier_unknown ? flag_earlier_unknown : 0) |
+                                   (stored.by_application ? flag_by_application : 0));
+}
+
 std::string encode_answer(const answer& kept) {
   std::string out;
   std::size_t size = 6 + kept.body.size();

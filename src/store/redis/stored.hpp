@@ -1,5 +1,6 @@
 // What stands in Redis, byte by byte (docs/redis.md): the parts that clients make, and the whole.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ inline constexpr std::size_t answer_sum_size = 8;
 /// Its texts must not be longer than `subject_text_max`.
 [[nodiscard]] std::string encode_subject(const subject& about);
 [[nodiscard]] std::string encode_answer(const answer& kept);
+/// by operator 1, incident 2, maybe repeated 4, earlier unknown 8, by application 16
+[[nodiscard]] std::uint8_t flags_of(const record& stored) noexcept;
 /// Of the bytes of an answer; zeros where there is none.
 [[nodiscard]] std::string answer_sum(std::string_view answer_bytes);
 

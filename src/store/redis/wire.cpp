@@ -3,39 +3,15 @@
 #include <algorithm>
 #include <array>
 
-#include "store/redis/command.hpp"
+#include "base/hash.hpp"
+#include "store/redis/arguments.hpp"
 #include "store/redis/stored.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::redis {
 namespace {
 
-// Lua's numbers are exact up to here.
-constexpr token token_max = (token{1} << 53) - 2;
-// Some 3,000 years: what is longer is as good as for ever, and sums of it stay exact.
-constexpr std::int64_t duration_max = 100'000'000'000'000;
-
-decimal text_of(milliseconds length) {
-  return decimal(std::clamp<std::int64_t>(length.count(), 0, duration_max));
-}
-
 std::string_view text_of(bool flag) { return flag ? "1" : "0"; }
-
-std::optional<error> too_large(const subject& about) {
-  for (const auto* text : {&about.print.method, &about.scope_kind, &about.key, &about.method,
-                           &about.path, &about.route}) {
-    if (text->size() > subject_text_max) {
-      return error(errc::invalid_argument,
-                   "redis store: a text of the subject is over 65535 bytes");
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<error> too_large(token given) {
-  if (given <= token_max) return std::nullopt;
-  return error(errc::invalid_argument, "redis store: no such token was ever given");
-}
 
 std::string_view name_of(unknown_policy policy) {
   switch (policy) {
@@ -105,7 +81,7 @@ std::optional<error> claims::complaint(const claim& asked) {
 
 void claims::write(std::string& to, const script_calls& how, const keyspace& names,
                    const claim& asked) {
-  append_call(to, how, script::claim, {names.record(asked.id), names.tokens(), names.generation()},
+  append_call(to, how, script::claim, names.record(asked.id), names.counters(),
               {base::as_chars(asked.nonce), text_of(asked.lease),
                asked.into_started ? "started" : "in_progress", name_of(asked.unknown),
                text_of(asked.probe_after), text_of(asked.unknown_retention),
@@ -159,12 +135,12 @@ void settles::write(std::string& to, const script_calls& how, const keyspace& na
                     const settlement& what) {
   const auto bytes = what.answer ? encode_answer(*what.answer) : std::string();
   append_call(
-      to, how, script::settle, {names.record(what.id), names.tokens(), names.generation()},
+      to, how, script::settle, names.record(what.id), names.counters(),
       {decimal(what.token), base::as_chars(what.nonce), name_of(what.kind), text_of(what.retention),
        text_of(what.backoff), text_of(what.backoff_max), decimal(static_cast<int>(what.why)),
        decimal(what.why_status), text_of(what.probe_pause), text_of(what.by_application),
        what.about ? encode_subject(*what.about) : std::string(),
-       decimal(static_cast<int>(what.kept)), bytes, answer_sum(bytes)});
+       decimal(static_cast<int>(what.kept)), bytes, answer_sum(bytes), names.settled()});
 }
 
 result<settled> settles::read(const reply& said, const settlement&) {
@@ -192,7 +168,7 @@ std::optional<error> extensions::complaint(const extension& how) { return too_la
 
 void extensions::write(std::string& to, const script_calls& how, const keyspace& names,
                        const extension& what) {
-  append_call(to, how, script::extend, {names.record(what.id), names.tokens(), names.generation()},
+  append_call(to, how, script::extend, names.record(what.id), names.counters(),
               {decimal(what.token), base::as_chars(what.nonce), text_of(what.lease),
                text_of(what.dispatch)});
 }

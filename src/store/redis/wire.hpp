@@ -11,6 +11,7 @@
 namespace onceguard::redis {
 
 struct claims {
+  static constexpr bool writes = true;
   using item = claim;
   using outcome = verdict;
   [[nodiscard]] static std::optional<error> complaint(const claim& asked);
@@ -20,6 +21,7 @@ struct claims {
 };
 
 struct settles {
+  static constexpr bool writes = true;
   using item = settlement;
   using outcome = settled;
   [[nodiscard]] static std::optional<error> complaint(const settlement& how);
@@ -29,6 +31,7 @@ struct settles {
 };
 
 struct extensions {
+  static constexpr bool writes = true;
   using item = extension;
   using outcome = bool;
   [[nodiscard]] static std::optional<error> complaint(const extension& how);
@@ -37,7 +40,7 @@ struct extensions {
   [[nodiscard]] static result<bool> read(const reply& said, const extension& what);
 };
 
-/// Items of one kind, one request each.
+/// Items of one kind, one request each: of claims, settles, extensions, or what looks like them.
 template <class Kind>
 class batch_job final : public job {
  public:
@@ -72,6 +75,7 @@ class batch_job final : public job {
     void write(std::string& to, const script_calls& how, const keyspace& names) const override {
       Kind::write(to, how, names, item);
     }
+    [[nodiscard]] bool tells_generation() const noexcept override { return Kind::writes; }
     void arrived(const reply& said) override { outcome.emplace(Kind::read(said, item)); }
     void fail(const error& why) override { outcome.emplace(why); }
 

@@ -19,9 +19,9 @@ own_tables::own_tables(connection& on)
       table_(on, std::string(own_prefix)) {}
 
 transaction own_tables::begin() {
-  // Tokens grow by the clock too, as this may be an older copy of the database.
-  const auto floor = static_cast<token>(base::system_clock().wall_ms()) * 1'000;
-  return {books_, table_, floor};
+  // Tokens grow by the clock too: this may be an older copy of the database, and an attempt that
+  // was rolled back has left no trace of its own.
+  return {books_, table_, static_cast<token>(base::wall_microseconds())};
 }
 
 result<verdict> own_tables::look(const claim& asked) {

@@ -105,6 +105,7 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
     auto read = read_record(bytes, rows.integer(2), at.boot);
     if (!read) {
       report_unreadable(rows.bytes(1), read.error());
+      ++page.unreadable;
       continue;
     }
     if (expired(*read, at.now)) continue;

@@ -48,7 +48,8 @@ error to_error(const failure& failed, const std::string& path, effect on_store) 
 session::session(const sqlite_params& params, std::string path)
     : params_(params),
       path_(std::move(path)),
-      on_(path_, params.vfs),
+      files_(params.vfs),
+      on_(path_, files_.name()),
       checkpoint_at_(params.checkpoint_pages) {}
 
 session::~session() {

@@ -9,6 +9,7 @@
 
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/ledger.hpp"
+#include "store/sqlite/log_layer.hpp"
 #include "store/sqlite/place.hpp"
 #include "store/sqlite/sqlite_params.hpp"
 
@@ -53,6 +54,7 @@ class session {
 
   const sqlite_params& params_;
   std::string path_;
+  log_layer files_;
   connection on_;
   statement begin_, commit_;
   std::optional<ledger> books_;  // once its tables are there

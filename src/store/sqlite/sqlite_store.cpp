@@ -13,6 +13,15 @@ awaitable<std::vector<result<Outcome>>> write_all(std::shared_ptr<batch_queue> q
   co_return job->outcomes();
 }
 
+template <class Outcome, class Item>
+awaitable<result<Outcome>> write_one(std::shared_ptr<batch_queue> queue, Item item,
+                                     milliseconds timeout) {
+  std::vector<Item> one;
+  one.push_back(std::move(item));
+  auto outcomes = co_await write_all<Outcome>(std::move(queue), std::move(one), timeout);
+  co_return std::move(outcomes.front());
+}
+
 template <class Outcome, class Ask>
 awaitable<result<Outcome>> ask_reader(std::shared_ptr<batch_queue> queue, Ask ask,
                                       milliseconds timeout) {
@@ -56,10 +65,11 @@ awaitable<std::vector<result<bool>>> sqlite_store::extend(std::vector<extension>
 }
 
 awaitable<result<resolve_decision>> sqlite_store::resolve(resolution how, milliseconds timeout) {
-  std::vector<resolution> one;
-  one.push_back(std::move(how));
-  auto outcomes = co_await write_all<resolve_decision>(writer_.queue(), std::move(one), timeout);
-  co_return std::move(outcomes.front());
+  return write_one<resolve_decision>(writer_.queue(), std::move(how), timeout);
+}
+
+awaitable<result<adopt_outcome>> sqlite_store::adopt(adoption what, milliseconds timeout) {
+  return write_one<adopt_outcome>(writer_.queue(), std::move(what), timeout);
 }
 
 awaitable<result<std::size_t>> sqlite_store::sweep(std::size_t limit, milliseconds timeout) {

@@ -79,6 +79,19 @@ result<resolve_decision> transaction::apply(const resolution& how) {
   return decided;
 }
 
+result<adopt_outcome> transaction::apply(const adoption& what) {
+  if (!what.stored.about) return subject_missing();
+  const auto found = table_.load(what.id, at_.boot);
+  if (!found) return found.error();
+  const auto decided = decide_adoption(known(*found), what, at_.now);
+  if (decided.write) {
+    write(what.id, *found, *decided.write);
+    counters().last_token = token_above(counters().last_token, decided.write->token, at_.now);
+    meta_changed_ = true;
+  }
+  return decided.outcome;
+}
+
 std::size_t transaction::sweep(std::size_t most) {
   const auto gone = table_.remove_expired(at_, most);
   writes_ += gone;

@@ -21,6 +21,7 @@ class transaction {
   result<settled> apply(const settlement& how);
   result<bool> apply(const extension& how);
   result<resolve_decision> apply(const resolution& how);
+  result<adopt_outcome> apply(const adoption& what);
   [[nodiscard]] std::size_t sweep(std::size_t most);
 
   /// Before the commit: writes the counters once for all leases that were granted.

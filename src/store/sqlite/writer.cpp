@@ -142,10 +142,10 @@ std::optional<failure> writer::commit() {
 
 void writer::end_transaction(const failure& after) {
   const bool undone = session_->roll_back();
-  base::log(base::log_level::error, "a transaction failed",
-            {{"store", params_.path},
-             {"why", after.what()},
-             {"code", std::to_string(after.extended_code())}});
+  base::log_recurring(base::log_level::error, "a transaction failed",
+                      {{"store", params_.path},
+                       {"why", after.what()},
+                       {"code", std::to_string(after.extended_code())}});
   if (undone && harmless(after)) return;
   // A failed flush is never trusted: what is true is what a new connection finds.
   table_.reset();

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from store.postgres.acts import (BUSY, DAY, LOCKED, REPLAY, RUN, UNKNOWN, Desk, claim_of, digest_of,
-                                 failure, settle_of)
+from store.postgres.acts import (BUSY, DAY, INCIDENT, LOCKED, RELEASE, REPLAY, RUN, UNKNOWN, Desk,
+                                 claim_of, digest_of, failure, settle_of)
 from support.waiting import Stopwatch, scaled
 
 HOUR = 3_600_000
@@ -95,7 +95,7 @@ def test_an_expired_partition_is_dropped_whole(desk, clock):
     clock.advance(DAY - HOUR)
     assert desk.claim(claim_of("d0", b"other")).verdict == RUN  # expired, swept or not
     clock.advance(HOUR)
-    assert desk.sweep() >= 49
+    assert desk.sweep_through() >= 49
     assert old not in partitions(desk)
     assert desk.value("SELECT count(*) FROM onceguard.records") == 1
 
@@ -108,8 +108,7 @@ def test_what_is_live_moves_before_its_partition_goes(desk, clock):
     token = desk.leased(lost).token
     old = home(desk, "lost")
     clock.advance(25 * HOUR)
-    for _ in range(3):
-        desk.sweep()
+    desk.sweep_through()
     assert old not in partitions(desk)
     assert desk.value("SELECT count(*) FROM onceguard.records") == 2
     assert desk.claim(claim_of("lost")).verdict == UNKNOWN
@@ -122,8 +121,7 @@ def test_a_record_that_can_not_be_read_keeps_its_partition(desk, clock):
     desk.rows("UPDATE onceguard.records SET body = 'x'")
     old, row = home(desk, "k"), desk.stored("k")
     clock.advance(26 * HOUR)
-    for _ in range(3):
-        desk.sweep()
+    desk.sweep_through()
     assert old in partitions(desk) and desk.stored("k") == row
 
 
@@ -144,13 +142,11 @@ def test_somebody_works_on_a_record_of_a_partition_that_is_to_go(database, conne
     application = Desk(connect(database, autocommit=False))
     application.rows("SELECT onceguard.complete(%s, 200)", [desk.lease_text(claim, token)])
     watch = Stopwatch()
-    for _ in range(3):
-        desk.sweep()  # it can't drop now, and does not hold anybody up for it
+    desk.sweep_through()  # it can't drop now, and does not hold anybody up for it
     assert old in partitions(desk) and watch.seconds < 10
     assert desk.claim(claim_of("other")).verdict == RUN
     application.on.commit()
-    desk.sweep()
-    desk.sweep()
+    desk.sweep_through()
     assert old not in partitions(desk)
     assert desk.claim(claim_of("k")).verdict == REPLAY
 
@@ -162,12 +158,71 @@ def test_partitions_wait_for_a_long_reader_without_stalling_others(database, con
     reader = Desk(connect(database, autocommit=False))
     reader.rows("SELECT count(*) FROM onceguard.records")
     desk.rows("SET statement_timeout = '5s'")
-    desk.sweep()
+    desk.sweep_through()
     assert old in partitions(desk)
     assert desk.claim(claim_of("other")).verdict == RUN
     reader.on.rollback()
-    desk.sweep()
+    desk.sweep_through()
     assert old not in partitions(desk)
+
+
+def test_who_wrote_before_may_commit_after_a_partition_was_looked_through(database, connect, desk,
+                                                                          clock):
+    application = Desk(connect(database, autocommit=False))
+    application.leased(claim_of("early"))
+    desk.completed(claim_of("later"))  # behind it, and to be over
+    old = home(desk, "later")
+    clock.advance(26 * HOUR)
+    desk.sweep_through()
+    application.on.commit()
+    desk.sweep_through()
+    assert old not in partitions(desk)
+    assert desk.claim(claim_of("early")).verdict == UNKNOWN
+
+
+@pytest.mark.parametrize("changed", ["judged_by = judged_by + 1",                   # the clock
+                                     "writers_then = '9000000000000000000'::xid8"])  # the server
+def test_where_the_clock_or_the_server_is_another_the_proof_begins_anew(desk, clock, changed):
+    desk.completed(claim_of("k"))
+    old = home(desk, "k")
+    clock.advance(26 * HOUR)
+    desk.sweep()
+    # As far as that goes everything is over, and it was told of another time or server.
+    desk.rows(f"UPDATE onceguard.sweep_hands SET proven = {clock.now << 20}, {changed} "
+              "WHERE part = %s", [old])
+    desk.sweep()
+    assert old in partitions(desk)
+    assert desk.value("SELECT proven FROM onceguard.sweep_hands WHERE part = %s", [old]) == 0
+    desk.sweep_through()
+    assert old not in partitions(desk)
+
+
+def test_a_late_complete_of_what_was_released_long_ago_lives_among_the_new(desk, clock):
+    claim = claim_of("k")
+    token = desk.leased(claim).token
+    desk.settle(settle_of(claim, token, RELEASE))
+    old = home(desk, "k")
+    clock.advance(3 * HOUR)
+    desk.sweep()  # there are partitions for this time
+    assert desk.settle(settle_of(claim, token)).outcome == INCIDENT
+    assert home(desk, "k") != old
+    assert desk.claim(claim_of("k")).verdict == REPLAY
+
+
+def test_what_lives_again_for_who_does_not_trust_the_clock_lives_among_the_new(desk, clock):
+    held, lost = claim_of("held", unknown_retention=HOUR), claim_of("lost", unknown_retention=HOUR)
+    token = desk.leased(held).token
+    desk.leased(lost)
+    done = claim_of("done")
+    desk.completed(done, retention=HOUR)
+    old = home(desk, "held")
+    clock.advance(3 * HOUR)
+    desk.sweep(paused=True)
+    assert desk.settle(settle_of(held, token), paused=True).outcome == 0
+    assert desk.claim(claim_of("lost", unknown=2), paused=True).verdict == RUN
+    assert old not in (home(desk, "held"), home(desk, "lost"))
+    assert desk.claim(claim_of("done"), paused=True).verdict == REPLAY
+    assert home(desk, "done") == old  # nothing was written
 
 
 @pytest.mark.parametrize("isolation", ["REPEATABLE READ", "SERIALIZABLE"])

@@ -107,20 +107,28 @@ local function look_up(key, now)
   return r
 end
 
--- keys: the record, the counter of tokens, the generation. The record is written last, so that
--- whatever fails leaves it as it was. Gives the generation.
-local function write(keys, r)
-  local generation = redis.call('INCR', keys[3])
-  if r.expires_at == 0 then
-    redis.call('SET', keys[1], encode(r))
+-- keys: the record, the counter of tokens, the generation; in a cluster the record alone, as keys
+-- of a slot that moves are not all in one place: clients count their writes there, in batches. The
+-- record is written last, so that whatever fails leaves it as it was. Gives the generation, or 0.
+local function put(keys, bytes, expires_at)
+  local generation = keys[3] and redis.call('INCR', keys[3]) or 0
+  if expires_at == 0 then
+    redis.call('SET', keys[1], bytes)
   else
-    redis.call('SET', keys[1], encode(r), 'PXAT', r.expires_at)
+    redis.call('SET', keys[1], bytes, 'PXAT', expires_at)
   end
   return generation
 end
 
--- Greater than any before; a counter that is missing begins at the clock in microseconds.
+local function write(keys, r)
+  return put(keys, encode(r), r.expires_at)
+end
+
+-- Greater than any before; a counter that is missing begins at the clock in microseconds. Without
+-- one it is the clock, or what follows `above`: a record is gone only after its retention, so the
+-- clock has passed its token by then.
 local function next_token(key, above)
+  if not key then return math.max(above + 1, now_us()) end
   local token = redis.call('INCR', key)
   local least = above + 1
   if token == 1 then least = math.max(least, now_us()) end
@@ -129,6 +137,21 @@ local function next_token(key, above)
     redis.call('SET', key, token)
   end
   return token
+end
+
+-- Tokens go on from the clock: those that were given and lost are not given again.
+local function raise_tokens(key)
+  local least = now_us()
+  if not key or tonumber(redis.call('GET', key) or 0) >= least then return end
+  redis.call('SET', key, least)
+end
+
+-- Those who listen hear that a record ended: the first 8 bytes of its id, on the channel that the
+-- caller names (none or empty: nobody is told). Where that is not permitted, they have to ask.
+local function announce(key, channel)
+  if channel and channel ~= '' then
+    redis.pcall('PUBLISH', channel, string.sub(key, -32, -25))
+  end
 end
 
 local function lease_over(r, now)

@@ -69,16 +69,19 @@ local function settle_missing(keys, how, now)
   return said('incident', write(keys, apply(remade(keys, how, now), how, now)))
 end
 
--- The holder's settle of what its application has completed in its own transaction.
+-- The holder's settle of what its application has completed in its own transaction. It is told so:
+-- the retention is the application's, not its own.
 local function complete_again(keys, r, how, now)
   if not r.by_application or how.by_application then return said('done', 0) end
+  local out = {'done', 0, COMPLETED, NOT_KEPT, '', NO_SUM}
   if r.kept == NOT_KEPT then
-    if how.kept == NOT_KEPT then return said('done', 0) end
+    if how.kept == NOT_KEPT then return out end
     r.answer, r.answer_sum, r.kept = how.answer, how.answer_sum, how.kept
-    return said('done', write(keys, r))
+    out[2] = write(keys, r)
+  elseif r.answer ~= '' and r.answer ~= how.answer then
+    return said('done', 0, r, now)
   end
-  if r.answer ~= '' and r.answer ~= how.answer then return said('done', 0, r, now) end
-  return said('done', 0)
+  return out
 end
 
 local function settled_alike(r, kind)
@@ -97,10 +100,7 @@ local function settle_own(keys, r, how, now)
   return said('done', write(keys, apply(r, how, now)))
 end
 
--- args: token (0 with 'release': the claim id alone names the lease), nonce, 'complete' or 'fail'
--- or 'release' or 'abandon', retention, backoff, backoff_max, why, why_status, probe_pause,
--- by_application, subject (may be empty), kept, answer (may be empty), its checksum.
-local function settle(keys, args)
+local function settle_any(keys, args)
   local how = {token = tonumber(args[1]), nonce = args[2], kind = args[3],
     retention = tonumber(args[4]), backoff = tonumber(args[5]), backoff_max = tonumber(args[6]),
     why = tonumber(args[7]), why_status = tonumber(args[8]), probe_pause = tonumber(args[9]),
@@ -116,6 +116,16 @@ local function settle(keys, args)
   if not r then return settle_missing(keys, how, now) end
   if by_claim_id then return said('done', 0) end  -- that claim holds nothing here
   return said('stale', 0, r, now)
+end
+
+-- args: token (0 with 'release': the claim id alone names the lease), nonce, 'complete' or 'fail'
+-- or 'release' or 'abandon', retention, backoff, backoff_max, why, why_status, probe_pause,
+-- by_application, subject (may be empty), kept, answer (may be empty), its checksum, and the
+-- channel on which it is told (may be missing).
+local function settle(keys, args)
+  local out = settle_any(keys, args)
+  if out[1] == 'done' or out[1] == 'incident' then announce(keys[1], args[15]) end
+  return out
 end
 
 -- Renews a lease, or moves it from `started` or `probing` to `in_progress`. args: token, nonce,

@@ -1,8 +1,9 @@
 -- What operators ask and do.
 
--- How an operator ends what nobody else does. keys: as ever, and the hash of the store. args:
--- completed (1 or 0), force, retention, kept, answer, its checksum. Answers done (and whether
--- an answer was forgotten), not_found, running (and for how long), already_completed.
+-- How an operator ends what nobody else does. keys: as ever, and then the books. args:
+-- completed (1 or 0), force, retention, kept, answer, its checksum, and the channel on which it is
+-- told. Answers done (and whether an answer was forgotten), not_found, running (and for how
+-- long), already_completed.
 local function resolve(keys, args)
   local completed, force = args[1] == '1', args[2] == '1'
   local now = now_ms()
@@ -25,8 +26,47 @@ local function resolve(keys, args)
     r = released(r, now)
   end
   r.by_operator = true
-  if forgets then redis.call('HINCRBY', keys[4], 'forgotten', 1) end
-  return {'done', write(keys, r), forgets and 1 or 0}
+  local alone = #keys == 2  -- in a cluster
+  if forgets then redis.call('HINCRBY', keys[alone and 2 or 4], 'forgotten', 1) end
+  local generation = write(alone and {keys[1]} or keys, r)
+  announce(keys[1], args[7])
+  return {'done', generation, forgets and 1 or 0}
+end
+
+-- Takes in a record of another store. args: token, nonce, state, flags, why, status, kept, attempt,
+-- failures, how long its lease has been over, how long it may not run, how long ago it was claimed
+-- and settled, retention left and unknown retention (0: for ever), subject, answer, its checksum.
+-- Answers done, there (this very record is), conflict (another one is), or ahead: in a cluster
+-- tokens come from the clock, and a record's later ones would not be above this.
+local function adopt(keys, args)
+  local now = now_ms()
+  local stored, wrong = look_up(keys[1], now)
+  if wrong then return wrong end
+  local token, state, flags = tonumber(args[1]), tonumber(args[3]), tonumber(args[4])
+  if stored then
+    local same = stored.nonce == args[2] and stored.token == token and stored.state == state
+    return {same and 'there' or 'conflict', 0}
+  end
+  local left = tonumber(args[14])
+  -- It may be gone that soon: when its retention is over, or that of a release.
+  local gone = left == 0 and RELEASED_RETENTION or math.min(left, RELEASED_RETENTION)
+  if not keys[2] and token > now_us() + gone * 1000 then return {'ahead', 0} end
+  local r = blank(args[16])
+  r.token, r.nonce, r.state = token, args[2], state
+  r.why, r.why_status, r.kept = tonumber(args[5]), tonumber(args[6]), tonumber(args[7])
+  r.attempt, r.failures = tonumber(args[8]), tonumber(args[9])
+  r.deadline, r.retry_at = now - tonumber(args[10]), now + tonumber(args[11])
+  r.claimed_at = now - tonumber(args[12])
+  r.settled_at = unsettled(r) and 0 or now - tonumber(args[13])
+  r.expires_at, r.unknown_retention = left == 0 and 0 or now + left, tonumber(args[15])
+  r.answer, r.answer_sum = args[17], args[18]
+  r.by_operator, r.incident = flag(flags, BY_OPERATOR), flag(flags, INCIDENT)
+  r.maybe_repeated = flag(flags, MAYBE_REPEATED)
+  r.earlier_unknown = flag(flags, EARLIER_UNKNOWN)
+  r.by_application = flag(flags, BY_APPLICATION)
+  raise_tokens(keys[2])
+  r.first = next_token(keys[2], token)
+  return {'done', write(keys, r)}
 end
 
 -- The time, and the record as it is stored where there is one.
@@ -50,6 +90,18 @@ local function head_at(name)
     bytes = redis.call('GETRANGE', name, 0, size + SUM_SIZE - 1)
   end
   return bytes
+end
+
+-- The time, and what stands before the answer of the record where there is one. In a cluster, where
+-- a script can't go through the names itself.
+local function head(keys)
+  local now = now_ms()
+  local bytes = head_at(keys[1])
+  if bytes == '' then return {now} end
+  local r, wrong = decode(bytes, false)
+  if wrong then return wrong end
+  if is_expired(r, now) then return {now} end
+  return {now, bytes}
 end
 
 -- Some of the records. args: cursor, pattern of their names, about how many, state (0: any),

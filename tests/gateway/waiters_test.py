@@ -1,4 +1,4 @@
-"""Waiting for a twin that runs in another gateway on the same PostgreSQL database."""
+"""Waiting for a twin that runs in another gateway on the same store."""
 
 import contextlib
 
@@ -10,16 +10,61 @@ from support.waiting import wait_until
 CROWD = 64
 
 
-@pytest.fixture
-def database(postgres_server):
-    return postgres_server.create_store()
+class PostgresPlace:
+    """A database that several gateways share."""
+
+    CONNECTIONS = 4
+
+    def __init__(self, server):
+        self.server = server
+        self.database = server.create_store()
+        self.url = server.url(self.database)
+
+    def sessions(self):
+        """What those of both gateways are doing."""
+        with self.server.connect() as at:
+            return [row[0] for row in at.execute(
+                "SELECT state FROM pg_stat_activity WHERE datname = %s"
+                " AND application_name = 'onceguard'", (self.database,))]
+
+    def cut(self):
+        """Every session breaks, those that listen among them."""
+        with self.server.connect() as admin:
+            admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                          " WHERE datname = %s AND application_name = 'onceguard'",
+                          (self.database,))
+
+
+class RedisPlace:
+    """A server that several gateways share."""
+
+    CONNECTIONS = 2
+
+    def __init__(self, server):
+        self.server = server
+        self.url = server.create_store()
+
+    def sessions(self):
+        lines = self.server.run("CLIENT LIST TYPE normal").decode().splitlines()
+        return ["idle" for line in lines if "name=onceguard" in line]
+
+    def cut(self):
+        self.server.run("CLIENT KILL TYPE pubsub")
+        self.server.run("CLIENT KILL TYPE normal")
+
+
+@pytest.fixture(params=["postgresql", "redis"])
+def place(request):
+    if request.param == "redis":
+        return RedisPlace(request.getfixturevalue("redis_server"))
+    return PostgresPlace(request.getfixturevalue("postgres_server"))
 
 
 @pytest.fixture
-def pair(postgres_server, database, start_gateway, own_upstream):
-    """Two gateways on one database; what they wait for, and how long, as the test says."""
+def pair(place, start_gateway, own_upstream):
+    """Two gateways on one store; what they wait for, and how long, as the test says."""
     def start(**policy):
-        config = {"store": {"url": postgres_server.url(database), "connections": 4,
+        config = {"store": {"url": place.url, "connections": place.CONNECTIONS,
                             "timeout": "10s"},
                   "defaults": {"on_busy": "wait", "wait": "60s", **policy}}
         return start_gateway(own_upstream, config), start_gateway(own_upstream, config)
@@ -44,22 +89,15 @@ def crowd(gateway, key, size=CROWD, plan=None):
         yield waiters
 
 
-def sessions(server, database):
-    with server.connect() as at:
-        return [row[0] for row in at.execute(
-            "SELECT state FROM pg_stat_activity WHERE datname = %s"
-            " AND application_name = 'onceguard'", (database,))]
-
-
 def test_a_crowd_holds_nobody_up_and_gets_the_first_answer(
-        pair, postgres_server, database, own_upstream, key, fresh_key):
+        pair, place, own_upstream, key, fresh_key):
     one, other = pair()
     body = {"size": 50_000, "headers": [["Link", "a"], ["Link", "b"], ["X-Kept", "1"]]}
     with running(one, own_upstream, key, body) as request, crowd(other, key) as waiters:
         for _ in range(20):
             assert_first(other.post(key=fresh_key()))
-        states = sessions(postgres_server, database)
-        assert len(states) <= 8 and "idle in transaction" not in states
+        states = place.sessions()
+        assert len(states) <= 2 * place.CONNECTIONS and "idle in transaction" not in states
         assert all(waiter.silent_for(0) for waiter in waiters)
         own_upstream.open(key)
         first = assert_first(request.read())
@@ -68,14 +106,14 @@ def test_a_crowd_holds_nobody_up_and_gets_the_first_answer(
     assert own_upstream.runs(key) == 1
 
 
-def test_what_the_application_completes_reaches_those_who_wait(
-        pair, postgres_server, database, own_upstream, key):
+@pytest.mark.parametrize("place", ["postgresql"], indirect=True)
+def test_what_the_application_completes_reaches_those_who_wait(pair, place, own_upstream, key):
     """Its word comes without a NOTIFY, and long before its answer to the gateway."""
     one, other = pair(effect="transactional")
     with running(one, own_upstream, key) as request, crowd(one, key, 8) as near, \
             crowd(other, key, 16) as far:
         fields = dict(own_upstream.requests(key)[0]["fields"])
-        with postgres_server.connect(database) as application:
+        with place.server.connect(place.database) as application:
             application.execute("SELECT onceguard.complete(%s, 201, %s, %s)",
                                 (fields["Onceguard-Lease"], [["X-By", "shop"]], b"paid"))
         answers = [waiter.read() for waiter in near + far]
@@ -87,13 +125,11 @@ def test_what_the_application_completes_reaches_those_who_wait(
     assert own_upstream.runs(key) == 1
 
 
-def test_nothing_is_missed_by_who_cannot_hear(pair, postgres_server, database, own_upstream, key):
-    """Every session breaks, those that listen among them, just before the first one ends."""
+def test_nothing_is_missed_by_who_cannot_hear(pair, place, own_upstream, key):
+    """Every connection breaks, those that listen among them, just before the first one ends."""
     one, other = pair()
     with running(one, own_upstream, key) as request, crowd(other, key, 16) as waiters:
-        with postgres_server.connect() as admin:
-            admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                          " WHERE datname = %s AND application_name = 'onceguard'", (database,))
+        place.cut()
         own_upstream.open(key)
         first = assert_first(request.read())
         for waiter in waiters:

@@ -1,0 +1,159 @@
+"""The Redis part of run.py: the store beside redis-benchmark and PING, and the gateway beside an
+Express service with the usual middleware, all on one server that keeps nothing, in turn."""
+
+import contextlib
+import os
+import pathlib
+import re
+import socket
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from support.redis import Redis
+
+EXPRESS = HERE / "express-redis"
+
+
+class Bench:
+    """A server of its own, and what is measured on it: each call is one short round on an empty
+    store."""
+
+    def __init__(self, programs, seconds, settings=None):
+        self.bench, self.seconds = os.path.join(programs, "bench/redis_bench"), seconds
+        self.server = Redis(settings).start()
+        self.port = self.server.port.number
+        self.bare_rates = {}
+
+    def command(self, *words):
+        """The whole reply, as redis-cli shows it."""
+        return subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True,
+                              text=True, check=True).stdout
+
+    def _run(self, command, **how):
+        self.command("FLUSHALL")
+        done = subprocess.run(command, capture_output=True, check=False, **how)
+        if done.returncode != 0:
+            raise SystemExit(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout.decode()
+
+    def _store(self, what, callers):
+        told = self._run([self.bench, str(self.port), what, str(callers), str(self.seconds)])
+        rate, took = re.fullmatch(r"(\d+) per second, ([\d.]+) us\n", told).groups()
+        return float(rate), float(took)
+
+    def claims(self):
+        return self._store("claims", 64)[0]
+
+    def cycles(self):
+        return self._store("cycles", 64)[0]
+
+    def microseconds(self, what):
+        """The median of one client that waits for each."""
+        return self._store(what, 1)[1]
+
+    def benchmark(self, clients, pipeline):
+        """The same claims by redis-benchmark."""
+        *words, subject = subprocess.run([self.bench, str(self.port), "arguments"],
+                                         capture_output=True, text=True,
+                                         check=True).stdout.splitlines()
+        count = int(self.bare_rates.get((clients, pipeline), 20_000) * self.seconds)
+        told = self._run(["redis-benchmark", "-p", str(self.port), "-c", str(clients), "-P",
+                          str(pipeline), "-n", str(count), "-r", "2000000000", "--csv", "-x",
+                          *words], input=bytes.fromhex(subject))
+        rate = float(told.splitlines()[-1].split(",")[1].strip('"'))
+        self.bare_rates[clients, pipeline] = rate
+        return rate
+
+    def calls(self):
+        """How often each command was called so far."""
+        return {name: int(count) for name, count in re.findall(
+            r"cmdstat_(\S+?):calls=(\d+)", self.command("INFO", "commandstats"))}
+
+
+def line(title, ours, theirs, ratio, goal, met):
+    print(f"{title:<54} {ours:>9,.0f} {theirs:>9,.0f} {ratio:>7.2f}   {goal} "
+          f"{'met' if met else 'MISSED'}")
+    sys.stdout.flush()
+
+
+def in_turn(rounds, *sides):
+    """Each side once in each round, after one to warm up."""
+    for side in sides:
+        side()
+    return [[side() for side in sides] for _ in range(rounds)]
+
+
+def against_redis_benchmark(on, rounds):
+    print(f"{'claims per second, 64 at a time':<54} {'onceguard':>9} {'beside':>9} {'ratio':>7}"
+          f"   goal")
+    told = in_turn(rounds, on.claims, lambda: on.benchmark(4, 16), lambda: on.benchmark(64, 1))
+    ours, pipelined, one_by_one = (statistics.median(column) for column in zip(*told))
+    ratio = statistics.median(o / p for o, p, _ in told)
+    line("through the library / redis-benchmark -P 16", ours, pipelined, ratio, ">= 0.80",
+         ratio >= 0.8)
+    ratio = statistics.median(o / s for o, _, s in told)
+    line("through the library / unpipelined, 64 clients", ours, one_by_one, ratio, ">= 2.00",
+         ratio >= 2)
+    cycles = statistics.median(on.cycles() for _ in range(rounds))
+    print(f"claimed and completed, 64 at a time: {cycles:,.0f} per second")
+
+
+def against_ping(on, rounds):
+    told = in_turn(rounds, *(lambda what=what: on.microseconds(what)
+                             for what in ("claims", "bare", "pings")))
+    print(f"{'one client, p50 in microseconds':<54} {'claim':>9} {'PING':>9} {'ratio':>7}   goal")
+    for title, side in (("the claim itself, by hiredis", 1), ("through the library", 0)):
+        ratio = statistics.median(row[side] / row[2] for row in told)
+        line(title, statistics.median(row[side] for row in told),
+             statistics.median(row[2] for row in told), ratio, "<= 1.20", ratio <= 1.2)
+
+
+def calls_of_a_first_request(on, port, wrk):
+    """From outside: what the server was asked while guarded first requests came."""
+    before = on.calls()
+    tokens = int(on.command("GET", "onceguard:tokens"))
+    requests = round(wrk(port, "unique.lua", 1).rate)
+    asked = on.calls()["fcall"] - before["fcall"]
+    leases = int(on.command("GET", "onceguard:tokens")) - tokens
+    # Each is a claim that was granted and the settle that ended it; one more look each second.
+    ratio = asked / leases
+    print(f"{leases:,} leases for about {requests:,} first requests: {ratio:.3f} calls each, a "
+          f"claim and a settle   <= 2.01 {'met' if ratio <= 2.01 else 'MISSED'}")
+
+
+def against_express(on, rounds, servers, wrk, send_once):
+    port, _ = servers.gateway("redis", store=f"redis://127.0.0.1:{on.port}")
+    calls_of_a_first_request(on, port, wrk)
+    if not (EXPRESS / "node_modules").is_dir():
+        raise SystemExit(f"run npm install in {EXPRESS} first")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        express = probe.getsockname()[1]
+    # The kernel ends it along with this one.
+    servers.start(["setpriv", "--pdeathsig", "KILL", "env", f"PORT={express}",
+                   f"REDIS_PORT={on.port}", "NODE_ENV=production", "node",
+                   str(EXPRESS / "server.js")], express)
+    print(f"{'requests per second, 64 connections':<54} {'onceguard':>9} {'express':>9} "
+          f"{'ratio':>7}   goal")
+    for title, script, goal in (("guarded first requests", "unique.lua", 3),
+                                ("replays", "repeat.lua", 5)):
+        if script == "repeat.lua":
+            send_once(port), send_once(express)
+        told = in_turn(rounds, lambda: wrk(port, script, int(on.seconds)).rate,
+                       lambda: wrk(express, script, int(on.seconds)).rate)
+        ours, theirs = (statistics.median(column) for column in zip(*told))
+        ratio = statistics.median(o / e for o, e in told)
+        line(title, ours, theirs, ratio, f">= {goal:.2f}", ratio >= goal)
+
+
+def bench_redis(servers, rounds, seconds, wrk, send_once, programs):
+    on = Bench(programs, seconds)
+    with contextlib.closing(on.server):
+        against_redis_benchmark(on, rounds)
+        against_ping(on, rounds)
+        against_express(on, rounds, servers, wrk, send_once)
+    print()

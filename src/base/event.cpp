@@ -1,0 +1,69 @@
+#include "base/event.hpp"
+
+#include <algorithm>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace onceguard::base {
+
+namespace asio = boost::asio;
+
+/// Of one who waits. Also where a coroutine is destroyed in the middle of its wait, nobody reaches
+/// for its io_context afterwards.
+class event::place {
+ public:
+  place(event& of, timer_ptr timer) : of_(of), timer_(std::move(timer)) {
+    const std::lock_guard lock(of_.mutex_);
+    if (!of_.happened_) of_.waiting_.push_back(timer_);
+  }
+  place(const place&) = delete;
+  place& operator=(const place&) = delete;
+  ~place() {
+    const std::lock_guard lock(of_.mutex_);
+    std::erase(of_.waiting_, timer_);
+  }
+
+ private:
+  event& of_;
+  const timer_ptr timer_;
+};
+
+void event::happen() {
+  const std::lock_guard lock(mutex_);
+  happened_ = true;
+  // Under the lock: whoever has a place has an io_context too.
+  for (const auto& timer : waiting_) {
+    asio::post(timer->get_executor(), [timer] { timer->cancel(); });
+  }
+  waiting_.clear();
+}
+
+bool event::happened() const {
+  const std::lock_guard lock(mutex_);
+  return happened_;
+}
+
+asio::awaitable<bool> event::wait(std::chrono::milliseconds timeout) {
+  if (happened()) co_return true;
+  const auto executor = co_await asio::this_coro::executor;
+  const auto timer = std::make_shared<asio::steady_timer>(executor);
+  timer->expires_after(timeout);
+  const place here(*this, timer);
+  if (!happened()) {
+    // What happens from here on is told by a turn of this thread's loop, and finds the timer
+    // waiting.
+    boost::system::error_code cancelled;
+    co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+  }
+  co_return happened();
+}
+
+void event::forget() {
+  const std::lock_guard lock(mutex_);
+  waiting_.clear();
+}
+
+}  // namespace onceguard::base

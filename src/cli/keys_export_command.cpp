@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <iostream>
+
+#include "base/clock.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/json_text.hpp"
+#include "cli/new_file.hpp"
+#include "cli/record_stream.hpp"
+#include "cli/side_by_side.hpp"
+#include "cli/store_work.hpp"
+#include "config/texts.hpp"
+#include "store/view.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using boost::asio::awaitable;
+
+constexpr std::size_t page_of_records = 200;
+// Where pages come without answers, each costs a look at all records.
+constexpr std::size_t page_of_heads = 5'000;
+constexpr std::size_t asked_at_once = 32;
+// What goes through all records takes its time.
+constexpr milliseconds least_timeout{60'000};
+
+struct export_request {
+  std::string file;
+  bool force = false;
+};
+
+bool answer_left_out(const record_view& seen) {
+  const auto& r = seen.stored;
+  return r.state == record_state::completed && !r.answer &&
+         (r.kept == answer_kept::full || r.kept == answer_kept::status_only);
+}
+
+bool lease_runs(const record_view& seen) {
+  const bool leased = seen.stored.state == record_state::started ||
+                      seen.stored.state == record_state::in_progress ||
+                      seen.stored.state == record_state::probing;
+  return leased && seen.lease_left.count() > 0;
+}
+
+error still_running(const record_view& seen) {
+  return error(errc::conflict, "the key " + plain_text(seen.stored.about->key) +
+                                   " is being run, with a lease for another " +
+                                   config::duration_text(seen.lease_left) +
+                                   "; stop the gateways and try again, or use --force: whatever "
+                                   "is under way will be unknown");
+}
+
+/// Looks up the answers that a page has left out.
+class answer_search {
+ public:
+  answer_search(store& in, std::vector<record_view>& page, milliseconds timeout)
+      : in_(in), page_(page), timeout_(timeout), gone_(page.size(), false) {}
+
+  /// Those that are gone by now leave the page.
+  awaitable<result<void>> run() {
+    const auto work = [this] { return look_up_each(); };
+    co_await side_by_side(asked_at_once, work);
+    if (failed_) co_return *failed_;
+    std::size_t place = 0;
+    std::erase_if(page_, [&](const record_view&) { return gone_[place++]; });
+    co_return result<void>();
+  }
+
+ private:
+  awaitable<void> look_up_each() {
+    while (next_ < page_.size() && !failed_) {
+      const auto at = next_++;
+      if (!answer_left_out(page_[at])) continue;
+      auto found = co_await in_.find(page_[at].id, timeout_);
+      if (!found) {
+        failed_ = found.error();
+      } else if (*found) {
+        page_[at] = std::move(**found);
+      } else {
+        gone_[at] = true;
+      }
+    }
+  }
+
+  store& in_;
+  std::vector<record_view>& page_;
+  const milliseconds timeout_;
+  std::size_t next_ = 0;
+  std::optional<error> failed_;
+  std::vector<bool> gone_;
+};
+
+/// All records, in the order of their first claim, as they were at `begun`: the file has one time.
+awaitable<result<void>> export_all(store& in, record_writer& to, std::int64_t begun, bool force,
+                                   milliseconds timeout) {
+  const auto& clock = base::system_clock();
+  const list_filter everything;
+  std::string cursor;
+  std::size_t limit = page_of_records;
+  do {
+    auto page = co_await in.list(everything, cursor, limit, timeout);
+    if (!page) co_return page.error();
+    if (page->unreadable > 0 && !force) {
+      co_return error(errc::record_unreadable,
+                      std::to_string(page->unreadable) +
+                          " records can't be read and would be left behind, so that their keys "
+                          "run again; see to them first, or use --force");
+    }
+    if (std::any_of(page->records.begin(), page->records.end(), answer_left_out)) {
+      limit = page_of_heads;
+      answer_search search(in, page->records, timeout);
+      const auto filled = co_await search.run();
+      if (!filled) co_return filled.error();
+    }
+    for (auto& seen : page->records) {
+      if (lease_runs(seen) && !force) co_return still_running(seen);
+      const auto now = clock.wall_ms();
+      to.add(*aged(make_adoption(std::move(seen), now), milliseconds(begun - now)));
+    }
+    cursor = page->cursor;
+  } while (!cursor.empty());
+  co_return result<void>();
+}
+
+awaitable<int> export_records(store& in, const export_request& asked, milliseconds store_timeout) {
+  const auto timeout = std::max(store_timeout, least_timeout);
+  new_file file(asked.file);
+  if (const auto opened = file.open(); !opened) co_return complain(opened.error());
+  const auto before = co_await in.vitals(timeout);
+  if (!before) co_return complain(before.error());
+  stream_head head;
+  head.exported_at = base::system_clock().wall_ms();
+  head.store = in.traits().name;
+  record_writer to(file.stream(), head);
+  const auto exported = co_await export_all(in, to, head.exported_at, asked.force, timeout);
+  if (!exported) co_return complain(exported.error());
+  const auto after = co_await in.vitals(timeout);
+  if (!after) co_return complain(after.error());
+  const bool still = before->identity == after->identity && before->generation == after->generation;
+  if (!still && !asked.force) {
+    co_return complain(error(errc::conflict,
+                             "keys were claimed meanwhile, and may be missing: stop the gateways "
+                             "and try again, or use --force"));
+  }
+  to.finish();
+  if (const auto done = file.finish(); !done) co_return complain(done.error());
+  std::cout << to.count() << " records exported to " << asked.file << "\n";
+  co_return exit_ok;
+}
+
+int run(const given_flags& given, const export_request& asked) {
+  const auto settings = load_settings(given, false);
+  if (!settings) return exit_configuration;
+  return with_store(*settings,
+                    [&](store& in) { return export_records(in, asked, settings->store.timeout); });
+}
+
+}  // namespace
+
+void add_keys_export_command(command keys) {
+  const auto added = keys.add_command(
+      "export", "Write all live records, with their answers, to a file for `keys import`");
+  const auto asked = std::make_shared<export_request>();
+  added.add_option("FILE", asked->file, "What to write; it must not be there yet")
+      .required()
+      .type("");
+  added.add_flag("--force", asked->force,
+                 "Also while leases run (these records will be unknown) and keys are claimed");
+  const auto given = add_store_flags(added);
+  added.footer(
+      "Stop the gateways first: what they claim afterwards is not in the file.\n\n"
+      "Example:\n"
+      "  onceguard keys export records.jsonl --store sqlite:onceguard.db");
+  added.runs([=] { return run(*given, *asked); });
+}
+
+}  // namespace onceguard::cli

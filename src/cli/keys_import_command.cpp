@@ -1,0 +1,169 @@
+#include <fstream>
+#include <iostream>
+
+#include "base/clock.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/json_text.hpp"
+#include "cli/record_stream.hpp"
+#include "cli/side_by_side.hpp"
+#include "cli/store_work.hpp"
+#include "config/texts.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using boost::asio::awaitable;
+
+constexpr std::size_t adopted_at_once = 64;
+// Clocks of two machines may differ a little.
+constexpr milliseconds clocks_differ{5 * 60'000};
+
+int refuse(const std::string& file, const error& why) {
+  std::cerr << "onceguard: " << file << ": " << why.detail << "\n";
+  return exit_failed;
+}
+
+/// Reads all of it, so that nothing of a damaged file is imported.
+result<stream_head> check(const std::string& file) {
+  std::ifstream from(file, std::ios::binary);
+  if (!from) return error(errc::invalid_argument, "it can't be opened");
+  record_reader in(from);
+  const auto head = in.head();
+  if (!head) return head;
+  for (;;) {
+    const auto read = in.next();
+    if (!read) return read.error();
+    if (!*read) return head;
+  }
+}
+
+class importing {
+ public:
+  importing(store& to, std::istream& from, const stream_head& head, milliseconds timeout)
+      : to_(to), in_(from), exported_at_(head.exported_at), timeout_(timeout) {}
+
+  awaitable<int> run();
+
+ private:
+  [[nodiscard]] awaitable<void> adopt_each();
+  void note(const result<adopt_outcome>& said, std::uint64_t line, const std::string& key);
+
+  store& to_;
+  record_reader in_;
+  const std::int64_t exported_at_;
+  const milliseconds timeout_;
+  bool at_end_ = false;
+  std::optional<error> stopped_by_;  // nothing further makes sense
+  std::uint64_t done_ = 0, there_ = 0, expired_ = 0, conflicts_ = 0, refused_ = 0;
+};
+
+awaitable<int> importing::run() {
+  if (const auto head = in_.head(); !head) stopped_by_ = head.error();
+  const auto adopt = [this] { return adopt_each(); };
+  co_await side_by_side(adopted_at_once, adopt);
+  std::cout << done_ << " records imported";
+  if (there_ > 0) std::cout << ", " << there_ << " were there already";
+  if (expired_ > 0) std::cout << ", " << expired_ << " have expired since the export";
+  if (conflicts_ > 0) std::cout << ", " << conflicts_ << " stand there differently";
+  if (refused_ > 0) std::cout << ", " << refused_ << " can't be stored";
+  std::cout << "\n";
+  if (stopped_by_) {
+    std::cerr << "onceguard: not all of them: import it again, which changes nothing of what is "
+                 "there\n";
+    co_return complain(*stopped_by_);
+  }
+  co_return conflicts_ + refused_ == 0 ? exit_ok : exit_failed;
+}
+
+awaitable<void> importing::adopt_each() {
+  while (!at_end_ && !stopped_by_) {
+    auto read = in_.next();
+    if (!read) {
+      stopped_by_ = read.error();
+      break;
+    }
+    if (!*read) {
+      at_end_ = true;
+      break;
+    }
+    const auto line = in_.line();
+    const auto later = base::system_clock().wall_ms() - exported_at_;
+    auto what = aged(std::move(**read), milliseconds(std::max<std::int64_t>(later, 0)));
+    if (!what) {
+      ++expired_;
+      continue;
+    }
+    const auto key = plain_text(what->stored.about->key);
+    note(co_await to_.adopt(std::move(*what), timeout_), line, key);
+  }
+}
+
+void importing::note(const result<adopt_outcome>& said, std::uint64_t line,
+                     const std::string& key) {
+  const auto where = "onceguard: line " + std::to_string(line) + ", key " + key + ": ";
+  if (!said) {
+    const auto& why = said.error();
+    if (why.code != errc::invalid_argument && why.code != errc::record_unreadable) {
+      stopped_by_ = why;
+      return;
+    }
+    ++refused_;
+    std::cerr << where << why.detail << "\n";
+    return;
+  }
+  switch (*said) {
+    case adopt_outcome::done:
+      ++done_;
+      break;
+    case adopt_outcome::there:
+      ++there_;
+      break;
+    case adopt_outcome::conflict:
+      ++conflicts_;
+      std::cerr << where
+                << "another record, or a later state of this one, stands in the store and "
+                   "was left as it is\n";
+      break;
+  }
+}
+
+int run(const given_flags& given, const std::string& file) {
+  const auto settings = load_settings(given, false);
+  if (!settings) return exit_configuration;
+  const auto head = check(file);
+  if (!head) return refuse(file, head.error());
+  const milliseconds ahead(head->exported_at - base::system_clock().wall_ms());
+  if (ahead > clocks_differ) {
+    return refuse(file, error(errc::invalid_argument,
+                              "exported at " + time_text(head->exported_at) + ", which is " +
+                                  config::duration_text(ahead) +
+                                  " ahead of this machine's clock: set the clock, as retention "
+                                  "goes on by it"));
+  }
+  std::ifstream from(file, std::ios::binary);
+  const auto work = [&](store& to) -> awaitable<int> {
+    importing all(to, from, *head, settings->store.timeout);
+    co_return co_await all.run();
+  };
+  return with_store(*settings, work, missing_file::made);
+}
+
+}  // namespace
+
+void add_keys_import_command(command keys) {
+  const auto added =
+      keys.add_command("import", "Take in the records of a file that `keys export` has written");
+  const auto file = std::make_shared<std::string>();
+  added.add_option("FILE", *file, "What to read").required().type("");
+  const auto given = add_store_flags(added);
+  added.footer(
+      "Nothing that stands in the store is changed, so it may be repeated. What was under way is\n"
+      "unknown then. Retention goes on by the clocks of both machines.\n\n"
+      "Example:\n"
+      "  onceguard keys import records.jsonl --store postgresql:///payments");
+  added.runs([=] { return run(*given, *file); });
+}
+
+}  // namespace onceguard::cli

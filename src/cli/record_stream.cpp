@@ -1,0 +1,186 @@
+#include "cli/record_stream.hpp"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "base/hash.hpp"
+#include "cli/json_text.hpp"
+#include "cli/record_text.hpp"
+#include "core/record_codec.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr int format = 1;
+constexpr std::size_t sum_digits = 16;
+
+digest chained(const digest& before, std::string_view line) {
+  base::sha256 sum;
+  return sum.raw(base::as_chars(before)).raw(line).finish();
+}
+
+/// Of the bytes that count in a record's line.
+std::string sum_of(const record_id& id, std::string_view bytes) {
+  base::sha256 sum;
+  return base::to_hex(sum.part(base::as_chars(id)).part(bytes).finish()).substr(0, sum_digits);
+}
+
+/// Its points in time as distances from the moment of the export.
+record at_zero(const adoption& what) {
+  record out = what.stored;
+  out.deadline_lease = -what.lease_over.count();
+  out.retry_at_lease = what.retry_after.count();
+  out.claimed_at_wall = -what.claimed_ago.count();
+  out.settled_at_wall = -what.settled_ago.count();
+  out.expires_at_wall = what.retention_left.count();
+  return out;
+}
+
+adoption from_zero(const record_id& id, record stored) {
+  const auto length = [](std::int64_t ms) { return milliseconds(std::max<std::int64_t>(ms, 0)); };
+  adoption out;
+  out.id = id;
+  out.lease_over = length(-stored.deadline_lease);
+  out.retry_after = length(stored.retry_at_lease);
+  out.claimed_ago = length(-stored.claimed_at_wall);
+  out.settled_ago = length(-stored.settled_at_wall);
+  out.retention_left = length(stored.expires_at_wall);
+  out.stored = std::move(stored);
+  return out;
+}
+
+template <class Value>
+std::optional<Value> member(const json& of, const char* name) {
+  const auto found = of.find(name);
+  if (found == of.end()) return std::nullopt;
+  if constexpr (std::is_same_v<Value, std::string>) {
+    if (!found->is_string()) return std::nullopt;
+  } else {
+    if (!found->is_number_integer()) return std::nullopt;
+  }
+  return found->get<Value>();
+}
+
+}  // namespace
+
+// --- writing --------------------------------------------------------------------------------
+
+record_writer::record_writer(std::ostream& to, const stream_head& head) : to_(to) {
+  ordered_json line;
+  line["onceguard_export"] = format;
+  line["exported_at"] = time_text(head.exported_at);
+  line["exported_at_ms"] = head.exported_at;
+  line["store"] = head.store;
+  put(json_line(line));
+}
+
+void record_writer::add(const adoption& what) {
+  const auto bytes = encode_record(at_zero(what));
+  ordered_json line;
+  line["key"] = what.stored.about->key;
+  line["state"] = name_of(what.stored.state);
+  line["id"] = base::to_hex(what.id);
+  line["record"] = base64(bytes);
+  line["sum"] = sum_of(what.id, bytes);
+  put(json_line(line));
+  ++count_;
+}
+
+void record_writer::finish() {
+  ordered_json line;
+  line["end"] = count_;
+  line["sum"] = base::to_hex(chain_);
+  put(json_line(line));
+  to_.flush();
+}
+
+void record_writer::put(const std::string& line) {
+  to_ << line << '\n';
+  chain_ = chained(chain_, line);
+}
+
+// --- reading --------------------------------------------------------------------------------
+
+error record_reader::wrong(std::string_view what) const {
+  return error(errc::invalid_argument, "line " + std::to_string(line_) + ": " + std::string(what));
+}
+
+/// False: there is none, or its end is missing.
+bool record_reader::take_line() {
+  ++line_;
+  chain_ = with_;
+  if (!std::getline(from_, text_) || from_.eof()) return false;
+  with_ = chained(chain_, text_);
+  return true;
+}
+
+result<stream_head> record_reader::head() {
+  if (!take_line()) return wrong("this is no file of `onceguard keys export`");
+  const auto said = json::parse(text_, nullptr, false);
+  const auto version =
+      said.is_object() ? member<std::int64_t>(said, "onceguard_export") : std::nullopt;
+  if (!version) return wrong("this is no file of `onceguard keys export`");
+  if (*version > format) {
+    return wrong("format " + std::to_string(*version) + " is newer than " + std::to_string(format) +
+                 ", the newest that this version reads");
+  }
+  const auto at = member<std::int64_t>(said, "exported_at_ms");
+  auto from = member<std::string>(said, "store");
+  if (!at || !from) return wrong("it does not say when and from where it was exported");
+  return stream_head{*at, *std::move(from)};
+}
+
+result<std::optional<adoption>> record_reader::next() {
+  if (!take_line()) return wrong("the file breaks off: it has no last line, or only a part of it");
+  const auto said = json::parse(text_, nullptr, false);
+  if (!said.is_object()) return wrong("it is damaged: no JSON object");
+  const auto sum = member<std::string>(said, "sum");
+  if (const auto count = member<std::uint64_t>(said, "end"); count && sum) return end(*count, *sum);
+  const auto id_text = member<std::string>(said, "id");
+  const auto record_text = member<std::string>(said, "record");
+  if (!id_text || !record_text || !sum) return wrong("it is damaged: id, record or sum is missing");
+  record_id id{};
+  const auto bytes = from_base64(*record_text);
+  if (!base::from_hex(*id_text, id)) return wrong("it is damaged: the id is not 64 hex digits");
+  if (!bytes) return wrong("it is damaged: the record is not base64");
+  if (sum_of(id, *bytes) != *sum) return wrong("it is damaged: its sum is another one");
+  auto stored = decode_record(*bytes);
+  if (!stored) return wrong(stored.error().detail);
+  if (!stored->about) return wrong("a record without its subject");
+  ++count_;
+  return std::optional<adoption>(from_zero(id, std::move(*stored)));
+}
+
+result<std::optional<adoption>> record_reader::end(std::uint64_t count, std::string_view chain) {
+  if (count != count_) {
+    return wrong("of " + std::to_string(count) + " records " + std::to_string(count_) +
+                 " are here");
+  }
+  if (base::to_hex(chain_) != chain) {
+    return wrong("the sum of all lines is another one: one of them was changed or moved");
+  }
+  if (from_.peek() != std::istream::traits_type::eof()) {
+    ++line_;
+    return wrong("something follows the end");
+  }
+  return std::optional<adoption>();
+}
+
+std::optional<adoption> aged(adoption what, milliseconds later) {
+  if (what.retention_left.count() != 0) {
+    if (what.retention_left <= later) return std::nullopt;
+    what.retention_left -= later;
+  }
+  constexpr milliseconds none{0};
+  if (what.retry_after != none) what.retry_after = std::max(what.retry_after - later, none);
+  what.lease_over = std::max(what.lease_over + later, none);
+  what.claimed_ago = std::max(what.claimed_ago + later, none);
+  what.settled_ago = std::max(what.settled_ago + later, none);
+  return what;
+}
+
+}  // namespace onceguard::cli

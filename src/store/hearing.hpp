@@ -1,0 +1,14 @@
+// How long a process may serve what it remembers without having heard its store: an operator who
+// releases a completed record waits for so long until nobody serves it any more.
+#pragma once
+#include <onceguard/record.hpp>
+
+namespace onceguard {
+
+inline constexpr milliseconds watch_interval{1'000};  ///< every process looks that often
+/// Without word from the store for that long, nothing is served from memory.
+inline constexpr milliseconds deaf_after{5'000};
+/// Counted from before the last look that was answered, as one round of looking may lie between.
+inline constexpr milliseconds believed_for = deaf_after - 2 * watch_interval;
+
+}  // namespace onceguard

@@ -1,0 +1,45 @@
+// What the nodes of a Redis Cluster say of themselves and of each other.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/redis/endpoint.hpp"
+#include "store/redis/failure.hpp"
+#include "store/redis/reply.hpp"
+
+namespace onceguard::redis {
+
+/// Slots next to each other, and the master that has them.
+struct slot_range {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+  endpoint at;
+  std::string id;
+};
+
+/// Of CLUSTER SLOTS. `asked`: whom, as a node may not know its own address.
+[[nodiscard]] std::vector<slot_range> read_slots(const reply& said, const endpoint& asked);
+
+struct node_line {
+  struct move {
+    std::uint16_t slot = 0;
+    std::string to;  ///< a node's id
+  };
+  std::string id;
+  bool myself = false;
+  bool master = false;  ///< and not known to be gone
+  std::uint64_t epoch = 0;
+  std::vector<move> leaving;  ///< slots that it hands over now; only of `myself`
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> slots;
+};
+
+/// Of CLUSTER NODES; lines that can't be read are left out.
+[[nodiscard]] std::vector<node_line> read_nodes(std::string_view text);
+
+/// Where MOVED and ASK lead. `from`: who said it. None: it leads nowhere.
+[[nodiscard]] std::optional<endpoint> target_of(const failure& redirected, const endpoint& from);
+
+}  // namespace onceguard::redis

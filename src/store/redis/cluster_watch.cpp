@@ -1,0 +1,150 @@
+#include "store/redis/cluster_watch.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds at_rest{2'000};  // from one look to the next
+constexpr milliseconds in_doubt{50};    // at least, from one look to the next
+constexpr milliseconds patience_most{500};
+
+}  // namespace
+
+cluster_watch::cluster_watch(const line_surroundings& in, const keyspace& names,
+                             const redis_params& params, topology_events& events)
+    : in_(in),
+      names_(names),
+      params_(params),
+      events_(events),
+      owners_(names.parts()),
+      timer_(in.context) {}
+
+void cluster_watch::ask_next() {
+  if (closed_) return;
+  timer_.cancel();
+  if (to_ask_.empty()) {
+    std::set<endpoint> all(in_.at.seeds.begin(), in_.at.seeds.end());
+    for (const auto& each : owners_) {
+      if (each) all.insert(each->at);
+    }
+    to_ask_.assign(all.begin(), all.end());
+    // Not always the same one first: it may be the one that knows least.
+    const auto first = static_cast<std::ptrdiff_t>(round_++ % to_ask_.size());
+    std::rotate(to_ask_.begin(), to_ask_.begin() + first, to_ask_.end());
+    begun_ = base::steady_now();
+    doubted_ = false;
+  }
+  const auto next = to_ask_.back();
+  to_ask_.pop_back();
+  const auto patience = std::min(params_.timeout / 2, patience_most);
+  auto& from = nodes_.try_emplace(next, in_, next, in_.at.login, patience).first->second;
+  asking_ = true;
+  from.ask({words("CLUSTER", "SLOTS"), words("CLUSTER", "NODES")},
+           [this, &from](std::vector<reply_ptr> replies, std::optional<failure> why) {
+             hear(from, replies, std::move(why));
+           });
+}
+
+void cluster_watch::hear(scout& from, const std::vector<reply_ptr>& replies,
+                         std::optional<failure> why) {
+  asking_ = false;
+  if (closed_) return;
+  try {
+    if (!why) read(from.to(), replies);
+  } catch (const broken& wrong) {
+    why = wrong.why;
+  } catch (const unexpected_reply& wrong) {
+    why = own_failure(wrong.what());
+  }
+  if (!why) {
+    to_ask_.clear();
+    forget_strangers();
+    return wait(doubted_ ? in_doubt : at_rest);
+  }
+  if (why->text.find("cluster support disabled") != std::string::npos) why->misconfigured = true;
+  if (!to_ask_.empty() && !why->misconfigured) return ask_next();
+  to_ask_.clear();
+  wait(in_doubt * 2);
+  events_.on_no_layout(*why);
+}
+
+void cluster_watch::read(const endpoint& asked, const std::vector<reply_ptr>& replies) {
+  const auto nodes = read_nodes(text_in(replies.at(1)));
+  const reply slots(*replies.at(0));
+  if (slots.is_error()) throw broken{failure_of(slots.text())};
+  const auto ranges = read_slots(slots, asked);
+  if (ranges.empty()) throw broken{own_failure(asked.text() + " knows of no node with slots")};
+  std::map<std::string, std::uint64_t> epochs;
+  for (const auto& each : nodes) epochs[each.id] = each.epoch;
+  for (std::size_t part = 0; part < owners_.size(); ++part) {
+    const auto slot = names_.slot_of_part(part);
+    const auto found = std::find_if(ranges.begin(), ranges.end(), [slot](const slot_range& each) {
+      return each.first <= slot && slot <= each.last;
+    });
+    auto& mine = owners_[part];
+    if (found == ranges.end()) {
+      mine.reset();
+      continue;
+    }
+    // A node that was cut off may tell of older times.
+    const auto epoch = epochs[found->id];
+    if (!mine || mine->epoch <= epoch) mine = owner{found->at, found->id, epoch};
+  }
+  tell(nodes);
+}
+
+void cluster_watch::tell(const std::vector<node_line>& nodes) {
+  layout found;
+  std::map<endpoint, std::size_t> places;
+  for (const auto& each : owners_) {
+    if (!each) {
+      found.owner.emplace_back();
+      continue;
+    }
+    const auto [place, fresh] = places.try_emplace(each->at, found.masters.size());
+    if (fresh) found.masters.push_back({each->at, each->id});
+    found.owner.emplace_back(place->second);
+  }
+  for (const auto& each : nodes) {
+    if (each.master) found.ids += (found.ids.empty() ? "" : ",") + each.id;
+  }
+  events_.on_layout(found);
+}
+
+/// Connections to nodes that have no part any more.
+void cluster_watch::forget_strangers() {
+  std::erase_if(nodes_, [&](const auto& each) {
+    const auto& [at, node] = each;
+    const auto& seeds = in_.at.seeds;
+    const bool seed = std::find(seeds.begin(), seeds.end(), at) != seeds.end();
+    const bool owns = std::any_of(owners_.begin(), owners_.end(),
+                                  [&](const auto& of) { return of && of->at == at; });
+    return !seed && !owns && !node.busy();
+  });
+}
+
+void cluster_watch::doubt() {
+  if (std::exchange(doubted_, true) || closed_ || asking_) return;
+  const auto since = base::steady_now() - begun_;
+  wait(std::max(std::chrono::duration_cast<milliseconds>(in_doubt - since), milliseconds(0)));
+}
+
+void cluster_watch::wait(milliseconds pause) {
+  timer_.expires_after(pause);
+  timer_.async_wait([this](const boost::system::error_code& ec) {
+    if (!ec && !asking_) ask_next();
+  });
+}
+
+void cluster_watch::close() {
+  closed_ = true;
+  timer_.cancel();
+  for (auto& [at, each] : nodes_) each.close();
+}
+
+}  // namespace onceguard::redis

@@ -1,0 +1,54 @@
+// Which node of a cluster has which part of the store, as any of its nodes says: one is asked at
+// a time, each two seconds, and at once when something has changed.
+#pragma once
+#include <map>
+#include <set>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "store/redis/cluster_text.hpp"
+#include "store/redis/scout.hpp"
+#include "store/redis/topology.hpp"
+
+namespace onceguard::redis {
+
+class cluster_watch final : public topology {
+ public:
+  cluster_watch(const line_surroundings& in, const keyspace& names, const redis_params& params,
+                topology_events& events);
+
+  void begin() override { ask_next(); }
+  void doubt() override;
+  void close() override;
+
+ private:
+  /// Who has a part, and since which failover or move.
+  struct owner {
+    endpoint at;
+    std::string id;
+    std::uint64_t epoch = 0;
+  };
+
+  void ask_next();
+  void hear(scout& from, const std::vector<reply_ptr>& replies, std::optional<failure> why);
+  void read(const endpoint& asked, const std::vector<reply_ptr>& replies);
+  void tell(const std::vector<node_line>& nodes);
+  void forget_strangers();
+  void wait(std::chrono::milliseconds pause);
+
+  const line_surroundings in_;
+  const keyspace& names_;
+  const redis_params& params_;
+  topology_events& events_;
+  std::map<endpoint, scout> nodes_;
+  std::vector<endpoint> to_ask_;  // of this round, the next one last
+  std::vector<std::optional<owner>> owners_;
+  boost::asio::steady_timer timer_;
+  steady_time begun_{};
+  std::size_t round_ = 0;
+  bool asking_ = false;
+  bool doubted_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace onceguard::redis

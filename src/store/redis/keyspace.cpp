@@ -1,0 +1,59 @@
+#include "store/redis/keyspace.hpp"
+
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "store/redis/slots.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+std::string quoted_pattern(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+keyspace::keyspace(const std::string& prefix, bool cut)
+    : touch_(prefix + "touch"), settled_(prefix + "settled") {
+  if (!cut) {
+    counters_ = {prefix + "tokens", prefix + "generation"};
+    const auto books = prefix + "store";
+    parts_.push_back({prefix + "r:", books, {counters_[0], counters_[1], books}});
+    pattern_ = quoted_pattern(prefix + "r:") + "*";
+    return;
+  }
+  for (const auto& tag : evenly_spread_tags(cluster_parts)) {
+    const auto begin = prefix + "{" + tag + "}:";
+    const auto books = begin + "store";
+    parts_.push_back({begin + "r:", books, {books}, slot_of(books)});
+  }
+  pattern_ = quoted_pattern(prefix) + "{*}:r:*";
+}
+
+std::string keyspace::record(const record_id& id) const {
+  const auto& records = parts_[part_of(id)].records;
+  std::string out;
+  out.reserve(records.size() + id.size());
+  return out.append(records).append(base::as_chars(id));
+}
+
+std::span<const std::string> keyspace::counters_and_books(std::size_t part) const {
+  return parts_.at(part).counters_and_books;
+}
+
+std::optional<record_id> keyspace::id_of(std::string_view name) const {
+  record_id out{};
+  if (name.size() < out.size()) return std::nullopt;
+  const auto digest = name.substr(name.size() - out.size());
+  std::copy(digest.begin(), digest.end(), out.begin());
+  if (name.substr(0, name.size() - out.size()) != parts_[part_of(out)].records) return std::nullopt;
+  return out;
+}
+
+}  // namespace onceguard::redis

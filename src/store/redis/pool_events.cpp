@@ -1,0 +1,260 @@
+// What the servers and the topology tell the pool, and how it follows.
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "store/redis/cluster_text.hpp"
+#include "store/redis/pool.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+constexpr std::chrono::milliseconds pause{20};  // before what can't be done now is tried again
+constexpr std::uint32_t redirections_max = 5;   // in a row, without a pause
+
+}  // namespace
+
+// --- who is where ---------------------------------------------------------------------------
+
+server* pool::find_server(const endpoint& at) noexcept {
+  for (auto& each : servers_) {
+    if (each.at() == at) return &each;
+  }
+  return nullptr;
+}
+
+server& pool::server_at(const endpoint& at) {
+  if (auto* known = find_server(at)) {
+    known->take_back();
+    return *known;
+  }
+  server_events& told = *this;
+  return servers_.emplace_back(lines_made_, told, params_, names_, at, links_each_);
+}
+
+void pool::lead(std::size_t i, server* to, steady_time now) {
+  auto& mine = lanes_[i];
+  mine.at = to;
+  if (to != nullptr) {
+    mine.nowhere_since.reset();
+  } else if (!mine.nowhere_since) {
+    mine.nowhere_since = now;
+  }
+}
+
+void pool::on_layout(const layout& found) {
+  const auto now = base::steady_now();
+  lost_why_.reset();
+  masters_ = found.ids;
+  std::vector<endpoint> named;
+  for (const auto& each : found.masters) named.push_back(each.at);
+  if (named != layout_) {
+    std::string all;
+    for (const auto& each : named) all += (all.empty() ? "" : " ") + each.text();
+    if (at_.servers != deployment::single) {
+      base::log(base::log_level::info, "the masters of the store are",
+                {{"store", at_.place}, {"servers", all}});
+    }
+    layout_ = std::move(named);
+  }
+  std::vector<server*> servers;
+  for (const auto& each : found.masters) servers.push_back(&server_at(each.at));
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const auto owner = found.owner[part_of_lane(i)];
+    lead(i, owner ? servers[*owner] : nullptr, now);
+  }
+  settle_in();
+  soon();
+}
+
+void pool::on_no_layout(const failure& why) {
+  lost_why_ = why;
+  soon();
+}
+
+/// Each server learns what is its own, and those that have nothing are let go.
+void pool::settle_in() {
+  for (auto& each : servers_) {
+    server::part_set parts;
+    bool leads = false;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (lanes_[i].at != &each) continue;
+      leads = true;
+      if (names_.cut()) parts.set(i);
+    }
+    each.hold(leads, parts);
+    each.greet_parts();
+    if (!leads) take_out(each);
+  }
+  publish();
+}
+
+/// What is under way there comes to its end, unless it is a master no more: then it is sent again
+/// to whoever is.
+void pool::take_out(server& of) {
+  if (of.lingers(base::steady_now())) return;
+  const bool listed = std::find(layout_.begin(), layout_.end(), of.at()) != layout_.end();
+  if (!listed) {
+    of.close(own_failure("the server is not a master of the store any more"));
+  }
+  of.retire();
+}
+
+void pool::drop_servers(steady_time now) {
+  bool dropped = false;
+  for (auto each = servers_.begin(); each != servers_.end();) {
+    if (!each->leads() && !each->lingers(now)) each->retire();
+    if (!each->gone()) {
+      ++each;
+      continue;
+    }
+    each = servers_.erase(each);
+    dropped = true;
+  }
+  if (dropped) publish();
+}
+
+void pool::publish() {
+  std::vector<server_pin> all;
+  bool durable = true;
+  for (const auto& each : servers_) {
+    if (each.retired()) continue;
+    all.push_back(each.pin());
+    durable = durable && each.durable();
+  }
+  durable_ = durable && !all.empty();
+  const std::lock_guard lock(shared_);
+  published_ = std::move(all);
+}
+
+// --- what servers tell ----------------------------------------------------------------------
+
+void pool::on_facts(server&, const server_facts& facts) {
+  publish();
+  if (!params_.copies_only) tell_what_a_restart_loses(facts);
+}
+
+void pool::tell_what_a_restart_loses(const server_facts& facts) {
+  const std::string loss(lost_by_restart(facts));
+  if (loss == std::exchange(told_loss_, loss)) return;
+  base::log(keeps_everything(facts) ? base::log_level::info : base::log_level::warning,
+            "what a restart of the server would lose",
+            {{"store", at_.place}, {"loss", loss}, {"version", facts.version}});
+  if (facts.eviction.empty()) {
+    base::log(base::log_level::warning,
+              "the server does not tell its maxmemory-policy; it must be noeviction",
+              {{"store", at_.place}});
+  }
+}
+
+void pool::on_greeting(const greeting& said) {
+  if (said.lost) {
+    base::log(base::log_level::error, "the server has lost a part of what it acknowledged",
+              {{"store", at_.place}});
+  }
+  auto& mine = known_[said.part];
+  const auto least = said.identity == mine.identity ? mine.generation : 0;
+  // Where replicas have to confirm, what a master says by itself counts for nothing yet.
+  const auto told = at_.min_replicas == 0 ? said.generation : 0;
+  mine = {said.identity, said.run, std::max(least, told)};
+  look_at_clock(said.now);
+}
+
+void pool::on_generation(std::size_t part, std::uint64_t generation) {
+  auto& mine = known_[part];
+  mine.generation = std::max(mine.generation, generation);
+}
+
+void pool::on_up(server& of) {
+  topology_->doubt();  // where somebody has to vouch for it
+  if (std::exchange(out_told_, false)) {
+    base::log(base::log_level::info, "the store is in reach again",
+              {{"store", at_.place}, {"server", of.at().text()}});
+  }
+  soon();
+}
+
+void pool::on_down(server& of, const failure& why) {
+  if (closing_) return;
+  topology_->doubt();
+  // What was sent on to it is tried where it came from.
+  if (!of.any_ready()) {
+    for (auto& each : std::exchange(of.named(), {})) {
+      if (each.what->pin() != nullptr) {
+        of.named().push_back(std::move(each));
+      } else {
+        lanes_.add(std::move(each));
+      }
+    }
+  }
+  soon();
+  const bool expected = of.retired() || !said_ready_ || of.any_ready();
+  if (!expected && !std::exchange(out_told_, true)) {
+    base::log(base::log_level::warning, "the store is out of reach",
+              {{"store", at_.place}, {"server", of.at().text()}, {"why", why.text}});
+  }
+}
+
+void pool::on_ended(entry ended) {
+  if (ended.in_lane) --lanes_[ended.lane].under_way;
+  lanes_[ended.lane].turned_away = 0;
+  finish(std::move(ended));
+}
+
+void pool::on_returned(server& of, entry back, const failure& why) {
+  if (back.in_lane) --lanes_[back.lane].under_way;
+  back.in_lane = false;
+  const bool late = back.of->give_up_at() <= base::steady_now();
+  if (late || (back.what->doubtful && !back.what->repeatable())) {
+    auto told = why;
+    told.misconfigured = false;
+    return end(back, to_error(told, at_.place, effect::none));
+  }
+  if (back.what->pin() != nullptr) return of.named().push_back(std::move(back));
+  lanes_.add(std::move(back));
+}
+
+void pool::on_redirected(server& of, entry back, const failure& why) {
+  const auto now = base::steady_now();
+  const auto to = target_of(why, of.at());
+  auto& mine = lanes_[back.lane];
+  const bool in_circles = ++mine.turned_away > redirections_max;
+  if (in_circles) mine.paused_until = now + pause;
+  if (why.code == "ASK" && to && !in_circles) {
+    if (std::exchange(back.in_lane, false)) --mine.under_way;
+    auto& there = server_at(*to);
+    there.use(now);
+    return there.named().push_back(std::move(back));
+  }
+  if (why.code == "MOVED" && to) {
+    if (mine.at == &of) {
+      auto& next = server_at(*to);
+      lead(back.lane, &next, now);
+      // It is greeted for the part with the next layout, which also says whether the one before is
+      // a master still: else a failover would look like a slot that moved.
+      if (!next.leads()) next.hold(true, {});
+      publish();
+    }
+  } else {
+    mine.paused_until = now + pause;
+  }
+  topology_->doubt();
+  on_returned(of, std::move(back), why);
+}
+
+void pool::on_astray(server&) { topology_->doubt(); }
+
+/// Expiry follows the server's clock whatever is found here: a step is only told.
+void pool::look_at_clock(std::int64_t server_now) {
+  const std::lock_guard lock(shared_);
+  const auto boot = params_.clock->boot_ms();
+  if (!wall_) wall_.emplace(wall_memory{.offset = server_now - boot});
+  const bool doubted = !wall_->trusts(boot, server_now);
+  if (doubted && !clock_doubted_) {
+    base::log(base::log_level::error,
+              "the server's clock stepped: leases and retention end that much off",
+              {{"store", at_.place}});
+  }
+  clock_doubted_ = doubted;
+}
+
+}  // namespace onceguard::redis

@@ -1,0 +1,152 @@
+#include "store/redis/sentinel_watch.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/clock.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds at_rest{1'000};   // from one look to the next
+constexpr milliseconds in_doubt{20};     // at least, from one look to the next
+constexpr milliseconds for_others{200};  // after the first answer, until it counts alone
+constexpr milliseconds patience_most{1'000};
+constexpr std::size_t sentinels_most = 32;
+
+/// Of names and values in turn; empty: there is no such name.
+std::string value_in(const reply& pairs, std::string_view name) {
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    if (pairs.at(i).text() == name) return std::string(pairs.at(i + 1).text());
+  }
+  return {};
+}
+
+}  // namespace
+
+sentinel_watch::sentinel_watch(const line_surroundings& in, const redis_params& params,
+                               topology_events& events)
+    : in_(in), params_(params), events_(events), timer_(in.context) {
+  for (const auto& each : in.at.seeds) meet(each);
+}
+
+void sentinel_watch::meet(const endpoint& sentinel) {
+  if (sentinels_.size() >= sentinels_most) return;
+  const auto patience = std::min(params_.timeout, patience_most);
+  sentinels_.try_emplace(sentinel, in_, sentinel, in_.at.sentinel_login, patience);
+}
+
+void sentinel_watch::ask_all() {
+  timer_.cancel();
+  doubted_ = false;
+  begun_ = base::steady_now();
+  const auto round = now_.round + 1;
+  now_ = {};
+  now_.round = round;
+  const std::vector<std::string> commands{
+      words("SENTINEL", "GET-MASTER-ADDR-BY-NAME", in_.at.master),
+      words("SENTINEL", "MASTER", in_.at.master), words("SENTINEL", "SENTINELS", in_.at.master)};
+  for (auto& [to, each] : sentinels_) {
+    if (each.busy()) continue;
+    ++now_.open;
+    each.ask(commands, [this, round](std::vector<reply_ptr> replies, std::optional<failure> why) {
+      hear(round, replies, std::move(why));
+    });
+  }
+  if (now_.open == 0) wait(in_doubt);
+}
+
+void sentinel_watch::hear(std::uint64_t round, const std::vector<reply_ptr>& replies,
+                          std::optional<failure> why) {
+  if (closed_ || round != now_.round || now_.open == 0) return;
+  --now_.open;
+  try {
+    if (!why) read(replies);
+  } catch (const broken& wrong) {
+    why = wrong.why;
+  } catch (const unexpected_reply& wrong) {
+    why = own_failure(wrong.what());
+  }
+  if (why) now_.why = std::move(why);
+  if (now_.open == 0) return decide();
+  if (now_.master) wait(for_others);
+}
+
+void sentinel_watch::read(const std::vector<reply_ptr>& replies) {
+  const reply where(*replies.at(0));
+  const reply what(*replies.at(1));
+  if (what.is_error()) {
+    auto why = failure_of(what.text());
+    const bool stranger = what.text().starts_with("ERR No such master");
+    if (stranger) why.text = "the sentinels know no master named " + in_.at.master;
+    why.misconfigured = why.misconfigured || stranger;
+    throw broken{why};
+  }
+  if (!where.is_array()) throw broken{own_failure("the sentinel knows no address of the master")};
+  const endpoint said{std::string(where.at(0).text()), std::string(where.at(1).text())};
+  std::uint64_t epoch = 0;
+  const auto text = value_in(what, "config-epoch");
+  std::from_chars(text.data(), text.data() + text.size(), epoch);
+  ++now_.heard;
+  if (!now_.master || epoch > now_.epoch) {
+    now_.master = said;
+    now_.epoch = epoch;
+  }
+  const reply others(*replies.at(2));
+  for (std::size_t i = 0; !others.is_error() && i < others.size(); ++i) {
+    meet({value_in(others.at(i), "ip"), value_in(others.at(i), "port")});
+  }
+}
+
+/// Of what was heard in this round: the rest comes too late.
+void sentinel_watch::decide() {
+  now_.open = 0;
+  if (!now_.master) {
+    wait(in_doubt * 2);
+    return events_.on_no_layout(
+        now_.why.value_or(own_failure("no sentinel has answered which server is the master")));
+  }
+  // A sentinel that was cut off knows of an earlier failover only. Most of them do where they were
+  // made to forget (SENTINEL RESET): a failover takes most of them, so one of these would know.
+  if (now_.epoch < latest_ && 2 * now_.heard <= sentinels_.size()) {
+    wait(in_doubt * 2);
+    return events_.on_no_layout(
+        own_failure("the sentinels that answer do not know of the latest failover"));
+  }
+  latest_ = now_.epoch;
+  wait(doubted_ ? in_doubt : at_rest);
+  vouched_ = begun_;
+  layout found;
+  found.masters.push_back({*now_.master, {}});
+  found.owner.emplace_back(0);
+  events_.on_layout(found);
+}
+
+void sentinel_watch::doubt() {
+  if (std::exchange(doubted_, true) || closed_ || now_.open > 0) return;
+  const auto since = base::steady_now() - begun_;
+  wait(std::max(std::chrono::duration_cast<milliseconds>(in_doubt - since), milliseconds(0)));
+}
+
+/// Then decides, or asks again where that was done.
+void sentinel_watch::wait(milliseconds pause) {
+  timer_.expires_after(pause);
+  timer_.async_wait([this](const boost::system::error_code& ec) {
+    if (ec || closed_) return;
+    if (now_.open > 0) {
+      decide();
+    } else {
+      ask_all();
+    }
+  });
+}
+
+void sentinel_watch::close() {
+  closed_ = true;
+  timer_.cancel();
+  for (auto& [to, each] : sentinels_) each.close();
+}
+
+}  // namespace onceguard::redis

@@ -1,0 +1,53 @@
+// Which server is the master, as sentinels say: all that are known are asked, at once and each
+// second, and whoever knows of the latest failover is believed.
+#pragma once
+#include <map>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "store/redis/scout.hpp"
+#include "store/redis/topology.hpp"
+
+namespace onceguard::redis {
+
+class sentinel_watch final : public topology {
+ public:
+  sentinel_watch(const line_surroundings& in, const redis_params& params, topology_events& events);
+
+  void begin() override { ask_all(); }
+  void doubt() override;
+  [[nodiscard]] steady_time vouched() const noexcept override { return vouched_; }
+  void close() override;
+
+ private:
+  /// What the sentinels of one round said.
+  struct answers {
+    std::uint64_t round = 0;
+    std::size_t open = 0;
+    std::size_t heard = 0;
+    std::optional<endpoint> master;
+    std::uint64_t epoch = 0;
+    std::optional<failure> why;
+  };
+
+  void meet(const endpoint& sentinel);
+  void ask_all();
+  void hear(std::uint64_t round, const std::vector<reply_ptr>& replies, std::optional<failure> why);
+  void read(const std::vector<reply_ptr>& replies);
+  void decide();
+  void wait(std::chrono::milliseconds pause);
+
+  const line_surroundings in_;
+  const redis_params& params_;
+  topology_events& events_;
+  std::map<endpoint, scout> sentinels_;
+  boost::asio::steady_timer timer_;
+  answers now_;
+  std::uint64_t latest_ = 0;  // failover that was believed
+  steady_time begun_{};
+  steady_time vouched_ = steady_time::min();
+  bool doubted_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace onceguard::redis

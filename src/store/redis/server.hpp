@@ -1,0 +1,127 @@
+// The links of a store to one of its servers: keeps them up while they are wanted, and says when
+// the server is out of reach. Belongs to the pool's thread.
+#pragma once
+#include <bitset>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/redis/link.hpp"
+
+namespace onceguard::redis {
+
+class server;
+
+/// As link_events; those links that are meant are known by their server.
+class server_events {
+ public:
+  [[nodiscard]] virtual const known_books& known(std::size_t part) const noexcept = 0;
+  [[nodiscard]] virtual const std::string& masters() const noexcept = 0;
+  virtual void on_facts(server& of, const server_facts& facts) = 0;
+  virtual void on_greeting(const greeting& said) = 0;
+  virtual void on_generation(std::size_t part, std::uint64_t generation) = 0;
+  virtual void on_up(server& of) = 0;                        ///< one more link is ready
+  virtual void on_down(server& of, const failure& why) = 0;  ///< one was lost
+  virtual void on_ended(entry ended) = 0;
+  virtual void on_returned(server& of, entry back, const failure& why) = 0;
+  virtual void on_redirected(server& of, entry back, const failure& why) = 0;
+  virtual void on_astray(server& of) = 0;
+  virtual void on_progress() = 0;
+
+ protected:
+  ~server_events() = default;
+};
+
+class server final : private link_events {
+ public:
+  using part_set = std::bitset<keyspace::cluster_parts>;
+
+  server(const line_surroundings& lines, server_events& events, const redis_params& params,
+         const keyspace& names, const endpoint& at, std::size_t links);
+
+  [[nodiscard]] const endpoint& at() const noexcept { return at_; }
+  [[nodiscard]] server_pin pin() const { return {at_, life_}; }
+  [[nodiscard]] bool durable() const noexcept { return durable_; }
+  [[nodiscard]] const std::optional<failure>& last_failure() const noexcept {
+    return last_failure_;
+  }
+  [[nodiscard]] std::optional<steady_time> out_since(std::size_t lane) const noexcept {
+    return kept_for(lane).out_since;
+  }
+  /// Is a link ready that was made by then?
+  [[nodiscard]] bool usable(steady_time vouched) const noexcept;
+  [[nodiscard]] bool any_ready() const noexcept;
+  /// The link of a lane; null: it is not ready, or newer than that.
+  [[nodiscard]] link* link_for(std::size_t lane, steady_time vouched) noexcept;
+
+  /// Does any lane lead here? In a cluster: the parts that it has now.
+  void hold(bool leads, const part_set& parts) { leads_ = leads, parts_ = parts; }
+  [[nodiscard]] bool leads() const noexcept { return leads_; }
+  /// Greets for those that are new.
+  void greet_parts();
+
+  /// It has been asked for by name, and not by its parts.
+  std::deque<entry>& named() noexcept { return named_; }
+  void use(steady_time now) noexcept { used_at_ = now; }
+
+  /// Opens what is closed and due. When the next one is.
+  steady_time open_links(steady_time now);
+  void flush();
+  void close(const failure& why);
+  /// Wanted no more: no link is opened again; those that are idle are closed.
+  void retire();
+  [[nodiscard]] bool retired() const noexcept { return retired_; }
+  void take_back() noexcept { retired_ = false; }
+  [[nodiscard]] bool lingers(steady_time now) const noexcept;
+  [[nodiscard]] bool gone() const noexcept;
+
+ private:
+  struct kept_link {
+    std::unique_ptr<link> on;
+    part_set greeted{};
+    part_set uncounted{};  ///< their books are on their way to another server
+    steady_time open_at{};
+    std::optional<steady_time> out_since{};
+    bool was_ready = false;
+    std::uint32_t failures = 0;  ///< to connect, or to be greeted, in a row
+  };
+
+  [[nodiscard]] const known_books& known(std::size_t part) const noexcept override;
+  [[nodiscard]] const std::string& masters() const noexcept override;
+  void on_facts(link& of, const server_facts& facts) override;
+  void on_greeting(const greeting& said) override { events_.on_greeting(said); }
+  void on_generation(std::size_t part, std::uint64_t generation) override;
+  void on_ready(link& of) override;
+  void on_lost(link& of, const failure& why) override;
+  void on_ended(entry ended) override { events_.on_ended(std::move(ended)); }
+  void on_returned(link& of, entry back, const failure& why) override;
+  void on_redirected(link& of, entry back, const failure& why) override;
+  void on_astray(link&) override { events_.on_astray(*this); }
+  void on_uncounted(link& of, std::size_t part) override;
+  void on_progress(link&) override { events_.on_progress(); }
+
+  [[nodiscard]] kept_link& kept(const link& of);
+  [[nodiscard]] const kept_link& kept_for(std::size_t lane) const noexcept {
+    return links_[lane % links_.size()];
+  }
+  void choose_books(std::size_t lane);
+  [[nodiscard]] steady_time next_try(kept_link& of, steady_time now) const;
+
+  server_events& events_;
+  const keyspace& names_;
+  const endpoint at_;
+  std::vector<kept_link> links_;
+  part_set parts_;
+  std::deque<entry> named_;
+  std::string run_;
+  std::uint64_t life_ = 0;
+  bool durable_ = false;
+  bool leads_ = false;
+  bool retired_ = false;
+  steady_time used_at_{};
+  std::optional<failure> last_failure_;
+};
+
+}  // namespace onceguard::redis

@@ -1,0 +1,143 @@
+#include "store/sqlite/log_layer.hpp"
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "store/sqlite/connection.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+// Kept back at most. SQLite's layer for Unix writes 17 bits of a size: more than that at a time is
+// an error to it that looks like a full disk.
+constexpr std::size_t room = 0x1ffff;
+
+/// The log. SQLite reserves the memory, and that of the file below right behind it.
+class log_file : public sqlite3_file {
+ public:
+  log_file() noexcept : sqlite3_file{nullptr} {}
+
+  [[nodiscard]] sqlite3_file* below() noexcept { return reinterpret_cast<sqlite3_file*>(this + 1); }
+  [[nodiscard]] const sqlite3_io_methods& real() noexcept { return *below()->pMethods; }
+
+  int write(const void* from, std::size_t size, sqlite3_int64 at) noexcept {
+    if (at != begin_ + static_cast<sqlite3_int64>(kept_) || kept_ + size > room) {
+      if (const int code = send(); code != SQLITE_OK) return code;
+    }
+    if (!bytes_) bytes_.reset(new (std::nothrow) unsigned char[room]);
+    if (!bytes_ || size > room) {
+      return real().xWrite(below(), from, static_cast<int>(size), at);
+    }
+    if (kept_ == 0) begin_ = at;
+    std::memcpy(bytes_.get() + kept_, from, size);
+    kept_ += size;
+    return SQLITE_OK;
+  }
+
+  /// What was kept back goes out. After a failure it is forgotten: its transaction has failed.
+  int send() noexcept {
+    if (kept_ == 0) return SQLITE_OK;
+    const auto size = static_cast<int>(kept_);
+    kept_ = 0;
+    return real().xWrite(below(), bytes_.get(), size, begin_);
+  }
+
+ private:
+  std::unique_ptr<unsigned char[]> bytes_;  // once something was written
+  sqlite3_int64 begin_ = 0;
+  std::size_t kept_ = 0;
+};
+
+log_file& log(sqlite3_file* f) noexcept { return *static_cast<log_file*>(f); }
+
+/// Sends first what was kept back, then does what SQLite asks of the file below.
+template <auto Method, class... Arguments>
+int after_sending(sqlite3_file* f, Arguments... given) {
+  if (const int code = log(f).send(); code != SQLITE_OK) return code;
+  return (log(f).real().*Method)(log(f).below(), given...);
+}
+
+/// Asks the file below and no more.
+template <auto Method, class... Arguments>
+int straight(sqlite3_file* f, Arguments... given) {
+  return (log(f).real().*Method)(log(f).below(), given...);
+}
+
+int close(sqlite3_file* f) {
+  const int sent = log(f).send();
+  const int closed = log(f).real().xClose(log(f).below());
+  log(f).~log_file();
+  return sent != SQLITE_OK ? sent : closed;
+}
+
+int write(sqlite3_file* f, const void* from, int size, sqlite3_int64 at) {
+  return log(f).write(from, static_cast<std::size_t>(size), at);
+}
+
+using io = sqlite3_io_methods;
+
+// Of version 1: a log is never mapped, and its index in shared memory belongs to the database.
+constexpr io log_methods = {1,
+                            close,
+                            after_sending<&io::xRead, void*, int, sqlite3_int64>,
+                            write,
+                            after_sending<&io::xTruncate, sqlite3_int64>,
+                            after_sending<&io::xSync, int>,
+                            after_sending<&io::xFileSize, sqlite3_int64*>,
+                            straight<&io::xLock, int>,
+                            straight<&io::xUnlock, int>,
+                            straight<&io::xCheckReservedLock, int*>,
+                            after_sending<&io::xFileControl, int, void*>,
+                            straight<&io::xSectorSize>,
+                            straight<&io::xDeviceCharacteristics>,
+                            nullptr,
+                            nullptr,
+                            nullptr,
+                            nullptr,
+                            nullptr,
+                            nullptr};
+
+sqlite3_vfs* layer_below(sqlite3_vfs* of) noexcept {
+  return static_cast<sqlite3_vfs*>(of->pAppData);
+}
+
+/// Every file but the log is the layer's below, with nothing in between.
+int open(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int* out) {
+  auto* const below = layer_below(vfs);
+  if ((flags & SQLITE_OPEN_WAL) == 0) return below->xOpen(below, path, file, flags, out);
+  auto* const made = new (static_cast<void*>(file)) log_file;
+  const int code = below->xOpen(below, path, made->below(), flags, out);
+  if (code == SQLITE_OK) made->pMethods = &log_methods;
+  return code;
+}
+
+}  // namespace
+
+log_layer::log_layer(const char* below)
+    : name_("onceguard-log-" + std::to_string(reinterpret_cast<std::uintptr_t>(this))) {
+  sqlite3_vfs* const found = sqlite3_vfs_find(below);
+  if (found == nullptr) throw failure(SQLITE_ERROR, "no such file layer");
+  made_ = *found;
+  made_.zName = name_.c_str();
+  made_.pNext = nullptr;
+  made_.pAppData = found;
+  made_.szOsFile = static_cast<int>(sizeof(log_file)) + found->szOsFile;
+  made_.xOpen = open;
+  made_.xDelete = [](sqlite3_vfs* v, const char* path, int sync) {
+    return layer_below(v)->xDelete(layer_below(v), path, sync);
+  };
+  made_.xAccess = [](sqlite3_vfs* v, const char* path, int flags, int* out) {
+    return layer_below(v)->xAccess(layer_below(v), path, flags, out);
+  };
+  made_.xFullPathname = [](sqlite3_vfs* v, const char* path, int size, char* out) {
+    return layer_below(v)->xFullPathname(layer_below(v), path, size, out);
+  };
+  const int code = sqlite3_vfs_register(&made_, 0);
+  if (code != SQLITE_OK) throw failure(code, "the file layer can't be registered");
+}
+
+log_layer::~log_layer() { sqlite3_vfs_unregister(&made_); }
+
+}  // namespace onceguard::sqlite

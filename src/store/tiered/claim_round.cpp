@@ -1,0 +1,147 @@
+#include "store/tiered/claim_round.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace onceguard::tiered {
+namespace {
+
+// An abandoned marker leaves by itself so long after its lease.
+constexpr milliseconds marker_retention{60'000};
+
+void count(std::atomic<std::uint64_t>& which) { which.fetch_add(1, std::memory_order_relaxed); }
+
+}  // namespace
+
+claim_round::claim_round(std::vector<claim> batch, const belief& believed, own_marks& marks,
+                         tiered_counters& counters, own_marks::time_point now)
+    : believed_(believed), marks_(marks), counters_(counters), now_(now) {
+  items_.reserve(batch.size());
+  for (auto& asked : batch) {
+    auto& made = items_.emplace_back();
+    made.place.at = believed_.place_of(asked.id);
+    made.place.about = bare(asked.about);
+    made.alone = !asked.about || marks_.repeated(asked.nonce);
+    made.asked = std::move(asked);
+  }
+}
+
+std::vector<claim> claim_round::for_accelerator() const {
+  std::vector<claim> out;
+  for (const auto& each : items_) {
+    if (each.alone) continue;
+    auto& of = out.emplace_back();
+    of.id = each.place.at;
+    of.nonce = each.asked.nonce;
+    of.about = each.place.about;
+    of.lease = each.asked.lease;
+    // What an old marker leaves open, the truth knows.
+    of.unknown = unknown_policy::rerun;
+    of.unknown_retention = marker_retention;
+  }
+  return out;
+}
+
+void claim_round::accelerator_said(std::vector<result<verdict>> replies) {
+  auto reply = replies.begin();
+  std::set<record_id> granted;
+  for (auto& each : items_) {
+    if (each.alone) continue;
+    read(each, *reply++);
+    if (each.has == marker::held) granted.insert(each.place.at);
+  }
+  for (auto& each : items_) {
+    // Busy with its own neighbour: as if it came after it, it hears what that one leads to.
+    const bool busy = each.told && (*each.told)->kind == verdict_kind::busy;
+    if (busy && granted.contains(each.place.at)) each.told.reset();
+    if (!each.told) {
+      count(counters_.asked_truth);
+    } else {
+      count(busy ? counters_.busy : counters_.replays);
+    }
+  }
+}
+
+void claim_round::read(item& of, result<verdict>& reply) {
+  if (!reply) {
+    if (reply.error().effect != effect::none) of.has = marker::perhaps;
+    return;
+  }
+  if (reply->kind == verdict_kind::run) {
+    of.has = marker::held;
+    of.place.token = reply->lease.token;
+  } else if (credible(of, *reply)) {
+    of.told = std::move(reply);
+  }
+}
+
+bool claim_round::credible(const item& of, const verdict& said) const {
+  if (said.kind == verdict_kind::replay) return said.kept != answer_kept::none;
+  return said.kind == verdict_kind::busy && believed_.busy &&
+         !marks_.outdated(of.asked.id, of.place.at, now_);
+}
+
+std::vector<claim> claim_round::for_truth() const {
+  std::vector<claim> out;
+  for (const auto& each : items_) {
+    if (!each.told) out.push_back(each.asked);
+  }
+  return out;
+}
+
+void claim_round::truth_said(std::vector<result<verdict>> replies, milliseconds waited) {
+  auto reply = replies.begin();
+  for (auto& each : items_) {
+    if (each.told) continue;
+    each.told = std::move(*reply++);
+    concluded(each, waited);
+  }
+}
+
+void claim_round::concluded(item& of, milliseconds waited) {
+  const auto& told = *of.told;
+  if (!told) {
+    if (told.error().effect != effect::none) marks_.doubt(of.asked.nonce);
+    return release(of);
+  }
+  marks_.know(of.asked.nonce);
+  if (told->kind == verdict_kind::run) {
+    std::optional<mark> placed;
+    if (of.has != marker::none) placed = of.place;
+    return marks_.hold(of.asked.nonce, std::move(placed));
+  }
+  // Never with more than is left of its retention. "It took effect" may still get its answer.
+  const auto left = told->retention_left - waited;
+  const bool lasting = told->kind == verdict_kind::replay && told->kept != answer_kept::none;
+  if (of.has != marker::held || !lasting || left.count() <= 0) return release(of);
+  auto copy = settle_of(of, settle_kind::complete);
+  copy.answer = told->answer;
+  copy.kept = told->kept;
+  copy.retention = left;
+  settles_.push_back(std::move(copy));
+  count(counters_.copied);
+}
+
+settlement claim_round::settle_of(const item& of, settle_kind kind) {
+  settlement out;
+  out.id = of.place.at;
+  out.about = of.place.about;
+  out.nonce = of.asked.nonce;
+  out.token = of.place.token;
+  out.kind = kind;
+  return out;
+}
+
+void claim_round::release(const item& of) {
+  if (of.has == marker::held) settles_.push_back(settle_of(of, settle_kind::release));
+  if (of.has == marker::perhaps) marks_.leave({of.place.at, of.place.about, of.asked.nonce});
+}
+
+std::vector<result<verdict>> claim_round::take_verdicts() {
+  std::vector<result<verdict>> out;
+  out.reserve(items_.size());
+  for (auto& each : items_) out.push_back(std::move(*each.told));
+  return out;
+}
+
+}  // namespace onceguard::tiered

@@ -1,0 +1,57 @@
+// One batch of claims on its way: first to the accelerator, what it can't answer to the truth, and
+// what the truth said back to the accelerator. Does no I/O.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include <onceguard/store.hpp>
+
+#include "store/tiered/belief.hpp"
+#include "store/tiered/counters.hpp"
+#include "store/tiered/own_marks.hpp"
+
+namespace onceguard::tiered {
+
+class claim_round {
+ public:
+  claim_round(std::vector<claim> batch, const belief& believed, own_marks& marks,
+              tiered_counters& counters, own_marks::time_point now);
+
+  /// The claims of the markers. Empty: there is nothing to ask.
+  [[nodiscard]] std::vector<claim> for_accelerator() const;
+  void accelerator_said(std::vector<result<verdict>> replies);
+
+  /// What the accelerator could not answer. Empty: it could.
+  [[nodiscard]] std::vector<claim> for_truth() const;
+  /// `waited`: since before the truth was asked.
+  void truth_said(std::vector<result<verdict>> replies, milliseconds waited);
+
+  /// What the accelerator is to be told now.
+  [[nodiscard]] std::vector<settlement> take_settles() { return std::move(settles_); }
+  [[nodiscard]] std::vector<result<verdict>> take_verdicts();
+
+ private:
+  enum class marker : std::uint8_t { none, held, perhaps };
+  struct item {
+    claim asked;
+    mark place;
+    bool alone = false;  ///< for the truth alone
+    marker has = marker::none;
+    std::optional<result<verdict>> told;
+  };
+
+  void read(item& of, result<verdict>& reply);
+  [[nodiscard]] bool credible(const item& of, const verdict& said) const;
+  void concluded(item& of, milliseconds waited);
+  [[nodiscard]] static settlement settle_of(const item& of, settle_kind kind);
+  void release(const item& of);
+
+  const belief believed_;
+  own_marks& marks_;
+  tiered_counters& counters_;
+  const own_marks::time_point now_;
+  std::vector<item> items_;
+  std::vector<settlement> settles_;
+};
+
+}  // namespace onceguard::tiered

@@ -1,0 +1,236 @@
+#include "store/tiered/tiered_store.hpp"
+
+#include <algorithm>
+
+#include "store/tiered/claim_round.hpp"
+#include "store/tiered/settle_round.hpp"
+
+namespace onceguard::tiered {
+
+using boost::asio::awaitable;
+
+tiered_store::tiered_store(std::unique_ptr<store> truth, epoch_book& book,
+                           accelerator_factory accelerator, const tiered_params& params)
+    : truth_(std::move(truth)),
+      params_(params),
+      standing_(counters_, params.replays_without_truth, params.believed),
+      watch_(book, std::move(accelerator), standing_, marks_, counters_, params) {}
+
+result<std::unique_ptr<tiered_store>> tiered_store::open(std::unique_ptr<store> truth,
+                                                         epoch_book& book,
+                                                         accelerator_factory accelerator,
+                                                         const tiered_params& params) {
+  std::unique_ptr<tiered_store> made(
+      new tiered_store(std::move(truth), book, std::move(accelerator), params));
+  if (auto why = made->watch_.first_look()) return std::move(*why);
+  return made;
+}
+
+store_traits tiered_store::traits() const {
+  auto out = truth_->traits();
+  out.name = "tiered";
+  return out;
+}
+
+/// Whoever is out of reach for all of a batch is out of reach.
+template <class Outcome>
+void tiered_store::note_calls(const std::vector<result<Outcome>>& replies) {
+  const auto lost = [](const auto& one) { return !one && one.error().retryable(); };
+  if (std::all_of(replies.begin(), replies.end(), lost)) {
+    standing_.failed(replies.front().error().detail, base::steady_now());
+  } else {
+    standing_.reached();
+  }
+}
+
+// --- claims ---------------------------------------------------------------------------------
+
+awaitable<std::vector<result<verdict>>> tiered_store::claim(std::vector<onceguard::claim> batch,
+                                                            milliseconds timeout) {
+  const auto now = base::steady_now();
+  const auto believed = standing_.now(now);
+  if (!believed) co_return co_await claim_alone(std::move(batch), timeout);
+  claim_round round(std::move(batch), *believed, marks_, counters_, now);
+  if (auto markers = round.for_accelerator(); !markers.empty()) {
+    auto told =
+        co_await watch_.accelerator()->claim(std::move(markers), params_.accelerator_timeout);
+    note_calls(told);
+    round.accelerator_said(std::move(told));
+  }
+  if (auto open = round.for_truth(); !open.empty()) {
+    const auto before = params_.clock->boot_ms();
+    auto told = co_await truth_->claim(std::move(open), timeout);
+    round.truth_said(std::move(told), milliseconds(params_.clock->boot_ms() - before));
+    auto settles = round.take_settles();
+    co_await tell(std::move(settles));
+  }
+  co_return round.take_verdicts();
+}
+
+awaitable<std::vector<result<verdict>>> tiered_store::claim_alone(
+    std::vector<onceguard::claim> batch, milliseconds timeout) {
+  std::vector<claim_id> nonces;
+  for (const auto& each : batch) nonces.push_back(each.nonce);
+  auto told = co_await truth_->claim(std::move(batch), timeout);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    if (told[i]) {
+      marks_.know(nonces[i]);
+      if (told[i]->kind == verdict_kind::run) marks_.hold(nonces[i], std::nullopt);
+    } else if (told[i].error().effect != effect::none) {
+      marks_.doubt(nonces[i]);
+    }
+  }
+  counters_.asked_truth.fetch_add(told.size(), std::memory_order_relaxed);
+  co_return told;
+}
+
+/// Waits no longer than a moment: so that who asks once more meets the answer and not the marker.
+awaitable<void> tiered_store::tell(std::vector<settlement> batch) {
+  if (batch.empty()) co_return;
+  auto sent = batch;
+  const auto told =
+      co_await watch_.accelerator()->settle(std::move(sent), params_.accelerator_timeout);
+  note_calls(told);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    if (!told[i]) marks_.leave({batch[i].id, batch[i].about, batch[i].nonce});
+  }
+}
+
+// --- leases ---------------------------------------------------------------------------------
+
+awaitable<std::vector<result<settled>>> tiered_store::settle(std::vector<settlement> batch,
+                                                             milliseconds timeout) {
+  const auto believed = standing_.now(base::steady_now());
+  const auto before = params_.clock->boot_ms();
+  auto sent = batch;
+  auto told = co_await truth_->settle(std::move(sent), timeout);
+  const milliseconds waited(params_.clock->boot_ms() - before);
+  auto settles = after_settles(batch, told, waited, believed, marks_, counters_);
+  co_await tell(std::move(settles));
+  co_return told;
+}
+
+awaitable<std::vector<result<bool>>> tiered_store::extend(std::vector<extension> batch,
+                                                          milliseconds timeout) {
+  auto sent = batch;
+  auto told = co_await truth_->extend(std::move(sent), timeout);
+  const bool believed = standing_.now(base::steady_now()).has_value();
+  std::vector<extension> markers;
+  std::vector<settlement> ends;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (!told[i]) continue;
+    const auto& nonce = batch[i].nonce;
+    const bool held = *told[i];
+    const auto own = !held      ? marks_.take(nonce)
+                     : believed ? marks_.find(nonce)
+                                : marks_.take_mark(nonce);
+    if (!own) continue;
+    if (!believed) {
+      // It would speak of a lease that has changed since.
+      marks_.leave({own->at, own->about, nonce});
+    } else if (!held) {
+      auto& end = ends.emplace_back();
+      end.id = own->at;
+      end.about = own->about;
+      end.nonce = nonce;
+      end.kind = settle_kind::release;
+    } else if (own->token != 0) {
+      auto& longer = markers.emplace_back(batch[i]);
+      longer.id = own->at;
+      longer.token = own->token;
+      longer.dispatch = false;
+    }
+  }
+  co_await extend_markers(std::move(markers), std::move(ends));
+  co_return told;
+}
+
+/// Where that fails a marker ends earlier, and the truth is asked.
+awaitable<void> tiered_store::extend_markers(std::vector<extension> batch,
+                                             std::vector<settlement> ends) {
+  if (!batch.empty()) {
+    const auto told =
+        co_await watch_.accelerator()->extend(std::move(batch), params_.accelerator_timeout);
+    note_calls(told);
+  }
+  co_await tell(std::move(ends));
+}
+
+// --- operators ------------------------------------------------------------------------------
+
+awaitable<result<resolve_decision>> tiered_store::resolve(resolution how, milliseconds timeout) {
+  const auto id = how.id;
+  auto told = co_await truth_->resolve(std::move(how), timeout);
+  const bool perhaps = !told && told.error().effect != effect::none;
+  const bool forgets = told && told->forgets_answer;
+  if (perhaps || forgets) {
+    // The truth has begun another epoch with it.
+    standing_.doubt();
+    watch_.look_now();
+  } else if (told && told->outcome == resolve_outcome::done) {
+    co_await drop(id);
+  }
+  co_return told;
+}
+
+/// The marker of a lease that is no more.
+awaitable<void> tiered_store::drop(record_id id) {
+  const auto believed = standing_.now(base::steady_now());
+  if (!believed) {
+    marks_.end(id);
+    co_return;
+  }
+  resolution how;
+  how.id = believed->place_of(id);
+  how.force = true;
+  const auto done = co_await watch_.accelerator()->resolve(how, params_.accelerator_timeout);
+  if (!done) marks_.end(id);
+}
+
+awaitable<result<adopt_outcome>> tiered_store::adopt(adoption brought, milliseconds timeout) {
+  return truth_->adopt(std::move(brought), timeout);
+}
+
+awaitable<result<std::optional<record_view>>> tiered_store::find(record_id id,
+                                                                 milliseconds timeout) {
+  return truth_->find(id, timeout);
+}
+
+awaitable<result<list_page>> tiered_store::list(list_filter filter, std::string cursor,
+                                                std::size_t limit, milliseconds timeout) {
+  return truth_->list(std::move(filter), std::move(cursor), limit, timeout);
+}
+
+awaitable<result<counts>> tiered_store::count(milliseconds timeout) {
+  return truth_->count(timeout);
+}
+
+awaitable<result<std::size_t>> tiered_store::sweep(std::size_t limit, milliseconds timeout) {
+  return truth_->sweep(limit, timeout);
+}
+
+awaitable<result<onceguard::vitals>> tiered_store::vitals(milliseconds timeout) {
+  auto told = co_await truth_->vitals(timeout);
+  // Whoever hears that an answer was forgotten must not get it from here any more.
+  if (told && standing_.told(*told)) watch_.look_now();
+  co_return told;
+}
+
+// --- its life -------------------------------------------------------------------------------
+
+void tiered_store::on_settled(settled_listener told) {
+  if (!told) return truth_->on_settled(nullptr);
+  truth_->on_settled([this, told = std::move(told)](const std::vector<std::uint64_t>& settled) {
+    // Before the listener wakes somebody up who asks here: the marker may still stand there.
+    marks_.settled(settled, base::steady_now());
+    told(settled);
+  });
+}
+
+void tiered_store::stop() {
+  const std::lock_guard lock(stopping_);
+  watch_.stop();
+  truth_->stop();
+}
+
+}  // namespace onceguard::tiered

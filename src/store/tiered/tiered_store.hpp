@@ -1,0 +1,83 @@
+// A fast store in front of the one that is the truth: it answers duplicates as long as it can, and
+// may forget or lose everything at any time.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <onceguard/store.hpp>
+
+#include "store/epoch_book.hpp"
+#include "store/tiered/own_marks.hpp"
+#include "store/tiered/standing.hpp"
+#include "store/tiered/tiered_params.hpp"
+#include "store/tiered/watch.hpp"
+
+namespace onceguard::tiered {
+
+/// Only the truth grants leases and takes settles. Stop it before the last io_context ends on which
+/// it is called.
+class tiered_store final : public store {
+ public:
+  /// `book`: of the truth; lives as long as it does. Blocks until both levels were looked at once;
+  /// an accelerator that is out of reach is opened later. errc::invalid_argument: it is not what it
+  /// must be.
+  [[nodiscard]] static result<std::unique_ptr<tiered_store>> open(std::unique_ptr<store> truth,
+                                                                  epoch_book& book,
+                                                                  accelerator_factory accelerator,
+                                                                  const tiered_params& params);
+  ~tiered_store() override { stop(); }
+
+  [[nodiscard]] store_traits traits() const override;
+  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
+                                                             milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                              milliseconds timeout) override;
+  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<adopt_outcome>> adopt(adoption brought,
+                                                      milliseconds timeout) override;
+  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                  milliseconds timeout) override;
+  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
+                                                 std::size_t limit, milliseconds timeout) override;
+  boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
+  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
+                                                    milliseconds timeout) override;
+  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  void on_settled(settled_listener told) override;
+  void stop() override;
+
+  [[nodiscard]] const tiered_counters& counters() const noexcept { return counters_; }
+  /// May anything be believed of the accelerator now?
+  [[nodiscard]] bool believes() const { return standing_.now(base::steady_now()).has_value(); }
+  /// Looks at both levels at once, and not only when it is time.
+  void look_now() { watch_.look_now(); }
+
+ private:
+  tiered_store(std::unique_ptr<store> truth, epoch_book& book, accelerator_factory accelerator,
+               const tiered_params& params);
+
+  boost::asio::awaitable<std::vector<result<verdict>>> claim_alone(
+      std::vector<onceguard::claim> batch, milliseconds timeout);
+  boost::asio::awaitable<void> tell(std::vector<settlement> batch);
+  boost::asio::awaitable<void> extend_markers(std::vector<extension> batch,
+                                              std::vector<settlement> ends);
+  boost::asio::awaitable<void> drop(record_id id);
+  template <class Outcome>
+  void note_calls(const std::vector<result<Outcome>>& replies);
+
+  const std::unique_ptr<store> truth_;
+  const tiered_params params_;
+  tiered_counters counters_;
+  standing standing_;
+  own_marks marks_;
+  watch watch_;
+  std::mutex stopping_;
+};
+
+}  // namespace onceguard::tiered

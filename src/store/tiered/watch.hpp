@@ -1,0 +1,85 @@
+// Looks at both levels each second, on a thread of its own: it opens the accelerator, reads the
+// epoch, ends it where something is in doubt, and removes what calls have left behind.
+#pragma once
+#include <atomic>
+#include <future>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "store/epoch_book.hpp"
+#include "store/tiered/judgement.hpp"
+#include "store/tiered/own_marks.hpp"
+#include "store/tiered/standing.hpp"
+#include "store/tiered/tiered_params.hpp"
+
+namespace onceguard::tiered {
+
+class watch {
+ public:
+  /// What is handed in outlives it, or its stop().
+  watch(epoch_book& book, accelerator_factory open, standing& known, own_marks& marks,
+        tiered_counters& counters, const tiered_params& params);
+  watch(const watch&) = delete;
+  watch& operator=(const watch&) = delete;
+  ~watch() { stop(); }
+
+  /// Blocks until it has looked once. errc::invalid_argument: the accelerator is not what it must
+  /// be; it may be out of reach.
+  [[nodiscard]] std::optional<error> first_look() { return first_looked_.get(); }
+  /// The accelerator, once it was opened; it stays until this object ends.
+  [[nodiscard]] store* accelerator() const noexcept { return open_.load(); }
+  /// Looks at once. From any thread.
+  void look_now();
+  /// Ends the thread, then stops the accelerator. Blocks; idempotent.
+  void stop();
+
+ private:
+  using time_point = standing::time_point;
+  enum class next { wait, look };  ///< what a look leads to
+
+  boost::asio::awaitable<void> live();
+  boost::asio::awaitable<void> pause();
+  void try_to_open();
+  boost::asio::awaitable<next> look();
+  [[nodiscard]] bool is_another(const vitals& told);
+  boost::asio::awaitable<next> make_beacon();
+  boost::asio::awaitable<next> judge(std::uint64_t ticket, findings found, time_point asked);
+  boost::asio::awaitable<next> end_epoch(findings found, std::string_view why);
+  boost::asio::awaitable<next> remove_leftovers(digest epoch);
+  boost::asio::awaitable<bool> remove(leftover what);
+  boost::asio::awaitable<bool> forget(record_id at);
+  void tell_first_look();
+  void say_once(const error& why);
+
+  epoch_book& book_;
+  const accelerator_factory factory_;
+  standing& known_;
+  own_marks& marks_;
+  tiered_counters& counters_;
+  const tiered_params params_;
+
+  boost::asio::io_context context_{1};
+  boost::asio::steady_timer timer_{context_};
+  std::promise<std::optional<error>> first_look_;
+  std::future<std::optional<error>> first_looked_ = first_look_.get_future();
+  std::atomic<bool> stopping_{false};
+  std::unique_ptr<store> accelerator_;
+  std::atomic<store*> open_{nullptr};
+
+  // All else belongs to the thread.
+  bool has_looked_ = false;
+  bool poked_ = false;
+  std::optional<error> why_not_open_;
+  std::string said_;
+  std::string identity_;  // of the accelerator, as it was the last time
+  std::optional<findings> before_;
+  time_point noted_at_{};
+  std::thread thread_;
+};
+
+}  // namespace onceguard::tiered

@@ -1,0 +1,29 @@
+"""Fixtures of the suites that run a gateway on Redis in front of PostgreSQL."""
+
+import pytest
+
+from support.redis import Redis
+from support.tiered import CACHELESS
+
+
+@pytest.fixture
+def redis():
+    """A server that a test may stop."""
+    running = Redis()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def database(postgres_server):
+    return postgres_server.create_store()
+
+
+@pytest.fixture
+def begin(start_gateway, own_upstream, postgres_server, database, redis):
+    """Starts a gateway on both; the last word has what the test says."""
+    def start(store=None, **config):
+        table = {"url": postgres_server.url(database), "timeout": "2s",
+                 "accelerator": f"redis://127.0.0.1:{redis.port.number}", **(store or {})}
+        return start_gateway(own_upstream, {"gateway": CACHELESS, "store": table, **config})
+    return start

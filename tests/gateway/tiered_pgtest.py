@@ -1,0 +1,126 @@
+"""Redis in front of PostgreSQL: what it answers, and how little it costs when it can't."""
+
+import contextlib
+import signal
+import subprocess
+
+from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.gateway import clean_environment
+from support.tiered import records_locked, replayed_by_redis
+from support.waiting import wait_until
+
+
+def events(gateway):
+    return [line.get("event") for line in gateway.log_lines()]
+
+
+OUT = "the accelerator is out of reach; the store goes on alone"
+BACK = "the accelerator is in reach again"
+
+
+def test_redis_answers_repeats_and_turns_duplicates_away(begin, redis, postgres_server, database,
+                                                         own_upstream, fresh_key):
+    redis.start()
+    one, other = begin(), begin()
+    done, running = fresh_key(), fresh_key()
+    first = assert_first(one.post(key=done))
+    with one.begin_post(key=running, plan={"gate": running}) as request:
+        own_upstream.arrived(1, running)
+        for gateway in (one, other):
+            replayed_by_redis(postgres_server, database, gateway, done, first)
+        with records_locked(postgres_server, database):
+            def turned_away():
+                answer = other.post(key=running)
+                return answer if answer.problem != "store-unreachable" else None
+            assert_problem(wait_until(turned_away), 409, "in-progress", True, retry_after=True)
+        own_upstream.open(running)
+        first = assert_first(request.read())
+    assert_replay_of(other.post(key=running), first)
+    assert_problem(other.post(key=done, body=b"{}"), 422, "key-reused", False)
+    assert own_upstream.effects() == {done: 1, running: 1}
+
+
+def test_what_postgresql_knows_is_written_back(begin, redis, postgres_server, database,
+                                               own_upstream, key):
+    redis.start()
+    gateway = begin()
+    first = assert_first(gateway.post(key=key))
+    assert redis.run("FLUSHALL") == b"+OK\r\n"
+    assert_replay_of(gateway.post(key=key), first)
+    replayed_by_redis(postgres_server, database, gateway, key, first)
+    assert own_upstream.runs(key) == 1
+
+
+def test_a_gateway_starts_without_redis_and_finds_it_later(begin, redis, postgres_server, database,
+                                                          own_upstream, key):
+    gateway = begin()
+    first = assert_first(gateway.post(key=key))
+    assert_replay_of(gateway.post(key=key), first)
+    redis.start()
+    wait_until(lambda: "the accelerator is in reach" in events(gateway))
+    replayed_by_redis(postgres_server, database, gateway, key, first)
+    assert own_upstream.runs(key) == 1
+
+
+def test_a_redis_that_evicts_will_do_and_a_wrong_password_will_not(
+        begin, start_gateway, redis, postgres_server, database, own_upstream, key):
+    redis.start()
+    for name, value in (("maxmemory-policy", "allkeys-lru"), ("requirepass", "secret")):
+        assert redis.run(f"CONFIG SET {name} {value}") == b"+OK\r\n"
+    place = f"127.0.0.1:{redis.port.number}"
+    gateway = begin({"accelerator": f"redis://:secret@{place}"})
+    first = assert_first(gateway.post(key=key))
+    replayed_by_redis(postgres_server, database, gateway, key, first)
+    wrong = start_gateway(own_upstream, started=False, config={
+        "store": {**gateway.config["store"], "accelerator": f"redis://:mistaken@{place}"}})
+    wrong.start(wait=False)
+    assert wrong.wait() == 4
+    assert "accelerator: redis 127.0.0.1" in wrong.log() and "mistaken" not in wrong.log()
+
+
+def test_a_redis_that_hangs_costs_next_to_nothing(begin, redis, postgres_server, database,
+                                                  own_upstream, fresh_key):
+    redis.start()
+    gateway = begin()
+    key = fresh_key()
+    first = assert_first(gateway.post(key=key))
+    redis.process.send_signal(signal.SIGSTOP)
+
+    def out():
+        assert_first(gateway.post(key=fresh_key()))
+        return OUT in events(gateway)
+    wait_until(out, what="the breaker open")
+    assert_replay_of(gateway.post(key=key), first)
+    redis.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: BACK in events(gateway), what="the breaker closed")
+    replayed_by_redis(postgres_server, database, gateway, key, first)
+    assert own_upstream.runs(key) == 1
+
+
+def test_who_waits_in_another_gateway_gets_the_answer(begin, redis, own_upstream, key):
+    redis.start()
+    waiting = {"defaults": {"on_busy": "wait", "wait": "60s"}}
+    one, other = begin(**waiting), begin(**waiting)
+    with one.begin_post(key=key, plan={"gate": key}) as request:
+        own_upstream.arrived(1, key)
+        with contextlib.ExitStack() as crowd:
+            waiters = [crowd.enter_context(other.begin_post(key=key)) for _ in range(8)]
+            assert waiters[0].silent_for(0.2)
+            own_upstream.open(key)
+            first = assert_first(request.read())
+            for waiter in waiters:
+                assert_replay_of(waiter.read(), first)
+    assert own_upstream.runs(key) == 1
+
+
+def test_commands_need_no_redis(begin, onceguard, key):
+    """Which is not running here, and is in the configuration that they read."""
+    gateway = begin()
+    assert_first(gateway.post(key=key))
+    for command in (["stats"], ["keys", "list"], ["keys", "show", key], ["sweep"], ["migrate"],
+                    ["keys", "release", key]):
+        done = subprocess.run([str(onceguard), *command, "--config", str(gateway.config_path)],
+                              capture_output=True, text=True, timeout=60, check=False,
+                              env=clean_environment())
+        assert done.returncode == 0, done
+    assert_first(gateway.post(key=key))

@@ -1,0 +1,57 @@
+"""An operator's release, where Redis in front of PostgreSQL has a copy of the answer."""
+
+import shutil
+
+from support.expecting import assert_first, assert_replay_of
+from support.tiered import replayed_by_redis
+from support.waiting import Stopwatch, wait_until
+
+
+def test_a_release_is_seen_by_all_gateways(begin, redis, postgres_server, database, own_upstream,
+                                           fresh_key):
+    """By the command, which knows nothing of Redis, and by hand in psql."""
+    redis.start()
+    gateways = [begin(), begin()]
+    for number, gateway in enumerate(gateways):
+        key = fresh_key()
+        first = assert_first(gateway.post(key=key, plan={"body": "wrong"}))
+        for each in gateways:
+            replayed_by_redis(postgres_server, database, each, key, first)
+        if number == 0:
+            done = gateway.command("keys", "release", key)
+            assert done.returncode == 0, done
+        else:
+            with postgres_server.connect(database) as at:
+                at.execute("SELECT onceguard.resolve(digest, false, NULL, NULL, NULL, false, 0,"
+                           " false) FROM onceguard.records WHERE key = %s", (key.encode(),))
+            passed = Stopwatch()
+            wait_until(lambda: passed.seconds > 5, what="the time that the command waits")
+        second = assert_first(gateways[1 - number].post(key=key, plan={"body": "right"}))
+        assert second.body == b"right"
+        for each in gateways:
+            replayed_by_redis(postgres_server, database, each, key, second)
+        assert own_upstream.runs(key) == 2
+
+
+def test_a_redis_from_before_a_release_never_tells_the_released_answer(
+        begin, redis, postgres_server, database, own_upstream, key):
+    redis.start()
+    gateways = [begin(), begin()]
+    first = assert_first(gateways[0].post(key=key, plan={"body": "wrong"}))
+    replayed_by_redis(postgres_server, database, gateways[1], key, first)
+    assert redis.run("SAVE") == b"+OK\r\n"
+    shutil.copy(redis.folder / "dump.rdb", redis.folder / "old.rdb")
+    assert gateways[0].command("keys", "release", key).returncode == 0
+    second = assert_first(gateways[1].post(key=key, plan={"body": "right"}))
+
+    redis.crash()
+    shutil.copy(redis.folder / "old.rdb", redis.folder / "dump.rdb")
+    redis.start()
+    for gateway in gateways:
+        back = Stopwatch()
+        while back.seconds < 3:  # while they find out, and after it
+            assert_replay_of(gateway.post(key=key), second)
+    for gateway in [*gateways, begin()]:  # one too that never saw more than this
+        assert_replay_of(gateway.post(key=key), second)
+        replayed_by_redis(postgres_server, database, gateway, key, second)
+    assert own_upstream.runs(key) == 2

@@ -1,0 +1,126 @@
+// What a Redis store hears of the settles of others.
+#include <gtest/gtest.h>
+
+#include "store/redis_fixture.hpp"
+#include "store/told_settles.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+class redis_listening_test : public redis_fixture {
+ protected:
+  void await_listeners(const std::string& count) {
+    wait_until(count + " listeners", [&] {
+      return admin_.run({"PUBSUB", "NUMSUB", "onceguard:settled"}) == count;
+    });
+  }
+
+  redis_session admin_ = server_.session();
+};
+
+TEST_F(redis_listening_test, what_an_operator_does_is_told) {
+  const auto one = open();
+  const auto other = open();
+  heard ears;
+  other->on_settled(ears.listener());
+  desk at(*one);
+  await_hearing(at, ears, "first");
+  for (const bool completed : {true, false}) {
+    const auto asked = claim_of(completed ? "did" : "did not");
+    at.leased(asked);
+    resolution how;
+    how.id = asked.id;
+    how.completed = completed;
+    how.force = true;
+    at.resolve(how);
+    ears.await(asked.id);
+  }
+  other->on_settled(nullptr);
+}
+
+TEST_F(redis_listening_test, a_connection_is_there_only_while_somebody_listens) {
+  const auto one = open();
+  const auto other = open();
+  await_listeners("0");
+  heard ears;
+  other->on_settled(ears.listener());
+  desk at(*one);
+  await_hearing(at, ears, "first");
+  other->on_settled(ears.listener());
+  await_listeners("1");
+  other->on_settled(nullptr);
+  const auto last = ears.size();
+  await_listeners("0");
+  at.completed(claim_of("for nobody"));
+  EXPECT_EQ(ears.size(), last);
+  other->on_settled(ears.listener());
+  await_hearing(at, ears, "once more");
+  other->stop();
+  await_listeners("0");
+}
+
+TEST_F(redis_listening_test, after_a_break_it_listens_again) {
+  const auto one = open();
+  const auto other = open();
+  heard ears;
+  other->on_settled(ears.listener());
+  desk at(*one);
+  await_hearing(at, ears, "before");
+  admin_.run({"CLIENT", "KILL", "TYPE", "pubsub"});
+  await_hearing(at, ears, "after");
+  other->on_settled(nullptr);
+}
+
+TEST_F(redis_listening_test, a_server_that_comes_back_is_listened_to_again) {
+  redis_server server;
+  const auto one = open(server);
+  const auto other = open(server);
+  heard ears;
+  other->on_settled(ears.listener());
+  desk at(*one);
+  await_hearing(at, ears, "before");
+  server.stop(SIGKILL);
+  server.start();
+  wait_until("the server", [&] { return run(one->vitals(patience)).has_value(); });
+  await_hearing(at, ears, "after");
+}
+
+TEST_F(redis_listening_test, stores_of_another_prefix_are_not_heard) {
+  const auto one = open();
+  const auto stranger = open(server_, "prefix=other:");
+  const auto other = open();
+  heard ears;
+  other->on_settled(ears.listener());
+  desk at(*one);
+  await_hearing(at, ears, "first");
+  desk there(*stranger);
+  const auto asked = claim_of("elsewhere");
+  there.completed(asked);
+  await_hearing(at, ears, "later");
+  EXPECT_FALSE(ears.has(asked.id));
+}
+
+TEST_F(redis_listening_test, who_may_neither_publish_nor_subscribe_works_unheard) {
+  admin_.run({"ACL", "SETUSER", "mute", "on", ">word", "~onceguard:*", "resetchannels", "+@all",
+              "-publish", "-subscribe"});
+  auto with = params_for("redis://mute:word@127.0.0.1:" + std::to_string(server_.port()));
+  for (const std::string query : {"", "?functions=no"}) {
+    with.url += query;
+    const auto mute = open(with);
+    heard ears;
+    mute->on_settled(ears.listener());
+    desk at(*mute);
+    const auto asked = claim_of("k" + query);
+    at.completed(asked);
+    EXPECT_EQ(at.claim(asked).kind, verdict_kind::replay);
+    resolution how;
+    how.id = asked.id;
+    EXPECT_EQ(at.resolve(how).outcome, resolve_outcome::done);
+    mute->on_settled(nullptr);
+    EXPECT_EQ(ears.size(), 0u);
+  }
+  admin_.run({"ACL", "DELUSER", "mute"});
+}
+
+}  // namespace
+}  // namespace onceguard::testing

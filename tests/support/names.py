@@ -1,0 +1,33 @@
+"""Host names of a test's own, whose look-ups it counts and lets hang."""
+
+import os
+import pathlib
+
+
+class Names:
+    """Look-ups of a gateway that was given `environment`; see test_names.cpp."""
+
+    def __init__(self, folder, onceguard):
+        self.folder = pathlib.Path(folder)
+        library = onceguard.parent / "tests" / "libtest_names.so"
+        assert library.is_file(), f"no {library}: build test_names"
+        self.environment = {"LD_PRELOAD": str(library), "ONCEGUARD_TEST_NAMES": str(self.folder)}
+        # AddressSanitizer wants to be the first library, which it need not be for this.
+        options = os.environ.get("ASAN_OPTIONS", "quarantine_size_mb=4")
+        self.environment["ASAN_OPTIONS"] = f"{options}:verify_asan_link_order=0"
+
+    def add(self, name, hangs=False):
+        """The name stands for 127.0.0.1; where it hangs, not before go_on()."""
+        if hangs:
+            self._hanging(name).touch()
+        (self.folder / name).touch()
+
+    def go_on(self, name):
+        self._hanging(name).unlink()
+
+    def look_ups(self, name):
+        """How many there were so far."""
+        return len((self.folder / name).read_text().splitlines())
+
+    def _hanging(self, name):
+        return self.folder / f"{name}.hangs"

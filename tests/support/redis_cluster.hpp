@@ -1,0 +1,201 @@
+// A Redis Cluster of the tests' own: masters and a replica of each, on free ports.
+#pragma once
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/redis/cluster_text.hpp"
+#include "support/redis_fleet.hpp"
+
+namespace onceguard::testing {
+
+class redis_cluster {
+ public:
+  static constexpr std::size_t masters = 3;
+  static constexpr int slots = 16'384;
+
+  /// `clock`: of all of them; null: the machine's, and what is down is noticed after two seconds.
+  explicit redis_cluster(std::shared_ptr<const server_clock> clock = nullptr, bool replicas = true)
+      : clock_(std::move(clock)) {
+    for (std::size_t i = 0; i < (replicas ? 2 * masters : masters); ++i) add_node();
+    for (std::size_t i = 0; i < masters; ++i) {
+      const auto first = slots * static_cast<int>(i) / static_cast<int>(masters);
+      const auto next = slots * static_cast<int>(i + 1) / static_cast<int>(masters);
+      nodes_[i]->session().run(
+          {"CLUSTER", "ADDSLOTSRANGE", std::to_string(first), std::to_string(next - 1)});
+    }
+    for (std::size_t i = 1; i < nodes_.size(); ++i) meet(*nodes_[i], buses_[i]);
+    for (std::size_t i = masters; i < nodes_.size(); ++i) {
+      wait_until("a node to know its master", [&] {
+        nodes_[i]->session().run({"CLUSTER", "REPLICATE", id_of(*nodes_[i - masters])});
+        return true;
+      });
+    }
+    wait_until_whole();
+  }
+
+  [[nodiscard]] std::string url(const std::string& query = {}) const {
+    std::string out = "redis+cluster://";
+    for (const auto& each : nodes_) {
+      out += (each == nodes_.front() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(each->port());
+    }
+    return out + (query.empty() ? "" : "?" + query);
+  }
+  [[nodiscard]] redis_server& node(std::size_t i) { return *nodes_.at(i); }
+  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+  [[nodiscard]] std::vector<redis_server*> running() const {
+    std::vector<redis_server*> out;
+    for (const auto& each : nodes_) {
+      if (each->running()) out.push_back(each.get());
+    }
+    return out;
+  }
+  /// Those that are masters now.
+  [[nodiscard]] std::vector<redis_server*> current_masters() const {
+    auto out = running();
+    std::erase_if(out, [](const redis_server* each) { return !is_master(*each); });
+    return out;
+  }
+  /// As the node itself says.
+  [[nodiscard]] static bool has(const redis_server& node, int slot) {
+    for (const auto& line : redis::read_nodes(node.session().run({"CLUSTER", "NODES"}))) {
+      for (const auto& [first, last] : line.slots) {
+        if (line.myself && first <= slot && slot <= last) return true;
+      }
+    }
+    return false;
+  }
+  /// Who has that slot now.
+  [[nodiscard]] redis_server& owner_of(int slot) const {
+    for (auto* each : current_masters()) {
+      if (has(*each, slot)) return *each;
+    }
+    throw std::runtime_error("no node has the slot " + std::to_string(slot));
+  }
+  [[nodiscard]] redis_server& replica_of(const redis_server& master) const {
+    const auto id = id_of(master);
+    for (auto* each : running()) {
+      const auto nodes = each->session().run({"CLUSTER", "NODES"});
+      const auto self = nodes.find("myself,slave " + id);
+      if (self != std::string::npos) return *each;
+    }
+    throw std::runtime_error("a master without a replica");
+  }
+
+  [[nodiscard]] static std::string id_of(const redis_server& node) {
+    return node.session().run({"CLUSTER", "MYID"});
+  }
+  void add_node() {
+    buses_.push_back(free_port());
+    redis_settings with{"--cluster-enabled",
+                        "yes",
+                        "--cluster-port",
+                        std::to_string(buses_.back()),
+                        "--cluster-node-timeout",
+                        clock_ ? "1000000000000" : "2000",
+                        "--cluster-replica-validity-factor",
+                        "0",
+                        "--cluster-allow-replica-migration",
+                        "no"};
+    with.insert(with.end(), patient_replication.begin(), patient_replication.end());
+    nodes_.push_back(std::make_unique<redis_server>(with, clock_));
+    nodes_.back()->session().run({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(nodes_.size())});
+  }
+  void meet(const redis_server& one, int bus) const {
+    nodes_.front()->session().run(
+        {"CLUSTER", "MEET", "127.0.0.1", std::to_string(one.port()), std::to_string(bus)});
+  }
+  /// One more master, without slots, that all know.
+  redis_server& join() {
+    add_node();
+    meet(*nodes_.back(), buses_.back());
+    wait_until_whole();
+    return *nodes_.back();
+  }
+
+  /// All run, know one another, and the replicas are attached.
+  void wait_until_whole() const {
+    std::int64_t now = 1'700'000'000'000;
+    wait_until("a whole cluster", [&] {
+      if (clock_) clock_->set(now += 100);  // a node counts for little in its first two seconds
+      for (const auto& each : nodes_) {
+        const auto said = each->session().run({"CLUSTER", "INFO"});
+        if (!tells(said, "cluster_state:ok")) return false;
+        if (!tells(said, "cluster_known_nodes:" + std::to_string(nodes_.size()))) return false;
+        const auto nodes = each->session().run({"CLUSTER", "NODES"});
+        if (nodes.find("fail") != std::string::npos) return false;
+        if (nodes.find("handshake") != std::string::npos) return false;
+        if (!is_master(*each) && !is_attached(*each)) return false;
+      }
+      return true;
+    });
+  }
+
+  /// A slot on its way: whom it leaves, and where it goes.
+  struct moving {
+    int slot;
+    redis_server& from;
+    redis_server& to;
+  };
+  [[nodiscard]] moving begin_move(int slot, redis_server& to) const {
+    auto& from = owner_of(slot);
+    const auto text = std::to_string(slot);
+    to.session().run({"CLUSTER", "SETSLOT", text, "IMPORTING", id_of(from)});
+    from.session().run({"CLUSTER", "SETSLOT", text, "MIGRATING", id_of(to)});
+    return {slot, from, to};
+  }
+  /// Some of its names go over; false: none was left.
+  static bool move_names(const moving& of, std::size_t most) {
+    auto from = of.from.session();
+    const auto names =
+        from.list({"CLUSTER", "GETKEYSINSLOT", std::to_string(of.slot), std::to_string(most)});
+    for (const auto& name : names) {
+      from.run({"MIGRATE", "127.0.0.1", std::to_string(of.to.port()), name, "0", "5000"});
+    }
+    return !names.empty();
+  }
+  void end_move(const moving& of) const {
+    while (move_names(of, 100)) {
+    }
+    const auto text = std::to_string(of.slot);
+    const auto id = id_of(of.to);
+    // With the slot it takes an epoch above all that it knows of. Were that below the old owner's,
+    // what that one said before would count: nobody would have the slot, and its keys be deleted.
+    wait_until("the epochs to be known", [&] { return knows_all_epochs(of.to); });
+    of.to.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
+    of.from.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
+  }
+  void move(int slot, redis_server& to) const {
+    if (&owner_of(slot) != &to) end_move(begin_move(slot, to));
+  }
+
+  /// Forgets all records, and what was loaded.
+  void empty() const {
+    for (auto* each : current_masters()) {
+      each->session().run({"FLUSHALL"});
+      each->session().run({"FUNCTION", "FLUSH"});
+    }
+  }
+
+ private:
+  /// A figure of CLUSTER INFO.
+  static long long told(const redis_server& node, const std::string& name) {
+    const auto said = node.session().run({"CLUSTER", "INFO"});
+    return std::stoll(said.substr(said.find(name + ":") + name.size() + 1));
+  }
+  bool knows_all_epochs(const redis_server& node) const {
+    const auto known = told(node, "cluster_current_epoch");
+    const auto each = running();
+    return std::all_of(each.begin(), each.end(), [&](const redis_server* other) {
+      return told(*other, "cluster_my_epoch") <= known;
+    });
+  }
+
+  const std::shared_ptr<const server_clock> clock_;
+  std::vector<int> buses_;
+  std::vector<std::unique_ptr<redis_server>> nodes_;
+};
+
+}  // namespace onceguard::testing

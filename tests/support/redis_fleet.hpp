@@ -1,0 +1,27 @@
+// What the tests' Redis servers have in common when there are several: to wait until they agree.
+#pragma once
+#include <string>
+
+#include "support/redis_server.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard::testing {
+
+/// Is there such a line in the text of INFO, CLUSTER INFO and the like?
+inline bool tells(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\r\n") != std::string::npos;
+}
+
+inline bool is_attached(const redis_server& replica) {
+  const auto said = replica.session().run({"INFO", "replication"});
+  return tells(said, "role:slave") && tells(said, "master_link_status:up");
+}
+inline bool is_master(const redis_server& server) {
+  return tells(server.session().run({"INFO", "replication"}), "role:master");
+}
+
+/// So that a clock that jumps breaks no connection between servers.
+inline const redis_settings patient_replication{"--repl-diskless-sync-delay", "0", "--repl-timeout",
+                                                "2000000000"};
+
+}  // namespace onceguard::testing

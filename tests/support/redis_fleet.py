@@ -1,0 +1,184 @@
+"""Several Redis servers of the tests' own: a Cluster, or a master that sentinels watch over."""
+
+import signal
+
+from support.ports import Port
+from support.redis import Redis
+from support.waiting import wait_until
+
+REPLICATION = {"repl-diskless-sync-delay": "0"}
+
+
+def replication(server):
+    """What it says of it; nothing while its connections are ended, as a sentinel does to whom it
+    promotes."""
+    try:
+        return server.run("INFO replication")
+    except ConnectionError:
+        return b""
+
+
+def is_master(server):
+    return b"role:master\r" in replication(server)
+
+
+def is_attached(server):
+    return b"master_link_status:up\r" in replication(server)
+
+
+class Fleet:
+    """What both have in common. A test kills masters and waits until all is well again."""
+
+    def __init__(self):
+        self.servers = []
+        self.made = 0
+
+    def close(self):
+        for server in self.servers:
+            server.close()
+
+    def url_of(self, scheme, ports, path=""):
+        """Of a store of its own."""
+        self.made += 1
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        return f"{scheme}://{hosts}{path}?prefix=store-{self.made}:"
+
+    def crash_master(self, turn, while_heir_hangs=None):
+        """Kills one, waits for its heir, starts it again and waits until all are in place."""
+        victim, heir = self.pair(turn)
+        if while_heir_hangs:
+            heir.process.send_signal(signal.SIGSTOP)
+            try:
+                # Else it would read what was sent to it once it goes on.
+                victim.run("CLIENT KILL TYPE replica")
+                while_heir_hangs()
+            finally:
+                victim.crash()
+                heir.process.send_signal(signal.SIGCONT)
+        else:
+            victim.crash()
+        wait_until(lambda: is_master(heir), 120, "the replica to take over")
+        victim.start()
+        self.wait_until_whole()
+
+    def wait_until_whole(self):
+        wait_until(self._is_whole, 120, "all servers in their places")
+
+
+class RedisCluster(Fleet):
+    """Three masters with a replica each."""
+
+    MASTERS = 3
+
+    def start(self):
+        for number in range(2 * self.MASTERS):
+            bus = Port()
+            server = Redis({"cluster-enabled": "yes", "cluster-port": str(bus.number),
+                            "cluster-node-timeout": "1500", "cluster-replica-validity-factor": "0",
+                            "cluster-allow-replica-migration": "no", **REPLICATION})
+            server.bus = bus
+            self.servers.append(server.start())
+            server.run(f"CLUSTER SET-CONFIG-EPOCH {number + 1}")
+        first = self.servers[0]
+        for number, server in enumerate(self.servers):
+            if number < self.MASTERS:
+                begin, end = (16384 * n // self.MASTERS for n in (number, number + 1))
+                server.run(f"CLUSTER ADDSLOTSRANGE {begin} {end - 1}")
+            if server is not first:
+                first.run(f"CLUSTER MEET 127.0.0.1 {server.port.number} {server.bus.number}")
+        for number, server in enumerate(self.servers[self.MASTERS:]):
+            master = self.id_of(self.servers[number])
+            wait_until(lambda s=server, m=master: s.run(f"CLUSTER REPLICATE {m}") == b"+OK\r\n",
+                       60, "a node to know its master")
+        self.wait_until_whole()
+        return self
+
+    def close(self):
+        super().close()
+        for server in self.servers:
+            server.bus.close()
+
+    def url(self):
+        return self.url_of("redis+cluster", [s.port.number for s in self.servers])
+
+    @staticmethod
+    def id_of(server):
+        return server.run("CLUSTER MYID").split(b"\r\n")[1].decode()
+
+    def pair(self, turn):
+        masters = [s for s in self.servers if is_master(s)]
+        victim = masters[turn % len(masters)]
+        mark = f"myself,slave {self.id_of(victim)} ".encode()
+        return victim, next(s for s in self.servers if mark in s.run("CLUSTER NODES"))
+
+    def _is_whole(self):
+        for server in self.servers:
+            nodes = server.run("CLUSTER NODES")
+            good = (b"cluster_state:ok\r" in server.run("CLUSTER INFO")
+                    and nodes.count(b"connected") == len(self.servers)
+                    and b"fail" not in nodes and b"handshake" not in nodes
+                    and (is_master(server) or is_attached(server)))
+            if not good:
+                return False
+        return True
+
+
+class Sentinel(Redis):
+    """One process; its settings are lines of its own."""
+
+    def __init__(self, master_port):
+        super().__init__()
+        (self.folder / "conf").write_text(
+            f"port {self.port.number}\nbind 127.0.0.1\ndir {self.folder}\n"
+            f"sentinel monitor main 127.0.0.1 {master_port} 2\n"
+            "sentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 6000\n")
+
+    def words(self):
+        return [str(self.folder / "conf"), "--sentinel"]
+
+    def start(self):
+        super().start()
+        self.run("SENTINEL DEBUG info-period 200 publish-period 200 ping-period 200 "
+                 "ask-period 200 tilt-trigger 60000")
+        return self
+
+    def told(self, name):
+        words = self.run("SENTINEL MASTER main").split(b"\r\n")
+        return words[words.index(name.encode()) + 2].decode()
+
+
+class RedisSentinels(Fleet):
+    """A master with a replica, and three sentinels."""
+
+    def __init__(self):
+        super().__init__()
+        self.sentinels = []
+
+    def start(self):
+        self.servers.append(Redis(dict(REPLICATION)).start())
+        port = self.servers[0].port.number
+        self.servers.append(Redis({"replicaof": f"127.0.0.1 {port}", **REPLICATION}).start())
+        for _ in range(3):
+            self.sentinels.append(Sentinel(port).start())
+        self.wait_until_whole()
+        return self
+
+    def close(self):
+        for sentinel in self.sentinels:
+            sentinel.close()
+        super().close()
+
+    def url(self):
+        return self.url_of("redis+sentinel", [s.port.number for s in self.sentinels], "/main")
+
+    def pair(self, _turn=0):
+        port = self.sentinels[0].told("port")
+        victim, heir = sorted(self.servers, key=lambda s: str(s.port.number) != port)
+        return victim, heir
+
+    def _is_whole(self):
+        master, replica = self.pair()
+        port = str(master.port.number)
+        return (is_master(master) and is_attached(replica) and all(
+            (s.told("port"), s.told("flags"), s.told("num-slaves"), s.told("num-other-sentinels"))
+            == (port, "master", "1", "2") for s in self.sentinels))
