@@ -39,6 +39,9 @@ struct claim {
   milliseconds probe_after{0};        ///< probe: not before this long after the claim
   milliseconds unknown_retention{0};  ///< 0: what is not settled never expires
   bool maybe_repeated = false;
+  /// By this claim id it was sent before, and may hold the lease already: what another claim of the
+  /// key is told says nothing about it.
+  bool repeated = false;
 };
 
 enum class verdict_kind : std::uint8_t {

@@ -5,7 +5,7 @@
 //   the one record, atomically, with the store's own clocks. The contract suite checks it.
 // - A call answers after its change is durable (as durable as the store ever gets), and within
 //   `timeout` plus scheduling; an error says what is known of its effect. A claim or settle whose
-//   fate is unknown may be repeated as it is: nonce and kind make it harmless.
+//   fate is unknown may be repeated: nonce and kind make it harmless. A claim says so (`repeated`).
 // - Tokens of one (scope, key) only grow, also across release, expiry, restart and loss.
 // - Durations go in and come out; points in time never do.
 // - A record that cannot be read is errc::record_unreadable, never absent.

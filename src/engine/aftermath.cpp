@@ -32,6 +32,7 @@ asio::awaitable<void> engine::follow_up(claim asked, tally) {
   counters_.follow_ups.fetch_add(1, std::memory_order_relaxed);
   // It must not take over anything by itself; it only finds out what became of the first try.
   asked.unknown = unknown_policy::hold;
+  asked.repeated = true;
   retry_pause pause;
   bool granted = false;
   settlement how;

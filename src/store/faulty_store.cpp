@@ -112,6 +112,7 @@ awaitable<result<Outcome>> faulty_store::with_fault(store_call which,
 awaitable<std::vector<result<verdict>>> faulty_store::claim(std::vector<onceguard::claim> batch,
                                                             milliseconds timeout) {
   const auto size = batch.size();
+  for (const auto& one : batch) repeated_ += one.repeated ? 1 : 0;
   if (busy_ != 0) {
     --busy_;
     verdict busy;

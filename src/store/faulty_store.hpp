@@ -62,6 +62,8 @@ class faulty_store final : public store {
   [[nodiscard]] std::size_t waiting() const noexcept { return gates_.size(); }
   /// So many such calls were made, faults included.
   [[nodiscard]] std::size_t made(store_call which) const noexcept;
+  /// So many claims said that they were repeated.
+  [[nodiscard]] std::size_t repeated() const noexcept { return repeated_; }
   /// As if another process had settled these.
   void announce(const std::vector<std::uint64_t>& settled) const {
     if (told_) told_(settled);
@@ -110,6 +112,7 @@ class faulty_store final : public store {
   store& inner_;
   std::array<plan, store_calls> plans_{};
   std::size_t busy_ = 0;
+  std::size_t repeated_ = 0;
   std::list<std::unique_ptr<boost::asio::steady_timer>> gates_;
   std::optional<onceguard::vitals> pretended_;
   settled_listener told_;

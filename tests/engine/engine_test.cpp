@@ -91,7 +91,9 @@ TEST_F(engine_over_faults, a_claim_of_unknown_fate_is_followed_up_and_released) 
   store.fail(store_call::claim, store_fault::after_timeout, 1);
   EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
   EXPECT_EQ(state(), observed_state::in_progress);  // held by nobody who knows
+  EXPECT_EQ(store.repeated(), 0u);
   until([&] { return state() == observed_state::released; });
+  EXPECT_EQ(store.repeated(), 1u);
   EXPECT_EQ(execute(w).kind, execution_kind::ran);
   EXPECT_EQ(w.runs, 1);
 }

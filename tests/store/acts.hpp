@@ -44,6 +44,11 @@ inline claim claim_of(const std::string& key, const std::string& content = "body
   return out;
 }
 
+inline claim repeat_of(claim asked) {
+  asked.repeated = true;
+  return asked;
+}
+
 inline answer_ptr answer_of(const std::string& body = "paid") {
   auto out = std::make_shared<answer>();
   out->status = 201;

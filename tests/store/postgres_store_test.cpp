@@ -166,6 +166,18 @@ TEST_F(postgres_store_test, many_claims_of_one_key_are_merged) {
   EXPECT_LE(tested->trips() - before, 8u);
 }
 
+TEST_F(postgres_store_test, a_repeated_claim_hears_of_its_own_lease_whatever_comes_with_it) {
+  const auto tested = open();
+  const auto mine = claim_of("k");
+  desk(*tested).leased(mine);
+  const auto told = at_once<verdict>(64, [&](int i) {
+    return tested->claim({i % 2 == 0 ? claim_of("k") : repeat_of(mine)}, patience);
+  });
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    EXPECT_EQ(told[i].kind, i % 2 == 0 ? verdict_kind::busy : verdict_kind::run) << i;
+  }
+}
+
 TEST_F(postgres_store_test, a_duplicate_writes_nothing) {
   const auto tested = open();
   desk at(*tested);

@@ -126,7 +126,7 @@ class comparison {
 
   void do_repeat_claim() {
     if (claims_.empty()) return;
-    compare_claim(claims_[*rc::gen::inRange<std::size_t>(0, claims_.size())]);
+    compare_claim(repeat_of(claims_[*rc::gen::inRange<std::size_t>(0, claims_.size())]));
   }
 
   void do_settle() {

@@ -170,7 +170,7 @@ TEST_F(tiered_store_test, a_repeat_of_a_claim_of_unknown_fate_is_for_the_truth) 
   one.truth->claims = mood::well;
   mark(asked);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
-  EXPECT_EQ(one.desk->leased(asked).nonce, asked.nonce);
+  EXPECT_EQ(one.desk->leased(repeat_of(asked)).nonce, asked.nonce);
 }
 
 TEST_F(tiered_store_test, the_repeat_of_a_claim_puts_no_marker_that_outlasts_its_lease) {
@@ -178,7 +178,7 @@ TEST_F(tiered_store_test, the_repeat_of_a_claim_puts_no_marker_that_outlasts_its
   const auto asked = claim_of("k");
   one.desk->leased(asked);
   for (auto* clock : {&clock_, &fast_clock_}) clock->advance(std::chrono::hours(1));
-  EXPECT_EQ(one.desk->leased(asked).attempt, 1u);
+  EXPECT_EQ(one.desk->leased(repeat_of(asked)).attempt, 1u);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::unknown);
 }
 

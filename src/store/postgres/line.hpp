@@ -105,7 +105,7 @@ class line {
   /// The claim in the batch whose verdict says what this one would be told.
   static entry_type* twin_in(batch& in, const entry_type& of) {
     if constexpr (requires { Kind::alike(of.item(), of.item()); }) {
-      if (of.doubtful) return nullptr;  // its own first copy may hold the lease
+      if (of.doubtful || of.item().repeated) return nullptr;  // it may hold the lease itself
       for (auto& one : in) {
         if (one.item().id == of.item().id) {
           return Kind::alike(one.item(), of.item()) ? &one : nullptr;

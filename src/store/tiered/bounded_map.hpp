@@ -49,7 +49,6 @@ class bounded_map {
   }
   void erase(const Key& key) { take(key); }
 
-  [[nodiscard]] bool empty() const noexcept { return by_key_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return by_key_.size(); }
   [[nodiscard]] std::vector<Value> oldest(std::size_t most) const {
     std::vector<Value> out;

@@ -21,7 +21,9 @@ claim_round::claim_round(std::vector<claim> batch, const belief& believed, own_m
     auto& made = items_.emplace_back();
     made.place.at = believed_.place_of(asked.id);
     made.place.about = bare(asked.about);
-    made.alone = !asked.about || marks_.repeated(asked.nonce);
+    // Somebody else's marker says nothing about a claim that was made before, and one of its own
+    // would outlast the lease that it was given then.
+    made.alone = !asked.about || asked.repeated;
     made.asked = std::move(asked);
   }
 }
@@ -100,11 +102,7 @@ void claim_round::truth_said(std::vector<result<verdict>> replies, milliseconds 
 
 void claim_round::concluded(item& of, milliseconds waited) {
   const auto& told = *of.told;
-  if (!told) {
-    if (told.error().effect != effect::none) marks_.doubt(of.asked.nonce);
-    return release(of);
-  }
-  marks_.know(of.asked.nonce);
+  if (!told) return release(of);
   if (told->kind == verdict_kind::run) {
     std::optional<mark> placed;
     if (of.has != marker::none) placed = of.place;

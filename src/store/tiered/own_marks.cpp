@@ -37,21 +37,6 @@ std::optional<mark> own_marks::take_mark(const claim_id& nonce) {
   return std::move(out).value_or(std::nullopt);
 }
 
-void own_marks::doubt(const claim_id& nonce) {
-  const std::lock_guard lock(mutex_);
-  doubted_.put(nonce, true);
-}
-
-void own_marks::know(const claim_id& nonce) {
-  const std::lock_guard lock(mutex_);
-  if (!doubted_.empty()) doubted_.erase(nonce);
-}
-
-bool own_marks::repeated(const claim_id& nonce) const {
-  const std::lock_guard lock(mutex_);
-  return doubted_.find(nonce) != nullptr || held_.find(nonce) != nullptr;
-}
-
 void own_marks::leave(leftover what) {
   const std::lock_guard lock(mutex_);
   const auto at = what.at;

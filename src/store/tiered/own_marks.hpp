@@ -39,14 +39,6 @@ class own_marks {
   std::optional<mark> take(const claim_id& nonce);  ///< the lease is over
   std::optional<mark> take_mark(const claim_id& nonce);
 
-  // --- claims of which the truth did not say what became of them ---------------------------
-  void doubt(const claim_id& nonce);
-  void know(const claim_id& nonce);
-
-  /// Was that claim made before? Such a one is for the truth alone: somebody else's marker says
-  /// nothing about it, and one of its own would outlast the lease that it was given then.
-  [[nodiscard]] bool repeated(const claim_id& nonce) const;
-
   // --- what is still to be removed -----------------------------------------------------------
   void leave(leftover what);
   [[nodiscard]] std::vector<leftover> left(std::size_t most) const;
@@ -72,7 +64,6 @@ class own_marks {
 
   mutable std::mutex mutex_;
   bounded_map<claim_id, std::optional<mark>> held_{100'000};
-  bounded_map<claim_id, bool> doubted_{100'000};
   bounded_map<record_id, leftover> left_{100'000};
   bounded_map<record_id, record_id> ended_{100'000};
   bounded_map<prefix, time_point> settled_{4'096};

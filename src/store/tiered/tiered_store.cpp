@@ -73,12 +73,7 @@ awaitable<std::vector<result<verdict>>> tiered_store::claim_alone(
   for (const auto& each : batch) nonces.push_back(each.nonce);
   auto told = co_await truth_->claim(std::move(batch), timeout);
   for (std::size_t i = 0; i < told.size(); ++i) {
-    if (told[i]) {
-      marks_.know(nonces[i]);
-      if (told[i]->kind == verdict_kind::run) marks_.hold(nonces[i], std::nullopt);
-    } else if (told[i].error().effect != effect::none) {
-      marks_.doubt(nonces[i]);
-    }
+    if (told[i] && told[i]->kind == verdict_kind::run) marks_.hold(nonces[i], std::nullopt);
   }
   counters_.asked_truth.fetch_add(told.size(), std::memory_order_relaxed);
   co_return told;
