@@ -314,7 +314,7 @@ TEST_F(postgres_execute, steps_that_are_done_are_not_forgotten_by_a_store_that_r
   EXPECT_THROW(static_cast<void>(at_.execute_steps(order_, {}, pay(true))), card_declined);
   postgres::postgres_params params;
   params.url = database_.url();
-  const auto store = std::move(postgres::postgres_store::open(params).value());
+  const auto store = postgres::postgres_store::open(params).value();
   const auto fence = ::onceguard::claim_of(order_, {}, unknown_policy::probe);
   const auto fenced = testing::run(store->claim({fence}, milliseconds(5'000))).front().value();
   ASSERT_TRUE(fenced.lease.probe);
