@@ -207,7 +207,9 @@ const std::array gateway_table{
          .flag = "connect-timeout",
          .kind = value_kind::duration,
          .fallback = "5s",
-         .text = "For a connection to the upstream, and for looking up its host name.",
+         .text =
+             "For a connection to the upstream: for looking up its host name and for all of its "
+             "addresses together.",
          .min = 10,
          .max = hour},
         [](settings& s, const option_value& v) { s.gateway.connect_timeout = duration(v); }},

@@ -62,24 +62,23 @@ asio::awaitable<void> engine::follow_up(claim asked, tally) {
   waiting_.look(asked.id);
 }
 
-asio::awaitable<void> engine::abandon_held() {
+asio::awaitable<void> engine::give_up_held() {
   std::vector<settlement> batch;
   for (const auto& held : held_->all()) {
     settlement how;
     how.id = held->id();
     how.token = held->lease().token;
     how.nonce = held->lease().nonce;
-    how.kind = settle_kind::abandon;
-    how.why = unknown_reason::abandoned;
+    how.kind = held->give_up() ? settle_kind::release : settle_kind::abandon;
+    if (how.kind == settle_kind::abandon) how.why = unknown_reason::abandoned;
     batch.push_back(how);
   }
   if (batch.empty()) co_return;
-  base::log(base::log_level::warning, "leases-abandoned",
-            {{"count", std::to_string(batch.size())}});
+  base::log(base::log_level::warning, "leases-given-up", {{"count", std::to_string(batch.size())}});
   const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
   for (const auto& reply : replies) {
     if (!reply) {
-      base::log(base::log_level::error, "lease-not-abandoned", {{"why", reply.error().detail}});
+      base::log(base::log_level::error, "lease-not-given-up", {{"why", reply.error().detail}});
     }
   }
 }

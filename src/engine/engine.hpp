@@ -45,7 +45,7 @@ class work {
   virtual ~work() = default;
 
   /// Does it, and says how the lease ends (id, token, nonce and about are filled in by the
-  /// engine). Asks `held.may_send()` just before anything leaves this process.
+  /// engine). Asks `held.begin_sending()` just before anything leaves this process.
   virtual boost::asio::awaitable<settlement> run(held_lease& held) = 0;
   /// Asks the application whether an earlier attempt took effect, with the token of `held`.
   virtual boost::asio::awaitable<probe_report> ask(held_lease& held) = 0;
@@ -103,8 +103,9 @@ class engine {
   /// been kept for so long. What was longer before still counts.
   void expect(milliseconds loss_quiet, milliseconds longest_retention);
 
-  /// At shutdown: every lease that is still held ends now, with an unknown outcome.
-  boost::asio::awaitable<void> abandon_held();
+  /// At shutdown: every lease that is still held ends now, with an unknown outcome where anything
+  /// was sent.
+  boost::asio::awaitable<void> give_up_held();
 
   [[nodiscard]] const engine_counters& counters() const noexcept { return counters_; }
   [[nodiscard]] store& records() noexcept { return store_; }

@@ -31,10 +31,14 @@ std::string held_lease::text() const {
   return "OG1-" + base::to_hex(id_) + '-' + base::to_hex(number) + '-' + base::to_hex(lease_.nonce);
 }
 
-bool held_lease::may_send() const noexcept {
+bool held_lease::begin_sending() noexcept {
   const auto passed = base::steady_now() - counted_from_;
-  return !superseded_ && passed <= length_ - length_ / 3;
+  if (superseded_ || passed > length_ - length_ / 3) return false;
+  auto before = stage::nothing_sent;
+  return stage_.compare_exchange_strong(before, stage::sending) || before == stage::sending;
 }
+
+bool held_lease::give_up() noexcept { return stage_.exchange(stage::given_up) != stage::sending; }
 
 void held_lease::keep_renewing() { arm(base::watchdog::of(io_), length_ / 3); }
 

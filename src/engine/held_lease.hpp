@@ -1,6 +1,7 @@
 // A lease while its work runs: renewed at each third of its length, and asked before anything
 // is sent.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <memory>
 
@@ -13,7 +14,7 @@
 
 namespace onceguard {
 
-/// Belongs to the thread of its io_context.
+/// Belongs to the thread of its io_context, but for give_up(), which any may call.
 class held_lease final : public base::deadline, public std::enable_shared_from_this<held_lease> {
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -26,9 +27,12 @@ class held_lease final : public base::deadline, public std::enable_shared_from_t
   /// "OG1-" and record id, token and nonce in hex: what an application completes with.
   [[nodiscard]] std::string text() const;
 
-  /// Is a third of the lease left, by this process's own clock since before the claim (or its
-  /// last renewal) was sent? If not, this process may have been stopped for minutes: release.
-  [[nodiscard]] bool may_send() const noexcept;
+  /// To be called just before anything leaves this process. False: less than a third of the lease
+  /// is left, by this process's own clock since before the claim (or its last renewal) was sent, as
+  /// it may have been stopped for minutes; or the lease was given up. Then nothing may be sent.
+  [[nodiscard]] bool begin_sending() noexcept;
+  /// From now on nothing may be sent. True: nothing was.
+  bool give_up() noexcept;
   [[nodiscard]] bool superseded() const noexcept { return superseded_; }
 
   void keep_renewing();
@@ -48,6 +52,8 @@ class held_lease final : public base::deadline, public std::enable_shared_from_t
   const milliseconds length_;
   const milliseconds store_timeout_;
   time_point counted_from_;
+  enum class stage : std::uint8_t { nothing_sent, sending, given_up };
+  std::atomic<stage> stage_{stage::nothing_sent};
   bool superseded_ = false;
   bool renewing_ = false;
 };

@@ -175,7 +175,7 @@ asio::awaitable<probe_report> guarded_exchange::ask(held_lease& held) {
   co_return co_await ask_application(from_.thread().pool, std::move(question));
 }
 
-asio::awaitable<settlement> guarded_exchange::call(const held_lease* held) {
+asio::awaitable<settlement> guarded_exchange::call(held_lease* held) {
   auto& thread = from_.thread();
   own_.reset();
   extra_.clear();
@@ -190,10 +190,10 @@ asio::awaitable<settlement> guarded_exchange::call(const held_lease* held) {
   up_ = std::move(*connection);
   up_->reader.answers_to(from_.reader().head().method);
   const auto head = upstream_head(held);
-  if (held != nullptr && !held->may_send()) {
+  if (held != nullptr && !held->begin_sending()) {
     keep_connection();
     co_return trouble(settle_kind::release, http::problem::overloaded, unknown_reason::none,
-                      "too little of the lease was left to begin");
+                      "too little of the lease was left to begin, or the gateway ends");
   }
   call_limits limits;
   limits.upstream_timeout = policy_.upstream_timeout;

@@ -38,7 +38,7 @@ class guarded_exchange final : public work {
   void hint_scope();
 
   [[nodiscard]] std::string upstream_head(const held_lease* held) const;
-  boost::asio::awaitable<settlement> call(const held_lease* held);
+  boost::asio::awaitable<settlement> call(held_lease* held);
   settlement judge(call_result result);
   settlement judge_answer(call_result result);
   settlement trouble(settle_kind kind, http::problem which, unknown_reason why, std::string detail);

@@ -150,7 +150,7 @@ asio::awaitable<void> server::state::finish() {
   while ((shared.connections != 0 || shared.engine.pending() != 0) && base::steady_now() < end) {
     co_await sleep_for(milliseconds(10));
   }
-  co_await shared.engine.abandon_held();
+  co_await shared.engine.give_up_held();
   if (const auto looked = co_await shared.engine.look(); !looked) {
     base::log(base::log_level::warning, "store-not-heard", {{"why", looked.error().detail}});
   }

@@ -51,14 +51,20 @@ asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& to, bo
   co_return co_await connect(to);
 }
 
+/// Its time is for the look-up and all addresses together: each gets its share of what is left, so
+/// that one which swallows everything does not take the time of the next.
 asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& to) {
   auto address = text_of(to);
+  const auto until = base::steady_now() + connect_timeout_;
   const auto found = co_await names_.find(to.host, connect_timeout_);
   if (!found) co_return found.error();
   error_code ec = asio::error::host_not_found;
+  auto untried = static_cast<std::int64_t>(found->size());
   for (const auto& one : *found) {
+    const auto left = std::chrono::ceil<milliseconds>(until - base::steady_now());
+    const auto share = std::max(left / untried--, milliseconds(1));
     auto connection = std::make_unique<upstream_connection>(tcp::socket(io_), io_, limits_);
-    ec = co_await connection->stream.connect(tcp::endpoint(one, to.port), connect_timeout_);
+    ec = co_await connection->stream.connect(tcp::endpoint(one, to.port), share);
     if (!ec) {
       connection->address = std::move(address);
       co_return std::move(connection);

@@ -147,14 +147,23 @@ TEST_F(engine_over_faults, an_older_copy_of_the_store_counts_as_loss_and_is_flag
 TEST_F(engine_over_faults, at_shutdown_held_leases_are_abandoned) {
   counted_work w;
   begin(w);
-  auto abandon = [&]() -> asio::awaitable<int> {
-    co_await tested->abandon_held();
-    co_return 0;
-  };
-  run(io, abandon());
+  give_up_held();
   EXPECT_EQ(state(), observed_state::unknown);
   let_go();
   EXPECT_EQ(state(), observed_state::completed);  // its own holder knows better after all
+}
+
+TEST_F(engine_over_faults,
+       at_shutdown_what_has_not_sent_anything_is_released_and_may_not_any_more) {
+  counted_work w;
+  w.sends_late = true;
+  w.ends = settle_kind::release;
+  begin(w);
+  give_up_held();
+  EXPECT_EQ(state(), observed_state::released);
+  let_go();
+  EXPECT_FALSE(w.may_send);
+  EXPECT_EQ(state(), observed_state::released);
 }
 
 }  // namespace

@@ -27,17 +27,19 @@ class counted_work final : public work {
   int asked = 0;
   int unguarded = 0;
   bool throws = false;
+  bool sends_late = false;  // behind the gate, not before it
   bool may_send = true;
   std::size_t padding = 0;  // of the answer
   asio::steady_timer* gate = nullptr;
 
   asio::awaitable<settlement> run(held_lease& held) override {
     ++runs;
-    may_send = held.may_send();
+    if (!sends_late) may_send = held.begin_sending();
     if (gate != nullptr) {
       boost::system::error_code opened;
       co_await gate->async_wait(asio::redirect_error(asio::use_awaitable, opened));
     }
+    if (sends_late) may_send = held.begin_sending();
     if (throws) throw std::runtime_error("the work broke");
     settlement how;
     how.kind = ends;
@@ -110,6 +112,13 @@ class engine_over_faults : public ::testing::Test {
     auto keep = [this](std::exception_ptr, execution got) { first_ = std::move(got); };
     asio::co_spawn(io, tested->execute(io, op(), doing), keep);
     until([&] { return doing.runs == 1; });
+  }
+  void give_up_held() {
+    auto ending = [this]() -> asio::awaitable<int> {
+      co_await tested->give_up_held();
+      co_return 0;
+    };
+    run(io, ending());
   }
   execution let_go() {
     gate.cancel();

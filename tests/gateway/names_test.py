@@ -1,5 +1,8 @@
 """Upstreams by host names, whose look-up may hang."""
 
+import contextlib
+import socket
+
 import pytest
 
 from support.client import all_at_once, fields_for, request_bytes
@@ -54,6 +57,29 @@ def test_a_look_up_that_hangs_is_a_connection_that_was_not_made(begin, names, up
     assert upstream.runs(key) == 1
 
 
+@contextlib.contextmanager
+def swallowing_port():
+    """On all addresses of this machine: whoever connects to it hears nothing at all."""
+    with contextlib.ExitStack() as held:
+        full = held.enter_context(socket.create_server(("0.0.0.0", 0), backlog=0))
+        for _ in range(4):
+            waiting = held.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", full.getsockname()[1]))
+        yield full.getsockname()[1]
+
+
+def test_all_addresses_of_a_name_share_the_time_to_connect(start_gateway, names, key):
+    """Each with the whole of it would take minutes."""
+    names.add("many.test", addresses=[f"127.0.1.{i}" for i in range(1, 61)])
+    with swallowing_port() as port:
+        gateway = start_gateway(f"http://many.test:{port}", {"gateway": {"connect_timeout": "2s"}},
+                                started=False)
+        gateway.environment = names.environment
+        assert_problem(gateway.start().post(key=key), 502, "upstream-unreachable", True)
+    assert gateway.state(key) == "released"
+
+
 def test_all_share_one_look_up(begin, names, upstream, fresh_key):
     names.add("slow.test", hangs=True)
     gateway = begin()
@@ -103,9 +129,10 @@ def test_it_holds_up_no_shutdown(begin, names, key):
 
 
 def test_a_shutdown_without_patience_in_the_middle_of_it(begin, names, key):
+    """Nothing was sent, so nothing can have happened."""
     names.add("slow.test", hangs=True)
     gateway = begin(connect_timeout="60s", drain="1s")
     with gateway.begin_post(key=key):
         wait_until(lambda: names.look_ups("slow.test") == 1, what="the look-up")
         assert gateway.stop() == 0
-    assert gateway.state(key) == "unknown"
+    assert gateway.state(key) == "released"

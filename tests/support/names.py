@@ -16,8 +16,9 @@ class Names:
         options = os.environ.get("ASAN_OPTIONS", "quarantine_size_mb=4")
         self.environment["ASAN_OPTIONS"] = f"{options}:verify_asan_link_order=0"
 
-    def add(self, name, hangs=False):
-        """The name stands for 127.0.0.1; where it hangs, not before go_on()."""
+    def add(self, name, hangs=False, addresses=("127.0.0.1",)):
+        """The name stands for these; where it hangs, not before go_on()."""
+        (self.folder / f"{name}.addresses").write_text("\n".join(addresses))
         if hangs:
             self._hanging(name).touch()
         (self.folder / name).touch()

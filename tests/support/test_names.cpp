@@ -1,9 +1,11 @@
 // Preloaded into a gateway: what a look-up of a host name does, a test says by files in a folder.
 // NAME: the name is known, and stands for 127.0.0.1; each look-up appends a line to the file.
+// NAME.addresses: what it stands for instead, one a line.
 // NAME.hangs: while it is there, no look-up of the name comes back.
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <fstream>
 #include <netdb.h>
 #include <poll.h>
 #include <string>
@@ -33,5 +35,13 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
   if (!take_note(file)) return real(name, service, hints, found);
   const auto hangs = file + ".hangs";
   while (::access(hangs.c_str(), F_OK) == 0) ::poll(nullptr, 0, 5);
-  return real("127.0.0.1", service, hints, found);
+  std::ifstream addresses(file + ".addresses");
+  std::string address = "127.0.0.1";
+  do {
+    std::getline(addresses, address);
+    // A list of several is one of single ones: each is freed by itself.
+    if (const int wrong = real(address.c_str(), service, hints, found); wrong != 0) return wrong;
+    found = &(*found)->ai_next;
+  } while (addresses.peek() != std::ifstream::traits_type::eof());
+  return 0;
 }
