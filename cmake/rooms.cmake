@@ -13,6 +13,10 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # In a file of several, gcc takes an anonymous namespace for one of a header.
   target_compile_options(onceguard_options INTERFACE -Wno-subobject-linkage)
 endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # In a file of several, it takes a name for hidden that is another file's own.
+  target_compile_options(onceguard_options INTERFACE -Wno-shadow)
+endif()
 if(ONCEGUARD_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Asio's fences beside its locks are not modelled, and not needed to see its order.
   target_compile_options(onceguard_options INTERFACE -Wno-tsan)
