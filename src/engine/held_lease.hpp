@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 
 #include <boost/asio/awaitable.hpp>

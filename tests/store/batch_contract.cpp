@@ -89,6 +89,16 @@ TEST_P(batch_contract, generation_grows_with_the_leases) {
   EXPECT_EQ(after.identity, before.identity);
 }
 
+TEST_P(batch_contract, a_repeated_claim_beside_a_fresh_one_hears_of_its_own_lease) {
+  const auto mine = claim_of("k");
+  const auto held = desk_.leased(mine);
+  const auto told = desk_.claims({claim_of("k"), repeat_of(mine), claim_of("k")});
+  EXPECT_EQ(told[0]->kind, verdict_kind::busy);
+  ASSERT_EQ(told[1]->kind, verdict_kind::run);
+  EXPECT_EQ(told[1]->lease.token, held.token);
+  EXPECT_EQ(told[2]->kind, verdict_kind::busy);
+}
+
 TEST_P(batch_contract, a_claim_after_a_loss_says_that_it_may_be_a_repeat) {
   auto asked = claim_of("k");
   asked.maybe_repeated = true;
