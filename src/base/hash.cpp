@@ -16,12 +16,11 @@ struct context_free {
 };
 
 struct hashing {
-  std::unique_ptr<EVP_MD, void (*)(EVP_MD*)> method{EVP_MD_fetch(nullptr, "SHA256", nullptr),
-                                                    EVP_MD_free};
+  std::unique_ptr<EVP_MD, void (*)(EVP_MD*)> method;
   std::unique_ptr<EVP_MD_CTX, context_free> context{EVP_MD_CTX_new()};
 
-  hashing() {
-    if (!method || !context) throw std::runtime_error("OpenSSL offers no SHA-256");
+  explicit hashing(const char* name) : method(EVP_MD_fetch(nullptr, name, nullptr), EVP_MD_free) {
+    if (!method || !context) throw std::runtime_error(std::string("OpenSSL offers no ") + name);
   }
 };
 
@@ -35,7 +34,7 @@ unsigned forks_so_far() noexcept {
 }
 
 hashing& here() {
-  static thread_local hashing it;
+  static thread_local hashing it("SHA256");
   return it;
 }
 
@@ -76,6 +75,18 @@ std::array<unsigned char, 32> sha256::finish() {
 
 std::array<unsigned char, 32> sha256_of(std::string_view bytes) {
   return sha256().raw(bytes).finish();
+}
+
+std::array<unsigned char, 20> sha1_of(std::string_view bytes) {
+  static thread_local hashing by("SHA1");
+  std::array<unsigned char, 20> out{};
+  auto* const context = by.context.get();
+  if (EVP_DigestInit_ex2(context, by.method.get(), nullptr) != 1 ||
+      EVP_DigestUpdate(context, bytes.data(), bytes.size()) != 1 ||
+      EVP_DigestFinal_ex(context, out.data(), nullptr) != 1) {
+    throw std::runtime_error("SHA-1 could not be made");
+  }
+  return out;
 }
 
 void random_bytes(std::span<unsigned char> out) {

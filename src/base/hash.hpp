@@ -1,4 +1,4 @@
-// SHA-256 and random bytes, by OpenSSL.
+// SHA-256, SHA-1 and random bytes, by OpenSSL.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -22,6 +22,8 @@ class sha256 {
 
 /// One-shot SHA-256 of the bytes as they are.
 [[nodiscard]] std::array<unsigned char, 32> sha256_of(std::string_view bytes);
+/// One-shot SHA-1: against damage only, where another program can compute nothing else.
+[[nodiscard]] std::array<unsigned char, 20> sha1_of(std::string_view bytes);
 
 /// Fills with cryptographically strong random bytes; throws std::runtime_error when the system
 /// has none, which is not recoverable.

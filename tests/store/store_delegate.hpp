@@ -134,10 +134,10 @@ class redis_tls_delegate final : public redis_delegate {
   struct secured_server {
     secured_server() {
       server.session().run(
-          {"ACL",          "SETUSER",   "gateway",  "on",        ">secret",        "~onceguard:*",
-           "&onceguard:*", "+select",   "+info",    "+fcall",    "+function|load", "+time",
-           "+get",         "+getrange", "+set",     "+incr",     "+hmget",         "+hset",
-           "+hincrby",     "+scan",     "+publish", "+subscribe"});
+          {"ACL",          "SETUSER",   "gateway", "on",       ">secret",        "~onceguard:*",
+           "&onceguard:*", "+select",   "+info",   "+fcall",   "+function|load", "+time",
+           "+get",         "+getrange", "+pttl",   "+set",     "+incr",          "+hmget",
+           "+hset",        "+hincrby",  "+scan",   "+publish", "+subscribe"});
     }
     [[nodiscard]] std::string url() const {
       return "rediss://gateway:secret@127.0.0.1:" + std::to_string(tls_port) +

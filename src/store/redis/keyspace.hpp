@@ -38,6 +38,8 @@ class keyspace {
   [[nodiscard]] std::span<const std::string> counters() const noexcept { return counters_; }
   /// What it is given to tell the books as well.
   [[nodiscard]] std::span<const std::string> counters_and_books(std::size_t part) const;
+  /// Grows with what was written. On one server.
+  [[nodiscard]] const std::string& generation() const noexcept { return counters_.at(1); }
   /// Written so that WAIT has something to wait for. On one server.
   [[nodiscard]] const std::string& touch() const noexcept { return touch_; }
   /// The channel on which is told which records have ended.

@@ -1,5 +1,7 @@
 #include "store/redis/link.hpp"
 
+#include <charconv>
+
 #include <boost/asio/co_spawn.hpp>
 
 #include "base/rethrow.hpp"
@@ -8,6 +10,19 @@ namespace onceguard::redis {
 namespace {
 
 using boost::asio::awaitable;
+
+/// As TIME tells it: seconds, microseconds.
+milliseconds server_time(const reply& said) {
+  const auto number = [&](std::size_t i) {
+    const auto text = said.at(i).text();
+    std::int64_t out = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), out).ec != std::errc{}) {
+      throw unexpected_reply("TIME tells no number");
+    }
+    return out;
+  };
+  return milliseconds(number(0) * 1'000 + number(1) / 1'000);
+}
 
 }  // namespace
 
@@ -63,7 +78,7 @@ void link::return_all() {
   auto sent = std::exchange(sent_, {});
   auto held = std::exchange(held_, {});
   unconfirmed_ = 0;
-  wrote_ = false;
+  wrote_ = wrote_plainly_ = false;
   counted_ = true;
   held_count_.reset();
   outgoing_.clear();
@@ -72,7 +87,7 @@ void link::return_all() {
     of.what->doubtful = of.what->doubtful || !undone;
     in_.events.on_returned(*this, std::move(of), *why_);
   };
-  for (auto& each : held) back(each.first, false);
+  for (auto& each : held) back(each.of, false);
   for (auto& each : sent) back(each.of, each.undone);
   in_.events.on_lost(*this, *why_);
 }
@@ -90,10 +105,14 @@ void link::send(entry what, bool asking) {
     append_command(outgoing_, {"ASKING"});
     expect({.what = kind::asking});
   }
+  ++unconfirmed_;
+  if (!in_.names.cut() && what.what->write_plainly(outgoing_, in_.names, in_.tokens)) {
+    wrote_plainly_ = true;
+    return expect({.what = kind::plain, .of = std::move(what)});
+  }
   wrote_ = wrote_ || what.what->tells_generation();
   what.what->write(outgoing_, calls_, in_.names);
   expect({.what = kind::request, .of = std::move(what)});
-  ++unconfirmed_;
 }
 
 void link::greet(std::size_t part) {
@@ -111,6 +130,7 @@ void link::count_in(std::optional<std::size_t> part) {
 void link::flush() {
   if (why_) return;
   append_counting();
+  append_reservation();
   watch();
   if (outgoing_.empty() || !writing_.empty()) return;
   writing_.swap(outgoing_);
@@ -118,8 +138,9 @@ void link::flush() {
   boost::asio::co_spawn(in_.lines.context, write_all(), base::rethrow);
 }
 
-/// Behind a batch: in a cluster a write that counts it. WAIT always follows a write of this
-/// link's own, so that it also waits for what others wrote and this batch only read.
+/// Behind a batch: a write that counts what no script has counted, in a cluster all of it. WAIT
+/// always follows a write of this link's own, so that it also waits for what others wrote and this
+/// batch only read.
 void link::append_counting() {
   if (unconfirmed_ == 0) return;
   if (in_.names.cut()) {
@@ -127,9 +148,14 @@ void link::append_counting() {
       append_command(outgoing_, {"HINCRBY", in_.names.books(*counting_in_), "generation", "1"});
       expect({.what = kind::counting, .part = *counting_in_});
     }
+  } else if (wrote_plainly_) {
+    append_command(outgoing_, {"INCR", in_.names.generation()});
+    expect({.what = kind::counting});
+    append_command(outgoing_, {"TIME"});
+    expect({.what = kind::clock, .taken_at = in_.tokens.taken_at()});
   } else if (replicas() > 0) {
     append_command(outgoing_, {"INCR", in_.names.touch()});
-    expect({.what = kind::counting});
+    expect({.what = kind::counting, .touches = true});
   }
   if (replicas() > 0) {
     const auto patience = std::max<std::int64_t>(in_.params.timeout.count() / 2, 1);
@@ -137,7 +163,16 @@ void link::append_counting() {
     expect({.what = kind::wait});
   }
   unconfirmed_ = 0;
-  wrote_ = false;
+  wrote_ = wrote_plainly_ = false;
+}
+
+/// Behind what needed tokens, so that its own come before those that follow.
+void link::append_reservation() {
+  const auto now = base::steady_now();
+  if (!in_.tokens.ask_for_more(now)) return;
+  append_call(outgoing_, calls_, script::reserve, in_.names.books(0), in_.names.counters(),
+              {decimal(token_block::size)});
+  expect({.what = kind::tokens, .sent_at = now});
 }
 
 void link::watch() {
@@ -163,10 +198,11 @@ awaitable<void> link::write_all() {
 void link::take_replies() {
   while (auto got = line_->next_reply()) {
     if (sent_.empty()) throw unexpected_reply("a reply that nobody asked for");
-    if (sent_.front().what == kind::request) {
+    const auto what = sent_.front().what;
+    if (what == kind::request || what == kind::plain) {
       auto of = std::move(sent_.front().of);
       sent_.pop_front();
-      take_request(std::move(of), std::move(got));
+      take_request(std::move(of), std::move(got), what == kind::plain);
     } else {
       take(got);
     }
@@ -185,13 +221,18 @@ void link::take(const reply_ptr& got) {
   const reply said(*got);
   switch (first.what) {
     case kind::counting:
-      return take_count(first.part, said);
+      return first.touches ? void() : take_count(first.part, said);
+    case kind::clock:
+      return take_clock(said, first.taken_at);
+    case kind::tokens:
+      return take_tokens(said, first.sent_at);
     case kind::wait:
       return take_wait(said);
     case kind::greeting:
       if (!said.is_error()) return take_greeting(read_greeting(said, first.part));
       return take_refusal(failure_of(said.text()));
     case kind::request:
+    case kind::plain:
     case kind::asking:
       return;
   }
@@ -204,44 +245,93 @@ void link::take_refusal(const failure& refused) {
   close(refused);
 }
 
-void link::take_request(entry of, reply_ptr got) {
-  // What was refused has no need of replicas.
-  if (replicas() == 0 || reply(*got).is_error()) return conclude(std::move(of), std::move(got));
-  held_.emplace_back(std::move(of), std::move(got));
+void link::take_request(entry of, reply_ptr got, bool plain) {
+  const reply said(*got);
+  if (plain && said.is_nil()) return ask_the_script(std::move(of));
+  held_request one{.of = std::move(of), .got = std::move(got), .plain = plain};
+  // What was refused has no need of replicas, nor of being counted.
+  if ((replicas() == 0 && !plain) || said.is_error()) return conclude(std::move(one));
+  held_.push_back(std::move(one));
+}
+
+/// Something stands there. Not for a caller who may have given up: what it sends then (a release by
+/// its claim id) would come before this.
+void link::ask_the_script(entry of) {
+  if (base::steady_now() >= of.of->give_up_at()) {
+    of.what->fail(error(errc::store_unreachable, in_.lines.at.place + ": no answer in time"));
+    return in_.events.on_ended(std::move(of));
+  }
+  wrote_ = true;
+  ++unconfirmed_;
+  of.what->write(outgoing_, calls_, in_.names);
+  expect({.what = kind::request, .of = std::move(of)});
+}
+
+void link::take_tokens(const reply& said, steady_time asked_at) {
+  if (said.is_error()) return in_.tokens.drop();  // scripts make them meanwhile
+  in_.tokens.refill(said.at(0).number<token>(~std::uint64_t{0}), said.at(1).integer(), asked_at);
+}
+
+/// Behind a batch that was written plainly, and its count.
+void link::take_clock(const reply& said, std::int64_t taken_at) {
+  const auto age = said.is_error() ? milliseconds(-1) : server_time(said) - milliseconds(taken_at);
+  if (age < milliseconds(0) || age >= record_stays) {
+    in_.tokens.drop();
+    return_held(own_failure("the server's clock was set meanwhile"), false);
+  }
+  if (replicas() == 0) conclude_all();
 }
 
 void link::take_count(std::size_t part, const reply& said) {
   if (said.is_error()) {
-    if (remedy_of(failure_of(said.text())) != remedy::redirect) return;
-    counted_ = false;
-    in_.events.on_uncounted(*this, part);
-    in_.events.on_astray(*this);
-  } else if (in_.names.cut() && counting_in_ == part) {
+    const auto refused = failure_of(said.text());
+    if (!in_.names.cut() && remedy_of(refused) == remedy::reconnect) return close(refused);
+    if (remedy_of(refused) == remedy::redirect) {
+      counted_ = false;
+      in_.events.on_uncounted(*this, part);
+      in_.events.on_astray(*this);
+    }
+  } else if (!in_.names.cut() || counting_in_ == part) {
     const auto count = static_cast<std::uint64_t>(said.integer());
-    if (replicas() == 0) return note_generation(part, count);
-    held_count_ = count;
-  }
-}
-
-void link::take_wait(const reply& said) {
-  auto held = std::exchange(held_, {});
-  const auto count = std::exchange(held_count_, {});
-  const bool confirmed =
-      std::exchange(counted_, true) && said.is_integer() && said.integer() >= replicas();
-  if (confirmed && count && counting_in_) note_generation(*counting_in_, *count);
-  const auto why = own_failure("too few replicas have confirmed it");
-  for (auto& [of, got] : held) {
-    if (confirmed) {
-      conclude(std::move(of), std::move(got));
+    if (replicas() > 0) {
+      held_count_ = count;
     } else {
-      of.what->doubtful = true;
-      in_.events.on_returned(*this, std::move(of), why);
+      note_generation(part, count);
     }
   }
 }
 
-void link::conclude(entry of, reply_ptr got) {
-  const reply said(*got);
+void link::take_wait(const reply& said) {
+  const auto count = std::exchange(held_count_, {});
+  const bool confirmed =
+      std::exchange(counted_, true) && said.is_integer() && said.integer() >= replicas();
+  if (confirmed) {
+    if (count) note_generation(counting_in_.value_or(0), *count);
+    if (!why_) conclude_all();
+    return;
+  }
+  return_held(own_failure("too few replicas have confirmed it"), true);
+}
+
+/// `all`, or only those that were written plainly.
+void link::return_held(const failure& why, bool all) {
+  for (auto& each : std::exchange(held_, {})) {
+    if (!all && !each.plain) {
+      held_.push_back(std::move(each));
+      continue;
+    }
+    each.of.what->doubtful = true;
+    in_.events.on_returned(*this, std::move(each.of), why);
+  }
+}
+
+void link::conclude_all() {
+  for (auto& each : std::exchange(held_, {})) conclude(std::move(each));
+}
+
+void link::conclude(held_request one) {
+  auto& of = one.of;
+  const reply said(*one.got);
   if (said.is_error()) {
     auto refused = failure_of(said.text());
     refused.misconfigured = false;  // it was right when the store was opened
@@ -257,11 +347,15 @@ void link::conclude(entry of, reply_ptr got) {
     return in_.events.on_ended(std::move(of));
   }
   try {
-    if (of.what->tells_generation()) {
-      const auto told = said.at(1).number<std::uint64_t>(~std::uint64_t{0});
-      if (told != 0) note_generation(0, told);
+    if (one.plain) {
+      of.what->done_plainly();
+    } else {
+      if (of.what->tells_generation()) {
+        const auto told = said.at(1).number<std::uint64_t>(~std::uint64_t{0});
+        if (told != 0) note_generation(0, told);
+      }
+      of.what->arrived(said);
     }
-    of.what->arrived(said);
   } catch (const unexpected_reply& wrong) {
     const auto why = own_failure(wrong.what());
     of.what->fail(to_error(why, in_.lines.at.place, effect::unknown));

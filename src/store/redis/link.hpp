@@ -72,6 +72,7 @@ struct link_surroundings {
   const redis_params& params;
   const keyspace& names;
   endpoint to;
+  token_block& tokens;  ///< on one server; in a cluster it stays empty
 };
 
 class link final : private base::deadline {
@@ -103,16 +104,28 @@ class link final : private base::deadline {
   enum class phase : std::uint8_t { closed, opening, ready };
   enum class kind : std::uint8_t {
     request,
+    plain,     ///< a request that was written without a script
     asking,    ///< ASKING before a request
     counting,  ///< a write of the link's own behind a batch
     wait,      ///< WAIT, whose reply says what became of those before it
     greeting,
+    clock,   ///< were the tokens of those before it young enough?
+    tokens,  ///< that are reserved
   };
   struct expected {
     kind what = kind::request;
     entry of{};
-    std::size_t part = 0;  ///< greeted, counted in
-    bool undone = false;   ///< the server said that it has not carried it out
+    std::size_t part = 0;       ///< greeted, counted in
+    bool touches = false;       ///< counting: nothing is counted, WAIT has something to wait for
+    std::int64_t taken_at = 0;  ///< clock: those tokens, by the server's
+    bool undone = false;        ///< the server said that it has not carried it out
+    steady_time sent_at{};      ///< tokens
+  };
+  /// It has its reply, and waits for what came behind it.
+  struct held_request {
+    entry of;
+    reply_ptr got;
+    bool plain = false;
   };
 
   void expired() override;
@@ -121,6 +134,7 @@ class link final : private base::deadline {
   void expect(expected next) { sent_.push_back(std::move(next)); }
   void watch();
   void append_counting();
+  void append_reservation();
 
   // setting up (link_setup.cpp); what goes wrong is thrown
   [[nodiscard]] boost::asio::awaitable<void> set_up();
@@ -132,15 +146,21 @@ class link final : private base::deadline {
   void append_greeting(std::string& to, std::optional<std::size_t> part) const;
   [[nodiscard]] greeting read_greeting(const reply& said, std::size_t part) const;
   void take_greeting(const greeting& said);
+  [[nodiscard]] boost::asio::awaitable<void> reserve_tokens();
 
   // replies
   void take_replies();
   void take(const reply_ptr& got);
-  void take_request(entry of, reply_ptr got);
+  void take_request(entry of, reply_ptr got, bool plain);
+  void ask_the_script(entry of);
+  void take_tokens(const reply& said, steady_time asked_at);
+  void take_clock(const reply& said, std::int64_t taken_at);
+  void return_held(const failure& why, bool all);
   void take_refusal(const failure& refused);
   void take_count(std::size_t part, const reply& said);
   void take_wait(const reply& said);
-  void conclude(entry of, reply_ptr got);
+  void conclude(held_request one);
+  void conclude_all();
   void note_generation(std::size_t part, std::uint64_t told);
   void return_all();
   [[nodiscard]] std::uint32_t replicas() const noexcept { return in_.lines.at.min_replicas; }
@@ -157,10 +177,11 @@ class link final : private base::deadline {
   std::string outgoing_;        // to be written next
   std::string writing_;         // being written
   std::deque<expected> sent_;
-  std::size_t unconfirmed_ = 0;                    // sent behind the last WAIT
-  bool wrote_ = false;                             // one of them may be a write
-  bool counted_ = true;                            // the write before the last WAIT was done
-  std::vector<std::pair<entry, reply_ptr>> held_;  // replied, and waiting for their WAIT
+  std::size_t unconfirmed_ = 0;     // sent behind the last WAIT
+  bool wrote_ = false;              // one of them may be a write
+  bool wrote_plainly_ = false;      // one of them was written without a script
+  bool counted_ = true;             // the write before the last WAIT was done
+  std::vector<held_request> held_;  // replied, and waiting for their count or WAIT
   std::optional<std::size_t> counting_in_;
   std::optional<std::uint64_t> held_count_;  // replied, and waiting for its WAIT
   std::uint64_t generation_ = 0;             // the last that this connection was told

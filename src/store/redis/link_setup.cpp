@@ -56,7 +56,10 @@ awaitable<void> link::make_current() {
       continue;
     }
     if (said.is_error()) throw broken{failure_of(said.text())};
-    if (part) take_greeting(read_greeting(said, *part));
+    if (part) {
+      take_greeting(read_greeting(said, *part));
+      co_await reserve_tokens();
+    }
     co_return;
   }
 }
@@ -93,6 +96,15 @@ awaitable<void> link::load_scripts() {
     const auto text = script_text(static_cast<script>(i));
     calls_.digests[i] = text_in(co_await ask(words("SCRIPT", "LOAD", text)));
   }
+}
+
+awaitable<void> link::reserve_tokens() {
+  const auto now = base::steady_now();
+  std::string command;
+  append_call(command, calls_, script::reserve, in_.names.books(0), in_.names.counters(),
+              {decimal(token_block::size)});
+  const auto got = co_await ask(std::move(command));
+  take_tokens(reply(*got), now);
 }
 
 void link::append_greeting(std::string& to, std::optional<std::size_t> part) const {

@@ -14,6 +14,7 @@
 #include "store/redis/keyspace.hpp"
 #include "store/redis/reply.hpp"
 #include "store/redis/scripts.hpp"
+#include "store/redis/token_block.hpp"
 
 namespace onceguard::redis {
 
@@ -42,6 +43,12 @@ class request {
   [[nodiscard]] virtual const server_pin* pin() const noexcept { return nullptr; }
   /// Appends the command to what is to be sent.
   virtual void write(std::string& to, const script_calls& how, const keyspace& names) const = 0;
+  /// Appends a command that may do without a script, with a token of those; false: there is none.
+  [[nodiscard]] virtual bool write_plainly(std::string&, const keyspace&, token_block&) {
+    return false;
+  }
+  /// That command did it. Else its reply was nil, and the script is to be asked.
+  virtual void done_plainly() {}
   /// May it be sent again when its fate is unknown?
   [[nodiscard]] virtual bool repeatable() const noexcept { return true; }
   /// Is the second word of its reply the generation that a write got, or 0?

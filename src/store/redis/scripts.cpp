@@ -10,7 +10,7 @@ constexpr std::string_view library = "onceguard_1";
 constexpr std::array<std::string_view, script_count> functions{
     "onceguard_1_claim",  "onceguard_1_settle", "onceguard_1_extend", "onceguard_1_resolve",
     "onceguard_1_find",   "onceguard_1_head",   "onceguard_1_scan",   "onceguard_1_greet",
-    "onceguard_1_vitals", "onceguard_1_adopt"};
+    "onceguard_1_vitals", "onceguard_1_adopt",  "onceguard_1_reserve"};
 
 std::size_t index_of(script which) noexcept { return static_cast<std::size_t>(which); }
 

@@ -28,8 +28,9 @@ enum class script : std::uint8_t {
   greet,
   vitals,
   adopt,
+  reserve,
 };
-inline constexpr std::size_t script_count = 10;
+inline constexpr std::size_t script_count = 11;
 
 /// "onceguard_1_claim": the number changes whenever an older program could not call it.
 [[nodiscard]] std::string_view function_name(script of) noexcept;

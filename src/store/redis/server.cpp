@@ -17,7 +17,7 @@ server::server(const line_surroundings& lines, server_events& events, const redi
                const keyspace& names, const endpoint& at, std::size_t links)
     : events_(events), names_(names), at_(at) {
   const auto now = base::steady_now();
-  const link_surroundings shared{lines, *this, params, names, at};
+  const link_surroundings shared{lines, *this, params, names, at, tokens_};
   for (std::size_t i = 0; i < links; ++i) {
     links_.emplace_back().on = std::make_unique<link>(shared);
     links_.back().out_since = now;
@@ -163,6 +163,7 @@ void server::on_ready(link& of) {
 void server::on_lost(link& of, const failure& why) {
   const auto now = base::steady_now();
   auto& mine = kept(of);
+  tokens_.drop();
   if (why.code == "CLUSTERDOWN") mine.was_ready = false;  // it was not for long, nor will it be
   mine.open_at = next_try(mine, now);
   if (!mine.out_since) mine.out_since = now;

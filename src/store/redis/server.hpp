@@ -112,6 +112,7 @@ class server final : private link_events {
   server_events& events_;
   const keyspace& names_;
   const endpoint at_;
+  token_block tokens_;
   std::vector<kept_link> links_;
   part_set parts_;
   std::deque<entry> named_;

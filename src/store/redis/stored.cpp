@@ -9,6 +9,8 @@ namespace onceguard::redis {
 namespace {
 
 constexpr std::size_t head_sum_size = 16;
+// FOR_EVER in lua/01_record.lua
+constexpr milliseconds for_ever{3'153'600'000'000};
 
 constexpr std::uint8_t flag_by_operator = 1;
 constexpr std::uint8_t flag_incident = 2;
@@ -149,20 +151,59 @@ result<stored_record> take_head(std::string_view& bytes, answer_place& at) {
   return out;
 }
 
+void put_subject(std::string& to, const subject& about) {
+  to += base::as_chars(about.print.value);
+  put_text<std::uint16_t>(to, about.print.method);
+  put(to, static_cast<std::int64_t>(about.run_timeout.count()));
+  to += base::as_chars(about.scope);
+  for (const auto* text :
+       {&about.scope_kind, &about.key, &about.method, &about.path, &about.route}) {
+    put_text<std::uint16_t>(to, *text);
+  }
+}
+
 }  // namespace
 
 std::string encode_subject(const subject& about) {
   std::string out;
   out.reserve(128 + about.key.size() + about.path.size() + about.route.size());
-  out += base::as_chars(about.print.value);
-  put_text<std::uint16_t>(out, about.print.method);
-  put(out, static_cast<std::int64_t>(about.run_timeout.count()));
-  out += base::as_chars(about.scope);
-  for (const auto* text :
-       {&about.scope_kind, &about.key, &about.method, &about.path, &about.route}) {
-    put_text<std::uint16_t>(out, *text);
-  }
+  put_subject(out, about);
   return out;
+}
+
+milliseconds first_lives(const claim& asked) {
+  const bool never_ends = asked.unknown_retention.count() == 0;
+  return asked.lease + (never_ends ? for_ever : asked.unknown_retention);
+}
+
+std::string encode_first(const claim& asked, token given) {
+  constexpr std::uint32_t unknown_yet = 0;
+  const auto state = asked.into_started ? record_state::started : record_state::in_progress;
+  std::string out;
+  out.reserve(384 + asked.about->key.size() + asked.about->path.size());
+  put(out, undated_format);
+  put(out, unknown_yet);
+  put(out, static_cast<std::uint8_t>(state));
+  put(out, asked.maybe_repeated ? flag_maybe_repeated : std::uint8_t{0});
+  put(out, static_cast<std::uint8_t>(unknown_reason::none));
+  put(out, static_cast<std::uint8_t>(answer_kept::none));
+  put(out, std::uint16_t{0});  // status
+  put(out, std::uint32_t{1});  // attempt
+  put(out, std::uint32_t{0});  // failures
+  put(out, given);
+  out += base::as_chars(asked.nonce);
+  put(out, given);
+  put(out, std::int64_t{asked.lease.count()});
+  for (int i = 0; i < 4; ++i) put(out, std::int64_t{0});  // points in time
+  put(out, std::int64_t{asked.unknown_retention.count()});
+  put(out, std::uint32_t{0});  // the size of the answer
+  out += answer_sum({});
+  put_subject(out, *asked.about);
+  auto size = static_cast<std::uint32_t>(out.size());
+  for (std::size_t i = 1; i <= sizeof size; ++i, size >>= 8)
+    out[i] = static_cast<char>(size & 0xff);
+  const auto sum = base::sha1_of(out);
+  return out += base::to_hex(std::span(sum).first<head_sum_size / 2>());
 }
 
 std::uint8_t flags_of(const record& stored) noexcept {

@@ -4,13 +4,18 @@
 #include <string>
 #include <string_view>
 
+#include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
 namespace onceguard::redis {
 
-/// The newest format that this version reads.
+/// The format that scripts write, and tell.
 inline constexpr unsigned char stored_format = 1;
+/// Of a first claim that was set without a script. Only scripts read it: it has no points in time.
+inline constexpr unsigned char undated_format = 2;
+/// No record goes sooner after it was written (STAYS in lua/01_record.lua), expired or not.
+inline constexpr milliseconds record_stays{60'000};
 /// No text of a subject may be longer.
 inline constexpr std::size_t subject_text_max = 65'535;
 inline constexpr std::size_t answer_sum_size = 8;
@@ -22,6 +27,11 @@ inline constexpr std::size_t answer_sum_size = 8;
 [[nodiscard]] std::uint8_t flags_of(const record& stored) noexcept;
 /// Of the bytes of an answer; zeros where there is none.
 [[nodiscard]] std::string answer_sum(std::string_view answer_bytes);
+
+/// A first claim as it is set without a script.
+[[nodiscard]] std::string encode_first(const claim& asked, token given);
+/// Its time to live, by which the scripts count what has passed of the lease.
+[[nodiscard]] milliseconds first_lives(const claim& asked);
 
 /// Null for no bytes. errc::record_unreadable.
 [[nodiscard]] result<answer_ptr> decode_answer(std::string_view bytes, std::string_view sum);

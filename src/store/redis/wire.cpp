@@ -80,12 +80,33 @@ std::optional<error> claims::complaint(const claim& asked) {
 }
 
 void claims::write(std::string& to, const script_calls& how, const keyspace& names,
-                   const claim& asked) {
+                   const claim& asked, bool unheard) {
+  // In a cluster an answer to a later repeat of it may have been heard, by another server.
+  const bool anew = unheard && !names.cut();
   append_call(to, how, script::claim, names.record(asked.id), names.counters(),
               {base::as_chars(asked.nonce), text_of(asked.lease),
                asked.into_started ? "started" : "in_progress", name_of(asked.unknown),
                text_of(asked.probe_after), text_of(asked.unknown_retention),
-               text_of(asked.maybe_repeated), encode_subject(*asked.about)});
+               text_of(asked.maybe_repeated), encode_subject(*asked.about), text_of(anew)});
+}
+
+bool claims::may_be_first(const claim& asked) {
+  return !asked.repeated && asked.lease.count() > 0 && first_lives(asked) >= record_stays;
+}
+
+void claims::write_first(std::string& to, const keyspace& names, const claim& asked, token given) {
+  append_command(to, {"SET", names.record(asked.id), encode_first(asked, given), "NX", "PX",
+                      decimal(first_lives(asked).count())});
+}
+
+verdict claims::granted_first(const claim& asked, token given) {
+  verdict out;
+  out.kind = verdict_kind::run;
+  out.lease.token = given;
+  out.lease.nonce = asked.nonce;
+  out.lease.attempt = 1;
+  out.lease.started = asked.into_started;
+  return out;
 }
 
 result<verdict> claims::read(const reply& said, const claim& asked) {

@@ -1,6 +1,7 @@
 // Claims, settles and extensions as calls of scripts, and their replies.
 #pragma once
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,9 +16,15 @@ struct claims {
   using item = claim;
   using outcome = verdict;
   [[nodiscard]] static std::optional<error> complaint(const claim& asked);
+  /// `unheard`: nobody heard an answer to it, although it was sent before.
   static void write(std::string& to, const script_calls& how, const keyspace& names,
-                    const claim& asked);
+                    const claim& asked, bool unheard = false);
   [[nodiscard]] static result<verdict> read(const reply& said, const claim& asked);
+
+  /// May it be a first claim, to be set if nothing stands there?
+  [[nodiscard]] static bool may_be_first(const claim& asked);
+  static void write_first(std::string& to, const keyspace& names, const claim& asked, token given);
+  [[nodiscard]] static verdict granted_first(const claim& asked, token given);
 };
 
 struct settles {
@@ -73,7 +80,26 @@ class batch_job final : public job {
     [[nodiscard]] std::optional<error> complaint() const override { return Kind::complaint(item); }
     [[nodiscard]] const record_id* about() const noexcept override { return &item.id; }
     void write(std::string& to, const script_calls& how, const keyspace& names) const override {
-      Kind::write(to, how, names, item);
+      if constexpr (std::is_same_v<Kind, claims>) {
+        claims::write(to, how, names, item, doubtful);
+      } else {
+        Kind::write(to, how, names, item);
+      }
+    }
+    [[nodiscard]] bool write_plainly(std::string& to, const keyspace& names,
+                                     token_block& tokens) override {
+      if constexpr (std::is_same_v<Kind, claims>) {
+        if (doubtful || !claims::may_be_first(item)) return false;
+        const auto given = tokens.take(base::steady_now());
+        if (given) claims::write_first(to, names, item, plain_token = *given);
+        return given.has_value();
+      }
+      return false;
+    }
+    void done_plainly() override {
+      if constexpr (std::is_same_v<Kind, claims>) {
+        outcome.emplace(claims::granted_first(item, plain_token));
+      }
     }
     [[nodiscard]] bool tells_generation() const noexcept override { return Kind::writes; }
     void arrived(const reply& said) override { outcome.emplace(Kind::read(said, item)); }
@@ -81,6 +107,7 @@ class batch_job final : public job {
 
     item_type item;
     std::optional<result<outcome_type>> outcome;
+    token plain_token = 0;  ///< with which it was written plainly
   };
 
   std::vector<one> parts_;

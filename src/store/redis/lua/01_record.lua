@@ -4,6 +4,13 @@
 --   the answer, whose size and checksum are in the head; only clients read and check it
 -- All numbers are little-endian. docs/redis.md has the bytes.
 local FORMAT = 1
+-- A first claim that a client has set with one command, without a script. It has no points in time:
+-- in their place stands how long the lease is, and its time to live counts what has passed.
+local UNDATED = 2
+local FOR_EVER = 3153600000000  -- of such a time to live: a hundred years
+-- A record stays for that long after it was written last, expired or not. Tokens that a client took
+-- are good for no longer, so those of a key only grow.
+local STAYS = 60000
 local STARTED, IN_PROGRESS, PROBING, COMPLETED, FAILED, RELEASED = 1, 2, 3, 4, 5, 6
 local BY_OPERATOR, INCIDENT, MAYBE_REPEATED, EARLIER_UNKNOWN, BY_APPLICATION = 1, 2, 4, 8, 16
 local NOT_KEPT = 4
@@ -41,29 +48,42 @@ end
 local function head_size(bytes)
   if #bytes < FIXED_SIZE + SUM_SIZE then return nil, unreadable('it is cut short') end
   local format, size = struct.unpack('<BI4', bytes)
-  if format > FORMAT then
-    return nil, unreadable('format ' .. format .. ' is newer than ' .. FORMAT ..
+  if format > UNDATED then
+    return nil, unreadable('format ' .. format .. ' is newer than ' .. UNDATED ..
                            ', the newest that this version reads')
   end
   if format == 0 or size < FIXED_SIZE then return nil, unreadable('it is damaged') end
   return size
 end
 
--- `answer`: does the answer follow, or only the head with its checksum?
-local function decode(bytes, answer)
+-- Gives a record that has none its points in time.
+local function date(r, key, now)
+  local left = redis.call('PTTL', key)
+  if left < 0 then return nil, unreadable('it has lost its time to live') end
+  local lease, keeps = r.deadline, r.unknown_retention
+  local whole = lease + (keeps == 0 and FOR_EVER or keeps)
+  r.claimed_at = now - math.max(whole - left, 0)
+  r.deadline = r.claimed_at + lease
+  r.expires_at = keeps == 0 and 0 or r.deadline + keeps
+  r.undated = true
+  return r
+end
+
+-- What stands at `key`. `answer`: does the answer follow, or only the head with its checksum?
+local function decode(key, bytes, now, answer)
   local size, wrong = head_size(bytes)
   if wrong then return nil, wrong end
   local head = string.sub(bytes, 1, size)
   if sum_of(head) ~= string.sub(bytes, size + 1, size + SUM_SIZE) then
     return nil, unreadable('its checksum is wrong: it is damaged or cut short')
   end
-  local _, _, state, flags, why, kept, why_status, attempt, failures, token, nonce, first,
+  local format, _, state, flags, why, kept, why_status, attempt, failures, token, nonce, first,
     deadline, retry_at, claimed_at, settled_at, expires_at, unknown_retention, answer_size,
     answer_sum = struct.unpack(FIELDS, head)
   local text = answer and string.sub(bytes, size + SUM_SIZE + 1) or ''
   if answer and #text ~= answer_size then return nil, unreadable('its answer is cut short') end
   -- All at once: a table that grows costs more than the rest of this.
-  return {subject = string.sub(head, FIXED_SIZE + 1), state = state, token = token, nonce = nonce,
+  local r = {subject = string.sub(head, FIXED_SIZE + 1), state = state, token = token, nonce = nonce,
     attempt = attempt, first = first, deadline = deadline, retry_at = retry_at,
     claimed_at = claimed_at, settled_at = settled_at, expires_at = expires_at,
     unknown_retention = unknown_retention, why = why, why_status = why_status, kept = kept,
@@ -71,6 +91,8 @@ local function decode(bytes, answer)
     by_operator = flag(flags, BY_OPERATOR), incident = flag(flags, INCIDENT),
     maybe_repeated = flag(flags, MAYBE_REPEATED), earlier_unknown = flag(flags, EARLIER_UNKNOWN),
     by_application = flag(flags, BY_APPLICATION)}
+  if format == UNDATED then return date(r, key, now) end
+  return r
 end
 
 local function encode(r)
@@ -93,7 +115,7 @@ local function blank(subject)
     maybe_repeated = false, earlier_unknown = false, by_application = false}
 end
 
--- The server removes what has expired, a millisecond later than that.
+-- The server removes what has expired, later than that.
 local function is_expired(r, now)
   return r.expires_at ~= 0 and now >= r.expires_at
 end
@@ -101,7 +123,7 @@ end
 local function look_up(key, now)
   local bytes = redis.call('GET', key)
   if not bytes then return nil end
-  local r, wrong = decode(bytes, true)
+  local r, wrong = decode(key, bytes, now, true)
   if wrong then return nil, wrong end
   if is_expired(r, now) then return nil end
   return r
@@ -110,18 +132,18 @@ end
 -- keys: the record, the counter of tokens, the generation; in a cluster the record alone, as keys
 -- of a slot that moves are not all in one place: clients count their writes there, in batches. The
 -- record is written last, so that whatever fails leaves it as it was. Gives the generation, or 0.
-local function put(keys, bytes, expires_at)
+local function put(keys, bytes, expires_at, now)
   local generation = keys[3] and redis.call('INCR', keys[3]) or 0
   if expires_at == 0 then
     redis.call('SET', keys[1], bytes)
   else
-    redis.call('SET', keys[1], bytes, 'PXAT', expires_at)
+    redis.call('SET', keys[1], bytes, 'PXAT', math.max(expires_at, now + STAYS))
   end
   return generation
 end
 
-local function write(keys, r)
-  return put(keys, encode(r), r.expires_at)
+local function write(keys, r, now)
+  return put(keys, encode(r), r.expires_at, now)
 end
 
 -- Greater than any before; a counter that is missing begins at the clock in microseconds. Without

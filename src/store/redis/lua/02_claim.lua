@@ -14,7 +14,7 @@ local function grant(keys, asked, stored, into, now, wanted)
   for name, value in pairs(wanted or {}) do r[name] = value end
   set_deadline(r, asked.lease, now)
   r.token = next_token(keys[2], stored.token)
-  return run(r, write(keys, r))
+  return run(r, write(keys, r, now))
 end
 
 -- What most claims get: a lease where nothing stood. The same bytes as by `grant`, made at once, as
@@ -27,7 +27,7 @@ local function grant_first(keys, asked, into, now)
   local head = struct.pack(HEAD, FORMAT, FIXED_SIZE + #asked.subject, into,
     asked.maybe_repeated and MAYBE_REPEATED or 0, NO_REASON, NOT_KEPT, 0, 1, 0, token,
     asked.nonce, token, deadline, 0, now, 0, expires_at, kept, 0, NO_SUM, asked.subject)
-  return {'run', put(keys, head .. sum_of(head), expires_at), token, 1, into}
+  return {'run', put(keys, head .. sum_of(head), expires_at, now), token, 1, into}
 end
 
 -- A lease on what is unknown: it stays the unknown that it was, until this lease completes or the
@@ -63,7 +63,8 @@ local function replay(r, now)
 end
 
 -- args: nonce, lease, 'started' or 'in_progress', 'hold' or 'probe' or 'rerun', probe_after,
--- unknown_retention, maybe_repeated, subject; durations in milliseconds.
+-- unknown_retention, maybe_repeated, subject; durations in milliseconds. And, may be missing: '1' if
+-- nobody heard an answer to this claim, so that a lease that it got may be given once more.
 local function claim(keys, args)
   local asked = {nonce = args[1], lease = tonumber(args[2]), unknown = args[4],
     probe_after = tonumber(args[5]), unknown_retention = tonumber(args[6]),
@@ -76,7 +77,12 @@ local function claim(keys, args)
   if same_claim and r.state == RELEASED then return {'refused', 0} end
   if not r then return grant_first(keys, asked, into, now) end
   if r.state == RELEASED then return grant(keys, asked, r, into, now) end
-  if same_claim and unsettled(r) then return run(r, 0) end
+  if same_claim and unsettled(r) then
+    if args[9] ~= '1' then return run(r, 0) end
+    -- Its token may be from before a loss that has been noticed since.
+    r.token = next_token(keys[2], r.token)
+    return run(r, write(keys, r, now))
+  end
   -- The fingerprint comes before everything that says what became of the key.
   local stored_print, stored_method = fingerprint_of(r.subject)
   local print, method = fingerprint_of(asked.subject)
@@ -90,4 +96,11 @@ local function claim(keys, args)
   if not lease_over(r, now) then return {'busy', 0, r.deadline - now} end
   if r.state == STARTED then return grant(keys, asked, r, into, now) end
   return meet_unknown(keys, asked, r, now)
+end
+
+-- Tokens for a client that gives them out by itself. args: how many. Answers the first, the time.
+local function reserve(keys, args)
+  local first = next_token(keys[2], 0)
+  redis.call('SET', keys[2], first + tonumber(args[1]) - 1)
+  return {first, now_ms()}
 end

@@ -63,10 +63,10 @@ local function settle_missing(keys, how, now)
   if how.kind == 'release' then
     -- Remember the claim id, so that the claim is refused should it arrive after its release.
     if how.subject == '' then return said('done', 0) end
-    return said('done', write(keys, released(remade(keys, how, now), now)))
+    return said('done', write(keys, released(remade(keys, how, now), now), now))
   end
   if how.subject == '' then return said('needs_subject', 0) end
-  return said('incident', write(keys, apply(remade(keys, how, now), how, now)))
+  return said('incident', write(keys, apply(remade(keys, how, now), how, now), now))
 end
 
 -- The holder's settle of what its application has completed in its own transaction. It is told so:
@@ -77,7 +77,7 @@ local function complete_again(keys, r, how, now)
   if r.kept == NOT_KEPT then
     if how.kept == NOT_KEPT then return out end
     r.answer, r.answer_sum, r.kept = how.answer, how.answer_sum, how.kept
-    out[2] = write(keys, r)
+    out[2] = write(keys, r, now)
   elseif r.answer ~= '' and r.answer ~= how.answer then
     return said('done', 0, r, now)
   end
@@ -94,10 +94,10 @@ local function settle_own(keys, r, how, now)
   if r.state == RELEASED and how.kind == 'complete' and not how.by_application then
     r = apply(r, how, now)
     r.incident = true
-    return said('incident', write(keys, r))
+    return said('incident', write(keys, r, now))
   end
   if not unsettled(r) then return said('stale', 0, r, now) end
-  return said('done', write(keys, apply(r, how, now)))
+  return said('done', write(keys, apply(r, how, now), now))
 end
 
 local function settle_any(keys, args)
@@ -144,5 +144,5 @@ local function extend(keys, args)
     r.state = IN_PROGRESS
   end
   set_deadline(r, tonumber(args[3]), now)
-  return {'held', write(keys, r)}
+  return {'held', write(keys, r, now)}
 end

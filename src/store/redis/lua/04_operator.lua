@@ -28,7 +28,7 @@ local function resolve(keys, args)
   r.by_operator = true
   local alone = #keys == 2  -- in a cluster
   if forgets then redis.call('HINCRBY', keys[alone and 2 or 4], 'forgotten', 1) end
-  local generation = write(alone and {keys[1]} or keys, r)
+  local generation = write(alone and {keys[1]} or keys, r, now)
   announce(keys[1], args[7])
   return {'done', generation, forgets and 1 or 0}
 end
@@ -66,18 +66,18 @@ local function adopt(keys, args)
   r.by_application = flag(flags, BY_APPLICATION)
   raise_tokens(keys[2])
   r.first = next_token(keys[2], token)
-  return {'done', write(keys, r)}
+  return {'done', write(keys, r, now)}
 end
 
--- The time, and the record as it is stored where there is one.
+-- The time, and the record as it is stored, with its points in time, where there is one.
 local function find(keys)
   local now = now_ms()
   local bytes = redis.call('GET', keys[1])
   if not bytes then return {now} end
-  local r, wrong = decode(bytes, true)
+  local r, wrong = decode(keys[1], bytes, now, true)
   if wrong then return wrong end
   if is_expired(r, now) then return {now} end
-  return {now, bytes}
+  return {now, r.undated and encode(r) or bytes}
 end
 
 -- Of a record that may be large, what stands before its answer; empty: it is gone. What is no
@@ -98,10 +98,10 @@ local function head(keys)
   local now = now_ms()
   local bytes = head_at(keys[1])
   if bytes == '' then return {now} end
-  local r, wrong = decode(bytes, false)
+  local r, wrong = decode(keys[1], bytes, now, false)
   if wrong then return wrong end
   if is_expired(r, now) then return {now} end
-  return {now, bytes}
+  return {now, r.undated and encode(r) or bytes}
 end
 
 -- Some of the records. args: cursor, pattern of their names, about how many, state (0: any),
@@ -113,7 +113,7 @@ local function scan(_, args)
   local out, states = {}, {0, 0, 0, 0, 0, 0, 0}
   for _, name in ipairs(found[2]) do
     local bytes = head_at(name)
-    local r, wrong = decode(bytes, false)
+    local r, wrong = decode(name, bytes, now, false)
     if wrong then
       if bytes ~= '' then broken = broken + 1 end
     elseif not is_expired(r, now) then
@@ -121,7 +121,7 @@ local function scan(_, args)
       states[state] = states[state] + 1
       if wanted == 0 or wanted == state then
         out[#out + 1] = name
-        out[#out + 1] = bytes
+        out[#out + 1] = r.undated and encode(r) or bytes
       end
     end
   end
