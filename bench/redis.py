@@ -55,18 +55,27 @@ class Bench:
         """The median of one client that waits for each."""
         return self._store(what, 1)[1]
 
-    def benchmark(self, clients, pipeline):
-        """The same claims by redis-benchmark."""
-        *words, subject = subprocess.run([self.bench, str(self.port), "arguments"],
-                                         capture_output=True, text=True,
-                                         check=True).stdout.splitlines()
+    def _benchmark(self, clients, pipeline, words, **how):
         count = int(self.bare_rates.get((clients, pipeline), 20_000) * self.seconds)
         told = self._run(["redis-benchmark", "-p", str(self.port), "-c", str(clients), "-P",
-                          str(pipeline), "-n", str(count), "-r", "2000000000", "--csv", "-x",
-                          *words], input=bytes.fromhex(subject))
-        rate = float(told.splitlines()[-1].split(",")[1].strip('"'))
+                          str(pipeline), "-n", str(count), "-r", "2000000000", "--csv", *words],
+                         **how)
+        rate = float(told.splitlines()[-1].split(",")[-7].strip('"'))
         self.bare_rates[clients, pipeline] = rate
         return rate
+
+    def _words(self, what):
+        return subprocess.run([self.bench, str(self.port), what], capture_output=True, text=True,
+                              check=True).stdout.splitlines()
+
+    def same_command(self):
+        """First claims by redis-benchmark, as the library sends them, 64 under way."""
+        return self._benchmark(4, 16, self._words("arguments"))
+
+    def script_one_by_one(self):
+        """First claims by redis-benchmark, by the script, from 64 clients that wait for each."""
+        *words, subject = self._words("script")
+        return self._benchmark(64, 1, ["-x", *words], input=bytes.fromhex(subject))
 
     def calls(self):
         """How often each command was called so far."""
@@ -90,13 +99,13 @@ def in_turn(rounds, *sides):
 def against_redis_benchmark(on, rounds):
     print(f"{'claims per second, 64 at a time':<54} {'onceguard':>9} {'beside':>9} {'ratio':>7}"
           f"   goal")
-    told = in_turn(rounds, on.claims, lambda: on.benchmark(4, 16), lambda: on.benchmark(64, 1))
+    told = in_turn(rounds, on.claims, on.same_command, on.script_one_by_one)
     ours, pipelined, one_by_one = (statistics.median(column) for column in zip(*told))
     ratio = statistics.median(o / p for o, p, _ in told)
     line("through the library / redis-benchmark -P 16", ours, pipelined, ratio, ">= 0.80",
          ratio >= 0.8)
     ratio = statistics.median(o / s for o, _, s in told)
-    line("through the library / unpipelined, 64 clients", ours, one_by_one, ratio, ">= 2.00",
+    line("through the library / the script, unpipelined", ours, one_by_one, ratio, ">= 2.00",
          ratio >= 2)
     cycles = statistics.median(on.cycles() for _ in range(rounds))
     print(f"claimed and completed, 64 at a time: {cycles:,.0f} per second")

@@ -5,8 +5,8 @@
 //   redis_bench PORT bare 1 SECONDS            first claims by hiredis alone, one by one
 //   redis_bench PORT pings 1 SECONDS           PING by hiredis alone, one by one
 // Prints the rate and the median time of one, in microseconds.
-//   redis_bench PORT arguments                 of a claim, for redis-benchmark: a line each, the
-//                                              last one (the subject) in hex
+//   redis_bench PORT arguments                 of a first claim, for redis-benchmark: a line each
+//   redis_bench PORT script                    the same by the script, the subject in hex
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "callers.hpp"
+#include "store/redis/command.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/redis/stored.hpp"
 #include "store/redis/wire.hpp"
@@ -28,7 +29,7 @@ using namespace onceguard;
 using namespace onceguard::bench;
 
 // redis-benchmark does not make its keys while it measures, either.
-constexpr std::size_t claims_made_per_second = 60'000;
+constexpr std::size_t claims_made_per_second = 150'000;
 
 std::vector<claim> make_claims(double seconds) {
   std::vector<claim> out(static_cast<std::size_t>(seconds * claims_made_per_second));
@@ -37,13 +38,14 @@ std::vector<claim> make_claims(double seconds) {
 }
 
 boost::asio::awaitable<void> claim_until_the_end(load& of, std::vector<claim>& made) {
-  while (steady::now() < of.end && !made.empty()) {
-    auto asked = std::move(made.back());
+  for (auto begin = steady::now(); begin < of.end && !made.empty();) {
+    std::vector<claim> claims(1, std::move(made.back()));
     made.pop_back();
-    const auto begin = steady::now();
-    const auto told = co_await claimed(of.on, std::move(asked));
-    of.took.push_back(microseconds_since(begin));
-    if (told.kind != verdict_kind::run) std::abort();
+    const auto told = co_await of.on.claim(std::move(claims), patience);
+    if (!told[0] || told[0]->kind != verdict_kind::run) std::abort();
+    const auto end = steady::now();
+    of.took.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
+    begin = end;
   }
 }
 
@@ -53,12 +55,14 @@ class bare_line {
   explicit bare_line(int port) : on_(redisConnect("127.0.0.1", port), redisFree) {
     if (!on_ || on_->err != 0) std::exit(1);
   }
-  void round_trip(const std::string& command) {
-    redisAppendFormattedCommand(on_.get(), command.data(), command.size());
-    void* got = nullptr;
-    const bool good = redisGetReply(on_.get(), &got) == REDIS_OK;
-    const std::unique_ptr<void, void (*)(void*)> reply(got, freeReplyObject);
-    if (!good || static_cast<redisReply*>(got)->type == REDIS_REPLY_ERROR) std::exit(1);
+  void round_trip(const std::string& commands, int replies) {
+    redisAppendFormattedCommand(on_.get(), commands.data(), commands.size());
+    for (int i = 0; i < replies; ++i) {
+      void* got = nullptr;
+      const bool good = redisGetReply(on_.get(), &got) == REDIS_OK;
+      const std::unique_ptr<void, void (*)(void*)> reply(got, freeReplyObject);
+      if (!good || static_cast<redisReply*>(got)->type == REDIS_REPLY_ERROR) std::exit(1);
+    }
   }
 
  private:
@@ -69,22 +73,33 @@ void ask_until_the_end(int port, load& of, bool pings) {
   bare_line line(port);
   const redis::keyspace names("onceguard:", false);
   while (steady::now() < of.end) {
-    std::string command = "*1\r\n$4\r\nPING\r\n";
-    if (!pings) {
-      command.clear();
-      redis::claims::write(command, {}, names, make_claim());
+    std::string commands;
+    if (pings) {
+      redis::append_command(commands, {"PING"});
+    } else {  // as the library sends a batch of one
+      redis::claims::write_first(commands, names, make_claim(), 1'000'000);
+      redis::append_command(commands, {"INCR", names.generation()});
+      redis::append_command(commands, {"TIME"});
     }
     const auto begin = steady::now();
-    line.round_trip(command);
+    line.round_trip(commands, pings ? 1 : 3);
     of.took.push_back(microseconds_since(begin));
   }
 }
 
+// redis-benchmark puts twelve digits in the place of __rand_int__, and ends a word at a zero.
+const std::string twenty(20, 'x');
+
 void print_arguments() {
   const auto asked = make_claim();
+  const std::string value(redis::size_of_first(asked), 'x');
+  std::printf("SET\nonceguard:r:%s__rand_int__\n%s\nNX\nPX\n%lld\n", twenty.c_str(), value.c_str(),
+              static_cast<long long>(redis::first_lives(asked).count()));
+}
+
+void print_arguments_of_the_script() {
+  const auto asked = make_claim();
   const redis::keyspace names("onceguard:", false);
-  // redis-benchmark puts twelve digits in the place of __rand_int__, and ends a word at a zero.
-  const std::string twenty(20, 'x');
   auto subject = redis::encode_subject(*asked.about);
   std::replace(subject.begin(), subject.end(), '\0', 'x');
   subject.replace(subject.find(asked.about->key), 32, twenty + "__rand_int__");
@@ -102,6 +117,7 @@ void print_arguments() {
 int main(int argc, char** argv) {
   const std::string_view what = argc > 2 ? argv[2] : "";
   if (what == "arguments") return print_arguments(), 0;
+  if (what == "script") return print_arguments_of_the_script(), 0;
   if (argc != 5) {
     std::fprintf(stderr, "redis_bench PORT cycles|replays|claims|bare|pings CALLERS SECONDS\n");
     return 2;
@@ -122,6 +138,7 @@ int main(int argc, char** argv) {
   }
   std::vector<claim> made;
   if (what == "claims") made = make_claims(seconds.count());
+  all.took.reserve(made.size());
   const auto begin = steady::now();
   all.end = begin + std::chrono::duration_cast<steady::duration>(seconds);
   if (what == "pings" || what == "bare") {

@@ -113,11 +113,10 @@ void random_bytes(std::span<unsigned char> out) {
 
 std::string to_hex(std::span<const unsigned char> bytes) {
   static constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(bytes.size() * 2);
-  for (unsigned char byte : bytes) {
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
+  std::string out(bytes.size() * 2, '0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    out[2 * i] = digits[bytes[i] >> 4];
+    out[2 * i + 1] = digits[bytes[i] & 15];
   }
   return out;
 }

@@ -24,8 +24,16 @@ class decimal {
   std::size_t size_;
 };
 
+/// A word of that size, which `append` adds.
+template <class Append>
+void append_word(std::string& to, std::size_t size, Append append) {
+  to.append("$").append(decimal(size)).append("\r\n");
+  append();
+  to.append("\r\n");
+}
+
 inline void append_word(std::string& to, std::string_view word) {
-  to.append("$").append(decimal(word.size())).append("\r\n").append(word).append("\r\n");
+  append_word(to, word.size(), [&] { to.append(word); });
 }
 
 inline void append_count(std::string& to, std::size_t words) {

@@ -37,7 +37,7 @@ keyspace::keyspace(const std::string& prefix, bool cut)
 }
 
 std::string keyspace::record(const record_id& id) const {
-  const auto& records = parts_[part_of(id)].records;
+  const auto& records = before_record(id);
   std::string out;
   out.reserve(records.size() + id.size());
   return out.append(records).append(base::as_chars(id));

@@ -31,6 +31,10 @@ class keyspace {
 
   /// The digest as its 32 bytes: half the memory of hex digits.
   [[nodiscard]] std::string record(const record_id& id) const;
+  /// What stands before the digest.
+  [[nodiscard]] const std::string& before_record(const record_id& id) const {
+    return parts_[part_of(id)].records;
+  }
   /// The hash that says what the store is, or a part of it.
   [[nodiscard]] const std::string& books(std::size_t part) const { return parts_.at(part).books; }
   /// What a script is given behind the record or the books: the counter of tokens and the

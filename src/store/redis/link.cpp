@@ -326,7 +326,9 @@ void link::return_held(const failure& why, bool all) {
 }
 
 void link::conclude_all() {
-  for (auto& each : std::exchange(held_, {})) conclude(std::move(each));
+  concluding_.swap(held_);
+  for (auto& each : concluding_) conclude(std::move(each));
+  concluding_.clear();
 }
 
 void link::conclude(held_request one) {

@@ -177,11 +177,12 @@ class link final : private base::deadline {
   std::string outgoing_;        // to be written next
   std::string writing_;         // being written
   std::deque<expected> sent_;
-  std::size_t unconfirmed_ = 0;     // sent behind the last WAIT
-  bool wrote_ = false;              // one of them may be a write
-  bool wrote_plainly_ = false;      // one of them was written without a script
-  bool counted_ = true;             // the write before the last WAIT was done
-  std::vector<held_request> held_;  // replied, and waiting for their count or WAIT
+  std::size_t unconfirmed_ = 0;           // sent behind the last WAIT
+  bool wrote_ = false;                    // one of them may be a write
+  bool wrote_plainly_ = false;            // one of them was written without a script
+  bool counted_ = true;                   // the write before the last WAIT was done
+  std::vector<held_request> held_;        // replied, and waiting for their count or WAIT
+  std::vector<held_request> concluding_;  // empty but in conclude_all, so that its room is kept
   std::optional<std::size_t> counting_in_;
   std::optional<std::uint64_t> held_count_;  // replied, and waiting for its WAIT
   std::uint64_t generation_ = 0;             // the last that this connection was told

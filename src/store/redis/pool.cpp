@@ -12,13 +12,16 @@ namespace {
 
 constexpr std::chrono::milliseconds pace{20};  // of looks at what waits for a lost link
 
+/// The more travel by one, the less each costs; but WAIT holds up what comes behind it.
+std::size_t default_connections(const address& at) { return at.min_replicas > 0 ? 2 : 1; }
+
 }  // namespace
 
 pool::pool(redis_params params, address at, std::optional<boost::asio::ssl::context> tls)
     : params_(std::move(params)),
       at_(std::move(at)),
       names_(at_.prefix, at_.servers == deployment::cluster),
-      links_each_(at_.connections.value_or(std::clamp<std::size_t>(params_.connections, 1, 64))),
+      links_each_(at_.connections.value_or(default_connections(at_))),
       tls_(std::move(tls)),
       lines_made_{context_, at_, tls_ ? &*tls_ : nullptr},
       queue_(std::make_shared<batch_queue>(

@@ -21,7 +21,12 @@ constexpr std::uint8_t flag_by_application = 16;
 template <std::integral Number>
 void put(std::string& to, Number value) {
   auto rest = static_cast<std::uint64_t>(value);
-  for (std::size_t i = 0; i < sizeof(Number); ++i, rest >>= 8) to += static_cast<char>(rest & 0xff);
+  std::array<char, sizeof(Number)> bytes;
+  for (auto& byte : bytes) {
+    byte = static_cast<char>(rest & 0xff);
+    rest >>= 8;
+  }
+  to.append(bytes.data(), bytes.size());
 }
 
 template <class Size>
@@ -151,6 +156,17 @@ result<stored_record> take_head(std::string_view& bytes, answer_place& at) {
   return out;
 }
 
+/// Without its checksum, of a record with that subject.
+std::size_t head_size(const subject& about) {
+  constexpr std::size_t fixed = 111;
+  std::size_t out = fixed + about.print.value.size() + sizeof(std::int64_t) + about.scope.size();
+  for (const auto* text : {&about.print.method, &about.scope_kind, &about.key, &about.method,
+                           &about.path, &about.route}) {
+    out += sizeof(std::uint16_t) + text->size();
+  }
+  return out;
+}
+
 void put_subject(std::string& to, const subject& about) {
   to += base::as_chars(about.print.value);
   put_text<std::uint16_t>(to, about.print.method);
@@ -176,34 +192,31 @@ milliseconds first_lives(const claim& asked) {
   return asked.lease + (never_ends ? for_ever : asked.unknown_retention);
 }
 
-std::string encode_first(const claim& asked, token given) {
-  constexpr std::uint32_t unknown_yet = 0;
+std::size_t size_of_first(const claim& asked) { return head_size(*asked.about) + head_sum_size; }
+
+void append_first(std::string& to, const claim& asked, token given) {
+  const auto begin = to.size();
   const auto state = asked.into_started ? record_state::started : record_state::in_progress;
-  std::string out;
-  out.reserve(384 + asked.about->key.size() + asked.about->path.size());
-  put(out, undated_format);
-  put(out, unknown_yet);
-  put(out, static_cast<std::uint8_t>(state));
-  put(out, asked.maybe_repeated ? flag_maybe_repeated : std::uint8_t{0});
-  put(out, static_cast<std::uint8_t>(unknown_reason::none));
-  put(out, static_cast<std::uint8_t>(answer_kept::none));
-  put(out, std::uint16_t{0});  // status
-  put(out, std::uint32_t{1});  // attempt
-  put(out, std::uint32_t{0});  // failures
-  put(out, given);
-  out += base::as_chars(asked.nonce);
-  put(out, given);
-  put(out, std::int64_t{asked.lease.count()});
-  for (int i = 0; i < 4; ++i) put(out, std::int64_t{0});  // points in time
-  put(out, std::int64_t{asked.unknown_retention.count()});
-  put(out, std::uint32_t{0});  // the size of the answer
-  out += answer_sum({});
-  put_subject(out, *asked.about);
-  auto size = static_cast<std::uint32_t>(out.size());
-  for (std::size_t i = 1; i <= sizeof size; ++i, size >>= 8)
-    out[i] = static_cast<char>(size & 0xff);
-  const auto sum = base::sha1_of(out);
-  return out += base::to_hex(std::span(sum).first<head_sum_size / 2>());
+  put(to, undated_format);
+  put(to, static_cast<std::uint32_t>(head_size(*asked.about)));
+  put(to, static_cast<std::uint8_t>(state));
+  put(to, asked.maybe_repeated ? flag_maybe_repeated : std::uint8_t{0});
+  put(to, static_cast<std::uint8_t>(unknown_reason::none));
+  put(to, static_cast<std::uint8_t>(answer_kept::none));
+  put(to, std::uint16_t{0});  // status
+  put(to, std::uint32_t{1});  // attempt
+  put(to, std::uint32_t{0});  // failures
+  put(to, given);
+  to += base::as_chars(asked.nonce);
+  put(to, given);
+  put(to, std::int64_t{asked.lease.count()});
+  to.append(4 * sizeof(std::int64_t), '\0');  // points in time
+  put(to, std::int64_t{asked.unknown_retention.count()});
+  put(to, std::uint32_t{0});  // the size of the answer
+  to.append(answer_sum_size, '\0');
+  put_subject(to, *asked.about);
+  const auto sum = base::sha1_of(std::string_view(to).substr(begin));
+  to += base::to_hex(std::span(sum).first<head_sum_size / 2>());
 }
 
 std::uint8_t flags_of(const record& stored) noexcept {

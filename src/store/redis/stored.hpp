@@ -28,8 +28,9 @@ inline constexpr std::size_t answer_sum_size = 8;
 /// Of the bytes of an answer; zeros where there is none.
 [[nodiscard]] std::string answer_sum(std::string_view answer_bytes);
 
-/// A first claim as it is set without a script.
-[[nodiscard]] std::string encode_first(const claim& asked, token given);
+/// A first claim as it is set without a script, and its size.
+void append_first(std::string& to, const claim& asked, token given);
+[[nodiscard]] std::size_t size_of_first(const claim& asked);
 /// Its time to live, by which the scripts count what has passed of the lease.
 [[nodiscard]] milliseconds first_lives(const claim& asked);
 

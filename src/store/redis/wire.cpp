@@ -95,8 +95,15 @@ bool claims::may_be_first(const claim& asked) {
 }
 
 void claims::write_first(std::string& to, const keyspace& names, const claim& asked, token given) {
-  append_command(to, {"SET", names.record(asked.id), encode_first(asked, given), "NX", "PX",
-                      decimal(first_lives(asked).count())});
+  append_count(to, 6);
+  const auto& before = names.before_record(asked.id);
+  append_word(to, "SET");
+  append_word(to, before.size() + asked.id.size(),
+              [&] { to.append(before).append(base::as_chars(asked.id)); });
+  append_word(to, size_of_first(asked), [&] { append_first(to, asked, given); });
+  append_word(to, "NX");
+  append_word(to, "PX");
+  append_word(to, decimal(first_lives(asked).count()));
 }
 
 verdict claims::granted_first(const claim& asked, token given) {
