@@ -141,7 +141,7 @@ class redis_tls_delegate final : public redis_delegate {
     }
     [[nodiscard]] std::string url() const {
       return "rediss://gateway:secret@127.0.0.1:" + std::to_string(tls_port) +
-             "?ca=" + proof.file();
+             "?connections=2&ca=" + proof.file();
     }
 
     certificate proof;

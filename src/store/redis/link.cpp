@@ -254,11 +254,13 @@ void link::take_request(entry of, reply_ptr got, bool plain) {
   held_.push_back(std::move(one));
 }
 
-/// Something stands there. Not for a caller who may have given up: what it sends then (a release by
-/// its claim id) would come before this.
+/// What was written plainly did not do. Not for a caller who may have given up: what it sent then
+/// (a release by its claim id) would come before this.
 void link::ask_the_script(entry of) {
   if (base::steady_now() >= of.of->give_up_at()) {
-    of.what->fail(error(errc::store_unreachable, in_.lines.at.place + ": no answer in time"));
+    const auto after = of.what->doubtful ? effect::unknown : effect::none;
+    of.what->fail(
+        error(errc::store_unreachable, in_.lines.at.place + ": no answer in time", after));
     return in_.events.on_ended(std::move(of));
   }
   wrote_ = true;
@@ -277,7 +279,14 @@ void link::take_clock(const reply& said, std::int64_t taken_at) {
   const auto age = said.is_error() ? milliseconds(-1) : server_time(said) - milliseconds(taken_at);
   if (age < milliseconds(0) || age >= record_stays) {
     in_.tokens.drop();
-    return_held(own_failure("the server's clock was set meanwhile"), false);
+    for (auto& each : std::exchange(held_, {})) {
+      if (!each.plain) {
+        held_.push_back(std::move(each));
+        continue;
+      }
+      each.of.what->doubtful = true;
+      ask_the_script(std::move(each.of));
+    }
   }
   if (replicas() == 0) conclude_all();
 }
@@ -310,16 +319,8 @@ void link::take_wait(const reply& said) {
     if (!why_) conclude_all();
     return;
   }
-  return_held(own_failure("too few replicas have confirmed it"), true);
-}
-
-/// `all`, or only those that were written plainly.
-void link::return_held(const failure& why, bool all) {
+  const auto why = own_failure("too few replicas have confirmed it");
   for (auto& each : std::exchange(held_, {})) {
-    if (!all && !each.plain) {
-      held_.push_back(std::move(each));
-      continue;
-    }
     each.of.what->doubtful = true;
     in_.events.on_returned(*this, std::move(each.of), why);
   }

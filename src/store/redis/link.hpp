@@ -155,7 +155,6 @@ class link final : private base::deadline {
   void ask_the_script(entry of);
   void take_tokens(const reply& said, steady_time asked_at);
   void take_clock(const reply& said, std::int64_t taken_at);
-  void return_held(const failure& why, bool all);
   void take_refusal(const failure& refused);
   void take_count(std::size_t part, const reply& said);
   void take_wait(const reply& said);

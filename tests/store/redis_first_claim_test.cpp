@@ -1,0 +1,210 @@
+// First claims that are set without a script, and what the scripts make of them.
+#include <charconv>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "store/fault_acts.hpp"
+#include "store/redis/stored.hpp"
+#include "store/redis/token_block.hpp"
+#include "store/redis_fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using redis::token_block;
+
+class redis_first_claim_test : public redis_fixture {
+ protected:
+  /// How often clients and scripts called that command since the last look.
+  std::uint64_t calls(const std::string& command) {
+    auto admin = server_.session();
+    const auto all = admin.run({"INFO", "commandstats"});
+    const auto begin = "cmdstat_" + command + ":calls=";
+    const auto at = all.find(begin);
+    std::uint64_t now = 0;
+    if (at != std::string::npos) {
+      std::from_chars(all.data() + at + begin.size(), all.data() + all.size(), now);
+    }
+    return now - std::exchange(seen_[command], now);
+  }
+  unsigned format_of(const claim& asked) {
+    const auto bytes = server_.session().run({"GET", name_of(asked)});
+    return bytes.empty() ? 0u : static_cast<unsigned char>(bytes.front());
+  }
+
+ private:
+  std::map<std::string, std::uint64_t> seen_;
+};
+
+TEST_F(redis_first_claim_test, needs_no_script) {
+  const auto tested = open();
+  desk at(*tested);
+  calls("fcall");
+  std::vector<claim> asked;
+  for (int i = 0; i < 10; ++i) asked.push_back(claim_of("k" + std::to_string(i)));
+  for (const auto& told : at.claims(asked)) EXPECT_EQ(told.value().kind, verdict_kind::run);
+  EXPECT_EQ(calls("fcall"), 0u);
+  EXPECT_EQ(format_of(asked[0]), redis::undated_format);
+}
+
+TEST_F(redis_first_claim_test, one_of_two_callers_gets_the_lease) {
+  const auto tested = open();
+  const auto other = open();
+  desk at(*tested), beside(*other);
+  const auto held = at.leased(claim_of("k"));
+  const auto told = beside.claim(claim_of("k"));
+  EXPECT_EQ(told.kind, verdict_kind::busy);
+  EXPECT_GT(told.retry_after.count(), lease_length.count() - 10'000);
+  EXPECT_EQ(beside.claim(claim_of("k", "other")).kind, verdict_kind::mismatch);
+  EXPECT_EQ(at.settle(settle_of(claim_of("k"), held)).outcome, settle_outcome::done);
+  EXPECT_EQ(beside.claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
+TEST_F(redis_first_claim_test, is_dated_by_what_is_left_of_its_time_to_live) {
+  redis_server still({}, true);
+  auto now = std::int64_t{1'700'000'000'000};
+  still.set_clock(now);
+  const auto tested = open(still);
+  desk at(*tested);
+  auto asked = claim_of("k");
+  asked.unknown_retention = day;
+  at.leased(asked);
+  still.set_clock(now + 10'000);
+  const auto found = at.find(asked.id);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->stored.claimed_at_wall, now);
+  EXPECT_EQ(found->stored.deadline_lease, now + lease_length.count());
+  EXPECT_EQ(found->stored.expires_at_wall, now + lease_length.count() + day.count());
+  EXPECT_EQ(at.claim(claim_of("k")).retry_after, lease_length - milliseconds(10'000));
+  still.set_clock(now + lease_length.count());
+  EXPECT_EQ(at.find(asked.id)->state, observed_state::unknown);
+  still.set_clock(now + lease_length.count() + day.count());
+  EXPECT_FALSE(at.find(asked.id));
+  EXPECT_EQ(at.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(redis_first_claim_test, that_was_made_to_persist_is_not_read) {
+  const auto tested = open();
+  desk at(*tested);
+  const auto asked = claim_of("k");
+  at.leased(asked);
+  auto admin = server_.session();
+  admin.run({"PERSIST", name_of(asked)});
+  const auto bytes = admin.run({"GET", name_of(asked)});
+  EXPECT_EQ(at.try_claim(claim_of("k")).error().code, errc::record_unreadable);
+  EXPECT_EQ(at.try_find(asked.id).error().code, errc::record_unreadable);
+  EXPECT_EQ(admin.run({"GET", name_of(asked)}), bytes);
+}
+
+TEST_F(redis_first_claim_test, whose_every_byte_may_be_damaged_is_not_read_then) {
+  const auto tested = open();
+  desk at(*tested);
+  const auto asked = claim_of("k");
+  at.leased(asked);
+  auto admin = server_.session();
+  const auto good = admin.run({"GET", name_of(asked)});
+  for (std::size_t byte = 0; byte < good.size(); ++byte) {
+    auto bad = good;
+    bad[byte] = static_cast<char>(bad[byte] ^ 4);
+    admin.run({"SET", name_of(asked), bad, "KEEPTTL"});
+    ASSERT_EQ(at.try_claim(claim_of("k")).error().code, errc::record_unreadable) << byte;
+  }
+}
+
+TEST_F(redis_first_claim_test, that_would_be_gone_soon_is_the_script_s) {
+  const auto tested = open();
+  desk at(*tested);
+  auto asked = claim_of("k");
+  asked.lease = asked.unknown_retention = milliseconds(10'000);
+  EXPECT_EQ(at.claim(asked).kind, verdict_kind::run);
+  EXPECT_EQ(format_of(asked), redis::stored_format);
+}
+
+TEST_F(redis_first_claim_test, has_a_later_token_than_another_process_has_given_since) {
+  const auto tested = open();
+  const auto later = open();
+  desk at(*tested), beside(*later);
+  const auto asked = claim_of("k");
+  const auto held = beside.leased(asked);
+  auto how = settle_of(asked, held);
+  how.retention = milliseconds(1);
+  beside.settle(how);
+  while (at.find(asked.id)) std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_GT(at.leased(claim_of("k")).token, held.token);
+}
+
+TEST_F(redis_first_claim_test, has_a_later_token_also_where_the_clock_was_set) {
+  for (const std::int64_t step : {day.count() * 2, std::int64_t{-3'600'000}}) {
+    redis_server still({}, true);
+    const auto now = std::int64_t{1'700'000'000'000};
+    still.set_clock(now);
+    const auto tested = open(still);
+    const auto later = open(still);
+    desk at(*tested), beside(*later);
+    at.leased(claim_of("elsewhere"));
+    const auto last = beside.completed(claim_of("k")).token;
+    still.set_clock(now + step);
+    if (step < 0) still.session().run({"DEL", name_of(claim_of("k"))});
+    const auto told = at.claim(claim_of("k"));
+    EXPECT_EQ(told.kind, verdict_kind::run);
+    EXPECT_GT(told.lease.token, last) << step;
+    EXPECT_EQ(at.find(claim_of("k").id)->stored.token, told.lease.token);
+  }
+}
+
+TEST_F(redis_first_claim_test, has_a_later_token_also_after_a_flush_that_only_others_have_seen) {
+  const auto tested = open();
+  const auto later = open();
+  desk at(*tested), beside(*later);
+  for (int i = 0; i < 3; ++i) at.leased(claim_of("before" + std::to_string(i)));
+  const auto last = beside.leased(claim_of("k")).token;
+  server_.session().run({"FLUSHALL"});
+  const auto told = claim_until_known(at, claim_of("k"));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->kind, verdict_kind::run);
+  EXPECT_GT(told->lease.token, last);
+}
+
+TEST_F(redis_first_claim_test, tokens_come_by_themselves_when_they_run_out) {
+  const auto tested = open();
+  desk at(*tested);
+  calls("fcall");
+  token last = 0;
+  constexpr std::uint64_t rounds = 3 * token_block::size / 64;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    std::vector<claim> asked;
+    for (int i = 0; i < 64; ++i) {
+      asked.push_back(claim_of(std::to_string(round) + "." + std::to_string(i)));
+    }
+    for (const auto& told : at.claims(asked)) {
+      EXPECT_GT(told.value().lease.token, last);
+      last = told.value().lease.token;
+    }
+  }
+  EXPECT_LT(calls("fcall"), 20u);  // more tokens, a few times
+}
+
+TEST(redis_token_block_test, gives_each_token_once_and_none_that_is_old) {
+  token_block tokens;
+  const auto now = base::steady_now();
+  EXPECT_FALSE(tokens.take(now));
+  EXPECT_TRUE(tokens.ask_for_more(now));
+  EXPECT_FALSE(tokens.ask_for_more(now));
+  tokens.refill(100, 5, now);
+  EXPECT_EQ(tokens.taken_at(), 5);
+  EXPECT_EQ(tokens.take(now), 100u);
+  EXPECT_EQ(tokens.take(now), 101u);
+  EXPECT_FALSE(tokens.ask_for_more(now));
+  EXPECT_TRUE(tokens.ask_for_more(now + token_block::age_max / 2));
+  EXPECT_FALSE(tokens.take(now + token_block::age_max));
+  tokens.refill(10'000, 6, now);
+  for (std::uint64_t i = 0; i < token_block::size; ++i) EXPECT_EQ(tokens.take(now), 10'000 + i);
+  EXPECT_FALSE(tokens.take(now));
+  EXPECT_TRUE(tokens.ask_for_more(now));
+  tokens.drop();
+  EXPECT_FALSE(tokens.take(now));
+}
+
+}  // namespace
+}  // namespace onceguard::testing
