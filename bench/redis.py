@@ -127,8 +127,8 @@ def calls_of_a_first_request(on, port, wrk):
     requests = round(wrk(port, "unique.lua", 1).rate)
     after, leases = on.calls(), int(on.command("DBSIZE")) - records
     made = {name: after[name] - before.get(name, 0) for name in ("fcall", "set", "publish")}
-    # A claim is a SET, a settle a function, which has the record SET and its end PUBLISHed. Besides:
-    # one more look each second, and more tokens now and then.
+    # A claim is a SET, a settle a function, which has the record SET and its end PUBLISHed.
+    # Besides: one more look each second, and more tokens now and then.
     ratio = (made["fcall"] + made["set"] - made["publish"]) / leases
     print(f"{leases:,} leases for about {requests:,} first requests: {ratio:.3f} calls each, a "
           f"claim and a settle   <= 2.01 {'met' if ratio <= 2.01 else 'MISSED'}")

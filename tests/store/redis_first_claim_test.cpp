@@ -1,13 +1,13 @@
 // First claims that are set without a script, and what the scripts make of them.
 #include <charconv>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "store/fault_acts.hpp"
 #include "store/redis/stored.hpp"
 #include "store/redis/token_block.hpp"
 #include "store/redis_fixture.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -130,7 +130,7 @@ TEST_F(redis_first_claim_test, has_a_later_token_than_another_process_has_given_
   auto how = settle_of(asked, held);
   how.retention = milliseconds(1);
   beside.settle(how);
-  while (at.find(asked.id)) std::this_thread::sleep_for(milliseconds(1));
+  wait_until("its end", [&] { return !at.find(asked.id); });
   EXPECT_GT(at.leased(claim_of("k")).token, held.token);
 }
 

@@ -83,8 +83,8 @@ local function decode(key, bytes, now, answer)
   local text = answer and string.sub(bytes, size + SUM_SIZE + 1) or ''
   if answer and #text ~= answer_size then return nil, unreadable('its answer is cut short') end
   -- All at once: a table that grows costs more than the rest of this.
-  local r = {subject = string.sub(head, FIXED_SIZE + 1), state = state, token = token, nonce = nonce,
-    attempt = attempt, first = first, deadline = deadline, retry_at = retry_at,
+  local r = {subject = string.sub(head, FIXED_SIZE + 1), state = state, token = token,
+    nonce = nonce, attempt = attempt, first = first, deadline = deadline, retry_at = retry_at,
     claimed_at = claimed_at, settled_at = settled_at, expires_at = expires_at,
     unknown_retention = unknown_retention, why = why, why_status = why_status, kept = kept,
     answer = text, answer_sum = answer_sum, failures = failures,

@@ -63,8 +63,8 @@ local function replay(r, now)
 end
 
 -- args: nonce, lease, 'started' or 'in_progress', 'hold' or 'probe' or 'rerun', probe_after,
--- unknown_retention, maybe_repeated, subject; durations in milliseconds. And, may be missing: '1' if
--- nobody heard an answer to this claim, so that a lease that it got may be given once more.
+-- unknown_retention, maybe_repeated, subject; durations in milliseconds. And, may be missing: '1'
+-- if nobody heard an answer to this claim, so that a lease that it got may be given once more.
 local function claim(keys, args)
   local asked = {nonce = args[1], lease = tonumber(args[2]), unknown = args[4],
     probe_after = tonumber(args[5]), unknown_retention = tonumber(args[6]),
