@@ -200,7 +200,7 @@ struct adopt_decision {
   std::optional<record> write;
 };
 
-/// Tokens that are given from then on, of whatever record, are above the one that it brings.
+/// Tokens that its record is given from then on are above the one that it brings.
 [[nodiscard]] adopt_decision decide_adoption(const record* stored, const adoption& what,
                                              const instant& now);
 

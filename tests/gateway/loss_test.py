@@ -114,7 +114,7 @@ def test_a_store_that_is_back_is_heard_before_it_is_used(start_gateway, upstream
         server.crash()
         server.start()
         assert gateway.keys() == []  # its functions are there again
-        gate.hold_at(b"onceguard_1_vitals")  # it is opened, and hangs when it is looked at
+        gate.hold_at(b"onceguard_2_vitals")  # it is opened, and hangs when it is looked at
         gateway.start()
         wait_until(lambda: "store-not-heard" in gateway.log(), what="the first look failing")
         gate.pass_on()

@@ -84,8 +84,8 @@ TEST_F(redis_fault_test, a_library_of_another_text_is_replaced) {
   const auto ours = admin.run({"FUNCTION", "DUMP"});
   admin.run({"FUNCTION", "FLUSH"});
   admin.run({"FUNCTION", "LOAD",
-             "#!lua name=onceguard_1\n"
-             "redis.register_function('onceguard_1_greet', function(keys, args)"
+             "#!lua name=onceguard_2\n"
+             "redis.register_function('onceguard_2_greet', function(keys, args)"
              " return {'x-0', 0, 0, 0, 'another'} end)"});
   const auto tested = open();
   desk at(*tested);

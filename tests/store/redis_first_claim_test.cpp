@@ -3,6 +3,9 @@
 #include <map>
 #include <utility>
 
+#include <boost/asio/co_spawn.hpp>
+
+#include "base/rethrow.hpp"
 #include "store/fault_acts.hpp"
 #include "store/redis/stored.hpp"
 #include "store/redis/token_block.hpp"
@@ -18,15 +21,18 @@ class redis_first_claim_test : public redis_fixture {
  protected:
   /// How often clients and scripts called that command since the last look.
   std::uint64_t calls(const std::string& command) {
-    auto admin = server_.session();
-    const auto all = admin.run({"INFO", "commandstats"});
-    const auto begin = "cmdstat_" + command + ":calls=";
-    const auto at = all.find(begin);
-    std::uint64_t now = 0;
-    if (at != std::string::npos) {
-      std::from_chars(all.data() + at + begin.size(), all.data() + all.size(), now);
-    }
+    const auto now = number_in(server_.session().run({"INFO", "commandstats"}),
+                               "cmdstat_" + command + ":calls=");
     return now - std::exchange(seen_[command], now);
+  }
+  /// What follows a word; 0: it is not there.
+  static std::uint64_t number_in(const std::string& text, const std::string& word) {
+    const auto at = text.find(word);
+    std::uint64_t out = 0;
+    if (at != std::string::npos) {
+      std::from_chars(text.data() + at + word.size(), text.data() + text.size(), out);
+    }
+    return out;
   }
   unsigned format_of(const claim& asked) {
     const auto bytes = server_.session().run({"GET", name_of(asked)});
@@ -183,6 +189,53 @@ TEST_F(redis_first_claim_test, tokens_come_by_themselves_when_they_run_out) {
     }
   }
   EXPECT_LT(calls("fcall"), 20u);  // more tokens, a few times
+}
+
+TEST_F(redis_first_claim_test, beside_settles_that_replicas_confirm_breaks_no_connection) {
+  redis_server master({"--repl-diskless-sync-delay", "0"});
+  const redis_server replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
+  auto admin = master.session();
+  wait_until("a replica", [&] {
+    return admin.run({"INFO", "replication"}).find("state=online") != std::string::npos;
+  });
+  const auto tested = open(master, "min_replicas=1&connections=1");
+  const auto made = [&] {
+    return number_in(admin.run({"INFO", "stats"}), "connections_received:");
+  };
+  const auto before = made();
+  boost::asio::io_context context;
+  const auto complete = [&](std::string key) -> boost::asio::awaitable<void> {
+    if (key < "e") {  // so that some claim while others settle
+      std::vector<claim> claims(1, claim_of(key));
+      co_await tested->claim(std::move(claims), patience);
+    }
+    for (int i = 0; i < 20; ++i) {
+      const auto asked = claim_of(key + std::to_string(i));
+      std::vector<claim> claims(1, asked);
+      const auto told = co_await tested->claim(std::move(claims), patience);
+      std::vector<settlement> settles(1, settle_of(asked, told.at(0).value().lease));
+      const auto done = co_await tested->settle(std::move(settles), patience);
+      EXPECT_EQ(done.at(0).value().outcome, settle_outcome::done);
+    }
+  };
+  for (const char* key : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    boost::asio::co_spawn(context, complete(key), base::rethrow);
+  }
+  context.run();
+  EXPECT_EQ(made(), before);
+}
+
+TEST_F(redis_first_claim_test, that_could_not_be_counted_is_not_granted) {
+  const auto tested = open();
+  desk at(*tested);
+  auto admin = server_.session();
+  admin.run({"SET", "onceguard:generation", "no number"});
+  const auto asked = claim_of("k");
+  const auto told = at.try_claim(asked);
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().effect, effect::unknown);
+  admin.run({"SET", "onceguard:generation", "1000"});
+  EXPECT_EQ(claim_until_known(at, repeat_of(asked))->kind, verdict_kind::run);
 }
 
 TEST(redis_token_block_test, gives_each_token_once_and_none_that_is_old) {

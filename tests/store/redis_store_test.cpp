@@ -208,7 +208,7 @@ TEST_F(redis_store_test, another_program_may_call_the_functions) {
   subject += std::string(base::as_chars(asked.about->scope));
   for (int i = 0; i < 5; ++i) subject += std::string("\1\0x", 3);
   const std::vector<std::string> call{"FCALL",
-                                      "onceguard_1_claim",
+                                      "onceguard_2_claim",
                                       "3",
                                       name_of(asked),
                                       "onceguard:tokens",

@@ -78,7 +78,7 @@ void link::return_all() {
   auto sent = std::exchange(sent_, {});
   auto held = std::exchange(held_, {});
   unconfirmed_ = 0;
-  wrote_ = wrote_plainly_ = false;
+  wrote_ = wrote_plainly_ = uncounted_ = false;
   counted_ = true;
   held_count_.reset();
   outgoing_.clear();
@@ -277,8 +277,9 @@ void link::take_tokens(const reply& said, steady_time asked_at) {
 /// Behind a batch that was written plainly, and its count.
 void link::take_clock(const reply& said, std::int64_t taken_at) {
   const auto age = said.is_error() ? milliseconds(-1) : server_time(said) - milliseconds(taken_at);
-  if (age < milliseconds(0) || age >= record_stays) {
-    in_.tokens.drop();
+  const bool too_old = age < milliseconds(0) || age >= record_stays;
+  if (too_old) in_.tokens.drop();
+  if (std::exchange(uncounted_, false) || too_old) {
     for (auto& each : std::exchange(held_, {})) {
       if (!each.plain) {
         held_.push_back(std::move(each));
@@ -294,8 +295,10 @@ void link::take_clock(const reply& said, std::int64_t taken_at) {
 void link::take_count(std::size_t part, const reply& said) {
   if (said.is_error()) {
     const auto refused = failure_of(said.text());
-    if (!in_.names.cut() && remedy_of(refused) == remedy::reconnect) return close(refused);
-    if (remedy_of(refused) == remedy::redirect) {
+    if (!in_.names.cut()) {
+      if (remedy_of(refused) == remedy::reconnect) return close(refused);
+      uncounted_ = true;
+    } else if (remedy_of(refused) == remedy::redirect) {
       counted_ = false;
       in_.events.on_uncounted(*this, part);
       in_.events.on_astray(*this);
@@ -315,8 +318,11 @@ void link::take_wait(const reply& said) {
   const bool confirmed =
       std::exchange(counted_, true) && said.is_integer() && said.integer() >= replicas();
   if (confirmed) {
-    if (count) note_generation(counting_in_.value_or(0), *count);
-    if (!why_) conclude_all();
+    // After what the scripts of its batch were told, which came before it.
+    const auto part = counting_in_.value_or(0);
+    if (count && *count <= generation_) return note_generation(part, *count);
+    conclude_all();
+    if (count && !why_) note_generation(part, *count);
     return;
   }
   const auto why = own_failure("too few replicas have confirmed it");

@@ -179,6 +179,7 @@ class link final : private base::deadline {
   std::size_t unconfirmed_ = 0;           // sent behind the last WAIT
   bool wrote_ = false;                    // one of them may be a write
   bool wrote_plainly_ = false;            // one of them was written without a script
+  bool uncounted_ = false;                // what was written plainly before: the count was refused
   bool counted_ = true;                   // the write before the last WAIT was done
   std::vector<held_request> held_;        // replied, and waiting for their count or WAIT
   std::vector<held_request> concluding_;  // empty but in conclude_all, so that its room is kept

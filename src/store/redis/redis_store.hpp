@@ -15,8 +15,8 @@ namespace onceguard::redis {
 class pool;
 
 /// Each claim, settle and extension is one script on one record, or, on one server, a first claim
-/// one command; and all that are there travel together. Callers are coroutines on io_contexts that one thread each runs. Stop it before the
-/// last of those ends.
+/// one command; and all that are there travel together. Callers are coroutines on io_contexts that
+/// one thread each runs. Stop it before the last of those ends.
 class redis_store final : public store {
  public:
   /// Connects; blocks, up to the timeout. errc::invalid_argument: the URL, the permissions or the

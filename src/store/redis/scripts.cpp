@@ -6,11 +6,11 @@
 namespace onceguard::redis {
 namespace {
 
-constexpr std::string_view library = "onceguard_1";
+constexpr std::string_view library = "onceguard_2";
 constexpr std::array<std::string_view, script_count> functions{
-    "onceguard_1_claim",  "onceguard_1_settle", "onceguard_1_extend", "onceguard_1_resolve",
-    "onceguard_1_find",   "onceguard_1_head",   "onceguard_1_scan",   "onceguard_1_greet",
-    "onceguard_1_vitals", "onceguard_1_adopt",  "onceguard_1_reserve"};
+    "onceguard_2_claim",  "onceguard_2_settle", "onceguard_2_extend", "onceguard_2_resolve",
+    "onceguard_2_find",   "onceguard_2_head",   "onceguard_2_scan",   "onceguard_2_greet",
+    "onceguard_2_vitals", "onceguard_2_adopt",  "onceguard_2_reserve"};
 
 std::size_t index_of(script which) noexcept { return static_cast<std::size_t>(which); }
 

@@ -32,7 +32,7 @@ enum class script : std::uint8_t {
 };
 inline constexpr std::size_t script_count = 11;
 
-/// "onceguard_1_claim": the number changes whenever an older program could not call it.
+/// "onceguard_2_claim": the number changes whenever an older program could not call it.
 [[nodiscard]] std::string_view function_name(script of) noexcept;
 /// The name of the library of functions, and its text as FUNCTION LOAD takes it.
 [[nodiscard]] std::string_view library_name() noexcept;

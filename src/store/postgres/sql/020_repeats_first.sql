@@ -1,8 +1,8 @@
 -- Many claims at once, again: what is told of a repeat is gathered in one statement, without a look
 -- for first claims before it; and first claims go in without asking twice whether they are.
 
--- The usual repeats, replay and busy, are read with one statement and take no lock. `places`: of the
--- items that have their answer.
+-- The usual repeats, replay and busy, are read with one statement and take no lock. All are held in
+-- memory at once, so long answers are not among them. `places`: of the items that have their answer.
 CREATE FUNCTION onceguard.claim_repeats(items onceguard.claim_item[], places integer[],
                                         at_ms bigint, expiry_paused boolean)
 RETURNS onceguard.claim_answer[]
@@ -28,7 +28,7 @@ BEGIN
       AND r.print = i.print AND r.print_method = i.print_method
       AND CASE WHEN r.state = 4 THEN expiry_paused OR r.expires_at = 0 OR at_ms < r.expires_at
                ELSE r.state <= 3 AND at_ms < r.deadline_at AND r.nonce <> i.nonce END
-      AND onceguard.readable(r)
+      AND coalesce(octet_length(r.body), 0) <= 32768 AND onceguard.readable(r)
     OFFSET 0) t;
   RETURN coalesce(told, '{}');
 END
@@ -75,7 +75,8 @@ BEGIN
     -- No unique index says that a row is there: look only after the lock, with a new snapshot.
     SELECT array_agg(absent.ordinality) INTO locked
     FROM (SELECT i.* FROM unnest(items) WITH ORDINALITY AS i
-          WHERE NOT EXISTS (SELECT FROM onceguard.records r WHERE r.digest = i.digest)
+          WHERE i.ordinality <> ALL (places)
+            AND NOT EXISTS (SELECT FROM onceguard.records r WHERE r.digest = i.digest)
           OFFSET 0) absent
     WHERE pg_try_advisory_xact_lock(onceguard.lock_of(absent.digest));
   END IF;
@@ -115,6 +116,7 @@ BEGIN
             FROM (
               SELECT i.* FROM unnest(items) WITH ORDINALITY AS i
               WHERE (NOT by_time OR i.ordinality = ANY (locked))
+                AND i.ordinality <> ALL (places)
                 AND NOT EXISTS (SELECT FROM onceguard.records r WHERE r.digest = i.digest)
               OFFSET 0) l
             WHERE pg_try_advisory_xact_lock(onceguard.lock_of(l.digest))

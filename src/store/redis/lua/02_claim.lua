@@ -78,8 +78,8 @@ local function claim(keys, args)
   if not r then return grant_first(keys, asked, into, now) end
   if r.state == RELEASED then return grant(keys, asked, r, into, now) end
   if same_claim and unsettled(r) then
-    if args[9] ~= '1' then return run(r, 0) end
-    -- Its token may be from before a loss that has been noticed since.
+    if args[9] ~= '1' or not r.undated then return run(r, 0) end
+    -- The client's token may be from before a loss that has been noticed since.
     r.token = next_token(keys[2], r.token)
     return run(r, write(keys, r, now))
   end
