@@ -1,5 +1,9 @@
 #include "store/postgres/link.hpp"
 
+#include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <boost/asio/post.hpp>
 
 #include "store/postgres/schema.hpp"
@@ -9,7 +13,7 @@ namespace {
 
 using boost::asio::posix::stream_descriptor;
 
-failure own_failure(const char* text) { return {{}, text, true}; }
+failure own_failure(std::string text) { return {{}, std::move(text), true}; }
 
 bool is_rows(ExecStatusType status) noexcept {
   return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK || status == PGRES_SINGLE_TUPLE;
@@ -41,18 +45,16 @@ void link::open(const target& at, bool listens) {
     if (on_ == nullptr) return lose(own_failure("out of memory"));
     PQsetNoticeReceiver(on_, on_notice, this);
     if (PQstatus(on_) == CONNECTION_BAD) return lose(failure_of(on_));
-    attach();
-    await(stream_descriptor::wait_write);
+    if (attach()) await(stream_descriptor::wait_write);
   });
 }
 
 void link::poll_connection() {
-  // libpq may close its socket in here and go on with another one, even of the same number, so
-  // the old one is given back before and what is there then is taken anew.
+  // libpq may go on with another socket in here.
   detach();
   const auto state = PQconnectPoll(on_);
   if (state == PGRES_POLLING_FAILED) return lose(failure_of(on_));
-  attach();
+  if (!attach()) return;
   switch (state) {
     case PGRES_POLLING_READING:
       return await(stream_descriptor::wait_read);
@@ -63,16 +65,25 @@ void link::poll_connection() {
   }
 }
 
-void link::attach() {
-  boost::system::error_code ignored;
-  socket_.assign(PQsocket(on_), ignored);
+/// Waits by a descriptor of its own: libpq closes its own whenever the connection breaks, and that
+/// number may be another thread's at once.
+bool link::attach() {
+  boost::system::error_code failed;
+  const int own = ::fcntl(PQsocket(on_), F_DUPFD_CLOEXEC, 0);
+  if (own < 0) {
+    failed.assign(errno, boost::system::system_category());
+  } else if (socket_.assign(own, failed); failed) {
+    ::close(own);
+  }
+  if (failed) lose(own_failure("waiting for the server: " + failed.message()));
+  return !failed;
 }
 
 void link::detach() noexcept {
   ++epoch_;
   reading_ = writing_ = false;
-  // The descriptor is libpq's: given back, never closed.
-  if (socket_.is_open()) socket_.release();
+  boost::system::error_code ignored;
+  socket_.close(ignored);
 }
 
 void link::set_up() {

@@ -71,7 +71,7 @@ class link final : private base::deadline {
 
   // connecting
   void poll_connection();
-  void attach();
+  [[nodiscard]] bool attach();
   void detach() noexcept;
   void set_up();
   void end_set_up();
