@@ -127,6 +127,15 @@ TEST_F(redis_first_claim_test, that_would_be_gone_soon_is_the_script_s) {
   EXPECT_EQ(format_of(asked), redis::stored_format);
 }
 
+TEST_F(redis_first_claim_test, of_any_length_is_granted) {
+  const auto tested = open();
+  desk at(*tested);
+  auto longest = claim_of("k");
+  longest.lease = longest.unknown_retention = milliseconds::max();
+  EXPECT_EQ(at.claim(longest).kind, verdict_kind::run);
+  EXPECT_EQ(at.claim(claim_of("k")).kind, verdict_kind::busy);
+}
+
 TEST_F(redis_first_claim_test, has_a_later_token_than_another_process_has_given_since) {
   const auto tested = open();
   const auto later = open();

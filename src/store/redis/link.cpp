@@ -155,7 +155,7 @@ void link::append_counting() {
     expect({.what = kind::clock, .taken_at = in_.tokens.taken_at()});
   } else if (replicas() > 0) {
     append_command(outgoing_, {"INCR", in_.names.touch()});
-    expect({.what = kind::counting, .touches = true});
+    expect({.what = kind::touching});
   }
   if (replicas() > 0) {
     const auto patience = std::max<std::int64_t>(in_.params.timeout.count() / 2, 1);
@@ -170,9 +170,13 @@ void link::append_counting() {
 void link::append_reservation() {
   const auto now = base::steady_now();
   if (!in_.tokens.ask_for_more(now)) return;
-  append_call(outgoing_, calls_, script::reserve, in_.names.books(0), in_.names.counters(),
-              {decimal(token_block::size)});
+  append_reserve(outgoing_);
   expect({.what = kind::tokens, .sent_at = now});
+}
+
+void link::append_reserve(std::string& to) const {
+  append_call(to, calls_, script::reserve, in_.names.books(0), in_.names.counters(),
+              {decimal(token_block::size)});
 }
 
 void link::watch() {
@@ -221,7 +225,7 @@ void link::take(const reply_ptr& got) {
   const reply said(*got);
   switch (first.what) {
     case kind::counting:
-      return first.touches ? void() : take_count(first.part, said);
+      return take_count(first.part, said);
     case kind::clock:
       return take_clock(said, first.taken_at);
     case kind::tokens:
@@ -234,6 +238,7 @@ void link::take(const reply_ptr& got) {
     case kind::request:
     case kind::plain:
     case kind::asking:
+    case kind::touching:
       return;
   }
 }

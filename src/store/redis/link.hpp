@@ -106,7 +106,8 @@ class link final : private base::deadline {
     request,
     plain,     ///< a request that was written without a script
     asking,    ///< ASKING before a request
-    counting,  ///< a write of the link's own behind a batch
+    counting,  ///< behind a batch: the write that counts it
+    touching,  ///< or one that WAIT has to wait for
     wait,      ///< WAIT, whose reply says what became of those before it
     greeting,
     clock,   ///< were the tokens of those before it young enough?
@@ -116,7 +117,6 @@ class link final : private base::deadline {
     kind what = kind::request;
     entry of{};
     std::size_t part = 0;       ///< greeted, counted in
-    bool touches = false;       ///< counting: nothing is counted, WAIT has something to wait for
     std::int64_t taken_at = 0;  ///< clock: those tokens, by the server's
     bool undone = false;        ///< the server said that it has not carried it out
     steady_time sent_at{};      ///< tokens
@@ -135,6 +135,7 @@ class link final : private base::deadline {
   void watch();
   void append_counting();
   void append_reservation();
+  void append_reserve(std::string& to) const;
 
   // setting up (link_setup.cpp); what goes wrong is thrown
   [[nodiscard]] boost::asio::awaitable<void> set_up();

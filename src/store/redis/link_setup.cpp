@@ -101,8 +101,7 @@ awaitable<void> link::load_scripts() {
 awaitable<void> link::reserve_tokens() {
   const auto now = base::steady_now();
   std::string command;
-  append_call(command, calls_, script::reserve, in_.names.books(0), in_.names.counters(),
-              {decimal(token_block::size)});
+  append_reserve(command);
   const auto got = co_await ask(std::move(command));
   take_tokens(reply(*got), now);
 }

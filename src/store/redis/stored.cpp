@@ -9,8 +9,6 @@ namespace onceguard::redis {
 namespace {
 
 constexpr std::size_t head_sum_size = 16;
-// FOR_EVER in lua/01_record.lua
-constexpr milliseconds for_ever{3'153'600'000'000};
 
 constexpr std::uint8_t flag_by_operator = 1;
 constexpr std::uint8_t flag_incident = 2;

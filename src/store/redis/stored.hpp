@@ -16,6 +16,8 @@ inline constexpr unsigned char stored_format = 1;
 inline constexpr unsigned char undated_format = 2;
 /// No record goes sooner after it was written (STAYS in lua/01_record.lua), expired or not.
 inline constexpr milliseconds record_stays{60'000};
+/// The time to live of a first claim that never expires: a hundred years (FOR_EVER there).
+inline constexpr milliseconds for_ever{3'153'600'000'000};
 /// No text of a subject may be longer.
 inline constexpr std::size_t subject_text_max = 65'535;
 inline constexpr std::size_t answer_sum_size = 8;

@@ -91,7 +91,11 @@ void claims::write(std::string& to, const script_calls& how, const keyspace& nam
 }
 
 bool claims::may_be_first(const claim& asked) {
-  return !asked.repeated && asked.lease.count() > 0 && first_lives(asked) >= record_stays;
+  // What is longer than for ever is cut to a length that Redis takes, by the script's arguments.
+  const bool fits = asked.lease > milliseconds(0) && asked.lease <= for_ever &&
+                    asked.unknown_retention >= milliseconds(0) &&
+                    asked.unknown_retention <= for_ever;
+  return fits && !asked.repeated && first_lives(asked) >= record_stays;
 }
 
 void claims::write_first(std::string& to, const keyspace& names, const claim& asked, token given) {

@@ -1,7 +1,6 @@
 // Claims, settles and extensions as calls of scripts, and their replies.
 #pragma once
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -47,7 +46,49 @@ struct extensions {
   [[nodiscard]] static result<bool> read(const reply& said, const extension& what);
 };
 
-/// Items of one kind, one request each: of claims, settles, extensions, or what looks like them.
+/// An item of a batch: a claim, a settle, an extension, or what looks like them.
+template <class Kind>
+struct batch_part : request {
+  [[nodiscard]] std::optional<error> complaint() const override { return Kind::complaint(item); }
+  [[nodiscard]] const record_id* about() const noexcept override { return &item.id; }
+  void write(std::string& to, const script_calls& how, const keyspace& names) const override {
+    Kind::write(to, how, names, item);
+  }
+  [[nodiscard]] bool tells_generation() const noexcept override { return Kind::writes; }
+  void arrived(const reply& said) override { outcome.emplace(Kind::read(said, item)); }
+  void fail(const error& why) override { outcome.emplace(why); }
+
+  typename Kind::item item;
+  std::optional<result<typename Kind::outcome>> outcome;
+};
+
+/// A claim may do without its script.
+struct claim_part final : batch_part<claims> {
+  void write(std::string& to, const script_calls& how, const keyspace& names) const override {
+    claims::write(to, how, names, item, doubtful);
+  }
+  [[nodiscard]] bool write_plainly(std::string& to, const keyspace& names,
+                                   token_block& tokens) override {
+    if (doubtful || !claims::may_be_first(item)) return false;
+    const auto taken = tokens.take(base::steady_now());
+    if (taken) claims::write_first(to, names, item, given = *taken);
+    return taken.has_value();
+  }
+  void done_plainly() override { outcome.emplace(claims::granted_first(item, given)); }
+
+  token given = 0;
+};
+
+template <class Kind>
+struct part_of {
+  using type = batch_part<Kind>;
+};
+template <>
+struct part_of<claims> {
+  using type = claim_part;
+};
+
+/// Items of one kind, one request each.
 template <class Kind>
 class batch_job final : public job {
  public:
@@ -76,41 +117,7 @@ class batch_job final : public job {
   }
 
  private:
-  struct one final : request {
-    [[nodiscard]] std::optional<error> complaint() const override { return Kind::complaint(item); }
-    [[nodiscard]] const record_id* about() const noexcept override { return &item.id; }
-    void write(std::string& to, const script_calls& how, const keyspace& names) const override {
-      if constexpr (std::is_same_v<Kind, claims>) {
-        claims::write(to, how, names, item, doubtful);
-      } else {
-        Kind::write(to, how, names, item);
-      }
-    }
-    [[nodiscard]] bool write_plainly(std::string& to, const keyspace& names,
-                                     token_block& tokens) override {
-      if constexpr (std::is_same_v<Kind, claims>) {
-        if (doubtful || !claims::may_be_first(item)) return false;
-        const auto given = tokens.take(base::steady_now());
-        if (given) claims::write_first(to, names, item, plain_token = *given);
-        return given.has_value();
-      }
-      return false;
-    }
-    void done_plainly() override {
-      if constexpr (std::is_same_v<Kind, claims>) {
-        outcome.emplace(claims::granted_first(item, plain_token));
-      }
-    }
-    [[nodiscard]] bool tells_generation() const noexcept override { return Kind::writes; }
-    void arrived(const reply& said) override { outcome.emplace(Kind::read(said, item)); }
-    void fail(const error& why) override { outcome.emplace(why); }
-
-    item_type item;
-    std::optional<result<outcome_type>> outcome;
-    token plain_token = 0;  ///< with which it was written plainly
-  };
-
-  std::vector<one> parts_;
+  std::vector<typename part_of<Kind>::type> parts_;
 };
 
 }  // namespace onceguard::redis
