@@ -130,10 +130,17 @@ TEST_F(redis_first_claim_test, that_would_be_gone_soon_is_the_script_s) {
 TEST_F(redis_first_claim_test, of_any_length_is_granted) {
   const auto tested = open();
   desk at(*tested);
-  auto longest = claim_of("k");
-  longest.lease = longest.unknown_retention = milliseconds::max();
-  EXPECT_EQ(at.claim(longest).kind, verdict_kind::run);
-  EXPECT_EQ(at.claim(claim_of("k")).kind, verdict_kind::busy);
+  for (const auto lease :
+       {redis::for_ever, milliseconds::max() - redis::for_ever, milliseconds::max()}) {
+    for (const auto unknown : {milliseconds(0), redis::for_ever, milliseconds::max()}) {
+      const auto key = std::to_string(lease.count()) + "-" + std::to_string(unknown.count());
+      auto longest = claim_of(key);
+      longest.lease = lease;
+      longest.unknown_retention = unknown;
+      EXPECT_EQ(at.claim(longest).kind, verdict_kind::run) << key;
+      EXPECT_EQ(at.claim(claim_of(key)).kind, verdict_kind::busy) << key;
+    }
+  }
 }
 
 TEST_F(redis_first_claim_test, has_a_later_token_than_another_process_has_given_since) {
