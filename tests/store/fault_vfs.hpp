@@ -12,6 +12,53 @@ namespace onceguard::testing {
 
 enum class flush_fault { none, fail, hang };
 
+/// What becomes of the flushes of one kind of file.
+class flush_gate {
+ public:
+  ~flush_gate() { set(flush_fault::none); }
+  /// From now on. `none` also ends the hanging.
+  void set(flush_fault how) {
+    const std::lock_guard lock(mutex_);
+    how_ = how;
+    changed_.notify_all();
+  }
+  /// Waits until a flush hangs.
+  void wait_for_hang() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return hanging_ > 0; });
+  }
+  /// Waits until one has failed, ever.
+  void wait_for_failure() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return failed_ > 0; });
+  }
+  [[nodiscard]] int count() const { return count_; }
+  /// For the file layer.
+  [[nodiscard]] bool may_go_on() {
+    std::unique_lock lock(mutex_);
+    ++count_;
+    if (how_ == flush_fault::hang) {
+      ++hanging_;
+      changed_.notify_all();
+      changed_.wait(lock, [this] { return how_ != flush_fault::hang; });
+      --hanging_;
+    }
+    if (how_ == flush_fault::fail) {
+      ++failed_;
+      changed_.notify_all();
+    }
+    return how_ != flush_fault::fail;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<int> count_{0};
+  flush_fault how_ = flush_fault::none;
+  int hanging_ = 0;
+  int failed_ = 0;
+};
+
 /// One per process, registered with SQLite under `name` while it lives.
 class fault_vfs {
  public:
@@ -23,12 +70,12 @@ class fault_vfs {
   fault_vfs& operator=(const fault_vfs&) = delete;
 
   /// What becomes of flushes of the log from now on. `none` also ends the hanging.
-  void flushes(flush_fault how);
+  void flushes(flush_fault how) { log.set(how); }
   /// Do writes to the log find no room?
   void full(bool on) { full_ = on; }
   /// Waits until a flush hangs.
-  void wait_for_hang();
-  [[nodiscard]] int flushed() const { return flushed_; }
+  void wait_for_hang() { log.wait_for_hang(); }
+  [[nodiscard]] int flushed() const { return log.count(); }
   /// How many writes the log got.
   [[nodiscard]] int written() const { return written_; }
 
@@ -37,16 +84,13 @@ class fault_vfs {
     ++written_;
     return !full_;
   }
-  [[nodiscard]] bool flush_may_go_on();
+
+  flush_gate log;
+  flush_gate file;  ///< the database itself, into which the log is moved
 
  private:
   std::atomic<bool> full_{false};
-  std::atomic<int> flushed_{0};
   std::atomic<int> written_{0};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  flush_fault how_ = flush_fault::none;
-  int hanging_ = 0;
 };
 
 /// The functions that SQLite calls.
@@ -80,7 +124,7 @@ inline int truncate_file(sqlite3_file* f, sqlite3_int64 size) {
   return real(f)->pMethods->xTruncate(real(f), size);
 }
 inline int flush_file(sqlite3_file* f, int flags) {
-  if (own(f)->is_log && !faults->flush_may_go_on()) return SQLITE_IOERR_FSYNC;
+  if (!(own(f)->is_log ? faults->log : faults->file).may_go_on()) return SQLITE_IOERR_FSYNC;
   return real(f)->pMethods->xSync(real(f), flags);
 }
 inline int file_size(sqlite3_file* f, sqlite3_int64* size) {
@@ -170,32 +214,10 @@ inline fault_vfs::fault_vfs() {
 }
 
 inline fault_vfs::~fault_vfs() {
-  flushes(flush_fault::none);
+  log.set(flush_fault::none);
+  file.set(flush_fault::none);
   sqlite3_vfs_unregister(&fault_layer::made);
   fault_layer::faults = nullptr;
-}
-
-inline void fault_vfs::flushes(flush_fault how) {
-  const std::lock_guard lock(mutex_);
-  how_ = how;
-  changed_.notify_all();
-}
-
-inline void fault_vfs::wait_for_hang() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return hanging_ > 0; });
-}
-
-inline bool fault_vfs::flush_may_go_on() {
-  std::unique_lock lock(mutex_);
-  ++flushed_;
-  if (how_ == flush_fault::hang) {
-    ++hanging_;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return how_ != flush_fault::hang; });
-    --hanging_;
-  }
-  return how_ != flush_fault::fail;
 }
 
 }  // namespace onceguard::testing

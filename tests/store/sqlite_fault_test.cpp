@@ -1,4 +1,6 @@
 // The SQLite store when the disk is full, fails or hangs.
+#include <filesystem>
+#include <optional>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -136,6 +138,60 @@ TEST_F(sqlite_fault_test, callers_that_wait_together_share_a_flush) {
   // An idle writer begins with the first that come; the rest come together while it waits.
   EXPECT_GE(faults_.flushed(), before + 1);
   EXPECT_LE(faults_.flushed(), before + 2);
+}
+
+class sqlite_log_move_test : public sqlite_fault_test {
+ protected:
+  sqlite_log_move_test() {
+    with_.checkpoint_pages = 20;
+    store_ = open(with_);
+    own_.emplace(*store_);
+  }
+  ~sqlite_log_move_test() override { faults_.file.set(flush_fault::none); }
+  void complete(int count) {
+    for (int i = 0; i < count; ++i) own_->completed(claim_of(std::to_string(next_++)));
+  }
+  [[nodiscard]] std::uintmax_t log_size() const {
+    return std::filesystem::file_size(with_.path + "-wal");
+  }
+  /// Were it not moved, it would grow by five pages with each record.
+  void expect_short_log() {
+    const auto before = log_size();
+    complete(500);
+    EXPECT_LE(log_size(), before + (1u << 20));
+  }
+
+  sqlite_params with_ = params();
+  std::unique_ptr<sqlite_store> store_;
+  std::optional<desk> own_;
+  int next_ = 0;
+};
+
+TEST_F(sqlite_log_move_test, nobody_waits_for_it) {
+  faults_.file.set(flush_fault::hang);
+  complete(50);
+  faults_.file.wait_for_hang();
+  complete(50);
+  EXPECT_EQ(own_->counted(observed_state::completed), 100u);
+  faults_.file.set(flush_fault::none);
+  expect_short_log();
+}
+
+TEST_F(sqlite_log_move_test, that_fails_is_made_up_for) {
+  faults_.file.set(flush_fault::fail);
+  complete(100);
+  faults_.file.wait_for_failure();
+  faults_.file.set(flush_fault::none);
+  expect_short_log();
+}
+
+TEST_F(sqlite_log_move_test, follows_a_file_that_was_made_anew) {
+  complete(50);
+  std::filesystem::remove(with_.path);
+  EXPECT_FALSE(own_->try_claim(claim_of("told")));
+  complete(50);
+  expect_short_log();
+  EXPECT_EQ(own_->counted(observed_state::completed), 550u);
 }
 
 TEST_F(sqlite_fault_test, a_file_that_may_not_grow_is_full_until_the_sweep_made_room) {

@@ -50,7 +50,7 @@ session::session(const sqlite_params& params, std::string path)
       path_(std::move(path)),
       files_(params.vfs),
       on_(path_, files_.name()),
-      checkpoint_at_(params.checkpoint_pages) {}
+      move_log_at_(params.checkpoint_pages) {}
 
 session::~session() {
   if (on_.get() != nullptr && !in_place()) {
@@ -120,7 +120,7 @@ void session::configure() {
       throw failure(SQLITE_CANTOPEN, "the write-ahead log can't be used here");
     }
   });
-  // The log goes into the file when the answers of a batch are out, not within its commit.
+  // The log is moved into the file beside the writer (log_mover), not within a commit.
   on_.run(
       "PRAGMA synchronous = FULL;"
       "PRAGMA wal_autocheckpoint = 0;"
@@ -165,8 +165,7 @@ bool session::in_place() const noexcept {
   return mark_of(path_) == file_ && mark_of(path_ + "-wal") == log_;
 }
 
-void session::checkpoint_if_due() {
-  if (log_pages_ < checkpoint_at_) return;
+void session::move_log() {
   int in_log = 0;
   int moved = 0;
   const int code =
@@ -174,12 +173,21 @@ void session::checkpoint_if_due() {
   // Once all is moved, the next writer begins the log anew. Until then it is tried again after
   // each further stretch, so a slow reader does not make every batch pay for it.
   const bool done = code == SQLITE_OK && moved == in_log;
-  checkpoint_at_ = params_.checkpoint_pages + (done ? 0 : log_pages_);
+  move_log_at_ = params_.checkpoint_pages + (done ? 0 : log_pages_);
   if (done) log_pages_ = 0;
   if (code != SQLITE_OK && code != SQLITE_BUSY) {
     base::log(base::log_level::warning, "the log could not be moved into the file",
               {{"store", path_}, {"why", sqlite3_errmsg(on_.get())}});
   }
+}
+
+void session::flush_file() {
+  // By SQLite's own descriptor: to open the file once more and close it would drop its locks.
+  sqlite3_file* file = nullptr;
+  const int found = sqlite3_file_control(on_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (found != SQLITE_OK || file->pMethods == nullptr) throw failure(found, "no such file");
+  const int flushed = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+  if (flushed != SQLITE_OK) throw failure(flushed, "the file could not be flushed");
 }
 
 }  // namespace onceguard::sqlite

@@ -42,8 +42,12 @@ class session {
   void commit() { commit_.run(); }
   bool roll_back() noexcept { return on_.roll_back(); }
 
-  /// Moves the log into the file as far as no reader is in the way, once it is long enough.
-  void checkpoint_if_due();
+  /// Has this session's log grown so long that it is to be moved into the file?
+  [[nodiscard]] bool log_is_long() const noexcept { return log_pages_ >= move_log_at_; }
+  /// Moves the log into the file as far as no reader is in the way. Others may write meanwhile.
+  void move_log();
+  /// Flushes the file. A move does so only where it has moved all and nobody wrote meanwhile.
+  void flush_file();
 
  private:
   session(const sqlite_params& params, std::string path);
@@ -61,7 +65,7 @@ class session {
   std::string identity_;
   file_mark file_, log_;
   int log_pages_ = 0;
-  int checkpoint_at_ = 0;
+  int move_log_at_ = 0;
 };
 
 /// Makes an error of a failure; `doing` and the path tell a person where.

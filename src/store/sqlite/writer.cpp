@@ -16,7 +16,8 @@ bool harmless(const failure& failed) noexcept {
 
 }  // namespace
 
-writer::writer(const sqlite_params& params, std::unique_ptr<session> opened) : params_(params) {
+writer::writer(const sqlite_params& params, std::unique_ptr<session> opened)
+    : params_(params), mover_(params) {
   adopt(std::move(opened));
   thread_ = std::thread([this] { run(); });
 }
@@ -36,7 +37,7 @@ void writer::run() {
     }
     serve();
     hand_back();
-    if (session_) session_->checkpoint_if_due();
+    keep_log_short();
   }
   table_.reset();
   session_.reset();
@@ -165,6 +166,16 @@ void writer::hand_back() {
   }
   calls_.clear();
   deliver_all(finished_);
+}
+
+/// The log begins anew only where all of it is moved and nobody has written since. So most of it is
+/// moved beside the writer, and what came meanwhile, which is little, by the writer itself.
+void writer::keep_log_short() {
+  if (mover_.ended()) {
+    if (session_) session_->move_log();
+  } else if (session_ && session_->log_is_long()) {
+    mover_.begin();
+  }
 }
 
 }  // namespace onceguard::sqlite

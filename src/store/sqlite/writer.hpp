@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/batch_queue.hpp"
+#include "store/sqlite/log_mover.hpp"
 #include "store/sqlite/session.hpp"
 #include "store/sqlite/sqlite_params.hpp"
 #include "store/sqlite/write_job.hpp"
@@ -37,10 +38,12 @@ class writer {
   void fail_all(const error& why, bool of_commit);
   void end_transaction(const failure& after);
   void hand_back();
+  void keep_log_short();
 
   const sqlite_params& params_;
   const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
   // All else belongs to the thread.
+  log_mover mover_;
   std::unique_ptr<session> session_;
   std::optional<record_table> table_;
   std::string identity_;
