@@ -52,8 +52,10 @@ struct list_page {
   std::string cursor;            ///< empty: that was the last page
 };
 
+/// How many records there are, or how many of a piece of them.
 struct counts {
   std::array<std::uint64_t, observed_states + 1> by_state{};  ///< indexed by observed_state
+  std::string cursor;                                         ///< empty: that was the last piece
 };
 
 /// What a process watches to notice that a store lost its memory or that an operator released
@@ -102,7 +104,10 @@ class store {
   virtual boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                          std::size_t limit,
                                                          milliseconds timeout) = 0;
-  virtual boost::asio::awaitable<result<counts>> count(milliseconds timeout) = 0;
+  /// A large store counts a piece in each call; `cursor` is that of the piece before, empty for the
+  /// first. Records that come, go or move meanwhile may be counted or not.
+  virtual boost::asio::awaitable<result<counts>> count(std::string cursor,
+                                                       milliseconds timeout) = 0;
   /// Takes in a record of another store. errc::conflict: this one takes none.
   virtual boost::asio::awaitable<result<adopt_outcome>> adopt(adoption, milliseconds) {
     co_return error(errc::conflict, traits().name + ": records can't be moved into this store");

@@ -34,9 +34,14 @@ void print(const counts& found, bool as_json) {
 }
 
 awaitable<int> show_counts(store& in, bool as_json, milliseconds timeout) {
-  const auto found = co_await in.count(timeout);
-  if (!found) co_return complain(found.error());
-  print(*found, as_json);
+  counts all;
+  do {
+    const auto piece = co_await in.count(all.cursor, timeout);
+    if (!piece) co_return complain(piece.error());
+    for (std::size_t i = 0; i < all.by_state.size(); ++i) all.by_state[i] += piece->by_state[i];
+    all.cursor = piece->cursor;
+  } while (!all.cursor.empty());
+  print(all, as_json);
   co_return exit_ok;
 }
 

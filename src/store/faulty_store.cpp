@@ -150,8 +150,8 @@ awaitable<result<list_page>> faulty_store::list(list_filter filter, std::string 
                     inner_.list(std::move(filter), std::move(cursor), limit, timeout));
 }
 
-awaitable<result<counts>> faulty_store::count(milliseconds timeout) {
-  return with_fault(store_call::count, inner_.count(timeout));
+awaitable<result<counts>> faulty_store::count(std::string cursor, milliseconds timeout) {
+  return with_fault(store_call::count, inner_.count(std::move(cursor), timeout));
 }
 
 awaitable<result<std::size_t>> faulty_store::sweep(std::size_t limit, milliseconds timeout) {

@@ -123,6 +123,7 @@ def test_neither_reads_or_writes_a_table(admin, roles, postgres_server, database
 def test_an_application_may_not_do_what_a_gateway_does(roles, postgres_server, database):
     with postgres_server.connect(database, "plain_app") as at:
         for call in ("sweep(1, false)", "vitals()", "raise_tokens()", "counts(false)",
+                     "counts_piece(0, false)",
                      "find('', false)", "settle_batch('{}', false)"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 at.execute(f"SELECT onceguard.{call}")

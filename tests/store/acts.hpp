@@ -121,7 +121,13 @@ class desk {
     return run(context_, at_->list(filter, cursor, limit, patience)).value();
   }
   std::uint64_t counted(observed_state state) {
-    return run(context_, at_->count(patience)).value().by_state[static_cast<std::size_t>(state)];
+    std::uint64_t sum = 0;
+    for (std::string cursor;;) {
+      const auto piece = run(context_, at_->count(cursor, patience)).value();
+      sum += piece.by_state[static_cast<std::size_t>(state)];
+      if (piece.cursor.empty()) return sum;
+      cursor = piece.cursor;
+    }
   }
   result<std::size_t> try_sweep(std::size_t limit) {
     return run(context_, at_->sweep(limit, patience));

@@ -72,8 +72,8 @@ class wavering_store final : public store {
                                                  std::size_t limit, milliseconds timeout) override {
     return inner_.list(std::move(filter), std::move(cursor), limit, timeout);
   }
-  boost::asio::awaitable<result<counts>> count(milliseconds timeout) override {
-    return inner_.count(timeout);
+  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override {
+    return inner_.count(std::move(cursor), timeout);
   }
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override {

@@ -154,7 +154,7 @@ awaitable<result<list_page>> memory_store::list(list_filter filter, std::string 
   co_return page;
 }
 
-awaitable<result<counts>> memory_store::count(milliseconds) {
+awaitable<result<counts>> memory_store::count(std::string, milliseconds) {
   const std::lock_guard lock(mutex_);
   if (stopped_) co_return stopped();
   const auto now = read_clocks(clock_, guard_);

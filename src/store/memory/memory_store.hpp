@@ -31,7 +31,7 @@ class memory_store final : public store {
                                                                   milliseconds timeout) override;
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
-  boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
+  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
   boost::asio::awaitable<result<adopt_outcome>> adopt(adoption what, milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;

@@ -99,15 +99,17 @@ awaitable<result<list_page>> postgres_store::list(list_filter filter, std::strin
   co_return co_await ask(pool_.queue(), std::move(asked), timeout);
 }
 
-awaitable<result<counts>> postgres_store::count(milliseconds timeout) {
-  auto encode = [](const surroundings& now) {
-    return std::move(parameters().boolean(now.expiry_paused));
+awaitable<result<counts>> postgres_store::count(std::string cursor, milliseconds timeout) {
+  const auto after = read_cursor(cursor);
+  if (!after) co_return after.error();
+  auto encode = [from = *after](const surroundings& now) {
+    return std::move(parameters().int8(from).boolean(now.expiry_paused));
   };
   auto read = [](const rows& from, const surroundings&) {
     return std::optional<result<counts>>(read_counts(from));
   };
   auto asked = make_question<counts>(statement::counts, repeatable, timeout, encode, read);
-  return ask(pool_.queue(), std::move(asked), timeout);
+  co_return co_await ask(pool_.queue(), std::move(asked), timeout);
 }
 
 awaitable<result<std::size_t>> postgres_store::sweep(std::size_t limit, milliseconds timeout) {

@@ -34,7 +34,7 @@ class postgres_store final : public store, public epoch_book {
                                                                   milliseconds timeout) override;
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
-  boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
+  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
   /// Looks at the database's clock first: where it stepped, nothing goes.
   boost::asio::awaitable<result<adopt_outcome>> adopt(adoption what, milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,

@@ -202,7 +202,7 @@ result<std::int64_t> read_cursor(const std::string& cursor) {
   const auto* end = cursor.data() + cursor.size();
   const auto read = std::from_chars(cursor.data(), end, out);
   if (!cursor.empty() && (read.ptr != end || read.ec != std::errc())) {
-    return error(errc::invalid_argument, "list: this cursor was not given by this store");
+    return error(errc::invalid_argument, "this cursor was not given by this store");
   }
   return out;
 }
@@ -252,6 +252,10 @@ counts read_counts(const rows& from) {
   from.expect_columns(2);
   counts out;
   for (int row = 0; row < from.size(); ++row) {
+    if (from.null(row, 0)) {
+      out.cursor = std::to_string(from.integer(row, 1));
+      continue;
+    }
     const auto at = static_cast<std::size_t>(from.integer(row, 0));
     if (at < out.by_state.size()) {
       out.by_state[at] = static_cast<std::uint64_t>(from.integer(row, 1));

@@ -24,7 +24,7 @@ constexpr std::array<preparation, 13> preparations{{
      " $33)"},
     {statement::find, "SELECT * FROM onceguard.find($1, $2)"},
     {statement::list, "SELECT * FROM onceguard.list_piece($1, $2, $3, $4, $5, $6)"},
-    {statement::counts, "SELECT * FROM onceguard.counts($1)"},
+    {statement::counts, "SELECT * FROM onceguard.counts_piece($1, $2)"},
     {statement::sweep, "SELECT onceguard.sweep($1, $2)"},
     {statement::vitals, "SELECT * FROM onceguard.vitals()"},
     {statement::epoch, "SELECT * FROM onceguard.accelerator_epoch($1)"},

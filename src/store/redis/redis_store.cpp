@@ -200,7 +200,7 @@ awaitable<result<list_page>> redis_store::list(list_filter filter, std::string c
   co_return page.page();
 }
 
-awaitable<result<counts>> redis_store::count(milliseconds timeout) {
+awaitable<result<counts>> redis_store::count(std::string, milliseconds timeout) {
   const auto until = base::steady_now() + timeout;
   count_taker counted;
   const census_wish states;

@@ -40,7 +40,7 @@ class redis_store final : public store {
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
   /// Goes through all records.
-  boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
+  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
   /// The server removes by itself what has expired: nothing is left to do.
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;

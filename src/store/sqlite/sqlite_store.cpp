@@ -92,7 +92,7 @@ awaitable<result<list_page>> sqlite_store::list(list_filter filter, std::string 
   return ask_reader<list_page>(reader_.queue(), std::move(ask), timeout);
 }
 
-awaitable<result<counts>> sqlite_store::count(milliseconds timeout) {
+awaitable<result<counts>> sqlite_store::count(std::string, milliseconds timeout) {
   return ask_reader<counts>(
       reader_.queue(), [](record_queries& on) { return on.count(); }, timeout);
 }

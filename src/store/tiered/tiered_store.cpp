@@ -196,8 +196,8 @@ awaitable<result<list_page>> tiered_store::list(list_filter filter, std::string 
   return truth_->list(std::move(filter), std::move(cursor), limit, timeout);
 }
 
-awaitable<result<counts>> tiered_store::count(milliseconds timeout) {
-  return truth_->count(timeout);
+awaitable<result<counts>> tiered_store::count(std::string cursor, milliseconds timeout) {
+  return truth_->count(std::move(cursor), timeout);
 }
 
 awaitable<result<std::size_t>> tiered_store::sweep(std::size_t limit, milliseconds timeout) {

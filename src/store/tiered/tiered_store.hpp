@@ -45,7 +45,7 @@ class tiered_store final : public store {
                                                                   milliseconds timeout) override;
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
-  boost::asio::awaitable<result<counts>> count(milliseconds timeout) override;
+  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;

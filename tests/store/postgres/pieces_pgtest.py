@@ -1,5 +1,8 @@
 """Large tables are looked through in pieces: by operators' lists, and before a partition goes."""
 
+import json
+import subprocess
+
 import pytest
 
 from store.postgres.acts import DAY, REPLAY, claim_of, digest_of
@@ -11,7 +14,7 @@ EXAMINED = 20_000  # by one call of a list
 
 # As many more completed records as asked for, born a number after the one of `of_digest` each.
 COPY = """
-CREATE PROCEDURE public.copy(of_digest bytea, copies integer) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE PROCEDURE public.copy(of_digest bytea, copies integer) LANGUAGE plpgsql AS $$
 DECLARE
   nothing onceguard.records;
   r onceguard.records := onceguard.look_up(of_digest);
@@ -61,6 +64,38 @@ def test_a_full_page_of_a_list_goes_on_behind_its_last(desk):
     seen, after = listed(desk, page=4)
     assert seen == ["first", "copy 1", "copy 2", "copy 3"]
     assert listed(desk, after=after) == ([f"copy {i}" for i in range(4, 10)], None)
+
+
+def counted(desk, after=0):
+    """One call: how many of each state, and where the next goes on."""
+    found = dict(desk.rows("SELECT state, records FROM onceguard.counts_piece(%s, false)", [after]))
+    return found, found.pop(None, None)
+
+
+def test_counts_go_on_behind_each_piece(desk, clock):
+    assert counted(desk) == ({}, None)
+    desk.completed(claim_of("first"))
+    copies(desk, "first", EXAMINED - 2)
+    assert counted(desk) == ({4: EXAMINED - 1}, None)
+    clock.advance(1)  # born behind them all
+    desk.claim(claim_of("running"))
+    last = desk.value("SELECT max(born) FROM onceguard.records")
+    assert counted(desk) == ({2: 1, 4: EXAMINED - 1}, last)
+    assert counted(desk, last) == ({}, None)
+    for i in range(5):
+        desk.claim(claim_of(f"running {i}"))
+    assert counted(desk, last) == ({2: 5}, None)
+    clock.advance(2 * DAY)  # what has expired is in a piece, but not counted
+    assert counted(desk) == ({4: 0, 7: 1}, last)
+    assert counted(desk, last) == ({7: 5}, None)
+
+
+def test_stats_adds_up_the_pieces(desk, server, database, onceguard):
+    desk.completed(claim_of("first"))
+    copies(desk, "first", EXAMINED + 500)
+    told = subprocess.run([onceguard, "stats", "--json", "--store", server.url(database)],
+                          capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(told.stdout)["completed"] == EXAMINED + 501
 
 
 @pytest.mark.parametrize("layout", ["time:1h"])
