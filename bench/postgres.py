@@ -45,12 +45,21 @@ class Bench:
         return self.server.url(self.stores[layout])
 
     def _store(self, what, callers, layout="plain"):
-        done = subprocess.run([self.bench, self.url(layout), what, str(callers), self.seconds],
+        url = self.bare_url() if layout == "bare" else self.url(layout)
+        done = subprocess.run([self.bench, url, what, str(callers), self.seconds],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit("postgres_bench failed:\n" + done.stdout + done.stderr)
         rate, took = re.fullmatch(r"(\d+) per second, ([\d.]+) us\n", done.stdout).groups()
         return float(rate), float(took)
+
+    def bare_url(self):
+        """A store whose two calls are those of postgres_bare.sql."""
+        if "bare" not in self.stores:
+            self.stores["bare"] = self.server.create_store("plain")
+            with self.server.connect(self.stores["bare"]) as at:
+                at.execute((HERE / "postgres_bare.sql").read_text(encoding="ascii"))
+        return self.server.url(self.stores["bare"])
 
     def cycles(self, layout="plain", callers=64):
         return self._store("cycles", callers, layout)[0]
@@ -61,6 +70,10 @@ class Bench:
     def commit(self):
         """The median of one row inserted and committed by one client, in milliseconds."""
         return self._store("commits", 1)[1] / 1000
+
+    def rows(self):
+        """The same of a row inserted and then updated, by prepared statements."""
+        return self._store("rows", 1, "bare")[1] / 1000
 
     def flow(self):
         """First requests of 64 clients, each of which waits for each of its round trips."""
@@ -87,24 +100,28 @@ def in_turn(rounds, *sides):
 def against_the_flow(on, rounds):
     print(f"{'per second, 64 concurrent, durable':<46} "
           f"{'onceguard':>9} {'the flow':>9} {'ratio':>7}   goal")
-    told = in_turn(rounds, on.cycles, on.flow, on.replays)
-    cycles, flow, replays = (statistics.median(column) for column in zip(*told))
+    told = in_turn(rounds, on.cycles, on.flow, on.replays, lambda: on.cycles("bare"))
+    cycles, flow, replays, bare = (statistics.median(column) for column in zip(*told))
     line("claim and complete / the six-round-trip flow", cycles, flow,
-         statistics.median(c / f for c, f, _ in told), ">= 10")
+         statistics.median(c / f for c, f, _, _ in told), ">= 10")
+    line("(the same client, six columns, nothing checked)", bare, flow,
+         statistics.median(b / f for _, f, _, b in told), "")
     line("duplicates / the flow's first requests", replays, flow,
-         statistics.median(r / f for _, f, r in told), ">= 20")
+         statistics.median(r / f for _, f, r, _ in told), ">= 20")
 
 
 def added_latency(on, rounds, servers, wrk):
     port, _ = servers.gateway("postgres", store=on.url())
     told = in_turn(rounds,
                    lambda: wrk(port, "unique.lua", int(on.seconds), 1).p50,
-                   lambda: wrk(port, "plain.lua", int(on.seconds), 1).p50, on.commit)
-    guarded, plain, commit = (statistics.median(column) for column in zip(*told))
+                   lambda: wrk(port, "plain.lua", int(on.seconds), 1).p50, on.commit, on.rows)
+    guarded, plain, commit, _ = (statistics.median(column) for column in zip(*told))
     print(f"one client: p50 guarded {guarded:.3f} ms, passed through {plain:.3f} ms, "
           f"one bare commit {commit:.3f} ms")
-    ratio = statistics.median((g - p) / c for g, p, c in told)
+    ratio = statistics.median((g - p) / c for g, p, c, _ in told)
     print(f"{'added latency / one bare commit':<46} {'':>19} {ratio:>7.2f}   <= 2")
+    ratio = statistics.median(r / c for _, _, c, r in told)
+    print(f"{'(a row inserted, then updated, by libpq alone)':<46} {'':>19} {ratio:>7.2f}")
     sys.stdout.flush()
 
 

@@ -2,15 +2,19 @@
 //   postgres_bench URL cycles CALLERS SECONDS [CONNECTIONS]    durable claims that are completed
 //   postgres_bench URL replays CALLERS SECONDS [CONNECTIONS]   repeats of completed keys
 //   postgres_bench URL commits 1 SECONDS                       rows of libpq itself, one by one
+//   postgres_bench URL rows 1 SECONDS                          each inserted, and then updated
 // Prints the rate and the median time of one, in microseconds.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <libpq-fe.h>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/hash.hpp"
 #include "callers.hpp"
 #include "store/postgres/postgres_store.hpp"
 
@@ -19,17 +23,64 @@ namespace {
 using namespace onceguard;
 using namespace onceguard::bench;
 
-/// What one bare commit takes: a row of the table `charges`, by libpq alone.
+/// libpq alone, which waits for each of its round trips.
+class bare_client {
+ public:
+  explicit bare_client(const char* url) : on_(PQconnectdb(url), PQfinish) {}
+
+  void run(const char* statement) { expect_done(PQexec(on_.get(), statement)); }
+  void prepare(const char* name, const char* statement) {
+    expect_done(PQprepare(on_.get(), name, statement, 0, nullptr));
+  }
+  void run_prepared(const char* name, std::initializer_list<std::string_view> values) {
+    std::vector<const char*> at;
+    std::vector<int> sizes;
+    for (const auto value : values) {
+      at.push_back(value.data());
+      sizes.push_back(static_cast<int>(value.size()));
+    }
+    const std::vector<int> binary(values.size(), 1);
+    expect_done(PQexecPrepared(on_.get(), name, static_cast<int>(at.size()), at.data(),
+                               sizes.data(), binary.data(), 1));
+  }
+
+ private:
+  void expect_done(PGresult* got) {
+    const std::unique_ptr<PGresult, void (*)(PGresult*)> done(got, PQclear);
+    if (PQresultStatus(got) == PGRES_COMMAND_OK) return;
+    std::fprintf(stderr, "%s", PQerrorMessage(on_.get()));
+    std::exit(1);
+  }
+
+  std::unique_ptr<PGconn, void (*)(PGconn*)> on_;
+};
+
+/// What one bare commit takes: a row of the table `charges`.
 void commit_until_the_end(const char* url, load& of) {
-  const std::unique_ptr<PGconn, void (*)(PGconn*)> on(PQconnectdb(url), PQfinish);
+  bare_client on(url);
   while (steady::now() < of.end) {
     const auto begin = steady::now();
-    const std::unique_ptr<PGresult, void (*)(PGresult*)> done(
-        PQexec(on.get(), "INSERT INTO charges (amount) VALUES (500)"), PQclear);
-    if (PQresultStatus(done.get()) != PGRES_COMMAND_OK) {
-      std::fprintf(stderr, "%s", PQerrorMessage(on.get()));
-      std::exit(1);
-    }
+    on.run("INSERT INTO charges (amount) VALUES (500)");
+    of.took.push_back(microseconds_since(begin));
+  }
+}
+
+/// What a claim and its settle can't go below: a row of postgres_bare.sql, written twice.
+void write_rows_until_the_end(const char* url, load& of) {
+  bare_client on(url);
+  on.prepare(
+      "insert",
+      "INSERT INTO bare VALUES ($1::bytea, nextval('bare_tokens'), $2::bytea, 2, $3::bytea)");
+  on.prepare("update",
+             "UPDATE bare SET state = 4, answer = $3::bytea"
+             " WHERE digest = $1::bytea AND nonce = $2::bytea");
+  while (steady::now() < of.end) {
+    const auto asked = make_claim();
+    const auto begin = steady::now();
+    on.run_prepared("insert",
+                    {base::as_chars(asked.id), base::as_chars(asked.nonce), asked.about->key});
+    on.run_prepared("update",
+                    {base::as_chars(asked.id), base::as_chars(asked.nonce), of.kept->body});
     of.took.push_back(microseconds_since(begin));
   }
 }
@@ -39,7 +90,7 @@ void commit_until_the_end(const char* url, load& of) {
 int main(int argc, char** argv) {
   if (argc < 5 || argc > 6) {
     std::fprintf(stderr,
-                 "postgres_bench URL cycles|replays|commits CALLERS SECONDS [CONNECTIONS]\n");
+                 "postgres_bench URL cycles|replays|commits|rows CALLERS SECONDS [CONNECTIONS]\n");
     return 2;
   }
   const std::string_view what = argv[2];
@@ -63,6 +114,8 @@ int main(int argc, char** argv) {
   all.end = begin + std::chrono::duration_cast<steady::duration>(seconds);
   if (what == "commits") {
     commit_until_the_end(argv[1], all);
+  } else if (what == "rows") {
+    write_rows_until_the_end(argv[1], all);
   } else if (replays) {
     run_callers(callers, [&](std::size_t i) { return repeat_until_the_end(all, i, callers); });
   } else {

@@ -51,8 +51,9 @@ std::optional<std::string_view> cut_off(std::string_view& text, char mark) {
 
 template <class Member, class Value>
 bool assign(Member& to, std::optional<Value> value) {
-  if (value) to = *std::move(value);
-  return value.has_value();
+  if (!value) return false;
+  to = *std::move(value);
+  return true;
 }
 
 /// False: the value does not fit; none: there is no such parameter.

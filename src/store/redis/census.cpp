@@ -79,6 +79,7 @@ awaitable<result<name_step>> names_once(pool& of, const server_pin& pin, std::st
 awaitable<result<scan_step>> look_at(pool& of, const std::vector<record_id>& ids, census_wish wish,
                                      steady_time until) {
   std::vector<heads::item> items;
+  items.reserve(ids.size());
   for (const auto& id : ids) items.push_back({id});
   const auto left = left_until(until);
   const auto whole = std::make_shared<batch_job<heads>>(std::move(items), left);

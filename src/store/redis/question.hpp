@@ -22,7 +22,7 @@ class question final : public job, private request {
   question(question_traits traits, std::optional<record_id> about, milliseconds timeout,
            Write write, Read read)
       : job(timeout),
-        traits_(traits),
+        traits_(std::move(traits)),
         about_(about),
         write_(std::move(write)),
         read_(std::move(read)) {}

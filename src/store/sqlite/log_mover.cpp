@@ -10,13 +10,13 @@ log_mover::log_mover(const sqlite_params& params) : params_(params) {
   thread_ = std::thread([this] { run(); });
 }
 
-log_mover::~log_mover() {
+void log_mover::stop() {
   {
     const std::lock_guard lock(mutex_);
     phase_ = phase::closing;
   }
   changed_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void log_mover::begin() {

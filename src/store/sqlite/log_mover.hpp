@@ -17,7 +17,7 @@ class log_mover {
  public:
   /// `params` must outlive it. The file is opened with the first move.
   explicit log_mover(const sqlite_params& params);
-  ~log_mover();
+  ~log_mover() { stop(); }
   log_mover(const log_mover&) = delete;
   log_mover& operator=(const log_mover&) = delete;
 
@@ -26,6 +26,8 @@ class log_mover {
   /// Has a move ended since the last one began? True once. What was written meanwhile is still in
   /// the log, and all of it where the move failed.
   [[nodiscard]] bool ended();
+  /// Ends what it is at, and closes the file. Idempotent.
+  void stop();
 
  private:
   enum class phase : std::uint8_t { idle, asked, ended, closing };

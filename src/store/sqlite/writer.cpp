@@ -25,6 +25,7 @@ writer::writer(const sqlite_params& params, std::unique_ptr<session> opened)
 void writer::stop() {
   queue_->close();
   if (thread_.joinable()) thread_.join();
+  mover_.stop();
 }
 
 void writer::run() {
