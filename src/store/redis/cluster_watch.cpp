@@ -45,7 +45,7 @@ void cluster_watch::ask_next() {
   auto& from = nodes_.try_emplace(next, in_, next, in_.at.login, patience).first->second;
   asking_ = true;
   from.ask({words("CLUSTER", "SLOTS"), words("CLUSTER", "NODES")},
-           [this, &from](std::vector<reply_ptr> replies, std::optional<failure> why) {
+           [this, &from](const std::vector<reply_ptr>& replies, std::optional<failure> why) {
              hear(from, replies, std::move(why));
            });
 }

@@ -29,7 +29,8 @@ keyspace::keyspace(const std::string& prefix, bool cut)
     return;
   }
   for (const auto& tag : evenly_spread_tags(cluster_parts)) {
-    const auto begin = prefix + "{" + tag + "}:";
+    auto begin = prefix;
+    begin.append("{").append(tag).append("}:");
     const auto books = begin + "store";
     parts_.push_back({begin + "r:", books, {books}, slot_of(books)});
   }

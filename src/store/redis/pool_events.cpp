@@ -46,6 +46,7 @@ void pool::on_layout(const layout& found) {
   lost_why_.reset();
   masters_ = found.ids;
   std::vector<endpoint> named;
+  named.reserve(found.masters.size());
   for (const auto& each : found.masters) named.push_back(each.at);
   if (named != layout_) {
     std::string all;
@@ -57,6 +58,7 @@ void pool::on_layout(const layout& found) {
     layout_ = std::move(named);
   }
   std::vector<server*> servers;
+  servers.reserve(found.masters.size());
   for (const auto& each : found.masters) servers.push_back(&server_at(each.at));
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const auto owner = found.owner[part_of_lane(i)];

@@ -51,9 +51,10 @@ void sentinel_watch::ask_all() {
   for (auto& [to, each] : sentinels_) {
     if (each.busy()) continue;
     ++now_.open;
-    each.ask(commands, [this, round](std::vector<reply_ptr> replies, std::optional<failure> why) {
-      hear(round, replies, std::move(why));
-    });
+    each.ask(commands,
+             [this, round](const std::vector<reply_ptr>& replies, std::optional<failure> why) {
+               hear(round, replies, std::move(why));
+             });
   }
   if (now_.open == 0) wait(in_doubt);
 }
