@@ -2,8 +2,12 @@
 #pragma once
 #include <algorithm>
 #include <list>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store/redis/cluster_text.hpp"
@@ -115,11 +119,13 @@ class redis_cluster {
     return *nodes_.back();
   }
 
-  /// All run, know one another, and the replicas are attached.
+  /// All run, know one another, and the replicas are attached. All see the same masters and slots:
+  /// a master that has just come back takes itself for one for a moment, without its data.
   void wait_until_whole() const {
     std::int64_t now = 1'700'000'000'000;
     wait_until("a whole cluster", [&] {
       if (clock_) clock_->set(now += 100);  // a node counts for little in its first two seconds
+      std::optional<roles> seen;
       for (const auto& each : nodes_) {
         const auto said = each->session().run({"CLUSTER", "INFO"});
         if (!tells(said, "cluster_state:ok")) return false;
@@ -127,10 +133,20 @@ class redis_cluster {
         const auto nodes = each->session().run({"CLUSTER", "NODES"});
         if (nodes.find("fail") != std::string::npos) return false;
         if (nodes.find("handshake") != std::string::npos) return false;
+        if (seen && *seen != roles_in(nodes)) return false;
+        seen = roles_in(nodes);
         if (!is_master(*each) && !is_attached(*each)) return false;
       }
       return true;
     });
+  }
+
+  /// Is it a master, and of which slots? Of each node, by its id.
+  using roles = std::map<std::string, std::pair<bool, decltype(redis::node_line::slots)>>;
+  [[nodiscard]] static roles roles_in(std::string_view nodes) {
+    roles out;
+    for (const auto& line : redis::read_nodes(nodes)) out[line.id] = {line.master, line.slots};
+    return out;
   }
 
   /// A slot on its way: whom it leaves, and where it goes.
