@@ -15,7 +15,6 @@ enum class flush_fault { none, fail, hang };
 /// What becomes of the flushes of one kind of file.
 class flush_gate {
  public:
-  ~flush_gate() { set(flush_fault::none); }
   /// From now on. `none` also ends the hanging.
   void set(flush_fault how) {
     const std::lock_guard lock(mutex_);

@@ -133,8 +133,9 @@ class redis_cluster {
         const auto nodes = each->session().run({"CLUSTER", "NODES"});
         if (nodes.find("fail") != std::string::npos) return false;
         if (nodes.find("handshake") != std::string::npos) return false;
-        if (seen && *seen != roles_in(nodes)) return false;
-        seen = roles_in(nodes);
+        auto sees = roles_in(nodes);
+        if (seen && *seen != sees) return false;
+        seen = std::move(sees);
         if (!is_master(*each) && !is_attached(*each)) return false;
       }
       return true;

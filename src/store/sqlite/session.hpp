@@ -42,7 +42,7 @@ class session {
   void commit() { commit_.run(); }
   bool roll_back() noexcept { return on_.roll_back(); }
 
-  /// Has this session's log grown so long that it is to be moved into the file?
+  /// Has the log grown so long that it is to be moved into the file?
   [[nodiscard]] bool log_is_long() const noexcept { return log_pages_ >= move_log_at_; }
   /// Moves the log into the file as far as no reader is in the way. Others may write meanwhile.
   void move_log();
