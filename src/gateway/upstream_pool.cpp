@@ -1,5 +1,7 @@
 #include "gateway/upstream_pool.hpp"
 
+#include <deque>
+
 #include "base/clock.hpp"
 
 namespace onceguard::gateway {
@@ -16,6 +18,53 @@ std::string text_of(const endpoint& to) { return to.host + ':' + std::to_string(
 
 }  // namespace
 
+/// The kept connections to one address. Whoever needs another takes the latest, so that the others
+/// get old and are closed.
+class upstream_pool::shelf final : public base::deadline {
+ public:
+  shelf(base::watchdog& dog, milliseconds idle_timeout) : dog_(dog), idle_timeout_(idle_timeout) {}
+
+  [[nodiscard]] upstream_ptr take(bool fresh_enough) {
+    const auto now = base::steady_now();
+    close_idle(now);
+    while (!kept_.empty()) {
+      if (fresh_enough && now - kept_.back()->idle_since >= fresh_for) {
+        // Another will be made. It takes the place of the oldest: else they would pile up here,
+        // and in the upstream, with each burst of requests.
+        kept_.pop_front();
+        break;
+      }
+      auto latest = std::move(kept_.back());
+      kept_.pop_back();
+      if (latest->stream.quiet_and_open()) return latest;
+    }
+    return nullptr;
+  }
+
+  void put(upstream_ptr connection) {
+    if (kept_.size() >= kept_max) kept_.pop_front();
+    connection->idle_since = base::steady_now();
+    kept_.push_back(std::move(connection));
+    if (!armed()) arm(dog_, idle_timeout_);
+  }
+
+ private:
+  void close_idle(clock::time_point now) {
+    while (!kept_.empty() && now - kept_.front()->idle_since >= idle_timeout_) kept_.pop_front();
+  }
+  void expired() override {
+    const auto now = base::steady_now();
+    close_idle(now);
+    if (kept_.empty()) return;
+    const auto left = kept_.front()->idle_since + idle_timeout_ - now;
+    arm(dog_, std::chrono::ceil<milliseconds>(left));
+  }
+
+  base::watchdog& dog_;
+  const milliseconds idle_timeout_;
+  std::deque<upstream_ptr> kept_;  // the latest at the back
+};
+
 upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params, host_names& names)
     : io_(io),
       names_(names),
@@ -24,30 +73,15 @@ upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params,
       connect_timeout_(params.connect_timeout),
       idle_timeout_(params.idle_timeout) {}
 
-upstream_ptr upstream_pool::take_kept(const std::string& address, bool fresh_enough) {
-  const auto shelf = kept_.find(address);
-  if (shelf == kept_.end()) return nullptr;
-  const auto now = base::steady_now();
-  auto& kept = shelf->second;
-  while (!kept.empty()) {
-    const auto idle = now - kept.back()->idle_since;
-    if (idle > idle_timeout_) {
-      kept.clear();  // those below it are older still
-      return nullptr;
-    }
-    if (fresh_enough && idle >= fresh_for) return nullptr;
-    auto connection = std::move(kept.back());
-    kept.pop_back();
-    if (connection->stream.quiet_and_open()) {
-      connection->reused = true;
-      return connection;
-    }
-  }
-  return nullptr;
-}
+upstream_pool::~upstream_pool() = default;
 
 asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& to, bool fresh_enough) {
-  if (auto kept = take_kept(text_of(to), fresh_enough)) co_return std::move(kept);
+  if (const auto on = shelves_.find(text_of(to)); on != shelves_.end()) {
+    if (auto kept = on->second->take(fresh_enough)) {
+      kept->reused = true;
+      co_return std::move(kept);
+    }
+  }
   co_return co_await connect(to);
 }
 
@@ -74,12 +108,13 @@ asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& to)
 }
 
 void upstream_pool::keep(upstream_ptr connection) {
-  auto& kept = kept_[connection->address];
-  if (kept.size() >= kept_max) return;
   connection->reader.reset();
   if (!connection->reader.idle()) return;  // bytes that nobody asked for
-  connection->idle_since = base::steady_now();
-  kept.push_back(std::move(connection));
+  auto& on = shelves_[connection->address];
+  if (!on) on = std::make_unique<shelf>(base::watchdog::of(io_), idle_timeout_);
+  on->put(std::move(connection));
 }
+
+void upstream_pool::clear() { shelves_.clear(); }
 
 }  // namespace onceguard::gateway

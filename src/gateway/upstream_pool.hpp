@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -34,6 +33,9 @@ class upstream_pool {
  public:
   /// `names` must outlive it.
   upstream_pool(boost::asio::io_context& io, const gateway_params& params, host_names& names);
+  ~upstream_pool();
+  upstream_pool(const upstream_pool&) = delete;
+  upstream_pool& operator=(const upstream_pool&) = delete;
 
   /// A connection that may be written to. With `fresh_enough`, a kept one was idle for less than a
   /// second: what guarded requests need, since they are never sent twice. The error's detail says
@@ -41,19 +43,20 @@ class upstream_pool {
   boost::asio::awaitable<result<upstream_ptr>> take(const endpoint& to, bool fresh_enough);
   /// A new connection, whatever is kept.
   boost::asio::awaitable<result<upstream_ptr>> connect(const endpoint& to);
-  /// Gives back a connection whose last answer was read to its end and that may be kept.
+  /// Gives back a connection whose last answer was read to its end and that may be kept: it is
+  /// closed once it was idle for `idle_timeout`, or in favour of later ones.
   void keep(upstream_ptr connection);
-  void clear() { kept_.clear(); }
+  void clear();
 
  private:
-  [[nodiscard]] upstream_ptr take_kept(const std::string& address, bool fresh_enough);
+  class shelf;
 
   boost::asio::io_context& io_;
   host_names& names_;
   const http1::limits limits_;
   const milliseconds connect_timeout_;
   const milliseconds idle_timeout_;
-  std::map<std::string, std::vector<upstream_ptr>> kept_;  // the latest at the back
+  std::map<std::string, std::unique_ptr<shelf>> shelves_;  // by address
 };
 
 }  // namespace onceguard::gateway

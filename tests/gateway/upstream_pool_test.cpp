@@ -1,0 +1,127 @@
+// Which of the kept connections to an upstream are used again, and which are closed.
+#include "gateway/upstream_pool.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+#include <gtest/gtest.h>
+
+namespace onceguard::gateway {
+namespace {
+
+namespace asio = boost::asio;
+
+class upstream_pool_test : public ::testing::Test {
+ protected:
+  static constexpr bool guarded = true;
+  static constexpr bool unguarded = false;
+
+  asio::io_context io;
+  const asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
+  tcp::acceptor upstream{io, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
+  const endpoint address{"127.0.0.1", upstream.local_endpoint().port()};
+  gateway_params params;
+  host_names names;
+  std::deque<tcp::socket> accepted;  // what the upstream sees of them, in their order
+
+  /// Runs both ends until the gateway's is done.
+  template <class Awaitable>
+  auto run(Awaitable act) {
+    auto done = asio::co_spawn(io, std::move(act), asio::use_future);
+    while (done.wait_for(std::chrono::seconds(0)) != std::future_status::ready) io.run_one();
+    return done.get();
+  }
+  upstream_ptr take(upstream_pool& from, bool fresh_enough) {
+    auto got = run(from.take(address, fresh_enough));
+    EXPECT_TRUE(got) << (got ? "" : got.error().detail);
+    if (!(*got)->reused) accepted.push_back(upstream.accept());
+    return std::move(*got);
+  }
+  /// Keeps it as if that had been so long ago.
+  static void keep(upstream_pool& in, upstream_ptr connection, milliseconds ago = milliseconds(0)) {
+    auto& kept = *connection;
+    in.keep(std::move(connection));
+    kept.idle_since -= ago;
+  }
+  /// Has the gateway closed it? Both ends are on this machine, so the upstream knows at once.
+  static bool closed(tcp::socket& seen) {
+    char byte = 0;
+    return ::recv(seen.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  }
+  [[nodiscard]] std::size_t open() {
+    return static_cast<std::size_t>(
+        std::count_if(accepted.begin(), accepted.end(), [](auto& one) { return !closed(one); }));
+  }
+};
+
+TEST_F(upstream_pool_test, the_latest_is_taken_first) {
+  upstream_pool pool(io, params, names);
+  auto first = take(pool, guarded);
+  auto second = take(pool, guarded);
+  const auto* const latest = second.get();
+  keep(pool, std::move(first));
+  keep(pool, std::move(second));
+  EXPECT_EQ(take(pool, guarded).get(), latest);
+  EXPECT_EQ(accepted.size(), 2);
+}
+
+TEST_F(upstream_pool_test, an_old_one_is_not_for_guarded_requests) {
+  upstream_pool pool(io, params, names);
+  keep(pool, take(pool, guarded), milliseconds(1'000));
+  EXPECT_TRUE(take(pool, unguarded)->reused);
+  keep(pool, take(pool, guarded), milliseconds(1'000));
+  EXPECT_FALSE(take(pool, guarded)->reused);
+}
+
+TEST_F(upstream_pool_test, bursts_of_guarded_requests_leave_no_pile_behind) {
+  upstream_pool pool(io, params, names);
+  constexpr std::size_t at_once = 8;
+  for (int burst = 0; burst < 5; ++burst) {
+    std::vector<upstream_ptr> used;
+    for (std::size_t i = 0; i < at_once; ++i) used.push_back(take(pool, guarded));
+    for (auto& one : used) keep(pool, std::move(one), milliseconds(2'000));
+    EXPECT_EQ(open(), at_once);
+  }
+}
+
+TEST_F(upstream_pool_test, a_full_one_keeps_the_latest) {
+  upstream_pool pool(io, params, names);
+  constexpr std::size_t more_than_are_kept = 300;
+  std::vector<upstream_ptr> used;
+  for (std::size_t i = 0; i < more_than_are_kept; ++i) used.push_back(take(pool, guarded));
+  const auto* const latest = used.back().get();
+  for (auto& one : used) keep(pool, std::move(one), milliseconds(500));
+  EXPECT_EQ(open(), 256);
+  EXPECT_TRUE(closed(accepted.front()));
+  EXPECT_EQ(take(pool, guarded).get(), latest);
+}
+
+TEST_F(upstream_pool_test, what_is_idle_for_too_long_is_closed_though_nobody_asks) {
+  params.idle_timeout = milliseconds(30);
+  upstream_pool pool(io, params, names);
+  keep(pool, take(pool, unguarded));
+  keep(pool, take(pool, unguarded));
+  while (open() > 0) io.run_one();  // the deadline is all that there is to run
+}
+
+TEST_F(upstream_pool_test, what_is_idle_for_too_long_is_not_taken) {
+  upstream_pool pool(io, params, names);
+  keep(pool, take(pool, unguarded), params.idle_timeout);
+  EXPECT_FALSE(take(pool, unguarded)->reused);
+  EXPECT_TRUE(closed(accepted.front()));
+}
+
+TEST_F(upstream_pool_test, one_that_the_upstream_closed_is_not_taken) {
+  upstream_pool pool(io, params, names);
+  keep(pool, take(pool, unguarded));
+  accepted.front().close();
+  EXPECT_FALSE(take(pool, unguarded)->reused);
+}
+
+}  // namespace
+}  // namespace onceguard::gateway
