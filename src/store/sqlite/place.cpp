@@ -2,8 +2,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -76,9 +78,12 @@ result<std::string> check_place(const std::string& path) {
 }
 
 file_mark mark_of(const std::string& path) noexcept {
-  struct stat about {};
-  if (::stat(path.c_str(), &about) != 0) return {};
-  return {about.st_dev, about.st_ino};
+  // Not stat, which asks for the times, too: once somebody has seen them, Linux keeps the next
+  // change apart from this one, so each batch would have to write the log's inode to the disk as
+  // well.
+  struct statx about {};
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_INO, &about) != 0) return {};
+  return {makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino};
 }
 
 }  // namespace onceguard::sqlite
