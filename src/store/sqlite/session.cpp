@@ -120,11 +120,12 @@ void session::configure() {
       throw failure(SQLITE_CANTOPEN, "the write-ahead log can't be used here");
     }
   });
-  // The log is moved into the file beside the writer (log_mover), not within a commit.
+  // The log is moved into the file beside the writer (log_mover), not within a commit. Up to the
+  // limit it keeps its room on the disk, so that flushing it does not mean to write where it lies.
   on_.run(
       "PRAGMA synchronous = FULL;"
       "PRAGMA wal_autocheckpoint = 0;"
-      "PRAGMA journal_size_limit = 67108864;"
+      "PRAGMA journal_size_limit = 268435456;"
       "PRAGMA cache_size = -8192;"
       "PRAGMA temp_store = MEMORY;");
   if (params_.page_count_max > 0) {

@@ -15,7 +15,7 @@ struct sqlite_params {
   const base::clock* clock = &base::system_clock();
   const char* vfs = nullptr;        ///< SQLite's own name of the file layer; null: the usual one
   std::size_t batch_max = 256;      ///< items per transaction; the lock is given up in between
-  int checkpoint_pages = 8'000;     ///< move the log into the file from this length on
+  int checkpoint_pages = 32'000;    ///< move the log into the file from this length on
   std::int64_t page_count_max = 0;  ///< 0: SQLite's own limit
 };
 
