@@ -4,6 +4,7 @@
 
 #include "store/fault_acts.hpp"
 #include "store/redis_fixture.hpp"
+#include "support/redis_fleet.hpp"
 #include "support/tcp_gate.hpp"
 
 namespace onceguard::testing {
@@ -202,6 +203,40 @@ TEST_F(redis_fault_test, a_server_without_room_changes_nothing_and_says_so) {
   EXPECT_EQ(told.error().effect, effect::none);
   full.session().run({"CONFIG", "SET", "maxmemory", "0"});
   EXPECT_EQ(at.claim(asked).kind, verdict_kind::run);
+}
+
+TEST_F(redis_fault_test, a_promotion_that_is_taken_back_loses_nothing_that_was_confirmed) {
+  const redis_server first(patient_replication);
+  redis_settings with = patient_replication;
+  with.insert(with.end(), {"--replicaof", "127.0.0.1", std::to_string(first.port())});
+  const redis_server second(with);
+  const auto attached = [&] { return is_attached(second); };
+  wait_until("a replica", attached);
+  tcp_gate gate(first.port());
+  const auto tested = open(through(gate, "min_replicas=1"));
+  desk at(*tested);
+  const auto before = identity_of(at);
+  expect_one_run(at, "k");
+
+  // A sentinel that calls its failover off has made a master of the replica already.
+  auto admin = second.session();
+  admin.run({"REPLICAOF", "NO", "ONE"});
+  const auto run_of = [](const redis_server& of) {
+    const auto told = of.session().run({"INFO", "server"});
+    const auto at_run = told.find("run_id:") + 7;
+    return told.substr(at_run, told.find('\r', at_run) - at_run);
+  };
+  gate.lead_to(second.port());
+  wait_until("a greeting", [&] {
+    static_cast<void>(at.try_claim(claim_of("nobody confirms it"), milliseconds(100)));
+    return admin.run({"HGET", "onceguard:store", "run"}) == run_of(second);
+  });
+  admin.run({"REPLICAOF", "127.0.0.1", std::to_string(first.port())});
+  wait_until("a replica", attached);
+  gate.lead_to(first.port());
+
+  expect_one_run(at, "l");
+  EXPECT_EQ(identity_of(at), before);
 }
 
 TEST_F(redis_fault_test, a_stop_finishes_what_was_accepted) {

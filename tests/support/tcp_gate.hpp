@@ -1,4 +1,5 @@
-// Stands between a client and a server, and cuts the connection at a byte of the test's choice.
+// Stands between a client and a server: cuts the connection at a byte of the test's choice, or
+// leads to another server.
 #pragma once
 #include <arpa/inet.h>
 #include <array>
@@ -55,6 +56,12 @@ class tcp_gate {
     const std::lock_guard lock(mutex_);
     cut_ = cut{which, bytes};
   }
+  /// Breaks the connections that there are. Later ones lead there.
+  void lead_to(int server_port) {
+    server_port_ = server_port;
+    breaking_ = true;
+    wake();
+  }
   /// Is the cut still to come?
   [[nodiscard]] bool armed() {
     const std::lock_guard lock(mutex_);
@@ -100,6 +107,7 @@ class tcp_gate {
       }
       if (::poll(watched.data(), watched.size(), -1) < 0) continue;
       if (stopping_) return;
+      if (watched[0].revents != 0) break_all();
       std::vector<pair> left;
       bool cut_all = false;
       for (std::size_t i = 0; i < pairs_.size(); ++i) {
@@ -124,6 +132,15 @@ class tcp_gate {
       }
       if (watched[1].revents != 0) take_connection();
     }
+  }
+
+  /// Woken: nothing was read for any of them.
+  void break_all() {
+    std::uint64_t woken = 0;
+    if (::read(wake_, &woken, sizeof woken) < 0) throw std::runtime_error("eventfd");
+    if (!breaking_.exchange(false)) return;
+    for (auto& each : pairs_) close(each);
+    pairs_.clear();
   }
 
   void take_connection() {
@@ -167,7 +184,8 @@ class tcp_gate {
     return !cut_all;
   }
 
-  const int server_port_;
+  std::atomic<int> server_port_;
+  std::atomic<bool> breaking_{false};
   int port_ = 0;
   int listener_ = -1;
   int wake_ = -1;

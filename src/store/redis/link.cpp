@@ -383,7 +383,7 @@ void link::note_generation(std::size_t part, std::uint64_t told) {
     // The data went back under this connection: greeting it once more tells what that means.
     close(own_failure("the server's data is older than it was"));
   } else {
-    in_.events.on_generation(part, told);
+    in_.events.on_generation(part, run_, told);
   }
   generation_ = told;
 }

@@ -19,7 +19,8 @@ namespace onceguard::redis {
 
 class link;
 
-/// What a process knows of a part of the store: whose memory it is, and how far it had come.
+/// What a process knows of a part of the store: whose memory it is, and how far it had come in
+/// which run of a server.
 struct known_books {
   std::string identity;
   std::string run;
@@ -43,7 +44,8 @@ class link_events {
   [[nodiscard]] virtual const std::string& masters() const noexcept = 0;
   virtual void on_facts(link& of, const server_facts& facts) = 0;
   virtual void on_greeting(const greeting& said) = 0;
-  virtual void on_generation(std::size_t part, std::uint64_t generation) = 0;
+  virtual void on_generation(std::size_t part, const std::string& run,
+                             std::uint64_t generation) = 0;
   /// It takes commands now.
   virtual void on_ready(link& of) = 0;
   /// It is closed, and everything that was on its way has been told.

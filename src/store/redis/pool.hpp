@@ -52,7 +52,7 @@ class pool final : private server_events, private topology_events {
   [[nodiscard]] const std::string& masters() const noexcept override { return masters_; }
   void on_facts(server& of, const server_facts& facts) override;
   void on_greeting(const greeting& said) override;
-  void on_generation(std::size_t part, std::uint64_t generation) override;
+  void on_generation(std::size_t part, const std::string& run, std::uint64_t generation) override;
   void on_up(server& of) override;
   void on_down(server& of, const failure& why) override;
   void on_ended(entry ended) override;

@@ -154,16 +154,21 @@ void pool::on_greeting(const greeting& said) {
               {{"store", at_.place}});
   }
   auto& mine = known_[said.part];
-  const auto least = said.identity == mine.identity ? mine.generation : 0;
-  // Where replicas have to confirm, what a master says by itself counts for nothing yet.
-  const auto told = at_.min_replicas == 0 ? said.generation : 0;
-  mine = {said.identity, said.run, std::max(least, told)};
+  if (said.identity != mine.identity) mine = {said.identity, said.run, 0};
+  // Where replicas have to confirm, what a master says by itself counts for nothing yet: it may be
+  // a promotion that is taken back, and nothing that anybody was told is lost with it.
+  if (at_.min_replicas == 0) {
+    mine.run = said.run;
+    mine.generation = std::max(mine.generation, said.generation);
+  }
   look_at_clock(said.now);
 }
 
-void pool::on_generation(std::size_t part, std::uint64_t generation) {
+void pool::on_generation(std::size_t part, const std::string& run, std::uint64_t generation) {
   auto& mine = known_[part];
-  mine.generation = std::max(mine.generation, generation);
+  if (generation <= mine.generation) return;
+  mine.run = run;
+  mine.generation = generation;
 }
 
 void pool::on_up(server& of) {

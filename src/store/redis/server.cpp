@@ -141,8 +141,8 @@ void server::on_facts(link&, const server_facts& facts) {
   events_.on_facts(*this, facts);
 }
 
-void server::on_generation(std::size_t part, std::uint64_t generation) {
-  events_.on_generation(part, generation);
+void server::on_generation(std::size_t part, const std::string& run, std::uint64_t generation) {
+  events_.on_generation(part, run, generation);
 }
 
 void server::on_ready(link& of) {

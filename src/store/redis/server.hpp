@@ -21,7 +21,8 @@ class server_events {
   [[nodiscard]] virtual const std::string& masters() const noexcept = 0;
   virtual void on_facts(server& of, const server_facts& facts) = 0;
   virtual void on_greeting(const greeting& said) = 0;
-  virtual void on_generation(std::size_t part, std::uint64_t generation) = 0;
+  virtual void on_generation(std::size_t part, const std::string& run,
+                             std::uint64_t generation) = 0;
   virtual void on_up(server& of) = 0;                        ///< one more link is ready
   virtual void on_down(server& of, const failure& why) = 0;  ///< one was lost
   virtual void on_ended(entry ended) = 0;
@@ -92,7 +93,7 @@ class server final : private link_events {
   [[nodiscard]] const std::string& masters() const noexcept override;
   void on_facts(link& of, const server_facts& facts) override;
   void on_greeting(const greeting& said) override { events_.on_greeting(said); }
-  void on_generation(std::size_t part, std::uint64_t generation) override;
+  void on_generation(std::size_t part, const std::string& run, std::uint64_t generation) override;
   void on_ready(link& of) override;
   void on_lost(link& of, const failure& why) override;
   void on_ended(entry ended) override { events_.on_ended(std::move(ended)); }
