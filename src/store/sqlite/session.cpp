@@ -121,7 +121,7 @@ void session::configure() {
     }
   });
   // The log is moved into the file beside the writer (log_mover), not within a commit. Up to the
-  // limit it keeps its room on the disk, so that flushing it does not mean to write where it lies.
+  // limit it keeps its blocks on the disk: to flush new ones, their places must be written as well.
   on_.run(
       "PRAGMA synchronous = FULL;"
       "PRAGMA wal_autocheckpoint = 0;"
