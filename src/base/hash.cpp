@@ -1,9 +1,11 @@
 #include "base/hash.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <pthread.h>
 #include <stdexcept>
+#include <utility>
 
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -47,10 +49,22 @@ sha256::sha256() {
   }
 }
 
-sha256& sha256::raw(std::string_view bytes) {
+void sha256::send(std::string_view bytes) {
+  if (bytes.empty()) return;
   if (EVP_DigestUpdate(here().context.get(), bytes.data(), bytes.size()) != 1) {
     throw std::runtime_error("SHA-256 could not go on");
   }
+}
+
+sha256& sha256::raw(std::string_view bytes) {
+  if (bytes.size() > kept_.size() - used_) {
+    send({kept_.data(), std::exchange(used_, 0)});
+    if (bytes.size() > kept_.size()) {
+      send(bytes);
+      return *this;
+    }
+  }
+  used_ += bytes.copy(kept_.data() + used_, bytes.size());
   return *this;
 }
 
@@ -66,6 +80,7 @@ sha256& sha256::part(std::string_view bytes) {
 }
 
 std::array<unsigned char, 32> sha256::finish() {
+  send({kept_.data(), std::exchange(used_, 0)});
   std::array<unsigned char, 32> out{};
   if (EVP_DigestFinal_ex(here().context.get(), out.data(), nullptr) != 1) {
     throw std::runtime_error("SHA-256 could not be ended");
@@ -111,13 +126,22 @@ void random_bytes(std::span<unsigned char> out) {
   }
 }
 
+void append_hex(std::string& out, std::span<const unsigned char> bytes) {
+  static constexpr auto pairs = [] {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::array<std::array<char, 2>, 256> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = {digits[i >> 4], digits[i & 15]};
+    return made;
+  }();
+  const auto at = out.size();
+  out.resize(at + 2 * bytes.size());
+  char* to = out.data() + at;
+  for (const auto byte : bytes) to = std::copy_n(pairs[byte].data(), 2, to);
+}
+
 std::string to_hex(std::span<const unsigned char> bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string out(bytes.size() * 2, '0');
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    out[2 * i] = digits[bytes[i] >> 4];
-    out[2 * i + 1] = digits[bytes[i] & 15];
-  }
+  std::string out;
+  append_hex(out, bytes);
   return out;
 }
 

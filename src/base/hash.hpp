@@ -18,6 +18,13 @@ class sha256 {
   sha256& part(std::string_view bytes);
   sha256& raw(std::string_view bytes);
   [[nodiscard]] std::array<unsigned char, 32> finish();
+
+ private:
+  void send(std::string_view bytes);
+
+  // Small parts go to OpenSSL together: each call of it costs more than they do.
+  std::array<char, 512> kept_;
+  std::size_t used_ = 0;
 };
 
 /// One-shot SHA-256 of the bytes as they are.
@@ -30,6 +37,7 @@ class sha256 {
 void random_bytes(std::span<unsigned char> out);
 
 [[nodiscard]] std::string to_hex(std::span<const unsigned char> bytes);
+void append_hex(std::string& out, std::span<const unsigned char> bytes);
 /// Exactly 2 × out.size() hex digits of either case; false otherwise.
 [[nodiscard]] bool from_hex(std::string_view text, std::span<unsigned char> out) noexcept;
 

@@ -28,7 +28,14 @@ std::string held_lease::text() const {
   for (std::size_t i = 0; i < number.size(); ++i) {
     number[i] = static_cast<unsigned char>(lease_.token >> (8 * (7 - i)));
   }
-  return "OG1-" + base::to_hex(id_) + '-' + base::to_hex(number) + '-' + base::to_hex(lease_.nonce);
+  std::string out = "OG1-";
+  out.reserve(128);
+  base::append_hex(out, id_);
+  out += '-';
+  base::append_hex(out, number);
+  out += '-';
+  base::append_hex(out, lease_.nonce);
+  return out;
 }
 
 bool held_lease::begin_sending() noexcept {

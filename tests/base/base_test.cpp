@@ -16,6 +16,22 @@ TEST(hashing, is_sha_256) {
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+TEST(hashing, is_the_same_however_the_bytes_come) {
+  // About the size up to which small parts are kept together, and beyond it.
+  for (const std::size_t size : {0U, 1U, 511U, 512U, 513U, 1'024U, 5'000U}) {
+    std::string bytes(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 + i / 251);
+    const auto whole = sha256_of(bytes);
+    for (const std::size_t step : {1U, 7U, 500U, 512U, 600U}) {
+      sha256 pieces;
+      for (std::size_t at = 0; at < size; at += step) {
+        pieces.raw(std::string_view(bytes).substr(at, step));
+      }
+      EXPECT_EQ(pieces.finish(), whole) << size << " bytes, " << step << " at a time";
+    }
+  }
+}
+
 TEST(hashing, parts_are_told_apart_by_their_lengths) {
   const auto one = sha256().part("ab").part("c").finish();
   const auto other = sha256().part("a").part("bc").finish();
@@ -26,6 +42,9 @@ TEST(hashing, hex_goes_both_ways_and_refuses_the_rest) {
   std::array<unsigned char, 3> out{};
   EXPECT_TRUE(from_hex("00fFa7", out));
   EXPECT_EQ(to_hex(out), "00ffa7");
+  std::string more = "id ";
+  append_hex(more, out);
+  EXPECT_EQ(more, "id 00ffa7");
   EXPECT_FALSE(from_hex("00ff", out));
   EXPECT_FALSE(from_hex("00ffg0", out));
 }
