@@ -1,14 +1,10 @@
 // Answers of completed records, in memory, so that a repeat need not touch the store.
 #pragma once
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
-#include <list>
-#include <mutex>
+#include <memory>
 #include <optional>
-#include <unordered_map>
 
 #include <onceguard/record.hpp>
 
@@ -27,7 +23,8 @@ class replay_cache {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  explicit replay_cache(std::size_t bytes_max) : bytes_max_per_shard_(bytes_max / shards) {}
+  explicit replay_cache(std::size_t bytes_max);
+  ~replay_cache();
 
   [[nodiscard]] std::uint64_t epoch() const noexcept {
     return epoch_.load(std::memory_order_acquire);
@@ -45,33 +42,13 @@ class replay_cache {
   [[nodiscard]] std::size_t bytes() const;
 
  private:
-  struct entry {
-    record_id id;
-    fingerprint print;
-    cached_replay what;
-    time_point ends;
-    std::uint64_t epoch;
-    std::size_t bytes;
-  };
-  struct id_hash {
-    std::size_t operator()(const record_id& id) const noexcept {
-      std::size_t h = 0;
-      std::memcpy(&h, id.data() + 1, sizeof h);  // a digest is as good as any hash
-      return h;
-    }
-  };
-  struct shard {
-    mutable std::mutex mutex;
-    std::list<entry> recent;  // front: the latest
-    std::unordered_map<record_id, std::list<entry>::iterator, id_hash> by_id;
-    std::size_t bytes = 0;
-    void drop(std::list<entry>::iterator it);
-  };
+  struct shard;
+
   static constexpr std::size_t shards = 8;
 
-  shard& shard_of(const record_id& id) noexcept { return shards_[id[0] % shards]; }
+  [[nodiscard]] shard& shard_of(const record_id& id) const noexcept;
 
-  std::array<shard, shards> shards_;
+  const std::unique_ptr<shard[]> shards_;
   const std::size_t bytes_max_per_shard_;
   std::atomic<std::uint64_t> epoch_{0};
   std::atomic<bool> suspended_{true};  // until the store was first heard
