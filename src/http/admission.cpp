@@ -72,9 +72,10 @@ found_field look_for(std::span<const base::field> fields, std::string_view name)
 }
 
 /// Sets scope and scope_kind; false where the configured source can't be used.
-bool find_scope(const scope_rule& rule, const request_view& request, admission& out) {
+bool find_scope(const scope_rule& rule, const request_view& request, scope_memo& last,
+                admission& out) {
   const auto set = [&](std::string kind, std::string_view value) {
-    out.scope = make_scope_digest(kind, value);
+    out.scope = last.scope_of(kind, value);
     out.scope_kind = std::move(kind);
     return true;
   };
@@ -127,7 +128,24 @@ bool is_reserved_field(std::string_view name) noexcept {
   return name.size() > 10 && iequals(name.substr(0, 10), "onceguard-");
 }
 
+digest scope_memo::scope_of(std::string_view kind, std::string_view value) {
+  if (!kind_.empty() && kind_ == kind && value_ == value) return made_;
+  const auto made = make_scope_digest(kind, value);
+  if (value.size() <= value_max) {
+    kind_.clear();  // should an assignment throw, nothing is remembered
+    value_ = value;
+    made_ = made;
+    kind_ = kind;
+  }
+  return made;
+}
+
 admission admit(const route_policy& policy, const request_view& request) {
+  scope_memo none;
+  return admit(policy, request, none);
+}
+
+admission admit(const route_policy& policy, const request_view& request, scope_memo& last) {
   const auto& methods = policy.methods;
   if (std::find(methods.begin(), methods.end(), request.method) == methods.end()) {
     return pass("the method is not guarded on this route");
@@ -151,7 +169,7 @@ admission admit(const route_policy& policy, const request_view& request) {
   admission out;
   out.kind = admission_kind::guard;
   out.key = std::move(*parsed);
-  if (!find_scope(policy.scope, request, out)) {
+  if (!find_scope(policy.scope, request, last, out)) {
     return refuse(problem::scope_missing, "This route takes the scope of a key from " +
                                               policy.scope.text() +
                                               ", which must be sent exactly once.");

@@ -38,6 +38,22 @@ struct admission {
   std::string detail;
 };
 
+/// The scope that was made last. The requests of one connection mostly come with one credential,
+/// whose digest need not be made again for each. Of a long one nothing is kept.
+class scope_memo {
+ public:
+  [[nodiscard]] digest scope_of(std::string_view kind, std::string_view value);
+
+ private:
+  static constexpr std::size_t value_max = 512;  // a connection must not hold much while it is idle
+
+  std::string kind_;
+  std::string value_;
+  digest made_{};
+};
+
+[[nodiscard]] admission admit(const route_policy& policy, const request_view& request,
+                              scope_memo& last);
 [[nodiscard]] admission admit(const route_policy& policy, const request_view& request);
 
 /// The value of a cookie that is sent exactly once; none where it is missing or there twice.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -91,7 +92,14 @@ void append_status_line(std::string& out, std::uint16_t status, std::string_view
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   require(is_token(name), "a header field with a malformed name");
   require(is_field_value(value), "a header field with a control character in its value");
-  out.append(name).append(": ").append(value).append("\r\n");
+  const auto at = out.size();
+  out.resize(at + name.size() + 2 + value.size() + 2);  // grows once
+  char* to = std::copy(name.begin(), name.end(), out.data() + at);
+  *to++ = ':';
+  *to++ = ' ';
+  to = std::copy(value.begin(), value.end(), to);
+  *to++ = '\r';
+  *to = '\n';
 }
 
 void append_content_length(std::string& out, std::uint64_t length) {

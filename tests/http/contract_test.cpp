@@ -93,6 +93,20 @@ TEST(admission, scopes_differ_by_credential_and_by_their_kind) {
   EXPECT_NE(a.now().scope, one.scope);  // the kind is part of it
 }
 
+TEST(admission, what_a_connection_remembers_of_its_scopes_changes_none) {
+  scope_memo last;
+  const std::string long_one(600, 'x');
+  for (const std::string_view kind : {"credential", "header:x-tenant"}) {
+    for (const std::string& value : {std::string("a"), std::string("b"), long_one, std::string()}) {
+      const auto made = make_scope_digest(kind, value);
+      EXPECT_EQ(last.scope_of(kind, value), made);
+      EXPECT_EQ(last.scope_of(kind, value), made);
+      EXPECT_EQ(last.scope_of("anonymous", ""), make_scope_digest("anonymous", ""));
+      EXPECT_EQ(last.scope_of(kind, value), made);
+    }
+  }
+}
+
 TEST(admission, a_scope_source_that_is_missing_or_there_twice_is_refused) {
   asked a;
   a.policy.scope = {scope_source::header, "x-tenant"};
