@@ -46,7 +46,9 @@ asio::awaitable<guarded_exchange::body_read> guarded_exchange::read_body() {
     if (sent.failure) co_return body_read::gone;
   }
   for (;;) {
-    switch (co_await from_.advance(params.body_timeout)) {
+    auto got = from_.advance_now();
+    if (got == http1::progress::need_more) got = co_await from_.advance(params.body_timeout);
+    switch (got) {
       case http1::progress::body: {
         const auto piece = from_.reader().body();
         if (body_.size() + piece.size() > policy_.max_request_body) co_return body_read::too_large;
@@ -149,6 +151,7 @@ std::string guarded_exchange::upstream_head(const held_lease* held) const {
   const auto& head = from_.reader().head();
   const http::travel_filter filter(head.fields);
   std::string out;
+  out.reserve(2'048);  // with a small body behind it
   append_upstream_head(out, head, *from_.rule().upstream, filter, from_.peer(),
                        from_.peer_trusted(), false);
   http1::append_field(out, "Onceguard-Scope", base::to_hex(admitted_.scope));
@@ -164,9 +167,7 @@ std::string guarded_exchange::upstream_head(const held_lease* held) const {
   return out;
 }
 
-asio::awaitable<settlement> guarded_exchange::run(held_lease& held) {
-  co_return co_await call(&held);
-}
+asio::awaitable<settlement> guarded_exchange::run(held_lease& held) { return call(&held); }
 
 asio::awaitable<void> guarded_exchange::run_unguarded() { co_await call(nullptr); }
 
@@ -182,14 +183,18 @@ asio::awaitable<settlement> guarded_exchange::call(held_lease* held) {
   stream_begun_.reset();
   trouble_.reset();
   answer_room_.clear();
-  auto connection = co_await thread.pool.take(from_.rule().upstream->address, true);
-  if (!connection) {
-    co_return trouble(settle_kind::release, http::problem::upstream_unreachable,
-                      unknown_reason::none, connection.error().detail);
+  const auto& address = from_.rule().upstream->address;
+  up_ = thread.pool.take_kept(address, true);
+  if (!up_) {
+    auto connection = co_await thread.pool.connect(address);
+    if (!connection) {
+      co_return trouble(settle_kind::release, http::problem::upstream_unreachable,
+                        unknown_reason::none, connection.error().detail);
+    }
+    up_ = std::move(*connection);
   }
-  up_ = std::move(*connection);
   up_->reader.answers_to(from_.reader().head().method);
-  const auto head = upstream_head(held);
+  auto head = upstream_head(held);
   if (held != nullptr && !held->begin_sending()) {
     keep_connection();
     co_return trouble(settle_kind::release, http::problem::overloaded, unknown_reason::none,
@@ -199,7 +204,7 @@ asio::awaitable<settlement> guarded_exchange::call(held_lease* held) {
   limits.upstream_timeout = policy_.upstream_timeout;
   limits.write_timeout = thread.shared.params.write_timeout;
   limits.max_answer_body = policy_.max_answer_body;
-  auto result = co_await call_upstream(*up_, head, body_, limits, answer_room_);
+  auto result = co_await call_upstream(*up_, std::move(head), body_, limits, answer_room_);
   co_return judge(std::move(result));
 }
 
@@ -283,54 +288,61 @@ asio::awaitable<bool> guarded_exchange::answer_with(execution outcome) {
   switch (outcome.kind) {
     case ran:
     case unguarded:
-      co_return co_await send_own();
+      return send_own();
     case stored:
-      co_return co_await send_stored(outcome.answer, outcome.kept);
+      return send_stored(std::move(outcome.answer), outcome.kept);
     case unrecorded:
       // Only where it took effect is there something that nobody would remember.
-      if (outcome.settled_as != settle_kind::complete) co_return co_await send_own();
+      if (outcome.settled_as != settle_kind::complete) return send_own();
       more.detail =
           "The request was carried out, but this could not be recorded yet. Send the "
           "same request with the same key again to get its answer.";
       more.retry_after = milliseconds(1'000);
-      co_return co_await from_.send_problem(http::problem::store_unreachable, std::move(more));
+      return from_.send_problem(http::problem::store_unreachable, std::move(more));
     case unsure:
-      co_return co_await from_.send_problem(http::problem::outcome_unknown, http::problem_detail());
+      return from_.send_problem(http::problem::outcome_unknown, http::problem_detail());
     case busy:
       more.retry_after = milliseconds(1'000);
-      co_return co_await from_.send_problem(http::problem::in_progress, std::move(more));
+      return from_.send_problem(http::problem::in_progress, std::move(more));
     case backoff:
       more.retry_after = outcome.retry_after;
-      co_return co_await from_.send_problem(http::problem::backing_off, std::move(more));
+      return from_.send_problem(http::problem::backing_off, std::move(more));
     case mismatch:
-      co_return co_await from_.send_problem(http::problem::key_reused, http::problem_detail());
+      return from_.send_problem(http::problem::key_reused, http::problem_detail());
     case unknown:
       if (outcome.probed) {
         more.retry_after = outcome.retry_after;
         more.retryable_by_probe = true;
       }
-      co_return co_await from_.send_problem(http::problem::outcome_unknown, std::move(more));
+      return from_.send_problem(http::problem::outcome_unknown, std::move(more));
     case store_failed:
-      co_return co_await send_store_failure(outcome);
+      return send_store_failure(std::move(outcome));
   }
-  co_return false;
+  return send_trouble();
 }
 
 asio::awaitable<bool> guarded_exchange::send_own() {
-  if (own_) co_return co_await from_.send(*own_, from_.style(), extra_);
-  if (stream_begun_) {
-    const auto begun = std::move(*stream_begun_);
-    const auto done =
-        co_await relay_answer(from_, *up_, begun, from_.thread().shared.params.idle_timeout);
-    if (done.begun) co_return done.client_kept;
-  }
+  if (own_) return from_.send(*own_, from_.style(), extra_);
+  if (stream_begun_) return pass_on();
+  return send_trouble();
+}
+
+asio::awaitable<bool> guarded_exchange::pass_on() {
+  const auto begun = std::move(*stream_begun_);
+  const auto done =
+      co_await relay_answer(from_, *up_, begun, from_.thread().shared.params.idle_timeout);
+  if (done.begun) co_return done.client_kept;
+  co_return co_await send_trouble();
+}
+
+asio::awaitable<bool> guarded_exchange::send_trouble() {
   const auto which = trouble_.value_or(http::problem::upstream_broken);
   http::problem_detail more;
   if (which == http::problem::overloaded) more.retry_after = milliseconds(1'000);
-  co_return co_await from_.send_problem(which, std::move(more));
+  return from_.send_problem(which, std::move(more));
 }
 
-asio::awaitable<bool> guarded_exchange::send_stored(const answer_ptr& what, answer_kept kept) {
+asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr what, answer_kept kept) {
   const bool whole =
       what != nullptr && (kept == answer_kept::full || kept == answer_kept::status_only);
   if (!whole)
@@ -338,7 +350,7 @@ asio::awaitable<bool> guarded_exchange::send_stored(const answer_ptr& what, answ
   co_return co_await from_.send(*what, from_.style(true));
 }
 
-asio::awaitable<bool> guarded_exchange::send_store_failure(const execution& outcome) {
+asio::awaitable<bool> guarded_exchange::send_store_failure(execution outcome) {
   http::problem_detail more;
   if (outcome.failure.code == errc::record_unreadable) {
     co_return co_await from_.send_problem(http::problem::record_unreadable, std::move(more));

@@ -46,8 +46,10 @@ class guarded_exchange final : public work {
 
   boost::asio::awaitable<bool> answer_with(execution outcome);
   boost::asio::awaitable<bool> send_own();
-  boost::asio::awaitable<bool> send_stored(const answer_ptr& what, answer_kept kept);
-  boost::asio::awaitable<bool> send_store_failure(const execution& outcome);
+  boost::asio::awaitable<bool> pass_on();  // what is too large to be held
+  boost::asio::awaitable<bool> send_trouble();
+  boost::asio::awaitable<bool> send_stored(answer_ptr what, answer_kept kept);
+  boost::asio::awaitable<bool> send_store_failure(execution outcome);
 
   session& from_;
   const http::admission admitted_;

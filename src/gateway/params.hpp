@@ -1,5 +1,6 @@
 // All that a gateway is told at its start; the configuration fills it in and has checked it.
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ namespace onceguard::gateway {
 struct endpoint {
   std::string host;
   std::uint16_t port = 0;
-  friend bool operator==(const endpoint&, const endpoint&) = default;
+  friend auto operator<=>(const endpoint&, const endpoint&) = default;
 };
 
 struct upstream_params {

@@ -186,8 +186,8 @@ asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_questio
   limits.max_answer_body = question.max_answer_body;
   base::byte_budget own(question.max_answer_body);
   base::reservation held(own);
-  const auto request = make_request(question, to, target);
-  auto result = co_await call_upstream(up, request, std::string_view(), limits, held);
+  auto request = make_request(question, to, target);
+  auto result = co_await call_upstream(up, std::move(request), std::string_view(), limits, held);
   if (result.end != call_end::answered) {
     co_return failed_to_ask(log_level::warning, "no whole answer");
   }

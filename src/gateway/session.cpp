@@ -104,10 +104,15 @@ asio::awaitable<http1::progress> session::read_head() {
   }
 }
 
+http1::progress session::advance_now() {
+  const auto got = reader_.next();
+  if (got == http1::progress::end) consumed_ = true;
+  return got;
+}
+
 asio::awaitable<http1::progress> session::advance(milliseconds timeout) {
   for (;;) {
-    const auto got = reader_.next();
-    if (got == http1::progress::end) consumed_ = true;
+    const auto got = advance_now();
     if (got != http1::progress::need_more) co_return got;
     const auto room = reader_.prepare(4 * read_size);
     const auto read = co_await stream_.read_some(room, timeout);
@@ -137,7 +142,9 @@ asio::awaitable<bool> session::send(const answer& what, answer_style how,
   const auto timeout = thread_.shared.params.write_timeout;
   if (bodiless || what.body.size() <= copy_max) {
     if (!bodiless) out_ += what.body;
-    sent = co_await stream_.write(out_, timeout);
+    sent = stream_.write_now(out_);
+    // The kernel nearly always takes all of it at once; then there is nothing to wait for.
+    if (sent.bytes < out_.size()) sent = co_await stream_.write_on(sent, out_, timeout);
   } else {
     sent = co_await stream_.write(out_, what.body, timeout);
   }
@@ -189,7 +196,7 @@ asio::awaitable<bool> session::handle() {
   request.target = head.target;
   request.fields = head.fields;
   request.client_address = peer_trusted_ ? std::string_view(origin.address) : peer_;
-  auto admitted = http::admit(rule_->rule.policy, request);
+  auto admitted = http::admit(rule_->rule.policy, request, scope_);
   switch (admitted.kind) {
     case http::admission_kind::pass:
       co_return co_await forward_unguarded(*this);

@@ -8,6 +8,7 @@
 #include "gateway/client_writer.hpp"
 #include "gateway/io_thread.hpp"
 #include "gateway/timed_socket.hpp"
+#include "http/admission.hpp"
 #include "http/problem.hpp"
 #include "http1/message.hpp"
 
@@ -38,6 +39,8 @@ class session {
   /// Reads on until next() has more to say than need_more. Failure: `error` of the reader, or
   /// progress::need_more where the connection ended or the deadline passed.
   boost::asio::awaitable<http1::progress> advance(milliseconds timeout);
+  /// As far as what was read already goes: need_more then.
+  http1::progress advance_now();
 
   /// May the connection be kept after this answer, as far as the request and the server go?
   [[nodiscard]] answer_style style(bool replayed = false) const noexcept;
@@ -67,6 +70,7 @@ class session {
   bool consumed_ = false;
   routing_ptr routing_;  // of the running request
   const route* rule_ = nullptr;
+  http::scope_memo scope_;
   std::string out_;
 };
 

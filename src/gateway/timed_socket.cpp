@@ -10,6 +10,39 @@
 #include <boost/asio/write.hpp>
 
 namespace onceguard::gateway {
+namespace {
+
+/// Ends the deadline of a read, and hands on what was read: a coroutine of its own for this would
+/// be the dearest part of a small read.
+template <class Handler, class Limit>
+struct read_handler {
+  Handler next;
+  Limit& limit;
+
+  void operator()(const error_code& failure, std::size_t bytes) {
+    std::move(next)(transfer{limit.end(failure), bytes});
+  }
+};
+
+boost::asio::awaitable<transfer> too_late() {
+  co_return transfer{boost::asio::error::timed_out, 0};
+}
+
+}  // namespace
+}  // namespace onceguard::gateway
+
+/// It runs where, and is cancelled by what, the handler within says.
+template <template <class, class> class Associator, class Handler, class Limit, class Default>
+struct boost::asio::associator<Associator, onceguard::gateway::read_handler<Handler, Limit>,
+                               Default> : Associator<Handler, Default> {
+  using whole = onceguard::gateway::read_handler<Handler, Limit>;
+  static auto get(const whole& h) noexcept { return Associator<Handler, Default>::get(h.next); }
+  static auto get(const whole& h, const Default& otherwise) noexcept {
+    return Associator<Handler, Default>::get(h.next, otherwise);
+  }
+};
+
+namespace onceguard::gateway {
 
 namespace asio = boost::asio;
 
@@ -42,18 +75,15 @@ asio::awaitable<error_code> timed_socket::connect(tcp::endpoint to, milliseconds
 }
 
 asio::awaitable<transfer> timed_socket::read_some(std::span<char> into, milliseconds timeout) {
-  transfer out;
-  if (timeout.count() <= 0) {
-    // What has come meanwhile comes too late: a peer that drips would never be timed out.
-    out.failure = asio::error::timed_out;
-    co_return out;
-  }
-  reading_.begin(timeout);
-  out.bytes =
-      co_await socket_.async_read_some(asio::buffer(into.data(), into.size()),
-                                       asio::redirect_error(asio::use_awaitable, out.failure));
-  out.failure = reading_.end(out.failure);
-  co_return out;
+  // What has come meanwhile comes too late: a peer that drips would never be timed out.
+  if (timeout.count() <= 0) return too_late();
+  auto begin = [this](auto handler, std::span<char> to, milliseconds within) {
+    reading_.begin(within);
+    socket_.async_read_some(asio::buffer(to.data(), to.size()),
+                            read_handler<decltype(handler), limit>{std::move(handler), reading_});
+  };
+  return asio::async_initiate<const asio::use_awaitable_t<>&, void(transfer)>(
+      begin, asio::use_awaitable, into, timeout);
 }
 
 transfer timed_socket::write_now(std::string_view bytes) noexcept {
@@ -76,8 +106,11 @@ asio::awaitable<void> timed_socket::write_rest(Buffers rest, milliseconds timeou
 }
 
 asio::awaitable<transfer> timed_socket::write(std::string_view bytes, milliseconds timeout) {
-  // The kernel nearly always takes all of it at once; then there is nothing to wait for.
-  auto out = write_now(bytes);
+  co_return co_await write_on(write_now(bytes), bytes, timeout);
+}
+
+asio::awaitable<transfer> timed_socket::write_on(transfer out, std::string_view bytes,
+                                                 milliseconds timeout) {
   if (out.failure == asio::error::would_block) out.failure = {};
   if (out.failure || out.bytes == bytes.size()) co_return out;
   const auto rest = bytes.substr(out.bytes);

@@ -36,6 +36,9 @@ class timed_socket final {
   /// Writes all of it, or fails where the peer takes nothing for so long; `bytes` says how much the
   /// kernel took, also on failure.
   boost::asio::awaitable<transfer> write(std::string_view bytes, milliseconds timeout);
+  /// As `write`, after `write_now` has begun it.
+  boost::asio::awaitable<transfer> write_on(transfer begun, std::string_view bytes,
+                                            milliseconds timeout);
   boost::asio::awaitable<transfer> write(std::string_view first, std::string_view second,
                                          milliseconds timeout);
   /// Hands over what the kernel takes at once; would_block where it takes nothing.

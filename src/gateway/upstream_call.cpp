@@ -23,15 +23,29 @@ bool is_stream(const http1::head& answer) {
 
 class call {
  public:
-  call(upstream_connection& up, std::string_view head, std::string_view body, call_limits limits,
+  call(upstream_connection& up, std::string head, std::string_view body, call_limits limits,
        base::reservation& held)
-      : up_(up), head_(head), body_(body), limits_(limits), held_(held) {}
+      : up_(up), head_(std::move(head)), body_(body), limits_(limits), held_(held) {
+    if (head_.size() + body_.size() > copy_max) return;
+    head_ += body_;
+    body_ = {};
+  }
 
-  asio::awaitable<call_result> run();
-
- private:
+  [[nodiscard]] bool done() const noexcept { return done_; }
+  [[nodiscard]] bool sending() const noexcept { return !all_sent() && !write_failed_; }
+  /// Sends what the kernel takes at once. False: it takes no more for now.
+  [[nodiscard]] bool send_now();
+  /// Sends until all is sent, the upstream begins to answer, or it takes no more.
   asio::awaitable<void> send();
   asio::awaitable<void> receive();
+  [[nodiscard]] call_result result() {
+    result_.request_sent = all_sent();
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr std::size_t copy_max = 32 * 1024;  // up to here one buffer is cheaper than two
+
   [[nodiscard]] bool take_head();
   void broke(std::string why) {
     result_.end = call_end::broken;
@@ -44,13 +58,14 @@ class call {
   }
   /// What is left to send.
   [[nodiscard]] std::string_view rest() const noexcept {
-    return sent_ < head_.size() ? head_.substr(sent_) : body_.substr(sent_ - head_.size());
+    return sent_ < head_.size() ? std::string_view(head_).substr(sent_)
+                                : body_.substr(sent_ - head_.size());
   }
   [[nodiscard]] bool all_sent() const noexcept { return sent_ == head_.size() + body_.size(); }
 
   upstream_connection& up_;
-  const std::string_view head_;
-  const std::string_view body_;
+  std::string head_;  // a small body is in it as well
+  std::string_view body_;
   const call_limits limits_;
   base::reservation& held_;
   std::size_t sent_ = 0;
@@ -59,45 +74,24 @@ class call {
   call_result result_;
 };
 
-asio::awaitable<call_result> call::run() {
-  while (!done_) {
-    if (!all_sent() && !write_failed_) co_await send();
-    if (!done_) co_await receive();
-  }
-  result_.request_sent = all_sent();
-  co_return std::move(result_);
-}
-
-/// Sends until all is sent, the upstream begins to answer, or it takes no more.
-asio::awaitable<void> call::send() {
-  if (sent_ == 0 && head_.size() + body_.size() <= 32 * 1024) {
-    std::string both;
-    both.reserve(head_.size() + body_.size());
-    both.append(head_).append(body_);
-    const auto now = up_.stream.write_now(both);
-    sent_ += now.bytes;
-    if (now.failure && now.failure != asio::error::would_block) {
-      write_failed_ = true;
-      if (sent_ == 0) finish(call_end::not_sent);
-      co_return;
-    }
-  }
+bool call::send_now() {
   while (!all_sent()) {
     const auto now = up_.stream.write_now(rest());
     sent_ += now.bytes;
     if (!now.failure) continue;
-    if (now.failure != asio::error::would_block) {
-      write_failed_ = true;
-      // A byte that the kernel took may have arrived; without one, nothing has begun.
-      if (sent_ == 0) finish(call_end::not_sent);
-      co_return;
-    }
+    if (now.failure == asio::error::would_block) return false;
+    write_failed_ = true;
+    // A byte that the kernel took may have arrived; without one, nothing has begun.
+    if (sent_ == 0) finish(call_end::not_sent);
+    return true;
+  }
+  return true;
+}
+
+asio::awaitable<void> call::send() {
+  while (!send_now()) {
     if (const auto ec = co_await up_.stream.wait_either(limits_.write_timeout); ec) {
-      if (sent_ == 0) {
-        finish(call_end::not_sent);
-      } else {
-        finish(call_end::timed_out);
-      }
+      finish(sent_ == 0 ? call_end::not_sent : call_end::timed_out);
       co_return;
     }
     // Readable before all is sent: an early answer (or an interim one, or the end).
@@ -135,7 +129,7 @@ asio::awaitable<void> call::receive() {
           co_return;
         }
         up_.reader.reset();
-        if (!all_sent() && !write_failed_) co_return;  // go on sending
+        if (sending()) co_return;  // go on
         break;
       case http1::progress::body: {
         const auto piece = up_.reader.body();
@@ -170,11 +164,15 @@ asio::awaitable<void> call::receive() {
 
 }  // namespace
 
-asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string_view head,
+asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string head,
                                            std::string_view body, call_limits limits,
                                            base::reservation& held) {
-  call one(up, head, body, limits, held);
-  co_return co_await one.run();
+  call one(up, std::move(head), body, limits, held);
+  while (!one.done()) {
+    if (one.sending() && !one.send_now()) co_await one.send();
+    if (!one.done()) co_await one.receive();
+  }
+  co_return one.result();
 }
 
 }  // namespace onceguard::gateway

@@ -34,7 +34,7 @@ struct call_limits {
 };
 
 /// `held` grows by what of the answer is held in memory.
-boost::asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string_view head,
+boost::asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string head,
                                                   std::string_view body, call_limits limits,
                                                   base::reservation& held);
 

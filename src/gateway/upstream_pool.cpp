@@ -75,20 +75,21 @@ upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params,
 
 upstream_pool::~upstream_pool() = default;
 
+upstream_ptr upstream_pool::take_kept(const endpoint& to, bool fresh_enough) {
+  const auto on = shelves_.find(to);
+  auto kept = on == shelves_.end() ? nullptr : on->second->take(fresh_enough);
+  if (kept) kept->reused = true;
+  return kept;
+}
+
 asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& to, bool fresh_enough) {
-  if (const auto on = shelves_.find(text_of(to)); on != shelves_.end()) {
-    if (auto kept = on->second->take(fresh_enough)) {
-      kept->reused = true;
-      co_return std::move(kept);
-    }
-  }
+  if (auto kept = take_kept(to, fresh_enough)) co_return std::move(kept);
   co_return co_await connect(to);
 }
 
 /// Its time is for the look-up and all addresses together: each gets its share of what is left, so
 /// that one which swallows everything does not take the time of the next.
 asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& to) {
-  auto address = text_of(to);
   const auto until = base::steady_now() + connect_timeout_;
   const auto found = co_await names_.find(to.host, connect_timeout_);
   if (!found) co_return found.error();
@@ -100,11 +101,11 @@ asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& to)
     auto connection = std::make_unique<upstream_connection>(tcp::socket(io_), io_, limits_);
     ec = co_await connection->stream.connect(tcp::endpoint(one, to.port), share);
     if (!ec) {
-      connection->address = std::move(address);
+      connection->address = to;
       co_return std::move(connection);
     }
   }
-  co_return error(errc::overloaded, "connecting to " + address + ": " + ec.message());
+  co_return error(errc::overloaded, "connecting to " + text_of(to) + ": " + ec.message());
 }
 
 void upstream_pool::keep(upstream_ptr connection) {

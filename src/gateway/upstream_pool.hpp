@@ -23,7 +23,7 @@ struct upstream_connection {
 
   timed_socket stream;
   http1::reader reader;
-  std::string address;  ///< which shelf it came from
+  endpoint address;  ///< which shelf it came from
   bool reused = false;
   std::chrono::steady_clock::time_point idle_since{};
 };
@@ -41,6 +41,8 @@ class upstream_pool {
   /// second: what guarded requests need, since they are never sent twice. The error's detail says
   /// why there is none; nothing was sent then.
   boost::asio::awaitable<result<upstream_ptr>> take(const endpoint& to, bool fresh_enough);
+  /// As `take`, but only a kept one, or null.
+  [[nodiscard]] upstream_ptr take_kept(const endpoint& to, bool fresh_enough);
   /// A new connection, whatever is kept.
   boost::asio::awaitable<result<upstream_ptr>> connect(const endpoint& to);
   /// Gives back a connection whose last answer was read to its end and that may be kept: it is
@@ -56,7 +58,7 @@ class upstream_pool {
   const http1::limits limits_;
   const milliseconds connect_timeout_;
   const milliseconds idle_timeout_;
-  std::map<std::string, std::unique_ptr<shelf>> shelves_;  // by address
+  std::map<endpoint, std::unique_ptr<shelf>> shelves_;
 };
 
 }  // namespace onceguard::gateway
