@@ -18,7 +18,8 @@ struct field {
 [[nodiscard]] constexpr bool iequals(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (ascii_lower(a[i]) != ascii_lower(b[i])) return false;
+    // Mostly they are equal, or differ at once.
+    if (a[i] != b[i] && ascii_lower(a[i]) != ascii_lower(b[i])) return false;
   }
   return true;
 }

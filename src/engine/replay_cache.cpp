@@ -2,19 +2,15 @@
 
 #include <cstring>
 #include <iterator>
+#include <list>
 #include <mutex>
 
-#include <boost/multi_index/hashed_index.hpp>
-#include <boost/multi_index/member.hpp>
-#include <boost/multi_index/sequenced_index.hpp>
-#include <boost/multi_index_container.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include "engine/held_bytes.hpp"
 
 namespace onceguard {
 namespace {
-
-namespace multi_index = boost::multi_index;
 
 struct entry {
   record_id id;
@@ -26,6 +22,7 @@ struct entry {
 };
 
 struct id_hash {
+  using is_avalanching = void;
   std::size_t operator()(const record_id& id) const noexcept {
     std::size_t h = 0;
     std::memcpy(&h, id.data() + 1, sizeof h);  // a digest is as good as any hash
@@ -33,13 +30,7 @@ struct id_hash {
   }
 };
 
-struct by_id {};
-struct by_age {};  // front: the latest
-using entries = boost::multi_index_container<
-    entry, multi_index::indexed_by<multi_index::hashed_unique<
-                                       multi_index::tag<by_id>,
-                                       multi_index::member<entry, record_id, &entry::id>, id_hash>,
-                                   multi_index::sequenced<multi_index::tag<by_age>>>>;
+using entries = std::list<entry>;  // front: the latest
 
 /// What an entry takes in memory, about.
 std::size_t size_of(const fingerprint& print, const cached_replay& what) {
@@ -51,12 +42,15 @@ std::size_t size_of(const fingerprint& print, const cached_replay& what) {
 
 struct replay_cache::shard {
   std::mutex mutex;
-  entries all;
+  entries recent;
+  // Nearly all ids that are looked for are not there, and this finds out without touching a node.
+  boost::unordered_flat_map<record_id, entries::iterator, id_hash> by_id;
   std::size_t bytes = 0;
 
   void drop(entries::iterator it) {
     bytes -= it->bytes;
-    all.erase(it);
+    by_id.erase(it->id);
+    recent.erase(it);
   }
 };
 
@@ -74,17 +68,17 @@ std::optional<cached_replay> replay_cache::find(const record_id& id, const finge
   if (suspended_.load(std::memory_order_acquire)) return std::nullopt;
   auto& s = shard_of(id);
   const std::lock_guard lock(s.mutex);
-  const auto found = s.all.find(id);
-  if (found == s.all.end()) return std::nullopt;
-  if (now >= found->ends || found->epoch != epoch()) {
-    s.drop(found);
+  const auto found = s.by_id.find(id);
+  if (found == s.by_id.end()) return std::nullopt;
+  const auto it = found->second;
+  if (now >= it->ends || it->epoch != epoch()) {
+    s.drop(it);
     return std::nullopt;
   }
   // Another fingerprint is for the store to judge.
-  if (found->print != print) return std::nullopt;
-  auto& aged = s.all.get<by_age>();
-  aged.relocate(aged.begin(), s.all.project<by_age>(found));
-  return found->what;
+  if (it->print != print) return std::nullopt;
+  s.recent.splice(s.recent.begin(), s.recent, it);
+  return it->what;
 }
 
 void replay_cache::put(const record_id& id, const fingerprint& print, cached_replay what,
@@ -93,19 +87,19 @@ void replay_cache::put(const record_id& id, const fingerprint& print, cached_rep
   if (bytes > bytes_max_per_shard_ / 4) return;  // one answer must not push out all others
   auto& s = shard_of(id);
   const std::lock_guard lock(s.mutex);
-  if (const auto found = s.all.find(id); found != s.all.end()) s.drop(found);
-  auto& aged = s.all.get<by_age>();
-  while (!aged.empty() && s.bytes + bytes > bytes_max_per_shard_) {
-    s.drop(s.all.project<by_id>(std::prev(aged.end())));
+  if (const auto found = s.by_id.find(id); found != s.by_id.end()) s.drop(found->second);
+  while (!s.recent.empty() && s.bytes + bytes > bytes_max_per_shard_) {
+    s.drop(std::prev(s.recent.end()));
   }
-  aged.push_front(entry{id, print, std::move(what), ends, epoch, bytes});
+  s.recent.push_front(entry{id, print, std::move(what), ends, epoch, bytes});
+  s.by_id.emplace(id, s.recent.begin());
   s.bytes += bytes;
 }
 
 void replay_cache::erase(const record_id& id) {
   auto& s = shard_of(id);
   const std::lock_guard lock(s.mutex);
-  if (const auto found = s.all.find(id); found != s.all.end()) s.drop(found);
+  if (const auto found = s.by_id.find(id); found != s.by_id.end()) s.drop(found->second);
 }
 
 std::size_t replay_cache::bytes() const {
