@@ -191,55 +191,9 @@ asio::awaitable<execution> engine::granted(asio::io_context& io, operation& op, 
                                            params_.store_timeout, claimed);
   const held_list::entry listed(*held_, held);
   held->keep_renewing();
-  if (got.probe) co_return co_await asked(io, op, doing, std::move(held));
-  co_return co_await ran(io, op, doing, std::move(held));
-}
-
-asio::awaitable<execution> engine::asked(asio::io_context& io, operation& op, work& doing,
-                                         std::shared_ptr<held_lease> held) {
-  counters_.probes.fetch_add(1, std::memory_order_relaxed);
-  const auto epoch = cache_.epoch();
-  const auto report = co_await doing.ask(*held);
-  base::log(base::log_level::info, "probed",
-            {{"record", base::to_hex(op.id)},
-             {"said", report.said == probe_answer::did       ? "did"
-                      : report.said == probe_answer::did_not ? "did-not"
-                                                             : "unclear"}});
-  if (report.said == probe_answer::did_not) {
-    const auto dispatched = co_await held->dispatch();
-    if (!dispatched) co_return failed_with(dispatched.error());
-    if (!*dispatched) co_return of_kind(execution_kind::busy);
-    co_return co_await ran(io, op, doing, std::move(held));
+  if (got.probe) {
+    if (auto told = co_await asked(io, op, doing, *held)) co_return std::move(*told);
   }
-  settlement how;
-  how.id = op.id;
-  how.token = held->lease().token;
-  how.nonce = held->lease().nonce;
-  how.about = op.about;
-  how.retention = op.policy->retention;
-  if (report.said == probe_answer::did) {
-    how.kind = settle_kind::complete;
-    how.answer = report.answer;
-    how.kept = report.answer ? answer_kept::full : answer_kept::none;
-  } else {
-    how.kind = settle_kind::abandon;
-    how.why = unknown_reason::probe_inconclusive;
-    how.probe_pause = milliseconds(1'000);
-  }
-  const bool did = report.said == probe_answer::did;
-  const auto kept = how.kept;
-  auto out = co_await finish(io, op, std::move(how), epoch);
-  held->stop_renewing();
-  if (out.kind == execution_kind::ran) {
-    if (did) co_return stored_answer(report.answer, kept);
-    out = of_kind(execution_kind::unknown);
-    out.probed = true;
-  }
-  co_return out;
-}
-
-asio::awaitable<execution> engine::ran(asio::io_context& io, operation& op, work& doing,
-                                       std::shared_ptr<held_lease> held) {
   counters_.runs.fetch_add(1, std::memory_order_relaxed);
   const auto epoch = cache_.epoch();
   settlement how;
@@ -259,6 +213,50 @@ asio::awaitable<execution> engine::ran(asio::io_context& io, operation& op, work
   auto out = co_await finish(io, op, std::move(how), epoch);
   held->stop_renewing();
   if (failure) std::rethrow_exception(failure);
+  co_return out;
+}
+
+/// None: the application did not do it, and the lease allows to.
+asio::awaitable<std::optional<execution>> engine::asked(asio::io_context& io, operation& op,
+                                                        work& doing, held_lease& held) {
+  counters_.probes.fetch_add(1, std::memory_order_relaxed);
+  const auto epoch = cache_.epoch();
+  const auto report = co_await doing.ask(held);
+  base::log(base::log_level::info, "probed",
+            {{"record", base::to_hex(op.id)},
+             {"said", report.said == probe_answer::did       ? "did"
+                      : report.said == probe_answer::did_not ? "did-not"
+                                                             : "unclear"}});
+  if (report.said == probe_answer::did_not) {
+    const auto dispatched = co_await held.dispatch();
+    if (!dispatched) co_return failed_with(dispatched.error());
+    if (!*dispatched) co_return of_kind(execution_kind::busy);
+    co_return std::nullopt;
+  }
+  settlement how;
+  how.id = op.id;
+  how.token = held.lease().token;
+  how.nonce = held.lease().nonce;
+  how.about = op.about;
+  how.retention = op.policy->retention;
+  if (report.said == probe_answer::did) {
+    how.kind = settle_kind::complete;
+    how.answer = report.answer;
+    how.kept = report.answer ? answer_kept::full : answer_kept::none;
+  } else {
+    how.kind = settle_kind::abandon;
+    how.why = unknown_reason::probe_inconclusive;
+    how.probe_pause = milliseconds(1'000);
+  }
+  const bool did = report.said == probe_answer::did;
+  const auto kept = how.kept;
+  auto out = co_await finish(io, op, std::move(how), epoch);
+  held.stop_renewing();
+  if (out.kind == execution_kind::ran) {
+    if (did) co_return stored_answer(report.answer, kept);
+    out = of_kind(execution_kind::unknown);
+    out.probed = true;
+  }
   co_return out;
 }
 

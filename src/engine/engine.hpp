@@ -121,10 +121,8 @@ class engine {
   boost::asio::awaitable<execution> granted(boost::asio::io_context& io, operation& op, work& doing,
                                             lease got,
                                             std::chrono::steady_clock::time_point claimed);
-  boost::asio::awaitable<execution> asked(boost::asio::io_context& io, operation& op, work& doing,
-                                          std::shared_ptr<held_lease> held);
-  boost::asio::awaitable<execution> ran(boost::asio::io_context& io, operation& op, work& doing,
-                                        std::shared_ptr<held_lease> held);
+  boost::asio::awaitable<std::optional<execution>> asked(boost::asio::io_context& io, operation& op,
+                                                         work& doing, held_lease& held);
   boost::asio::awaitable<execution> finish(boost::asio::io_context& io, operation& op,
                                            settlement how, std::uint64_t epoch);
   boost::asio::awaitable<execution> claim_failed(boost::asio::io_context& io, operation& op,

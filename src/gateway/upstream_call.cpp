@@ -37,7 +37,12 @@ class call {
   [[nodiscard]] bool send_now();
   /// Sends until all is sent, the upstream begins to answer, or it takes no more.
   asio::awaitable<void> send();
-  asio::awaitable<void> receive();
+  /// From here on the upstream has its time to answer.
+  void begin_waiting() { until_ = base::steady_now() + limits_.upstream_timeout; }
+  [[nodiscard]] milliseconds time_left() const;
+  /// Takes what came so far. True: more must be read. False: it is done, or to be sent on first.
+  [[nodiscard]] bool take();
+  void came(const transfer& read);
   [[nodiscard]] call_result result() {
     result_.request_sent = all_sent();
     return std::move(result_);
@@ -71,6 +76,7 @@ class call {
   std::size_t sent_ = 0;
   bool write_failed_ = false;
   bool done_ = false;
+  clock::time_point until_{};
   call_result result_;
 };
 
@@ -117,19 +123,18 @@ bool call::take_head() {
   return true;
 }
 
-asio::awaitable<void> call::receive() {
-  const auto end = base::steady_now() + limits_.upstream_timeout;
+bool call::take() {
   while (!done_) {
     switch (up_.reader.next()) {
       case http1::progress::head:
         if (take_head()) break;
-        if (done_) co_return;
+        if (done_) return false;
         if (up_.reader.next() != http1::progress::end) {
           broke("an interim answer with a body");
-          co_return;
+          return false;
         }
         up_.reader.reset();
-        if (sending()) co_return;  // go on
+        if (sending()) return false;
         break;
       case http1::progress::body: {
         const auto piece = up_.reader.body();
@@ -145,20 +150,24 @@ asio::awaitable<void> call::receive() {
       case http1::progress::error:
         broke(std::string(up_.reader.fault().what));
         break;
-      case http1::progress::need_more: {
-        const auto left = std::chrono::ceil<milliseconds>(end - base::steady_now());
-        const auto read = co_await up_.stream.read_some(up_.reader.prepare(answer_read_size),
-                                                        std::max(left, milliseconds(0)));
-        if (!read.failure) {
-          up_.reader.commit(read.bytes);
-        } else if (read.failure == asio::error::timed_out) {
-          finish(call_end::timed_out);
-        } else {
-          broke("the connection ended before the answer was whole: " + read.failure.message());
-        }
-        break;
-      }
+      case http1::progress::need_more:
+        return true;
     }
+  }
+  return false;
+}
+
+milliseconds call::time_left() const {
+  return std::max(std::chrono::ceil<milliseconds>(until_ - base::steady_now()), milliseconds(0));
+}
+
+void call::came(const transfer& read) {
+  if (!read.failure) {
+    up_.reader.commit(read.bytes);
+  } else if (read.failure == asio::error::timed_out) {
+    finish(call_end::timed_out);
+  } else {
+    broke("the connection ended before the answer was whole: " + read.failure.message());
   }
 }
 
@@ -170,7 +179,12 @@ asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string 
   call one(up, std::move(head), body, limits, held);
   while (!one.done()) {
     if (one.sending() && !one.send_now()) co_await one.send();
-    if (!one.done()) co_await one.receive();
+    one.begin_waiting();
+    while (one.take()) {
+      const auto room = up.reader.prepare(answer_read_size);
+      const auto read = co_await up.stream.read_some(room, one.time_left());
+      one.came(read);
+    }
   }
   co_return one.result();
 }
