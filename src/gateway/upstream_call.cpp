@@ -25,8 +25,13 @@ class call {
  public:
   call(upstream_connection& up, std::string head, std::string_view body, call_limits limits,
        base::reservation& held)
-      : up_(up), head_(std::move(head)), body_(body), limits_(limits), held_(held) {
-    if (head_.size() + body_.size() > copy_max) return;
+      : up_(up),
+        head_(std::move(head)),
+        body_(body),
+        size_(head_.size() + body_.size()),
+        limits_(limits),
+        held_(held) {
+    if (size_ > copy_max) return;
     head_ += body_;
     body_ = {};
   }
@@ -66,11 +71,12 @@ class call {
     return sent_ < head_.size() ? std::string_view(head_).substr(sent_)
                                 : body_.substr(sent_ - head_.size());
   }
-  [[nodiscard]] bool all_sent() const noexcept { return sent_ == head_.size() + body_.size(); }
+  [[nodiscard]] bool all_sent() const noexcept { return sent_ == size_; }
 
   upstream_connection& up_;
   std::string head_;  // a small body is in it as well
   std::string_view body_;
+  const std::size_t size_;
   const call_limits limits_;
   base::reservation& held_;
   std::size_t sent_ = 0;
@@ -91,6 +97,7 @@ bool call::send_now() {
     if (sent_ == 0) finish(call_end::not_sent);
     return true;
   }
+  std::string().swap(head_);  // nobody counts its copy of the body while the answer is waited for
   return true;
 }
 
