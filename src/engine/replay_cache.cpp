@@ -32,9 +32,9 @@ struct id_hash {
 
 using entries = std::list<entry>;  // front: the latest
 
-/// What an entry takes in memory, about.
+/// What an entry takes in memory, about, with its places in the list and in the index: rather more.
 std::size_t size_of(const fingerprint& print, const cached_replay& what) {
-  const std::size_t entry = 300 + print.method.size();
+  const std::size_t entry = 400 + print.method.size();
   return what.answer ? entry + bytes_of(*what.answer) : entry;
 }
 

@@ -6,7 +6,6 @@ namespace onceguard::http {
 
 void keep_fields(std::span<const base::field> fields, bool keep_set_cookie, answer& out) {
   const travel_filter filter(fields);
-  out.headers.reserve(fields.size());
   for (const auto& f : fields) {
     if (!filter.travels(f.name) || base::iequals(f.name, "date")) continue;
     if (!keep_set_cookie && base::iequals(f.name, "set-cookie")) continue;
