@@ -106,7 +106,7 @@ asio::awaitable<void> timed_socket::write_rest(Buffers rest, milliseconds timeou
 }
 
 asio::awaitable<transfer> timed_socket::write(std::string_view bytes, milliseconds timeout) {
-  co_return co_await write_on(write_now(bytes), bytes, timeout);
+  return write_on(write_now(bytes), bytes, timeout);
 }
 
 asio::awaitable<transfer> timed_socket::write_on(transfer out, std::string_view bytes,

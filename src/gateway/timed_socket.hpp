@@ -34,7 +34,7 @@ class timed_socket final {
   /// Moves the deadline of the read that runs now (if one does).
   void limit_reading(milliseconds from_now) { reading_.move(from_now); }
   /// Writes all of it, or fails where the peer takes nothing for so long; `bytes` says how much the
-  /// kernel took, also on failure.
+  /// kernel took, also on failure. The one of a single text begins before it is awaited.
   boost::asio::awaitable<transfer> write(std::string_view bytes, milliseconds timeout);
   /// As `write`, after `write_now` has begun it.
   boost::asio::awaitable<transfer> write_on(transfer begun, std::string_view bytes,

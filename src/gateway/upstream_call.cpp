@@ -40,8 +40,8 @@ class call {
   [[nodiscard]] bool sending() const noexcept { return !all_sent() && !write_failed_; }
   /// Sends what the kernel takes at once. False: it takes no more for now.
   [[nodiscard]] bool send_now();
-  /// Sends until all is sent, the upstream begins to answer, or it takes no more.
-  asio::awaitable<void> send();
+  /// After that: until all is sent, the upstream begins to answer, or takes no more.
+  asio::awaitable<void> send_on();
   /// From here on the upstream has its time to answer.
   void begin_waiting() { until_ = base::steady_now() + limits_.upstream_timeout; }
   [[nodiscard]] milliseconds time_left() const;
@@ -101,15 +101,15 @@ bool call::send_now() {
   return true;
 }
 
-asio::awaitable<void> call::send() {
-  while (!send_now()) {
+asio::awaitable<void> call::send_on() {
+  do {
     if (const auto ec = co_await up_.stream.wait_either(limits_.write_timeout); ec) {
       finish(sent_ == 0 ? call_end::not_sent : call_end::timed_out);
       co_return;
     }
     // Readable before all is sent: an early answer (or an interim one, or the end).
     if (!up_.stream.quiet_and_open()) co_return;
-  }
+  } while (!send_now());
 }
 
 /// True where the head is final and its body is to be read.
@@ -185,7 +185,7 @@ asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string 
                                            base::reservation& held) {
   call one(up, std::move(head), body, limits, held);
   while (!one.done()) {
-    if (one.sending() && !one.send_now()) co_await one.send();
+    if (one.sending() && !one.send_now()) co_await one.send_on();
     one.begin_waiting();
     while (one.take()) {
       const auto room = up.reader.prepare(answer_read_size);
