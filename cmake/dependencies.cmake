@@ -21,6 +21,11 @@ find_path(ONCEGUARD_TOML_INCLUDE toml++/toml.h REQUIRED)
 add_library(onceguard_toml INTERFACE)
 target_include_directories(onceguard_toml SYSTEM INTERFACE ${ONCEGUARD_TOML_INCLUDE})
 
+# xxHash, compiled in: nothing of it is needed at run time.
+find_path(ONCEGUARD_XXHASH_INCLUDE xxhash.h REQUIRED)
+add_library(onceguard_xxhash INTERFACE)
+target_include_directories(onceguard_xxhash SYSTEM INTERFACE ${ONCEGUARD_XXHASH_INCLUDE})
+
 # hiredis: its reader of replies only.
 find_path(ONCEGUARD_HIREDIS_INCLUDE hiredis/read.h REQUIRED)
 find_library(ONCEGUARD_HIREDIS hiredis REQUIRED)

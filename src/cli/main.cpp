@@ -6,9 +6,11 @@
 
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "store/sqlite/statistics.hpp"
 
 int main(int argc, char** argv) {
   using namespace onceguard::cli;
+  onceguard::sqlite::count_no_memory();
   CLI::App app("Makes an operation that may arrive more than once take effect once.", "onceguard");
   app.set_version_flag("--version", "onceguard " ONCEGUARD_VERSION);
   app.require_subcommand(1);

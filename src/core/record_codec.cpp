@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstring>
 
+#include "base/checksum.hpp"
 #include "base/hash.hpp"
 
 namespace onceguard {
@@ -44,8 +45,7 @@ class byte_writer {
   }
 
   [[nodiscard]] std::string finish() {
-    const auto sum = base::sha256_of(out_);
-    out_.append(base::as_chars(sum).substr(0, checksum_size));
+    fixed64(base::checksum_of(out_));
     return std::move(out_);
   }
 
@@ -199,6 +199,15 @@ std::size_t expected_size(const record& r) noexcept {
   return size;
 }
 
+/// Does the checksum fit?
+bool whole(unsigned char format, std::string_view content, std::string_view sum) {
+  if (format == 1) {
+    const auto made = base::sha256_of(content);
+    return base::as_chars(made).substr(0, checksum_size) == sum;
+  }
+  return byte_reader(sum).fixed64() == base::checksum_of(content);
+}
+
 error unreadable(std::string detail) {
   return error(errc::record_unreadable, "stored record: " + std::move(detail));
 }
@@ -238,8 +247,7 @@ result<record> decode_record(std::string_view bytes) {
   if (format == 0) return unreadable("format 0 does not exist: it is damaged");
   if (bytes.size() <= checksum_size) return unreadable("it is cut short");
   const auto content = bytes.substr(0, bytes.size() - checksum_size);
-  const auto sum = base::sha256_of(content);
-  if (base::as_chars(sum).substr(0, checksum_size) != bytes.substr(content.size())) {
+  if (!whole(format, content, bytes.substr(content.size()))) {
     return unreadable("its checksum is wrong: it is damaged or cut short");
   }
 

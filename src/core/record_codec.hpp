@@ -8,8 +8,8 @@
 
 namespace onceguard {
 
-/// What this version writes, and the newest that it reads.
-inline constexpr unsigned char record_format = 1;
+/// What this version writes, and the newest that it reads. Format 1 differs in its checksum only.
+inline constexpr unsigned char record_format = 2;
 
 /// Never fails; the same record always gives the same bytes. Thread-safe.
 [[nodiscard]] std::string encode_record(const record& stored);

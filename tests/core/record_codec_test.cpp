@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "base/hash.hpp"
+#include "support/record_bytes.hpp"
 
 namespace onceguard {
 namespace {
+
+using namespace std::string_literals;
+using testing::as_format_1;
+using testing::with_xxh3;
 
 record sample() {
   auto about = std::make_shared<subject>();
@@ -120,11 +124,6 @@ record random_record() {
   return r;
 }
 
-std::string with_checksum(std::string content) {
-  const auto sum = base::sha256_of(content);
-  return content.append(base::as_chars(sum).substr(0, 8));
-}
-
 void expect_unreadable(const std::string& bytes, std::string_view detail) {
   const auto read = decode_record(bytes);
   ASSERT_FALSE(read);
@@ -141,14 +140,24 @@ TEST(record_codec, reads_back_every_record_it_writes) {
   }));
 }
 
+TEST(record_codec, reads_what_the_first_version_wrote) {
+  EXPECT_TRUE(rc::check([] {
+    const auto before = random_record();
+    const auto after = decode_record(as_format_1(encode_record(before)));
+    RC_ASSERT(after.has_value());
+    RC_ASSERT(same(before, *after));
+  }));
+}
+
 TEST(record_codec, refuses_every_single_flipped_bit) {
-  const auto whole = encode_record(sample());
-  for (std::size_t i = 0; i < whole.size() * 8; ++i) {
-    auto damaged = whole;
-    damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ (1 << (i % 8)));
-    const auto read = decode_record(damaged);
-    ASSERT_FALSE(read) << "bit " << i;
-    ASSERT_EQ(read.error().code, errc::record_unreadable);
+  for (const auto& whole : {encode_record(sample()), as_format_1(encode_record(sample()))}) {
+    for (std::size_t i = 0; i < whole.size() * 8; ++i) {
+      auto damaged = whole;
+      damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ (1 << (i % 8)));
+      const auto read = decode_record(damaged);
+      ASSERT_FALSE(read) << "bit " << i;
+      ASSERT_EQ(read.error().code, errc::record_unreadable);
+    }
   }
 }
 
@@ -159,13 +168,13 @@ TEST(record_codec, refuses_every_cut_and_every_byte_too_many) {
   }
   expect_unreadable(whole + '\0', "checksum");
   auto content = whole.substr(0, whole.size() - 8);
-  expect_unreadable(with_checksum(content + '\0'), "do not fit together");
+  expect_unreadable(with_xxh3(content + '\0'), "do not fit together");
 }
 
 TEST(record_codec, names_a_newer_format) {
   auto newer = encode_record(sample());
-  newer[0] = 2;
-  expect_unreadable(newer, "format 2 is newer than 1");
+  newer[0] = 3;
+  expect_unreadable(newer, "format 3 is newer than 2");
   newer[0] = 0;
   expect_unreadable(newer, "format 0");
 }
@@ -176,7 +185,7 @@ TEST(record_codec, refuses_values_that_no_version_wrote) {
   const auto expect_refused_at = [&](std::size_t position, char value) {
     auto changed = content;
     changed[position] = value;
-    expect_unreadable(with_checksum(changed), "do not fit together");
+    expect_unreadable(with_xxh3(changed), "do not fit together");
   };
   expect_refused_at(1, 0);  // state
   expect_refused_at(1, 7);
@@ -210,8 +219,10 @@ TEST(record_codec, is_the_documented_format) {
   r.attempt = 300;
   const auto bytes = encode_record(r);
   ASSERT_EQ(bytes.size(), 5u + 8 + 16 + 4 + 6 * 8 + 8);
-  EXPECT_EQ(bytes.substr(0, 7), std::string("\x01\x01\x00\x00\x04\x02\x01", 7));
+  EXPECT_EQ(bytes.substr(0, 7), std::string("\x02\x01\x00\x00\x04\x02\x01", 7));
   EXPECT_EQ(bytes.substr(29, 2), "\xac\x02");
+  // The reverse of what `xxhsum -H3` says of the bytes before.
+  EXPECT_EQ(bytes.substr(bytes.size() - 8), "\x83t\xF6u\xD7\x83\0\x14"s);
 }
 
 }  // namespace

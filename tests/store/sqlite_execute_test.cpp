@@ -52,11 +52,21 @@ TEST_F(sqlite_execute, an_exception_undoes_the_tables_too) {
 
 TEST_F(sqlite_execute, tables_of_a_newer_version_are_left_alone) {
   ASSERT_TRUE(sqlite::prepare(at_.on()));
-  run("UPDATE onceguard_meta SET version = 2");
+  run("UPDATE onceguard_meta SET version = 3");
   const auto told = at_.execute(order_, {}, charging(at_, "ada"));
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, errc::invalid_argument);
   EXPECT_EQ(charges("ada"), 0);
+}
+
+TEST_F(sqlite_execute, tables_of_an_older_version_are_brought_up_to_date) {
+  ASSERT_TRUE(sqlite::prepare(at_.on()));
+  const auto identity = run("SELECT identity FROM onceguard_meta");
+  run("UPDATE onceguard_meta SET version = 1");
+  at_.execute(order_, {}, charging(at_, "ada")).value();
+  EXPECT_EQ(run("SELECT version FROM onceguard_meta"), "2");
+  EXPECT_EQ(run("SELECT identity FROM onceguard_meta"), identity);
+  EXPECT_EQ(charges("ada"), 1);
 }
 
 TEST_F(sqlite_execute, the_commit_is_flushed_whatever_the_connection_usually_does) {

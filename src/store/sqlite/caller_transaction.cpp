@@ -107,7 +107,7 @@ result<own_tables*> caller_transaction::tables() {
   if (!tables_) {
     const auto version = own_tables_version(on_);
     if (version > own_version) return newer_tables();
-    if (version == 0) make_own_tables(on_);
+    if (version < own_version) make_own_tables(on_);
     tables_.emplace(on_);
   }
   return &*tables_;

@@ -46,6 +46,10 @@ ALTER TABLE %records ADD COLUMN progress BLOB;
 ALTER TABLE %meta ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
 )";
 
+// Nothing but the number, so that an older version leaves the file alone: it can't read a record of
+// format 2.
+constexpr std::string_view records_of_format_2;
+
 std::string with_prefix(std::string_view sql, std::string_view prefix) {
   std::string out;
   for (const char c : sql) {
@@ -74,7 +78,7 @@ struct rolled_back {
   ~rolled_back() { on.roll_back(); }
 };
 
-constexpr std::array migrations = {first_tables};
+constexpr std::array migrations = {first_tables, records_of_format_2};
 static_assert(migrations.size() == static_cast<std::size_t>(schema_version));
 
 }  // namespace
@@ -108,9 +112,12 @@ std::int64_t own_tables_version(connection& on) {
 }
 
 void make_own_tables(connection& on) {
-  on.run(with_prefix(first_tables, own_prefix).c_str());
-  on.run(with_prefix(own_columns, own_prefix).c_str());
-  write_identity(on, own_prefix);
+  if (own_tables_version(on) == 0) {
+    on.run(with_prefix(first_tables, own_prefix).c_str());
+    on.run(with_prefix(own_columns, own_prefix).c_str());
+    write_identity(on, own_prefix);
+  }
+  on.run(("UPDATE onceguard_meta SET version = " + std::to_string(own_version)).c_str());
 }
 
 }  // namespace onceguard::sqlite

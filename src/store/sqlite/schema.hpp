@@ -9,7 +9,7 @@ namespace onceguard::sqlite {
 /// In the file's header ("Once"): says whose database it is.
 inline constexpr std::int64_t application_id = 0x4f6e6365;
 /// What this version writes. Migrations only add.
-inline constexpr std::int64_t schema_version = 1;
+inline constexpr std::int64_t schema_version = 2;
 
 enum class ownership { fresh, ours, foreign, newer };
 
@@ -21,12 +21,12 @@ void migrate(connection& on);
 
 /// In the database of somebody else's: the names of all tables and indexes begin with this.
 inline constexpr std::string_view own_prefix = "onceguard_";
-inline constexpr std::int64_t own_version = 1;
+inline constexpr std::int64_t own_version = 2;
 
 /// What such a database has of them: 0 is nothing, above `own_version` a newer version's.
 [[nodiscard]] std::int64_t own_tables_version(connection& on);
 
-/// Makes them. Within a transaction of the caller.
+/// Makes them, or brings an older version's up to date. Within a transaction of the caller.
 void make_own_tables(connection& on);
 
 }  // namespace onceguard::sqlite

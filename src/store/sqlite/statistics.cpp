@@ -1,0 +1,12 @@
+#include "store/sqlite/statistics.hpp"
+
+#include <sqlite3.h>
+
+namespace onceguard::sqlite {
+
+void count_no_memory() noexcept {
+  // It fails where SQLite is in use already, which costs time and nothing else.
+  static_cast<void>(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0));
+}
+
+}  // namespace onceguard::sqlite
