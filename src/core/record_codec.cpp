@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t checksum_size = 8;
 constexpr std::size_t varint_size_max = 10;
+constexpr std::size_t part_max = 1'024;  // of an answer: nobody counts this copy
 
 // The bits of the flags byte. Persistent: never renumber.
 constexpr std::uint8_t flag_about = 1;
@@ -38,15 +39,17 @@ class byte_writer {
     for (; value >= 0x80; value >>= 7) byte(static_cast<std::uint8_t>(value | 0x80));
     byte(static_cast<std::uint8_t>(value));
   }
-  void text(std::string_view value) { varint(value.size()), out_.append(value); }
+  void raw(std::string_view bytes) { out_.append(bytes); }
+  void text(std::string_view value) { varint(value.size()), raw(value); }
   template <std::size_t N>
   void bytes(const std::array<unsigned char, N>& value) {
-    out_.append(base::as_chars(value));
+    raw(base::as_chars(value));
   }
 
-  [[nodiscard]] std::string finish() {
+  [[nodiscard]] std::string finish() { return std::move(out_); }
+  [[nodiscard]] std::string finish_with_checksum() {
     fixed64(base::checksum_of(out_));
-    return std::move(out_);
+    return finish();
   }
 
  private:
@@ -63,6 +66,12 @@ class byte_reader {
   [[nodiscard]] std::size_t left() const noexcept { return rest_.size(); }
   void refuse() noexcept { ok_ = false, rest_ = {}; }
 
+  /// Are these the next bytes? Then it takes them.
+  bool skip(std::string_view expected) {
+    if (!rest_.starts_with(expected)) return false;
+    rest_.remove_prefix(expected.size());
+    return true;
+  }
   std::string_view raw(std::uint64_t size) {
     if (size > rest_.size()) return refuse(), std::string_view{};
     const auto out = rest_.substr(0, static_cast<std::size_t>(size));
@@ -185,18 +194,20 @@ answer_ptr read_answer(byte_reader& in) {
   return kept;
 }
 
-std::size_t expected_size(const record& r) noexcept {
-  std::size_t size = 96 + checksum_size;
-  if (r.about) {
-    const auto& a = *r.about;
-    size += 96 + a.scope_kind.size() + a.key.size() + a.method.size() + a.path.size() +
-            a.route.size() + a.print.method.size();
-  }
-  if (r.answer) {
-    size += 24 + r.answer->body.size();
-    for (const auto& [name, value] : r.answer->headers) size += 8 + name.size() + value.size();
-  }
+std::size_t expected_size(const subject& a) noexcept {
+  return 96 + a.scope_kind.size() + a.key.size() + a.method.size() + a.path.size() +
+         a.route.size() + a.print.method.size();
+}
+
+std::size_t expected_size(const answer& kept) noexcept {
+  std::size_t size = 24 + kept.body.size();
+  for (const auto& [name, value] : kept.headers) size += 8 + name.size() + value.size();
   return size;
+}
+
+std::size_t expected_size(const record& r) noexcept {
+  return 96 + checksum_size + (r.about ? expected_size(*r.about) : 0) +
+         (r.answer ? expected_size(*r.answer) : 0);
 }
 
 /// Does the checksum fit?
@@ -214,7 +225,22 @@ error unreadable(std::string detail) {
 
 }  // namespace
 
-std::string encode_record(const record& r) {
+encoded_parts::encoded_parts(subject_ptr about, answer_ptr kept) {
+  if (about) {
+    byte_writer out(expected_size(*about));
+    write_subject(out, *about);
+    subject_ = out.finish();
+    about_ = std::move(about);
+  }
+  if (kept && kept->body.size() <= part_max) {
+    byte_writer out(expected_size(*kept));
+    write_answer(out, *kept);
+    answer_ = out.finish();
+    kept_ = std::move(kept);
+  }
+}
+
+std::string encode_record(const record& r, const encoded_parts& parts) {
   byte_writer out(expected_size(r));
   out.byte(record_format);
   out.byte(static_cast<std::uint8_t>(r.state));
@@ -232,12 +258,20 @@ std::string encode_record(const record& r) {
   out.time(r.settled_at_wall);
   out.time(r.expires_at_wall);
   out.time(r.unknown_retention_ms);
-  if (r.about) write_subject(out, *r.about);
-  if (r.answer) write_answer(out, *r.answer);
-  return out.finish();
+  if (r.about && r.about == parts.about_) {
+    out.raw(parts.subject_);
+  } else if (r.about) {
+    write_subject(out, *r.about);
+  }
+  if (r.answer && r.answer == parts.kept_) {
+    out.raw(parts.answer_);
+  } else if (r.answer) {
+    write_answer(out, *r.answer);
+  }
+  return out.finish_with_checksum();
 }
 
-result<record> decode_record(std::string_view bytes) {
+result<record> decode_record(std::string_view bytes, const encoded_parts& parts) {
   if (bytes.empty()) return unreadable("it is empty");
   const auto format = static_cast<unsigned char>(bytes.front());
   if (format > record_format) {
@@ -269,7 +303,10 @@ result<record> decode_record(std::string_view bytes) {
   r.expires_at_wall = in.time();
   r.unknown_retention_ms = in.time();
   if ((flags & ~flags_known) != 0) in.refuse();
-  if ((flags & flag_about) != 0) r.about = read_subject(in);
+  if ((flags & flag_about) != 0) {
+    const bool same = parts.about_ && in.skip(parts.subject_);
+    r.about = same ? parts.about_ : read_subject(in);
+  }
   if ((flags & flag_answer) != 0) r.answer = read_answer(in);
   r.by_operator = (flags & flag_by_operator) != 0;
   r.incident = (flags & flag_incident) != 0;

@@ -140,6 +140,38 @@ TEST(record_codec, reads_back_every_record_it_writes) {
   }));
 }
 
+TEST(record_codec, parts_encoded_before_change_no_byte) {
+  EXPECT_TRUE(rc::check([] {
+    const auto before = random_record();
+    const auto bytes = encode_record(before);
+    RC_ASSERT(encode_record(before, encoded_parts(before.about, before.answer)) == bytes);
+    RC_ASSERT(encode_record(before, encoded_parts(random_subject(), random_answer())) == bytes);
+    for (const auto& about : {before.about, random_subject()}) {
+      const auto after = decode_record(bytes, encoded_parts(about));
+      RC_ASSERT(after.has_value());
+      RC_ASSERT(same(before, *after));
+    }
+  }));
+}
+
+TEST(record_codec, a_subject_that_is_there_already_is_not_copied) {
+  const auto before = sample();
+  const auto bytes = encode_record(before);
+  EXPECT_EQ(decode_record(bytes, encoded_parts(before.about))->about, before.about);
+  auto other = std::make_shared<subject>(*before.about);
+  other->route += "x";
+  const auto after = decode_record(bytes, encoded_parts(other));
+  EXPECT_TRUE(same_subject(after->about, before.about));
+}
+
+TEST(record_codec, a_large_answer_is_left_to_the_end) {
+  auto before = sample();
+  auto large = std::make_shared<answer>();
+  large->body.assign(100'000, 'x');
+  before.answer = large;
+  EXPECT_EQ(encode_record(before, encoded_parts(before.about, large)), encode_record(before));
+}
+
 TEST(record_codec, reads_what_the_first_version_wrote) {
   EXPECT_TRUE(rc::check([] {
     const auto before = random_record();

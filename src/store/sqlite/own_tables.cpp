@@ -26,7 +26,7 @@ transaction own_tables::begin() {
 
 result<verdict> own_tables::look(const claim& asked) {
   const auto at = books_.look_at_clocks_only();
-  const auto found = table_.load(asked.id, at.boot);
+  const auto found = table_.load(asked.id, at.boot, {});
   if (!found) return found.error();
   const auto* stored = found->has_value() ? &(*found)->stored : nullptr;
   return decide(stored, asked, at.now, 1).verdict;

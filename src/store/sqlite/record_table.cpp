@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/record_codec.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::sqlite {
@@ -19,8 +18,9 @@ void bind_expiry(statement& to, int index, const record& stored) {
 
 }  // namespace
 
-result<record> read_record(std::string_view bytes, std::int64_t boot, std::int64_t boot_now) {
-  auto read = decode_record(bytes);
+result<record> read_record(std::string_view bytes, std::int64_t boot, std::int64_t boot_now,
+                           const encoded_parts& parts) {
+  auto read = decode_record(bytes, parts);
   if (read && !read->about) return subject_unreadable();
   if (read && boot != boot_now) {
     // Its clock is gone. The lease ended when the machine did; what may still be under way
@@ -47,11 +47,12 @@ record_table::record_table(connection& on, const std::string& prefix)
                             prefix + "records_by_expiry WHERE expires_at <= ? AND state < 4")),
       remove_(on.prepare("DELETE FROM " + prefix + "records WHERE id = ?")) {}
 
-result<std::optional<stored_row>> record_table::load(const record_id& id, std::int64_t boot_now) {
+result<std::optional<stored_row>> record_table::load(const record_id& id, std::int64_t boot_now,
+                                                     const encoded_parts& parts) {
   const resetting at_end(load_);
   load_.bind(1, id);
   if (!load_.step()) return std::optional<stored_row>();
-  auto read = read_record(load_.bytes(2), load_.integer(1), boot_now);
+  auto read = read_record(load_.bytes(2), load_.integer(1), boot_now, parts);
   if (!read) return read.error();
   std::optional<stored_row> out(std::in_place);
   out->number = load_.integer(0);
@@ -59,15 +60,17 @@ result<std::optional<stored_row>> record_table::load(const record_id& id, std::i
   return out;
 }
 
-void record_table::insert(const record_id& id, const record& stored, std::int64_t boot_now) {
-  const auto bytes = encode_record(stored);
+void record_table::insert(const record_id& id, const record& stored, std::int64_t boot_now,
+                          const encoded_parts& parts) {
+  const auto bytes = encode_record(stored, parts);
   insert_.bind(1, id).bind(2, static_cast<std::int64_t>(stored.state));
   bind_expiry(insert_, 3, stored);
   insert_.bind(4, boot_now).bind_blob(5, bytes).run();
 }
 
-void record_table::update(std::int64_t number, const record& stored, std::int64_t boot_now) {
-  const auto bytes = encode_record(stored);
+void record_table::update(std::int64_t number, const record& stored, std::int64_t boot_now,
+                          const encoded_parts& parts) {
+  const auto bytes = encode_record(stored, parts);
   update_.bind(1, static_cast<std::int64_t>(stored.state));
   bind_expiry(update_, 2, stored);
   update_.bind(3, boot_now).bind_blob(4, bytes).bind(5, number).run();

@@ -8,6 +8,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
+#include "core/record_codec.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/ledger.hpp"
 
@@ -21,16 +22,19 @@ struct stored_row {
 
 /// Decodes, and ends the lease of a record from before the last boot.
 [[nodiscard]] result<record> read_record(std::string_view bytes, std::int64_t boot,
-                                         std::int64_t boot_now);
+                                         std::int64_t boot_now, const encoded_parts& parts = {});
 
 class record_table {
  public:
   /// `prefix` begins the names of the table and its indexes.
   explicit record_table(connection& on, const std::string& prefix = {});
 
-  [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id, std::int64_t boot_now);
-  void insert(const record_id& id, const record& stored, std::int64_t boot_now);
-  void update(std::int64_t number, const record& stored, std::int64_t boot_now);
+  [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id, std::int64_t boot_now,
+                                                       const encoded_parts& parts);
+  void insert(const record_id& id, const record& stored, std::int64_t boot_now,
+              const encoded_parts& parts);
+  void update(std::int64_t number, const record& stored, std::int64_t boot_now,
+              const encoded_parts& parts);
   /// Removes up to `most` records that have outlived their retention; how many went.
   [[nodiscard]] std::size_t remove_expired(const moment& at, std::size_t most);
 

@@ -25,22 +25,22 @@ meta& transaction::counters() {
 }
 
 void transaction::write(const record_id& id, const std::optional<stored_row>& old,
-                        const record& stored) {
+                        const record& stored, const encoded_parts& parts) {
   ++writes_;  // before, so that a failed write counts as one
   if (old) {
-    table_.update(old->number, stored, at_.boot);
+    table_.update(old->number, stored, at_.boot, parts);
   } else {
-    table_.insert(id, stored, at_.boot);
+    table_.insert(id, stored, at_.boot, parts);
   }
 }
 
-result<verdict> transaction::apply(const claim& asked) {
+result<verdict> transaction::apply(const claim& asked, const encoded_parts& parts) {
   if (!asked.about) return subject_missing();
-  const auto found = table_.load(asked.id, at_.boot);
+  const auto found = table_.load(asked.id, at_.boot, parts);
   if (!found) return found.error();
   auto decided = decide(known(*found), asked, at_.now, counters().last_token + 1);
   if (decided.write) {
-    write(asked.id, *found, *decided.write);
+    write(asked.id, *found, *decided.write, parts);
     counters().last_token = std::max(counters().last_token, decided.write->token);
     ++counters().granted;
     meta_changed_ = true;
@@ -48,30 +48,30 @@ result<verdict> transaction::apply(const claim& asked) {
   return std::move(decided.verdict);
 }
 
-result<settled> transaction::apply(const settlement& how) {
-  const auto found = table_.load(how.id, at_.boot);
+result<settled> transaction::apply(const settlement& how, const encoded_parts& parts) {
+  const auto found = table_.load(how.id, at_.boot, parts);
   if (!found) return found.error();
   auto decided = decide_settle(known(*found), how, at_.now);
   if (decided.write) {
     if (!decided.write->about) return subject_missing();
-    write(how.id, *found, *decided.write);
+    write(how.id, *found, *decided.write, parts);
   }
   return std::move(decided.result);
 }
 
-result<bool> transaction::apply(const extension& how) {
-  const auto found = table_.load(how.id, at_.boot);
+result<bool> transaction::apply(const extension& how, const encoded_parts& parts) {
+  const auto found = table_.load(how.id, at_.boot, parts);
   if (!found) return found.error();
   const auto decided = decide_extension(known(*found), how, at_.now);
-  if (decided.write) write(how.id, *found, *decided.write);
+  if (decided.write) write(how.id, *found, *decided.write, parts);
   return !decided.stale;
 }
 
-result<resolve_decision> transaction::apply(const resolution& how) {
-  const auto found = table_.load(how.id, at_.boot);
+result<resolve_decision> transaction::apply(const resolution& how, const encoded_parts& parts) {
+  const auto found = table_.load(how.id, at_.boot, parts);
   if (!found) return found.error();
   auto decided = decide_resolution(known(*found), how, at_.now);
-  if (decided.write) write(how.id, *found, *decided.write);
+  if (decided.write) write(how.id, *found, *decided.write, parts);
   if (decided.forgets_answer) {
     ++counters().forgotten;
     meta_changed_ = true;
@@ -79,13 +79,13 @@ result<resolve_decision> transaction::apply(const resolution& how) {
   return decided;
 }
 
-result<adopt_outcome> transaction::apply(const adoption& what) {
+result<adopt_outcome> transaction::apply(const adoption& what, const encoded_parts& parts) {
   if (!what.stored.about) return subject_missing();
-  const auto found = table_.load(what.id, at_.boot);
+  const auto found = table_.load(what.id, at_.boot, parts);
   if (!found) return found.error();
   const auto decided = decide_adoption(known(*found), what, at_.now);
   if (decided.write) {
-    write(what.id, *found, *decided.write);
+    write(what.id, *found, *decided.write, parts);
     counters().last_token = token_above(counters().last_token, decided.write->token, at_.now);
     meta_changed_ = true;
   }

@@ -11,17 +11,29 @@
 
 namespace onceguard::sqlite {
 
+/// What can be encoded of what an item will write, before it gets its turn.
+[[nodiscard]] inline encoded_parts parts_of(const claim& asked) {
+  return encoded_parts(asked.about);
+}
+[[nodiscard]] inline encoded_parts parts_of(const settlement& how) {
+  return encoded_parts(how.about, how.answer);
+}
+template <class Item>
+[[nodiscard]] encoded_parts parts_of(const Item&) {
+  return {};
+}
+
 /// Begun by its owner, who also commits it. Failures of SQLite are thrown.
 class transaction {
  public:
   /// `token_floor`: the last token that this process ever gave.
   transaction(ledger& books, record_table& table, token token_floor);
 
-  result<verdict> apply(const claim& asked);
-  result<settled> apply(const settlement& how);
-  result<bool> apply(const extension& how);
-  result<resolve_decision> apply(const resolution& how);
-  result<adopt_outcome> apply(const adoption& what);
+  result<verdict> apply(const claim& asked, const encoded_parts& parts = {});
+  result<settled> apply(const settlement& how, const encoded_parts& parts = {});
+  result<bool> apply(const extension& how, const encoded_parts& parts = {});
+  result<resolve_decision> apply(const resolution& how, const encoded_parts& parts = {});
+  result<adopt_outcome> apply(const adoption& what, const encoded_parts& parts = {});
   [[nodiscard]] std::size_t sweep(std::size_t most);
 
   /// Before the commit: writes the counters once for all leases that were granted.
@@ -30,7 +42,8 @@ class transaction {
   [[nodiscard]] token last_token() const noexcept { return meta_ ? meta_->last_token : 0; }
 
  private:
-  void write(const record_id& id, const std::optional<stored_row>& old, const record& stored);
+  void write(const record_id& id, const std::optional<stored_row>& old, const record& stored,
+             const encoded_parts& parts);
   meta& counters();
 
   ledger& books_;

@@ -36,10 +36,15 @@ class write_job : public call {
 };
 
 /// Claims, settles, extensions or resolutions. An item that is too big for SQLite fails alone.
+/// What the writer need not do itself is done where the job is made, by the caller's thread.
 template <class Item, class Outcome>
 class batch_job final : public write_job {
  public:
-  explicit batch_job(std::vector<Item> items) : items_(std::move(items)) {}
+  explicit batch_job(std::vector<Item> items) : items_(std::move(items)) {
+    parts_.reserve(count_);
+    for (const auto& item : items_) parts_.push_back(parts_of(item));
+    outcomes_.reserve(count_);
+  }
 
   /// The caller, once resumed: one outcome for each item.
   [[nodiscard]] std::vector<result<Outcome>> outcomes() {
@@ -51,10 +56,9 @@ class batch_job final : public write_job {
  private:
   void do_carry_out(transaction& in) override {
     outcomes_.clear();
-    outcomes_.reserve(items_.size());
-    for (const auto& item : items_) {
+    for (std::size_t i = 0; i < count_; ++i) {
       try {
-        outcomes_.push_back(in.apply(item));
+        outcomes_.push_back(in.apply(items_[i], parts_[i]));
       } catch (const failure& failed) {
         if (failed.code() != SQLITE_TOOBIG) throw;
         outcomes_.push_back(error(errc::invalid_argument, "the record is too big to be stored"));
@@ -65,6 +69,7 @@ class batch_job final : public write_job {
 
   const std::vector<Item> items_;
   const std::size_t count_ = items_.size();
+  std::vector<encoded_parts> parts_;
   std::vector<result<Outcome>> outcomes_;
 };
 
