@@ -205,11 +205,6 @@ std::size_t expected_size(const answer& kept) noexcept {
   return size;
 }
 
-std::size_t expected_size(const record& r) noexcept {
-  return 96 + checksum_size + (r.about ? expected_size(*r.about) : 0) +
-         (r.answer ? expected_size(*r.answer) : 0);
-}
-
 /// Does the checksum fit?
 bool whole(unsigned char format, std::string_view content, std::string_view sum) {
   if (format == 1) {
@@ -241,7 +236,13 @@ encoded_parts::encoded_parts(subject_ptr about, answer_ptr kept) {
 }
 
 std::string encode_record(const record& r, const encoded_parts& parts) {
-  byte_writer out(expected_size(r));
+  const bool has_subject = parts.about_ && r.about == parts.about_;
+  const bool has_answer = parts.kept_ && r.answer == parts.kept_;
+  // What is encoded already is not looked at: another core may have it in its cache.
+  std::size_t size = 96 + checksum_size + parts.subject_.size() + parts.answer_.size();
+  if (r.about && !has_subject) size += expected_size(*r.about);
+  if (r.answer && !has_answer) size += expected_size(*r.answer);
+  byte_writer out(size);
   out.byte(record_format);
   out.byte(static_cast<std::uint8_t>(r.state));
   out.byte(flags_of(r));
@@ -258,12 +259,12 @@ std::string encode_record(const record& r, const encoded_parts& parts) {
   out.time(r.settled_at_wall);
   out.time(r.expires_at_wall);
   out.time(r.unknown_retention_ms);
-  if (r.about && r.about == parts.about_) {
+  if (has_subject) {
     out.raw(parts.subject_);
   } else if (r.about) {
     write_subject(out, *r.about);
   }
-  if (r.answer && r.answer == parts.kept_) {
+  if (has_answer) {
     out.raw(parts.answer_);
   } else if (r.answer) {
     write_answer(out, *r.answer);
