@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/rethrow.hpp"
 #include "store/acts.hpp"
 #include "store/sqlite/schema.hpp"
 #include "support/record_bytes.hpp"
@@ -208,6 +209,33 @@ TEST_F(sqlite_store_test, a_lock_held_elsewhere_times_out_without_effect_and_the
   EXPECT_FALSE(own.find(asked.id));  // reading goes on
   neighbour.run("ROLLBACK");
   EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(sqlite_store_test, a_repeat_that_comes_with_the_settle_gets_the_answer) {
+  const auto store = open();
+  const auto asked = claim_of("k");
+  const auto held = desk(*store).leased(asked);
+  // Both are in one batch, the repeat before the settle.
+  connection neighbour(params().path, nullptr);
+  neighbour.run("BEGIN IMMEDIATE");
+  boost::asio::io_context context;
+  auto repeated = verdict_kind::run;
+  const auto repeat = [&]() -> boost::asio::awaitable<void> {
+    std::vector<claim> again(1, claim_of("k"));
+    const auto told = co_await store->claim(std::move(again), patience);
+    repeated = told.at(0).value().kind;
+  };
+  const auto settle = [&]() -> boost::asio::awaitable<void> {
+    std::vector<settlement> done(1, settle_of(asked, held));
+    const auto told = co_await store->settle(std::move(done), patience);
+    EXPECT_EQ(told.at(0).value().outcome, settle_outcome::done);
+  };
+  boost::asio::co_spawn(context, repeat(), base::rethrow);
+  boost::asio::co_spawn(context, settle(), base::rethrow);
+  context.poll();
+  neighbour.run("ROLLBACK");
+  context.run();
+  EXPECT_EQ(repeated, verdict_kind::replay);
 }
 
 TEST_F(sqlite_store_test, opening_waits_for_a_lock_no_longer_than_its_timeout) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,8 @@ class write_job : public call {
   /// Is there more to do, in a transaction after this one?
   [[nodiscard]] virtual bool unfinished() const noexcept { return false; }
   [[nodiscard]] virtual std::size_t size() const noexcept { return 1; }
+  /// Is it from who holds a lease?
+  [[nodiscard]] virtual bool by_holder() const noexcept { return false; }
 
  private:
   virtual void do_carry_out(transaction& in) = 0;
@@ -52,6 +55,9 @@ class batch_job final : public write_job {
     return std::move(outcomes_);
   }
   [[nodiscard]] std::size_t size() const noexcept override { return count_; }
+  [[nodiscard]] bool by_holder() const noexcept override {
+    return std::is_same_v<Item, settlement> || std::is_same_v<Item, extension>;
+  }
 
  private:
   void do_carry_out(transaction& in) override {

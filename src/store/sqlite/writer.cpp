@@ -127,6 +127,10 @@ void writer::give_up_sweeps() {
 }
 
 void writer::carry_out() {
+  // Nobody was told anything of this batch yet, so its order is free. Who ends a lease comes before
+  // who asks for one, and like beside like finds its code and pages in the processor's cache.
+  std::stable_partition(calls_.begin(), calls_.end(),
+                        [](const call_ptr& queued) { return job(queued).by_holder(); });
   transaction in(session_->books(), *table_, last_token_);
   for (const auto& queued : calls_) job(queued).carry_out(in);
   in.finish();
