@@ -12,8 +12,6 @@
 
 #include "base/rethrow.hpp"
 #include "store/acts.hpp"
-#include "store/sqlite/schema.hpp"
-#include "support/record_bytes.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {
@@ -67,41 +65,6 @@ TEST_F(sqlite_store_test, refuses_what_is_not_its_own_file) {
   expect_refused(folder_.file("pipe"), "is not a regular file");
   connection(folder_.file("other.db"), nullptr).run("CREATE TABLE theirs (x)");
   expect_refused(folder_.file("other.db"), "of another program");
-}
-
-TEST_F(sqlite_store_test, refuses_a_newer_version_and_leaves_it_as_it_was) {
-  open()->stop();
-  connection(params().path, nullptr).run("PRAGMA user_version = 3");
-  expect_refused(params().path, "newer version of onceguard (schema 3; this version knows 2)");
-  EXPECT_EQ(connection(params().path, nullptr).integer("PRAGMA user_version"), 3);
-}
-
-TEST_F(sqlite_store_test, goes_on_with_a_file_of_the_first_version) {
-  const auto asked = claim_of("k");
-  const auto left_open = claim_of("still running");
-  {
-    const auto store = open();
-    desk own(*store);
-    own.settle(settle_of(asked, own.leased(asked)));
-    own.leased(left_open);
-    store->stop();
-  }
-  {
-    connection on(params().path, nullptr);
-    auto rows = on.prepare("SELECT id, record FROM records");
-    auto put = on.prepare("UPDATE records SET record = ? WHERE id = ?");
-    std::map<std::int64_t, std::string> older;
-    while (rows.step()) older[rows.integer(0)] = as_format_1(rows.bytes(1));
-    for (const auto& [id, bytes] : older) put.bind_blob(1, bytes).bind(2, id).run();
-    ASSERT_EQ(older.size(), 2u);
-    on.run("PRAGMA user_version = 1");
-  }
-  const auto store = open();
-  desk own(*store);
-  EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::replay);
-  EXPECT_EQ(own.claim(claim_of("still running")).kind, verdict_kind::busy);
-  // A version that does not know its new records leaves it alone from here on.
-  EXPECT_EQ(connection(params().path, nullptr).integer("PRAGMA user_version"), 2);
 }
 
 TEST_F(sqlite_store_test, knows_network_file_systems_by_their_magic) {
