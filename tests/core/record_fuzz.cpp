@@ -23,6 +23,10 @@ void read_and_write_back(std::string_view bytes) {
     return older ? of.substr(1, of.size() - 1 - testing::record_sum_size) : of;
   };
   if (compared(written) != compared(bytes)) std::abort();
+  // With its own parts beside it, it is the same record.
+  const encoded_parts parts(read->about, read->answer);
+  const auto again = decode_record(bytes, parts);
+  if (!again || encode_record(*again, parts) != written) std::abort();
 }
 
 }  // namespace
