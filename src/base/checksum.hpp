@@ -5,9 +5,8 @@
 
 namespace onceguard::base {
 
-/// XXH3 of 64 bits with seed 0 (https://github.com/Cyan4973/xxHash/blob/v0.8.1/doc): the same on
-/// every machine. Against damage by accident only; who wants to can make another text with the same
-/// sum. Thread-safe.
+/// XXH3 of 64 bits with seed 0 (https://xxhash.com): the same on every machine. Against damage by
+/// accident only; who wants to can make another text with the same sum. Thread-safe.
 [[nodiscard]] std::uint64_t checksum_of(std::string_view bytes) noexcept;
 
 }  // namespace onceguard::base

@@ -67,7 +67,7 @@ class byte_reader {
   void refuse() noexcept { ok_ = false, rest_ = {}; }
 
   /// Are these the next bytes? Then it takes them.
-  bool skip(std::string_view expected) {
+  bool take(std::string_view expected) {
     if (!rest_.starts_with(expected)) return false;
     rest_.remove_prefix(expected.size());
     return true;
@@ -305,7 +305,7 @@ result<record> decode_record(std::string_view bytes, const encoded_parts& parts)
   r.unknown_retention_ms = in.time();
   if ((flags & ~flags_known) != 0) in.refuse();
   if ((flags & flag_about) != 0) {
-    const bool same = parts.about_ && in.skip(parts.subject_);
+    const bool same = parts.about_ && in.take(parts.subject_);
     r.about = same ? parts.about_ : read_subject(in);
   }
   if ((flags & flag_answer) != 0) r.answer = read_answer(in);

@@ -164,7 +164,7 @@ TEST(record_codec, a_subject_that_is_there_already_is_not_copied) {
   EXPECT_TRUE(same_subject(after->about, before.about));
 }
 
-TEST(record_codec, a_large_answer_is_left_to_the_end) {
+TEST(record_codec, a_large_answer_is_the_same_with_parts) {
   auto before = sample();
   auto large = std::make_shared<answer>();
   large->body.assign(100'000, 'x');
