@@ -28,6 +28,12 @@ class machine_clock final : public clock {
 
 }  // namespace
 
+boot_clock::time_point boot_clock::now() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return time_point(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+}
+
 const clock& system_clock() {
   static const machine_clock it;
   return it;

@@ -27,10 +27,19 @@ class clock {
 /// The machine's clocks. Thread-safe, lives as long as the program.
 [[nodiscard]] const clock& system_clock();
 
-/// This process's own monotonic time: for its timeouts and caches, never for what is stored.
-[[nodiscard]] inline std::chrono::steady_clock::time_point steady_now() noexcept {
-  return std::chrono::steady_clock::now();
-}
+/// This process's own monotonic time: for its timeouts, leases and caches, never for what is
+/// stored. CLOCK_BOOTTIME and not std::chrono::steady_clock, which stands still while the machine
+/// sleeps: what was believed before a suspend would count as fresh after it.
+struct boot_clock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<boot_clock>;
+  static constexpr bool is_steady = true;
+  [[nodiscard]] static time_point now() noexcept;
+};
+
+[[nodiscard]] inline boot_clock::time_point boot_now() noexcept { return boot_clock::now(); }
 
 /// The wall clock in microseconds since 1970, for numbers that have to grow from one transaction to
 /// the next although nothing of the first may be left.

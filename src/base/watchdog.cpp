@@ -36,10 +36,10 @@ void deadline::disarm() noexcept {
 watchdog::watchdog(boost::asio::io_context& context)
     : boost::asio::execution_context::service(context),
       timer_(context),
-      start_(std::chrono::steady_clock::now()) {}
+      start_(boot_clock::now()) {}
 
 std::uint64_t watchdog::ticks_now() const {
-  return static_cast<std::uint64_t>((std::chrono::steady_clock::now() - start_) / tick);
+  return static_cast<std::uint64_t>((boot_clock::now() - start_) / tick);
 }
 
 void watchdog::schedule() {

@@ -8,6 +8,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/clock.hpp"
+
 namespace onceguard::base {
 
 class watchdog;
@@ -59,7 +61,7 @@ class watchdog final : public boost::asio::execution_context::service {
   [[nodiscard]] std::uint64_t ticks_now() const;
 
   boost::asio::steady_timer timer_;
-  std::chrono::steady_clock::time_point start_;
+  boot_clock::time_point start_;
   std::array<deadline*, slots> wheel_{};
   std::uint64_t turned_ = 0;  // the last tick that was looked at
   std::size_t armed_ = 0;

@@ -6,11 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.hpp"
+
 namespace onceguard::cli {
 
 class flood_gate {
  public:
-  using time_point = std::chrono::steady_clock::time_point;
+  using time_point = base::boot_clock::time_point;
   static constexpr std::uint64_t most_a_second = 20;
 
   struct decision {

@@ -63,7 +63,7 @@ void log_lines::write_recurring(base::log_level level, std::string_view event,
   flood_gate::decision may;
   {
     const std::lock_guard lock(mutex_);
-    may = gate_.look(event, base::steady_now());
+    may = gate_.look(event, base::boot_now());
   }
   if (may.left_out > 0) {
     write(base::log_level::warning, "lines-left-out",

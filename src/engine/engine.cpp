@@ -17,7 +17,7 @@
 namespace onceguard {
 
 namespace asio = boost::asio;
-using clock = std::chrono::steady_clock;
+using clock = base::boot_clock;
 
 namespace {
 
@@ -57,7 +57,7 @@ engine::engine(store& records, engine_params params, base::byte_budget& budget)
 engine::~engine() { stop(); }
 
 std::optional<cached_replay> engine::find_replay(const record_id& id, const fingerprint& print) {
-  auto found = cache_.find(id, print, base::steady_now());
+  auto found = cache_.find(id, print, base::boot_now());
   if (found) counters_.cached_replays.fetch_add(1, std::memory_order_relaxed);
   return found;
 }
@@ -68,7 +68,7 @@ void engine::remember(const operation& op, answer_ptr what, answer_kept kept, mi
   cached_replay entry;
   entry.answer = std::move(what);
   entry.kept = kept;
-  cache_.put(op.id, op.about->print, std::move(entry), base::steady_now() + for_, epoch);
+  cache_.put(op.id, op.about->print, std::move(entry), base::boot_now() + for_, epoch);
 }
 
 claim engine::make_claim(const operation& op) {
@@ -83,7 +83,7 @@ claim engine::make_claim(const operation& op) {
   // A mere look finds nothing while the first attempt is still on its way.
   if (policy.probe_mode == probe_rule::ask) out.probe_after = policy.upstream_timeout;
   out.unknown_retention = policy.unknown_retention;
-  out.maybe_repeated = loss_->maybe_repeated(base::steady_now());
+  out.maybe_repeated = loss_->maybe_repeated(base::boot_now());
   return out;
 }
 
@@ -102,7 +102,7 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
     if (!looked) co_return co_await out_of_reach(op, doing, looked.error());
   }
   for (int round = 0; round < claims_max; ++round) {
-    const auto before = base::steady_now();
+    const auto before = base::boot_now();
     if (const auto left = loss_->refuses_for(before); left.count() > 0) {
       auto out = failed_with(error(errc::store_lost, "the store has lost its memory"));
       out.retry_after = left;
@@ -262,7 +262,7 @@ asio::awaitable<std::optional<execution>> engine::asked(asio::io_context& io, op
 
 asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, settlement how,
                                           std::uint64_t epoch) {
-  const auto until = base::steady_now() + params_.settle_wait;
+  const auto until = base::boot_now() + params_.settle_wait;
   retry_pause pause;
   for (;;) {
     std::vector<settlement> batch(1, how);
@@ -278,7 +278,7 @@ asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, s
                           {{"record", base::to_hex(op.id)}, {"why", why.detail}});
       co_return failed_with(why);
     }
-    if (base::steady_now() + pause.next() >= until || stopping_) break;
+    if (base::boot_now() + pause.next() >= until || stopping_) break;
     co_await pause.sleep();
   }
   // The effect happened: it is not forgotten because nobody waits any longer.

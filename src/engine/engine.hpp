@@ -17,6 +17,7 @@
 #include <onceguard/store.hpp>
 
 #include "base/byte_budget.hpp"
+#include "base/clock.hpp"
 #include "engine/execution.hpp"
 #include "engine/params.hpp"
 #include "engine/replay_cache.hpp"
@@ -119,8 +120,7 @@ class engine {
   [[nodiscard]] std::optional<execution> take_news(const operation& op, const news& told);
   void tell(const operation& op, execution what);
   boost::asio::awaitable<execution> granted(boost::asio::io_context& io, operation& op, work& doing,
-                                            lease got,
-                                            std::chrono::steady_clock::time_point claimed);
+                                            lease got, base::boot_clock::time_point claimed);
   boost::asio::awaitable<std::optional<execution>> asked(boost::asio::io_context& io, operation& op,
                                                          work& doing, held_lease& held);
   boost::asio::awaitable<execution> finish(boost::asio::io_context& io, operation& op,
@@ -152,7 +152,7 @@ class engine {
   std::mutex look_mutex_;
   std::shared_ptr<shared_look> looking_;  // under the mutex; null: nobody looks
   std::atomic<bool> heard_{false};
-  std::chrono::steady_clock::time_point last_heard_{};  // who looks alone has it
+  base::boot_clock::time_point last_heard_{};  // who looks alone has it
   std::atomic<bool> stopping_{false};
   std::atomic<bool> listening_{false};
   std::atomic<std::size_t> following_up_{0};

@@ -39,7 +39,7 @@ std::string held_lease::text() const {
 }
 
 bool held_lease::begin_sending() noexcept {
-  const auto passed = base::steady_now() - counted_from_;
+  const auto passed = base::boot_now() - counted_from_;
   if (superseded_ || passed > length_ - length_ / 3) return false;
   auto before = stage::nothing_sent;
   return stage_.compare_exchange_strong(before, stage::sending) || before == stage::sending;
@@ -62,7 +62,7 @@ asio::awaitable<result<bool>> held_lease::extend(bool dispatch) {
   how.lease = length_;
   how.dispatch = dispatch;
   std::vector<extension> batch(1, how);
-  const auto before = base::steady_now();
+  const auto before = base::boot_now();
   auto replies = co_await store_.extend(std::move(batch), store_timeout_);
   if (replies[0]) {
     if (*replies[0]) {

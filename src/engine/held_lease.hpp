@@ -11,6 +11,7 @@
 
 #include <onceguard/store.hpp>
 
+#include "base/clock.hpp"
 #include "base/watchdog.hpp"
 
 namespace onceguard {
@@ -18,7 +19,7 @@ namespace onceguard {
 /// Belongs to the thread of its io_context, but for give_up(), which any may call.
 class held_lease final : public base::deadline, public std::enable_shared_from_this<held_lease> {
  public:
-  using time_point = std::chrono::steady_clock::time_point;
+  using time_point = base::boot_clock::time_point;
 
   held_lease(boost::asio::io_context& io, store& records, record_id id, lease got,
              milliseconds length, milliseconds store_timeout, time_point claimed);

@@ -26,7 +26,7 @@ void raise_to(std::atomic<std::int64_t>& what, std::int64_t least) noexcept {
 /// longer.
 std::int64_t steady_end(std::int64_t until_wall, std::int64_t length) {
   const auto left = std::min(until_wall - base::system_clock().wall_ms(), length);
-  return left > 0 ? ms_of(base::steady_now()) + left : 0;
+  return left > 0 ? ms_of(base::boot_now()) + left : 0;
 }
 
 /// The same, back; 0 stays 0.

@@ -8,6 +8,7 @@
 
 #include <onceguard/store.hpp>
 
+#include "base/clock.hpp"
 #include "engine/params.hpp"
 
 namespace onceguard {
@@ -15,7 +16,7 @@ namespace onceguard {
 /// heard() is called by one after the other; the questions may be asked at any time.
 class loss_watch {
  public:
-  using time_point = std::chrono::steady_clock::time_point;
+  using time_point = base::boot_clock::time_point;
 
   /// Reads the witness file, if there is a state_dir and a file. What followed from a loss that was
   /// seen before goes on: another start makes nothing safe again.

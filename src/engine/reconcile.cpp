@@ -159,7 +159,7 @@ asio::awaitable<void> round::ask_now(finding& of, const inquiry& how) {
   // Should the key be free by now, what this claim gets is given back; and should it come to
   // nothing meanwhile, nobody has to wonder whether it ran.
   asked.into_started = true;
-  const auto before = base::steady_now();
+  const auto before = base::boot_now();
   std::vector<claim> batch(1, asked);
   const auto replies = co_await store_.claim(std::move(batch), params_.store_timeout);
   if (!replies[0]) co_return failed(replies[0].error());

@@ -8,6 +8,8 @@
 
 #include <onceguard/record.hpp>
 
+#include "base/clock.hpp"
+
 namespace onceguard {
 
 struct cached_replay {
@@ -21,7 +23,7 @@ struct cached_replay {
 /// that was read before the release can't slip in after it. Thread-safe.
 class replay_cache {
  public:
-  using time_point = std::chrono::steady_clock::time_point;
+  using time_point = base::boot_clock::time_point;
 
   explicit replay_cache(std::size_t bytes_max);
   ~replay_cache();

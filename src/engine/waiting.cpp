@@ -22,7 +22,7 @@ asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation
   using woken = waiting_room::place::woken;
   const auto place = waiting_.enter(op.id, io.get_executor());
   if (!place) co_return execution();
-  const auto until = base::steady_now() + op.policy->wait;
+  const auto until = base::boot_now() + op.policy->wait;
   // The twin may have ended before this one had its place: the first asks once more at once, and
   // who stands behind it hears what it heard.
   auto next = woken::to_look;
@@ -41,7 +41,7 @@ asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation
     }
     auto out = co_await attempt(io, op, doing);
     if (concerns_all(out.kind)) tell(op, out);
-    if (out.kind != execution_kind::busy || base::steady_now() >= until) co_return out;
+    if (out.kind != execution_kind::busy || base::boot_now() >= until) co_return out;
     next = co_await place->wait(until, look_again);
   }
   co_return execution();

@@ -113,8 +113,8 @@ asio::awaitable<waiting_room::place::woken> waiting_room::place::wait(
   bool looks = self_->called;
   if (!looks && !self_->told) {
     looks = first();
-    const auto soon = base::steady_now() + look_again;
-    self_->timer.expires_at(looks ? std::min(until, soon) : until);
+    const auto now = base::boot_now();
+    self_->timer.expires_after((looks ? std::min(until, now + look_again) : until) - now);
     boost::system::error_code ignored;  // cancelled: called or told; else the time is up
     co_await self_->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     looks = looks || self_->called;

@@ -14,6 +14,7 @@
 #include <onceguard/policy.hpp>
 #include <onceguard/record.hpp>
 
+#include "base/clock.hpp"
 #include "engine/execution.hpp"
 
 namespace onceguard {
@@ -31,7 +32,7 @@ using news_ptr = std::shared_ptr<const news>;
 /// only their place here.
 class waiting_room {
  public:
-  using time_point = std::chrono::steady_clock::time_point;
+  using time_point = base::boot_clock::time_point;
 
   explicit waiting_room(std::size_t waiters_max) : waiters_max_(waiters_max) {}
 

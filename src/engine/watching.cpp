@@ -14,7 +14,7 @@
 namespace onceguard {
 
 namespace asio = boost::asio;
-using clock = std::chrono::steady_clock;
+using clock = base::boot_clock;
 
 namespace {
 
@@ -82,10 +82,10 @@ asio::awaitable<result<void>> engine::look() {
 }
 
 asio::awaitable<result<void>> engine::look_now() {
-  const auto asked_at = base::steady_now();
+  const auto asked_at = base::boot_now();
   const auto now = co_await store_.vitals(params_.store_timeout);
   if (now) {
-    switch (loss_->heard(*now, base::steady_now())) {
+    switch (loss_->heard(*now, base::boot_now())) {
       case loss_watch::change::none:
         break;
       case loss_watch::change::lost:
@@ -100,7 +100,7 @@ asio::awaitable<result<void>> engine::look_now() {
     heard_ = true;
   }
   // An operator who released a completed record waits until no process can serve it from memory.
-  cache_.suspend(base::steady_now() - last_heard_ > believed_for);
+  cache_.suspend(base::boot_now() - last_heard_ > believed_for);
   if (!now) co_return now.error();
   co_return result<void>();
 }

@@ -36,14 +36,14 @@ result<addresses> look_up_now(const std::string& host) {
 struct host_names::look_up {
   base::event over;
   result<addresses> found = addresses();
-  std::chrono::steady_clock::time_point until;
+  base::boot_clock::time_point until;
 
   void end(result<addresses> with) {
     found = std::move(with);
-    if (found) until = base::steady_now() + name_valid_for;
+    if (found) until = base::boot_now() + name_valid_for;
     over.happen();
   }
-  [[nodiscard]] bool outdated() const { return over.happened() && base::steady_now() >= until; }
+  [[nodiscard]] bool outdated() const { return over.happened() && base::boot_now() >= until; }
 };
 
 std::shared_ptr<host_names::look_up> host_names::latest(const std::string& host) {

@@ -19,7 +19,7 @@
 namespace onceguard::gateway {
 
 namespace asio = boost::asio;
-using clock = std::chrono::steady_clock;
+using clock = base::boot_clock;
 
 namespace {
 
@@ -146,8 +146,8 @@ asio::awaitable<void> server::state::accept() {
 /// On the first I/O thread, after drain(): waits for the sessions and for what is still to be
 /// recorded, then ends the engine.
 asio::awaitable<void> server::state::finish() {
-  const auto end = base::steady_now() + shared.params.drain;
-  while ((shared.connections != 0 || shared.engine.pending() != 0) && base::steady_now() < end) {
+  const auto end = base::boot_now() + shared.params.drain;
+  while ((shared.connections != 0 || shared.engine.pending() != 0) && base::boot_now() < end) {
     co_await sleep_for(milliseconds(10));
   }
   co_await shared.engine.give_up_held();

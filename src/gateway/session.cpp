@@ -10,7 +10,7 @@
 namespace onceguard::gateway {
 
 namespace asio = boost::asio;
-using clock = std::chrono::steady_clock;
+using clock = base::boot_clock;
 
 namespace {
 
@@ -34,8 +34,7 @@ bool listed(const std::vector<http::address_block>& blocks, std::string_view add
 }
 
 milliseconds left_until(clock::time_point end) {
-  return std::chrono::ceil<milliseconds>(
-      std::max(end - base::steady_now(), clock::duration::zero()));
+  return std::chrono::ceil<milliseconds>(std::max(end - base::boot_now(), clock::duration::zero()));
 }
 
 }  // namespace
@@ -93,7 +92,7 @@ asio::awaitable<http1::progress> session::read_head() {
       if (thread_.shared.draining) co_return http1::progress::need_more;
       head_end = {};
     } else if (head_end == clock::time_point{}) {
-      head_end = base::steady_now() + params.header_timeout;
+      head_end = base::boot_now() + params.header_timeout;
     }
     const auto timeout = idle_ ? params.idle_timeout : left_until(head_end);
     const auto room = reader_.prepare(read_size);
@@ -164,9 +163,9 @@ asio::awaitable<bool> session::refuse(http::problem which, http::problem_detail 
 
 asio::awaitable<void> session::linger() {
   stream_.shut_sending();
-  const auto end = base::steady_now() + linger_time;
+  const auto end = base::boot_now() + linger_time;
   std::array<char, read_size> dropped;
-  while (base::steady_now() < end) {
+  while (base::boot_now() < end) {
     const auto read = co_await stream_.read_some(dropped, left_until(end));
     if (read.failure) break;
   }

@@ -8,12 +8,12 @@
 namespace onceguard::gateway {
 
 namespace asio = boost::asio;
-using clock = std::chrono::steady_clock;
+using clock = base::boot_clock;
 
 namespace {
 
 struct activity {
-  clock::time_point last = base::steady_now();
+  clock::time_point last = base::boot_now();
 };
 
 /// The deadline of the other direction may cancel a write that still goes on: it is resumed.
@@ -35,11 +35,11 @@ asio::awaitable<void> pump(timed_socket& from, timed_socket& to, activity& both,
     if (read.failure) {
       const bool cancelled =
           read.failure == asio::error::timed_out || read.failure == asio::error::operation_aborted;
-      if (cancelled && from.is_open() && base::steady_now() - both.last < params.idle_timeout)
+      if (cancelled && from.is_open() && base::boot_now() - both.last < params.idle_timeout)
         continue;
       break;
     }
-    both.last = base::steady_now();
+    both.last = base::boot_now();
     if (!co_await write_all(to, std::string_view(buffer.data(), read.bytes),
                             params.write_timeout)) {
       break;

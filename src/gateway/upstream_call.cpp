@@ -7,7 +7,7 @@
 namespace onceguard::gateway {
 
 namespace asio = boost::asio;
-using clock = std::chrono::steady_clock;
+using clock = base::boot_clock;
 
 namespace {
 
@@ -43,7 +43,7 @@ class call {
   /// After that: until all is sent, the upstream begins to answer, or takes no more.
   asio::awaitable<void> send_on();
   /// From here on the upstream has its time to answer.
-  void begin_waiting() { until_ = base::steady_now() + limits_.upstream_timeout; }
+  void begin_waiting() { until_ = base::boot_now() + limits_.upstream_timeout; }
   [[nodiscard]] milliseconds time_left() const;
   /// Takes what came so far. True: more must be read. False: it is done, or to be sent on first.
   [[nodiscard]] bool take();
@@ -165,7 +165,7 @@ bool call::take() {
 }
 
 milliseconds call::time_left() const {
-  return std::max(std::chrono::ceil<milliseconds>(until_ - base::steady_now()), milliseconds(0));
+  return std::max(std::chrono::ceil<milliseconds>(until_ - base::boot_now()), milliseconds(0));
 }
 
 void call::came(const transfer& read) {

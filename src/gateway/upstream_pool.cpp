@@ -7,7 +7,7 @@
 namespace onceguard::gateway {
 
 namespace asio = boost::asio;
-using clock = std::chrono::steady_clock;
+using clock = base::boot_clock;
 
 namespace {
 
@@ -25,7 +25,7 @@ class upstream_pool::shelf final : public base::deadline {
   shelf(base::watchdog& dog, milliseconds idle_timeout) : dog_(dog), idle_timeout_(idle_timeout) {}
 
   [[nodiscard]] upstream_ptr take(bool fresh_enough) {
-    const auto now = base::steady_now();
+    const auto now = base::boot_now();
     close_idle(now);
     while (!kept_.empty()) {
       if (fresh_enough && now - kept_.back()->idle_since >= fresh_for) {
@@ -43,7 +43,7 @@ class upstream_pool::shelf final : public base::deadline {
 
   void put(upstream_ptr connection) {
     if (kept_.size() >= kept_max) kept_.pop_front();
-    connection->idle_since = base::steady_now();
+    connection->idle_since = base::boot_now();
     kept_.push_back(std::move(connection));
     if (!armed()) arm(dog_, idle_timeout_);
   }
@@ -53,7 +53,7 @@ class upstream_pool::shelf final : public base::deadline {
     while (!kept_.empty() && now - kept_.front()->idle_since >= idle_timeout_) kept_.pop_front();
   }
   void expired() override {
-    const auto now = base::steady_now();
+    const auto now = base::boot_now();
     close_idle(now);
     if (kept_.empty()) return;
     const auto left = kept_.front()->idle_since + idle_timeout_ - now;
@@ -90,13 +90,13 @@ asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& to, bo
 /// Its time is for the look-up and all addresses together: each gets its share of what is left, so
 /// that one which swallows everything does not take the time of the next.
 asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& to) {
-  const auto until = base::steady_now() + connect_timeout_;
+  const auto until = base::boot_now() + connect_timeout_;
   const auto found = co_await names_.find(to.host, connect_timeout_);
   if (!found) co_return found.error();
   error_code ec = asio::error::host_not_found;
   auto untried = static_cast<std::int64_t>(found->size());
   for (const auto& one : *found) {
-    const auto left = std::chrono::ceil<milliseconds>(until - base::steady_now());
+    const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now());
     const auto share = std::max(left / untried--, milliseconds(1));
     auto connection = std::make_unique<upstream_connection>(tcp::socket(io_), io_, limits_);
     ec = co_await connection->stream.connect(tcp::endpoint(one, to.port), share);

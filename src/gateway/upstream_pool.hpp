@@ -10,6 +10,7 @@
 
 #include <onceguard/error.hpp>
 
+#include "base/clock.hpp"
 #include "gateway/host_names.hpp"
 #include "gateway/params.hpp"
 #include "gateway/timed_socket.hpp"
@@ -25,7 +26,7 @@ struct upstream_connection {
   http1::reader reader;
   endpoint address;  ///< which shelf it came from
   bool reused = false;
-  std::chrono::steady_clock::time_point idle_since{};
+  base::boot_clock::time_point idle_since{};
 };
 using upstream_ptr = std::unique_ptr<upstream_connection>;
 

@@ -62,11 +62,11 @@ answer_ptr checked(answer from) {
 }
 
 patience::patience(const execute_policy& policy)
-    : until_(base::steady_now() +
+    : until_(base::boot_now() +
              (policy.on_busy == on_busy_rule::wait ? policy.wait : milliseconds(0))) {}
 
 milliseconds patience::left() const noexcept {
-  const auto rest = std::chrono::ceil<milliseconds>(until_ - base::steady_now());
+  const auto rest = std::chrono::ceil<milliseconds>(until_ - base::boot_now());
   return std::max(rest, milliseconds(0));
 }
 

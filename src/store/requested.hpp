@@ -5,6 +5,8 @@
 
 #include <onceguard/execute.hpp>
 
+#include "base/clock.hpp"
+
 namespace onceguard {
 
 /// What is wrong with it.
@@ -30,7 +32,7 @@ class patience {
   void pause(milliseconds useful) const;
 
  private:
-  std::chrono::steady_clock::time_point until_;
+  base::boot_clock::time_point until_;
 };
 
 /// While another transaction has the record: nobody knows for how long.

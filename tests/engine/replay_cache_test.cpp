@@ -41,7 +41,7 @@ class replay_cache_test : public ::testing::Test {
   }
   bool has(unsigned char n) { return cache.find(id_of(n), print_of(1), now).has_value(); }
 
-  const replay_cache::time_point now = base::steady_now();
+  const replay_cache::time_point now = base::boot_now();
   replay_cache cache{8 * 100'000};  // 100,000 bytes for each of its eight shards
 };
 

@@ -45,7 +45,7 @@ class waiting_room_test : public ::testing::Test {
               milliseconds look_again = for_ever) {
     auto& added = enter(where);
     auto keep = [&added](std::exception_ptr, woken how) { added.ended = how; };
-    asio::co_spawn(io, added.place->wait(std::chrono::steady_clock::now() + until, look_again),
+    asio::co_spawn(io, added.place->wait(base::boot_clock::now() + until, look_again),
                    keep);
     poll();
     return added;
@@ -95,7 +95,7 @@ TEST_F(waiting_room_test, a_call_that_comes_before_the_wait_is_not_lost) {
   room.look(id);
   poll();
   auto keep = [&first](std::exception_ptr, woken how) { first.ended = how; };
-  asio::co_spawn(io, first.place->wait(std::chrono::steady_clock::now() + for_ever, for_ever),
+  asio::co_spawn(io, first.place->wait(base::boot_clock::now() + for_ever, for_ever),
                  keep);
   poll();
   EXPECT_EQ(first.ended, woken::to_look);
@@ -194,11 +194,11 @@ class crowd : public engine_over_faults {
   /// Runs until all have their answers; how many claims that took beside the looks that time
   /// brings about by itself.
   std::size_t claims_to_answer_all() {
-    const auto begun = std::chrono::steady_clock::now();
+    const auto begun = base::boot_clock::now();
     const auto before = store.made(store_call::claim);
     store.announce({prefix_of(theirs.id)});
     until([&] { return out.size() == size; });
-    const auto took = std::chrono::steady_clock::now() - begun;
+    const auto took = base::boot_clock::now() - begun;
     const auto looks = static_cast<std::size_t>(took / std::chrono::milliseconds(50)) + 1;
     const auto made = store.made(store_call::claim) - before;
     return made > looks ? made - looks : 0;
@@ -206,9 +206,9 @@ class crowd : public engine_over_faults {
 };
 
 TEST_F(crowd, to_gather_costs_one_claim_each) {
-  const auto begun = std::chrono::steady_clock::now();
+  const auto begun = base::boot_clock::now();
   gather();
-  const auto took = std::chrono::steady_clock::now() - begun;
+  const auto took = base::boot_clock::now() - begun;
   const auto looks = static_cast<std::size_t>(took / std::chrono::milliseconds(50)) + 1;
   EXPECT_LE(store.made(store_call::claim), size + 1 + looks);
   settle(settle_kind::complete);

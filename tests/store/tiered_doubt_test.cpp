@@ -194,7 +194,7 @@ class tiered_standing_test : public ::testing::Test {
   standing strict_{counters_, false};
   standing lasting_{counters_, true};
   digest epoch_{1, 2, 3};
-  time_point start_ = base::steady_now();
+  time_point start_ = base::boot_now();
 };
 
 TEST_F(tiered_standing_test, nothing_counts_before_something_was_heard_and_too_long_after) {

@@ -13,9 +13,9 @@ namespace onceguard::testing {
 /// Polls; what the condition throws counts as not yet. Throws when it takes too long.
 inline void wait_until(const std::string& what, const std::function<bool()>& condition,
                        std::chrono::seconds at_most = std::chrono::seconds(60)) {
-  const auto until = base::steady_now() + at_most;
+  const auto until = base::boot_now() + at_most;
   std::string why;
-  while (base::steady_now() < until) {
+  while (base::boot_now() < until) {
     try {
       if (condition()) return;
     } catch (const std::exception& failed) {

@@ -178,7 +178,7 @@ std::unique_ptr<trip> dispatcher::next_batch() {
   if (from.empty()) return nullptr;
   typename line<Kind>::batch over;
   auto batch =
-      from.take(params_.batch_max, params_.batch_bytes, under_way_, base::steady_now(), over);
+      from.take(params_.batch_max, params_.batch_bytes, under_way_, base::boot_now(), over);
   for (auto& one : over) conclude_lapsed<Kind>(one);
   if (batch.empty()) return nullptr;
   return std::make_unique<batch_trip<Kind>>(*this, std::move(batch));
@@ -187,7 +187,7 @@ std::unique_ptr<trip> dispatcher::next_batch() {
 std::unique_ptr<trip> dispatcher::next_question() {
   // One at a time: a long one leaves the other links to those who have work to do.
   if (questions_under_way_ > 0) return nullptr;
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   while (!questions_.empty()) {
     auto asked = questions_.front();
     if (asked->not_before > now) return nullptr;
@@ -210,7 +210,7 @@ template <class Kind>
 void dispatcher::arrived(batch_trip<Kind>& of, const rows& results) {
   auto replies = Kind::decode(results, of.parcels_);  // may throw: then it failed
   ended(of.confirms_);
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   for (const auto& one : of.entries_) under_way_.erase(one.item().id);
   // From the last to the first, so that those that go back into the line keep their order.
   for (std::size_t i = of.entries_.size(); i-- > 0;) take_reply(of.entries_[i], replies[i], now);
@@ -262,7 +262,7 @@ template <class Kind>
 void dispatcher::failed(batch_trip<Kind>& of, const failure& why, fate after) {
   ended(false);
   if (after == fate::unknown && !why.lost) standby_doubted_ = true;
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   const auto cure = remedy_of(why);
   for (const auto& one : of.entries_) under_way_.erase(one.item().id);
   const bool several = of.entries_.size() > 1;
@@ -293,7 +293,7 @@ void dispatcher::arrived(question_trip& of, const rows& results) {
   ended(of.confirms_);
   --questions_under_way_;
   if (answered) return finish(of.asked_);
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   if (of.asked_->give_up_at() <= now) {
     of.asked_->fail(lock_held(place_, false));
     return finish(of.asked_);
@@ -307,7 +307,7 @@ void dispatcher::failed(question_trip& of, const failure& why, fate after) {
   --questions_under_way_;
   if (after == fate::unknown && !why.lost) standby_doubted_ = true;
   const auto& asked = of.asked_;
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   const bool again = after == fate::unknown ? why.lost && asked->repeatable()
                                             : transient(why) || remedy_of(why) == remedy::reconnect;
   if (again && asked->give_up_at() > now) {
@@ -327,7 +327,7 @@ bool dispatcher::waiting() const noexcept {
 }
 
 void dispatcher::purge() {
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   const auto purge_line = [&]<class Kind>(line<Kind>& of) {
     typename line<Kind>::batch over;
     of.purge(now, over);

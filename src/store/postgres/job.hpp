@@ -12,13 +12,13 @@
 
 namespace onceguard::postgres {
 
-using steady_time = std::chrono::steady_clock::time_point;
+using steady_time = base::boot_clock::time_point;
 
 class dispatcher;
 
 class job : public call {
  public:
-  explicit job(milliseconds timeout) : give_up_at_(base::steady_now() + timeout) {}
+  explicit job(milliseconds timeout) : give_up_at_(base::boot_now() + timeout) {}
   /// Its caller does not wait any longer than this.
   [[nodiscard]] steady_time give_up_at() const noexcept { return give_up_at_; }
   /// Puts its parts into the lines.

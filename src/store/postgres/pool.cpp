@@ -58,7 +58,7 @@ void pool::run() {
 
 /// Everything that may have to be done next, in the order in which one leads to the other.
 void pool::turn() {
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   const bool closing = queue_->closed();
   // While all links are busy, what comes collects in the queue, and nobody is woken for it.
   if (closing || any_idle() || !any_ready()) {
@@ -115,7 +115,7 @@ void pool::wait_for_next_turn(steady_time now) {
   }
   if (timer_at_ <= at) return;
   timer_at_ = at;
-  timer_.expires_at(at);
+  timer_.expires_after(at - base::boot_now());
   timer_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
     timer_at_ = steady_time::max();
@@ -161,7 +161,7 @@ void pool::on_ready(link& of) {
   last_failure_.reset();
   say_ready(std::nullopt);
   if (!out_since_) return;
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   if (out_told_) {
     const auto lasted = duration_cast<milliseconds>(now - *out_since_);
     base::log(base::log_level::info, "the store is in reach again",
@@ -175,7 +175,7 @@ void pool::on_ready(link& of) {
 }
 
 void pool::on_lost(link& of, const failure& why) {
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   auto& mine = kept(of);
   mine.open_at = next_try(mine, now);
   last_failure_ = why;

@@ -91,7 +91,7 @@ class pool final : private link_events {
   std::optional<steady_time> out_since_;
   bool out_told_ = false;
   std::optional<failure> last_failure_;
-  const steady_time opened_at_ = base::steady_now();
+  const steady_time opened_at_ = base::boot_now();
   bool said_ready_ = false;
   bool turn_posted_ = false;
   steady_time timer_at_ = steady_time::max();

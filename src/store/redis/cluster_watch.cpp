@@ -36,7 +36,7 @@ void cluster_watch::ask_next() {
     // Not always the same one first: it may be the one that knows least.
     const auto first = static_cast<std::ptrdiff_t>(round_++ % to_ask_.size());
     std::rotate(to_ask_.begin(), to_ask_.begin() + first, to_ask_.end());
-    begun_ = base::steady_now();
+    begun_ = base::boot_now();
     doubted_ = false;
   }
   const auto next = to_ask_.back();
@@ -130,7 +130,7 @@ void cluster_watch::forget_strangers() {
 
 void cluster_watch::doubt() {
   if (std::exchange(doubted_, true) || closed_ || asking_) return;
-  const auto since = base::steady_now() - begun_;
+  const auto since = base::boot_now() - begun_;
   wait(std::max(std::chrono::duration_cast<milliseconds>(in_doubt - since), milliseconds(0)));
 }
 

@@ -45,7 +45,7 @@ awaitable<void> link::live() {
     if (why_) throw broken{*why_};
     disarm();
     phase_ = phase::ready;
-    ready_since_ = base::steady_now();
+    ready_since_ = base::boot_now();
     in_.events.on_ready(*this);
     for (;;) {
       co_await line_->receive();
@@ -168,7 +168,7 @@ void link::append_counting() {
 
 /// Behind what needed tokens, so that its own come before those that follow.
 void link::append_reservation() {
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   if (!in_.tokens.ask_for_more(now)) return;
   append_reserve(outgoing_);
   expect({.what = kind::tokens, .sent_at = now});
@@ -262,7 +262,7 @@ void link::take_request(entry of, reply_ptr got, bool plain) {
 /// What was written plainly did not do. Not for a caller who may have given up: what it sent then
 /// (a release by its claim id) would come before this.
 void link::ask_the_script(entry of) {
-  if (base::steady_now() >= of.of->give_up_at()) {
+  if (base::boot_now() >= of.of->give_up_at()) {
     const auto after = of.what->doubtful ? effect::unknown : effect::none;
     of.what->fail(
         error(errc::store_unreachable, in_.lines.at.place + ": no answer in time", after));

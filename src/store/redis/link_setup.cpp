@@ -99,7 +99,7 @@ awaitable<void> link::load_scripts() {
 }
 
 awaitable<void> link::reserve_tokens() {
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   std::string command;
   append_reserve(command);
   const auto got = co_await ask(std::move(command));

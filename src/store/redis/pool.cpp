@@ -64,7 +64,7 @@ void pool::run() {
 /// Everything that may have to be done next, in the order in which one leads to the other.
 void pool::turn() {
   if (closing_) return;
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   const bool closed = queue_->closed();
   while (queue_->poll(calls_)) accept();
   drop_servers(now);
@@ -209,7 +209,7 @@ void pool::wait_for_next_turn(steady_time now, steady_time at) {
   }
   if (timer_at_ <= at) return;
   timer_at_ = at;
-  timer_.expires_at(at);
+  timer_.expires_after(at - base::boot_now());
   timer_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
     timer_at_ = steady_time::max();

@@ -130,7 +130,7 @@ class pool final : private server_events, private topology_events {
   std::string masters_;
   std::optional<failure> lost_why_;  // no layout could be found
   std::string told_loss_;
-  const steady_time opened_at_ = base::steady_now();
+  const steady_time opened_at_ = base::boot_now();
   bool said_ready_ = false;
   bool out_told_ = false;
   bool turn_posted_ = false;

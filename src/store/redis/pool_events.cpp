@@ -42,7 +42,7 @@ void pool::lead(std::size_t i, server* to, steady_time now) {
 }
 
 void pool::on_layout(const layout& found) {
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   lost_why_.reset();
   masters_ = found.ids;
   std::vector<endpoint> named;
@@ -93,7 +93,7 @@ void pool::settle_in() {
 /// What is under way there comes to its end, unless it is a master no more: then it is sent again
 /// to whoever is.
 void pool::take_out(server& of) {
-  if (of.lingers(base::steady_now())) return;
+  if (of.lingers(base::boot_now())) return;
   const bool listed = std::find(layout_.begin(), layout_.end(), of.at()) != layout_.end();
   if (!listed) {
     of.close(own_failure("the server is not a master of the store any more"));
@@ -210,7 +210,7 @@ void pool::on_ended(entry ended) {
 void pool::on_returned(server& of, entry back, const failure& why) {
   if (back.in_lane) --lanes_[back.lane].under_way;
   back.in_lane = false;
-  const bool late = back.of->give_up_at() <= base::steady_now();
+  const bool late = back.of->give_up_at() <= base::boot_now();
   if (late || (back.what->doubtful && !back.what->repeatable())) {
     auto told = why;
     told.misconfigured = false;
@@ -221,7 +221,7 @@ void pool::on_returned(server& of, entry back, const failure& why) {
 }
 
 void pool::on_redirected(server& of, entry back, const failure& why) {
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   const auto to = target_of(why, of.at());
   auto& mine = lanes_[back.lane];
   const bool in_circles = ++mine.turned_away > redirections_max;

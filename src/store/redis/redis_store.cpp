@@ -188,7 +188,7 @@ awaitable<result<std::optional<record_view>>> redis_store::find(record_id id,
 
 awaitable<result<list_page>> redis_store::list(list_filter filter, std::string cursor,
                                                std::size_t limit, milliseconds timeout) {
-  const auto until = base::steady_now() + timeout;
+  const auto until = base::boot_now() + timeout;
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
   page_taker page(filter, *after, limit);
@@ -201,7 +201,7 @@ awaitable<result<list_page>> redis_store::list(list_filter filter, std::string c
 }
 
 awaitable<result<counts>> redis_store::count(std::string, milliseconds timeout) {
-  const auto until = base::steady_now() + timeout;
+  const auto until = base::boot_now() + timeout;
   count_taker counted;
   const census_wish states;
   if (auto why = co_await take_census(*pool_, states, until, counted)) co_return std::move(*why);

@@ -18,7 +18,7 @@
 
 namespace onceguard::redis {
 
-using steady_time = std::chrono::steady_clock::time_point;
+using steady_time = base::boot_clock::time_point;
 
 /// One server, as long as it is the same process: what is true of no other.
 struct server_pin {
@@ -63,7 +63,7 @@ class request {
 /// What callers wait for: requests that are answered together.
 class job : public call {
  public:
-  explicit job(milliseconds timeout) : give_up_at_(base::steady_now() + timeout) {}
+  explicit job(milliseconds timeout) : give_up_at_(base::boot_now() + timeout) {}
 
   /// Its caller does not wait any longer than this.
   [[nodiscard]] steady_time give_up_at() const noexcept { return give_up_at_; }

@@ -41,7 +41,7 @@ void sentinel_watch::meet(const endpoint& sentinel) {
 void sentinel_watch::ask_all() {
   timer_.cancel();
   doubted_ = false;
-  begun_ = base::steady_now();
+  begun_ = base::boot_now();
   const auto round = now_.round + 1;
   now_ = {};
   now_.round = round;
@@ -127,7 +127,7 @@ void sentinel_watch::decide() {
 
 void sentinel_watch::doubt() {
   if (std::exchange(doubted_, true) || closed_ || now_.open > 0) return;
-  const auto since = base::steady_now() - begun_;
+  const auto since = base::boot_now() - begun_;
   wait(std::max(std::chrono::duration_cast<milliseconds>(in_doubt - since), milliseconds(0)));
 }
 

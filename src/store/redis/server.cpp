@@ -16,7 +16,7 @@ constexpr std::chrono::seconds linger{5};  // of links to a server that has no p
 server::server(const line_surroundings& lines, server_events& events, const redis_params& params,
                const keyspace& names, const endpoint& at, std::size_t links)
     : events_(events), names_(names), at_(at) {
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   const link_surroundings shared{lines, *this, params, names, at, tokens_};
   for (std::size_t i = 0; i < links; ++i) {
     links_.emplace_back().on = std::make_unique<link>(shared);
@@ -152,7 +152,7 @@ void server::on_ready(link& of) {
   mine.greeted.reset();
   mine.uncounted.reset();
   last_failure_.reset();
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   for (auto& each : links_) {
     if (each.on->closed()) each.open_at = now;
   }
@@ -161,7 +161,7 @@ void server::on_ready(link& of) {
 }
 
 void server::on_lost(link& of, const failure& why) {
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   auto& mine = kept(of);
   tokens_.drop();
   if (why.code == "CLUSTERDOWN") mine.was_ready = false;  // it was not for long, nor will it be

@@ -55,7 +55,7 @@ bool add_node(survey& to, const server_pin& pin, const node_line& self, const ke
 }  // namespace
 
 milliseconds left_until(steady_time until) {
-  const auto left = std::chrono::duration_cast<milliseconds>(until - base::steady_now());
+  const auto left = std::chrono::duration_cast<milliseconds>(until - base::boot_now());
   return std::max(left, milliseconds(0));
 }
 

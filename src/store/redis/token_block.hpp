@@ -6,6 +6,7 @@
 
 #include <onceguard/record.hpp>
 
+#include "base/clock.hpp"
 #include "store/redis/stored.hpp"
 
 namespace onceguard::redis {
@@ -17,7 +18,7 @@ namespace onceguard::redis {
 /// the server's clock then says that the block is younger than that.
 class token_block {
  public:
-  using time = std::chrono::steady_clock::time_point;
+  using time = base::boot_clock::time_point;
 
   /// How many are taken at a time.
   static constexpr std::uint64_t size = 4'096;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "store/redis/keyspace.hpp"
 #include "store/redis/line.hpp"
 #include "store/redis/redis_params.hpp"
@@ -36,7 +37,7 @@ class topology_events {
 /// Finds out, and looks again from time to time. Belongs to the thread of its io_context.
 class topology {
  public:
-  using steady_time = std::chrono::steady_clock::time_point;
+  using steady_time = base::boot_clock::time_point;
 
   topology() = default;
   topology(const topology&) = delete;

@@ -70,7 +70,7 @@ struct claim_part final : batch_part<claims> {
   [[nodiscard]] bool write_plainly(std::string& to, const keyspace& names,
                                    token_block& tokens) override {
     if (doubtful || !claims::may_be_first(item)) return false;
-    const auto taken = tokens.take(base::steady_now());
+    const auto taken = tokens.take(base::boot_now());
     if (taken) claims::write_first(to, names, item, given = *taken);
     return taken.has_value();
   }

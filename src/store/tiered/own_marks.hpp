@@ -9,6 +9,7 @@
 
 #include <onceguard/decide.hpp>
 
+#include "base/clock.hpp"
 #include "store/tiered/bounded_map.hpp"
 
 namespace onceguard::tiered {
@@ -30,7 +31,7 @@ struct leftover {
 /// Thread-safe.
 class own_marks {
  public:
-  using time_point = std::chrono::steady_clock::time_point;
+  using time_point = base::boot_clock::time_point;
 
   // --- leases that this process holds, and their markers -----------------------------------
   /// `what`: none: nothing was put there now.

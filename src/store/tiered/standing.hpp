@@ -9,6 +9,7 @@
 
 #include <onceguard/store.hpp>
 
+#include "base/clock.hpp"
 #include "store/hearing.hpp"
 #include "store/tiered/belief.hpp"
 #include "store/tiered/counters.hpp"
@@ -18,7 +19,7 @@ namespace onceguard::tiered {
 /// Thread-safe. Points in time are handed in, so that a test can.
 class standing {
  public:
-  using time_point = std::chrono::steady_clock::time_point;
+  using time_point = base::boot_clock::time_point;
 
   /// `without_truth`: answers are replayed also while the truth can't be heard.
   standing(tiered_counters& counters, bool without_truth, milliseconds believed = believed_for)

@@ -37,7 +37,7 @@ template <class Outcome>
 void tiered_store::note_calls(const std::vector<result<Outcome>>& replies) {
   const auto lost = [](const auto& one) { return !one && one.error().retryable(); };
   if (std::all_of(replies.begin(), replies.end(), lost)) {
-    standing_.failed(replies.front().error().detail, base::steady_now());
+    standing_.failed(replies.front().error().detail, base::boot_now());
   } else {
     standing_.reached();
   }
@@ -47,7 +47,7 @@ void tiered_store::note_calls(const std::vector<result<Outcome>>& replies) {
 
 awaitable<std::vector<result<verdict>>> tiered_store::claim(std::vector<onceguard::claim> batch,
                                                             milliseconds timeout) {
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   const auto believed = standing_.now(now);
   if (!believed) co_return co_await claim_alone(std::move(batch), timeout);
   claim_round round(std::move(batch), *believed, marks_, counters_, now);
@@ -95,7 +95,7 @@ awaitable<void> tiered_store::tell(std::vector<settlement> batch) {
 
 awaitable<std::vector<result<settled>>> tiered_store::settle(std::vector<settlement> batch,
                                                              milliseconds timeout) {
-  const auto believed = standing_.now(base::steady_now());
+  const auto believed = standing_.now(base::boot_now());
   const auto before = params_.clock->boot_ms();
   auto sent = batch;
   auto told = co_await truth_->settle(std::move(sent), timeout);
@@ -109,7 +109,7 @@ awaitable<std::vector<result<bool>>> tiered_store::extend(std::vector<extension>
                                                           milliseconds timeout) {
   auto sent = batch;
   auto told = co_await truth_->extend(std::move(sent), timeout);
-  const bool believed = standing_.now(base::steady_now()).has_value();
+  const bool believed = standing_.now(base::boot_now()).has_value();
   std::vector<extension> markers;
   std::vector<settlement> ends;
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -170,7 +170,7 @@ awaitable<result<resolve_decision>> tiered_store::resolve(resolution how, millis
 
 /// The marker of a lease that is no more.
 awaitable<void> tiered_store::drop(record_id id) {
-  const auto believed = standing_.now(base::steady_now());
+  const auto believed = standing_.now(base::boot_now());
   if (!believed) {
     marks_.end(id);
     co_return;
@@ -217,7 +217,7 @@ void tiered_store::on_settled(settled_listener told) {
   if (!told) return truth_->on_settled(nullptr);
   truth_->on_settled([this, told = std::move(told)](const std::vector<std::uint64_t>& settled) {
     // Before the listener wakes somebody up who asks here: the marker may still stand there.
-    marks_.settled(settled, base::steady_now());
+    marks_.settled(settled, base::boot_now());
     told(settled);
   });
 }

@@ -54,7 +54,7 @@ class tiered_store final : public store {
 
   [[nodiscard]] const tiered_counters& counters() const noexcept { return counters_; }
   /// May anything be believed of the accelerator now?
-  [[nodiscard]] bool believes() const { return standing_.now(base::steady_now()).has_value(); }
+  [[nodiscard]] bool believes() const { return standing_.now(base::boot_now()).has_value(); }
   /// Looks at both levels at once, and not only when it is time.
   void look_now() { watch_.look_now(); }
 

@@ -122,15 +122,15 @@ void watch::say_once(const error& why) {
 
 awaitable<watch::next> watch::look() {
   const auto ticket = known_.ticket();
-  const auto asked = base::steady_now();
+  const auto asked = base::boot_now();
   // What was noted comes first: the accelerator's own word is the later one then.
   auto truth = co_await book_.read_epoch(identity_, look_timeout);
   const auto told = co_await accelerator_->vitals(params_.accelerator_timeout);
   if (!told) {
-    known_.failed(told.error().detail, base::steady_now());
+    known_.failed(told.error().detail, base::boot_now());
     co_return next::wait;
   }
-  known_.probed(base::steady_now());
+  known_.probed(base::boot_now());
   if (is_another(*told)) co_return next::look;
   if (!truth) {
     known_.heard_accelerator(ticket, asked);
@@ -150,7 +150,7 @@ awaitable<watch::next> watch::look() {
   const auto clock = seen.stored.expires_at_wall - seen.retention_left.count();
   found.accelerator.clock_ahead = clock - found.truth.now;
   // Read too far apart, the two clocks tell nothing about one another.
-  if (found.truth.noted && base::steady_now() - asked > look_timeout) {
+  if (found.truth.noted && base::boot_now() - asked > look_timeout) {
     found.accelerator.clock_ahead = found.truth.noted->clock_ahead;
   }
   said_.clear();
@@ -193,7 +193,7 @@ awaitable<watch::next> watch::judge(std::uint64_t ticket, findings found, time_p
   const auto objection = objection_to(found, before_);
   if (objection) co_return co_await end_epoch(std::move(found), *objection);
   const auto& noted = found.truth.noted;
-  const auto now = base::steady_now();
+  const auto now = base::boot_now();
   if (!noted || (*noted != found.accelerator && now - noted_at_ > note_again)) {
     const auto done = co_await book_.note(found.accelerator, std::string(), look_timeout);
     if (done) noted_at_ = now;
