@@ -24,6 +24,20 @@ class redis_fault_test : public redis_fixture {
   }
 };
 
+/// Whatever may expire goes, and a key of somebody else among it. The books of the store stay.
+void evict(const redis_server& server) {
+  auto admin = server.session();
+  admin.run({"SET", "another", "x", "EX", "1000"});
+  admin.run({"CONFIG", "SET", "maxmemory-policy", "volatile-ttl"});
+  admin.run({"CONFIG", "SET", "maxmemory", "1"});
+  wait_until("an eviction", [&] {
+    admin.run({"PING"});
+    return admin.run({"EXISTS", "another"}) == "0";
+  });
+  admin.run({"CONFIG", "SET", "maxmemory", "0"});
+  admin.run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+}
+
 class redis_cut_at : public redis_fault_test, public ::testing::WithParamInterface<direction> {};
 INSTANTIATE_TEST_SUITE_P(directions, redis_cut_at,
                          ::testing::Values(direction::to_server, direction::to_client),
@@ -188,6 +202,75 @@ TEST_F(redis_fault_test, data_that_goes_back_under_a_connection_is_seen) {
   admin.run({"DEL", name_of(claim_of("lost"))});
   EXPECT_GT(at.leased(claim_of("lost")).token, last);
   EXPECT_NE(identity_of(at), before);
+}
+
+class redis_evicts : public redis_fault_test, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(ways, redis_evicts, ::testing::Values("functions=yes", "functions=no"),
+                         [](const auto& of) {
+                           return std::string(of.param) == "functions=yes" ? "functions"
+                                                                           : "scripts";
+                         });
+
+TEST_P(redis_evicts, a_policy_that_is_changed_to_evicting_refuses_everything_until_it_is_right) {
+  redis_server server;
+  const auto tested = open(server, GetParam());
+  desk at(*tested);
+  const auto before = at.vitals().identity;
+  server.session().run({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  const auto told = run(at.at().vitals(patience));
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::store_unreachable);
+  EXPECT_THAT(told.error().detail, ::testing::HasSubstr("maxmemory-policy is allkeys-lru"));
+  wait_until("the connections closing", [&] {
+    auto refused = at.try_claim(claim_of("k"), milliseconds(300));
+    return !refused && refused.error().code == errc::store_unreachable;
+  });
+  server.session().run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  EXPECT_EQ(identity_of(at), before) << "nothing was evicted";
+  const auto granted = claim_until_known(at, claim_of("k"));
+  ASSERT_TRUE(granted);
+  EXPECT_EQ(granted->kind, verdict_kind::run);
+}
+
+TEST_P(redis_evicts, evicted_keys_are_a_loss_of_memory_also_where_the_books_stay) {
+  redis_server server;
+  const auto tested = open(server, GetParam());
+  desk at(*tested);
+  const auto before = at.vitals().identity;
+  const auto last = at.completed(claim_of("k")).token;
+  evict(server);
+  const auto after = identity_of(at);
+  EXPECT_NE(after, before);
+  EXPECT_EQ(identity_of(at), after) << "once";
+  EXPECT_GT(at.leased(claim_of("next")).token, last);
+  // Counting begins anew with a run of the server, and where somebody resets it.
+  server.session().run({"CONFIG", "RESETSTAT"});
+  EXPECT_EQ(identity_of(at), after);
+}
+
+TEST_F(redis_fault_test, evictions_that_only_a_new_connection_sees_are_a_loss) {
+  redis_server server;
+  const auto first = open(server);
+  desk before(*first);
+  const auto identity = before.vitals().identity;
+  first->stop();
+  evict(server);
+  const auto second = open(server);
+  // Before anything is granted by it, and not only when somebody looks.
+  EXPECT_EQ(server.session().run({"HGET", "onceguard:store", "losses"}), "1");
+  desk at(*second);
+  EXPECT_NE(identity_of(at), identity);
+}
+
+TEST_F(redis_fault_test, where_copies_are_kept_evictions_are_no_loss) {
+  redis_server server;
+  auto with = params_for(server.url());
+  with.copies_only = true;
+  const auto tested = open(with);
+  desk at(*tested);
+  const auto before = at.vitals().identity;
+  evict(server);
+  EXPECT_EQ(at.vitals().identity, before);
 }
 
 TEST_F(redis_fault_test, a_server_without_room_changes_nothing_and_says_so) {

@@ -112,11 +112,11 @@ void link::append_greeting(std::string& to, std::optional<std::size_t> part) con
   static const known_books nothing;
   const auto& known = part ? in_.events.known(*part) : nothing;
   const bool others_lose = !node_.empty() && in_.lines.at.min_replicas == 0;
-  append_call(to, calls_, script::greet,
-              part ? std::string_view(in_.names.books(*part)) : std::string_view(),
-              in_.names.counters(),
-              {base::to_hex(random), run_, known.identity, known.run, decimal(known.generation),
-               node_, others_lose ? "1" : "0", in_.events.masters()});
+  append_call(
+      to, calls_, script::greet,
+      part ? std::string_view(in_.names.books(*part)) : std::string_view(), in_.names.counters(),
+      {base::to_hex(random), run_, known.identity, known.run, decimal(known.generation), node_,
+       others_lose ? "1" : "0", in_.events.masters(), in_.params.copies_only ? "0" : "1"});
 }
 
 greeting link::read_greeting(const reply& said, std::size_t part) const {

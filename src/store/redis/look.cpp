@@ -193,11 +193,12 @@ name_step read_names(const reply& said, const keyspace& names) {
 
 // --- vitals ---------------------------------------------------------------------------------
 
-void write_vitals(std::string& to, const script_calls& how, const keyspace& names,
-                  std::size_t part) {
+void write_vitals(std::string& to, const script_calls& how, const keyspace& names, std::size_t part,
+                  bool copies_only) {
   std::array<unsigned char, 16> random{};
   base::random_bytes(random);
-  append_call(to, how, script::vitals, names.books(part), names.counters(), {base::to_hex(random)});
+  append_call(to, how, script::vitals, names.books(part), names.counters(),
+              {base::to_hex(random), copies_only ? "0" : "1"});
 }
 
 part_vitals read_vitals(const reply& said) {
@@ -206,6 +207,8 @@ part_vitals read_vitals(const reply& said) {
   out.of.generation = said.at(1).number<std::uint64_t>(any);
   out.of.forgotten = said.at(2).number<std::uint64_t>(any);
   out.now = said.at(3).integer();
+  out.eviction = said.at(4).text();
+  out.evicted = said.at(5).number<std::uint64_t>(any);
   return out;
 }
 

@@ -71,9 +71,11 @@ void write_scan(std::string& to, const script_calls& how, const keyspace& names,
 struct part_vitals {
   onceguard::vitals of;
   std::int64_t now = 0;
+  std::string eviction;       ///< the server's maxmemory-policy; empty: not told
+  std::uint64_t evicted = 0;  ///< keys that the server evicted since anybody looked
 };
-void write_vitals(std::string& to, const script_calls& how, const keyspace& names,
-                  std::size_t part);
+void write_vitals(std::string& to, const script_calls& how, const keyspace& names, std::size_t part,
+                  bool copies_only);
 [[nodiscard]] part_vitals read_vitals(const reply& said);
 
 }  // namespace onceguard::redis

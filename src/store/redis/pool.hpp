@@ -39,6 +39,11 @@ class pool final : private server_events, private topology_events {
   [[nodiscard]] bool durable() const noexcept { return durable_; }
   /// All that have a part of the store. Any thread.
   [[nodiscard]] std::vector<server_pin> servers() const;
+  /// May its servers forget at any time?
+  [[nodiscard]] bool copies_only() const noexcept { return params_.copies_only; }
+  /// The server that has this part can't hold it any more: what is sent there waits, and each new
+  /// connection asks the server again. Any thread.
+  void refuse_server_of(std::size_t part, failure why);
   /// A server's clock, as it was told just now. Any thread.
   void look_at_clock(std::int64_t server_now);
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.

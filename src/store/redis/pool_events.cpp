@@ -101,6 +101,15 @@ void pool::take_out(server& of) {
   of.retire();
 }
 
+void pool::refuse_server_of(std::size_t part, failure why) {
+  boost::asio::post(context_, [this, part, why = std::move(why)] {
+    if (closing_) return;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (part_of_lane(i) == part && lanes_[i].at != nullptr) return lanes_[i].at->close(why);
+    }
+  });
+}
+
 void pool::drop_servers(steady_time now) {
   bool dropped = false;
   for (auto each = servers_.begin(); each != servers_.end();) {

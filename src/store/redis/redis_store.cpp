@@ -19,12 +19,13 @@ struct books {
   static constexpr bool writes = false;
   struct item {
     record_id id{};
+    bool copies_only = false;
   };
   using outcome = part_vitals;
   [[nodiscard]] static std::optional<error> complaint(const item&) { return std::nullopt; }
   static void write(std::string& to, const script_calls& how, const keyspace& names,
                     const item& what) {
-    write_vitals(to, how, names, names.part_of(what.id));
+    write_vitals(to, how, names, names.part_of(what.id), what.copies_only);
   }
   [[nodiscard]] static result<part_vitals> read(const reply& said, const item&) {
     return read_vitals(said);
@@ -218,10 +219,12 @@ awaitable<result<onceguard::vitals>> redis_store::vitals(milliseconds timeout) {
   std::vector<books::item> parts(pool_->names().parts());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts[i].id.front() = static_cast<unsigned char>(i);
+    parts[i].copies_only = pool_->copies_only();
   }
   const auto told = co_await send_all<books>(pool_->queue(), std::move(parts), timeout);
   onceguard::vitals out;
   base::sha256 identities;
+  if (auto why = refuse_eviction(told)) co_return std::move(*why);
   for (const auto& each : told) {
     if (!each) co_return each.error();
     out.identity = each->of.identity;
@@ -232,6 +235,26 @@ awaitable<result<onceguard::vitals>> redis_store::vitals(milliseconds timeout) {
   pool_->look_at_clock(told.front()->now);
   if (told.size() > 1) out.identity = base::to_hex(identities.finish());
   co_return out;
+}
+
+/// The policy was right when the store was opened, and may have been changed since (the parameters
+/// of a managed service). Evicted keys are a loss of memory, which the identity tells by now.
+std::optional<error> redis_store::refuse_eviction(
+    const std::vector<result<part_vitals>>& told) const {
+  std::optional<error> out;
+  for (std::size_t part = 0; part < told.size(); ++part) {
+    if (!told[part]) continue;
+    if (told[part]->evicted > 0) {
+      base::log(base::log_level::error, "the server evicted keys: what they guard may run again",
+                {{"store", pool_->at().place}, {"keys", std::to_string(told[part]->evicted)}});
+    }
+    const auto wrong = objection_to_eviction(told[part]->eviction);
+    if (!wrong) continue;
+    pool_->refuse_server_of(part, *wrong);
+    out = to_error(*wrong, pool_->at().place, effect::none);
+    out->code = errc::store_unreachable;  // it was right when the store was opened
+  }
+  return out;
 }
 
 void redis_store::stop() {

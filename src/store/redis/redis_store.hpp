@@ -3,6 +3,8 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 #include <onceguard/store.hpp>
 
@@ -13,6 +15,7 @@
 namespace onceguard::redis {
 
 class pool;
+struct part_vitals;
 
 /// Each claim, settle and extension is one script on one record, or, on one server, a first claim
 /// one command; and all that are there travel together. Callers are coroutines on io_contexts that
@@ -51,6 +54,8 @@ class redis_store final : public store {
 
  private:
   redis_store(std::unique_ptr<pool> servers, milliseconds timeout);
+  [[nodiscard]] std::optional<error> refuse_eviction(
+      const std::vector<result<part_vitals>>& told) const;
 
   const std::unique_ptr<pool> pool_;
   subscription subscription_;

@@ -66,12 +66,14 @@ std::optional<failure> objection_to(const server_facts& of, deployment meant, bo
   if (cluster_meant && !of.in_cluster && !of.version.empty()) {
     return wrong("the server is not part of a cluster, as redis+cluster: needs it");
   }
-  if (!copies_only && !of.eviction.empty() && of.eviction != "noeviction") {
-    return wrong("maxmemory-policy is " + of.eviction +
-                 ": the server would forget keys to make room, and what they guard would run "
-                 "again; set it to noeviction");
-  }
-  return std::nullopt;
+  return copies_only ? std::nullopt : objection_to_eviction(of.eviction);
+}
+
+std::optional<failure> objection_to_eviction(const std::string& policy) {
+  if (policy.empty() || policy == "noeviction") return std::nullopt;
+  return wrong("maxmemory-policy is " + policy +
+               ": the server would forget keys to make room, and what they guard would run "
+               "again; set it to noeviction");
 }
 
 std::string_view lost_by_restart(const server_facts& of) {

@@ -33,6 +33,9 @@ struct server_facts {
                                                   deployment meant = deployment::single,
                                                   bool copies_only = false);
 
+/// Why a server with this maxmemory-policy can't hold the store; none: it can, or is not known.
+[[nodiscard]] std::optional<failure> objection_to_eviction(const std::string& policy);
+
 /// For a log: what a restart of it would lose.
 [[nodiscard]] std::string_view lost_by_restart(const server_facts& of);
 /// Does what it acknowledged survive a crash of its machine?
