@@ -147,7 +147,8 @@ const std::array gateway_table{
          .flag = "state-dir",
          .example = "/var/lib/onceguard",
          .text = "A directory for the witness of the store's identity, by which a restarted "
-                 "gateway notices that the store lost its memory. Empty: none.",
+                 "gateway notices that the store lost its memory. Where nothing can be written "
+                 "there the gateway does not start. Empty: none.",
          .may_be_empty = true,
          .complaint = directory_complaint},
         [](settings& s, const option_value& v) { s.gateway.state_dir = text(v); }},

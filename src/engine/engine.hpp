@@ -83,6 +83,8 @@ class engine {
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
 
+  /// What can be seen to be wrong before the first request: a `state_dir` that can't be written.
+  [[nodiscard]] result<void> check() const;
   /// Looks at the store once: at the start, and then each second by itself. Until it was heard,
   /// nothing is served from memory, and nothing is claimed: what comes looks first. Who looks
   /// while another does shares that look.

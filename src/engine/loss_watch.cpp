@@ -1,9 +1,6 @@
 #include "engine/loss_watch.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
@@ -35,30 +32,22 @@ std::int64_t wall_end(std::int64_t until_steady, loss_watch::time_point now) {
   return base::system_clock().wall_ms() + until_steady - ms_of(now);
 }
 
-std::string witness_path(const std::string& state_dir) {
-  return state_dir.empty() ? "" : state_dir + "/store.witness";
-}
-
 }  // namespace
 
 loss_watch::loss_watch(const engine_params& params)
     : rule_(params.after_loss),
       quiet_ms_(params.loss_quiet.count()),
       retention_ms_(params.longest_retention.count()),
-      witness_path_(witness_path(params.state_dir)) {
-  if (witness_path_.empty()) return;
-  std::ifstream file(witness_path_);
-  vitals before;
-  if (file >> before.identity >> before.generation) {
-    last_ = before;
-    written_generation_ = before.generation;
+      witness_(params.state_dir) {
+  const auto before = witness_.read();
+  if (!before) return;
+  last_.emplace();
+  last_->identity = before->identity;
+  last_->generation = written_generation_ = before->generation;
+  if (rule_ == after_loss_rule::refuse) {
+    refuse_until_ = steady_end(before->refuse_until_wall, quiet_ms_);
   }
-  std::int64_t refuse_until = 0;
-  std::int64_t flagged_until = 0;
-  if (file >> refuse_until >> flagged_until) {
-    if (rule_ == after_loss_rule::refuse) refuse_until_ = steady_end(refuse_until, quiet_ms_);
-    flagged_until_ = steady_end(flagged_until, retention_ms_);
-  }
+  flagged_until_ = steady_end(before->flagged_until_wall, retention_ms_);
 }
 
 void loss_watch::expect(milliseconds quiet, milliseconds retention) noexcept {
@@ -79,8 +68,15 @@ loss_watch::change loss_watch::heard(const vitals& now, time_point at) {
   const bool news = what == change::lost || !last_ || last_->identity != now.identity;
   last_ = now;
   // The generation of the witness may lag: a copy that is older than a second is noticed.
-  if (!witness_path_.empty() && (news || now.generation != written_generation_)) {
-    write_witness(now, at);
+  if (news || now.generation != written_generation_) {
+    written_generation_ = now.generation;
+    testimony heard_now{now.identity, now.generation, wall_end(refuse_until_, at),
+                        wall_end(flagged_until_, at)};
+    if (news) {
+      witness_.write(heard_now);
+    } else {
+      witness_.write_soon(std::move(heard_now));
+    }
   }
   return what;
 }
@@ -90,29 +86,6 @@ void loss_watch::lost(time_point at) {
             {{"after_loss", rule_ == after_loss_rule::refuse ? "refuse" : "flag"}});
   if (rule_ == after_loss_rule::refuse) refuse_until_ = ms_of(at) + quiet_ms_;
   flagged_until_ = ms_of(at) + retention_ms_;
-}
-
-void loss_watch::write_witness(const vitals& now, time_point at) {
-  // Written beside and renamed, so that a crash leaves the old one or the new one.
-  const auto next = witness_path_ + ".next";
-  {
-    std::ofstream file(next, std::ios::trunc);
-    file << now.identity << ' ' << now.generation << ' ' << wall_end(refuse_until_, at) << ' '
-         << wall_end(flagged_until_, at) << '\n';
-    file.flush();
-    if (!file) {
-      base::log(base::log_level::warning, "witness-not-written", {{"path", next}});
-      return;
-    }
-  }
-  std::error_code ec;
-  std::filesystem::rename(next, witness_path_, ec);
-  if (ec) {
-    base::log(base::log_level::warning, "witness-not-written",
-              {{"path", witness_path_}, {"why", ec.message()}});
-    return;
-  }
-  written_generation_ = now.generation;
 }
 
 bool loss_watch::refuses(time_point at) const noexcept { return refuses_for(at).count() > 0; }

@@ -4,12 +4,12 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
 #include "engine/params.hpp"
+#include "engine/witness.hpp"
 
 namespace onceguard {
 
@@ -21,6 +21,9 @@ class loss_watch {
   /// Reads the witness file, if there is a state_dir and a file. What followed from a loss that was
   /// seen before goes on: another start makes nothing safe again.
   explicit loss_watch(const engine_params& params);
+
+  /// Can the witness file be written? errc::invalid_argument: no, and why.
+  [[nodiscard]] result<void> check() const { return witness_.check(); }
 
   enum class change : std::uint8_t { none, forgotten, lost };
   /// Compares with what was heard before, and writes the witness when it changed.
@@ -36,12 +39,11 @@ class loss_watch {
 
  private:
   void lost(time_point at);
-  void write_witness(const vitals& now, time_point at);
 
   const after_loss_rule rule_;
   std::atomic<std::int64_t> quiet_ms_;
   std::atomic<std::int64_t> retention_ms_;
-  const std::string witness_path_;
+  witness witness_;
   std::optional<vitals> last_;
   std::uint64_t written_generation_ = 0;
   std::atomic<std::int64_t> refuse_until_{0};  // steady clock, ms; 0: no

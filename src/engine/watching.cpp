@@ -34,6 +34,8 @@ void engine::expect(milliseconds loss_quiet, milliseconds longest_retention) {
   loss_->expect(loss_quiet, longest_retention);
 }
 
+result<void> engine::check() const { return loss_->check(); }
+
 void engine::stop() {
   stopping_ = true;
   if (listening_.exchange(false)) store_.on_settled(nullptr);

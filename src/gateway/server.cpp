@@ -179,6 +179,7 @@ server::~server() {
 
 result<void> server::start() {
   auto& s = *state_;
+  if (auto usable = s.shared.engine.check(); !usable) return usable.error();
   if (auto listening = s.listen(); !listening) return listening.error();
   auto& first = s.threads.front()->io;
   for (auto& thread : s.threads) {

@@ -131,3 +131,14 @@ def test_without_a_witness_a_new_file_is_a_new_beginning(start_gateway, upstream
     forget(gateway)
     gateway.start()
     assert_first(gateway.post(key=fresh_key()))
+
+
+def test_a_state_dir_that_can_not_be_written_is_an_error_at_the_start(start_gateway, upstream,
+                                                                      tmp_path):
+    gateway = start_gateway(upstream, config(tmp_path, "refuse"))
+    gateway.stop()
+    for place in ("/proc", str(tmp_path / "missing")):
+        gateway.write_config(config(place, "refuse"))
+        gateway.start(wait=False)
+        assert gateway.wait() == 1
+        assert f"state_dir {place}: nothing can be written there" in gateway.log()

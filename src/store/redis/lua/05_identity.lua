@@ -44,8 +44,8 @@ end
 -- server; what the process knew before: identity, run, generation; which of several servers this
 -- is; does it count as a loss that it was another one before (1 or 0), unless that is one of
 -- those, separated by commas, that are masters still; is an eviction a loss (1 or 0). Answers the
--- identity, the generation, the time, whether a part of the data is missing that the process had seen, and the digest of this
--- library. Without keys only the last is asked for.
+-- identity, the generation, the time, whether a part of the data is missing that the process had
+-- seen, and the digest of this library. Without keys only the last is asked for.
 local function greet(keys, args)
   if not keys[1] then return {'', 0, now_ms(), 0, LIBRARY} end
   local identity, losses, run, base, _, generation, last_node = told(keys)

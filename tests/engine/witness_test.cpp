@@ -1,0 +1,140 @@
+// The witness file: what it says after a restart, and what happens where it can't be written.
+#include "engine/witness.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/log.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard {
+namespace {
+
+std::function<void(const std::string& path)> on_flush;  // while a test listens
+
+}  // namespace
+}  // namespace onceguard
+
+/// In the place of the C library's, in this program.
+extern "C" int fsync(int fd) {
+  if (onceguard::on_flush) {
+    onceguard::on_flush(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)));
+  }
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
+
+namespace onceguard {
+namespace {
+
+std::string content(const std::string& path) {
+  std::ostringstream out;
+  out << std::ifstream(path).rdbuf();
+  return out.str();
+}
+
+class counted_lines final : public base::log_sink {
+ public:
+  void write(base::log_level, std::string_view, std::initializer_list<base::log_field>) override {}
+  void write_recurring(base::log_level, std::string_view event,
+                       std::initializer_list<base::log_field>) override {
+    if (event == "witness-not-written") ++count;
+  }
+  std::atomic<int> count{0};
+};
+
+class witness_test : public ::testing::Test {
+ protected:
+  const testing::temporary_folder folder_;
+  const std::string place_ = folder_.path().string();
+  const std::string file_ = folder_.file("store.witness");
+};
+
+TEST_F(witness_test, what_was_written_is_there_for_the_next_process) {
+  {
+    witness first(place_);
+    EXPECT_FALSE(first.read());
+    first.write({"one", 7, 11, 13});
+    EXPECT_EQ(content(file_), "one 7 11 13\n") << "when the call returns";
+  }
+  const auto found = witness(place_).read();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->identity, "one");
+  EXPECT_EQ(found->generation, 7u);
+  EXPECT_EQ(found->refuse_until_wall, 11);
+  EXPECT_EQ(found->flagged_until_wall, 13);
+}
+
+TEST_F(witness_test, content_is_on_the_disk_before_its_name_and_the_name_before_the_call_returns) {
+  witness one(place_);
+  one.write({"old", 1, 0, 0});
+  std::vector<std::string> seen;
+  on_flush = [&](const std::string& path) {
+    seen.push_back(std::filesystem::path(path).filename().string() + ": " + content(file_));
+  };
+  one.write({"new", 2, 0, 0});
+  on_flush = nullptr;
+  const auto place = folder_.path().filename().string();
+  const std::vector<std::string> wanted{"store.witness.next: old 1 0 0\n", place + ": new 2 0 0\n"};
+  EXPECT_EQ(seen, wanted);
+}
+
+TEST_F(witness_test, what_is_written_soon_is_there_at_the_end_and_never_over_what_came_later) {
+  for (std::uint64_t round = 0; round < 50; ++round) {
+    {
+      witness one(place_);
+      one.write_soon({"soon", 2 * round, 0, 0});
+      if (round % 2 == 0) one.write({"later", 2 * round + 1, 0, 0});
+    }
+    const auto found = witness(place_).read();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->generation, 2 * round + (round % 2 == 0 ? 1 : 0));
+  }
+}
+
+TEST_F(witness_test, a_file_of_an_earlier_version_is_read_and_a_damaged_one_is_none) {
+  std::ofstream(file_) << "one 7\n";
+  const auto found = witness(place_).read();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->generation, 7u);
+  EXPECT_EQ(found->refuse_until_wall, 0);
+  std::ofstream(file_) << "";
+  EXPECT_FALSE(witness(place_).read());
+}
+
+TEST_F(witness_test, what_can_not_be_written_is_written_once_there_is_a_way) {
+  const auto later = folder_.path() / "later";
+  counted_lines lines;
+  base::set_log_sink(&lines);
+  witness one(later.string());
+  one.write({"one", 1, 0, 0});
+  testing::wait_until("another try", [&] { return lines.count >= 2; });
+  EXPECT_FALSE(one.check());
+  std::filesystem::create_directory(later);
+  EXPECT_TRUE(one.check());
+  testing::wait_until("the witness", [&] { return one.read() && one.read()->generation == 1; });
+  base::set_log_sink(nullptr);
+}
+
+TEST_F(witness_test, a_place_where_nothing_can_be_written_is_told) {
+  EXPECT_TRUE(witness("").check()) << "none is kept";
+  EXPECT_TRUE(witness(place_).check());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "the trial leaves nothing";
+  const auto told = witness(folder_.file("nowhere")).check();
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, errc::invalid_argument);
+  EXPECT_NE(told.error().detail.find("nowhere: nothing can be written there: No such file"),
+            std::string::npos)
+      << told.error().detail;
+}
+
+}  // namespace
+}  // namespace onceguard
