@@ -187,8 +187,10 @@ settle_decision decide_settle(const record* stored, const settlement& how, const
 
 extend_decision decide_extension(const record* stored, const extension& how, const instant& now) {
   extend_decision out;
+  // Only what was abandoned has a time to ask again: a renewal that was on its way behind it must
+  // not revive the lease.
   const bool own = stored != nullptr && stored->nonce == how.nonce && stored->token == how.token &&
-                   unsettled(*stored);
+                   unsettled(*stored) && stored->retry_at_lease == 0;
   if (!own) {
     out.stale = true;
     return out;

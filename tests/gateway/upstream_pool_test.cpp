@@ -27,6 +27,7 @@ class upstream_pool_test : public ::testing::Test {
   const endpoint address{"127.0.0.1", upstream.local_endpoint().port()};
   gateway_params params;
   host_names names;
+  doubted_upstreams doubts;
   std::deque<tcp::socket> accepted;  // what the upstream sees of them, in their order
 
   /// Runs both ends until the gateway's is done.
@@ -60,7 +61,7 @@ class upstream_pool_test : public ::testing::Test {
 };
 
 TEST_F(upstream_pool_test, the_latest_is_taken_first) {
-  upstream_pool pool(io, params, names);
+  upstream_pool pool(io, params, names, doubts);
   auto first = take(pool, guarded);
   auto second = take(pool, guarded);
   const auto* const latest = second.get();
@@ -71,7 +72,7 @@ TEST_F(upstream_pool_test, the_latest_is_taken_first) {
 }
 
 TEST_F(upstream_pool_test, an_old_one_is_not_for_guarded_requests) {
-  upstream_pool pool(io, params, names);
+  upstream_pool pool(io, params, names, doubts);
   keep(pool, take(pool, guarded), milliseconds(1'000));
   EXPECT_TRUE(take(pool, unguarded)->reused);
   keep(pool, take(pool, guarded), milliseconds(1'000));
@@ -79,7 +80,7 @@ TEST_F(upstream_pool_test, an_old_one_is_not_for_guarded_requests) {
 }
 
 TEST_F(upstream_pool_test, bursts_of_guarded_requests_leave_no_pile_behind) {
-  upstream_pool pool(io, params, names);
+  upstream_pool pool(io, params, names, doubts);
   constexpr std::size_t at_once = 8;
   for (int burst = 0; burst < 5; ++burst) {
     std::vector<upstream_ptr> used;
@@ -90,7 +91,7 @@ TEST_F(upstream_pool_test, bursts_of_guarded_requests_leave_no_pile_behind) {
 }
 
 TEST_F(upstream_pool_test, a_full_one_keeps_the_latest) {
-  upstream_pool pool(io, params, names);
+  upstream_pool pool(io, params, names, doubts);
   constexpr std::size_t more_than_are_kept = 300;
   std::vector<upstream_ptr> used;
   for (std::size_t i = 0; i < more_than_are_kept; ++i) used.push_back(take(pool, guarded));
@@ -103,21 +104,21 @@ TEST_F(upstream_pool_test, a_full_one_keeps_the_latest) {
 
 TEST_F(upstream_pool_test, what_is_idle_for_too_long_is_closed_though_nobody_asks) {
   params.idle_timeout = milliseconds(30);
-  upstream_pool pool(io, params, names);
+  upstream_pool pool(io, params, names, doubts);
   keep(pool, take(pool, unguarded));
   keep(pool, take(pool, unguarded));
   while (open() > 0) io.run_one();  // the deadline is all that there is to run
 }
 
 TEST_F(upstream_pool_test, what_is_idle_for_too_long_is_not_taken) {
-  upstream_pool pool(io, params, names);
+  upstream_pool pool(io, params, names, doubts);
   keep(pool, take(pool, unguarded), params.idle_timeout);
   EXPECT_FALSE(take(pool, unguarded)->reused);
   EXPECT_TRUE(closed(accepted.front()));
 }
 
 TEST_F(upstream_pool_test, one_that_the_upstream_closed_is_not_taken) {
-  upstream_pool pool(io, params, names);
+  upstream_pool pool(io, params, names, doubts);
   keep(pool, take(pool, unguarded));
   accepted.front().close();
   EXPECT_FALSE(take(pool, unguarded)->reused);
