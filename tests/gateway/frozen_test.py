@@ -1,4 +1,4 @@
-"""A gateway that stands still in the middle of a call, for longer than its lease or its timeouts."""
+"""A gateway that stands still in the middle of a call, past its lease or its timeouts."""
 
 import contextlib
 import signal

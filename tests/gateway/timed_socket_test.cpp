@@ -81,7 +81,8 @@ TEST_F(timed_socket_test, what_came_while_the_process_stood_still_is_read) {
   io.restart();
   io.poll();
   for (auto& other : others) send(other.theirs, "x");
-  std::this_thread::sleep_for(milliseconds(100));
+  const auto passed = base::boot_now() + milliseconds(100);
+  while (base::boot_now() < passed) std::this_thread::yield();
   send(both.theirs, "there");
   while (!read) io.run_one();
   EXPECT_FALSE(read->failure) << read->failure.message();

@@ -179,7 +179,7 @@ TEST_F(upstream_pool_test, it_is_renewed_while_the_upstream_goes_on_like_that) {
   const auto first_end = base::boot_now() + milliseconds(200);
   keep(pool, take(pool, guarded));
   accepted.back().close();
-  std::this_thread::sleep_for(milliseconds(50));
+  while (base::boot_now() < first_end - milliseconds(150)) std::this_thread::yield();
   EXPECT_FALSE(take(pool, guarded)->reused);
   EXPECT_TRUE(briefly.doubted(address, first_end));
 }

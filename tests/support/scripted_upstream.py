@@ -1,7 +1,7 @@
 """Upstreams that go wrong at a point that a test names, each on a port of its own.
 
-The first request to each follows its script; those behind it are answered in the ordinary way,
-on the same connection too where the script left it open. A script is a list of steps:
+The first connection to each follows its script (or each one does); what comes behind is answered
+in the ordinary way, on the same connection too where the script left it open. Steps of a script:
 
 ("head",)        reads the request's head
 ("body", n)      reads n bytes of its body
@@ -31,14 +31,16 @@ class Gone(Exception):
 class ScriptedUpstream:
     """One port. The counts are of whole requests, by their key."""
 
-    def __init__(self, script):
+    def __init__(self, script, always):
         self.script = list(script)
+        self.always = always
         self.begun = False       # somebody has come for the script
         self.scripted = False    # it was followed to its end
         self.cut_short = False   # what it was to read ended before
         self.taken = 0           # bytes of the scripted request's body
         self.whole = Counter()
         self.accepted = 0
+        self.ended = 0
         self.kept = []           # connections that nobody is to close
         self.gates = {}
         self.port = 0
@@ -51,7 +53,7 @@ class ScriptedUpstream:
         self.accepted += 1
         connection = _Connection(self, reader, writer)
         try:
-            if not self.begun:
+            if self.always or not self.begun:
                 self.begun = True
                 try:
                     for step in self.script:
@@ -66,6 +68,7 @@ class ScriptedUpstream:
             pass
         finally:
             writer.close()
+            self.ended += 1
 
     def gate(self, name):
         return self.gates.setdefault(name, asyncio.Event())
@@ -150,9 +153,9 @@ class ScriptedUpstreams:
     def _do(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(30)
 
-    def add(self, *script, window=None):
+    def add(self, *script, window=None, always=False):
         """`window`: bytes that its kernel takes before somebody reads."""
-        upstream = ScriptedUpstream(script)
+        upstream = ScriptedUpstream(script, always)
 
         async def listen():
             listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
