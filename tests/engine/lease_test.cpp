@@ -102,6 +102,27 @@ TEST_F(lease_test, a_lease_that_is_given_up_is_not_renewed_meanwhile) {
   }
 }
 
+TEST_F(lease_test, a_renewal_that_ends_meanwhile_is_the_last) {
+  policy.lease = milliseconds(30);
+  params.settle_wait = minute;
+  make();
+  counted_work w;
+  w.ends = settle_kind::abandon;
+  store.fail(store_call::extend, store_fault::delay_before, 1);
+  store.fail(store_call::settle, store_fault::before);
+  begin(w);
+  until([&] { return store.waiting() == 1; });
+  gate.cancel();
+  until([&] { return store.made(store_call::settle) > 0; });
+  store.let_go();
+  io.restart();
+  io.run_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(store.made(store_call::extend), 1u);
+  store.heal_all();
+  until([&] { return first_.has_value(); });
+  EXPECT_EQ(state(), observed_state::unknown);
+}
+
 TEST_F(lease_test, what_was_done_is_kept_from_others_while_the_store_is_told) {
   policy.lease = milliseconds(90);
   counted_work w;

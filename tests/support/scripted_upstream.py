@@ -37,6 +37,7 @@ class ScriptedUpstream:
         self.begun = False       # somebody has come for the script
         self.scripted = False    # it was followed to its end
         self.cut_short = False   # what it was to read ended before
+        self.was_reset = False   # and in a way that nobody takes for an end
         self.taken = 0           # bytes of the scripted request's body
         self.whole = Counter()
         self.accepted = 0
@@ -102,7 +103,7 @@ class _Connection:
         try:
             await self.do_body(self.left)
         except ConnectionError:
-            self.upstream.cut_short = True
+            self.upstream.cut_short = self.upstream.was_reset = True
             raise
         self.upstream.whole[self.key] += 1
 
