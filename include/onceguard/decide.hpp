@@ -133,7 +133,8 @@ struct settle_decision {
                                             const instant& now);
 
 /// Renew a lease, or move it from `started` or `probing` to `in_progress` (dispatch). Both give
-/// it its full length again, also when it ran out but was not superseded.
+/// it its full length again, also when it ran out but was not superseded; not once it was
+/// abandoned.
 struct extension {
   record_id id{};
   onceguard::token token = 0;
@@ -143,7 +144,7 @@ struct extension {
 };
 
 struct extend_decision {
-  bool stale = false;  ///< superseded, settled or gone: stop
+  bool stale = false;  ///< superseded, abandoned, settled or gone: stop
   std::optional<record> write;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/field.hpp"
+#include "engine/held_lease.hpp"
 #include "http/admission.hpp"
 #include "http/outcome.hpp"
 #include "http1/message.hpp"
@@ -81,7 +82,11 @@ query_source::query_source(const config::settings& from, bool read_only)
 
 asio::awaitable<result<void>> query_source::prepare() { return desk_.open(); }
 
-asio::awaitable<probe_report> query_source::ask(const subject& about, token with) {
+asio::awaitable<probe_report> query_source::ask(const subject& about, const held_lease& held) {
+  co_return co_await query(about, held.lease().token);
+}
+
+asio::awaitable<probe_report> query_source::query(const subject& about, token with) {
   auto said = co_await desk_.ask(about.scope, about.key, with);
   co_return report_of(std::move(said), absent_is_none_);
 }
@@ -89,7 +94,7 @@ asio::awaitable<probe_report> query_source::ask(const subject& about, token with
 asio::awaitable<std::optional<probe_report>> query_source::preview(const subject& about,
                                                                    token standing) {
   if (!read_only_) co_return std::nullopt;
-  co_return co_await ask(about, standing);
+  co_return co_await query(about, standing);
 }
 
 std::unique_ptr<query_source> make_query_source(const config::settings& from, bool read_only) {

@@ -15,11 +15,13 @@ class query_source final : public outcome_source {
 
   [[nodiscard]] std::string_view name() const noexcept override { return "query"; }
   boost::asio::awaitable<result<void>> prepare() override;
-  boost::asio::awaitable<probe_report> ask(const subject& about, token with) override;
+  boost::asio::awaitable<probe_report> ask(const subject& about, const held_lease& held) override;
   boost::asio::awaitable<std::optional<probe_report>> preview(const subject& about,
                                                               token standing) override;
 
  private:
+  boost::asio::awaitable<probe_report> query(const subject& about, token with);
+
   const bool absent_is_none_;
   const bool read_only_;
   postgres::outcome_desk desk_;

@@ -40,7 +40,8 @@ awaitable<int> reconcile_store(store& in, const config::settings& settings,
   auto& io = static_cast<boost::asio::io_context&>(
       boost::asio::query(executor, boost::asio::execution::context));
   gateway::host_names names;
-  gateway::upstream_pool pool(io, settings.gateway, names);
+  gateway::doubted_upstreams doubts;
+  gateway::upstream_pool pool(io, settings.gateway, names, doubts);
   const gateway::inquiries how(pool, settings.routing.routes, query.get());
   if (!how.any()) {
     std::cerr << "onceguard: nobody can be asked: set query in [reconcile], or the probe of a "

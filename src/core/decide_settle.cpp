@@ -185,10 +185,18 @@ settle_decision decide_settle(const record* stored, const settlement& how, const
   return stale(stored, now);
 }
 
+namespace {
+
+/// Only an unsettled record whose lease was given up has a time to ask again. A renewal that was on
+/// its way behind that must not revive the lease.
+bool abandoned(const record& r) noexcept { return r.retry_at_lease != 0; }
+
+}  // namespace
+
 extend_decision decide_extension(const record* stored, const extension& how, const instant& now) {
   extend_decision out;
   const bool own = stored != nullptr && stored->nonce == how.nonce && stored->token == how.token &&
-                   unsettled(*stored);
+                   unsettled(*stored) && !abandoned(*stored);
   if (!own) {
     out.stale = true;
     return out;

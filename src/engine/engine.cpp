@@ -210,7 +210,7 @@ asio::awaitable<execution> engine::granted(asio::io_context& io, operation& op, 
   how.token = held->lease().token;
   how.nonce = held->lease().nonce;
   how.about = op.about;
-  auto out = co_await finish(io, op, std::move(how), epoch);
+  auto out = co_await finish(io, op, *held, std::move(how), epoch);
   held->stop_renewing();
   if (failure) std::rethrow_exception(failure);
   co_return out;
@@ -250,7 +250,7 @@ asio::awaitable<std::optional<execution>> engine::asked(asio::io_context& io, op
   }
   const bool did = report.said == probe_answer::did;
   const auto kept = how.kept;
-  auto out = co_await finish(io, op, std::move(how), epoch);
+  auto out = co_await finish(io, op, held, std::move(how), epoch);
   held.stop_renewing();
   if (out.kind == execution_kind::ran) {
     if (did) co_return stored_answer(report.answer, kept);
@@ -260,8 +260,11 @@ asio::awaitable<std::optional<execution>> engine::asked(asio::io_context& io, op
   co_return out;
 }
 
-asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, settlement how,
-                                          std::uint64_t epoch) {
+asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, held_lease& held,
+                                          settlement how, std::uint64_t epoch) {
+  // What was done is kept from others while the store is told. A lease that is given up is not
+  // renewed any more.
+  if (how.kind == settle_kind::abandon || how.kind == settle_kind::release) held.stop_renewing();
   const auto until = base::boot_now() + params_.settle_wait;
   retry_pause pause;
   for (;;) {

@@ -46,7 +46,8 @@ class work {
   virtual ~work() = default;
 
   /// Does it, and says how the lease ends (id, token, nonce and about are filled in by the
-  /// engine). Asks `held.begin_sending()` just before anything leaves this process.
+  /// engine). Asks `held.begin_sending()` just before anything leaves this process, and
+  /// `held.may_go_on()` before all that follows it.
   virtual boost::asio::awaitable<settlement> run(held_lease& held) = 0;
   /// Asks the application whether an earlier attempt took effect, with the token of `held`.
   virtual boost::asio::awaitable<probe_report> ask(held_lease& held) = 0;
@@ -126,7 +127,7 @@ class engine {
   boost::asio::awaitable<std::optional<execution>> asked(boost::asio::io_context& io, operation& op,
                                                          work& doing, held_lease& held);
   boost::asio::awaitable<execution> finish(boost::asio::io_context& io, operation& op,
-                                           settlement how, std::uint64_t epoch);
+                                           held_lease& held, settlement how, std::uint64_t epoch);
   boost::asio::awaitable<execution> claim_failed(boost::asio::io_context& io, operation& op,
                                                  work& doing, claim asked, error why);
   boost::asio::awaitable<execution> out_of_reach(operation& op, work& doing, error why);

@@ -45,12 +45,16 @@ bool held_lease::begin_sending() noexcept {
   return stage_.compare_exchange_strong(before, stage::sending) || before == stage::sending;
 }
 
+bool held_lease::may_go_on() const noexcept {
+  return !superseded_ && stage_ != stage::given_up && base::boot_now() - counted_from_ < length_;
+}
+
 bool held_lease::give_up() noexcept { return stage_.exchange(stage::given_up) != stage::sending; }
 
 void held_lease::keep_renewing() { arm(base::watchdog::of(io_), length_ / 3); }
 
 void held_lease::expired() {
-  if (renewing_) return;
+  if (renewing_ || stage_ == stage::given_up) return;
   spawn_background(io_, "renew a lease", renew(shared_from_this()));
 }
 
@@ -79,7 +83,7 @@ asio::awaitable<void> held_lease::renew(std::shared_ptr<held_lease> self) {
   const auto reply = co_await self->extend(false);
   self->renewing_ = false;
   // Only the engine holds it beside this coroutine; when that has let go, the work is settled.
-  if (self.use_count() == 1 || self->superseded_) co_return;
+  if (self.use_count() == 1 || self->stopped_ || self->superseded_) co_return;
   if (reply) {
     self->keep_renewing();
   } else {

@@ -33,12 +33,19 @@ class held_lease final : public base::deadline, public std::enable_shared_from_t
   /// is left, by this process's own clock since before the claim (or its last renewal) was sent, as
   /// it may have been stopped for minutes; or the lease was given up. Then nothing may be sent.
   [[nodiscard]] bool begin_sending() noexcept;
+  /// To be called before each further piece, the last above all. False: the lease ran out by this
+  /// process's own clock, was superseded or given up, and another may run by now: what was sent
+  /// must stay half a request.
+  [[nodiscard]] bool may_go_on() const noexcept;
   /// From now on nothing may be sent. True: nothing was.
   bool give_up() noexcept;
   [[nodiscard]] bool superseded() const noexcept { return superseded_; }
 
   void keep_renewing();
-  void stop_renewing() noexcept { disarm(); }
+  void stop_renewing() noexcept {
+    stopped_ = true;
+    disarm();
+  }
   /// From asking to doing, with the same token. False: superseded.
   boost::asio::awaitable<result<bool>> dispatch();
 
@@ -58,6 +65,7 @@ class held_lease final : public base::deadline, public std::enable_shared_from_t
   std::atomic<stage> stage_{stage::nothing_sent};
   bool superseded_ = false;
   bool renewing_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace onceguard

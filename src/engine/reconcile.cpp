@@ -178,9 +178,8 @@ asio::awaitable<void> round::ask_now(finding& of, const inquiry& how) {
   }
   of.fenced_with = got.lease.token;
   held->keep_renewing();
-  auto said = co_await how.source->ask(*r.about, got.lease.token);
+  auto said = co_await how.source->ask(*r.about, *held);
   co_await conclude(of, how, *held, std::move(said));
-  held->stop_renewing();
 }
 
 asio::awaitable<void> round::conclude(finding& of, const inquiry& how, held_lease& held,
@@ -210,6 +209,7 @@ asio::awaitable<void> round::conclude(finding& of, const inquiry& how, held_leas
       end.probe_pause = probe_pause;
       break;
   }
+  held.stop_renewing();
   if (co_await settle(of, held, std::move(end))) {
     of.what = found;
     of.why = std::move(said.why);

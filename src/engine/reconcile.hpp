@@ -27,9 +27,11 @@ class outcome_source {
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   /// Before a round: can it be asked at all?
   virtual boost::asio::awaitable<result<void>> prepare();
-  /// Asked with the token that fences earlier attempts off. Never fails: what is not a clear
-  /// answer is unclear, and `why` says why.
-  virtual boost::asio::awaitable<probe_report> ask(const subject& about, token with) = 0;
+  /// Asked with the token of `held`, which fences earlier attempts off; what would change anything
+  /// asks `held.may_go_on()` just before. Never fails: what is not a clear answer is unclear, and
+  /// `why` says why.
+  virtual boost::asio::awaitable<probe_report> ask(const subject& about,
+                                                   const held_lease& held) = 0;
   /// What it would say now, without any change anywhere; none: it can't be asked so.
   virtual boost::asio::awaitable<std::optional<probe_report>> preview(const subject& about,
                                                                       token standing);

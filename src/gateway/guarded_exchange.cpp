@@ -173,7 +173,7 @@ asio::awaitable<void> guarded_exchange::run_unguarded() { co_await call(nullptr)
 
 asio::awaitable<probe_report> guarded_exchange::ask(held_lease& held) {
   auto question = make_probe_question(policy_, admitted_.scope, admitted_.key, held.lease().token);
-  co_return co_await ask_application(from_.thread().pool, std::move(question));
+  co_return co_await ask_application(from_.thread().pool, std::move(question), held);
 }
 
 asio::awaitable<settlement> guarded_exchange::call(held_lease* held) {
@@ -204,7 +204,7 @@ asio::awaitable<settlement> guarded_exchange::call(held_lease* held) {
   limits.upstream_timeout = policy_.upstream_timeout;
   limits.write_timeout = thread.shared.params.write_timeout;
   limits.max_answer_body = policy_.max_answer_body;
-  auto result = co_await call_upstream(*up_, std::move(head), body_, limits, answer_room_);
+  auto result = co_await call_upstream(*up_, std::move(head), body_, limits, held, answer_room_);
   co_return judge(std::move(result));
 }
 
@@ -220,10 +220,21 @@ settlement guarded_exchange::trouble(settle_kind kind, http::problem which, unkn
 }
 
 settlement guarded_exchange::judge(call_result result) {
+  if (result.end == call_end::broken || result.end == call_end::not_sent) {
+    from_.thread().pool.broke(*up_);
+  }
   switch (result.end) {
     case call_end::not_sent:
       return trouble(settle_kind::release, http::problem::upstream_unreachable,
                      unknown_reason::none, "no byte of the request could be sent");
+    case call_end::lease_over:
+      if (!result.request_begun) {
+        return trouble(settle_kind::release, http::problem::overloaded, unknown_reason::none,
+                       "the lease was over before the first byte was sent");
+      }
+      return trouble(settle_kind::abandon, http::problem::outcome_unknown,
+                     unknown_reason::holder_gone,
+                     "the lease was over before all of the request was sent");
     case call_end::timed_out:
       return trouble(settle_kind::abandon, http::problem::upstream_timeout,
                      unknown_reason::upstream_timeout, "no whole answer in time");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/held_lease.hpp"
 #include "gateway/probe.hpp"
 
 namespace onceguard::gateway {
@@ -14,9 +15,10 @@ class route_probe final : public outcome_source {
   route_probe(upstream_pool& pool, route_params rule) : pool_(pool), rule_(std::move(rule)) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "probe"; }
-  asio::awaitable<probe_report> ask(const subject& about, token with) override {
+  asio::awaitable<probe_report> ask(const subject& about, const held_lease& held) override {
+    const auto with = held.lease().token;
     auto question = make_probe_question(rule_.policy, about.scope, about.key, with);
-    co_return co_await ask_application(pool_, std::move(question));
+    co_return co_await ask_application(pool_, std::move(question), held);
   }
 
   [[nodiscard]] const route_params& rule() const noexcept { return rule_; }

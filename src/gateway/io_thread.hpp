@@ -28,6 +28,7 @@ struct gateway_shared {
   std::vector<http::address_block> trusted;
   base::byte_budget budget;
   host_names names;
+  doubted_upstreams doubts;
   onceguard::engine engine;
   std::atomic<bool> draining{false};
   std::atomic<std::size_t> connections{0};
@@ -45,7 +46,7 @@ struct gateway_shared {
 
 struct io_thread {
   io_thread(gateway_shared& s, routing_ptr table)
-      : shared(s), routing(std::move(table)), pool(io, s.params, s.names) {}
+      : shared(s), routing(std::move(table)), pool(io, s.params, s.names, s.doubts) {}
   ~io_thread() {
     // The coroutines that still wait go with the context, and use what stands below until then.
     pool.clear();

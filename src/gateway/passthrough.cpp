@@ -142,6 +142,7 @@ asio::awaitable<bool> forwarding::run() {
     to_ = std::move(*connection);
     to_->reader.answers_to(from_.reader().head().method);
     if (co_await exchange()) break;
+    if (failure_ != asio::error::timed_out) from_.thread().pool.broke(*to_);
     if (attempt > 0 || !may_repeat()) co_return co_await give_up();
     connection = co_await from_.thread().pool.connect(address);
   }

@@ -168,7 +168,8 @@ bool split_http_url(std::string_view url, endpoint& to, std::string& target) {
   return !to.host.empty();
 }
 
-asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_question question) {
+asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_question question,
+                                              const held_lease& held) {
   using base::log_level;
   endpoint to;
   std::string target;
@@ -185,9 +186,13 @@ asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_questio
   limits.write_timeout = question.timeout;
   limits.max_answer_body = question.max_answer_body;
   base::byte_budget own(question.max_answer_body);
-  base::reservation held(own);
+  base::reservation room(own);
   auto request = make_request(question, to, target);
-  auto result = co_await call_upstream(up, std::move(request), std::string_view(), limits, held);
+  auto result =
+      co_await call_upstream(up, std::move(request), std::string_view(), limits, &held, room);
+  if (result.end == call_end::lease_over) {
+    co_return failed_to_ask(log_level::warning, "the lease was over before the question was sent");
+  }
   if (result.end != call_end::answered) {
     co_return failed_to_ask(log_level::warning, "no whole answer");
   }

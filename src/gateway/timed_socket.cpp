@@ -1,6 +1,7 @@
 #include "gateway/timed_socket.hpp"
 
 #include <array>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <boost/asio/buffer.hpp>
@@ -18,11 +19,23 @@ template <class Handler, class Limit>
 struct read_handler {
   Handler next;
   Limit& limit;
+  timed_socket& from;
+  std::span<char> into;
 
   void operator()(const error_code& failure, std::size_t bytes) {
-    std::move(next)(transfer{limit.end(failure), bytes});
+    transfer out{limit.end(failure), bytes};
+    if (out.failure == boost::asio::error::timed_out && from.is_open()) {
+      const auto late = from.read_now(into);
+      if (late.failure != boost::asio::error::would_block) out = late;
+    }
+    std::move(next)(out);
   }
 };
+
+/// What the kernel holds unsent goes out whatever becomes of this process: where the peer takes
+/// nothing, as little as possible is handed over.
+using unsent_limit = boost::asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
+constexpr int unsent_max = 32 * 1024;
 
 boost::asio::awaitable<transfer> too_late() {
   co_return transfer{boost::asio::error::timed_out, 0};
@@ -70,6 +83,7 @@ asio::awaitable<error_code> timed_socket::connect(tcp::endpoint to, milliseconds
     error_code ignored;
     socket_.non_blocking(true, ignored);
     socket_.set_option(tcp::no_delay(true), ignored);
+    socket_.set_option(unsent_limit(unsent_max), ignored);
   }
   co_return ec;
 }
@@ -79,11 +93,18 @@ asio::awaitable<transfer> timed_socket::read_some(std::span<char> into, millisec
   if (timeout.count() <= 0) return too_late();
   auto begin = [this](auto handler, std::span<char> to, milliseconds within) {
     reading_.begin(within);
-    socket_.async_read_some(asio::buffer(to.data(), to.size()),
-                            read_handler<decltype(handler), limit>{std::move(handler), reading_});
+    socket_.async_read_some(
+        asio::buffer(to.data(), to.size()),
+        read_handler<decltype(handler), limit>{std::move(handler), reading_, *this, to});
   };
   return asio::async_initiate<const asio::use_awaitable_t<>&, void(transfer)>(
       begin, asio::use_awaitable, into, timeout);
+}
+
+transfer timed_socket::read_now(std::span<char> into) noexcept {
+  transfer out;
+  out.bytes = socket_.read_some(asio::buffer(into.data(), into.size()), out.failure);
+  return out;
 }
 
 transfer timed_socket::write_now(std::string_view bytes) noexcept {
@@ -166,6 +187,12 @@ void timed_socket::close() noexcept {
   writing_.disarm();
   error_code ignored;  // it is gone either way
   socket_.close(ignored);
+}
+
+void timed_socket::abort() noexcept {
+  error_code ignored;  // it is gone either way
+  socket_.set_option(tcp::socket::linger(true, 0), ignored);
+  close();
 }
 
 void timed_socket::cancel() noexcept {

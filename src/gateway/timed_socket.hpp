@@ -29,8 +29,11 @@ class timed_socket final {
   timed_socket(tcp::socket socket, boost::asio::io_context& io);
 
   boost::asio::awaitable<error_code> connect(tcp::endpoint to, milliseconds timeout);
-  /// Failure end_of_file at a clean end; timed_out at once where no time is left.
+  /// Failure end_of_file at a clean end; timed_out at once where no time is left. What lies there
+  /// when the deadline passes is read: this process may have been stopped until then.
   boost::asio::awaitable<transfer> read_some(std::span<char> into, milliseconds timeout);
+  /// Takes what the kernel has; would_block where it has nothing.
+  transfer read_now(std::span<char> into) noexcept;
   /// Moves the deadline of the read that runs now (if one does).
   void limit_reading(milliseconds from_now) { reading_.move(from_now); }
   /// Writes all of it, or fails where the peer takes nothing for so long; `bytes` says how much the
@@ -51,6 +54,9 @@ class timed_socket final {
   /// No more will be sent; the peer may still be read from.
   void shut_sending() noexcept;
   void close() noexcept;
+  /// Ends it with a reset: what the kernel has not sent yet is dropped, and nobody can take the
+  /// part that arrived for the whole.
+  void abort() noexcept;
   /// Ends a running read or write with operation_aborted.
   void cancel() noexcept;
   [[nodiscard]] bool is_open() const noexcept { return socket_.is_open(); }

@@ -3,6 +3,7 @@
 #include <boost/asio/error.hpp>
 
 #include "base/clock.hpp"
+#include "engine/held_lease.hpp"
 
 namespace onceguard::gateway {
 
@@ -12,6 +13,14 @@ using clock = base::boot_clock;
 namespace {
 
 constexpr std::size_t answer_read_size = 8 * 1024;
+constexpr std::size_t piece_max = 64 * 1024;  // of a request, between two looks at the lease
+constexpr std::size_t late_more = 64 * 1024;  // what may come late beside a body of the most
+constexpr milliseconds stopped_least{500};  // a deadline seen that late: nobody was here to see it
+constexpr milliseconds catch_up{1'000};     // what the peer has then for what waited for us
+
+milliseconds left_until(clock::time_point end) {
+  return std::max(std::chrono::ceil<milliseconds>(end - base::boot_now()), milliseconds(0));
+}
 
 /// Is this the head of an answer that never ends, or that only the end of the connection ends?
 bool is_stream(const http1::head& answer) {
@@ -24,12 +33,13 @@ bool is_stream(const http1::head& answer) {
 class call {
  public:
   call(upstream_connection& up, std::string head, std::string_view body, call_limits limits,
-       base::reservation& held)
+       const held_lease* lease, base::reservation& held)
       : up_(up),
         head_(std::move(head)),
         body_(body),
         size_(head_.size() + body_.size()),
         limits_(limits),
+        lease_(lease),
         held_(held) {
     if (size_ > copy_max) return;
     head_ += body_;
@@ -44,19 +54,19 @@ class call {
   asio::awaitable<void> send_on();
   /// From here on the upstream has its time to answer.
   void begin_waiting() { until_ = base::boot_now() + limits_.upstream_timeout; }
-  [[nodiscard]] milliseconds time_left() const;
+  /// Reads on until the deadline; after it, what the kernel has.
+  asio::awaitable<void> read_on();
   /// Takes what came so far. True: more must be read. False: it is done, or to be sent on first.
   [[nodiscard]] bool take();
-  void came(const transfer& read);
-  [[nodiscard]] call_result result() {
-    result_.request_sent = all_sent();
-    return std::move(result_);
-  }
+  [[nodiscard]] call_result result();
 
  private:
   static constexpr std::size_t copy_max = 32 * 1024;  // up to here one buffer is cheaper than two
 
+  [[nodiscard]] bool may_send();
   [[nodiscard]] bool take_head();
+  void came(const transfer& read);
+  [[nodiscard]] transfer read_late(std::span<char> into);
   void broke(std::string why) {
     result_.end = call_end::broken;
     result_.why = std::move(why);
@@ -78,20 +88,39 @@ class call {
   std::string_view body_;
   const std::size_t size_;
   const call_limits limits_;
+  const held_lease* const lease_;
   base::reservation& held_;
   std::size_t sent_ = 0;
+  std::size_t sent_when_full_ = 0;
+  std::size_t late_ = 0;  // bytes that were read after the deadline
+  bool caught_up_ = false;
   bool write_failed_ = false;
   bool done_ = false;
+  clock::time_point write_until_{};
   clock::time_point until_{};
   call_result result_;
 };
 
+/// The process may have been stopped since the piece before, and another may run by now.
+bool call::may_send() {
+  if (lease_ == nullptr || lease_->may_go_on()) return true;
+  finish(call_end::lease_over);
+  return false;
+}
+
 bool call::send_now() {
   while (!all_sent()) {
-    const auto now = up_.stream.write_now(rest());
+    if (!may_send()) return true;
+    const auto now = up_.stream.write_now(rest().substr(0, piece_max));
     sent_ += now.bytes;
     if (!now.failure) continue;
-    if (now.failure == asio::error::would_block) return false;
+    if (now.failure == asio::error::would_block) {
+      if (sent_ != sent_when_full_ || write_until_ == clock::time_point{}) {
+        sent_when_full_ = sent_;
+        write_until_ = base::boot_now() + limits_.write_timeout;
+      }
+      return false;
+    }
     write_failed_ = true;
     // A byte that the kernel took may have arrived; without one, nothing has begun.
     if (sent_ == 0) finish(call_end::not_sent);
@@ -101,12 +130,16 @@ bool call::send_now() {
   return true;
 }
 
+/// Its time is for the next byte: interim answers of who takes nothing do not lengthen it.
 asio::awaitable<void> call::send_on() {
   do {
-    if (const auto ec = co_await up_.stream.wait_either(limits_.write_timeout); ec) {
+    const auto left = left_until(write_until_);
+    if (left.count() == 0) {
       finish(sent_ == 0 ? call_end::not_sent : call_end::timed_out);
       co_return;
     }
+    // Whether the time passed or not: what is ready now counts, as we may have been stopped.
+    static_cast<void>(co_await up_.stream.wait_either(left));
     // Readable before all is sent: an early answer (or an interim one, or the end).
     if (!up_.stream.quiet_and_open()) co_return;
   } while (!send_now());
@@ -164,8 +197,25 @@ bool call::take() {
   return false;
 }
 
-milliseconds call::time_left() const {
-  return std::max(std::chrono::ceil<milliseconds>(until_ - base::boot_now()), milliseconds(0));
+asio::awaitable<void> call::read_on() {
+  const auto room = up_.reader.prepare(answer_read_size);
+  const auto left = left_until(until_);
+  came(left.count() == 0 ? read_late(room) : co_await up_.stream.read_some(room, left));
+}
+
+/// What came in time lies in the kernel, however late it is looked for; a peer that sends without
+/// an end gets no more for that.
+transfer call::read_late(std::span<char> into) {
+  auto out = up_.stream.read_now(into);
+  late_ += out.bytes;
+  if (late_ > limits_.max_answer_body + late_more) out.failure = asio::error::timed_out;
+  if (out.failure == asio::error::would_block) out.failure = asio::error::timed_out;
+  // Stopped for long, and the kernel had no room for all of it: the rest is let in.
+  if (!out.failure && !caught_up_ && base::boot_now() - until_ >= stopped_least) {
+    caught_up_ = true;
+    until_ = base::boot_now() + catch_up;
+  }
+  return out;
 }
 
 void call::came(const transfer& read) {
@@ -178,20 +228,24 @@ void call::came(const transfer& read) {
   }
 }
 
+call_result call::result() {
+  result_.request_begun = sent_ != 0;
+  result_.request_sent = all_sent();
+  const bool answered = result_.end == call_end::answered || result_.end == call_end::too_large;
+  if (result_.request_begun && !result_.request_sent && !answered) up_.stream.abort();
+  return std::move(result_);
+}
+
 }  // namespace
 
 asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string head,
                                            std::string_view body, call_limits limits,
-                                           base::reservation& held) {
-  call one(up, std::move(head), body, limits, held);
+                                           const held_lease* lease, base::reservation& held) {
+  call one(up, std::move(head), body, limits, lease, held);
   while (!one.done()) {
     if (one.sending() && !one.send_now()) co_await one.send_on();
     one.begin_waiting();
-    while (one.take()) {
-      const auto room = up.reader.prepare(answer_read_size);
-      const auto read = co_await up.stream.read_some(room, one.time_left());
-      one.came(read);
-    }
+    while (one.take()) co_await one.read_on();
   }
   co_return one.result();
 }

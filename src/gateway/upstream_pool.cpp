@@ -22,21 +22,28 @@ std::string text_of(const endpoint& to) { return to.host + ':' + std::to_string(
 /// get old and are closed.
 class upstream_pool::shelf final : public base::deadline {
  public:
-  shelf(base::watchdog& dog, milliseconds idle_timeout) : dog_(dog), idle_timeout_(idle_timeout) {}
+  shelf(base::watchdog& dog, milliseconds idle_timeout, const endpoint& address,
+        doubted_upstreams& doubts)
+      : dog_(dog), idle_timeout_(idle_timeout), address_(address), doubts_(doubts) {}
 
-  [[nodiscard]] upstream_ptr take(bool fresh_enough) {
+  [[nodiscard]] upstream_ptr take(bool guarded) {
     const auto now = base::boot_now();
     close_idle(now);
     while (!kept_.empty()) {
-      if (fresh_enough && now - kept_.back()->idle_since >= fresh_for) {
+      auto& latest = *kept_.back();
+      latest.idle_when_taken = now - latest.idle_since;
+      const bool fresh = latest.idle_when_taken < fresh_for;
+      const bool open = latest.stream.quiet_and_open();
+      if (fresh && !open) doubts_.doubt(address_);
+      if (guarded && (!fresh || doubts_.doubted(address_, now))) {
         // Another will be made. It takes the place of the oldest: else they would pile up here,
         // and in the upstream, with each burst of requests.
         kept_.pop_front();
         break;
       }
-      auto latest = std::move(kept_.back());
+      auto taken = std::move(kept_.back());
       kept_.pop_back();
-      if (latest->stream.quiet_and_open()) return latest;
+      if (open) return taken;
     }
     return nullptr;
   }
@@ -62,12 +69,16 @@ class upstream_pool::shelf final : public base::deadline {
 
   base::watchdog& dog_;
   const milliseconds idle_timeout_;
+  const endpoint address_;
+  doubted_upstreams& doubts_;
   std::deque<upstream_ptr> kept_;  // the latest at the back
 };
 
-upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params, host_names& names)
+upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params, host_names& names,
+                             doubted_upstreams& doubts)
     : io_(io),
       names_(names),
+      doubts_(doubts),
       limits_{.head_bytes_max = params.max_header_bytes,
               .header_count_max = params.max_header_count},
       connect_timeout_(params.connect_timeout),
@@ -75,15 +86,15 @@ upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params,
 
 upstream_pool::~upstream_pool() = default;
 
-upstream_ptr upstream_pool::take_kept(const endpoint& to, bool fresh_enough) {
+upstream_ptr upstream_pool::take_kept(const endpoint& to, bool guarded) {
   const auto on = shelves_.find(to);
-  auto kept = on == shelves_.end() ? nullptr : on->second->take(fresh_enough);
+  auto kept = on == shelves_.end() ? nullptr : on->second->take(guarded);
   if (kept) kept->reused = true;
   return kept;
 }
 
-asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& to, bool fresh_enough) {
-  if (auto kept = take_kept(to, fresh_enough)) co_return std::move(kept);
+asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& to, bool guarded) {
+  if (auto kept = take_kept(to, guarded)) co_return std::move(kept);
   co_return co_await connect(to);
 }
 
@@ -112,8 +123,16 @@ void upstream_pool::keep(upstream_ptr connection) {
   connection->reader.reset();
   if (!connection->reader.idle()) return;  // bytes that nobody asked for
   auto& on = shelves_[connection->address];
-  if (!on) on = std::make_unique<shelf>(base::watchdog::of(io_), idle_timeout_);
+  if (!on) {
+    on = std::make_unique<shelf>(base::watchdog::of(io_), idle_timeout_, connection->address,
+                                 doubts_);
+  }
   on->put(std::move(connection));
+}
+
+void upstream_pool::broke(const upstream_connection& connection) {
+  const bool unannounced = connection.reused && connection.reader.idle();
+  if (unannounced && connection.idle_when_taken < fresh_for) doubts_.doubt(connection.address);
 }
 
 void upstream_pool::clear() { shelves_.clear(); }

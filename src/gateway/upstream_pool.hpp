@@ -11,6 +11,7 @@
 #include <onceguard/error.hpp>
 
 #include "base/clock.hpp"
+#include "gateway/doubted_upstreams.hpp"
 #include "gateway/host_names.hpp"
 #include "gateway/params.hpp"
 #include "gateway/timed_socket.hpp"
@@ -27,28 +28,32 @@ struct upstream_connection {
   endpoint address;  ///< which shelf it came from
   bool reused = false;
   base::boot_clock::time_point idle_since{};
+  base::boot_clock::duration idle_when_taken{};
 };
 using upstream_ptr = std::unique_ptr<upstream_connection>;
 
 class upstream_pool {
  public:
-  /// `names` must outlive it.
-  upstream_pool(boost::asio::io_context& io, const gateway_params& params, host_names& names);
+  /// `names` and `doubts` must outlive it.
+  upstream_pool(boost::asio::io_context& io, const gateway_params& params, host_names& names,
+                doubted_upstreams& doubts);
   ~upstream_pool();
   upstream_pool(const upstream_pool&) = delete;
   upstream_pool& operator=(const upstream_pool&) = delete;
 
-  /// A connection that may be written to. With `fresh_enough`, a kept one was idle for less than a
-  /// second: what guarded requests need, since they are never sent twice. The error's detail says
-  /// why there is none; nothing was sent then.
-  boost::asio::awaitable<result<upstream_ptr>> take(const endpoint& to, bool fresh_enough);
+  /// A connection that may be written to. For a guarded request, which is never sent twice, a kept
+  /// one was idle for less than a second, at an upstream that is not known to end such ones. The
+  /// error's detail says why there is none; nothing was sent then.
+  boost::asio::awaitable<result<upstream_ptr>> take(const endpoint& to, bool guarded);
   /// As `take`, but only a kept one, or null.
-  [[nodiscard]] upstream_ptr take_kept(const endpoint& to, bool fresh_enough);
+  [[nodiscard]] upstream_ptr take_kept(const endpoint& to, bool guarded);
   /// A new connection, whatever is kept.
   boost::asio::awaitable<result<upstream_ptr>> connect(const endpoint& to);
   /// Gives back a connection whose last answer was read to its end and that may be kept: it is
   /// closed once it was idle for `idle_timeout`, or in favour of later ones.
   void keep(upstream_ptr connection);
+  /// It ended before its answer: remembered where that had to be because it was a kept one.
+  void broke(const upstream_connection& connection);
   void clear();
 
  private:
@@ -56,6 +61,7 @@ class upstream_pool {
 
   boost::asio::io_context& io_;
   host_names& names_;
+  doubted_upstreams& doubts_;
   const http1::limits limits_;
   const milliseconds connect_timeout_;
   const milliseconds idle_timeout_;

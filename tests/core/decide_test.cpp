@@ -242,6 +242,23 @@ TEST_F(decide_walk, a_lease_that_ran_out_may_still_be_renewed_and_settled) {
   EXPECT_EQ(ask(3).kind, verdict_kind::replay);
 }
 
+TEST_F(decide_walk, a_lease_that_was_abandoned_is_not_revived) {
+  const auto v = ask(1);
+  end(v.lease, settle_kind::abandon);
+  EXPECT_FALSE(extend(v.lease));
+  EXPECT_EQ(state(), observed_state::unknown);
+  const auto probe = ask(2, unknown_policy::probe);
+  EXPECT_TRUE(extend(probe.lease));
+  end(probe.lease, settle_kind::abandon);
+  EXPECT_FALSE(extend(probe.lease, true));
+  EXPECT_EQ(state(), observed_state::unknown);
+  const auto next = ask(3, unknown_policy::rerun);
+  EXPECT_TRUE(extend(next.lease));
+  end(next.lease, settle_kind::release);  // as an earlier one was unknown, so is this
+  EXPECT_FALSE(extend(next.lease));
+  EXPECT_EQ(end(next.lease, settle_kind::complete).outcome, settle_outcome::done);
+}
+
 TEST_F(decide_walk, a_repeated_settle_is_done_and_writes_nothing) {
   for (const auto kind : {settle_kind::complete, settle_kind::fail, settle_kind::release}) {
     stored.reset();

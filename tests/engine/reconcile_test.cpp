@@ -18,9 +18,9 @@ class told_source final : public outcome_source {
   asio::steady_timer* gate = nullptr;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "query"; }
-  asio::awaitable<probe_report> ask(const subject& about, token t) override {
+  asio::awaitable<probe_report> ask(const subject& about, const held_lease& held) override {
     ++asked[about.key];
-    with[about.key] = t;
+    with[about.key] = held.lease().token;
     if (gate != nullptr) {
       boost::system::error_code opened;
       co_await gate->async_wait(asio::redirect_error(asio::use_awaitable, opened));

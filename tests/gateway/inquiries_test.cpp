@@ -10,7 +10,7 @@ namespace {
 class silent_query final : public outcome_source {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "query"; }
-  boost::asio::awaitable<probe_report> ask(const subject&, token) override {
+  boost::asio::awaitable<probe_report> ask(const subject&, const held_lease&) override {
     co_return probe_report();
   }
 };
@@ -22,7 +22,8 @@ class inquiries_test : public ::testing::Test {
   boost::asio::io_context io;
   gateway_params params;
   host_names names;
-  upstream_pool pool{io, params, names};
+  doubted_upstreams doubts;
+  upstream_pool pool{io, params, names, doubts};
   silent_query query;
   std::vector<route_params> routes;
 

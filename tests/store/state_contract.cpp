@@ -251,6 +251,21 @@ TEST_P(state_contract, a_late_holder_that_was_not_superseded_still_renews_and_se
   EXPECT_EQ(desk_.settle(settle_of(asked, held)).outcome, settle_outcome::done);
 }
 
+TEST_P(state_contract, a_renewal_behind_an_abandon_revives_nothing) {
+  const auto asked = claim_of("k");
+  const auto held = desk_.leased(asked);
+  EXPECT_TRUE(desk_.extend(extend_of(asked, held)));
+  desk_.settle(settle_of(asked, held, settle_kind::abandon));
+  EXPECT_FALSE(desk_.extend(extend_of(asked, held)));
+  EXPECT_FALSE(desk_.extend(extend_of(asked, held, true)));
+  EXPECT_EQ(desk_.find(asked.id)->state, observed_state::unknown);
+  auto again = claim_of("k");
+  again.unknown = unknown_policy::rerun;
+  const auto next = desk_.leased(again);
+  EXPECT_TRUE(desk_.extend(extend_of(again, next)));
+  EXPECT_EQ(desk_.settle(settle_of(again, next)).outcome, settle_outcome::done);
+}
+
 TEST_P(state_contract, token_and_nonce_must_both_match) {
   const auto asked = claim_of("k");
   const auto held = desk_.leased(asked);

@@ -134,7 +134,10 @@ local function extend(keys, args)
   local now = now_ms()
   local r, wrong = look_up(keys[1], now)
   if wrong then return wrong end
-  local own = r and r.nonce == args[2] and r.token == tonumber(args[1]) and unsettled(r)
+  -- Only what was abandoned has a time to ask again: a renewal that was on its way behind it must
+  -- not revive the lease.
+  local own = r and r.nonce == args[2] and r.token == tonumber(args[1]) and unsettled(r) and
+    r.retry_at == 0
   if not own then return {'stale', 0} end
   if args[4] == '1' then
     -- The application said that nothing had happened, and refuses the earlier tokens now.

@@ -1,0 +1,184 @@
+"""A gateway that stands still in the middle of a call, past its lease or its timeouts."""
+
+import contextlib
+import signal
+import sqlite3
+
+import pytest
+
+from support.client import fields_for
+from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.pattern import pattern
+from support.scripted_upstream import ScriptedUpstreams
+from support.waiting import Stopwatch, wait_until
+
+POLICY = {"defaults": {"lease": "1s", "max_request_body": "16MiB"}}
+
+
+@pytest.fixture
+def scripted():
+    running = ScriptedUpstreams()
+    yield running
+    running.close()
+
+
+def begin_upload(gateway, key, size):
+    connection = gateway.connect()
+    fields = [("Content-Type", "application/octet-stream")] + fields_for(key)
+    connection.send_request("POST", "/charges", fields, pattern(size))
+    return connection
+
+
+class Silence:
+    """Has nothing more of the scripted request come for a second?"""
+
+    def __init__(self, upstream):
+        self.upstream, self.taken, self.clock = upstream, -1, Stopwatch()
+
+    def __call__(self):
+        if self.taken != self.upstream.taken:
+            self.taken, self.clock = self.upstream.taken, Stopwatch()
+        return self.clock.seconds > 1
+
+
+def run_elsewhere(other, key, size, upstream):
+    """The operator frees the key, and somebody else's retry runs it."""
+    wait_until(lambda: other.state(key) == "unknown", what="the end of the lease")
+    released = other.command("keys", "release", key, "--force")
+    assert released.returncode == 0, released
+    first = assert_first(other.ask("POST", "/charges", [
+        ("Content-Type", "application/octet-stream")] + fields_for(key), pattern(size)))
+    assert upstream.runs(key) == 1
+    return first
+
+
+@pytest.mark.parametrize("wakes", ["before the upstream reads on", "after it has read all"])
+@pytest.mark.parametrize("size", [400_000, 8_000_000])
+def test_half_a_request_is_never_made_whole_after_the_lease(start_gateway, own_upstream, scripted,
+                                                            key, size, wakes):
+    """Neither by the gateway that wakes up, nor by its kernel while it sleeps."""
+    slow = scripted.add(("head",), ("body", 10_000), ("gate", "on"), ("rest",), ("answer",),
+                         window=4096)
+    stopped = start_gateway(slow.url, POLICY)
+    other = start_gateway(own_upstream, POLICY, database=stopped.database)
+    with begin_upload(stopped, key, size) as waiting, contextlib.ExitStack() as last:
+        wait_until(lambda: slow.taken >= 10_000, what="the beginning of the request")
+        stopped.signal(signal.SIGSTOP)
+        last.callback(stopped.signal, signal.SIGCONT)
+        first = run_elsewhere(other, key, size, own_upstream)
+        if wakes == "after it has read all":
+            scripted.open(slow, "on")
+            wait_until(Silence(slow), what="the upstream has read all that there is")
+            assert slow.whole[key] == 0, "the kernel sent the rest"
+        stopped.signal(signal.SIGCONT)
+        scripted.open(slow, "on")
+        answer = waiting.read()
+        wait_until(lambda: slow.scripted, what="the end of the first call")
+    assert slow.whole[key] == 0, "all of it came, after somebody else's had run"
+    assert slow.was_reset
+    assert_replay_of(answer, first)
+    assert_replay_of(other.post(key=key, body=pattern(size),
+                                content_type="application/octet-stream"), first)
+    assert own_upstream.runs(key) == 1
+    assert slow.accepted == 1
+
+
+def test_half_a_request_that_nobody_took_over_is_unknown(start_gateway, scripted, key):
+    """Its lease ran out, and another might have it by now: it is not made whole."""
+    slow = scripted.add(("head",), ("body", 10_000), ("gate", "on"), ("rest",), ("answer",),
+                        window=4096)
+    gateway = start_gateway(slow.url, POLICY)
+    with begin_upload(gateway, key, 400_000) as waiting:
+        wait_until(lambda: slow.taken >= 10_000, what="the beginning of the request")
+        gateway.signal(signal.SIGSTOP)
+        wait_until(lambda: gateway.state(key) == "unknown", what="the end of the lease")
+        # It can't renew the lease when it wakes, nor be told what became of it.
+        with contextlib.closing(sqlite3.connect(gateway.database, isolation_level=None)) as locked:
+            locked.execute("BEGIN IMMEDIATE")
+            gateway.signal(signal.SIGCONT)
+            scripted.open(slow, "on")
+            wait_until(lambda: slow.scripted, what="the end of the call")
+        assert_problem(waiting.read(), 409, "outcome-unknown", False)
+    assert slow.was_reset and slow.whole[key] == 0
+    again = gateway.post(key=key, body=pattern(400_000), content_type="application/octet-stream")
+    assert_problem(again, 409, "outcome-unknown", False)
+    assert slow.accepted == 1
+
+
+# ---- an answer that came in time
+
+
+def freeze_past_the_timeout(gateway, upstream, *gates):
+    """Stops it while it waits for the answer, and lets the upstream answer meanwhile."""
+    clock = Stopwatch()
+    gateway.signal(signal.SIGSTOP)
+    for gate in gates:
+        upstream.open(gate)
+    wait_until(lambda: clock.seconds > 1.3, what="the end of the upstream's time")
+    gateway.signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize("size", [100, 60_000, 1_000_000])
+def test_an_answer_that_came_while_the_gateway_stood_still_counts(start_gateway, own_upstream, key,
+                                                                 size, framing):
+    """However much of it waits: the upstream answered in time."""
+    gateway = start_gateway(own_upstream, {"defaults": {"upstream_timeout": "500ms"}})
+    plan = {"gate": key, "size": size, "framing": framing}
+    with gateway.begin_post(key=key, plan=plan) as waiting:
+        own_upstream.arrived(1, key, whole=True)
+        freeze_past_the_timeout(gateway, own_upstream, key)
+        first = assert_first(waiting.read())
+    assert first.body == pattern(size)
+    assert_replay_of(gateway.post(key=key), first)
+    assert own_upstream.runs(key) == 1
+
+
+def test_the_rest_of_it_is_let_in(start_gateway, scripted, key):
+    """The kernel had no room for all of the answer: what it held back comes a moment later."""
+    body = pattern(60_000)
+    half = b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n" + body[:30_000]
+    upstream = scripted.add(("head",), ("rest",), ("gate", "half"), ("send", half),
+                            ("gate", "rest"), ("send", body[30_000:]))
+    gateway = start_gateway(upstream.url, {"defaults": {"upstream_timeout": "500ms"}})
+    with gateway.begin_post(key=key) as waiting:
+        wait_until(lambda: upstream.whole[key] == 1, what="the request")
+        clock = Stopwatch()
+        gateway.signal(signal.SIGSTOP)
+        scripted.open(upstream, "half")
+        wait_until(lambda: clock.seconds > 1.3, what="the end of the upstream's time")
+        gateway.signal(signal.SIGCONT)
+        assert waiting.silent_for(0.2)
+        scripted.open(upstream, "rest")
+        assert assert_first(waiting.read(), 200).body == body
+
+
+def test_what_the_upstream_did_not_answer_is_still_late(start_gateway, own_upstream, key):
+    """Half an answer lies there: the other half gets a moment, and no more."""
+    gateway = start_gateway(own_upstream, {"defaults": {"upstream_timeout": "500ms"}})
+    plan = {"gate": key, "gate_half": "never", "size": 60_000}
+    with gateway.begin_post(key=key, plan=plan) as waiting:
+        own_upstream.arrived(1, key, whole=True)
+        freeze_past_the_timeout(gateway, own_upstream, key)
+        clock = Stopwatch()
+        assert_problem(waiting.read(), 504, "upstream-timeout", True)
+        assert clock.seconds < 10
+    assert gateway.state(key) == "unknown"
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["awake", "frozen"])
+def test_an_upstream_that_drips_is_timed_out(start_gateway, scripted, key, frozen):
+    dripping = scripted.add(("head",), ("rest",), ("gate", "on"), (
+        "send", b"HTTP/1.1 200 OK\r\nContent-Length: 500000\r\n\r\n"), ("drip", b"x"))
+    gateway = start_gateway(dripping.url, {"defaults": {"upstream_timeout": "500ms"}})
+    with gateway.begin_post(key=key) as waiting:
+        wait_until(lambda: dripping.whole[key] == 1, what="the request")
+        scripted.open(dripping, "on")
+        clock = Stopwatch()
+        if frozen:
+            gateway.signal(signal.SIGSTOP)
+            wait_until(lambda: clock.seconds > 1.3, what="the end of the upstream's time")
+            gateway.signal(signal.SIGCONT)
+        assert_problem(waiting.read(), 504, "upstream-timeout", True)
+        assert 0.3 < clock.seconds < 12
+    assert gateway.state(key) == "unknown"

@@ -1,0 +1,103 @@
+// What a deadline does to a read whose bytes are there.
+#include "gateway/timed_socket.hpp"
+
+#include <array>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/write.hpp>
+#include <gtest/gtest.h>
+
+#include "support/run.hpp"
+
+namespace onceguard::gateway {
+namespace {
+
+namespace asio = boost::asio;
+
+class timed_socket_test : public ::testing::Test {
+ protected:
+  asio::io_context io;
+  tcp::acceptor upstream{io, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
+  std::array<char, 64> buffer{};
+
+  struct pair {
+    std::unique_ptr<timed_socket> ours;
+    tcp::socket theirs;
+  };
+  pair connect() {
+    auto ours = std::make_unique<timed_socket>(tcp::socket(io), io);
+    const auto ec = testing::run(io, ours->connect(upstream.local_endpoint(), milliseconds(5'000)));
+    EXPECT_FALSE(ec) << ec.message();
+    return {std::move(ours), upstream.accept()};
+  }
+  static void send(tcp::socket& on, std::string_view text) {
+    asio::write(on, asio::buffer(text.data(), text.size()));
+  }
+  std::string_view text_of(const transfer& read) const { return {buffer.data(), read.bytes}; }
+};
+
+TEST_F(timed_socket_test, nothing_came_in_time) {
+  auto both = connect();
+  const auto read = testing::run(io, both.ours->read_some(buffer, milliseconds(20)));
+  EXPECT_EQ(read.failure, asio::error::timed_out);
+}
+
+TEST_F(timed_socket_test, without_time_left_nothing_is_read) {
+  auto both = connect();
+  send(both.theirs, "there");
+  const auto read = testing::run(io, both.ours->read_some(buffer, milliseconds(0)));
+  EXPECT_EQ(read.failure, asio::error::timed_out);
+}
+
+TEST_F(timed_socket_test, what_is_there_is_read_now) {
+  auto both = connect();
+  EXPECT_EQ(both.ours->read_now(buffer).failure, asio::error::would_block);
+  send(both.theirs, "there");
+  const auto read = both.ours->read_now(buffer);
+  EXPECT_FALSE(read.failure);
+  EXPECT_EQ(text_of(read), "there");
+  both.theirs.close();
+  EXPECT_EQ(both.ours->read_now(buffer).failure, asio::error::eof);
+}
+
+/// The process stood still past the deadline, and has more to look at than one look at the sockets
+/// tells: the deadline is seen before the bytes are.
+TEST_F(timed_socket_test, what_came_while_the_process_stood_still_is_read) {
+  constexpr std::size_t more_than_one_look = 255;
+  std::vector<pair> others;
+  std::vector<std::array<char, 8>> ignored(more_than_one_look);
+  for (std::size_t i = 0; i < more_than_one_look; ++i) {
+    others.push_back(connect());
+    auto reading = others.back().ours->read_some(ignored[i], milliseconds(60'000));
+    asio::co_spawn(io, std::move(reading), [](std::exception_ptr, const transfer&) {});
+  }
+  auto both = connect();
+  std::optional<transfer> read;
+  auto reading = both.ours->read_some(buffer, milliseconds(30));
+  asio::co_spawn(io, std::move(reading), [&](std::exception_ptr, const transfer& t) { read = t; });
+  io.restart();
+  io.poll();
+  for (auto& other : others) send(other.theirs, "x");
+  const auto passed = base::boot_now() + milliseconds(100);
+  while (base::boot_now() < passed) std::this_thread::yield();
+  send(both.theirs, "there");
+  while (!read) io.run_one();
+  EXPECT_FALSE(read->failure) << read->failure.message();
+  EXPECT_EQ(text_of(*read), "there");
+}
+
+TEST_F(timed_socket_test, a_peer_that_was_reset_does_not_take_it_for_the_end) {
+  auto both = connect();
+  send(both.theirs, "there");
+  both.ours->abort();
+  EXPECT_FALSE(both.ours->is_open());
+  boost::system::error_code ec;
+  both.theirs.read_some(asio::buffer(buffer), ec);
+  EXPECT_EQ(ec, asio::error::connection_reset);
+}
+
+}  // namespace
+}  // namespace onceguard::gateway
