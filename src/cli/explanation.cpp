@@ -33,6 +33,12 @@ judged judge(const gateway::routing_table& table, const described_request& reque
   view.fields = fields;
   view.client_address = request.client_address;
   // The last resort of the settings fits every request.
+  if (table.leads_around_a_key(*out.rule, host == nullptr ? "" : host->value,
+                               http::split_target(request.target).path, request.method)) {
+    out.admitted.kind = http::admission_kind::refuse;
+    out.admitted.detail = gateway::around_a_key_text;
+    return out;
+  }
   out.admitted = http::admit(out.rule->rule.policy, view);
   return out;
 }
@@ -43,7 +49,7 @@ fingerprint make_print(const judged& how, const described_request& request,
   const auto* type = base::find_field(fields, "content-type");
   const std::vector<std::string_view> more(how.admitted.more.begin(), how.admitted.more.end());
   fingerprint_input input;
-  input.upstream = how.rule->upstream->name;
+  input.upstream = how.rule->upstream->identity;
   input.method = request.method;
   input.path = target.path;
   input.query = target.query;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/field.hpp"
-#include "http/admission.hpp"
+#include "http/forwarding.hpp"
 #include "http/outcome.hpp"
 #include "http1/message.hpp"
 

@@ -136,6 +136,19 @@ const std::array policy_table{
          .complaint = refusal_of<parse_scope>},
         [](policy_draft& d, const option_value& v) { d.policy.scope = *parse_scope(text(v)); }},
     row<policy_draft>{
+        {.name = "previous_scope",
+         .flag = "previous-scope",
+         .kind = value_kind::list,
+         .example = "credential",
+         .text = "The scopes that the route had before: a record that is alive under one of them "
+                 "answers, and only where there is none, the key is claimed under `scope`. To be "
+                 "set with another `scope`, and taken out once the longest retention has passed.",
+         .complaint = refusal_of<parse_scope>},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.previous_scope.clear();
+          for (const auto& one : list(v)) d.policy.previous_scope.push_back(*parse_scope(one));
+        }},
+    row<policy_draft>{
         {.name = "fingerprint",
          .flag = "fingerprint",
          .kind = value_kind::choice,

@@ -101,6 +101,12 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
     const auto looked = co_await look();
     if (!looked) co_return co_await out_of_reach(op, doing, looked.error());
   }
+  if (!op.places.empty()) {
+    op.id = op.places[0].id;
+    op.about = op.places[0].about;
+    const auto looked = co_await go_where_it_is(op);
+    if (!looked) co_return co_await out_of_reach(op, doing, looked.error());
+  }
   for (int round = 0; round < claims_max; ++round) {
     const auto before = base::boot_now();
     if (const auto left = loss_->refuses_for(before); left.count() > 0) {
@@ -117,6 +123,11 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
 
     switch (reply->kind) {
       case verdict_kind::run:
+        if (!op.places.empty()) {
+          const auto moved = co_await yield_to_another_place(io, op, reply->lease);
+          if (!moved) co_return co_await out_of_reach(op, doing, moved.error());
+          if (*moved) break;
+        }
         co_return co_await granted(io, op, doing, reply->lease, before);
       case verdict_kind::replay:
         counters_.replays.fetch_add(1, std::memory_order_relaxed);
@@ -142,13 +153,16 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
         co_return out;
       }
       case verdict_kind::remake_fingerprint: {
-        auto print = doing.remake(reply->fingerprint_method);
+        auto print = doing.remake(*op.about, reply->fingerprint_method);
         if (!print) {
           co_return failed_with(error(errc::record_unreadable, print.error().detail));
         }
         auto about = std::make_shared<subject>(*op.about);
         about->print = std::move(*print);
         op.about = std::move(about);
+        for (auto& place : op.places) {
+          if (place.id == op.id) place.about = op.about;
+        }
         break;
       }
       case verdict_kind::refused:

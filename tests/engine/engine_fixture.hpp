@@ -62,7 +62,7 @@ class counted_work final : public work {
     ++unguarded;
     co_return;
   }
-  result<fingerprint> remake(std::string_view method) override {
+  result<fingerprint> remake(const subject&, std::string_view method) override {
     fingerprint out;
     out.method = method;
     return out;
