@@ -102,9 +102,7 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
     if (!looked) co_return co_await out_of_reach(op, doing, looked.error());
   }
   if (!op.places.empty()) {
-    op.id = op.places[0].id;
-    op.about = op.places[0].about;
-    const auto looked = co_await go_where_it_is(op);
+    const auto looked = co_await begin_at_a_place(op);
     if (!looked) co_return co_await out_of_reach(op, doing, looked.error());
   }
   for (int round = 0; round < claims_max; ++round) {
@@ -152,19 +150,11 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
         out.probed = asked.unknown == unknown_policy::probe;
         co_return out;
       }
-      case verdict_kind::remake_fingerprint: {
-        auto print = doing.remake(*op.about, reply->fingerprint_method);
-        if (!print) {
-          co_return failed_with(error(errc::record_unreadable, print.error().detail));
-        }
-        auto about = std::make_shared<subject>(*op.about);
-        about->print = std::move(*print);
-        op.about = std::move(about);
-        for (auto& place : op.places) {
-          if (place.id == op.id) place.about = op.about;
+      case verdict_kind::remake_fingerprint:
+        if (auto remade = remake(op, doing, reply->fingerprint_method); !remade) {
+          co_return failed_with(std::move(remade).error());
         }
         break;
-      }
       case verdict_kind::refused:
         break;  // cannot be: the nonce is fresh; another one then
     }

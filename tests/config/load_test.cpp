@@ -55,6 +55,7 @@ required = true
 key_syntax = "strict"
 key_format = "uuid"
 scope = "header:X-Tenant"
+previous_scope = ["credential", "cookie:sid"]
 fingerprint = "json"
 fingerprint_omit = ["/sent_at", "/a~1b"]
 keep = "final"
@@ -137,6 +138,8 @@ TEST(load, fills_in_every_option_of_a_policy) {
   EXPECT_EQ(p.key_syntax, key_syntax::strict);
   EXPECT_EQ(p.key_format, key_format::uuid);
   EXPECT_EQ(p.scope, (scope_rule{scope_source::header, "x-tenant"}));
+  EXPECT_EQ(p.previous_scope, (std::vector<scope_rule>{{scope_source::credential, ""},
+                                                       {scope_source::cookie, "sid"}}));
   EXPECT_EQ(
       p.fingerprint,
       (fingerprint_rule{fingerprint_kind::json, json_selection::omit, {"/sent_at", "/a~1b"}}));

@@ -170,7 +170,8 @@ def test_no_scope_at_all_is_one_for_everybody(gateway, key):
     assert_replay_of(gateway.post("/none", key=key, fields=authorized("bob")), first)
 
 
-CALLERS = ["Cookie", "X_Api_Key", "X_USER", "X-Auth-Request-Email", "X-Access-Token", "X-Api-Key", "ApiKey",
+CALLERS = ["Cookie", "X_Api_Key", "X_USER",
+           "X-Auth-Request-Email", "X-Access-Token", "X-Api-Key", "ApiKey",
            "X-Session-Id", "X-Forwarded-User", "X-Tenant", "X-Account-Id"]
 
 
