@@ -112,11 +112,16 @@ asio::awaitable<void> report_stranded(io_thread& on, routing_ptr before) {
   const list_filter all;
   std::size_t seen = 0;
   std::string cursor;
-  do {
+  for (bool more = true; more;) {
     const auto page = co_await records.list(all, cursor, page_size, on.shared.params.store_timeout);
-    if (!page) {
+    if (on.shared.draining || on.routing != table) co_return;
+    if (!page && !page.error().retryable()) {
       base::log(base::log_level::warning, "scopes-not-compared", {{"why", page.error().detail}});
       co_return;
+    }
+    if (!page) {  // the watch over the store says so; it is looked at when it is back
+      co_await sleep_for(milliseconds(1'000));
+      continue;
     }
     for (const auto& one : page->records) {
       const auto& about = one.stored.about;
@@ -124,9 +129,9 @@ asio::awaitable<void> report_stranded(io_thread& on, routing_ptr before) {
     }
     seen += page->records.size();
     cursor = page->cursor;
-    if (on.shared.draining || on.routing != table) co_return;
-    co_await sleep_for(pause_between);
-  } while (!cursor.empty() && seen < records_max);
+    more = !cursor.empty() && seen < records_max;
+    if (more) co_await sleep_for(pause_between);
+  }
   found.tell(cursor.empty());
 }
 

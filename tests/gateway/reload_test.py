@@ -4,6 +4,7 @@ import contextlib
 
 from support.client import fields_for
 from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.tcp_gate import TcpGate
 from support.waiting import wait_until
 
 TENANT = [("Authorization", "Bearer ann"), ("X-Tenant", "shop")]
@@ -80,6 +81,24 @@ def test_another_scope_is_told_with_the_number_of_its_records(start_gateway, ups
     assert "previous_scope" in told[0]["hint"]
     gateway.restart()
     wait_until(lambda: len(events(gateway, "scope-changed")) == 2, what="a line after a restart")
+
+
+def test_a_store_that_is_back_is_looked_at_then(start_gateway, upstream, redis_server, key):
+    url = redis_server.create_store()
+    with contextlib.closing(TcpGate(redis_server.port.number)) as gate:
+        def config(scope):
+            place = url.replace(str(redis_server.port.number), str(gate.port))
+            return {"store": {"url": place, "timeout": "300ms"}, "defaults": {"scope": scope}}
+        gateway = start_gateway(upstream, config("address"))
+        assert_first(gateway.post("/told", key=key, fields=TENANT))
+        gateway.stop()
+        gateway.write_config(config("none"))
+        gate.hold_at(b"onceguard_2_vitals")
+        gateway.start()
+        wait_until(lambda: events(gateway, "store-not-heard"), what="the store not answering")
+        assert events(gateway, "scope-changed") == []
+        gate.pass_on()
+        wait_until(lambda: events(gateway, "scope-changed"), what="a line about the scope")
 
 
 def settled_down(gateway):
