@@ -102,7 +102,7 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
     if (!looked) co_return co_await out_of_reach(op, doing, looked.error());
   }
   if (!op.places.empty()) {
-    const auto looked = co_await begin_at_a_place(op);
+    const auto looked = co_await go_where_it_is(op);
     if (!looked) co_return co_await out_of_reach(op, doing, looked.error());
   }
   for (int round = 0; round < claims_max; ++round) {

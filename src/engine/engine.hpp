@@ -132,7 +132,6 @@ class engine {
   [[nodiscard]] std::optional<execution> take_news(const operation& op, const news& told);
   void tell(const operation& op, execution what);
   static result<void> remake(operation& op, work& doing, std::string_view method);
-  boost::asio::awaitable<result<bool>> begin_at_a_place(operation& op);
   /// Turns to another place of `op` where a record is alive; false: there is none.
   boost::asio::awaitable<result<bool>> go_where_it_is(operation& op);
   /// The same for one that was granted a lease, which it gives back first.

@@ -15,16 +15,7 @@ result<void> engine::remake(operation& op, work& doing, std::string_view method)
   auto about = std::make_shared<subject>(*op.about);
   about->print = std::move(*print);
   op.about = std::move(about);
-  for (auto& place : op.places) {
-    if (place.id == op.id) place.about = op.about;
-  }
   return {};
-}
-
-asio::awaitable<result<bool>> engine::begin_at_a_place(operation& op) {
-  op.id = op.places[0].id;
-  op.about = op.places[0].about;
-  co_return co_await go_where_it_is(op);
 }
 
 asio::awaitable<result<bool>> engine::go_where_it_is(operation& op) {

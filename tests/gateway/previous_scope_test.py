@@ -1,10 +1,13 @@
 """Another scope for a route while records of the former one are alive."""
 
+import contextlib
+
 import pytest
 
 from support.client import all_at_once, request_bytes
 from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.waiting import wait_until
+from support.tcp_gate import TcpGate
+from support.waiting import Stopwatch, wait_until
 
 ANN = [("Authorization", "Bearer ann"), ("X-Tenant", "shop")]
 BEFORE = {"defaults": {"lease": "2s"}}
@@ -81,10 +84,10 @@ def test_an_anonymous_record_is_compared_by_what_tells_callers_apart(start_gatew
 
 def test_a_record_of_another_fingerprint_method(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {"defaults": {"fingerprint": "json"}})
-    first = assert_first(gateway.post(key=key, fields=[*ANN, ("Cookie", "a=1")], body=b'{"a": 1}'))
+    anonymous = [("X-Tenant", "shop"), ("Cookie", "a=1")]
+    first = assert_first(gateway.post(key=key, fields=anonymous, body=b'{"a": 1}'))
     change(gateway, "restart")
-    again = gateway.post(key=key, fields=[*ANN, ("Cookie", "a=1")], body=b'{"a":1}')
-    assert_replay_of(again, first)
+    assert_replay_of(gateway.post(key=key, fields=anonymous, body=b'{"a":1}'), first)
 
 
 def test_what_runs_is_busy_and_its_end_is_everybodys(start_gateway, upstream, key):
@@ -111,6 +114,53 @@ def test_who_waits_gets_the_answer(start_gateway, upstream, key):
             upstream.open(key)
             assert_replay_of(waiter.read(), assert_first(running.read()))
     assert upstream.runs(key) == 1
+
+
+def test_who_waited_for_what_was_released_runs(start_gateway, upstream, key):
+    waiting = {"defaults": {**AFTER["defaults"], "on_busy": "wait", "wait": "20s"}}
+    gateway = start_gateway(upstream, BEFORE)
+    with gateway.begin_post(key=key, fields=ANN, plan={"gate": key, "status": 404}) as running:
+        upstream.arrived(1, key)
+        change(gateway, "reload", waiting)
+        with gateway.begin_post(key=key, fields=ANN) as one, \
+                gateway.begin_post(key=key, fields=ANN) as other:
+            assert one.silent_for(0.3)
+            upstream.open(key)
+            assert running.read().status == 404
+            answers = sorted((one.read(), other.read()), key=lambda a: a.replayed)
+    assert_replay_of(answers[1], assert_first(answers[0]))
+    assert_replay_of(gateway.post(key=key, fields=ANN), answers[0])
+    assert upstream.runs(key) == 2
+
+
+def test_memory_serves_what_stands_under_a_former_scope(start_gateway, upstream, redis_server, key):
+    url = redis_server.create_store()
+    with contextlib.closing(TcpGate(redis_server.port.number)) as gate:
+        store = {"url": url.replace(str(redis_server.port.number), str(gate.port)),
+                 "timeout": "10s"}
+        gateway = start_gateway(upstream, {**BEFORE, "store": store})
+        first = assert_first(gateway.post(key=key, fields=ANN))
+        change(gateway, "restart", {**AFTER, "store": store})
+        assert_replay_of(gateway.post(key=key, fields=ANN), first)
+        with gate.holding():
+            clock = Stopwatch()
+            assert_replay_of(gateway.post(key=key, fields=ANN), first)
+            assert clock.seconds < 9
+
+
+def test_a_probe_asks_about_the_scope_that_it_began_with(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, BEFORE)
+    assert gateway.post(key=key, fields=ANN, plan={"status": 500}).status == 500
+    upstream.plan("/outcome/", {"status": 200, "headers": [["Onceguard-Outcome", "done"]],
+                                "body": "known"})
+    change(gateway, "restart", {"defaults": {
+        **AFTER["defaults"], "unknown": "probe",
+        "probe": upstream.url + "/outcome/{scope}/{key}"}})
+    answer = gateway.post(key=key, fields=ANN)
+    assert answer.replayed and answer.body == b"known"
+    ran, asked = upstream.requests(key)[0], upstream.requests(path="/outcome/")[-1]
+    assert asked["target"].startswith("/outcome/" + ran["scope"])
+    assert asked["scope"] == ran["scope"]
 
 
 def test_what_is_unknown_stays_unknown(start_gateway, upstream, key):

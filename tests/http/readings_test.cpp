@@ -51,7 +51,8 @@ constexpr reading cases[] = {
     {"/x/..%2fv1/pay", "/v1/pay"},
     {"/x/..%5cv1/pay", "/v1/pay"},
     {"/a//../v1/pay", "/v1/pay"},  // merged first
-    {"/a/b//../../v1", "/v1"},     // merged first, dots then
+    {"/a/b//../../v1", "/v1"},
+    {"/a//..//v1", "/a/v1"},  // dots first
     {"/a/.;/v1//pay%2f", "/a/v1/pay/"},
     {"/v1/p%61y%2F", "/v1/pay/"},
 };
