@@ -33,6 +33,7 @@ struct route_policy {
   onceguard::key_syntax key_syntax = onceguard::key_syntax::lenient;
   onceguard::key_format key_format = onceguard::key_format::any;
   scope_rule scope;
+  std::vector<scope_rule> previous_scope;  ///< where live records may stand from before
   fingerprint_rule fingerprint;
   keep_rule keep = keep_rule::success;
   std::map<std::uint16_t, outcome_rule> outcome_status;  ///< 402 …

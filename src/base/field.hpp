@@ -24,6 +24,19 @@ struct field {
   return true;
 }
 
+/// Do both names say the same to an application? CGI, WSGI and Rack make one variable of
+/// `X-Tenant` and `X_Tenant`.
+[[nodiscard]] constexpr bool same_name(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    const char left = a[i] == '_' ? '-' : ascii_lower(a[i]);
+    const char right = b[i] == '_' ? '-' : ascii_lower(b[i]);
+    if (left != right) return false;
+  }
+  return true;
+}
+
 [[nodiscard]] constexpr std::string_view trim(std::string_view text) noexcept {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);

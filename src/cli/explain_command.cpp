@@ -69,18 +69,33 @@ store_look look_up(const config::settings& settings, const record_id& id) {
   return seen;
 }
 
+bool is_alive(const store_look& seen) {
+  return seen.current && seen.current->state != observed_state::released;
+}
+
+/// As the gateway does: what is alive under a former scope of the route counts.
+store_look look_up_all(const config::settings& settings, explanation& told) {
+  for (const auto& [id, kind] : told.former) {
+    auto seen = look_up(settings, id);
+    if (!is_alive(seen) && seen.note.empty()) continue;
+    if (is_alive(seen)) told.warnings.push_back("its record stands under a former scope: " + kind);
+    return seen;
+  }
+  return look_up(settings, told.id);
+}
+
 int run(const given_flags& given, const explain_request& asked) {
   const auto settings = load_settings(given, true);
   if (!settings) return exit_configuration;
   const auto request = described(asked);
-  const auto told = explain(*settings, request);
+  auto told = explain(*settings, request);
   store_look seen;
   std::optional<bool> same;
   if (told.kind == explanation::fate::guard) {
-    seen = look_up(*settings, told.id);
-    if (seen.current && seen.current->state != observed_state::released) {
+    seen = look_up_all(*settings, told);
+    if (is_alive(seen)) {
       const auto& stored = seen.current->stored.about->print;
-      const auto print = print_like(*settings, request, stored.method);
+      const auto print = print_like(*settings, request, seen.current->id, stored.method);
       same = print && print->value == stored.value;
     }
   }

@@ -33,17 +33,24 @@ judged judge(const gateway::routing_table& table, const described_request& reque
   view.fields = fields;
   view.client_address = request.client_address;
   // The last resort of the settings fits every request.
+  if (table.leads_around_a_key(*out.rule, host == nullptr ? "" : host->value,
+                               http::split_target(request.target).path, request.method)) {
+    out.admitted.kind = http::admission_kind::refuse;
+    out.admitted.detail = gateway::around_a_key_text;
+    return out;
+  }
   out.admitted = http::admit(out.rule->rule.policy, view);
   return out;
 }
 
-fingerprint make_print(const judged& how, const described_request& request,
-                       const std::vector<base::field>& fields, const fingerprint_rule& rule) {
+fingerprint make_print(const judged& how, const http::scope_place& under,
+                       const described_request& request, const std::vector<base::field>& fields,
+                       const fingerprint_rule& rule) {
   const auto target = http::split_target(request.target);
   const auto* type = base::find_field(fields, "content-type");
-  const std::vector<std::string_view> more(how.admitted.more.begin(), how.admitted.more.end());
+  const std::vector<std::string_view> more(under.more.begin(), under.more.end());
   fingerprint_input input;
-  input.upstream = how.rule->upstream->name;
+  input.upstream = how.rule->upstream->identity;
   input.method = request.method;
   input.path = target.path;
   input.query = target.query;
@@ -92,8 +99,11 @@ explanation explain(const config::settings& settings, const described_request& r
   told.key = admitted.key;
   told.scope = admitted.scope;
   told.scope_kind = admitted.scope_kind;
-  told.print = make_print(how, request, fields, rule.policy.fingerprint);
+  told.print = make_print(how, admitted, request, fields, rule.policy.fingerprint);
   told.id = make_record_id(admitted.scope, admitted.key);
+  for (const auto& place : admitted.former) {
+    told.former.emplace_back(make_record_id(place.scope, admitted.key), place.scope_kind);
+  }
   if (admitted.scope_kind == "anonymous") {
     told.warnings.emplace_back(
         "nothing tells who the caller is, so all such callers share one scope; set the option "
@@ -103,13 +113,18 @@ explanation explain(const config::settings& settings, const described_request& r
 }
 
 std::optional<fingerprint> print_like(const config::settings& settings,
-                                      const described_request& request, const std::string& method) {
+                                      const described_request& request, const record_id& id,
+                                      const std::string& method) {
   const auto rule = fingerprint_rule::parse(method);
   if (!rule) return std::nullopt;
   const gateway::routing_table table(settings.routing);
   const auto fields = views_of(request);
   const auto how = judge(table, request, fields);
-  return make_print(how, request, fields, *rule);
+  const http::scope_place* under = &how.admitted;
+  for (const auto& place : how.admitted.former) {
+    if (make_record_id(place.scope, how.admitted.key) == id) under = &place;
+  }
+  return make_print(how, *under, request, fields, *rule);
 }
 
 }  // namespace onceguard::cli

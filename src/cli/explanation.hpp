@@ -36,16 +36,17 @@ struct explanation {
   std::string scope_kind;
   fingerprint print;
   record_id id{};
+  std::vector<std::pair<record_id, std::string>> former;  ///< and under scopes from before: kinds
   std::vector<std::string> warnings;
 };
 
 [[nodiscard]] explanation explain(const config::settings& settings,
                                   const described_request& request);
 
-/// The request's fingerprint, made as the record says; none where it can't be made so.
+/// The request's fingerprint, made as the record with this id says; none where it can't be.
 [[nodiscard]] std::optional<fingerprint> print_like(const config::settings& settings,
                                                     const described_request& request,
-                                                    const std::string& method);
+                                                    const record_id& id, const std::string& method);
 
 /// `current`: what stands in the store; `store_note`: why nothing is known of that.
 [[nodiscard]] std::string explanation_page(const explanation& told,

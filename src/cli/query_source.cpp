@@ -4,7 +4,7 @@
 
 #include "base/field.hpp"
 #include "engine/held_lease.hpp"
-#include "http/admission.hpp"
+#include "http/forwarding.hpp"
 #include "http/outcome.hpp"
 #include "http1/message.hpp"
 

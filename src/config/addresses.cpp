@@ -105,10 +105,10 @@ result<scope_rule> parse_named_scope(scope_source source, std::string_view name,
   std::string own(name);
   if (source == scope_source::header) {
     std::transform(own.begin(), own.end(), own.begin(), base::ascii_lower);
-    if (own == "idempotency-key") {
+    if (base::same_name(own, "idempotency-key")) {
       return refusal("the idempotency key can't be its own scope, got " + quoted(text));
     }
-    if (own.starts_with("onceguard-")) {
+    if (base::same_name(own.substr(0, 10), "onceguard-")) {
       return refusal("Onceguard-* headers of a client are removed and can't be a scope, got " +
                      quoted(text));
     }

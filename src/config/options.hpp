@@ -22,6 +22,7 @@ struct policy_draft {
 
 struct upstream_draft {
   std::string name;
+  std::string identity;
   std::string url;
 };
 

@@ -119,6 +119,12 @@ class checker {
       case scope_source::cookie:
         break;
     }
+    const auto& former = policy_.previous_scope;
+    if (std::find(former.begin(), former.end(), policy_.scope) != former.end() &&
+        as_near_as("previous_scope", "scope")) {
+      warn({"previous_scope", "scope"},
+           "has the present scope in it, which is looked under anyway");
+    }
   }
 
   void times() {
@@ -150,6 +156,14 @@ class checker {
       const bool harmless = status == 501 || status == 503;
       after_effect = after_effect || (again(meaning) && status >= 500 && !harmless);
       after_success = after_success || (again(meaning) && status / 100 == 2);
+    }
+    if (policy_.keep != keep_rule::all && !policy_.outcome_status.contains(503) &&
+        !policy_.outcome_class.contains(5)) {
+      note({"outcome"},
+           "a 503 means that nothing was done, but one of `Server: envoy` or `istio-envoy` without "
+           "Retry-After counts as unknown; behind another mesh or balancer that answers 503 when a "
+           "request was sent already, set { \"503\" = \"unknown\" }; where none does, "
+           "{ \"503\" = \"release\" }");
     }
     if (after_effect) {
       warn({"outcome"},

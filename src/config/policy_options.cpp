@@ -1,8 +1,7 @@
 // The options of [defaults]; a [[route]] may say each of them too.
-#include <onceguard/fingerprint.hpp>
-
 #include "config/option_values.hpp"
 #include "config/options.hpp"
+#include "config/policy_complaints.hpp"
 #include "config/texts.hpp"
 
 namespace onceguard::config {
@@ -13,50 +12,6 @@ namespace {
 
 constexpr std::int64_t retention_max = 3'650 * day;
 constexpr std::int64_t body_max = 256 << 20;
-
-std::string guarded_method_complaint(std::string_view value) {
-  constexpr std::array<std::string_view, 5> never{"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"};
-  for (const auto name : never) {
-    if (value == name) return std::string(name) + " can't be guarded: it has no effect to repeat";
-  }
-  return refusal_of<parse_method>(value);
-}
-
-std::string pointer_complaint(std::string_view value) {
-  if (!value.empty() && is_json_pointer(value)) return {};
-  return "expected a JSON Pointer such as \"/payment/amount\", got " + quoted(value);
-}
-
-std::string probe_complaint(std::string_view value) {
-  std::string plain(value);
-  for (const std::string_view name : {"{scope}", "{key}"}) {
-    const auto at = plain.find(name);
-    if (at == std::string::npos) {
-      return "expected a URL with {scope} and {key} in it, got " + quoted(value);
-    }
-    plain.replace(at, name.size(), "x");
-    if (plain.find(name) != std::string::npos) {
-      return std::string(name) + " is there twice, got " + quoted(value);
-    }
-  }
-  if (plain.find_first_of("{}") != std::string::npos) {
-    return "only {scope} and {key} are put in, got " + quoted(value);
-  }
-  // Neither may choose the host that is asked.
-  const auto authority = value.find("://") == std::string_view::npos
-                             ? std::string_view{}
-                             : value.substr(value.find("://") + 3);
-  if (authority.substr(0, authority.find_first_of("/?#")).find('{') != std::string_view::npos) {
-    return "{scope} and {key} belong in the path or query, got " + quoted(value);
-  }
-  if (parse_http_url(plain)) return {};
-  if (value.starts_with("https://")) {
-    return "https:// is not in this version; expected a URL with http://, got " + quoted(value);
-  }
-  return "expected a URL such as \"http://127.0.0.1:9000/outcome/{scope}/{key}\" without user, "
-         "password and fragment, got " +
-         quoted(value);
-}
 
 void assign_outcomes(policy_draft& d, const option_value& v) {
   // The words stand in the order of outcome_words.
@@ -103,7 +58,9 @@ const std::array policy_table{
          .flag = "required",
          .kind = value_kind::boolean,
          .fallback = "false",
-         .text = "Refuse a listed method without a key (400)."},
+         .text =
+             "Refuse a listed method without a key (400), and what another server could read as a "
+             "path or host of this route."},
         [](policy_draft& d, const option_value& v) { d.policy.required = std::get<bool>(v); }},
     row<policy_draft>{
         {.name = "key_syntax",
@@ -132,9 +89,22 @@ const std::array policy_table{
          .example = "header:X-Tenant",
          .text = "Who a key belongs to: `credential` (the `Authorization` header), "
                  "`header:NAME`, `cookie:NAME`, `address` (of the client) or `none` (all share "
-                 "their keys).",
+                 "their keys). What is empty is missing. See also `previous_scope`.",
          .complaint = refusal_of<parse_scope>},
         [](policy_draft& d, const option_value& v) { d.policy.scope = *parse_scope(text(v)); }},
+    row<policy_draft>{
+        {.name = "previous_scope",
+         .flag = "previous-scope",
+         .kind = value_kind::list,
+         .example = "credential",
+         .text = "The scopes that the route had before: a record that is alive under one of them "
+                 "answers, and only where there is none, the key is claimed under `scope`. To be "
+                 "set with another `scope`, and taken out once the longest retention has passed.",
+         .complaint = refusal_of<parse_scope>},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.previous_scope.clear();
+          for (const auto& one : list(v)) d.policy.previous_scope.push_back(*parse_scope(one));
+        }},
     row<policy_draft>{
         {.name = "fingerprint",
          .flag = "fingerprint",
@@ -168,8 +138,10 @@ const std::array policy_table{
          .flag = "keep",
          .kind = value_kind::choice,
          .fallback = "success",
-         .text = "Which answers end the matter and are replayed: `success` 2xx and 3xx; `final` "
-                 "also 4xx but 408, 409, 425 and 429; `all` every one that came whole.",
+         .text =
+             "Which answers end the matter and are replayed: `success` 2xx and 3xx; `final` "
+             "also 4xx but 408, 409, 425 and 429; `all` every one that came whole. A 503 releases, "
+             "but one of `Server: envoy` or `istio-envoy` without `Retry-After` is unknown.",
          .choices = keep_words},
         [](policy_draft& d, const option_value& v) {
           d.policy.keep = static_cast<keep_rule>(number(v));

@@ -31,9 +31,10 @@ class routing_builder {
     return {layer::route, from_.file, n.line, n.column};
   }
 
-  void add_upstream(std::string name, std::string_view url) {
+  void add_upstream(std::string name, std::string identity, std::string_view url) {
     auto read = parse_http_url(url);
     gateway::upstream_params made;
+    made.identity = identity.empty() ? name : std::move(identity);
     made.name = std::move(name);
     made.address = read->address;
     made.base_path = read->path;
@@ -59,7 +60,7 @@ class routing_builder {
         fault(read.front().at, "[[upstream]] name: " + quoted(draft.name) + " is there twice");
         continue;
       }
-      add_upstream(draft.name, draft.url);
+      add_upstream(draft.name, draft.identity, draft.url);
     }
   }
 
@@ -78,12 +79,12 @@ class routing_builder {
       fault(flag->at, "upstream: the file names " + std::to_string(mentioned_) +
                           " upstreams, so it can't be said which one is meant");
     } else if (mentioned_ == 0) {
-      add_upstream("default", url);
+      add_upstream("default", {}, url);
       names_.emplace_back("default");
     } else if (upstreams.size() == 1) {
-      auto name = std::move(upstreams.front().name);
+      const auto before = std::move(upstreams.front());
       upstreams.clear();
-      add_upstream(std::move(name), url);
+      add_upstream(before.name, before.identity, url);
     }
   }
 

@@ -29,10 +29,17 @@ std::string upstream_url_complaint(std::string_view value) {
 const std::array upstream_table{
     row<upstream_draft>{{.name = "name",
                          .example = "payments",
-                         .text = "What routes call it. It is part of the fingerprint: another "
-                                 "name makes repeats of earlier keys a mismatch.",
+                         .text = "What routes call it.",
                          .complaint = upstream_name_complaint},
                         [](upstream_draft& d, const option_value& v) { d.name = text(v); }},
+    row<upstream_draft>{
+        {.name = "identity",
+         .example = "payments",
+         .text = "What fingerprints know it by: another one makes every repeat of an earlier key a "
+                 "mismatch (422). Not given: its name. When you rename an upstream, set this to "
+                 "the name that it had first. Upstreams that serve the same may share one.",
+         .complaint = upstream_name_complaint},
+        [](upstream_draft& d, const option_value& v) { d.identity = text(v); }},
     row<upstream_draft>{{.name = "url",
                          .example = "http://127.0.0.1:9000",
                          .text = "Where it is: `http://HOST[:PORT][/BASE]`.",

@@ -101,6 +101,10 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
     const auto looked = co_await look();
     if (!looked) co_return co_await out_of_reach(op, doing, looked.error());
   }
+  if (!op.places.empty()) {
+    const auto looked = co_await go_where_it_is(op);
+    if (!looked) co_return co_await out_of_reach(op, doing, looked.error());
+  }
   for (int round = 0; round < claims_max; ++round) {
     const auto before = base::boot_now();
     if (const auto left = loss_->refuses_for(before); left.count() > 0) {
@@ -117,6 +121,11 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
 
     switch (reply->kind) {
       case verdict_kind::run:
+        if (!op.places.empty()) {
+          const auto moved = co_await yield_to_another_place(io, op, reply->lease);
+          if (!moved) co_return co_await out_of_reach(op, doing, moved.error());
+          if (*moved) break;
+        }
         co_return co_await granted(io, op, doing, reply->lease, before);
       case verdict_kind::replay:
         counters_.replays.fetch_add(1, std::memory_order_relaxed);
@@ -141,16 +150,11 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
         out.probed = asked.unknown == unknown_policy::probe;
         co_return out;
       }
-      case verdict_kind::remake_fingerprint: {
-        auto print = doing.remake(reply->fingerprint_method);
-        if (!print) {
-          co_return failed_with(error(errc::record_unreadable, print.error().detail));
+      case verdict_kind::remake_fingerprint:
+        if (auto remade = remake(op, doing, reply->fingerprint_method); !remade) {
+          co_return failed_with(std::move(remade).error());
         }
-        auto about = std::make_shared<subject>(*op.about);
-        about->print = std::move(*print);
-        op.about = std::move(about);
         break;
-      }
       case verdict_kind::refused:
         break;  // cannot be: the nonce is fresh; another one then
     }

@@ -53,14 +53,26 @@ class work {
   virtual boost::asio::awaitable<probe_report> ask(held_lease& held) = 0;
   /// The store can't be reached and the route asked to go on without it.
   virtual boost::asio::awaitable<void> run_unguarded() = 0;
-  /// The fingerprint, made the way that a record says.
-  [[nodiscard]] virtual result<fingerprint> remake(std::string_view method) = 0;
+  /// The fingerprint of `about`, which is that of the operation or of one of its places, made the
+  /// way that a record says.
+  [[nodiscard]] virtual result<fingerprint> remake(const subject& about,
+                                                   std::string_view method) = 0;
+};
+
+/// Where a record of an operation may stand.
+struct record_place {
+  record_id id{};
+  subject_ptr about;
 };
 
 /// One arriving operation. `policy` must outlive execute().
 struct operation {
   record_id id{};
   subject_ptr about;
+  /// Where its route had other scopes before: its own place, and those under the former scopes.
+  /// What is alive at one of them counts; only where nothing is, a record is made at `id`. Empty:
+  /// there is but one.
+  std::vector<record_place> places;
   const route_policy* policy = nullptr;
   /// What the answer of the work holds of the engine's budget: a settle that has to wait takes it
   /// over together with the answer. May be null; lives as long as execute() runs.
@@ -122,6 +134,12 @@ class engine {
                                                   work& doing);
   [[nodiscard]] std::optional<execution> take_news(const operation& op, const news& told);
   void tell(const operation& op, execution what);
+  static result<void> remake(operation& op, work& doing, std::string_view method);
+  /// Turns to another place of `op` where a record is alive; false: there is none.
+  boost::asio::awaitable<result<bool>> go_where_it_is(operation& op);
+  /// The same for one that was granted a lease, which it gives back first.
+  boost::asio::awaitable<result<bool>> yield_to_another_place(boost::asio::io_context& io,
+                                                              operation& op, lease got);
   boost::asio::awaitable<execution> granted(boost::asio::io_context& io, operation& op, work& doing,
                                             lease got, base::boot_clock::time_point claimed);
   boost::asio::awaitable<std::optional<execution>> asked(boost::asio::io_context& io, operation& op,

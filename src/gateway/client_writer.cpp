@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/field.hpp"
+#include "http/forwarding.hpp"
 
 namespace onceguard::gateway {
 
@@ -20,7 +21,10 @@ void append_connection(std::string& out, const answer_style& style) {
 void append_answer_head(std::string& out, const answer& what, const answer_style& style,
                         const extra_fields& extra) {
   http1::append_status_line(out, what.status);
-  for (const auto& [name, value] : what.headers) http1::append_field(out, name, value);
+  for (const auto& [name, value] : what.headers) {
+    // Of a record that was written when it was still kept, or by the application or an operator.
+    if (!http::is_replay_mark(name)) http1::append_field(out, name, value);
+  }
   bool dated = false;
   for (const auto& [name, value] : extra) {
     http1::append_field(out, name, value);

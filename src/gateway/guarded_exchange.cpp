@@ -29,6 +29,11 @@ asio::awaitable<bool> guarded_exchange::serve() {
   if (const auto found = engine.find_replay(op.id, op.about->print)) {
     co_return co_await send_stored(found->answer, found->kept);
   }
+  for (const auto& place : op.places) {
+    if (const auto found = engine.find_replay(place.id, place.about->print)) {
+      co_return co_await send_stored(found->answer, found->kept);
+    }
+  }
   auto outcome = co_await engine.execute(from_.thread().io, std::move(op), *this);
   co_return co_await answer_with(std::move(outcome));
 }
@@ -93,13 +98,14 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
 
 // ---- what the engine is told
 
-fingerprint guarded_exchange::make_print(const fingerprint_rule& rule) const {
+fingerprint guarded_exchange::make_print(const fingerprint_rule& rule,
+                                         const http::scope_place& under) const {
   const auto& head = from_.reader().head();
   const auto target = http::split_target(head.target);
   const auto* type = base::find_field(head.fields, "content-type");
-  const std::vector<std::string_view> more(admitted_.more.begin(), admitted_.more.end());
+  const std::vector<std::string_view> more(under.more.begin(), under.more.end());
   fingerprint_input input;
-  input.upstream = from_.rule().upstream->name;
+  input.upstream = from_.rule().upstream->identity;
   input.method = head.method;
   input.path = target.path;
   input.query = target.query;
@@ -109,26 +115,44 @@ fingerprint guarded_exchange::make_print(const fingerprint_rule& rule) const {
   return make_fingerprint(rule, input);
 }
 
-result<fingerprint> guarded_exchange::remake(std::string_view method) {
+result<fingerprint> guarded_exchange::remake(const subject& about, std::string_view method) {
   const auto rule = fingerprint_rule::parse(method);
   if (!rule) return rule.error();
-  return make_print(*rule);
+  for (const auto& former : admitted_.former) {
+    if (former.scope == about.scope) return make_print(*rule, former);
+  }
+  return make_print(*rule, admitted_);
 }
 
-operation guarded_exchange::make_operation() {
+const digest& guarded_exchange::scope_of(const held_lease& held) const {
+  for (const auto& former : admitted_.former) {
+    if (make_record_id(former.scope, admitted_.key) == held.id()) return former.scope;
+  }
+  return admitted_.scope;
+}
+
+subject_ptr guarded_exchange::make_subject(const http::scope_place& under) const {
   const auto& head = from_.reader().head();
   auto about = std::make_shared<subject>();
-  about->scope = admitted_.scope;
-  about->scope_kind = admitted_.scope_kind;
+  about->scope = under.scope;
+  about->scope_kind = under.scope_kind;
   about->key = admitted_.key;
   about->method = head.method;
   about->path = http::split_target(head.target).path;
   about->route = from_.rule().rule.host + from_.rule().rule.path;
-  about->print = make_print(policy_.fingerprint);
+  about->print = make_print(policy_.fingerprint, under);
   about->run_timeout = policy_.upstream_timeout;
+  return about;
+}
+
+operation guarded_exchange::make_operation() {
   operation op;
   op.id = make_record_id(admitted_.scope, admitted_.key);
-  op.about = std::move(about);
+  op.about = make_subject(admitted_);
+  if (!admitted_.former.empty()) op.places.push_back({op.id, op.about});
+  for (const auto& former : admitted_.former) {
+    op.places.push_back({make_record_id(former.scope, admitted_.key), make_subject(former)});
+  }
   op.policy = &policy_;
   op.answer_room = &answer_room_;
   return op;
@@ -149,12 +173,13 @@ void guarded_exchange::hint_scope() {
 
 std::string guarded_exchange::upstream_head(const held_lease* held) const {
   const auto& head = from_.reader().head();
-  const http::travel_filter filter(head.fields);
+  const http::travel_filter filter(head.fields, policy_);
   std::string out;
   out.reserve(2'048);  // with a small body behind it
   append_upstream_head(out, head, *from_.rule().upstream, filter, from_.peer(),
                        from_.peer_trusted(), false);
-  http1::append_field(out, "Onceguard-Scope", base::to_hex(admitted_.scope));
+  http1::append_field(out, "Onceguard-Scope",
+                      base::to_hex(held == nullptr ? admitted_.scope : scope_of(*held)));
   if (held != nullptr) {
     http1::append_field(out, "Onceguard-Attempt", std::to_string(held->lease().attempt));
     http1::append_field(out, "Onceguard-Token", std::to_string(held->lease().token));
@@ -172,7 +197,7 @@ asio::awaitable<settlement> guarded_exchange::run(held_lease& held) { return cal
 asio::awaitable<void> guarded_exchange::run_unguarded() { co_await call(nullptr); }
 
 asio::awaitable<probe_report> guarded_exchange::ask(held_lease& held) {
-  auto question = make_probe_question(policy_, admitted_.scope, admitted_.key, held.lease().token);
+  auto question = make_probe_question(policy_, scope_of(held), admitted_.key, held.lease().token);
   co_return co_await ask_application(from_.thread().pool, std::move(question), held);
 }
 
@@ -254,7 +279,7 @@ settlement guarded_exchange::judge(call_result result) {
 settlement guarded_exchange::judge_answer(call_result result) {
   const auto& head = up_->reader.head();
   settlement how;
-  http::settle_by_status(policy_, head.status, how);
+  http::settle_by_status(policy_, head.status, head.fields, how);
   auto kept = std::make_shared<answer>();
   kept->status = head.status;
   http::keep_fields(head.fields, policy_.keep_set_cookie, *kept);

@@ -26,14 +26,18 @@ class guarded_exchange final : public work {
   boost::asio::awaitable<settlement> run(held_lease& held) override;
   boost::asio::awaitable<probe_report> ask(held_lease& held) override;
   boost::asio::awaitable<void> run_unguarded() override;
-  result<fingerprint> remake(std::string_view method) override;
+  result<fingerprint> remake(const subject& about, std::string_view method) override;
 
  private:
   enum class body_read : std::uint8_t { whole, too_large, no_room, malformed, gone };
 
   boost::asio::awaitable<body_read> read_body();
   boost::asio::awaitable<bool> refuse_body(body_read why);
-  [[nodiscard]] fingerprint make_print(const fingerprint_rule& rule) const;
+  [[nodiscard]] fingerprint make_print(const fingerprint_rule& rule,
+                                       const http::scope_place& under) const;
+  [[nodiscard]] subject_ptr make_subject(const http::scope_place& under) const;
+  /// The scope that the operation runs under: its own, or a former one of its route.
+  [[nodiscard]] const digest& scope_of(const held_lease& held) const;
   [[nodiscard]] operation make_operation();
   void hint_scope();
 

@@ -21,7 +21,8 @@ struct endpoint {
 struct upstream_params {
   std::string name;
   endpoint address;
-  std::string base_path;  ///< path of the URL without a final slash; put before each target
+  std::string base_path;   ///< path of the URL without a final slash; put before each target
+  std::string identity{};  ///< what fingerprints know it by
   friend bool operator==(const upstream_params&, const upstream_params&) = default;
 };
 

@@ -74,7 +74,7 @@ void forwarding::append_body(std::string_view piece) {
 
 void forwarding::write_head() {
   const auto& head = from_.reader().head();
-  const http::travel_filter filter(head.fields);
+  const http::travel_filter filter(head.fields, from_.rule().rule.policy);
   append_upstream_head(out_, head, *from_.rule().upstream, filter, from_.peer(),
                        from_.peer_trusted(), true);
   chunked_ = head.body == http1::body_kind::chunked;

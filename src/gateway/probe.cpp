@@ -5,7 +5,7 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "gateway/upstream_call.hpp"
-#include "http/admission.hpp"
+#include "http/forwarding.hpp"
 #include "http/outcome.hpp"
 
 namespace onceguard::gateway {

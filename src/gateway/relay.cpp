@@ -40,7 +40,7 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing ho
   const http::travel_filter filter(answer.fields);
   bool dated = false;
   for (const auto& f : answer.fields) {
-    if (!filter.travels(f.name)) continue;
+    if (!filter.travels(f.name) || http::is_replay_mark(f.name)) continue;
     http1::append_field(out, f.name, f.value);
     dated = dated || base::iequals(f.name, "date");
   }
@@ -121,7 +121,8 @@ asio::awaitable<bool> relay_interim(session& to, const http1::head& interim) {
   http1::append_status_line(out, interim.status, interim.reason);
   const http::travel_filter filter(interim.fields);
   for (const auto& f : interim.fields) {
-    if (filter.travels(f.name)) http1::append_field(out, f.name, f.value);
+    if (!filter.travels(f.name) || http::is_replay_mark(f.name)) continue;
+    http1::append_field(out, f.name, f.value);
   }
   http1::append_end_of_head(out);
   const auto sent = co_await to.stream().write(out, to.thread().shared.params.write_timeout);

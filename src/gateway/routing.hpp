@@ -10,6 +10,11 @@
 
 namespace onceguard::gateway {
 
+/// Why routing_table::leads_around_a_key() refuses.
+inline constexpr std::string_view around_a_key_text =
+    "Servers read this path or host differently, and so it may lead around a rule that requires a "
+    "key.";
+
 /// A rule, ready for use. Immutable once built.
 struct route {
   route_params rule;
@@ -27,6 +32,10 @@ class routing_table {
   /// fits.
   [[nodiscard]] const route* match(std::string_view host, std::string_view path,
                                    std::string_view method) const;
+  /// Could a server read host or path so that another rule than this one fits, where either of them
+  /// requires a key for the method? `path` raw.
+  [[nodiscard]] bool leads_around_a_key(const route& found, std::string_view host,
+                                        std::string_view path, std::string_view method) const;
   [[nodiscard]] const std::vector<route>& routes() const noexcept { return routes_; }
 
  private:

@@ -15,6 +15,7 @@
 #include "engine/pause.hpp"
 #include "gateway/reconciling.hpp"
 #include "gateway/session.hpp"
+#include "gateway/stranded.hpp"
 
 namespace onceguard::gateway {
 
@@ -197,6 +198,7 @@ result<void> server::start() {
   if (s.shared.params.reconcile_interval.count() > 0) {
     spawn_background(first, "reconcile", keep_reconciling(*s.threads.front(), s.query));
   }
+  spawn_background(first, "compare scopes", report_stranded(*s.threads.front(), nullptr));
   spawn_background(first, "accept", s.accept());
   return {};
 }
@@ -207,10 +209,12 @@ void server::reload(routing_params routing) {
   const auto expected = make_engine_params(state_->shared.params, routing);
   state_->shared.engine.expect(expected.loss_quiet, expected.longest_retention);
   const auto table = std::make_shared<const routing_table>(std::move(routing));
+  const auto* first = state_->threads.front().get();
   for (auto& thread : state_->threads) {
-    asio::post(thread->io, [&t = *thread, table] {
-      t.routing = table;
+    asio::post(thread->io, [&t = *thread, table, first] {
+      const auto before = std::exchange(t.routing, table);
       t.scope_hinted.clear();
+      if (&t == first) spawn_background(t.io, "compare scopes", report_stranded(t, before));
     });
   }
 }

@@ -188,6 +188,11 @@ asio::awaitable<bool> session::handle() {
     more.status = 404;
     co_return co_await refuse(http::problem::bad_request, std::move(more));
   }
+  if (routing_->leads_around_a_key(*rule_, host == nullptr ? "" : host->value,
+                                   http::split_target(head.target).path, head.method)) {
+    http::problem_detail more{std::string(around_a_key_text)};
+    co_return co_await refuse(http::problem::bad_request, std::move(more));
+  }
   http::client_origin origin;
   if (peer_trusted_) origin = http::find_origin(peer_, head.fields, thread_.shared.trusted);
   http::request_view request;

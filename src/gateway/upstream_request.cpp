@@ -1,6 +1,5 @@
 #include "gateway/upstream_request.hpp"
 
-#include "http/admission.hpp"
 #include "http/target.hpp"
 
 namespace onceguard::gateway {
@@ -25,7 +24,7 @@ void append_upstream_head(std::string& out, const http1::head& request,
       has_forwarded = true;
       continue;
     }
-    if (!filter.travels(f.name) || http::is_reserved_field(f.name)) continue;
+    if (!filter.travels(f.name)) continue;
     if (!keep_expect && base::iequals(f.name, "expect")) continue;
     http1::append_field(out, f.name, f.value);
   }

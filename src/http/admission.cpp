@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/hash.hpp"
+#include "http/forwarding.hpp"
 #include "http/target.hpp"
 
 namespace onceguard::http {
@@ -13,25 +14,10 @@ using base::iequals;
 
 constexpr std::string_view key_field = "idempotency-key";
 
-bool icontains(std::string_view text, std::string_view needle) noexcept {
-  return std::search(text.begin(), text.end(), needle.begin(), needle.end(),
-                     [](char a, char b) { return base::ascii_lower(a) == b; }) != text.end();
-}
-
-/// Could the field tell one caller from another? Used where no scope is to be had.
-bool tells_callers_apart(std::string_view name) noexcept {
-  static constexpr std::array<std::string_view, 9> marks{
-      "auth", "cookie", "token", "api-key", "apikey", "session", "user", "tenant", "account"};
-  if (iequals(name, "host")) return true;
-  if (iequals(name, "user-agent")) return false;
-  return std::any_of(marks.begin(), marks.end(),
-                     [&](std::string_view mark) { return icontains(name, mark); });
-}
-
 std::vector<std::string> caller_marks(std::span<const base::field> fields) {
   std::vector<std::string> out;
   for (const auto& f : fields) {
-    if (!tells_callers_apart(f.name)) continue;
+    if (f.value.empty() || !tells_callers_apart(f.name)) continue;
     std::string mark;
     mark.reserve(f.name.size() + 1 + f.value.size());
     for (const char c : f.name) mark += base::ascii_lower(c);
@@ -60,47 +46,77 @@ admission pass(std::string_view reason) {
 struct found_field {
   std::string_view value;
   std::size_t times = 0;
+  bool misspelt = false;  ///< there is one that an application may take for it
 };
 
 found_field look_for(std::span<const base::field> fields, std::string_view name) {
   found_field out;
   for (const auto& f : fields) {
-    if (!iequals(f.name, name)) continue;
-    if (out.times++ == 0) out.value = f.value;
+    if (!base::same_name(f.name, name)) continue;
+    if (!iequals(f.name, name)) {
+      out.misspelt = true;
+    } else if (out.times++ == 0) {
+      out.value = f.value;
+    }
   }
   return out;
 }
 
-/// Sets scope and scope_kind; false where the configured source can't be used.
-bool find_scope(const scope_rule& rule, const request_view& request, scope_memo& last,
-                admission& out) {
-  const auto set = [&](std::string kind, std::string_view value) {
+/// A scheme with nothing behind it, as clients send it whose token is empty.
+bool is_credential(std::string_view authorization) noexcept {
+  static constexpr std::array<std::string_view, 4> schemes{"bearer", "basic", "digest", "token"};
+  return !authorization.empty() &&
+         std::none_of(schemes.begin(), schemes.end(),
+                      [&](std::string_view scheme) { return iequals(authorization, scheme); });
+}
+
+/// What the rule makes of the request; none where its source is missing or not there once. What
+/// is empty is missing.
+std::optional<scope_place> find_scope(const scope_rule& rule, const request_view& request,
+                                      scope_memo& last) {
+  const auto found = [&](std::string kind, std::string_view value) {
+    scope_place out;
     out.scope = last.scope_of(kind, value);
     out.scope_kind = std::move(kind);
-    return true;
+    return out;
   };
   switch (rule.source) {
     case scope_source::credential: {
       const auto authorization = look_for(request.fields, "authorization");
-      if (authorization.times > 1) return false;
-      if (authorization.times == 1) return set(rule.text(), authorization.value);
+      if (authorization.times > 1) return std::nullopt;
+      if (is_credential(authorization.value)) return found(rule.text(), authorization.value);
+      auto out = found("anonymous", "");
       out.more = caller_marks(request.fields);
-      return set("anonymous", "");
+      return out;
     }
     case scope_source::header: {
       const auto header = look_for(request.fields, rule.name);
-      return header.times == 1 && !header.value.empty() && set(rule.text(), header.value);
+      if (header.times != 1 || header.misspelt || header.value.empty()) return std::nullopt;
+      return found(rule.text(), header.value);
     }
     case scope_source::cookie: {
       const auto cookie = find_cookie(request.fields, rule.name);
-      return cookie && !cookie->empty() && set(rule.text(), *cookie);
+      if (!cookie || cookie->empty()) return std::nullopt;
+      return found(rule.text(), *cookie);
     }
     case scope_source::address:
-      return !request.client_address.empty() && set(rule.text(), request.client_address);
+      if (request.client_address.empty()) return std::nullopt;
+      return found(rule.text(), request.client_address);
     case scope_source::none:
-      return set(rule.text(), "");
+      break;
   }
-  return false;
+  return found(rule.text(), "");
+}
+
+/// Where a record of this key may stand from before. A former source that the request does not
+/// have, it did not have then either: nothing of it stands there.
+void find_former(const route_policy& policy, const request_view& request, admission& out) {
+  scope_memo none;
+  for (const auto& rule : policy.previous_scope) {
+    if (auto place = find_scope(rule, request, none); place && place->scope != out.scope) {
+      out.former.push_back(std::move(*place));
+    }
+  }
 }
 
 }  // namespace
@@ -116,16 +132,13 @@ std::optional<std::string_view> find_cookie(std::span<const base::field> fields,
       const auto pair = base::trim(rest.substr(0, end));
       rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
       const auto equals = pair.find('=');
-      if (equals == std::string_view::npos || pair.substr(0, equals) != name) continue;
+      if (equals == std::string_view::npos || base::trim(pair.substr(0, equals)) != name) continue;
       if (out) return std::nullopt;
-      out = pair.substr(equals + 1);
+      out = base::trim(pair.substr(equals + 1));
+      if (*out == "\"\"") out = std::string_view{};
     }
   }
   return out;
-}
-
-bool is_reserved_field(std::string_view name) noexcept {
-  return name.size() > 10 && iequals(name.substr(0, 10), "onceguard-");
 }
 
 digest scope_memo::scope_of(std::string_view kind, std::string_view value) {
@@ -146,11 +159,19 @@ admission admit(const route_policy& policy, const request_view& request) {
 }
 
 admission admit(const route_policy& policy, const request_view& request, scope_memo& last) {
+  if (lists_too_many(request.fields)) {
+    return refuse(problem::bad_request,
+                  "Connection lists more than " + std::to_string(connection_names_max) + " names.");
+  }
   const auto& methods = policy.methods;
   if (std::find(methods.begin(), methods.end(), request.method) == methods.end()) {
     return pass("the method is not guarded on this route");
   }
   const auto key = look_for(request.fields, key_field);
+  if (key.misspelt) {
+    return refuse(problem::key_malformed,
+                  "The key's header is called Idempotency-Key, with a hyphen.");
+  }
   if (key.times == 0) {
     return policy.required ? refuse(problem::key_missing)
                            : pass("no Idempotency-Key, and the route does not require one");
@@ -166,14 +187,17 @@ admission admit(const route_policy& policy, const request_view& request, scope_m
   if (!parsed) {
     return refuse(problem::key_malformed, "Idempotency-Key: " + parsed.error().detail);
   }
-  admission out;
-  out.kind = admission_kind::guard;
-  out.key = std::move(*parsed);
-  if (!find_scope(policy.scope, request, last, out)) {
+  auto place = find_scope(policy.scope, request, last);
+  if (!place) {
     return refuse(problem::scope_missing, "This route takes the scope of a key from " +
                                               policy.scope.text() +
                                               ", which must be sent exactly once.");
   }
+  admission out;
+  out.kind = admission_kind::guard;
+  out.key = std::move(*parsed);
+  static_cast<scope_place&>(out) = std::move(*place);
+  find_former(policy, request, out);
   return out;
 }
 

@@ -25,14 +25,19 @@ struct request_view {
 
 enum class admission_kind : std::uint8_t { pass, guard, refuse };
 
-struct admission {
+/// What a scope rule makes of a request.
+struct scope_place {
+  digest scope{};
+  std::string scope_kind;         ///< "credential", "anonymous", "header:x-tenant" …
+  std::vector<std::string> more;  ///< anonymous: what else goes into the fingerprint
+};
+
+struct admission : scope_place {  // guard: whose key it is
   admission_kind kind = admission_kind::pass;
   std::string_view reason;  ///< pass: why it is not guarded, a constant text
   // guard
   std::string key;
-  digest scope{};
-  std::string scope_kind;         ///< "credential", "anonymous", "header:x-tenant" …
-  std::vector<std::string> more;  ///< anonymous: what else goes into the fingerprint
+  std::vector<scope_place> former;  ///< where a record of it may stand from before
   // refuse
   problem refusal = problem::bad_request;
   std::string detail;
@@ -59,8 +64,5 @@ class scope_memo {
 /// The value of a cookie that is sent exactly once; none where it is missing or there twice.
 [[nodiscard]] std::optional<std::string_view> find_cookie(std::span<const base::field> fields,
                                                           std::string_view name);
-
-/// Is it one of the header fields that only Onceguard may set?
-[[nodiscard]] bool is_reserved_field(std::string_view name) noexcept;
 
 }  // namespace onceguard::http

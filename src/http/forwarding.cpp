@@ -11,6 +11,7 @@ namespace onceguard::http {
 namespace {
 
 using base::iequals;
+using base::same_name;
 
 constexpr std::array<std::string_view, 11> hop_names{"connection",
                                                      "http2-settings",
@@ -60,6 +61,30 @@ std::string joined(std::span<const base::field> fields, std::string_view name) {
   return out;
 }
 
+bool icontains(std::string_view text, std::string_view needle) noexcept {
+  return std::search(text.begin(), text.end(), needle.begin(), needle.end(), [](char a, char b) {
+           return (a == '_' ? '-' : base::ascii_lower(a)) == b;
+         }) != text.end();
+}
+
+/// Calls `visit(name)` for each name of a field that Connection lists.
+template <class Visit>
+void each_listed(std::span<const base::field> fields, Visit visit) {
+  for (const auto& f : fields) {
+    if (iequals(f.name, "connection")) base::each_list_element(f.value, visit);
+  }
+}
+
+/// Is it the rule's field, but spelt otherwise? An application may take the one for the other.
+bool spells_otherwise(const scope_rule& rule, std::string_view name) noexcept {
+  return rule.source == scope_source::header && same_name(name, rule.name) &&
+         !iequals(name, rule.name);
+}
+
+bool is_of(const scope_rule& rule, std::string_view name) noexcept {
+  return rule.source == scope_source::header && same_name(name, rule.name);
+}
+
 void append_element(std::string& list, std::string_view element) {
   if (!list.empty()) list += ", ";
   list += element;
@@ -70,33 +95,66 @@ void append_element(std::string& list, std::string_view element) {
 bool is_hop_by_hop(std::string_view name) noexcept {
   if (name.size() >= 32 || (hop_lengths >> name.size() & 1) == 0) return false;
   return std::any_of(hop_names.begin(), hop_names.end(),
-                     [&](std::string_view hop) { return iequals(hop, name); });
+                     [&](std::string_view hop) { return same_name(hop, name); });
+}
+
+bool is_reserved_field(std::string_view name) noexcept {
+  return name.size() > 10 && same_name(name.substr(0, 10), "onceguard-");
+}
+
+bool tells_callers_apart(std::string_view name) noexcept {
+  static constexpr std::array<std::string_view, 9> marks{
+      "auth", "cookie", "token", "api-key", "apikey", "session", "user", "tenant", "account"};
+  if (iequals(name, "host")) return true;
+  if (same_name(name, "user-agent")) return false;
+  return std::any_of(marks.begin(), marks.end(),
+                     [&](std::string_view mark) { return icontains(name, mark); });
+}
+
+bool is_replay_mark(std::string_view name) noexcept {
+  return same_name(name, "idempotent-replayed");
+}
+
+bool lists_too_many(std::span<const base::field> fields) {
+  std::size_t count = 0;
+  each_listed(fields, [&](std::string_view) { ++count; });
+  return count > connection_names_max;
 }
 
 travel_filter::travel_filter(std::span<const base::field> fields) {
-  for (const auto& f : fields) {
-    if (!iequals(f.name, "connection")) continue;
-    base::each_list_element(f.value, [this](std::string_view name) {
-      if (listed_count_ == std::size(listed_)) {
-        lists_too_many_ = true;
-      } else {
-        listed_[listed_count_++] = name;
-      }
-    });
-  }
+  each_listed(fields, [this](std::string_view name) {
+    // What most clients list is no name of a field, or travels as little without it.
+    if (!iequals(name, "close") && !is_hop_by_hop(name)) listed_.push_back(name);
+  });
+}
+
+travel_filter::travel_filter(std::span<const base::field> fields, const route_policy& policy)
+    : travel_filter(fields) {
+  policy_ = &policy;
+}
+
+bool travel_filter::relied_on(std::string_view name) const noexcept {
+  const auto of = [&](const scope_rule& rule) { return is_of(rule, name); };
+  return same_name(name, "idempotency-key") || same_name(name, "content-type") ||
+         of(policy_->scope) ||
+         std::any_of(policy_->previous_scope.begin(), policy_->previous_scope.end(), of) ||
+         tells_callers_apart(name);
+}
+
+bool travel_filter::misspelt(std::string_view name) const noexcept {
+  const auto by = [&](const scope_rule& rule) { return spells_otherwise(rule, name); };
+  if (by(policy_->scope)) return true;
+  if (std::any_of(policy_->previous_scope.begin(), policy_->previous_scope.end(), by)) return true;
+  if (name.find('_') == std::string_view::npos) return false;
+  return same_name(name, "idempotency-key") || same_name(name, "content-type");
 }
 
 bool travel_filter::travels(std::string_view name) const noexcept {
   if (is_hop_by_hop(name)) return false;
-  if (listed_count_ == 0) return true;
-  // Naming a field in Connection must not let a client remove what the upstream relies on.
-  if (iequals(name, "host") || iequals(name, "idempotency-key") || iequals(name, "authorization") ||
-      iequals(name, "cookie")) {
-    return true;
-  }
-  if (lists_too_many_) return false;
-  return std::none_of(listed_, listed_ + listed_count_,
-                      [&](std::string_view listed) { return iequals(listed, name); });
+  if (policy_ != nullptr && (is_reserved_field(name) || misspelt(name))) return false;
+  if (listed_.empty() || (policy_ != nullptr && relied_on(name))) return true;
+  return std::none_of(listed_.begin(), listed_.end(),
+                      [&](std::string_view listed) { return same_name(listed, name); });
 }
 
 bool address_block::parse(std::string_view text, address_block& out) {
@@ -138,7 +196,10 @@ client_origin find_origin(std::string_view peer, std::span<const base::field> fi
   base::each_list_element(chain, [&](std::string_view hop) { hops.push_back(hop); });
   for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
     unsigned char parsed[16];
-    if (!parse_address(*hop, parsed)) break;
+    if (!parse_address(*hop, parsed)) {
+      out.address.clear();  // "unknown": whose proxy it is must not stand for whoever came by it
+      break;
+    }
     out.address = *hop;
     if (!any_contains(trusted, *hop)) break;
   }
@@ -146,8 +207,8 @@ client_origin find_origin(std::string_view peer, std::span<const base::field> fi
 }
 
 bool is_forwarded_field(std::string_view name) noexcept {
-  return iequals(name, "x-forwarded-for") || iequals(name, "x-forwarded-proto") ||
-         iequals(name, "x-forwarded-host") || iequals(name, "forwarded");
+  return same_name(name, "x-forwarded-for") || same_name(name, "x-forwarded-proto") ||
+         same_name(name, "x-forwarded-host") || same_name(name, "forwarded");
 }
 
 forwarded_fields make_forwarded(std::string_view peer, bool from_trusted,

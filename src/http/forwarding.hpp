@@ -5,25 +5,51 @@
 #include <string_view>
 #include <vector>
 
+#include <onceguard/policy.hpp>
+
 #include "base/field.hpp"
 
 namespace onceguard::http {
+
+// Names are compared with `_` for `-` wherever a field is removed, replaced or interpreted: to many
+// applications both are one variable.
 
 /// Does the field concern one connection only (RFC 9110 section 7.6.1)? The names that the
 /// message's own Connection field lists come on top.
 [[nodiscard]] bool is_hop_by_hop(std::string_view name) noexcept;
 
+/// Is it one of the header fields that only Onceguard may set?
+[[nodiscard]] bool is_reserved_field(std::string_view name) noexcept;
+
+/// Could the field tell one caller from another?
+[[nodiscard]] bool tells_callers_apart(std::string_view name) noexcept;
+
+/// The mark of a replay, which only Onceguard sets: an upstream's own is dropped.
+[[nodiscard]] bool is_replay_mark(std::string_view name) noexcept;
+
+/// No message has so many fields.
+inline constexpr std::size_t connection_names_max = 100;
+/// Does Connection list more names than that?
+[[nodiscard]] bool lists_too_many(std::span<const base::field> fields);
+
 /// The fields of one message that must not travel: hop-by-hop, those that Connection lists, and
-/// the framing, which is always written anew.
+/// the framing, which is always written anew. Of a client's request neither those that only
+/// Onceguard sets, nor what an application could take for a field that Onceguard interprets; and
+/// whatever Connection lists, what says who the caller is and what the key is for stays.
 class travel_filter {
  public:
+  /// Of an answer.
   explicit travel_filter(std::span<const base::field> fields);
+  /// Of a request on a route with this policy, which must outlive the filter.
+  travel_filter(std::span<const base::field> fields, const route_policy& policy);
   [[nodiscard]] bool travels(std::string_view name) const noexcept;
 
  private:
-  std::string_view listed_[8];
-  std::size_t listed_count_ = 0;
-  bool lists_too_many_ = false;  // then nothing but the well-known travels
+  [[nodiscard]] bool relied_on(std::string_view name) const noexcept;
+  [[nodiscard]] bool misspelt(std::string_view name) const noexcept;
+
+  const route_policy* policy_ = nullptr;  // of a request
+  std::vector<std::string_view> listed_;  // nearly always empty
 };
 
 /// An address block: "10.0.0.0/8", "::1".
@@ -40,7 +66,7 @@ class address_block {
 
 /// Who is asking, seen through the listed proxies.
 struct client_origin {
-  std::string address;        ///< without the port
+  std::string address;        ///< without the port; empty: a listed proxy does not know it
   bool from_trusted = false;  ///< the peer itself is a listed proxy
 };
 [[nodiscard]] client_origin find_origin(std::string_view peer, std::span<const base::field> fields,

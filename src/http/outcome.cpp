@@ -3,18 +3,43 @@
 #include "http/forwarding.hpp"
 
 namespace onceguard::http {
+namespace {
+
+/// Does a 503 come from Envoy (or Istio, which is Envoy), without an application that says when to
+/// come again?
+bool is_of_mesh(std::span<const base::field> fields) noexcept {
+  bool mesh = false;
+  for (const auto& f : fields) {
+    if (base::iequals(f.name, "retry-after") && !f.value.empty()) return false;
+    if (!base::iequals(f.name, "server")) continue;
+    mesh = mesh || base::iequals(f.value, "envoy") || base::iequals(f.value, "istio-envoy");
+  }
+  return mesh;
+}
+
+outcome_rule judge(const route_policy& policy, std::uint16_t status,
+                   std::span<const base::field> fields) {
+  const auto rule = outcome_of(policy, status);
+  if (status != 503 || rule != outcome_rule::release) return rule;
+  const bool said = policy.outcome_status.contains(503) || policy.outcome_class.contains(5);
+  return !said && is_of_mesh(fields) ? outcome_rule::unknown : rule;
+}
+
+}  // namespace
 
 void keep_fields(std::span<const base::field> fields, bool keep_set_cookie, answer& out) {
   const travel_filter filter(fields);
   for (const auto& f : fields) {
     if (!filter.travels(f.name) || base::iequals(f.name, "date")) continue;
+    if (is_replay_mark(f.name)) continue;
     if (!keep_set_cookie && base::iequals(f.name, "set-cookie")) continue;
     out.headers.emplace_back(f.name, f.value);
   }
 }
 
-void settle_by_status(const route_policy& policy, std::uint16_t status, settlement& out) {
-  switch (outcome_of(policy, status)) {
+void settle_by_status(const route_policy& policy, std::uint16_t status,
+                      std::span<const base::field> fields, settlement& out) {
+  switch (judge(policy, status, fields)) {
     case outcome_rule::complete:
       out.kind = settle_kind::complete;
       break;

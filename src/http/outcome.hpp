@@ -10,11 +10,14 @@
 
 namespace onceguard::http {
 
-/// Which of an answer's fields are stored and replayed: what travels, but no Date (sent fresh)
-/// and no Set-Cookie unless asked for.
+/// Which of an answer's fields are stored and replayed: what travels, but no Date (sent fresh), no
+/// Set-Cookie unless asked for, and no mark of a replay.
 void keep_fields(std::span<const base::field> fields, bool keep_set_cookie, answer& out);
 
-/// Fills in how a lease ends after a whole answer of this status: kind, reason, times.
-void settle_by_status(const route_policy& policy, std::uint16_t status, settlement& out);
+/// Fills in how a lease ends after a whole answer of this status, with these fields: kind, reason,
+/// times. A 503 of Envoy's own says nothing, as it also comes when the request had been sent and
+/// the connection broke then; so it is unknown, unless the route itself says what a 503 means.
+void settle_by_status(const route_policy& policy, std::uint16_t status,
+                      std::span<const base::field> fields, settlement& out);
 
 }  // namespace onceguard::http

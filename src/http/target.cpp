@@ -1,5 +1,8 @@
 #include "http/target.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "base/field.hpp"
 
 namespace onceguard::http {
@@ -45,6 +48,45 @@ std::string decode_unreserved(std::string_view path) {
     i += 2;
   }
   return out;
+}
+
+std::string decode_all(std::string_view path) {
+  std::string out;
+  out.reserve(path.size());
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const int byte = escaped_byte(path, i);
+    out += byte < 0 ? path[i] : static_cast<char>(byte);
+    if (byte >= 0) i += 2;
+  }
+  return out;
+}
+
+std::string slash_for_backslash(std::string_view path) {
+  std::string out(path);
+  std::replace(out.begin(), out.end(), '\\', '/');
+  return out;
+}
+
+std::string without_parameters(std::string_view path) {
+  std::string out;
+  bool in_parameters = false;
+  for (const char c : path) {
+    if (c == '/' || c == ';') in_parameters = c == ';';
+    if (!in_parameters) out += c;
+  }
+  return out;
+}
+
+std::string merge_slashes(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    if (c != '/' || !out.ends_with('/')) out += c;
+  }
+  return out;
+}
+
+std::string up_to_an_end(std::string_view path) {
+  return std::string(path.substr(0, path.find_first_of(std::string_view("\0?#", 3))));
 }
 
 }  // namespace
@@ -96,6 +138,37 @@ bool concerns_whole_server(std::string_view method, std::string_view target) noe
   const auto scheme = target.find("://");
   return target == "*" ||
          (scheme != target.npos && target.find_first_of("/?", scheme + 3) == target.npos);
+}
+
+bool has_other_readings(std::string_view path) noexcept {
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const char c = path[i];
+    if (c == '%' || c == ';' || c == '\\') return true;
+    if (c == '/' && i > 0 && path[i - 1] == '/') return true;
+  }
+  return false;
+}
+
+std::optional<std::vector<std::string>> other_readings(std::string_view path) {
+  constexpr std::array steps{decode_all,    slash_for_backslash, without_parameters,
+                             merge_slashes, up_to_an_end,        normalise_path};
+  constexpr std::size_t most = 64;
+  std::vector<std::string> read(1, std::string(path));
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    for (const auto step : steps) {
+      auto made = step(read[i]);
+      if (std::find(read.begin(), read.end(), made) != read.end()) continue;
+      if (read.size() == most) return std::nullopt;
+      read.push_back(std::move(made));
+    }
+  }
+  const auto literal = normalise_path(path);
+  std::vector<std::string> out;
+  for (const auto& one : read) {
+    auto normal = normalise_path(one);
+    if (normal != literal) out.push_back(std::move(normal));
+  }
+  return out;
 }
 
 bool has_ambiguous_escape(std::string_view path) noexcept {

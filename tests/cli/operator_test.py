@@ -213,3 +213,33 @@ def test_explain_tells_why_a_request_is_not_guarded_or_refused(gateway):
     required = lines(gateway.command("explain", "POST", "/charges", "--required", "--upstream",
                                      "http://a", "--json"))[0]
     assert required["problem"] == "key-missing"
+
+
+def test_explain_refuses_what_leads_around_a_rule(gateway, tmp_path):
+    file = tmp_path / "onceguard.toml"
+    file.write_text(f'[[upstream]]\nname = "a"\nurl = "{gateway.upstream_url}"\n'
+                    '[[route]]\npath = "/pay"\nrequired = true\n[[route]]\npath = "/"\n')
+
+    def explain(url):
+        return lines(gateway.command("explain", "POST", url, "--config", str(file), "--json"))[0]
+    for url in ("//pay", "/pay%2f", "/x/..;/pay", "/pay;v=1"):
+        assert explain(url)["problem"] == "bad-request", url
+    assert explain("/pay")["problem"] == "key-missing"
+    assert explain("//other")["guarded"] is False
+
+
+def test_explain_looks_under_former_scopes(gateway, key):
+    fields = [("Authorization", "Bearer x"), ("X-Tenant", "t")]
+    gateway.post(key=key, body=b"{}", content_type=None, fields=fields)
+
+    def explain(*more):
+        given = [part for name, value in fields for part in ("-H", f"{name}: {value}")]
+        return gateway.command("explain", "POST", "http://localhost/charges", *given, "-H",
+                               f"Idempotency-Key: {key}", "--body", "{}", "--config",
+                               str(gateway.config_path), "--scope", "header:X-Tenant", *more)
+    alone = lines(explain("--json"))[0]
+    assert alone["current"] is None
+    told = lines(explain("--json", "--previous-scope", "cookie:a,credential"))[0]
+    assert told["current"]["state"] == "completed"
+    assert told["same_request"] is True
+    assert "former scope: credential" in explain("--previous-scope", "credential").stdout

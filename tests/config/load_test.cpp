@@ -55,6 +55,7 @@ required = true
 key_syntax = "strict"
 key_format = "uuid"
 scope = "header:X-Tenant"
+previous_scope = ["credential", "cookie:sid"]
 fingerprint = "json"
 fingerprint_omit = ["/sent_at", "/a~1b"]
 keep = "final"
@@ -80,6 +81,7 @@ keep_set_cookie = true
 
 [[upstream]]
 name = "payments"
+identity = "first"
 url = "http://127.0.0.1:9000/base/"
 
 [[upstream]]
@@ -136,6 +138,8 @@ TEST(load, fills_in_every_option_of_a_policy) {
   EXPECT_EQ(p.key_syntax, key_syntax::strict);
   EXPECT_EQ(p.key_format, key_format::uuid);
   EXPECT_EQ(p.scope, (scope_rule{scope_source::header, "x-tenant"}));
+  EXPECT_EQ(p.previous_scope, (std::vector<scope_rule>{{scope_source::credential, ""},
+                                                       {scope_source::cookie, "sid"}}));
   EXPECT_EQ(
       p.fingerprint,
       (fingerprint_rule{fingerprint_kind::json, json_selection::omit, {"/sent_at", "/a~1b"}}));
@@ -171,8 +175,8 @@ TEST(load, builds_the_routing) {
   const auto& routing = read.values.routing;
   ASSERT_EQ(routing.upstreams.size(), 2U);
   EXPECT_EQ(routing.upstreams[0],
-            (gateway::upstream_params{"payments", {"127.0.0.1", 9000}, "/base"}));
-  EXPECT_EQ(routing.upstreams[1], (gateway::upstream_params{"mail", {"::1", 80}, ""}));
+            (gateway::upstream_params{"payments", {"127.0.0.1", 9000}, "/base", "first"}));
+  EXPECT_EQ(routing.upstreams[1], (gateway::upstream_params{"mail", {"::1", 80}, "", "mail"}));
   ASSERT_EQ(routing.routes.size(), 2U);
   const auto& mail = routing.routes[0];
   EXPECT_EQ(mail.host, "api.example.com");
@@ -198,7 +202,7 @@ TEST(load, makes_one_upstream_and_one_route_of_a_flag) {
   ASSERT_TRUE(read.ok()) << said(read);
   ASSERT_EQ(read.values.routing.upstreams.size(), 1U);
   EXPECT_EQ(read.values.routing.upstreams[0],
-            (gateway::upstream_params{"default", {"shop", 9000}, ""}));
+            (gateway::upstream_params{"default", {"shop", 9000}, "", "default"}));
   ASSERT_EQ(read.values.routing.routes.size(), 1U);
   EXPECT_EQ(read.values.routing.routes[0].path, "/");
 }
@@ -206,10 +210,12 @@ TEST(load, makes_one_upstream_and_one_route_of_a_flag) {
 TEST(load, lets_the_flag_move_the_only_upstream_of_a_file) {
   auto from = from_file();
   from.flags["upstream"] = "http://other:1";
-  const auto read = load_text("[[upstream]]\nname = \"a\"\nurl = \"http://b\"\n", from);
+  const auto read =
+      load_text("[[upstream]]\nname = \"a\"\nidentity = \"first\"\nurl = \"http://b\"\n", from);
   ASSERT_TRUE(read.ok()) << said(read);
   ASSERT_EQ(read.values.routing.upstreams.size(), 1U);
-  EXPECT_EQ(read.values.routing.upstreams[0], (gateway::upstream_params{"a", {"other", 1}, ""}));
+  EXPECT_EQ(read.values.routing.upstreams[0],
+            (gateway::upstream_params{"a", {"other", 1}, "", "first"}));
 }
 
 TEST(load, keeps_the_last_resort_that_a_file_names) {

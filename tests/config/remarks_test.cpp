@@ -88,6 +88,11 @@ const hint cases[] = {
     {"retention", "[defaults]\nretention = \"10s\"\n", "shorter than the lease"},
     {"outcome", "[defaults]\noutcome = { \"5xx\" = \"release\" }\n", "may come after the effect"},
     {"success_again", "[defaults]\noutcome = { 202 = \"fail\" }\n", "says that it took effect"},
+    {"mesh", "",
+     "note: [defaults] outcome: a 503 means that nothing was done, but one of `Server: "},
+    {"present_among_previous",
+     "[[route]]\npath = \"/a\"\nscope = \"none\"\nprevious_scope = [\"address\", \"none\"]\n",
+     "c.toml:4:18: warning: [[route]] previous_scope: has the present scope in it"},
     {"fingerprint", "[defaults]\nfingerprint = \"none\"\n", "gets the first answer"},
     {"drain", "[gateway]\ndrain = \"1s\"\n",
      "c.toml:2:9: warning: [gateway] drain: shorter than upstream_timeout"},
@@ -106,6 +111,14 @@ const hint cases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(each, hints, testing::ValuesIn(cases),
                          [](const auto& i) { return std::string(i.param.name); });
+
+TEST(hints, leave_a_mesh_alone_where_the_route_says_what_a_503_means) {
+  for (const auto* toml :
+       {"[defaults]\noutcome = { 503 = \"unknown\" }\n",
+        "[defaults]\noutcome = { 5xx = \"unknown\" }\n", "[defaults]\nkeep = \"all\"\n"}) {
+    EXPECT_THAT(said(load_text(toml, bare())), Not(HasSubstr("istio-envoy"))) << toml;
+  }
+}
 
 TEST(hints, point_out_a_mistyped_variable) {
   auto from = bare();

@@ -31,6 +31,7 @@ class counted_work final : public work {
   bool may_send = true;
   std::size_t padding = 0;  // of the answer
   asio::steady_timer* gate = nullptr;
+  std::vector<digest> remade_for;
 
   asio::awaitable<settlement> run(held_lease& held) override {
     ++runs;
@@ -62,7 +63,8 @@ class counted_work final : public work {
     ++unguarded;
     co_return;
   }
-  result<fingerprint> remake(std::string_view method) override {
+  result<fingerprint> remake(const subject& about, std::string_view method) override {
+    remade_for.push_back(about.scope);
     fingerprint out;
     out.method = method;
     return out;

@@ -14,6 +14,9 @@ CONFIG = {
          "backoff": "60s"},
         {"path": "/status", "answer": "status"},
         {"path": "/short", "retention": "1s"},
+        {"path": "/mesh-released", "outcome": {"503": "release"}},
+        {"path": "/mesh-class", "outcome": {"5xx": "release"}},
+        {"path": "/mesh-other", "outcome": {"500": "release"}},
         {"path": "/backoff", "outcome": {"500": "fail"}, "backoff": "1s", "backoff_max": "2s"},
     ]
 }
@@ -37,8 +40,8 @@ def cases(table):
             table.items()]
 
 
-def check(gateway, upstream, path, key, status, meant):
-    plan = {"status": status, "body": f"said {status}"}
+def check(gateway, upstream, path, key, status, meant, headers=()):
+    plan = {"status": status, "body": f"said {status}", "headers": list(headers)}
     first = assert_first(gateway.post(path, key=key, plan=plan), status)
     if status not in (204, 304):
         assert first.body == f"said {status}".encode()
@@ -73,6 +76,21 @@ def test_keep_all(gateway, upstream, key, status, meant):
 @pytest.mark.parametrize("status, meant", cases(OWN))
 def test_outcome_says_it_for_single_statuses_first(gateway, upstream, key, status, meant):
     check(gateway, upstream, "/own", key, status, meant)
+
+
+ENVOY, ISTIO, LATER = ["Server", "envoy"], ["server", "istio-envoy"], ["Retry-After", "1"]
+
+
+@pytest.mark.parametrize("path, headers, meant", [
+    ("/charges", [ENVOY], UNKNOWN), ("/charges", [ISTIO], UNKNOWN), ("/final", [ENVOY], UNKNOWN),
+    ("/charges", [ENVOY, ["Retry-After", ""]], UNKNOWN), ("/mesh-other", [ISTIO], UNKNOWN),
+    ("/charges", [ENVOY, LATER], RELEASE), ("/charges", [["Server", "nginx"]], RELEASE),
+    ("/mesh-released", [ENVOY], RELEASE), ("/mesh-class", [ISTIO], RELEASE),
+    ("/all", [ENVOY], COMPLETE),
+], ids=str)
+def test_a_503_of_a_mesh(gateway, upstream, key, path, headers, meant):
+    """Envoy also answers 503 when the request was sent and its connection broke then."""
+    check(gateway, upstream, path, key, 503, meant, headers)
 
 
 def test_each_run_is_an_attempt_with_a_greater_token(gateway, upstream, key):

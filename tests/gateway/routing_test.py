@@ -30,6 +30,7 @@ def routed(onceguard, upstream, second, tmp_path_factory):
             {"path": "/strict", "host": "strict.test", "upstream": "two", "required": True},
             {"path": "/strict", "upstream": "one"},
             {"path": "/", "host": "based.test", "upstream": "based"},
+            {"path": "/only-put", "method": ["PUT"], "methods": ["PUT"], "required": True},
         ]})
     yield gateway.start()
     gateway.close()
@@ -76,6 +77,59 @@ def test_ambiguous_escapes_pass_elsewhere(routed, upstream, key, escape):
     target = f"/v1/payments/open/{escape}x"
     assert_first(routed.post(target, key=key))
     assert upstream.requests(key)[0]["target"] == target
+
+
+AROUND = ["/v1%2Fpayments", "/v1%2fpayments/7", "/v1%5Cpayments", "/v1/payments%00",
+          "/v1/payments%3Fx", "/v1/x/%252e%252e/payments", "/v1%252Fpayments", "//v1/payments",
+          "/v1//payments", "/v1;v=1/payments", "/v1/payments;v=1", "/v1/payments%3bv=1",
+          "/x/..;/v1/payments", "/x/..%2fv1/payments", "/x/%2e%2e%2Fv1/payments",
+          "/a//../v1/payments", "http://shop.test//v1/payments"]
+
+
+@pytest.mark.parametrize("target", AROUND)
+@pytest.mark.parametrize("with_key", [False, True], ids=["no key", "key"])
+def test_nothing_leads_around_a_key(routed, upstream, fresh_key, target, with_key):
+    key = fresh_key()
+    before = len(upstream.requests())
+    answer = routed.post(target, key=key if with_key else None)
+    assert_problem(answer, 400, "bad-request", False)
+    assert len(upstream.requests()) == before
+    # What needs no key goes on as it came.
+    assert routed.get(target).status == 201
+
+
+@pytest.mark.parametrize("target", [
+    "/v1/payments/..;/x", "/v1/payments/..%2f..%2fx", "/v1/payments/%2e%2e%2fopen",
+    "/v1/payments/;/../x", "/v1/payments/open;v=1/x"])
+def test_nor_out_of_one(routed, upstream, key, target):
+    assert_problem(routed.post(target, key=key), 400, "bad-request", False)
+    assert upstream.runs(key) == 0
+
+
+@pytest.mark.parametrize("target", [
+    "//", "/a//b", "/a%2Fb", "/a;v=1/b%20c", "/a/%252e%252e/b", "/v1/payments-old//x%5C",
+    "/v1/payments/open//x", "/v1/payments/;/../../x"])
+def test_what_leads_nowhere_else_goes_on(routed, upstream, key, target):
+    assert_first(routed.post(target, key=key))
+    assert upstream.requests(key)[0]["target"] == target
+
+
+def test_only_the_methods_that_need_a_key_matter(routed, key):
+    assert_first(routed.post("//only-put", key=key))
+    assert_problem(routed.ask("PUT", "//only-put", body=b"x"), 400, "bad-request", False)
+
+
+def test_a_path_that_can_be_read_in_endless_ways(routed):
+    endless = "/%" + "25" * 2_000
+    assert_problem(routed.post(endless), 400, "bad-request", False)
+    assert routed.get(endless).status == 201
+
+
+@pytest.mark.parametrize("host", ["strict.test.", "STRICT.test.:80", "strict.test.."])
+def test_a_trailing_dot_leads_around_no_host(routed, second, upstream, key, host):
+    assert_problem(routed.post("/strict", host=host, key=key), 400, "bad-request", False)
+    assert upstream.runs(key) == second.runs(key) == 0
+    assert_first(routed.post("/elsewhere", host=host, key=key))
 
 
 @pytest.mark.parametrize("target", [

@@ -46,6 +46,32 @@ def test_two_credentials_in_one_request_are_refused(gateway, upstream, key):
     assert upstream.runs(key) == 0
 
 
+@pytest.mark.parametrize("credential", ["", " ", "Bearer", "Basic "], ids=repr)
+def test_an_empty_credential_is_none(gateway, upstream, key, credential):
+    """Else all who send it would share a scope, without the marks that tell them apart."""
+    def post(*cookie):
+        return gateway.post(key=key, fields=[("Authorization", credential), *cookie])
+    first = assert_first(post(("Cookie", "session=ann")))
+    assert_problem(post(("Cookie", "session=bob")), 422, "key-reused", False)
+    assert_problem(post(), 422, "key-reused", False)
+    assert_replay_of(post(("Cookie", "session=ann")), first)
+    assert gateway.record(key)["scope_kind"] == "anonymous"
+    assert upstream.runs(key) == 1
+
+
+@pytest.mark.parametrize("both", [["", "Bearer ann"], ["Bearer ann", ""], ["", ""]], ids=str)
+def test_two_credentials_of_which_one_is_empty_are_refused(gateway, upstream, key, both):
+    answer = gateway.post(key=key, fields=[("Authorization", value) for value in both])
+    assert_problem(answer, 400, "scope-missing", False)
+    assert upstream.runs(key) == 0
+
+
+def test_an_empty_authorization_is_as_good_as_none(gateway, key):
+    first = assert_first(gateway.post(key=key, fields=[("Cookie", "a=1")]))
+    again = [("Authorization", ""), ("Cookie", "a=1")]
+    assert_replay_of(gateway.post(key=key, fields=again), first)
+
+
 def test_with_a_credential_other_fields_do_not_matter(gateway, key):
     first = assert_first(gateway.post(key=key, fields=authorized("ann") + [("Cookie", "a=1")]))
     again = authorized("ann") + [("Cookie", "a=2"), ("X-User", "x")]
@@ -61,8 +87,8 @@ def test_a_header_as_scope(gateway, upstream, key):
 
 @pytest.mark.parametrize("fields", [
     [], [("X-Tenant", "a"), ("X-Tenant", "b")], [("X-Tenant", "a"), ("X-Tenant", "a")],
-    [("X-Tenant", "")],
-], ids=["missing", "twice", "twice the same", "empty"])
+    [("X-Tenant", "")], [("X-Tenant", "a"), ("X-Tenant", "")], [("X-Tenant", "\t ")],
+], ids=["missing", "twice", "twice the same", "empty", "empty and not", "blank"])
 def test_a_header_that_is_not_there_once(gateway, upstream, key, fields):
     answer = gateway.post("/header", key=key, fields=fields)
     assert_problem(answer, 400, "scope-missing", False)
@@ -93,7 +119,10 @@ def test_cookies_may_come_in_several_lines(gateway, key):
 @pytest.mark.parametrize("fields", [
     [], [("Cookie", "theme=dark")], [("Cookie", "session=a; session=b")],
     [("Cookie", "session=a"), ("Cookie", "session=b")], [("Cookie", "xsession=a")],
-], ids=["missing", "other", "twice", "in two lines", "another name's end"])
+    [("Cookie", "")], [("Cookie", "session=")], [("Cookie", 'session=""')],
+    [("Cookie", "session=; session=a")], [("Cookie", "session =b; session=a")],
+], ids=["missing", "other", "twice", "in two lines", "another name's end", "no cookie at all",
+        "empty", "empty in quotes", "empty and not", "twice with a space"])
 def test_a_cookie_that_is_not_there_once(gateway, upstream, key, fields):
     answer = gateway.post("/cookie", key=key, fields=fields)
     assert_problem(answer, 400, "scope-missing", False)
@@ -127,12 +156,22 @@ def test_a_listed_proxy_says_who_asks(gateway, upstream, key, proxy):
     assert upstream.runs(key) == 2
 
 
+@pytest.mark.parametrize("chain", ["unknown", "10.1.1.1, _hidden", "10.1.1.1:4711"])
+def test_a_listed_proxy_that_does_not_know_who_asks(gateway, upstream, key, chain):
+    """Its own address would be the scope of everybody behind it."""
+    answer = gateway.post("/address", key=key, source="127.0.0.40",
+                          fields=[("X-Forwarded-For", chain)])
+    assert_problem(answer, 400, "scope-missing", False)
+    assert upstream.runs(key) == 0
+
+
 def test_no_scope_at_all_is_one_for_everybody(gateway, key):
     first = assert_first(gateway.post("/none", key=key, fields=authorized("ann")))
     assert_replay_of(gateway.post("/none", key=key, fields=authorized("bob")), first)
 
 
-CALLERS = ["Cookie", "X-Auth-Request-Email", "X-Access-Token", "X-Api-Key", "ApiKey",
+CALLERS = ["Cookie", "X_Api_Key", "X_USER",
+           "X-Auth-Request-Email", "X-Access-Token", "X-Api-Key", "ApiKey",
            "X-Session-Id", "X-Forwarded-User", "X-Tenant", "X-Account-Id"]
 
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "http/admission.hpp"
+#include "http/forwarding.hpp"
 #include "http/outcome.hpp"
 #include "http/target.hpp"
 
@@ -121,6 +122,96 @@ TEST(admission, a_scope_source_that_is_missing_or_there_twice_is_refused) {
   EXPECT_EQ(a.now().refusal, problem::scope_missing);
 }
 
+TEST(admission, an_empty_credential_is_a_missing_one) {
+  asked a;
+  a.headers = {{"Idempotency-Key", "k"}, {"Cookie", "c=1"}};
+  const auto without = a.now();
+  ASSERT_EQ(without.scope_kind, "anonymous");
+  for (const auto* value : {"", "Bearer", "basic", "DIGEST", "token"}) {
+    a.headers = {{"Idempotency-Key", "k"}, {"Authorization", value}, {"Cookie", "c=1"}};
+    EXPECT_EQ(a.now().scope, without.scope) << value;
+    EXPECT_EQ(a.now().more.front(),
+              value[0] == 0 ? "cookie:c=1" : "authorization:" + std::string(value));
+  }
+  a.headers = {{"Idempotency-Key", "k"}, {"Authorization", "secret"}, {"Cookie", "c=1"}};
+  EXPECT_EQ(a.now().scope_kind, "credential");
+  a.headers = {{"Idempotency-Key", "k"}, {"Authorization", ""}, {"Authorization", "Bearer x"}};
+  EXPECT_EQ(a.now().refusal, problem::scope_missing);
+  a.headers = {{"Idempotency-Key", "k"}, {"Cookie", ""}, {"X-Token", ""}};
+  EXPECT_TRUE(a.now().more.empty());
+}
+
+TEST(admission, an_empty_source_of_a_scope_is_a_missing_one) {
+  asked a;
+  a.policy.scope = {scope_source::header, "x-tenant"};
+  a.headers = {{"Idempotency-Key", "k"}, {"X-Tenant", ""}};
+  EXPECT_EQ(a.now().refusal, problem::scope_missing);
+  a.headers = {{"Idempotency-Key", "k"}, {"X-Tenant", "a"}, {"X-Tenant", ""}};
+  EXPECT_EQ(a.now().refusal, problem::scope_missing);
+  a.policy.scope = {scope_source::cookie, "s"};
+  for (const auto* cookie : {"s=", "s=; s=a", "s=\"\"", "s= ", "s =a; s=b", ""}) {
+    a.headers = {{"Idempotency-Key", "k"}, {"Cookie", cookie}};
+    EXPECT_EQ(a.now().refusal, problem::scope_missing) << cookie;
+  }
+  a.policy.scope = {scope_source::address, {}};
+  a.address = "";
+  EXPECT_EQ(a.now().refusal, problem::scope_missing);
+}
+
+TEST(admission, a_field_that_passes_for_the_scopes_is_one_more_of_it) {
+  asked a;
+  a.policy.scope = {scope_source::header, "x-tenant"};
+  a.headers = {{"Idempotency-Key", "k"}, {"X-Tenant", "a"}, {"X_Tenant", "b"}};
+  EXPECT_EQ(a.now().refusal, problem::scope_missing);
+  a.headers = {{"Idempotency-Key", "k"}, {"X_Tenant", "b"}};
+  EXPECT_EQ(a.now().refusal, problem::scope_missing);
+}
+
+TEST(admission, a_key_with_an_underscore_is_neither_the_key_nor_passed_over) {
+  asked a;
+  for (const fields& headers : {fields{{"Idempotency_Key", "k"}},
+                                fields{{"Idempotency-Key", "k"}, {"idempotency_key", "l"}}}) {
+    a.headers = headers;
+    EXPECT_EQ(a.now().kind, admission_kind::refuse);
+    EXPECT_EQ(a.now().refusal, problem::key_malformed);
+    a.method = "GET";
+    EXPECT_EQ(a.now().kind, admission_kind::pass);
+    a.method = "POST";
+  }
+}
+
+TEST(admission, a_connection_of_too_many_names_is_refused_guarded_or_not) {
+  std::string list;
+  for (std::size_t i = 0; i <= connection_names_max; ++i) list += "x,";
+  asked a;
+  a.headers = {{"Connection", list}};
+  a.method = "GET";
+  EXPECT_EQ(a.now().refusal, problem::bad_request);
+}
+
+TEST(admission, former_scopes_are_told_beside_the_present_one) {
+  asked a;
+  a.headers = {{"Idempotency-Key", "k"}, {"Authorization", "Bearer x"}, {"X-Tenant", "t"}};
+  const auto by_credential = a.now();
+  a.policy.scope = {scope_source::header, "x-tenant"};
+  const auto by_header = a.now();
+  EXPECT_TRUE(by_header.former.empty());
+  a.policy.previous_scope = {{},
+                             {scope_source::cookie, "s"},
+                             {scope_source::header, "x-tenant"},
+                             {scope_source::none, {}}};
+  const auto both = a.now();
+  EXPECT_EQ(both.scope, by_header.scope);
+  ASSERT_EQ(both.former.size(), 2u);  // the cookie is not there, and the header is the present one
+  EXPECT_EQ(both.former[0].scope, by_credential.scope);
+  EXPECT_EQ(both.former[0].scope_kind, "credential");
+  EXPECT_EQ(both.former[1].scope_kind, "none");
+  a.headers[1].value = "";
+  ASSERT_EQ(a.now().former.size(), 2u);
+  EXPECT_EQ(a.now().former[0].scope_kind, "anonymous");
+  EXPECT_THAT(a.now().former[0].more, ::testing::ElementsAre("x-tenant:t"));
+}
+
 TEST(admission, a_cookie_scope_reads_that_cookie_and_no_other) {
   asked a;
   a.policy.scope = {scope_source::cookie, "session"};
@@ -138,12 +229,14 @@ TEST(admission, without_a_credential_all_that_tells_callers_apart_is_marked) {
   a.headers = {{"Host", "h"},           {"Idempotency-Key", "k"}, {"Cookie", "c=1"},
                {"X-Api-Key", "secret"}, {"User-Agent", "curl"},   {"X-User", "u"},
                {"Accept", "*/*"},       {"X-CSRF-Token", "t"},    {"X-Tenant-Id", "7"},
-               {"X-Session", "s"},      {"X-Account", "a"},       {"Proxy-Authorization", "p"}};
+               {"X-Session", "s"},      {"X-Account", "a"},       {"Proxy-Authorization", "p"},
+               {"User_Agent", "curl"},  {"X_Api_Key", "u"}};
   const auto got = a.now();
   EXPECT_EQ(got.scope_kind, "anonymous");
-  EXPECT_THAT(got.more, ::testing::ElementsAre("cookie:c=1", "host:h", "proxy-authorization:p",
-                                               "x-account:a", "x-api-key:secret", "x-csrf-token:t",
-                                               "x-session:s", "x-tenant-id:7", "x-user:u"));
+  EXPECT_THAT(got.more,
+              ::testing::ElementsAre("cookie:c=1", "host:h", "proxy-authorization:p", "x-account:a",
+                                     "x-api-key:secret", "x-csrf-token:t", "x-session:s",
+                                     "x-tenant-id:7", "x-user:u", "x_api_key:u"));
   std::reverse(a.headers.begin(), a.headers.end());
   EXPECT_EQ(a.now().more, got.more);  // whatever their order
 }
@@ -194,6 +287,8 @@ TEST(outcome, kept_fields_leave_out_what_concerns_one_connection_or_one_moment) 
                        {"Link", "a"},
                        {"Date", "now"},
                        {"Set-Cookie", "s=1"},
+                       {"Idempotent-Replayed", "true"},
+                       {"idempotent_replayed", "true"},
                        {"Link", "b"},
                        {"Transfer-Encoding", "chunked"},
                        {"Keep-Alive", "timeout=5"},
@@ -205,6 +300,42 @@ TEST(outcome, kept_fields_leave_out_what_concerns_one_connection_or_one_moment) 
   answer with_cookie;
   keep_fields(headers, true, with_cookie);
   EXPECT_EQ(with_cookie.headers.size(), 4u);
+}
+
+settle_kind settled_by(const route_policy& policy, std::uint16_t status, const fields& headers) {
+  settlement how;
+  settle_by_status(policy, status, headers, how);
+  EXPECT_EQ(how.why_status, status);
+  return how.kind;
+}
+
+TEST(outcome, a_503_of_a_mesh_says_nothing_unless_the_route_says_what) {
+  route_policy policy;
+  const fields other{{"Server", "nginx"}};
+  const fields mesh{{"Content-Type", "text/plain"}, {"server", "envoy"}};
+  const fields istio{{"Server", "Istio-Envoy"}, {"Retry-After", ""}};
+  const fields later{{"Retry-After", "1"}, {"Server", "envoy"}};
+  EXPECT_EQ(settled_by(policy, 503, {}), settle_kind::release);
+  EXPECT_EQ(settled_by(policy, 503, other), settle_kind::release);
+  EXPECT_EQ(settled_by(policy, 503, {{"Server", "envoyage"}}), settle_kind::release);
+  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::abandon);
+  EXPECT_EQ(settled_by(policy, 503, istio), settle_kind::abandon);
+  EXPECT_EQ(settled_by(policy, 503, later), settle_kind::release);
+  EXPECT_EQ(settled_by(policy, 501, mesh), settle_kind::release);
+  EXPECT_EQ(settled_by(policy, 400, mesh), settle_kind::release);
+  EXPECT_EQ(settled_by(policy, 200, mesh), settle_kind::complete);
+  policy.keep = keep_rule::all;
+  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::complete);
+  policy.keep = keep_rule::final;
+  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::abandon);
+  policy.outcome_status[500] = outcome_rule::release;
+  policy.outcome_class[4] = outcome_rule::release;
+  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::abandon);
+  policy.outcome_status[503] = outcome_rule::release;
+  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::release);
+  policy.outcome_status.clear();
+  policy.outcome_class[5] = outcome_rule::release;
+  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::release);
 }
 
 TEST(problems, are_json_with_all_members_and_never_break_out_of_it) {

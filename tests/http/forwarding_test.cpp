@@ -59,14 +59,95 @@ TEST(forwarded, replaces_a_strangers_and_extends_a_listed_proxys) {
   EXPECT_EQ(make_forwarded("::1", false, {}).forwarded, "for=\"[::1]\";proto=http");
 }
 
-TEST(travel, what_connection_lists_stays_but_nothing_that_others_rely_on) {
-  const fields headers{{"Connection", "x-secret, Authorization, Idempotency-Key"}};
+TEST(origin, is_not_known_where_a_listed_proxy_does_not_know_it) {
+  const std::vector<address_block> trusted{block("10.0.0.0/8")};
+  for (const auto* chain : {"unknown", "6.6.6.6, unknown", "192.0.2.9:4711", "unknown, 10.1.1.1"}) {
+    const fields headers{{"X-Forwarded-For", chain}};
+    EXPECT_EQ(find_origin("10.0.0.1", headers, trusted).address, "") << chain;
+  }
+  for (const auto* chain : {"", ",", " , "}) {
+    const fields headers{{"X-Forwarded-For", chain}};
+    EXPECT_EQ(find_origin("10.0.0.1", headers, trusted).address, "10.0.0.1") << chain;
+  }
+  const fields other_spelling{{"X_Forwarded_For", "192.0.2.9"}};
+  EXPECT_EQ(find_origin("10.0.0.1", other_spelling, trusted).address, "10.0.0.1");
+}
+
+class travel : public ::testing::Test {
+ protected:
+  route_policy policy;
+
+  travel() {
+    policy.scope = {scope_source::header, "x-shop"};
+    policy.previous_scope = {{scope_source::header, "x-shop-before"}, {scope_source::cookie, "te"}};
+  }
+  bool travels(std::string_view name, const fields& headers = {}) const {
+    return travel_filter(headers, policy).travels(name);
+  }
+};
+
+TEST_F(travel, what_connection_lists_stays_but_nothing_that_others_rely_on) {
+  const fields headers{{"Connection",
+                        "x-secret, Authorization, Idempotency-Key, host, Cookie, Content-Type, "
+                        "X-Shop, x-shop-before, X-Tenant, X-Api-Key, X_User"},
+                       {"connection", "keep-alive, X-Other"}};
+  for (const auto* name : {"X-Secret", "x_secret", "X-Other", "TE", "Keep-Alive"}) {
+    EXPECT_FALSE(travels(name, headers)) << name;
+  }
+  for (const auto* name :
+       {"Authorization", "Idempotency-Key", "Host", "Cookie", "Content-Type", "X-Shop",
+        "X-Shop-Before", "X-Tenant", "X-Api-Key", "X_User", "Accept", "X-Secret-2"}) {
+    EXPECT_TRUE(travels(name, headers)) << name;
+  }
+}
+
+TEST_F(travel, an_answers_connection_lists_what_it_likes) {
+  const fields headers{{"Connection", "Cookie, X-Shop, Onceguard-Token"}};
   const travel_filter filter(headers);
-  EXPECT_FALSE(filter.travels("X-Secret"));
-  EXPECT_TRUE(filter.travels("Authorization"));
-  EXPECT_TRUE(filter.travels("Idempotency-Key"));
-  EXPECT_FALSE(filter.travels("TE"));
-  EXPECT_TRUE(filter.travels("Accept"));
+  EXPECT_FALSE(filter.travels("Cookie"));
+  EXPECT_FALSE(filter.travels("X-Shop"));
+  EXPECT_TRUE(filter.travels("Onceguard-Outcome"));
+  EXPECT_TRUE(filter.travels("Content_Type"));
+}
+
+TEST_F(travel, any_number_of_names_may_be_listed) {
+  std::string list;
+  for (int i = 0; i < 12; ++i) list += "x-" + std::to_string(i) + ", ";
+  const fields headers{{"Connection", list}};
+  for (int i = 0; i < 12; ++i) EXPECT_FALSE(travels("X-" + std::to_string(i), headers)) << i;
+  EXPECT_TRUE(travels("X-12", headers));
+  EXPECT_TRUE(travels("Accept", headers));
+}
+
+TEST_F(travel, more_names_than_a_message_has_fields_are_too_many) {
+  std::string list;
+  for (std::size_t i = 0; i < connection_names_max; ++i) list += "x,";
+  EXPECT_FALSE(lists_too_many(fields{{"Connection", list}, {"Via", "a,b"}}));
+  EXPECT_TRUE(lists_too_many(fields{{"connection", list}, {"Connection", "y"}}));
+}
+
+TEST_F(travel, what_an_application_could_take_for_a_field_of_ours_stays) {
+  for (const auto* name :
+       {"Onceguard-Token", "Onceguard_Token", "ONCEGUARD_x", "Idempotency_Key", "Content_Type",
+        "Content_Length", "Transfer_Encoding", "transfer-Encoding", "Keep_Alive",
+        "Proxy_Authorization", "Proxy_Connection", "HTTP2_Settings", "X_Shop", "x_shop_before",
+        "X-Shop_Before"}) {
+    EXPECT_FALSE(travels(name)) << name;
+  }
+  for (const auto* name :
+       {"X_Forwarded_For", "X_FORWARDED_PROTO", "x-forwarded_host", "Forwarded"}) {
+    EXPECT_TRUE(is_forwarded_field(name)) << name;
+  }
+  for (const auto* name : {"X_Custom", "Onceguard", "X_Shops", "Accept_Language", "X_Tenant"}) {
+    EXPECT_TRUE(travels(name)) << name;
+    EXPECT_FALSE(is_forwarded_field(name)) << name;
+  }
+}
+
+TEST_F(travel, the_scopes_own_spelling_is_the_one_that_travels) {
+  policy.scope.name = "x_shop";
+  EXPECT_TRUE(travels("X_Shop"));
+  EXPECT_FALSE(travels("X-Shop"));
 }
 
 }  // namespace

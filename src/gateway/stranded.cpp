@@ -1,0 +1,138 @@
+#include "gateway/stranded.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/log.hpp"
+#include "engine/pause.hpp"
+#include "http/target.hpp"
+
+namespace onceguard::gateway {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t page_size = 16;  // each record comes with its answer
+constexpr std::size_t records_max = 10'000;
+constexpr milliseconds pause_between{2};
+
+bool has_kind(const scope_rule& rule, std::string_view kind) {
+  return kind == rule.text() || (rule.source == scope_source::credential && kind == "anonymous");
+}
+
+/// Would a retry of what stands under this kind of scope find its record?
+bool looks_under(const route_policy& policy, std::string_view kind) {
+  const auto& former = policy.previous_scope;
+  return has_kind(policy.scope, kind) || std::any_of(former.begin(), former.end(), [&](auto& rule) {
+           return has_kind(rule, kind);
+         });
+}
+
+/// The identity by which `before` knew what this is now; empty: the same, or nothing.
+std::string identity_before(const upstream_params& now, const routing_table& before) {
+  std::string out;
+  for (const auto& r : before.routes()) {
+    if (r.upstream->address != now.address || r.upstream->base_path != now.base_path) continue;
+    if (r.upstream->identity == now.identity) return {};
+    out = r.upstream->identity;
+  }
+  return out;
+}
+
+/// The rule that a retry of what the record is about would meet.
+const route* rule_of(const subject& about, const routing_table& table) {
+  const std::string_view name = about.route;
+  return table.match(name.substr(0, name.find('/')), http::normalise_path(about.path),
+                     about.method);
+}
+
+class stranded {
+ public:
+  stranded(const routing_table& table, const routing_table* before) {
+    for (const auto& r : table.routes()) {
+      if (before == nullptr) continue;
+      if (auto first = identity_before(*r.upstream, *before); !first.empty()) {
+        renamed_[r.upstream].before = std::move(first);
+      }
+    }
+  }
+
+  void count(const subject& about, const routing_table& table) {
+    const auto* rule = rule_of(about, table);
+    if (rule == nullptr) return;
+    if (!looks_under(rule->rule.policy, about.scope_kind)) ++moved_[{rule, about.scope_kind}];
+    if (const auto found = renamed_.find(rule->upstream); found != renamed_.end()) {
+      ++found->second.records;
+    }
+  }
+
+  void tell(bool all) const {
+    const auto number = [&](std::size_t of) {
+      return (all ? "" : "at least ") + std::to_string(of);
+    };
+    for (const auto& [what, records] : moved_) {
+      const auto& rule = what.first->rule;
+      base::log(base::log_level::error, "scope-changed",
+                {{"route", rule.host + rule.path},
+                 {"records", number(records)},
+                 {"under", what.second},
+                 {"scope", rule.policy.scope.text()},
+                 {"hint",
+                  "their keys are not known again, so that a retry runs a second time; set "
+                  "previous_scope of this route to the scope that it had"}});
+    }
+    for (const auto& [upstream, was] : renamed_) {
+      if (was.records == 0) continue;
+      base::log(base::log_level::error, "upstream-renamed",
+                {{"upstream", upstream->name},
+                 {"records", number(was.records)},
+                 {"before", was.before},
+                 {"hint",
+                  "retries of their keys get 422; set identity of this upstream to what it was "
+                  "before"}});
+    }
+  }
+
+ private:
+  struct renaming {
+    std::string before;
+    std::size_t records = 0;
+  };
+  std::map<std::pair<const route*, std::string>, std::size_t> moved_;
+  std::map<const upstream_params*, renaming> renamed_;
+};
+
+}  // namespace
+
+asio::awaitable<void> report_stranded(io_thread& on, routing_ptr before) {
+  const auto table = on.routing;
+  stranded found(*table, before.get());
+  auto& records = on.shared.engine.records();
+  const list_filter all;
+  std::size_t seen = 0;
+  std::string cursor;
+  for (bool more = true; more;) {
+    const auto page = co_await records.list(all, cursor, page_size, on.shared.params.store_timeout);
+    if (on.shared.draining || on.routing != table) co_return;
+    if (!page && !page.error().retryable()) {
+      base::log(base::log_level::warning, "scopes-not-compared", {{"why", page.error().detail}});
+      co_return;
+    }
+    if (!page) {  // the watch over the store says so; it is looked at when it is back
+      co_await sleep_for(milliseconds(1'000));
+      continue;
+    }
+    for (const auto& one : page->records) {
+      const auto& about = one.stored.about;
+      if (about && one.state != observed_state::released) found.count(*about, *table);
+    }
+    seen += page->records.size();
+    cursor = page->cursor;
+    more = !cursor.empty() && seen < records_max;
+    if (more) co_await sleep_for(pause_between);
+  }
+  found.tell(cursor.empty());
+}
+
+}  // namespace onceguard::gateway

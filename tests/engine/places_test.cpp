@@ -1,0 +1,177 @@
+// An operation whose record may stand at several places: only one of them runs it.
+#include "engine/engine_fixture.hpp"
+
+namespace onceguard {
+namespace {
+
+class places_test : public engine_over_faults {
+ protected:
+  static record_place place(unsigned char scope, std::string key = "k") {
+    auto about = std::make_shared<subject>();
+    about->scope[0] = scope;
+    about->key = std::move(key);
+    about->print.method = "exact";
+    about->print.value[0] = 1;
+    return {make_record_id(about->scope, about->key), about};
+  }
+  const record_place own = place(0);
+  const record_place former = place(1);
+  const record_place older = place(2);
+
+  operation moved() {
+    auto out = op();
+    out.places = {own, former, older};
+    return out;
+  }
+  claim claim_of(const record_place& at) {
+    claim out;
+    out.id = at.id;
+    base::random_bytes(out.nonce);
+    out.about = at.about;
+    return out;
+  }
+  /// Another process holds it from here on.
+  lease hold(const record_place& at) {
+    const auto got = run(io, inner.claim({claim_of(at)}, milliseconds(100))).at(0).value();
+    EXPECT_EQ(got.kind, verdict_kind::run);
+    return got.lease;
+  }
+  void settle(const record_place& at, const lease& held, settle_kind how) {
+    settlement s;
+    s.id = at.id;
+    s.token = held.token;
+    s.nonce = held.nonce;
+    s.about = at.about;
+    s.kind = how;
+    EXPECT_TRUE(run(io, inner.settle({s}, milliseconds(100))).at(0));
+  }
+  /// None: there is no record.
+  std::optional<observed_state> state_at(const record_place& at) {
+    const auto found = run(io, inner.find(at.id, milliseconds(100))).value();
+    return found ? std::optional(found->state) : std::nullopt;
+  }
+  void begin_moved(counted_work& doing) {
+    auto keep = [this](std::exception_ptr, execution got) { first_ = std::move(got); };
+    asio::co_spawn(io, tested->execute(io, moved(), doing), keep);
+  }
+  /// Stops the operation when it has looked at the former place, at what it found there then.
+  void stop_after_first_look(counted_work& doing) {
+    store.fail(store_call::find, store_fault::delay_after, 1);
+    begin_moved(doing);
+    until([&] { return store.waiting() == 1; });
+  }
+  execution go_on() {
+    store.let_go();
+    until([&] { return first_.has_value(); });
+    return *first_;
+  }
+};
+
+TEST_F(places_test, what_stands_nowhere_is_made_at_its_own) {
+  counted_work w;
+  EXPECT_EQ(execute(w, moved()).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
+  EXPECT_EQ(w.runs, 1);
+  EXPECT_EQ(state_at(own), observed_state::completed);
+  EXPECT_FALSE(state_at(former));
+  EXPECT_FALSE(state_at(older));
+}
+
+TEST_F(places_test, what_stands_at_a_former_one_answers) {
+  for (const auto& at : {former, older}) {
+    settle(at, hold(at), settle_kind::complete);
+    counted_work w;
+    EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
+    EXPECT_EQ(w.runs, 0);
+    EXPECT_FALSE(state_at(own));
+    resolution forgotten;
+    forgotten.id = at.id;
+    EXPECT_TRUE(run(io, inner.resolve(forgotten, milliseconds(100))));
+    EXPECT_TRUE(run(io, tested->look()));
+  }
+}
+
+TEST_F(places_test, what_was_released_there_counts_as_absent) {
+  settle(former, hold(former), settle_kind::release);
+  counted_work w;
+  EXPECT_EQ(execute(w, moved()).kind, execution_kind::ran);
+  EXPECT_EQ(state_at(own), observed_state::completed);
+  EXPECT_EQ(state_at(former), observed_state::released);
+}
+
+TEST_F(places_test, what_may_run_again_there_runs_there) {
+  settle(former, hold(former), settle_kind::abandon);
+  policy.unknown = unknown_policy::rerun;
+  counted_work w;
+  EXPECT_EQ(execute(w, moved()).kind, execution_kind::ran);
+  EXPECT_EQ(state_at(former), observed_state::completed);
+  EXPECT_FALSE(state_at(own));
+}
+
+TEST_F(places_test, one_that_looked_too_early_gives_way_to_a_former_one) {
+  counted_work w;
+  stop_after_first_look(w);
+  const auto held = hold(former);
+  EXPECT_EQ(go_on().kind, execution_kind::busy);
+  EXPECT_EQ(w.runs, 0);
+  EXPECT_EQ(state_at(own), observed_state::released);
+  settle(former, held, settle_kind::complete);
+  EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
+}
+
+TEST_F(places_test, one_that_looked_too_early_gives_way_to_its_own) {
+  const auto before = hold(former);
+  counted_work w;
+  stop_after_first_look(w);
+  settle(former, before, settle_kind::release);
+  const auto held = hold(own);
+  EXPECT_EQ(go_on().kind, execution_kind::busy);
+  EXPECT_EQ(w.runs, 0);
+  EXPECT_EQ(state_at(former), observed_state::released);
+  settle(own, held, settle_kind::complete);
+  EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
+}
+
+TEST_F(places_test, of_two_former_ones_the_completed_one_answers) {
+  policy.unknown = unknown_policy::rerun;
+  settle(former, hold(former), settle_kind::abandon);
+  settle(older, hold(older), settle_kind::complete);
+  counted_work w;
+  EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
+  EXPECT_EQ(w.runs, 0);
+  EXPECT_EQ(state_at(former), observed_state::unknown);
+}
+
+TEST_F(places_test, what_can_not_be_looked_up_is_not_claimed) {
+  store.fail(store_call::find, store_fault::before);
+  counted_work w;
+  EXPECT_EQ(execute(w, moved()).kind, execution_kind::store_failed);
+  EXPECT_EQ(store.made(store_call::claim), 0u);
+  policy.store_failure = store_failure_rule::open;
+  EXPECT_EQ(execute(w, moved()).kind, execution_kind::unguarded);
+  EXPECT_EQ(w.runs, 0);
+}
+
+TEST_F(places_test, what_can_not_be_looked_up_again_is_given_back) {
+  counted_work w;
+  stop_after_first_look(w);
+  store.fail(store_call::find, store_fault::delay_after, 1);  // at the older place
+  store.let_go();
+  until([&] { return store.made(store_call::find) == 2 && store.waiting() == 1; });
+  store.fail(store_call::find, store_fault::before, 1);
+  EXPECT_EQ(go_on().kind, execution_kind::store_failed);
+  EXPECT_EQ(w.runs, 0);
+  EXPECT_EQ(state_at(own), observed_state::released);
+}
+
+TEST_F(places_test, a_fingerprint_is_remade_for_the_place_that_asks) {
+  auto differently = std::make_shared<subject>(*former.about);
+  differently->print = {.method = "json", .value = {}};
+  settle({former.id, differently}, hold({former.id, differently}), settle_kind::complete);
+  counted_work w;
+  EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
+  EXPECT_EQ(w.remade_for.at(0), former.about->scope);
+}
+
+}  // namespace
+}  // namespace onceguard

@@ -1,0 +1,159 @@
+"""What SIGHUP changes, on every thread, and what it says about records that it leaves behind."""
+
+import contextlib
+
+from support.client import fields_for
+from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.tcp_gate import TcpGate
+from support.waiting import wait_until
+
+TENANT = [("Authorization", "Bearer ann"), ("X-Tenant", "shop")]
+
+
+def reload(gateway, config):
+    before = gateway.log().count('"reloaded"')
+    gateway.reload(config)
+    wait_until(lambda: gateway.log().count('"reloaded"') > before, what="the reload")
+
+
+def events(gateway, name):
+    return [line for line in gateway.log_lines() if line.get("event") == name]
+
+
+def test_every_connection_of_every_thread_gets_the_new_rules(start_gateway, upstream, own_upstream,
+                                                             fresh_key):
+    gateway = start_gateway(upstream, {"gateway": {"threads": 4}})
+    with contextlib.ExitStack() as stack:
+        kept = [stack.enter_context(gateway.connect()) for _ in range(16)]
+        for connection in kept:
+            connection.send_request("POST", "/x", fields_for(fresh_key()), b"12345")
+            assert_first(connection.read())
+        reload(gateway, {
+            "gateway": {"threads": 4}, "upstream": [{"name": "shop", "url": own_upstream.url}],
+            "defaults": {"max_request_body": 4, "upstream_timeout": "300ms"},
+            "route": [{"path": "/x", "required": True}]})
+        # The threads hear of it one after the other, and none is left out.
+        for connection in kept:
+            def needs_a_key(connection=connection):
+                connection.send_request("POST", "/x", [], b"")
+                return connection.read().status == 400
+            wait_until(needs_a_key, what="the new rule")
+        for connection in kept:
+            key = fresh_key()
+            connection.send_request("POST", "/x", fields_for(key), b"1234")
+            assert_first(connection.read())
+            assert own_upstream.runs(key) == 1 and upstream.runs(key) == 0
+            connection.send_request("POST", "/x", fields_for(fresh_key(), {"gate": "never"}), b"1")
+            assert_problem(connection.read(), 504, "upstream-timeout", True)
+        for connection in kept:
+            connection.send_request("POST", "/x", fields_for(fresh_key()), b"12345")
+            assert_problem(connection.read(), 413, "request-too-large", False)
+
+
+def test_after_a_loss_what_the_new_rules_allow_is_waited_for(start_gateway, upstream, fresh_key,
+                                                             tmp_path):
+    """Requests of the new rules may be under way for longer than those of the start."""
+    def config(timeout):
+        return {"gateway": {"state_dir": str(tmp_path)},
+                "defaults": {"lease": "1s", "upstream_timeout": timeout}}
+    gateway = start_gateway(upstream, config("1s"))
+    reload(gateway, config("100s"))
+    assert_first(gateway.post(key=fresh_key()))
+    for file in gateway.folder.glob(gateway.database.name + "*"):
+        file.unlink()
+    refused = wait_until(lambda: next((a for a in [gateway.post(key=fresh_key())]
+                                       if int(a.get("Retry-After", "0")) > 1), None),
+                         what="the refusal")
+    assert 60 < int(refused.get("Retry-After")) <= 101
+
+
+def test_another_scope_is_told_with_the_number_of_its_records(start_gateway, upstream, fresh_key):
+    gateway = start_gateway(upstream, {"defaults": {"scope": "address"}})
+    for number in range(20):
+        fields = [*TENANT, ("Cookie", f"n={number}")]
+        assert_first(gateway.post(f"/a/{number}", key=fresh_key(), fields=fields))
+    assert gateway.post("/a", key=fresh_key(), plan={"status": 404}).status == 404  # released
+    changed = {"route": [{"path": "/a", "scope": "header:X-Tenant"}, {"path": "/b"}]}
+    reload(gateway, changed)
+    told = wait_until(lambda: events(gateway, "scope-changed"), what="a line about it")
+    assert [(t["level"], t["route"], t["records"], t["under"], t["scope"]) for t in told] == [
+        ("error", "/a", "20", "address", "header:x-tenant")]
+    assert "previous_scope" in told[0]["hint"]
+    gateway.restart()
+    wait_until(lambda: len(events(gateway, "scope-changed")) == 2, what="a line after a restart")
+
+
+def test_a_store_that_is_back_is_looked_at_then(start_gateway, upstream, redis_server, key):
+    url = redis_server.create_store()
+    with contextlib.closing(TcpGate(redis_server.port.number)) as gate:
+        def config(scope):
+            place = url.replace(str(redis_server.port.number), str(gate.port))
+            return {"store": {"url": place, "timeout": "300ms"}, "defaults": {"scope": scope}}
+        gateway = start_gateway(upstream, config("address"))
+        assert_first(gateway.post("/told", key=key, fields=TENANT))
+        gateway.stop()
+        gateway.write_config(config("none"))
+        gate.hold_at(b"onceguard_2_vitals")
+        gateway.start()
+        wait_until(lambda: len(events(gateway, "store-not-heard")) > 1, what="the store hanging")
+        assert events(gateway, "scope-changed") == []
+        gate.pass_on()
+        wait_until(lambda: events(gateway, "scope-changed"), what="a line about the scope")
+
+
+def settled_down(gateway):
+    """The records were looked through once more: something stands there that must be told."""
+    return wait_until(lambda: [e for e in events(gateway, "scope-changed")
+                               if e["route"] == "/told"], what="the look")
+
+
+def test_what_is_still_looked_under_is_not_told(start_gateway, upstream, fresh_key):
+    gateway = start_gateway(upstream, {"defaults": {"scope": "address"}})
+    routes = [{"path": "/same", "scope": "address"},
+              {"path": "/former", "scope": "none", "previous_scope": ["cookie:a", "address"]},
+              {"path": "/told", "scope": "none"}]
+    for route in routes:
+        assert_first(gateway.post(route["path"], key=fresh_key(), fields=TENANT))
+    reload(gateway, {"route": routes})
+    settled_down(gateway)
+    gateway.stop()
+    assert len(events(gateway, "scope-changed")) == 1
+
+
+def test_an_anonymous_caller_is_one_of_the_credential(start_gateway, upstream, fresh_key):
+    gateway = start_gateway(upstream)
+    for path in ("/told", "/x", "/y"):
+        for fields in ([], TENANT):
+            assert_first(gateway.post(path, key=fresh_key(), fields=fields))
+    reload(gateway, {"route": [
+        {"path": "/told", "scope": "none"}, {"path": "/x", "scope": "credential"},
+        {"path": "/y", "scope": "address", "previous_scope": ["credential"]}]})
+    settled_down(gateway)
+    wait_until(lambda: {e["under"] for e in events(gateway, "scope-changed")}
+               == {"anonymous", "credential"}, what="both lines")
+    gateway.stop()
+    assert len(events(gateway, "scope-changed")) == 2
+
+
+def test_a_renamed_upstream_keeps_its_identity(start_gateway, upstream, key):
+    gateway = start_gateway(upstream)
+    first = assert_first(gateway.post(key=key))
+    renamed = {"upstream": [{"name": "store", "identity": "shop", "url": upstream.url}]}
+    reload(gateway, renamed)
+    assert_replay_of(gateway.post(key=key), first)
+    gateway.restart()
+    assert_replay_of(gateway.post(key=key), first)
+    assert events(gateway, "upstream-renamed") == []
+
+
+def test_a_new_name_alone_is_told(start_gateway, upstream, fresh_key):
+    gateway = start_gateway(upstream)
+    keys = [fresh_key() for _ in range(3)]
+    for key in keys:
+        assert_first(gateway.post(key=key))
+    reload(gateway, {"upstream": [{"name": "store", "url": upstream.url}]})
+    told = wait_until(lambda: events(gateway, "upstream-renamed"), what="a line about it")
+    assert [(t["level"], t["upstream"], t["before"], t["records"]) for t in told] == [
+        ("error", "store", "shop", "3")]
+    assert_problem(gateway.post(key=keys[0]), 422, "key-reused", False)
+    assert upstream.runs(keys[0]) == 1
