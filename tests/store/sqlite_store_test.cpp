@@ -201,15 +201,29 @@ TEST_F(sqlite_store_test, a_repeat_that_comes_with_the_settle_gets_the_answer) {
   EXPECT_EQ(repeated, verdict_kind::replay);
 }
 
-TEST_F(sqlite_store_test, opening_waits_for_a_lock_no_longer_than_its_timeout) {
-  open()->stop();
+TEST_F(sqlite_store_test, a_new_file_waits_for_a_lock_no_longer_than_its_timeout) {
   connection neighbour(params().path, nullptr);
-  neighbour.run("BEGIN IMMEDIATE");
+  neighbour.run("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE");
   auto with = params();
   with.timeout = milliseconds(20);
   const auto opened = sqlite_store::open(with);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, errc::store_unreachable);
+}
+
+TEST_F(sqlite_store_test, to_open_and_to_look_need_no_lock) {
+  const auto asked = claim_of("k");
+  {
+    const auto store = open();
+    desk(*store).completed(asked);
+  }
+  connection neighbour(params().path, nullptr);
+  neighbour.run("BEGIN IMMEDIATE");
+  const auto store = open();
+  desk own(*store);
+  EXPECT_TRUE(own.find(asked.id));
+  EXPECT_EQ(own.list().records.size(), 1u);
+  EXPECT_EQ(own.counted(observed_state::completed), 1u);
 }
 
 TEST_F(sqlite_store_test, a_deleted_file_is_told_once_and_made_anew) {

@@ -9,6 +9,7 @@
 
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/ledger.hpp"
+#include "store/sqlite/lock_file.hpp"
 #include "store/sqlite/log_layer.hpp"
 #include "store/sqlite/place.hpp"
 #include "store/sqlite/sqlite_params.hpp"
@@ -32,9 +33,10 @@ class session {
   [[nodiscard]] connection& on() noexcept { return on_; }
   [[nodiscard]] ledger& books() noexcept { return *books_; }
   [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
+  [[nodiscard]] const file_mark& file() const noexcept { return file_; }
 
-  /// False: the file was deleted, or another one put into its place. To be closed then, without
-  /// a touch on whatever lies there now.
+  /// False: the file was deleted, or another one put into its place or written over it. To be
+  /// closed then, without a touch on whatever lies there now.
   [[nodiscard]] bool in_place() const noexcept;
 
   /// Begins to write; false: another process does.
@@ -44,26 +46,35 @@ class session {
 
   /// Has the log grown so long that it is to be moved into the file?
   [[nodiscard]] bool log_is_long() const noexcept { return log_pages_ >= move_log_at_; }
-  /// Moves the log into the file as far as no reader is in the way. Others may write meanwhile.
+  /// Moves the log into the file as far as no reader is in the way. Others may write meanwhile;
+  /// one process at a time moves, and where another does, or all is moved, nothing is done.
   void move_log();
   /// Flushes the file. A move does so only where it has moved all and nobody wrote meanwhile.
   void flush_file();
 
  private:
   session(const sqlite_params& params, std::string path);
+  [[nodiscard]] std::optional<error> enter();
+  [[nodiscard]] std::optional<error> look_at_file();
   void set_up(session_use use);
+  void began();
+  [[nodiscard]] bool log_is_ours();
+  void move_in_turn();
+  void say_not_moved(const std::string& why) const;
   void configure();
   void begin_within_timeout();
   void raise_tokens();
 
   const sqlite_params& params_;
   std::string path_;
+  lock_file lock_;
   log_layer files_;
   connection on_;
   statement begin_, commit_;
   std::optional<ledger> books_;  // once its tables are there
   std::string identity_;
   file_mark file_, log_;
+  bool log_is_foreign_ = false;
   int log_pages_ = 0;
   int move_log_at_ = 0;
 };

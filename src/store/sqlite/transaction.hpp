@@ -36,7 +36,8 @@ class transaction {
   result<adopt_outcome> apply(const adoption& what, const encoded_parts& parts = {});
   [[nodiscard]] std::size_t sweep(std::size_t most);
 
-  /// Before the commit: writes the counters once for all leases that were granted.
+  /// Before the commit: writes the counters once for all leases that were granted. Whatever else
+  /// was written raises the last token: no two states of a file have the same.
   void finish();
   [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
   [[nodiscard]] token last_token() const noexcept { return meta_ ? meta_->last_token : 0; }
@@ -49,9 +50,10 @@ class transaction {
   ledger& books_;
   record_table& table_;
   const token token_floor_;
+  const std::int64_t changes_before_;
   const moment at_;
   std::optional<meta> meta_;
-  bool meta_changed_ = false;
+  token token_read_ = 0;
   std::uint64_t writes_ = 0;
 };
 

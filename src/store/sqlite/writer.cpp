@@ -1,6 +1,7 @@
 #include "store/sqlite/writer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 
@@ -16,9 +17,8 @@ bool harmless(const failure& failed) noexcept {
 
 }  // namespace
 
-writer::writer(const sqlite_params& params, std::unique_ptr<session> opened)
-    : params_(params), mover_(params) {
-  adopt(std::move(opened));
+writer::writer(const sqlite_params& params, const session& seen)
+    : params_(params), mover_(params), identity_(seen.identity()), first_file_(seen.file()) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -81,13 +81,19 @@ std::optional<error> writer::make_ready() {
                  "sqlite store " + params_.path + ": its file was deleted or replaced");
   };
   if (session_ && session_->in_place()) return std::nullopt;
-  const bool was_open = session_ != nullptr;
+  const bool was_open =
+      session_ || (first_file_ != file_mark{} && mark_of(params_.path) != first_file_);
   table_.reset();
   session_.reset();
+  first_file_ = {};
   try {
     auto opened = session::open(params_, session_use::write);
-    if (!opened) return was_open ? lost() : opened.error();
-    const bool another = (*opened)->identity() != identity_;
+    if (!opened) {
+      // Told again once it can be opened: whatever it is by then, it is not what it was.
+      lost_ = lost_ || was_open || opened.error().code == errc::store_lost;
+      return was_open ? lost() : opened.error();
+    }
+    const bool another = std::exchange(lost_, false) || (*opened)->identity() != identity_;
     adopt(std::move(*opened));
     if (was_open || another) return lost();
   } catch (const failure& failed) {

@@ -16,8 +16,9 @@ namespace onceguard::sqlite {
 
 class writer {
  public:
-  /// `opened` belongs to the writer's thread from here on; `params` must outlive the writer.
-  writer(const sqlite_params& params, std::unique_ptr<session> opened);
+  /// Of the store that `seen` has open. `params` must outlive the writer, which opens the file for
+  /// itself when there is something to write.
+  writer(const sqlite_params& params, const session& seen);
   ~writer() { stop(); }
   writer(const writer&) = delete;
   writer& operator=(const writer&) = delete;
@@ -47,6 +48,8 @@ class writer {
   std::unique_ptr<session> session_;
   std::optional<record_table> table_;
   std::string identity_;
+  file_mark first_file_;  // until it is opened here; then all zero
+  bool lost_ = false;     // its file was not what it had been, and could not be opened
   token last_token_ = 0;
   std::vector<call_ptr> calls_;  // the batch: write_jobs all of them
   std::vector<call_ptr> unfinished_;
