@@ -54,8 +54,9 @@ void lock_file::open() {
   const mode_t mode = there ? about.st_mode & 0666 : S_IRUSR | S_IWUSR;
   int made = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (made >= 0) {
-    // The owner's commands, run as root, must not lock the owner out.
-    if (there && ::geteuid() == 0 && ::fchown(made, about.st_uid, about.st_gid) != 0) {
+    // The owner's commands, run as root or with a narrow umask, must not lock others out.
+    if (::fchmod(made, mode) != 0 ||
+        (there && ::geteuid() == 0 && ::fchown(made, about.st_uid, about.st_gid) != 0)) {
       ::close(made);
       give_up(path_);
     }

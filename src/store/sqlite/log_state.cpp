@@ -51,8 +51,14 @@ seen read_mark(connection& on) {
   }
 }
 
-/// The path within a URI that makes SQLite look at the file alone.
-std::string alone(const std::string& path) {
+struct reading {
+  connection& on;
+  ~reading() { on.roll_back(); }
+};
+
+}  // namespace
+
+std::string file_alone(const std::string& path) {
   std::string out = "file:";
   for (const char c : path) {
     if (c == '%' || c == '?' || c == '#') {
@@ -65,13 +71,6 @@ std::string alone(const std::string& path) {
   }
   return out + "?immutable=1";
 }
-
-struct reading {
-  connection& on;
-  ~reading() { on.roll_back(); }
-};
-
-}  // namespace
 
 bool all_moved(connection& on) noexcept {
   sqlite3_file* file = nullptr;
@@ -92,7 +91,7 @@ bool log_belongs(connection& on, const std::string& path, const char* vfs) {
   const reading whole{on};
   on.run("BEGIN");
   const auto together = read_mark(on);
-  connection file(alone(path), vfs, open_as::reader);
+  connection file(file_alone(path), vfs, open_as::reader);
   const auto own = read_mark(file);
   if (own.damaged) return true;  // by a power cut amid a move: the log mends it
   if (!own.mark) return !together.mark || together.mark->log_base == 0;  // its first log

@@ -18,6 +18,9 @@ namespace onceguard::sqlite {
 /// While nobody moves the log. Failures of SQLite other than damage are thrown.
 [[nodiscard]] bool log_belongs(connection& on, const std::string& path, const char* vfs);
 
+/// The name by which SQLite, asked to read, looks at the file alone, with no log, lock or trace.
+[[nodiscard]] std::string file_alone(const std::string& path);
+
 /// What to do about one that does not.
 [[nodiscard]] std::string foreign_log(const std::string& path);
 
