@@ -211,21 +211,6 @@ TEST_F(sqlite_store_test, a_new_file_waits_for_a_lock_no_longer_than_its_timeout
   EXPECT_EQ(opened.error().code, errc::store_unreachable);
 }
 
-TEST_F(sqlite_store_test, to_open_and_to_look_need_no_lock) {
-  const auto asked = claim_of("k");
-  {
-    const auto store = open();
-    desk(*store).completed(asked);
-  }
-  connection neighbour(params().path, nullptr);
-  neighbour.run("BEGIN IMMEDIATE");
-  const auto store = open();
-  desk own(*store);
-  EXPECT_TRUE(own.find(asked.id));
-  EXPECT_EQ(own.list().records.size(), 1u);
-  EXPECT_EQ(own.counted(observed_state::completed), 1u);
-}
-
 TEST_F(sqlite_store_test, a_deleted_file_is_told_once_and_made_anew) {
   const auto store = open();
   desk own(*store);

@@ -101,6 +101,7 @@ moment ledger::look_at_clocks_only() {
   boot_id_ = clock_.boot_id();
   if (!load_boot()) {
     // Nobody has written since the machine started: no lease is left, and nothing expires yet.
+    boot_id_.clear();  // whoever writes enters it
     instant now;
     now.lease = clock_.boot_ms();
     now.wall = clock_.wall_ms();

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -75,6 +76,12 @@ result<std::string> check_place(const std::string& path) {
     }
   }
   return whole.string();
+}
+
+std::int64_t room_at(const std::string& path) noexcept {
+  struct statvfs about {};
+  if (::statvfs(path.c_str(), &about) != 0) return -1;
+  return static_cast<std::int64_t>(about.f_bavail) * static_cast<std::int64_t>(about.f_frsize);
 }
 
 file_mark mark_of(const std::string& path) noexcept {

@@ -23,6 +23,9 @@ namespace onceguard::sqlite {
 /// @return the path with symbolic links resolved.
 [[nodiscard]] result<std::string> check_place(const std::string& path);
 
+/// Bytes that are free for anybody on the volume of this file; -1: the system does not tell.
+[[nodiscard]] std::int64_t room_at(const std::string& path) noexcept;
+
 /// A file as the file system knows it.
 struct file_mark {
   dev_t device = 0;

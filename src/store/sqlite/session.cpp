@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <sys/stat.h>
 #include <thread>
 
@@ -52,11 +53,7 @@ error to_error(const failure& failed, const std::string& path, effect on_store) 
 }
 
 session::session(const sqlite_params& params, std::string path)
-    : params_(params),
-      path_(std::move(path)),
-      lock_(path_),
-      files_(params.vfs),
-      move_log_at_(params.checkpoint_pages) {}
+    : params_(params), path_(std::move(path)), lock_(path_), files_(params.vfs) {}
 
 session::~session() {
   if (on_.get() == nullptr) return;
@@ -167,19 +164,50 @@ void session::configure() {
   on_.run(
       "PRAGMA synchronous = FULL;"
       "PRAGMA wal_autocheckpoint = 0;"
-      "PRAGMA journal_size_limit = 268435456;"
       "PRAGMA cache_size = -8192;"
       "PRAGMA temp_store = MEMORY;");
   if (params_.page_count_max > 0) {
     on_.run(("PRAGMA max_page_count = " + std::to_string(params_.page_count_max)).c_str());
   }
+  bound_log();
+  limit_log();
   sqlite3_wal_hook(
       on_.get(),
       [](void* self, sqlite3*, const char*, int pages) {
-        static_cast<session*>(self)->log_pages_ = pages;
+        static_cast<session*>(self)->log_has(pages);
         return SQLITE_OK;
       },
       this);
+}
+
+void session::log_has(int pages) {
+  if (pages < log_pages_ || pages >= look_at_) {
+    constexpr int stretch = 256;
+    bound_log();
+    look_at_ = pages + stretch;
+  }
+  log_pages_ = pages;
+}
+
+/// Of the room that the log and the volume have, it takes an eighth before it is moved, and keeps a
+/// quarter afterwards: to write where blocks are already is cheaper.
+void session::bound_log() {
+  constexpr std::int64_t page = 4'096;
+  constexpr std::int64_t least = 64;
+  std::error_code none;
+  const auto size = std::filesystem::file_size(path_ + "-wal", none);
+  const auto room = room_at(path_) + (none ? 0 : static_cast<std::int64_t>(size));
+  const auto most = std::int64_t{params_.checkpoint_pages};
+  const auto bound = static_cast<int>(std::clamp(room / page / 8, std::min(least, most), most));
+  log_bound_ = bound;
+}
+
+/// What is kept of a longer log once it begins anew. Nothing may be asked within the hook itself.
+void session::limit_log() {
+  if (log_limit_ == log_bound_) return;
+  log_limit_ = log_bound_;
+  constexpr std::int64_t two_pages = 8'192;
+  on_.run(("PRAGMA journal_size_limit = " + std::to_string(two_pages * log_limit_)).c_str());
 }
 
 void session::raise_tokens() {
@@ -199,6 +227,7 @@ void session::begin_within_timeout() {
 void session::began() { books_->begins_log(all_moved(on_)); }
 
 bool session::try_begin() {
+  limit_log();
   try {
     begin_.run();
     began();
@@ -232,8 +261,7 @@ void session::move_in_turn() {
   if (all_moved(on_)) {
     // Never again what is moved already: SQLite before 3.51.3 may lose commits if the log begins
     // anew just then. From here to the end of this move that can't happen, as only this moves.
-    log_pages_ = 0;
-    move_log_at_ = params_.checkpoint_pages;
+    log_pages_ = left_ = 0;
     return;
   }
   if (!log_is_ours()) return;
@@ -244,7 +272,7 @@ void session::move_in_turn() {
   // Once all is moved, the next writer begins the log anew. Until then it is tried again after
   // each further stretch, so a slow reader does not make every batch pay for it.
   const bool done = code == SQLITE_OK && moved == in_log;
-  move_log_at_ = params_.checkpoint_pages + (done ? 0 : log_pages_);
+  left_ = done ? 0 : log_pages_;
   if (done) log_pages_ = 0;
   if (code != SQLITE_OK && code != SQLITE_BUSY) say_not_moved(sqlite3_errmsg(on_.get()));
 }

@@ -45,7 +45,7 @@ class session {
   bool roll_back() noexcept { return on_.roll_back(); }
 
   /// Has the log grown so long that it is to be moved into the file?
-  [[nodiscard]] bool log_is_long() const noexcept { return log_pages_ >= move_log_at_; }
+  [[nodiscard]] bool log_is_long() const noexcept { return log_pages_ >= log_bound_ + left_; }
   /// Moves the log into the file as far as no reader is in the way. Others may write meanwhile;
   /// one process at a time moves, and where another does, or all is moved, nothing is done.
   void move_log();
@@ -59,6 +59,9 @@ class session {
   void set_up(session_use use);
   void began();
   [[nodiscard]] bool log_is_ours();
+  void log_has(int pages);
+  void bound_log();
+  void limit_log();
   void move_in_turn();
   void say_not_moved(const std::string& why) const;
   void configure();
@@ -76,7 +79,10 @@ class session {
   file_mark file_, log_;
   bool log_is_foreign_ = false;
   int log_pages_ = 0;
-  int move_log_at_ = 0;
+  int log_bound_ = 0;  // in pages; by the room on the volume
+  int log_limit_ = 0;  // as SQLite was told of it
+  int left_ = 0;       // the length at which it could not be moved whole
+  int look_at_ = 0;    // at this length the room is looked at again
 };
 
 /// Makes an error of a failure; `doing` and the path tell a person where.

@@ -13,6 +13,15 @@ const record* known(const std::optional<stored_row>& row) noexcept {
 
 }  // namespace
 
+std::optional<result<verdict>> glance::apply(const claim& asked, const encoded_parts& parts) {
+  if (!asked.about) return subject_missing();
+  const auto found = table_.load(asked.id, at_.boot, parts);
+  if (!found) return found.error();
+  auto decided = decide(known(*found), asked, at_.now, 1);
+  if (decided.write) return std::nullopt;
+  return std::move(decided.verdict);
+}
+
 transaction::transaction(ledger& books, record_table& table, token token_floor)
     : books_(books),
       table_(table),

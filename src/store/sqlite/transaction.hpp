@@ -23,6 +23,20 @@ template <class Item>
   return {};
 }
 
+/// What claims meet that need no write, replays above all; in a transaction that only reads.
+/// Failures of SQLite are thrown.
+class glance {
+ public:
+  glance(ledger& books, record_table& table) : table_(table), at_(books.look_at_clocks_only()) {}
+  /// None: it would write.
+  [[nodiscard]] std::optional<result<verdict>> apply(const claim& asked,
+                                                     const encoded_parts& parts);
+
+ private:
+  record_table& table_;
+  const moment at_;
+};
+
 /// Begun by its owner, who also commits it. Failures of SQLite are thrown.
 class transaction {
  public:

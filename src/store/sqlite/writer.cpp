@@ -47,24 +47,26 @@ void writer::run() {
 void writer::serve() {
   if (auto why = make_ready()) return fail_all(*why, false);
   try {
-    if (auto failed = lock()) {
-      end_transaction(*failed);
-      return fail_all(to_error(*failed, params_.path, effect::none), false);
-    }
+    if (auto failed = lock()) return fail_after(*failed, true);
     if (calls_.empty()) return;  // nobody waits any more
     carry_out();
   } catch (const failure& failed) {
-    // Before the commit, so nothing was carried out.
-    end_transaction(failed);
-    return fail_all(to_error(failed, params_.path, effect::none), false);
+    return fail_after(failed, true);  // before the commit, so nothing was carried out
   }
   if (auto failed = commit()) {
     // Out of room: the log did not get its commit record, and SQLite has undone the rest. After
     // any other failure the record may or may not be on the disk.
-    const bool undone = failed->code() == SQLITE_FULL && session_->roll_back();
-    end_transaction(*failed);
-    fail_all(to_error(*failed, params_.path, effect::none), !undone);
+    fail_after(*failed, failed->code() == SQLITE_FULL && session_->roll_back());
   }
+}
+
+void writer::fail_after(const failure& what, bool undone) {
+  end_transaction(what);
+  if (undone && what.code() == SQLITE_FULL) {
+    answer_what_needs_no_write();
+    make_room();
+  }
+  fail_all(to_error(what, params_.path, effect::none), !undone);
 }
 
 void writer::adopt(std::unique_ptr<session> opened) {
@@ -109,6 +111,7 @@ std::optional<failure> writer::lock() {
   try {
     while (!session_->try_begin()) {
       give_up_sweeps();
+      answer_what_needs_no_write();
       std::erase_if(calls_, gone);
       if (calls_.empty()) return std::nullopt;
       wait_one_step();
@@ -130,6 +133,37 @@ void writer::give_up_sweeps() {
   finished_.assign(begun, calls_.end());
   calls_.erase(begun, calls_.end());
   deliver_all(finished_);
+}
+
+/// While another process holds the lock, or there is no room.
+void writer::answer_what_needs_no_write() {
+  const auto seen = [](const call_ptr& queued) { return job(queued).looked_at(); };
+  if (!session_ || std::all_of(calls_.begin(), calls_.end(), seen)) return;
+  try {
+    session_->on().run("BEGIN");
+    glance at(session_->books(), *table_);
+    for (const auto& queued : calls_) job(queued).look(at);
+  } catch (const failure& failed) {
+    // What was not looked at fails, or waits, as it would without.
+    base::log_recurring(base::log_level::warning, "what is stored could not be looked at",
+                        {{"store", params_.path}, {"why", failed.what()}});
+  }
+  session_->roll_back();
+  const auto answered = std::stable_partition(
+      calls_.begin(), calls_.end(),
+      [](const call_ptr& queued) { return !(job(queued).answered() && queued->take()); });
+  finished_.assign(answered, calls_.end());
+  calls_.erase(answered, calls_.end());
+  deliver_all(finished_);
+}
+
+/// A log that is moved begins anew in the room that it has.
+void writer::make_room() {
+  constexpr std::chrono::seconds between{1};
+  const auto now = base::boot_now();
+  if (!session_ || now - room_tried_ < between) return;
+  room_tried_ = now;
+  session_->move_log();
 }
 
 void writer::carry_out() {

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "store/batch_queue.hpp"
 #include "store/sqlite/log_mover.hpp"
 #include "store/sqlite/session.hpp"
@@ -34,8 +35,11 @@ class writer {
   void adopt(std::unique_ptr<session> opened);
   [[nodiscard]] std::optional<failure> lock();
   void give_up_sweeps();
+  void answer_what_needs_no_write();
+  void make_room();
   void carry_out();
   [[nodiscard]] std::optional<failure> commit();
+  void fail_after(const failure& what, bool undone);
   void fail_all(const error& why, bool of_commit);
   void end_transaction(const failure& after);
   void hand_back();
@@ -51,6 +55,7 @@ class writer {
   file_mark first_file_;  // until it is opened here; then all zero
   bool lost_ = false;     // its file was not what it had been, and could not be opened
   token last_token_ = 0;
+  base::boot_clock::time_point room_tried_{};
   std::vector<call_ptr> calls_;  // the batch: write_jobs all of them
   std::vector<call_ptr> unfinished_;
   std::vector<call_ptr> finished_;
