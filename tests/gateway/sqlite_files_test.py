@@ -314,3 +314,44 @@ def test_processes_with_two_boot_ids_keep_off_each_others_leases(start_gateway, 
     alone = with_another_boot_id(tmp_path, gateway.binary, "keys", "list", "--store",
                                  gateway.store_url())
     assert alone.returncode == 0, alone
+
+
+# ---- a small volume -------------------------------------------------------------------------
+@pytest.fixture
+def small_volume(tmp_path):
+    at = tmp_path / "volume"
+    at.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(at)], check=True)
+    yield at
+    subprocess.run(["umount", "--lazy", str(at)], check=True)
+
+
+def fill(volume):
+    filler = volume / "filler"
+    with pytest.raises(OSError), open(filler, "wb", buffering=0) as file:
+        while True:
+            file.write(b"f" * 65536)
+    return filler
+
+
+def test_a_full_volume_stops_new_claims_and_nothing_else(start_gateway, upstream, small_volume,
+                                                         fresh_key):
+    gateway = start_gateway(upstream, {"gateway": {"replay_cache": "0"}},
+                            database=small_volume / "keys.db")
+    done = run_some(gateway, 20)
+    filler = fill(small_volume)
+    try:
+        wait_until(lambda: gateway.post(key=fresh_key()).status == 503, timeout=60,
+                   what="the log using up the room that it has")
+        for _ in range(2):
+            for key, first in list(done.items())[:3]:
+                assert_replay_of(gateway.post(key=key), first)
+            for command in (["keys", "list"], ["keys", "show", next(iter(done))], ["stats"],
+                            ["sweep"]):
+                told = gateway.command(*command)
+                assert told.returncode == 0, (command, told)
+            gateway.restart()
+    finally:
+        filler.unlink()
+    wait_until(lambda: gateway.post(key=fresh_key()).status == 201, what="claims again")
+    gateway.stop()

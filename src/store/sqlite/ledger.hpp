@@ -37,6 +37,8 @@ class ledger {
   /// A transaction has begun, with which SQLite may begin its log anew: the next row of meta names
   /// the file on which it begins. Never in somebody else's database.
   void begins_log(bool does) noexcept { begins_log_ = does; }
+  /// What was written is not: the boot is looked up, and entered, once more.
+  void rolled_back() noexcept { boot_id_.clear(); }
   /// How many rows were ever changed on this connection, also by what was rolled back.
   [[nodiscard]] std::int64_t changes() const noexcept { return sqlite3_total_changes64(on_.get()); }
 

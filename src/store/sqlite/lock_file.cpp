@@ -115,6 +115,18 @@ bool lock_file::try_move() {
   return lock(F_WRLCK, move_byte, 1);
 }
 
+void lock_file::keep_reserve(std::int64_t bytes) noexcept {
+  struct stat about {};
+  if (::fstat(file_, &about) != 0 || about.st_size >= bytes) return;
+  // Without it, there is none: not every file system can.
+  static_cast<void>(::fallocate(file_, 0, 0, bytes));
+}
+
+bool lock_file::give_up_reserve() noexcept {
+  struct stat about {};
+  return ::fstat(file_, &about) == 0 && about.st_size > 0 && ::ftruncate(file_, 0) == 0;
+}
+
 void lock_file::end_move() noexcept {
   auto how = range(F_UNLCK, move_byte, 1);
   ::fcntl(file_, F_OFD_SETLK, &how);

@@ -1,6 +1,7 @@
 // The file beside the database (`PATH-lock`) by whose locks the processes that share it agree:
-// who moves the log, who has the store open, and by which boot of the machine. Nothing is written
-// into it. The locks belong to the open file and end with it, however the process ends.
+// who moves the log, who has the store open, and by which boot of the machine. The locks
+// belong to the open file and end with it, however the process ends. What is in it means nothing:
+// it keeps blocks of the volume for whoever runs out of room.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -29,6 +30,11 @@ class lock_file {
   /// The turn to move the log; false: it is another's, in this process or elsewhere.
   [[nodiscard]] bool try_move();
   void end_move() noexcept;
+
+  /// Has so many bytes of the volume kept in this file, where the file system can.
+  void keep_reserve(std::int64_t bytes) noexcept;
+  /// False: there was none.
+  [[nodiscard]] bool give_up_reserve() noexcept;
 
  private:
   void open();

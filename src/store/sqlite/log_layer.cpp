@@ -64,7 +64,7 @@ class log_file : public sqlite3_file {
     if (end <= size_) return SQLITE_OK;
     if (const int code = real().xFileSize(below(), &size_); code != SQLITE_OK) return code;
     if (end <= size_) return SQLITE_OK;  // another process made it that long
-    const auto left = room_at(path_);
+    const auto left = volume_of(path_).room;
     if (left >= 0 && left < (end - size_) + end + least_room) return SQLITE_FULL;
     return SQLITE_OK;
   }

@@ -78,10 +78,13 @@ result<std::string> check_place(const std::string& path) {
   return whole.string();
 }
 
-std::int64_t room_at(const std::string& path) noexcept {
+volume volume_of(const std::string& path) noexcept {
   struct statvfs about {};
-  if (::statvfs(path.c_str(), &about) != 0) return -1;
-  return static_cast<std::int64_t>(about.f_bavail) * static_cast<std::int64_t>(about.f_frsize);
+  if (::statvfs(path.c_str(), &about) != 0) return {};
+  const auto bytes = [&](fsblkcnt_t blocks) {
+    return static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(about.f_frsize);
+  };
+  return {bytes(about.f_blocks), bytes(about.f_bavail)};
 }
 
 file_mark mark_of(const std::string& path) noexcept {

@@ -23,8 +23,12 @@ namespace onceguard::sqlite {
 /// @return the path with symbolic links resolved.
 [[nodiscard]] result<std::string> check_place(const std::string& path);
 
-/// Bytes that are free for anybody on the volume of this file; -1: the system does not tell.
-[[nodiscard]] std::int64_t room_at(const std::string& path) noexcept;
+/// The volume of a file, in bytes; -1: the system does not tell.
+struct volume {
+  std::int64_t size = -1;
+  std::int64_t room = -1;  ///< free for anybody
+};
+[[nodiscard]] volume volume_of(const std::string& path) noexcept;
 
 /// A file as the file system knows it.
 struct file_mark {

@@ -134,20 +134,23 @@ void session::set_up(session_use use) {
   configure();
   begin_ = on_.prepare("BEGIN IMMEDIATE");
   commit_ = on_.prepare("COMMIT");
-  const bool set_up_before = on_.integer("PRAGMA user_version") == schema_version;
-  const bool writes = use == session_use::write || !set_up_before;
-  if (writes) {
+  const bool fresh = on_.integer("PRAGMA user_version") != schema_version;
+  if (fresh) {
     begin_within_timeout();
     migrate(on_);
   }
   books_.emplace(on_, *params_.clock, "", path_);
-  if (writes) {
+  if (fresh) {
     began();
     static_cast<void>(books_->look_at_clocks());  // the boot is entered
-    raise_tokens();
+    books_->write_meta(books_->read_meta());
     commit();
   }
-  if (use == session_use::read) on_.run("PRAGMA query_only = ON");
+  if (use == session_use::read) {
+    on_.run("PRAGMA query_only = ON");
+  } else {
+    keep_reserve();
+  }
   identity_ = books_->read_meta().identity;
   log_ = mark_of(path_ + "-wal");
 }
@@ -196,7 +199,7 @@ void session::bound_log() {
   constexpr std::int64_t least = 64;
   std::error_code none;
   const auto size = std::filesystem::file_size(path_ + "-wal", none);
-  const auto room = room_at(path_) + (none ? 0 : static_cast<std::int64_t>(size));
+  const auto room = volume_of(path_).room + (none ? 0 : static_cast<std::int64_t>(size));
   const auto most = std::int64_t{params_.checkpoint_pages};
   const auto bound = static_cast<int>(std::clamp(room / page / 8, std::min(least, most), most));
   log_bound_ = bound;
@@ -210,12 +213,25 @@ void session::limit_log() {
   on_.run(("PRAGMA journal_size_limit = " + std::to_string(two_pages * log_limit_)).c_str());
 }
 
-void session::raise_tokens() {
-  // Tokens grow also if the file is an older copy of itself, or a new one.
-  auto found = books_->read_meta();
-  found.last_token =
-      std::max(found.last_token, static_cast<token>(params_.clock->wall_ms()) * 1'000);
-  books_->write_meta(found);
+/// Blocks that whoever runs out of room can give up, to get a log moved that has not enough.
+void session::keep_reserve() {
+  constexpr std::int64_t most = 16 << 20;
+  const auto about = volume_of(path_);
+  const auto wanted = std::min(most, about.size / 64);
+  if (wanted > 0 && wanted <= about.room / 4) lock_.keep_reserve(wanted);
+}
+
+void session::make_room() {
+  move_log();
+  if (all_moved(on_) || !lock_.give_up_reserve()) return;
+  base::log(base::log_level::warning, "there is no room: the reserve is given up to move the log",
+            {{"store", params_.path}});
+  move_log();
+}
+
+bool session::roll_back() noexcept {
+  if (books_) books_->rolled_back();
+  return on_.roll_back();
 }
 
 void session::begin_within_timeout() {
@@ -274,6 +290,7 @@ void session::move_in_turn() {
   const bool done = code == SQLITE_OK && moved == in_log;
   left_ = done ? 0 : log_pages_;
   if (done) log_pages_ = 0;
+  if (done) keep_reserve();
   if (code != SQLITE_OK && code != SQLITE_BUSY) say_not_moved(sqlite3_errmsg(on_.get()));
 }
 

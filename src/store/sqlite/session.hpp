@@ -20,10 +20,9 @@ enum class session_use : std::uint8_t { write, read };
 
 class session {
  public:
-  /// Opens the file, or makes it; brings it to this version's schema, raises its token counter
-  /// to the microseconds of the wall clock. Blocks, up to `params.timeout` for another process's
-  /// lock, which one that reads needs only where there is something to set up. `params` must
-  /// outlive the session.
+  /// Opens the file, or makes it; brings it to this version's schema, for which alone it writes
+  /// and needs the lock. Blocks, up to `params.timeout` for other processes. `params` must outlive
+  /// the session.
   [[nodiscard]] static result<std::unique_ptr<session>> open(const sqlite_params& params,
                                                              session_use use);
   ~session();
@@ -42,13 +41,15 @@ class session {
   /// Begins to write; false: another process does.
   [[nodiscard]] bool try_begin();
   void commit() { commit_.run(); }
-  bool roll_back() noexcept { return on_.roll_back(); }
+  bool roll_back() noexcept;
 
   /// Has the log grown so long that it is to be moved into the file?
   [[nodiscard]] bool log_is_long() const noexcept { return log_pages_ >= log_bound_ + left_; }
   /// Moves the log into the file as far as no reader is in the way. Others may write meanwhile;
   /// one process at a time moves, and where another does, or all is moved, nothing is done.
   void move_log();
+  /// After SQLITE_FULL: what is in the log goes into the file, if need be with the reserve.
+  void make_room();
   /// Flushes the file. A move does so only where it has moved all and nobody wrote meanwhile.
   void flush_file();
 
@@ -66,7 +67,7 @@ class session {
   void say_not_moved(const std::string& why) const;
   void configure();
   void begin_within_timeout();
-  void raise_tokens();
+  void keep_reserve();
 
   const sqlite_params& params_;
   std::string path_;

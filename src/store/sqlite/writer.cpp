@@ -73,6 +73,8 @@ void writer::adopt(std::unique_ptr<session> opened) {
   session_ = std::move(opened);
   table_.emplace(session_->on());
   identity_ = session_->identity();
+  // Tokens grow also if the file is an older copy of itself, or a new one.
+  last_token_ = std::max(last_token_, static_cast<token>(params_.clock->wall_ms()) * 1'000);
 }
 
 std::optional<error> writer::make_ready() {
@@ -163,7 +165,7 @@ void writer::make_room() {
   const auto now = base::boot_now();
   if (!session_ || now - room_tried_ < between) return;
   room_tried_ = now;
-  session_->move_log();
+  session_->make_room();
 }
 
 void writer::carry_out() {
