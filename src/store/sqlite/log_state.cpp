@@ -2,7 +2,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <sys/stat.h>
+
+#include "store/sqlite/place.hpp"
 
 namespace onceguard::sqlite {
 namespace {
@@ -13,7 +14,7 @@ constexpr int index_region = 32'768;
 constexpr std::size_t frames_word = 16 / 4;
 constexpr std::size_t moved_word = 96 / 4;
 
-constexpr off_t log_header = 32;
+constexpr std::int64_t log_header = 32;
 
 struct pair_mark {
   std::string identity;
@@ -85,8 +86,7 @@ bool all_moved(connection& on) noexcept {
 }
 
 bool log_belongs(connection& on, const std::string& path, const char* vfs) {
-  struct stat log {};
-  if (::stat((path + "-wal").c_str(), &log) != 0 || log.st_size <= log_header) return true;
+  if (size_of(path + "-wal") <= log_header) return true;
   // First with the log: who reads keeps the last other process from moving it as it closes.
   const reading whole{on};
   on.run("BEGIN");

@@ -96,4 +96,10 @@ file_mark mark_of(const std::string& path) noexcept {
   return {makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino};
 }
 
+std::int64_t size_of(const std::string& path) noexcept {
+  struct statx about {};  // not stat, as above
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_SIZE, &about) != 0) return 0;
+  return static_cast<std::int64_t>(about.stx_size);
+}
+
 }  // namespace onceguard::sqlite

@@ -36,6 +36,9 @@ struct file_mark {
   ino_t number = 0;
   friend bool operator==(const file_mark&, const file_mark&) = default;
 };
+/// Bytes; 0 where there is no such file.
+[[nodiscard]] std::int64_t size_of(const std::string& path) noexcept;
+
 /// All zero where there is no such file.
 [[nodiscard]] file_mark mark_of(const std::string& path) noexcept;
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <sys/stat.h>
 #include <thread>
 
@@ -197,9 +196,7 @@ void session::log_has(int pages) {
 void session::bound_log() {
   constexpr std::int64_t page = 4'096;
   constexpr std::int64_t least = 64;
-  std::error_code none;
-  const auto size = std::filesystem::file_size(path_ + "-wal", none);
-  const auto room = volume_of(path_).room + (none ? 0 : static_cast<std::int64_t>(size));
+  const auto room = volume_of(path_).room + size_of(path_ + "-wal");
   const auto most = std::int64_t{params_.checkpoint_pages};
   const auto bound = static_cast<int>(std::clamp(room / page / 8, std::min(least, most), most));
   log_bound_ = bound;
