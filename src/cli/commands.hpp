@@ -13,6 +13,8 @@ void add_stats_command(command app);
 void add_reconcile_command(command app);
 void add_sweep_command(command app);
 void add_migrate_command(command app);
+void add_backup_command(command app);
+void add_restore_command(command app);
 
 // Below `onceguard keys`.
 void add_keys_list_command(command keys);

@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
   using namespace onceguard::cli;
   onceguard::sqlite::count_no_memory();
   CLI::App app("Makes an operation that may arrive more than once take effect once.", "onceguard");
-  app.set_version_flag("--version", "onceguard " ONCEGUARD_VERSION);
+  app.set_version_flag("--version", std::string("onceguard " ONCEGUARD_VERSION " (SQLite ") +
+                                        onceguard::sqlite::library_version() + ")");
   app.require_subcommand(1);
   app.footer(
       "Example:\n"
@@ -30,6 +31,8 @@ int main(int argc, char** argv) {
   add_reconcile_command(program);
   add_sweep_command(program);
   add_migrate_command(program);
+  add_backup_command(program);
+  add_restore_command(program);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {

@@ -1,13 +1,14 @@
 """The program's face: versions, help, exit codes and what is said about a wrong configuration."""
 
 import json
+import sqlite3
 import subprocess
 
 import pytest
 
 COMMANDS = [["gateway"], ["demo"], ["check"], ["explain"], ["keys"], ["keys", "list"],
             ["keys", "show"], ["keys", "release"], ["keys", "complete"], ["stats"], ["sweep"],
-            ["migrate"]]
+            ["migrate"], ["backup"], ["restore"]]
 UPSTREAM = ["--upstream", "http://127.0.0.1:9"]
 
 
@@ -20,6 +21,7 @@ def test_the_version(onceguard):
     done = run(onceguard, "--version")
     assert done.returncode == 0
     assert done.stdout.startswith("onceguard 0.")
+    assert f"(SQLite {sqlite3.sqlite_version})" in done.stdout
 
 
 @pytest.mark.parametrize("command", [[]] + COMMANDS, ids=" ".join)

@@ -75,10 +75,13 @@ class fault_vfs {
   /// Waits until a flush hangs.
   void wait_for_hang() { log.wait_for_hang(); }
   [[nodiscard]] int flushed() const { return log.count(); }
+  /// How often somebody began to move the log.
+  [[nodiscard]] int moves() const { return moves_; }
   /// How many writes the log got.
   [[nodiscard]] int written() const { return written_; }
 
   // For the file layer.
+  void log_is_locked_to_move() { ++moves_; }
   [[nodiscard]] bool log_takes_write() {
     ++written_;
     return !full_;
@@ -90,6 +93,7 @@ class fault_vfs {
  private:
   std::atomic<bool> full_{false};
   std::atomic<int> written_{0};
+  std::atomic<int> moves_{0};
 };
 
 /// The functions that SQLite calls.
@@ -149,6 +153,10 @@ inline int map_memory(sqlite3_file* f, int page, int size, int extend, void vola
   return real(f)->pMethods->xShmMap(real(f), page, size, extend, out);
 }
 inline int lock_memory(sqlite3_file* f, int offset, int n, int flags) {
+  constexpr int to_move = 1;  // WAL_CKPT_LOCK
+  if (offset == to_move && n == 1 && (flags & SQLITE_SHM_LOCK) != 0) {
+    faults->log_is_locked_to_move();
+  }
   return real(f)->pMethods->xShmLock(real(f), offset, n, flags);
 }
 inline void memory_barrier(sqlite3_file* f) { real(f)->pMethods->xShmBarrier(real(f)); }

@@ -1,7 +1,6 @@
 // The SQLite store when the disk is full, fails or hangs.
 #include <filesystem>
 #include <optional>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -11,6 +10,7 @@
 #include "store/fault_vfs.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
+#include "support/small_disk.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {
@@ -215,27 +215,8 @@ TEST_F(sqlite_fault_test, a_file_that_may_not_grow_is_full_until_the_sweep_made_
   EXPECT_EQ(own.claim(claim_of("next")).kind, verdict_kind::run);
 }
 
-/// A real file system of half a mebibyte; needs the right to mount one.
-class small_disk {
- public:
-  explicit small_disk(const std::string& at) : at_(at) {
-    std::filesystem::create_directory(at);
-    mounted_ = ::mount("tmpfs", at.c_str(), "tmpfs", 0, "size=512k") == 0;
-  }
-  ~small_disk() {
-    if (mounted_) ::umount2(at_.c_str(), MNT_DETACH);
-  }
-  small_disk(const small_disk&) = delete;
-  small_disk& operator=(const small_disk&) = delete;
-  [[nodiscard]] bool mounted() const noexcept { return mounted_; }
-
- private:
-  std::string at_;
-  bool mounted_ = false;
-};
-
 TEST_F(sqlite_fault_test, a_full_disk_gives_errors_and_loses_nothing) {
-  small_disk disk(folder_.file("disk"));
+  small_disk disk(folder_.file("disk"), "512k");
   auto with = params(nullptr);
   with.path = folder_.file("disk/store.db");
   // Without the right to mount, the same is shown by a file that may not grow.
@@ -261,7 +242,7 @@ TEST_F(sqlite_fault_test, a_full_disk_gives_errors_and_loses_nothing) {
     EXPECT_EQ(own.claim(claim_of(key)).kind, verdict_kind::replay) << key;
   }
   if (!disk.mounted()) return;
-  ASSERT_EQ(::mount("tmpfs", folder_.file("disk").c_str(), "tmpfs", MS_REMOUNT, "size=4m"), 0);
+  ASSERT_TRUE(disk.resize("4m"));
   EXPECT_EQ(own.claim(claim_of("room again")).kind, verdict_kind::run);
 }
 

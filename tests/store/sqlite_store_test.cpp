@@ -201,10 +201,9 @@ TEST_F(sqlite_store_test, a_repeat_that_comes_with_the_settle_gets_the_answer) {
   EXPECT_EQ(repeated, verdict_kind::replay);
 }
 
-TEST_F(sqlite_store_test, opening_waits_for_a_lock_no_longer_than_its_timeout) {
-  open()->stop();
+TEST_F(sqlite_store_test, a_new_file_waits_for_a_lock_no_longer_than_its_timeout) {
   connection neighbour(params().path, nullptr);
-  neighbour.run("BEGIN IMMEDIATE");
+  neighbour.run("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE");
   auto with = params();
   with.timeout = milliseconds(20);
   const auto opened = sqlite_store::open(with);

@@ -78,9 +78,10 @@ std::string_view statement::bytes(int column) const noexcept {
   return from == nullptr ? std::string_view{} : std::string_view(from, size);
 }
 
-connection::connection(const std::string& path, const char* vfs) {
-  constexpr int flags =
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+connection::connection(const std::string& path, const char* vfs, open_as how) {
+  const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                    (how == open_as::reader ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+                                            : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &opened, flags, vfs);
   it_.reset(opened);  // also a failed one is to be closed

@@ -65,12 +65,15 @@ class resetting {
   statement& what_;
 };
 
+/// `reader`: the name may be a URI, and nothing is created.
+enum class open_as : std::uint8_t { writer, reader };
+
 /// One open database, used by one thread at a time.
 class connection {
  public:
   connection() = default;
   /// Opens or creates. Waits for nothing: a busy database is a failure with SQLITE_BUSY.
-  connection(const std::string& path, const char* vfs);
+  connection(const std::string& path, const char* vfs, open_as how = open_as::writer);
   /// Somebody else's, which outlives this one.
   explicit connection(sqlite3* borrowed) noexcept : it_(borrowed, close(false)) {}
 

@@ -12,7 +12,8 @@ ledger::ledger(connection& on, const base::clock& clock, std::string_view prefix
       read_meta_(on.prepare("SELECT identity, token, granted, forgotten, last_wall FROM " +
                             prefix_ + "meta")),
       write_meta_(on.prepare("UPDATE " + prefix_ +
-                             "meta SET token = ?, granted = ?, forgotten = ?, last_wall = ?")),
+                             "meta SET token = ?, granted = ?, forgotten = ?, last_wall = ?" +
+                             (prefix_.empty() ? ", log_base = iif(?, token, log_base)" : ""))),
       load_boot_(
           on.prepare("SELECT id, clock_offset, doubted, doubted_offset, doubted_since FROM " +
                      prefix_ + "boots WHERE boot_id = ?")),
@@ -36,8 +37,10 @@ void ledger::write_meta(const meta& now) {
   write_meta_.bind(1, static_cast<std::int64_t>(now.last_token))
       .bind(2, static_cast<std::int64_t>(now.granted))
       .bind(3, static_cast<std::int64_t>(now.forgotten))
-      .bind(4, clock_.wall_ms())
-      .run();
+      .bind(4, clock_.wall_ms());
+  if (prefix_.empty()) write_meta_.bind(5, std::int64_t{begins_log_});
+  write_meta_.run();
+  begins_log_ = false;
 }
 
 bool ledger::load_boot() {
@@ -98,6 +101,7 @@ moment ledger::look_at_clocks_only() {
   boot_id_ = clock_.boot_id();
   if (!load_boot()) {
     // Nobody has written since the machine started: no lease is left, and nothing expires yet.
+    boot_id_.clear();  // whoever writes enters it
     instant now;
     now.lease = clock_.boot_ms();
     now.wall = clock_.wall_ms();

@@ -34,6 +34,13 @@ class ledger {
 
   [[nodiscard]] meta read_meta();
   void write_meta(const meta& now);
+  /// A transaction has begun, with which SQLite may begin its log anew: the next row of meta names
+  /// the file on which it begins. Never in somebody else's database.
+  void begins_log(bool does) noexcept { begins_log_ = does; }
+  /// What was written is not: the boot is looked up, and entered, once more.
+  void rolled_back() noexcept { boot_id_.clear(); }
+  /// How many rows were ever changed on this connection, also by what was rolled back.
+  [[nodiscard]] std::int64_t changes() const noexcept { return sqlite3_total_changes64(on_.get()); }
 
   /// Within a transaction that writes: what the guard of the wall clock learns is kept, and a new
   /// boot of the machine is entered.
@@ -51,6 +58,7 @@ class ledger {
   const std::string prefix_;
   const std::string place_;
   statement read_meta_, write_meta_, load_boot_, store_boot_;
+  bool begins_log_ = false;
   std::string boot_id_;
   std::int64_t boot_ = 0;  // its number in table boots; 0: not in there
   wall_guard guard_;

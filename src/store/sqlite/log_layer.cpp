@@ -1,11 +1,15 @@
 #include "store/sqlite/log_layer.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
+#include <utility>
 
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/place.hpp"
 
 namespace onceguard::sqlite {
 namespace {
@@ -13,6 +17,9 @@ namespace {
 // Kept back at most. SQLite's layer for Unix writes 17 bits of a size: more than that at a time is
 // an error to it that looks like a full disk.
 constexpr std::size_t room = 0x1ffff;
+
+// Left on the volume for what whoever looks needs: the index of the log in shared memory.
+constexpr sqlite3_int64 least_room = 65'536;
 
 /// The log. SQLite reserves the memory, and that of the file below right behind it.
 class log_file : public sqlite3_file {
@@ -22,14 +29,14 @@ class log_file : public sqlite3_file {
   [[nodiscard]] sqlite3_file* below() noexcept { return reinterpret_cast<sqlite3_file*>(this + 1); }
   [[nodiscard]] const sqlite3_io_methods& real() noexcept { return *below()->pMethods; }
 
+  void opened_as(const char* path) { path_ = path; }
+
   int write(const void* from, std::size_t size, sqlite3_int64 at) noexcept {
     if (at != begin_ + static_cast<sqlite3_int64>(kept_) || kept_ + size > room) {
       if (const int code = send(); code != SQLITE_OK) return code;
     }
     if (!bytes_) bytes_.reset(new (std::nothrow) unsigned char[room]);
-    if (!bytes_ || size > room) {
-      return real().xWrite(below(), from, static_cast<int>(size), at);
-    }
+    if (!bytes_ || size > room) return write_below(from, size, at);
     if (kept_ == 0) begin_ = at;
     std::memcpy(bytes_.get() + kept_, from, size);
     kept_ += size;
@@ -39,12 +46,31 @@ class log_file : public sqlite3_file {
   /// What was kept back goes out. After a failure it is forgotten: its transaction has failed.
   int send() noexcept {
     if (kept_ == 0) return SQLITE_OK;
-    const auto size = static_cast<int>(kept_);
-    kept_ = 0;
-    return real().xWrite(below(), bytes_.get(), size, begin_);
+    return write_below(bytes_.get(), std::exchange(kept_, 0), begin_);
   }
 
+  void cut_to(sqlite3_int64 size) noexcept { size_ = std::min(size_, size); }
+
  private:
+  int write_below(const void* from, std::size_t size, sqlite3_int64 at) noexcept {
+    const auto end = at + static_cast<sqlite3_int64>(size);
+    if (const int code = may_reach(end); code != SQLITE_OK) return code;
+    return real().xWrite(below(), from, static_cast<int>(size), at);
+  }
+
+  /// A log may grow only where as much room is left as its pages may need in the file: one that
+  /// took the last of it could never be moved, nor begin anew.
+  int may_reach(sqlite3_int64 end) noexcept {
+    if (end <= size_) return SQLITE_OK;
+    if (const int code = real().xFileSize(below(), &size_); code != SQLITE_OK) return code;
+    if (end <= size_) return SQLITE_OK;  // another process made it that long
+    const auto left = volume_of(path_).room;
+    if (left >= 0 && left < (end - size_) + end + least_room) return SQLITE_FULL;
+    return SQLITE_OK;
+  }
+
+  std::string path_;
+  sqlite3_int64 size_ = 0;                  // it is at least this long
   std::unique_ptr<unsigned char[]> bytes_;  // once something was written
   sqlite3_int64 begin_ = 0;
   std::size_t kept_ = 0;
@@ -76,6 +102,11 @@ int write(sqlite3_file* f, const void* from, int size, sqlite3_int64 at) {
   return log(f).write(from, static_cast<std::size_t>(size), at);
 }
 
+int truncate(sqlite3_file* f, sqlite3_int64 size) {
+  log(f).cut_to(size);
+  return after_sending<&sqlite3_io_methods::xTruncate, sqlite3_int64>(f, size);
+}
+
 using io = sqlite3_io_methods;
 
 // Of version 1: a log is never mapped, and its index in shared memory belongs to the database.
@@ -83,7 +114,7 @@ constexpr io log_methods = {1,
                             close,
                             after_sending<&io::xRead, void*, int, sqlite3_int64>,
                             write,
-                            after_sending<&io::xTruncate, sqlite3_int64>,
+                            truncate,
                             after_sending<&io::xSync, int>,
                             after_sending<&io::xFileSize, sqlite3_int64*>,
                             straight<&io::xLock, int>,
@@ -109,7 +140,9 @@ int open(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int*
   if ((flags & SQLITE_OPEN_WAL) == 0) return below->xOpen(below, path, file, flags, out);
   auto* const made = new (static_cast<void*>(file)) log_file;
   const int code = below->xOpen(below, path, made->below(), flags, out);
-  if (code == SQLITE_OK) made->pMethods = &log_methods;
+  if (code != SQLITE_OK) return code;
+  made->opened_as(path);
+  made->pMethods = &log_methods;
   return code;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -77,6 +78,15 @@ result<std::string> check_place(const std::string& path) {
   return whole.string();
 }
 
+volume volume_of(const std::string& path) noexcept {
+  struct statvfs about {};
+  if (::statvfs(path.c_str(), &about) != 0) return {};
+  const auto bytes = [&](fsblkcnt_t blocks) {
+    return static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(about.f_frsize);
+  };
+  return {bytes(about.f_blocks), bytes(about.f_bavail)};
+}
+
 file_mark mark_of(const std::string& path) noexcept {
   // Not stat, which asks for the times, too: once somebody has seen them, Linux keeps the next
   // change apart from this one, so each batch would have to write the log's inode to the disk as
@@ -84,6 +94,12 @@ file_mark mark_of(const std::string& path) noexcept {
   struct statx about {};
   if (::statx(AT_FDCWD, path.c_str(), 0, STATX_INO, &about) != 0) return {};
   return {makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino};
+}
+
+std::int64_t size_of(const std::string& path) noexcept {
+  struct statx about {};  // not stat, as above
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_SIZE, &about) != 0) return 0;
+  return static_cast<std::int64_t>(about.stx_size);
 }
 
 }  // namespace onceguard::sqlite

@@ -23,12 +23,22 @@ namespace onceguard::sqlite {
 /// @return the path with symbolic links resolved.
 [[nodiscard]] result<std::string> check_place(const std::string& path);
 
+/// The volume of a file, in bytes; -1: the system does not tell.
+struct volume {
+  std::int64_t size = -1;
+  std::int64_t room = -1;  ///< free for anybody
+};
+[[nodiscard]] volume volume_of(const std::string& path) noexcept;
+
 /// A file as the file system knows it.
 struct file_mark {
   dev_t device = 0;
   ino_t number = 0;
   friend bool operator==(const file_mark&, const file_mark&) = default;
 };
+/// Bytes; 0 where there is no such file.
+[[nodiscard]] std::int64_t size_of(const std::string& path) noexcept;
+
 /// All zero where there is no such file.
 [[nodiscard]] file_mark mark_of(const std::string& path) noexcept;
 

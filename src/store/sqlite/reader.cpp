@@ -2,7 +2,9 @@
 
 namespace onceguard::sqlite {
 
-reader::reader(const sqlite_params& params) : params_(params) {
+reader::reader(const sqlite_params& params, std::unique_ptr<session> opened)
+    : params_(params), session_(std::move(opened)) {
+  queries_.emplace(*session_);
   thread_ = std::thread([this] { run(); });
 }
 

@@ -15,8 +15,8 @@ namespace onceguard::sqlite {
 
 class reader {
  public:
-  /// `params` must outlive the reader, which opens the file when it is first asked.
-  explicit reader(const sqlite_params& params);
+  /// `opened` belongs to the reader's thread from here on; `params` must outlive the reader.
+  reader(const sqlite_params& params, std::unique_ptr<session> opened);
   ~reader() { stop(); }
   reader(const reader&) = delete;
   reader& operator=(const reader&) = delete;

@@ -50,6 +50,10 @@ ALTER TABLE %meta ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
 // format 2.
 constexpr std::string_view records_of_format_2;
 
+// The token counter as it was when the log began: says on which file it began.
+constexpr std::string_view name_of_the_log =
+    "ALTER TABLE %meta ADD COLUMN log_base INTEGER NOT NULL DEFAULT 0;";
+
 std::string with_prefix(std::string_view sql, std::string_view prefix) {
   std::string out;
   for (const char c : sql) {
@@ -78,7 +82,7 @@ struct rolled_back {
   ~rolled_back() { on.roll_back(); }
 };
 
-constexpr std::array migrations = {first_tables, records_of_format_2};
+constexpr std::array migrations = {first_tables, records_of_format_2, name_of_the_log};
 static_assert(migrations.size() == static_cast<std::size_t>(schema_version));
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace onceguard::sqlite {
 /// In the file's header ("Once"): says whose database it is.
 inline constexpr std::int64_t application_id = 0x4f6e6365;
 /// What this version writes. Migrations only add.
-inline constexpr std::int64_t schema_version = 2;
+inline constexpr std::int64_t schema_version = 3;
 
 enum class ownership { fresh, ours, foreign, newer };
 

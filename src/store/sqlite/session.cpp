@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/log.hpp"
+#include "store/sqlite/log_state.hpp"
 #include "store/sqlite/schema.hpp"
 
 namespace onceguard::sqlite {
@@ -28,6 +29,11 @@ void within(milliseconds timeout, Act act) {
   }
 }
 
+/// Else the last connection that closes moves the log into the file.
+void keep_log_at_close(connection& on, bool does) noexcept {
+  sqlite3_db_config(on.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, does ? 1 : 0, nullptr);
+}
+
 }  // namespace
 
 void wait_one_step() { std::this_thread::sleep_for(lock_step); }
@@ -46,16 +52,14 @@ error to_error(const failure& failed, const std::string& path, effect on_store) 
 }
 
 session::session(const sqlite_params& params, std::string path)
-    : params_(params),
-      path_(std::move(path)),
-      files_(params.vfs),
-      on_(path_, files_.name()),
-      move_log_at_(params.checkpoint_pages) {}
+    : params_(params), path_(std::move(path)), lock_(path_), files_(params.vfs) {}
 
 session::~session() {
-  if (on_.get() != nullptr && !in_place()) {
-    // The log's name may belong to another file's log by now.
-    sqlite3_db_config(on_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  if (on_.get() == nullptr) return;
+  try {
+    if (!in_place() || !log_is_ours()) keep_log_at_close(on_, true);
+  } catch (const failure&) {
+    keep_log_at_close(on_, true);  // the next who opens it sees to it
   }
 }
 
@@ -65,25 +69,10 @@ result<std::unique_ptr<session>> session::open(const sqlite_params& params, sess
   if (params.clock->boot_id().empty()) {
     return refuse(*path, "the system does not tell its boot id, so leases could outlive a reboot");
   }
-  const bool fresh = mark_of(*path) == file_mark{};
   try {
     std::unique_ptr<session> opened(new session(params, *path));
-    // Answers may be confidential; the log gets the same mode from SQLite.
-    if (fresh) ::chmod(path->c_str(), S_IRUSR | S_IWUSR);
-    opened->file_ = mark_of(*path);
-    auto owner = ownership::fresh;
-    within(params.timeout, [&] { owner = whose(opened->on_); });
-    switch (owner) {
-      case ownership::foreign:
-        return refuse(*path, "is a SQLite database of another program");
-      case ownership::newer:
-        return refuse(*path, "was written by a newer version of onceguard (schema " +
-                                 opened->on_.text("PRAGMA user_version") + "; this version knows " +
-                                 std::to_string(schema_version) + ")");
-      case ownership::fresh:
-      case ownership::ours:
-        break;
-    }
+    if (auto why = opened->enter()) return *why;
+    if (auto why = opened->look_at_file()) return *why;
     opened->set_up(use);
     return opened;
   } catch (const failure& failed) {
@@ -92,23 +81,75 @@ result<std::unique_ptr<session>> session::open(const sqlite_params& params, sess
   }
 }
 
+/// Says to other processes that this one has the store open.
+std::optional<error> session::enter() {
+  auto found = lock_file::entry::closed_to_all;
+  within(params_.timeout, [&] {
+    found = lock_.enter(params_.clock->boot_id());
+    if (found == lock_file::entry::closed_to_all) {
+      throw failure(SQLITE_BUSY, "another process has the store for itself, to restore it");
+    }
+  });
+  if (found == lock_file::entry::entered) return std::nullopt;
+  return refuse(path_,
+                "another process that sees another boot id of the machine has it open, so that "
+                "each would take the other's leases for over. Give both the same "
+                "/proc/sys/kernel/random/boot_id, or each a store of its own, or PostgreSQL");
+}
+
+/// Before anything is written, or moved out of a log: is all of this ours?
+std::optional<error> session::look_at_file() {
+  const bool fresh = mark_of(path_) == file_mark{};
+  on_ = connection(path_, files_.name());
+  keep_log_at_close(on_, true);  // until it is known whose it is
+  // Answers may be confidential; the log gets the same mode from SQLite.
+  if (fresh) ::chmod(path_.c_str(), S_IRUSR | S_IWUSR);
+  file_ = mark_of(path_);
+  bool ours = false;
+  within(params_.timeout, [&] {
+    const moving turn(lock_);
+    if (!turn.has_turn()) throw failure(SQLITE_BUSY, "another process moves the log");
+    ours = log_is_ours();
+  });
+  if (!ours) return error(errc::store_lost, foreign_log(path_));
+  auto owner = ownership::fresh;
+  within(params_.timeout, [&] { owner = whose(on_); });
+  if (owner == ownership::foreign) return refuse(path_, "is a SQLite database of another program");
+  if (owner == ownership::newer) {
+    return refuse(path_, "was written by a newer version of onceguard (schema " +
+                             on_.text("PRAGMA user_version") + "; this version knows " +
+                             std::to_string(schema_version) + ")");
+  }
+  keep_log_at_close(on_, false);
+  return std::nullopt;
+}
+
+bool session::log_is_ours() {
+  log_is_foreign_ = !log_belongs(on_, path_, params_.vfs);
+  return !log_is_foreign_;
+}
+
 void session::set_up(session_use use) {
   configure();
   begin_ = on_.prepare("BEGIN IMMEDIATE");
   commit_ = on_.prepare("COMMIT");
-  const bool set_up_before = on_.integer("PRAGMA user_version") == schema_version;
-  const bool writes = use == session_use::write || !set_up_before;
-  if (writes) {
+  const bool fresh = on_.integer("PRAGMA user_version") != schema_version;
+  if (fresh) {
     begin_within_timeout();
     migrate(on_);
   }
   books_.emplace(on_, *params_.clock, "", path_);
-  if (writes) {
+  if (fresh) {
+    began();
     static_cast<void>(books_->look_at_clocks());  // the boot is entered
-    raise_tokens();
+    books_->write_meta(books_->read_meta());
     commit();
   }
-  if (use == session_use::read) on_.run("PRAGMA query_only = ON");
+  if (use == session_use::read) {
+    on_.run("PRAGMA query_only = ON");
+  } else {
+    keep_reserve();
+  }
   identity_ = books_->read_meta().identity;
   log_ = mark_of(path_ + "-wal");
 }
@@ -125,36 +166,84 @@ void session::configure() {
   on_.run(
       "PRAGMA synchronous = FULL;"
       "PRAGMA wal_autocheckpoint = 0;"
-      "PRAGMA journal_size_limit = 268435456;"
       "PRAGMA cache_size = -8192;"
       "PRAGMA temp_store = MEMORY;");
   if (params_.page_count_max > 0) {
     on_.run(("PRAGMA max_page_count = " + std::to_string(params_.page_count_max)).c_str());
   }
+  bound_log();
+  limit_log();
   sqlite3_wal_hook(
       on_.get(),
       [](void* self, sqlite3*, const char*, int pages) {
-        static_cast<session*>(self)->log_pages_ = pages;
+        static_cast<session*>(self)->log_has(pages);
         return SQLITE_OK;
       },
       this);
 }
 
-void session::raise_tokens() {
-  // Tokens grow also if the file is an older copy of itself, or a new one.
-  auto found = books_->read_meta();
-  found.last_token =
-      std::max(found.last_token, static_cast<token>(params_.clock->wall_ms()) * 1'000);
-  books_->write_meta(found);
+void session::log_has(int pages) {
+  if (pages < log_pages_ || pages >= look_at_) {
+    constexpr int stretch = 256;
+    bound_log();
+    look_at_ = pages + stretch;
+  }
+  log_pages_ = pages;
+}
+
+/// Of the room that the log and the volume have, it takes an eighth before it is moved, and keeps a
+/// quarter afterwards: to write where blocks are already is cheaper.
+void session::bound_log() {
+  constexpr std::int64_t page = 4'096;
+  constexpr std::int64_t least = 64;
+  const auto room = volume_of(path_).room + size_of(path_ + "-wal");
+  const auto most = std::int64_t{params_.checkpoint_pages};
+  const auto bound = static_cast<int>(std::clamp(room / page / 8, std::min(least, most), most));
+  log_bound_ = bound;
+}
+
+/// What is kept of a longer log once it begins anew. Nothing may be asked within the hook itself.
+void session::limit_log() {
+  if (log_limit_ == log_bound_) return;
+  log_limit_ = log_bound_;
+  constexpr std::int64_t two_pages = 8'192;
+  on_.run(("PRAGMA journal_size_limit = " + std::to_string(two_pages * log_limit_)).c_str());
+}
+
+/// Blocks that whoever runs out of room can give up, to get a log moved that has not enough.
+void session::keep_reserve() {
+  constexpr std::int64_t most = 16 << 20;
+  const auto about = volume_of(path_);
+  const auto wanted = std::min(most, about.size / 64);
+  if (wanted > 0 && wanted <= about.room / 4) lock_.keep_reserve(wanted);
+}
+
+void session::make_room() {
+  move_log();
+  if (all_moved(on_) || !lock_.give_up_reserve()) return;
+  base::log(base::log_level::warning, "there is no room: the reserve is given up to move the log",
+            {{"store", params_.path}});
+  move_log();
+}
+
+bool session::roll_back() noexcept {
+  if (books_) books_->rolled_back();
+  return on_.roll_back();
 }
 
 void session::begin_within_timeout() {
   within(params_.timeout, [this] { begin_.run(); });
 }
 
+/// Whoever begins to write while all of the log is moved begins it anew, unless somebody reads it.
+/// Nobody else can until this transaction ends.
+void session::began() { books_->begins_log(all_moved(on_)); }
+
 bool session::try_begin() {
+  limit_log();
   try {
     begin_.run();
+    began();
     return true;
   } catch (const failure& failed) {
     if (failed.code() == SQLITE_BUSY) return false;
@@ -163,10 +252,32 @@ bool session::try_begin() {
 }
 
 bool session::in_place() const noexcept {
-  return mark_of(path_) == file_ && mark_of(path_ + "-wal") == log_;
+  return !log_is_foreign_ && mark_of(path_) == file_ && mark_of(path_ + "-wal") == log_;
 }
 
 void session::move_log() {
+  try {
+    move_in_turn();
+  } catch (const failure& failed) {
+    say_not_moved(failed.what());
+  }
+}
+
+void session::say_not_moved(const std::string& why) const {
+  base::log_recurring(base::log_level::warning, "the log could not be moved into the file",
+                      {{"store", params_.path}, {"why", why}});
+}
+
+void session::move_in_turn() {
+  const moving turn(lock_);
+  if (!turn.has_turn()) return;
+  if (all_moved(on_)) {
+    // Never again what is moved already: SQLite before 3.51.3 may lose commits if the log begins
+    // anew just then. From here to the end of this move that can't happen, as only this moves.
+    log_pages_ = left_ = 0;
+    return;
+  }
+  if (!log_is_ours()) return;
   int in_log = 0;
   int moved = 0;
   const int code =
@@ -174,12 +285,10 @@ void session::move_log() {
   // Once all is moved, the next writer begins the log anew. Until then it is tried again after
   // each further stretch, so a slow reader does not make every batch pay for it.
   const bool done = code == SQLITE_OK && moved == in_log;
-  move_log_at_ = params_.checkpoint_pages + (done ? 0 : log_pages_);
+  left_ = done ? 0 : log_pages_;
   if (done) log_pages_ = 0;
-  if (code != SQLITE_OK && code != SQLITE_BUSY) {
-    base::log(base::log_level::warning, "the log could not be moved into the file",
-              {{"store", path_}, {"why", sqlite3_errmsg(on_.get())}});
-  }
+  if (done) keep_reserve();
+  if (code != SQLITE_OK && code != SQLITE_BUSY) say_not_moved(sqlite3_errmsg(on_.get()));
 }
 
 void session::flush_file() {

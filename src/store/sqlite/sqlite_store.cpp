@@ -34,11 +34,14 @@ awaitable<result<Outcome>> ask_reader(std::shared_ptr<batch_queue> queue, Ask as
 
 sqlite_store::sqlite_store(std::unique_ptr<const sqlite_params> params,
                            std::unique_ptr<session> opened)
-    : params_(std::move(params)), writer_(*params_, std::move(opened)), reader_(*params_) {}
+    : params_(std::move(params)),
+      writer_(*params_, *opened),
+      reader_(*params_, std::move(opened)) {}
 
 result<std::unique_ptr<sqlite_store>> sqlite_store::open(sqlite_params params) {
   auto kept = std::make_unique<const sqlite_params>(std::move(params));
-  auto opened = session::open(*kept, session_use::write);
+  // To look needs no room and no lock; the first write opens the file for the writer.
+  auto opened = session::open(*kept, session_use::read);
   if (!opened) return opened.error();
   return std::unique_ptr<sqlite_store>(new sqlite_store(std::move(kept), std::move(*opened)));
 }

@@ -9,4 +9,6 @@ void count_no_memory() noexcept {
   static_cast<void>(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0));
 }
 
+const char* library_version() noexcept { return sqlite3_libversion(); }
+
 }  // namespace onceguard::sqlite

@@ -13,13 +13,27 @@ const record* known(const std::optional<stored_row>& row) noexcept {
 
 }  // namespace
 
+std::optional<result<verdict>> glance::apply(const claim& asked, const encoded_parts& parts) {
+  if (!asked.about) return subject_missing();
+  const auto found = table_.load(asked.id, at_.boot, parts);
+  if (!found) return found.error();
+  auto decided = decide(known(*found), asked, at_.now, 1);
+  if (decided.write) return std::nullopt;
+  return std::move(decided.verdict);
+}
+
 transaction::transaction(ledger& books, record_table& table, token token_floor)
-    : books_(books), table_(table), token_floor_(token_floor), at_(books.look_at_clocks()) {}
+    : books_(books),
+      table_(table),
+      token_floor_(token_floor),
+      changes_before_(books.changes()),
+      at_(books.look_at_clocks()) {}
 
 meta& transaction::counters() {
   if (!meta_) {
     meta_ = books_.read_meta();
-    meta_->last_token = std::max(meta_->last_token, token_floor_);
+    token_read_ = meta_->last_token;
+    meta_->last_token = std::max(token_read_, token_floor_);
   }
   return *meta_;
 }
@@ -43,7 +57,6 @@ result<verdict> transaction::apply(const claim& asked, const encoded_parts& part
     write(asked.id, *found, *decided.write, parts);
     counters().last_token = std::max(counters().last_token, decided.write->token);
     ++counters().granted;
-    meta_changed_ = true;
   }
   return std::move(decided.verdict);
 }
@@ -72,10 +85,7 @@ result<resolve_decision> transaction::apply(const resolution& how, const encoded
   if (!found) return found.error();
   auto decided = decide_resolution(known(*found), how, at_.now);
   if (decided.write) write(how.id, *found, *decided.write, parts);
-  if (decided.forgets_answer) {
-    ++counters().forgotten;
-    meta_changed_ = true;
-  }
+  if (decided.forgets_answer) ++counters().forgotten;
   return decided;
 }
 
@@ -87,7 +97,6 @@ result<adopt_outcome> transaction::apply(const adoption& what, const encoded_par
   if (decided.write) {
     write(what.id, *found, *decided.write, parts);
     counters().last_token = token_above(counters().last_token, decided.write->token, at_.now);
-    meta_changed_ = true;
   }
   return decided.outcome;
 }
@@ -99,7 +108,9 @@ std::size_t transaction::sweep(std::size_t most) {
 }
 
 void transaction::finish() {
-  if (meta_changed_) books_.write_meta(*meta_);
+  if (books_.changes() == changes_before_) return;
+  if (counters().last_token == token_read_) ++counters().last_token;
+  books_.write_meta(*meta_);
 }
 
 }  // namespace onceguard::sqlite

@@ -23,6 +23,20 @@ template <class Item>
   return {};
 }
 
+/// What claims meet that need no write, replays above all; in a transaction that only reads.
+/// Failures of SQLite are thrown.
+class glance {
+ public:
+  glance(ledger& books, record_table& table) : table_(table), at_(books.look_at_clocks_only()) {}
+  /// None: it would write.
+  [[nodiscard]] std::optional<result<verdict>> apply(const claim& asked,
+                                                     const encoded_parts& parts);
+
+ private:
+  record_table& table_;
+  const moment at_;
+};
+
 /// Begun by its owner, who also commits it. Failures of SQLite are thrown.
 class transaction {
  public:
@@ -36,7 +50,8 @@ class transaction {
   result<adopt_outcome> apply(const adoption& what, const encoded_parts& parts = {});
   [[nodiscard]] std::size_t sweep(std::size_t most);
 
-  /// Before the commit: writes the counters once for all leases that were granted.
+  /// Before the commit: writes the counters once for all leases that were granted. Whatever else
+  /// was written raises the last token: no two states of a file have the same.
   void finish();
   [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
   [[nodiscard]] token last_token() const noexcept { return meta_ ? meta_->last_token : 0; }
@@ -49,9 +64,10 @@ class transaction {
   ledger& books_;
   record_table& table_;
   const token token_floor_;
+  const std::int64_t changes_before_;
   const moment at_;
   std::optional<meta> meta_;
-  bool meta_changed_ = false;
+  token token_read_ = 0;
   std::uint64_t writes_ = 0;
 };
 

@@ -26,6 +26,13 @@ class write_job : public call {
     if (of_commit && wrote_) why.effect = effect::unknown;
     do_fail(why);
   }
+  /// While nothing can be written, once: does it need a write? If not, it has its results.
+  void look(glance& at) {
+    if (std::exchange(looked_at_, true)) return;
+    answered_ = do_look(at);
+  }
+  [[nodiscard]] bool looked_at() const noexcept { return looked_at_; }
+  [[nodiscard]] bool answered() const noexcept { return answered_; }
   /// Is there more to do, in a transaction after this one?
   [[nodiscard]] virtual bool unfinished() const noexcept { return false; }
   [[nodiscard]] virtual std::size_t size() const noexcept { return 1; }
@@ -35,7 +42,10 @@ class write_job : public call {
  private:
   virtual void do_carry_out(transaction& in) = 0;
   virtual void do_fail(const error& why) = 0;
+  [[nodiscard]] virtual bool do_look(glance& /*at*/) { return false; }
   bool wrote_ = false;
+  bool looked_at_ = false;
+  bool answered_ = false;
 };
 
 /// Claims, settles, extensions or resolutions. An item that is too big for SQLite fails alone.
@@ -72,6 +82,21 @@ class batch_job final : public write_job {
     }
   }
   void do_fail(const error& why) override { outcomes_.assign(count_, why); }
+  bool do_look(glance& at) override {
+    if constexpr (std::is_same_v<Item, onceguard::claim>) {
+      std::vector<result<Outcome>> seen;
+      for (std::size_t i = 0; i < count_; ++i) {
+        auto one = at.apply(items_[i], parts_[i]);
+        if (!one) return false;
+        seen.push_back(std::move(*one));
+      }
+      outcomes_ = std::move(seen);
+      return true;
+    } else {
+      static_cast<void>(at);
+      return false;
+    }
+  }
 
   const std::vector<Item> items_;
   const std::size_t count_ = items_.size();
@@ -95,14 +120,22 @@ class sweep_job final : public write_job {
 
  private:
   void do_carry_out(transaction& in) override {
-    const auto most = std::min(slice, limit_ - gone_);
-    const auto gone = in.sweep(most);
-    gone_ += gone;
-    more_ = gone == most && gone_ < limit_;
+    const auto most = std::min(slice_, limit_ - gone_);
+    going_ = in.sweep(most);
+    gone_ += going_;
+    more_ = going_ == most && gone_ < limit_;
   }
-  void do_fail(const error& why) override { failed_ = why, more_ = false; }
+  /// Where there is little room, fewer at a time may go. It is what makes room, after all.
+  void do_fail(const error& why) override {
+    gone_ -= std::exchange(going_, 0);
+    more_ = why.code == errc::store_full && why.effect == effect::none && slice_ > 1;
+    slice_ /= 2;
+    if (!more_) failed_ = why;
+  }
 
   const std::size_t limit_;
+  std::size_t slice_ = slice;
+  std::size_t going_ = 0;  // in the transaction that is not committed yet
   std::size_t gone_ = 0;
   bool more_ = false;
   std::optional<error> failed_;

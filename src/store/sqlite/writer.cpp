@@ -1,6 +1,7 @@
 #include "store/sqlite/writer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 
@@ -16,9 +17,8 @@ bool harmless(const failure& failed) noexcept {
 
 }  // namespace
 
-writer::writer(const sqlite_params& params, std::unique_ptr<session> opened)
-    : params_(params), mover_(params) {
-  adopt(std::move(opened));
+writer::writer(const sqlite_params& params, const session& seen)
+    : params_(params), mover_(params), identity_(seen.identity()), first_file_(seen.file()) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -47,30 +47,34 @@ void writer::run() {
 void writer::serve() {
   if (auto why = make_ready()) return fail_all(*why, false);
   try {
-    if (auto failed = lock()) {
-      end_transaction(*failed);
-      return fail_all(to_error(*failed, params_.path, effect::none), false);
-    }
+    if (auto failed = lock()) return fail_after(*failed, true);
     if (calls_.empty()) return;  // nobody waits any more
     carry_out();
   } catch (const failure& failed) {
-    // Before the commit, so nothing was carried out.
-    end_transaction(failed);
-    return fail_all(to_error(failed, params_.path, effect::none), false);
+    return fail_after(failed, true);  // before the commit, so nothing was carried out
   }
   if (auto failed = commit()) {
     // Out of room: the log did not get its commit record, and SQLite has undone the rest. After
     // any other failure the record may or may not be on the disk.
-    const bool undone = failed->code() == SQLITE_FULL && session_->roll_back();
-    end_transaction(*failed);
-    fail_all(to_error(*failed, params_.path, effect::none), !undone);
+    fail_after(*failed, failed->code() == SQLITE_FULL && session_->roll_back());
   }
+}
+
+void writer::fail_after(const failure& what, bool undone) {
+  end_transaction(what);
+  if (undone && what.code() == SQLITE_FULL) {
+    answer_what_needs_no_write();
+    make_room();
+  }
+  fail_all(to_error(what, params_.path, effect::none), !undone);
 }
 
 void writer::adopt(std::unique_ptr<session> opened) {
   session_ = std::move(opened);
   table_.emplace(session_->on());
   identity_ = session_->identity();
+  // Tokens grow also if the file is an older copy of itself, or a new one.
+  last_token_ = std::max(last_token_, static_cast<token>(params_.clock->wall_ms()) * 1'000);
 }
 
 std::optional<error> writer::make_ready() {
@@ -81,13 +85,19 @@ std::optional<error> writer::make_ready() {
                  "sqlite store " + params_.path + ": its file was deleted or replaced");
   };
   if (session_ && session_->in_place()) return std::nullopt;
-  const bool was_open = session_ != nullptr;
+  const bool was_open =
+      session_ || (first_file_ != file_mark{} && mark_of(params_.path) != first_file_);
   table_.reset();
   session_.reset();
+  first_file_ = {};
   try {
     auto opened = session::open(params_, session_use::write);
-    if (!opened) return was_open ? lost() : opened.error();
-    const bool another = (*opened)->identity() != identity_;
+    if (!opened) {
+      // Told again once it can be opened: whatever it is by then, it is not what it was.
+      lost_ = lost_ || was_open || opened.error().code == errc::store_lost;
+      return was_open ? lost() : opened.error();
+    }
+    const bool another = std::exchange(lost_, false) || (*opened)->identity() != identity_;
     adopt(std::move(*opened));
     if (was_open || another) return lost();
   } catch (const failure& failed) {
@@ -103,6 +113,7 @@ std::optional<failure> writer::lock() {
   try {
     while (!session_->try_begin()) {
       give_up_sweeps();
+      answer_what_needs_no_write();
       std::erase_if(calls_, gone);
       if (calls_.empty()) return std::nullopt;
       wait_one_step();
@@ -124,6 +135,37 @@ void writer::give_up_sweeps() {
   finished_.assign(begun, calls_.end());
   calls_.erase(begun, calls_.end());
   deliver_all(finished_);
+}
+
+/// While another process holds the lock, or there is no room.
+void writer::answer_what_needs_no_write() {
+  const auto seen = [](const call_ptr& queued) { return job(queued).looked_at(); };
+  if (!session_ || std::all_of(calls_.begin(), calls_.end(), seen)) return;
+  try {
+    session_->on().run("BEGIN");
+    glance at(session_->books(), *table_);
+    for (const auto& queued : calls_) job(queued).look(at);
+  } catch (const failure& failed) {
+    // What was not looked at fails, or waits, as it would without.
+    base::log_recurring(base::log_level::warning, "what is stored could not be looked at",
+                        {{"store", params_.path}, {"why", failed.what()}});
+  }
+  session_->roll_back();
+  const auto answered = std::stable_partition(
+      calls_.begin(), calls_.end(),
+      [](const call_ptr& queued) { return !(job(queued).answered() && queued->take()); });
+  finished_.assign(answered, calls_.end());
+  calls_.erase(answered, calls_.end());
+  deliver_all(finished_);
+}
+
+/// A log that is moved begins anew in the room that it has.
+void writer::make_room() {
+  constexpr std::chrono::seconds between{1};
+  const auto now = base::boot_now();
+  if (!session_ || now - room_tried_ < between) return;
+  room_tried_ = now;
+  session_->make_room();
 }
 
 void writer::carry_out() {

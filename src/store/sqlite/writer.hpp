@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "store/batch_queue.hpp"
 #include "store/sqlite/log_mover.hpp"
 #include "store/sqlite/session.hpp"
@@ -16,8 +17,9 @@ namespace onceguard::sqlite {
 
 class writer {
  public:
-  /// `opened` belongs to the writer's thread from here on; `params` must outlive the writer.
-  writer(const sqlite_params& params, std::unique_ptr<session> opened);
+  /// Of the store that `seen` has open. `params` must outlive the writer, which opens the file for
+  /// itself when there is something to write.
+  writer(const sqlite_params& params, const session& seen);
   ~writer() { stop(); }
   writer(const writer&) = delete;
   writer& operator=(const writer&) = delete;
@@ -33,8 +35,11 @@ class writer {
   void adopt(std::unique_ptr<session> opened);
   [[nodiscard]] std::optional<failure> lock();
   void give_up_sweeps();
+  void answer_what_needs_no_write();
+  void make_room();
   void carry_out();
   [[nodiscard]] std::optional<failure> commit();
+  void fail_after(const failure& what, bool undone);
   void fail_all(const error& why, bool of_commit);
   void end_transaction(const failure& after);
   void hand_back();
@@ -47,7 +52,10 @@ class writer {
   std::unique_ptr<session> session_;
   std::optional<record_table> table_;
   std::string identity_;
+  file_mark first_file_;  // until it is opened here; then all zero
+  bool lost_ = false;     // its file was not what it had been, and could not be opened
   token last_token_ = 0;
+  base::boot_clock::time_point room_tried_{};
   std::vector<call_ptr> calls_;  // the batch: write_jobs all of them
   std::vector<call_ptr> unfinished_;
   std::vector<call_ptr> finished_;

@@ -1,0 +1,40 @@
+#include <iostream>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/sqlite_file.hpp"
+#include "cli/store_work.hpp"
+#include "store/sqlite/backup.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+int run(const given_flags& given, const std::string& from) {
+  const auto settings = load_settings(given, false);
+  if (!settings) return exit_configuration;
+  const auto to = sqlite_file(*settings);
+  if (!to) return exit_usage;
+  const auto former = sqlite::restore(*to, from);
+  if (!former) return complain(former.error());
+  std::cout << to->path << ": restored from " << from << "\n";
+  if (!former->empty()) std::cout << *former << ": what was there before\n";
+  std::cout << "What was claimed since that backup is forgotten, and may run again. A gateway with "
+               "state_dir notices\nit at its start, and does what after_loss says.\n";
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_restore_command(command app) {
+  const auto added = app.add_command(
+      "restore", "Put a backup in the place of a SQLite store that no process has open");
+  const auto from = std::make_shared<std::string>();
+  added.add_option("file", *from, "what `onceguard backup` wrote").type("FILE").required();
+  const auto given = add_store_flags(added);
+  added.footer(
+      "Example:\n  onceguard restore /backup/keys.db --store sqlite:/var/lib/onceguard/keys.db");
+  added.runs([=] { return run(*given, *from); });
+}
+
+}  // namespace onceguard::cli

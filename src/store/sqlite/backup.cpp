@@ -1,0 +1,231 @@
+#include "store/sqlite/backup.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.hpp"
+#include "store/sqlite/lock_file.hpp"
+#include "store/sqlite/log_state.hpp"
+#include "store/sqlite/schema.hpp"
+#include "store/sqlite/session.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+error from_system(const std::string& path) {
+  return error(errc::store_unreachable, path + ": " + std::strerror(errno));
+}
+
+/// A file on its way, which goes unless it was given its name.
+class part_file {
+ public:
+  explicit part_file(std::string path) : path_(std::move(path)) {}
+  ~part_file() {
+    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) ::unlink((path_ + suffix).c_str());
+  }
+  part_file(const part_file&) = delete;
+  part_file& operator=(const part_file&) = delete;
+
+  /// For its owner's eyes, before anything is in it.
+  [[nodiscard]] bool make() const {
+    const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    return made >= 0 && ::close(made) == 0;
+  }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+bool flush(const std::string& path) {
+  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) return false;
+  const bool done = ::fsync(opened) == 0;
+  return ::close(opened) == 0 && done;
+}
+
+bool flush_folder_of(const std::string& path) {
+  return flush(std::filesystem::absolute(path).parent_path().string());
+}
+
+/// All of it as of one moment, as one file without a log. Throws `failure`.
+void copy(connection& from, const std::string& to) {
+  connection made(to, nullptr);
+  struct finish {
+    void operator()(sqlite3_backup* it) const noexcept { sqlite3_backup_finish(it); }
+  };
+  std::unique_ptr<sqlite3_backup, finish> act(
+      sqlite3_backup_init(made.get(), "main", from.get(), "main"));
+  if (!act) throw failure(sqlite3_extended_errcode(made.get()), sqlite3_errmsg(made.get()));
+  const int code = sqlite3_backup_step(act.get(), -1);
+  if (code != SQLITE_DONE) throw failure(code, sqlite3_errstr(code));
+  act.reset();
+  made.run("PRAGMA journal_mode = DELETE");
+}
+
+/// Says what is wrong with a copy; empty: nothing.
+std::string fault_of(connection& on) {
+  switch (whose(on)) {
+    case ownership::fresh:
+      return "is empty";
+    case ownership::foreign:
+      return "is a SQLite database of another program";
+    case ownership::newer:
+      return "was written by a newer version of onceguard";
+    case ownership::ours:
+      break;
+  }
+  const auto found = on.text("PRAGMA integrity_check(1)");
+  return found == "ok" ? std::string() : "is damaged: " + found;
+}
+
+/// Whoever has a database with a log open holds a lock on it all the time, also without ours.
+bool in_use(const std::string& path) {
+  constexpr off_t sqlite_locks = 0x40000000;
+  const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (opened < 0) return errno != ENOENT;
+  struct flock asked {};
+  asked.l_type = F_WRLCK;
+  asked.l_whence = SEEK_SET;
+  asked.l_start = sqlite_locks;
+  asked.l_len = 512;
+  const bool told = ::fcntl(opened, F_OFD_GETLK, &asked) == 0;
+  ::close(opened);
+  return !told || asked.l_type != F_UNLCK;
+}
+
+/// Others must take it for what it is: a store that has forgotten.
+void make_another_store(connection& on, const base::clock& clock) {
+  std::array<unsigned char, 16> random{};
+  base::random_bytes(random);
+  const auto identity = base::to_hex(random);
+  auto put = on.prepare("UPDATE meta SET identity = ?, token = max(token, ?)");
+  put.bind(1, std::string_view(identity)).bind(2, clock.wall_ms() * 1'000).run();
+}
+
+/// Copies `from` and leaves it as it is; none: done.
+std::optional<error> copy_backup(const std::string& from, const part_file& to,
+                                 const base::clock& clock) {
+  if (::access(from.c_str(), R_OK) != 0) {
+    return error(errno == ENOENT ? errc::not_found : errc::invalid_argument,
+                 from + ": " + std::strerror(errno));
+  }
+  const auto wrong = [&](const std::string& what) {
+    return error(errc::invalid_argument, from + " " + what + "; nothing was changed");
+  };
+  try {
+    std::error_code no_log;
+    const bool has_log = std::filesystem::file_size(from + "-wal", no_log) > 0 && !no_log;
+    connection source(has_log ? from : file_alone(from), nullptr, open_as::reader);
+    if (has_log && !log_belongs(source, from, nullptr))
+      return wrong("has a log that is not its own");
+    if (whose(source) != ownership::ours) return wrong(fault_of(source));
+    if (!to.make()) return from_system(to.path());
+    copy(source, to.path());
+    connection made(to.path(), nullptr);
+    if (const auto what = fault_of(made); !what.empty()) return wrong(what);
+    make_another_store(made, clock);
+    return std::nullopt;
+  } catch (const failure& failed) {
+    const bool damaged = failed.code() == SQLITE_NOTADB || failed.code() == SQLITE_CORRUPT;
+    return damaged ? wrong(std::string("can't be read: ") + failed.what())
+                   : to_error(failed, to.path(), effect::none);
+  }
+}
+
+/// A second name for the file and its log, which then lose the first.
+result<std::string> name_again(const std::string& path) {
+  for (int number = 1;; ++number) {
+    const auto former = path + ".replaced-" + std::to_string(number);
+    if (::link(path.c_str(), former.c_str()) != 0) {
+      if (errno == ENOENT) return std::string();
+      if (errno == EEXIST) continue;
+      return from_system(former);
+    }
+    if (::link((path + "-wal").c_str(), (former + "-wal").c_str()) != 0 && errno != ENOENT) {
+      auto why = from_system(former + "-wal");
+      ::unlink(former.c_str());
+      return why;
+    }
+    return former;
+  }
+}
+
+bool take_rights_of(const std::string& path, const std::string& to) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) return errno == ENOENT;
+  if (::chmod(to.c_str(), about.st_mode & 0777) != 0) return false;
+  return ::geteuid() != 0 || ::chown(to.c_str(), about.st_uid, about.st_gid) == 0;
+}
+
+/// A kill in between leaves the new file with the old log, which no session opens.
+result<std::string> put_in_place(const part_file& made, const std::string& path) {
+  if (!take_rights_of(path, made.path()) || !flush(made.path())) return from_system(made.path());
+  auto former = name_again(path);
+  if (!former) return former.error();
+  if (::rename(made.path().c_str(), path.c_str()) != 0) return from_system(path);
+  for (const char* suffix : {"-wal", "-shm"}) {
+    const auto beside = path + suffix;
+    if (::unlink(beside.c_str()) != 0 && errno != ENOENT) return from_system(beside);
+  }
+  if (!flush_folder_of(path)) return from_system(path);
+  return former;
+}
+
+}  // namespace
+
+result<void> back_up(const sqlite_params& from, const std::string& to) {
+  struct stat about {};
+  const auto exists = [&] { return error(errc::conflict, to + ": there is such a file already"); };
+  if (::lstat(to.c_str(), &about) == 0) return exists();
+  auto opened = session::open(from, session_use::read);
+  if (!opened) return opened.error();
+  const part_file part(to + ".part");
+  if (!part.make()) return from_system(part.path());
+  try {
+    copy((*opened)->on(), part.path());
+    connection made(part.path(), nullptr);
+    if (const auto what = fault_of(made); !what.empty()) {
+      return error(errc::record_unreadable, "sqlite store " + from.path + " " + what);
+    }
+  } catch (const failure& failed) {
+    return to_error(failed, from.path, effect::none);
+  }
+  if (!flush(part.path())) return from_system(part.path());
+  // A link, and no rename: what came under that name meanwhile stays.
+  if (::link(part.path().c_str(), to.c_str()) != 0) {
+    return errno == EEXIST ? exists() : from_system(to);
+  }
+  if (!flush_folder_of(to)) return from_system(to);
+  return {};
+}
+
+result<std::string> restore(const sqlite_params& to, const std::string& from) {
+  const auto path = check_place(to.path);
+  if (!path) return path.error();
+  if (mark_of(from) == mark_of(*path) && mark_of(from) != file_mark{}) {
+    return error(errc::invalid_argument, from + " is the store itself");
+  }
+  try {
+    lock_file lock(*path);
+    if (!lock.keep_all_out() || in_use(*path)) {
+      return error(errc::conflict, "sqlite store " + *path +
+                                       ": a process has it open. Stop every gateway on it, and "
+                                       "whatever else uses it, and restore then");
+    }
+    const part_file made(*path + ".restoring");
+    if (auto why = copy_backup(from, made, *to.clock)) return *why;
+    return put_in_place(made, *path);
+  } catch (const failure& failed) {
+    return to_error(failed, *path, effect::none);
+  }
+}
+
+}  // namespace onceguard::sqlite

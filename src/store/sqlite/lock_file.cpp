@@ -1,0 +1,135 @@
+#include "store/sqlite/lock_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.hpp"
+#include "store/sqlite/connection.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+// Which byte means what. Those who have the store open hold one byte for each boot id.
+constexpr std::int64_t move_byte = 0;
+constexpr std::int64_t users_from = std::int64_t{1} << 20;
+constexpr std::int64_t users_to = users_from + (std::int64_t{1} << 40);
+
+[[noreturn]] void give_up(const std::string& path) {
+  const auto why = errno;
+  throw failure(why == ENOSPC ? SQLITE_FULL : SQLITE_CANTOPEN, path + ": " + std::strerror(why));
+}
+
+std::int64_t place_of_boot(std::string_view boot_id) {
+  const auto sum = base::sha256_of(boot_id);
+  std::int64_t out = 0;
+  for (std::size_t i = 0; i < 5; ++i) out = out * 256 + sum[i];
+  return users_from + out;
+}
+
+struct flock range(short kind, std::int64_t from, std::int64_t length) {
+  struct flock out {};
+  out.l_type = kind;
+  out.l_whence = SEEK_SET;
+  out.l_start = from;
+  out.l_len = length;
+  return out;
+}
+
+}  // namespace
+
+lock_file::lock_file(const std::string& database) : database_(database), path_(database + "-lock") {
+  open();
+}
+
+lock_file::~lock_file() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void lock_file::open() {
+  struct stat about {};
+  const bool there = ::stat(database_.c_str(), &about) == 0;
+  const mode_t mode = there ? about.st_mode & 0666 : S_IRUSR | S_IWUSR;
+  int made = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (made >= 0) {
+    // The owner's commands, run as root or with a narrow umask, must not lock others out.
+    if (::fchmod(made, mode) != 0 ||
+        (there && ::geteuid() == 0 && ::fchown(made, about.st_uid, about.st_gid) != 0)) {
+      ::close(made);
+      give_up(path_);
+    }
+  } else if (errno == EEXIST) {
+    made = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  }
+  if (made < 0) give_up(path_);
+  if (file_ >= 0) ::close(file_);
+  file_ = made;
+  mark_ = mark_of(path_);
+}
+
+/// Somebody deleted it: locks on a file without a name keep nobody away.
+void lock_file::reopen_if_replaced() {
+  if (mark_of(path_) == mark_) return;
+  open();
+  if (place_ != 0 && !lock(F_RDLCK, place_, 1)) {
+    throw failure(SQLITE_BUSY, path_ + ": another process has the store for itself");
+  }
+}
+
+bool lock_file::lock(short kind, std::int64_t from, std::int64_t length) const {
+  auto how = range(kind, from, length);
+  if (::fcntl(file_, F_OFD_SETLK, &how) == 0) return true;
+  if (errno != EAGAIN && errno != EACCES) give_up(path_);
+  return false;
+}
+
+bool lock_file::others_hold(std::int64_t from, std::int64_t to) const {
+  if (from == to) return false;
+  auto asked = range(F_WRLCK, from, to - from);
+  if (::fcntl(file_, F_OFD_GETLK, &asked) != 0) give_up(path_);
+  return asked.l_type != F_UNLCK;
+}
+
+lock_file::entry lock_file::enter(std::string_view boot_id) {
+  reopen_if_replaced();
+  const auto place = place_of_boot(boot_id);
+  if (!lock(F_RDLCK, place, 1)) return entry::closed_to_all;
+  // Entered before looking: of two that come at once, at least one sees the other.
+  if (others_hold(users_from, place) || others_hold(place + 1, users_to)) {
+    static_cast<void>(lock(F_UNLCK, place, 1));
+    return entry::another_boot;
+  }
+  place_ = place;
+  return entry::entered;
+}
+
+bool lock_file::keep_all_out() {
+  reopen_if_replaced();
+  return lock(F_WRLCK, users_from, users_to - users_from);
+}
+
+bool lock_file::try_move() {
+  reopen_if_replaced();
+  return lock(F_WRLCK, move_byte, 1);
+}
+
+void lock_file::keep_reserve(std::int64_t bytes) noexcept {
+  struct stat about {};
+  if (::fstat(file_, &about) != 0 || about.st_size >= bytes) return;
+  // Without it, there is none: not every file system can.
+  static_cast<void>(::fallocate(file_, 0, 0, bytes));
+}
+
+bool lock_file::give_up_reserve() noexcept {
+  struct stat about {};
+  return ::fstat(file_, &about) == 0 && about.st_size > 0 && ::ftruncate(file_, 0) == 0;
+}
+
+void lock_file::end_move() noexcept {
+  auto how = range(F_UNLCK, move_byte, 1);
+  ::fcntl(file_, F_OFD_SETLK, &how);
+}
+
+}  // namespace onceguard::sqlite
