@@ -18,6 +18,15 @@ void bind_expiry(statement& to, int index, const record& stored) {
 
 }  // namespace
 
+bool is_damage(const failure& failed) noexcept { return failed.code() == SQLITE_CORRUPT; }
+
+replacement_id replacement_of(const record_id& id) noexcept {
+  replacement_id out{};
+  std::copy(id.begin(), id.end(), out.begin());
+  out.back() = 1;
+  return out;
+}
+
 result<record> read_record(std::string_view bytes, std::int64_t boot, std::int64_t boot_now,
                            const encoded_parts& parts) {
   auto read = decode_record(bytes, parts);
@@ -45,12 +54,29 @@ record_table::record_table(connection& on, const std::string& prefix)
                                  prefix + "records WHERE expires_at <= ? AND state >= 4 LIMIT ?)")),
       unsettled_(on.prepare("SELECT id, boot, record FROM " + prefix + "records INDEXED BY " +
                             prefix + "records_by_expiry WHERE expires_at <= ? AND state < 4")),
-      remove_(on.prepare("DELETE FROM " + prefix + "records WHERE id = ?")) {}
+      remove_(on.prepare("DELETE FROM " + prefix + "records WHERE id = ?")),
+      // All of it stands in the index.
+      expired_(on.prepare("SELECT id FROM " + prefix + "records INDEXED BY " + prefix +
+                          "records_by_expiry WHERE expires_at <= ?")),
+      one_(on.prepare("SELECT state, boot, record FROM " + prefix + "records WHERE id = ?")) {}
 
 result<std::optional<stored_row>> record_table::load(const record_id& id, std::int64_t boot_now,
                                                      const encoded_parts& parts) {
+  try {
+    return load_row(id, boot_now, parts);
+  } catch (const failure& failed) {
+    if (!is_damage(failed)) throw;
+    auto replaced = load_row(replacement_of(id), boot_now, parts);
+    if (replaced && !*replaced) throw;
+    return replaced;
+  }
+}
+
+result<std::optional<stored_row>> record_table::load_row(std::span<const unsigned char> digest,
+                                                         std::int64_t boot_now,
+                                                         const encoded_parts& parts) {
   const resetting at_end(load_);
-  load_.bind(1, id);
+  load_.bind(1, digest);
   if (!load_.step()) return std::optional<stored_row>();
   auto read = read_record(load_.bytes(2), load_.integer(1), boot_now, parts);
   if (!read) return read.error();
@@ -62,8 +88,13 @@ result<std::optional<stored_row>> record_table::load(const record_id& id, std::i
 
 void record_table::insert(const record_id& id, const record& stored, std::int64_t boot_now,
                           const encoded_parts& parts) {
+  insert_row(id, stored, boot_now, parts);
+}
+
+void record_table::insert_row(std::span<const unsigned char> digest, const record& stored,
+                              std::int64_t boot_now, const encoded_parts& parts) {
   const auto bytes = encode_record(stored, parts);
-  insert_.bind(1, id).bind(2, static_cast<std::int64_t>(stored.state));
+  insert_.bind(1, digest).bind(2, static_cast<std::int64_t>(stored.state));
   bind_expiry(insert_, 3, stored);
   insert_.bind(4, boot_now).bind_blob(5, bytes).run();
 }
@@ -76,14 +107,46 @@ void record_table::update(std::int64_t number, const record& stored, std::int64_
   update_.bind(3, boot_now).bind_blob(4, bytes).bind(5, number).run();
 }
 
-std::size_t record_table::remove_expired(const moment& at, std::size_t most) {
-  if (at.now.expiry_paused || most == 0) return 0;
-  remove_settled_.bind(1, at.now.wall).bind(2, static_cast<std::int64_t>(most)).run();
-  const auto gone = static_cast<std::size_t>(sqlite3_changes(on_.get()));
-  return gone < most ? gone + remove_expired_unsettled(at, most - gone) : gone;
+void record_table::replace(const record_id& id, const record& stored, std::int64_t boot_now) {
+  std::optional<std::int64_t> number;
+  const auto look_for = [&](std::span<const unsigned char> digest) {
+    const resetting at_end(load_);
+    load_.bind(1, digest);
+    if (load_.step()) number = load_.integer(0);
+  };
+  const auto other = replacement_of(id);
+  try {
+    look_for(id);
+  } catch (const failure& failed) {
+    if (!is_damage(failed)) throw;
+    look_for(other);
+    if (!number) return insert_row(other, stored, boot_now, {});
+  }
+  if (!number) return insert(id, stored, boot_now, {});
+  update(*number, stored, boot_now, {});
 }
 
-std::size_t record_table::remove_expired_unsettled(const moment& at, std::size_t most) {
+std::size_t record_table::remove_expired(const moment& at, std::size_t most) {
+  if (at.now.expiry_paused || most == 0) return 0;
+  if (!on_damaged_pages_.empty()) return remove_one_by_one(at, most);
+  try {
+    savepoint all(on_);
+    const auto gone = remove_settled(at, most);
+    const auto sum = gone < most ? gone + remove_unsettled(at, most - gone) : gone;
+    all.keep();
+    return sum;
+  } catch (const failure& failed) {
+    if (!is_damage(failed)) throw;
+  }
+  return remove_one_by_one(at, most);
+}
+
+std::size_t record_table::remove_settled(const moment& at, std::size_t most) {
+  remove_settled_.bind(1, at.now.wall).bind(2, static_cast<std::int64_t>(most)).run();
+  return static_cast<std::size_t>(sqlite3_changes(on_.get()));
+}
+
+std::size_t record_table::remove_unsettled(const moment& at, std::size_t most) {
   std::vector<std::int64_t> gone;
   {
     const resetting at_end(unsettled_);
@@ -96,6 +159,48 @@ std::size_t record_table::remove_expired_unsettled(const moment& at, std::size_t
   }
   for (const auto number : gone) remove_.bind(1, number).run();
   return gone.size();
+}
+
+/// Where a page is damaged: what stands on it stays, and the rest goes all the same.
+std::size_t record_table::remove_one_by_one(const moment& at, std::size_t most) {
+  std::vector<std::int64_t> over;
+  {
+    const resetting at_end(expired_);
+    expired_.bind(1, at.now.wall);
+    while (over.size() < most && expired_.step()) {
+      const auto number = expired_.integer(0);
+      if (on_damaged_pages_.contains(number)) continue;
+      try {
+        if (may_go(number, at)) over.push_back(number);
+      } catch (const failure& failed) {
+        if (!is_damage(failed)) throw;
+        on_damaged_pages_.insert(number);
+      }
+    }
+  }
+  std::size_t gone = 0;
+  for (const auto number : over) {
+    try {
+      savepoint alone(on_);
+      remove_.bind(1, number).run();
+      alone.keep();
+      ++gone;
+    } catch (const failure& failed) {
+      if (!is_damage(failed)) throw;
+      on_damaged_pages_.insert(number);
+    }
+  }
+  return gone;
+}
+
+/// What is unsettled and can't be read may hold a lease.
+bool record_table::may_go(std::int64_t number, const moment& at) {
+  const resetting at_end(one_);
+  one_.bind(1, number);
+  if (!one_.step()) return false;
+  if (one_.integer(0) >= static_cast<std::int64_t>(record_state::completed)) return true;
+  const auto read = read_record(one_.bytes(2), one_.integer(1), at.boot);
+  return read && expired(*read, at.now);
 }
 
 }  // namespace onceguard::sqlite

@@ -68,7 +68,16 @@ result<bool> transaction::apply(const extension& how, const encoded_parts& parts
 }
 
 result<resolve_decision> transaction::apply(const resolution& how, const encoded_parts& parts) {
-  const auto found = table_.load(how.id, at_.boot, parts);
+  const auto load = [&]() -> result<std::optional<stored_row>> {
+    try {
+      return table_.load(how.id, at_.boot, parts);
+    } catch (const failure& failed) {
+      if (!how.force || !is_damage(failed)) throw;
+      return error(errc::record_unreadable, failed.what());
+    }
+  };
+  const auto found = load();
+  if (!found && how.force) return replace_unreadable(how);
   if (!found) return found.error();
   auto decided = decide_resolution(known(*found), how, at_.now);
   if (decided.write) write(how.id, *found, *decided.write, parts);
@@ -76,6 +85,16 @@ result<resolve_decision> transaction::apply(const resolution& how, const encoded
     ++counters().forgotten;
     meta_changed_ = true;
   }
+  return decided;
+}
+
+resolve_decision transaction::replace_unreadable(const resolution& how) {
+  auto decided = resolve_unreadable(how, at_.now, counters().last_token + 1);
+  ++writes_;
+  table_.replace(how.id, *decided.write, at_.boot);
+  counters().last_token = decided.write->token;
+  ++counters().forgotten;
+  meta_changed_ = true;
   return decided;
 }
 

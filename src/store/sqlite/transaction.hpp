@@ -1,5 +1,5 @@
 // One durable commit's worth of work: each item is one SELECT, the pure decision, and at most one
-// write. A statement either takes effect or not, so one bad item leaves its neighbours alone.
+// write.
 #pragma once
 #include <optional>
 
@@ -35,6 +35,8 @@ class transaction {
   result<resolve_decision> apply(const resolution& how, const encoded_parts& parts = {});
   result<adopt_outcome> apply(const adoption& what, const encoded_parts& parts = {});
   [[nodiscard]] std::size_t sweep(std::size_t most);
+  /// Each item takes effect alone or not at all, so that one bad page fails no neighbour.
+  [[nodiscard]] savepoint alone() { return savepoint(table_.on()); }
 
   /// Before the commit: writes the counters once for all leases that were granted.
   void finish();
@@ -42,6 +44,7 @@ class transaction {
   [[nodiscard]] token last_token() const noexcept { return meta_ ? meta_->last_token : 0; }
 
  private:
+  resolve_decision replace_unreadable(const resolution& how);
   void write(const record_id& id, const std::optional<stored_row>& old, const record& stored,
              const encoded_parts& parts);
   meta& counters();

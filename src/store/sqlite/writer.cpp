@@ -46,17 +46,19 @@ void writer::run() {
 
 void writer::serve() {
   if (auto why = make_ready()) return fail_all(*why, false);
-  try {
-    if (auto failed = lock()) {
-      end_transaction(*failed);
-      return fail_all(to_error(*failed, params_.path, effect::none), false);
-    }
-    if (calls_.empty()) return;  // nobody waits any more
-    carry_out();
-  } catch (const failure& failed) {
+  if (auto failed = lock()) {
+    end_transaction(*failed);
+    return fail_all(to_error(*failed, params_.path, effect::none), false);
+  }
+  if (calls_.empty()) return;  // nobody waits any more
+  // Nobody was told anything of this batch yet, so its order is free. Who ends a lease comes before
+  // who asks for one, and like beside like finds its code and pages in the processor's cache.
+  std::stable_partition(calls_.begin(), calls_.end(),
+                        [](const call_ptr& queued) { return job(queued).by_holder(); });
+  if (auto failed = carry_out_in_rounds()) {
     // Before the commit, so nothing was carried out.
-    end_transaction(failed);
-    return fail_all(to_error(failed, params_.path, effect::none), false);
+    end_transaction(*failed);
+    return fail_all(to_error(*failed, params_.path, effect::none), false);
   }
   if (auto failed = commit()) {
     // Out of room: the log did not get its commit record, and SQLite has undone the rest. After
@@ -71,6 +73,7 @@ void writer::adopt(std::unique_ptr<session> opened) {
   session_ = std::move(opened);
   table_.emplace(session_->on());
   identity_ = session_->identity();
+  culprits_.forget_all();
 }
 
 std::optional<error> writer::make_ready() {
@@ -126,15 +129,39 @@ void writer::give_up_sweeps() {
   deliver_all(finished_);
 }
 
-void writer::carry_out() {
-  // Nobody was told anything of this batch yet, so its order is free. Who ends a lease comes before
-  // who asks for one, and like beside like finds its code and pages in the processor's cache.
-  std::stable_partition(calls_.begin(), calls_.end(),
-                        [](const call_ptr& queued) { return job(queued).by_holder(); });
-  transaction in(session_->books(), *table_, last_token_);
-  for (const auto& queued : calls_) job(queued).carry_out(in);
-  in.finish();
-  last_token_ = std::max(last_token_, in.last_token());
+std::optional<failure> writer::carry_out(bool each_alone) {
+  try {
+    const caution how{culprits_, params_.path, each_alone};
+    transaction in(session_->books(), *table_, last_token_);
+    for (const auto& queued : calls_) job(queued).carry_out(in, how);
+    in.finish();
+    last_token_ = std::max(last_token_, in.last_token());
+    return std::nullopt;
+  } catch (const failure& failed) {
+    return failed;
+  }
+}
+
+/// A bad page or sector is the fault of one record, as far as one can tell: what is asked of the
+/// others goes on without it.
+std::optional<failure> writer::carry_out_in_rounds() {
+  constexpr int rounds = 8;  // each bad sector ends the transaction anew
+  auto failed = carry_out(false);
+  for (int round = 0; failed && round < rounds; ++round) {
+    const bool of_a_record = is_damage(*failed) || is_bad_sector(*failed);
+    if (!of_a_record || !session_->roll_back()) return failed;
+    base::log_recurring(base::log_level::error, "a part of the store's file can't be read",
+                        {{"store", params_.path},
+                         {"why", failed->what()},
+                         {"code", std::to_string(failed->extended_code())}});
+    try {
+      if (!session_->try_begin()) return failed;
+    } catch (const failure& again) {
+      return again;
+    }
+    failed = carry_out(true);
+  }
+  return failed;
 }
 
 std::optional<failure> writer::commit() {

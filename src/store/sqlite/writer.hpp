@@ -33,7 +33,9 @@ class writer {
   void adopt(std::unique_ptr<session> opened);
   [[nodiscard]] std::optional<failure> lock();
   void give_up_sweeps();
-  void carry_out();
+  /// What they give: why nothing can be committed.
+  [[nodiscard]] std::optional<failure> carry_out(bool each_alone);
+  [[nodiscard]] std::optional<failure> carry_out_in_rounds();
   [[nodiscard]] std::optional<failure> commit();
   void fail_all(const error& why, bool of_commit);
   void end_transaction(const failure& after);
@@ -48,6 +50,7 @@ class writer {
   std::optional<record_table> table_;
   std::string identity_;
   token last_token_ = 0;
+  culprits culprits_;
   std::vector<call_ptr> calls_;  // the batch: write_jobs all of them
   std::vector<call_ptr> unfinished_;
   std::vector<call_ptr> finished_;
