@@ -37,8 +37,8 @@ class sqlite_damage_test : public ::testing::Test {
     store_ = std::move(*opened);
     desk_.emplace(*store_);
   }
-  /// Overwrites the page of the table on which this row stands, while nobody has the file open.
-  void damage(std::int64_t row = damaged_row) {
+  /// The page of the table on which this row stands, while nobody has the file open.
+  void overwrite_page_of(std::int64_t row) {
     store_->stop();
     store_.reset();
     std::int64_t page = 0;
@@ -54,11 +54,14 @@ class sqlite_damage_test : public ::testing::Test {
     raw << std::string(static_cast<std::size_t>(size), 'x');
     raw.close();
     open();
+  }
+  void damage() {
+    overwrite_page_of(damaged_row);
     for (int i = 1; i <= records; ++i) {
       if (desk_->try_find(claim_of(old_key(i)).id)) continue;
       damaged_.insert(i);
     }
-    ASSERT_TRUE(damaged_.contains(static_cast<int>(row)));
+    ASSERT_TRUE(damaged_.contains(static_cast<int>(damaged_row)));
     ASSERT_LT(damaged_.size(), 60u);
   }
   /// The leaf page with the bytes of the row's record.
@@ -167,20 +170,27 @@ TEST_F(sqlite_damage_test, what_stands_on_it_is_replaced_by_force_alone) {
 TEST_F(sqlite_damage_test, it_does_not_stop_the_sweep) {
   damage();
   clock_.advance(day);
+  // A few beside the damaged page may have to stay as well: SQLite keeps pages filled.
   const auto others = records - damaged_.size();
   EXPECT_EQ(desk_->sweep(100), 100u);
-  EXPECT_EQ(desk_->sweep(10'000), others - 100);
+  const auto gone = 100 + desk_->sweep(10'000);
+  EXPECT_GE(gone + 30, others);
+  EXPECT_LE(gone, others);
   EXPECT_EQ(desk_->sweep(10'000), 0u);
   EXPECT_EQ(desk_->counts_of_all().unreadable, damaged_.size());
   EXPECT_EQ(desk_->try_claim(claim_of(damaged_key())).error().code, errc::record_unreadable);
 }
 
-TEST_F(sqlite_damage_test, the_store_goes_on_where_its_newest_page_is_damaged) {
-  // Nothing new can be written then; who holds a lease can still tell what became of it.
-  const auto held = desk_->leased(claim_of("early"));
-  static_cast<void>(held);
-  damage(records);
+TEST_F(sqlite_damage_test, a_damaged_newest_page_lets_holders_tell_what_became_of_their_work) {
+  const auto early = claim_of("early");
+  const auto held = desk_->leased(early);
+  constexpr int later = 40;
+  for (int i = 1; i <= later; ++i) desk_->completed(claim_of("later " + std::to_string(i)));
+  overwrite_page_of(records + 1 + later);
+  // Nothing new can be written, and that is said; what stands elsewhere can be settled.
   EXPECT_EQ(desk_->try_claim(claim_of("new")).error().code, errc::record_unreadable);
+  EXPECT_EQ(desk_->settle(settle_of(early, held)).outcome, settle_outcome::done);
+  EXPECT_EQ(desk_->claim(claim_of("early")).kind, verdict_kind::replay);
   EXPECT_EQ(desk_->claim(claim_of(old_key(1))).kind, verdict_kind::replay);
 }
 

@@ -96,26 +96,4 @@ class connection {
   std::unique_ptr<sqlite3, close> it_;
 };
 
-/// A part of a transaction that takes effect alone or not: undone at the end, unless it is kept.
-class savepoint {
- public:
-  explicit savepoint(connection& on) : on_(on) { on_.run("SAVEPOINT onceguard_part"); }
-  savepoint(const savepoint&) = delete;
-  savepoint& operator=(const savepoint&) = delete;
-  ~savepoint() {
-    // Where SQLite has ended the whole transaction, there is nothing left of it.
-    if (kept_ || !on_.in_transaction()) return;
-    sqlite3_exec(on_.get(), "ROLLBACK TO onceguard_part; RELEASE onceguard_part", nullptr, nullptr,
-                 nullptr);
-  }
-  void keep() {
-    on_.run("RELEASE onceguard_part");
-    kept_ = true;
-  }
-
- private:
-  connection& on_;
-  bool kept_ = false;
-};
-
 }  // namespace onceguard::sqlite

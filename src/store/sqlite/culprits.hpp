@@ -32,7 +32,7 @@ class culprits {
     known_.erase(at);
     return nullptr;
   }
-  void forget(const record_id& id) { known_.erase(id); }
+  [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }
   void forget_all() { known_.clear(); }
 
  private:

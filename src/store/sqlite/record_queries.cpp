@@ -93,7 +93,7 @@ result<std::optional<record_view>> record_queries::find_row(std::span<const unsi
   if (!find_.step()) return out;
   auto read = read_record(find_.bytes(1), find_.integer(0), at.boot);
   if (!read) return read.error();
-  if (!expired(*read, at.now)) out = make_view(id, std::move(*read), at.now);
+  if (!expired(*read, at.now)) out = make_view(id, std::move(*read), at.now, at.wall_ahead);
   return out;
 }
 
@@ -194,7 +194,7 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
     auto read = read_record(it.record, it.boot, at.boot);
     if (!read) return left_out(it, read.error());
     if (expired(*read, at.now)) return true;
-    auto view = make_view(id_from(it.digest), std::move(*read), at.now);
+    auto view = make_view(id_from(it.digest), std::move(*read), at.now, at.wall_ahead);
     if (matches(filter, view)) page.records.push_back(std::move(view));
     return true;
   });

@@ -18,7 +18,12 @@ void bind_expiry(statement& to, int index, const record& stored) {
 
 }  // namespace
 
-bool is_damage(const failure& failed) noexcept { return failed.code() == SQLITE_CORRUPT; }
+bool is_damage(const failure& failed) noexcept {
+  const int code = failed.extended_code();
+  return failed.code() == SQLITE_CORRUPT || code == SQLITE_IOERR_READ ||
+         code == SQLITE_IOERR_SHORT_READ || code == SQLITE_IOERR_CORRUPTFS ||
+         code == SQLITE_IOERR_DATA;
+}
 
 replacement_id replacement_of(const record_id& id) noexcept {
   replacement_id out{};
@@ -62,14 +67,13 @@ record_table::record_table(connection& on, const std::string& prefix)
 
 result<std::optional<stored_row>> record_table::load(const record_id& id, std::int64_t boot_now,
                                                      const encoded_parts& parts) {
-  try {
-    return load_row(id, boot_now, parts);
-  } catch (const failure& failed) {
-    if (!is_damage(failed)) throw;
-    auto replaced = load_row(replacement_of(id), boot_now, parts);
-    if (replaced && !*replaced) throw;
-    return replaced;
-  }
+  return load_row(id, boot_now, parts);
+}
+
+result<std::optional<stored_row>> record_table::load_replacement(const record_id& id,
+                                                                 std::int64_t boot_now,
+                                                                 const encoded_parts& parts) {
+  return load_row(replacement_of(id), boot_now, parts);
 }
 
 result<std::optional<stored_row>> record_table::load_row(std::span<const unsigned char> digest,
@@ -107,38 +111,48 @@ void record_table::update(std::int64_t number, const record& stored, std::int64_
   update_.bind(3, boot_now).bind_blob(4, bytes).bind(5, number).run();
 }
 
-void record_table::replace(const record_id& id, const record& stored, std::int64_t boot_now) {
-  std::optional<std::int64_t> number;
-  const auto look_for = [&](std::span<const unsigned char> digest) {
-    const resetting at_end(load_);
-    load_.bind(1, digest);
-    if (load_.step()) number = load_.integer(0);
-  };
+void record_table::replace(const record_id& id, const record& stored, std::int64_t boot_now,
+                           bool on_damaged_page) {
   const auto other = replacement_of(id);
-  try {
-    look_for(id);
-  } catch (const failure& failed) {
-    if (!is_damage(failed)) throw;
-    look_for(other);
-    if (!number) return insert_row(other, stored, boot_now, {});
+  const auto at = on_damaged_page ? std::span<const unsigned char>(other) : id;
+  std::optional<std::int64_t> number;
+  {
+    const resetting at_end(load_);
+    load_.bind(1, at);
+    if (load_.step()) number = load_.integer(0);
   }
-  if (!number) return insert(id, stored, boot_now, {});
-  update(*number, stored, boot_now, {});
+  if (number) return update(*number, stored, boot_now, {});
+  insert_row(at, stored, boot_now, {});
+}
+
+void record_table::probe(const record_id& id) {
+  const resetting at_end(load_);
+  load_.bind(1, id);
+  static_cast<void>(load_.step());
+}
+
+void record_table::probe_expired(const moment& at, std::size_t most) {
+  careful_ = true;
+  if (!at.now.expiry_paused) static_cast<void>(list_expired(at, most));
 }
 
 std::size_t record_table::remove_expired(const moment& at, std::size_t most) {
   if (at.now.expiry_paused || most == 0) return 0;
-  if (!on_damaged_pages_.empty()) return remove_one_by_one(at, most);
-  try {
-    savepoint all(on_);
+  if (!careful_) {
     const auto gone = remove_settled(at, most);
-    const auto sum = gone < most ? gone + remove_unsettled(at, most - gone) : gone;
-    all.keep();
-    return sum;
-  } catch (const failure& failed) {
-    if (!is_damage(failed)) throw;
+    return gone < most ? gone + remove_unsettled(at, most - gone) : gone;
   }
-  return remove_one_by_one(at, most);
+  const auto over = list_expired(at, most);
+  for (const auto number : over) {
+    try {
+      remove_.bind(1, number).run();
+    } catch (const failure& failed) {
+      // What stands beside a damaged page may not be able to leave its own.
+      if (is_damage(failed)) on_damaged_pages_.insert(number);
+      throw;
+    }
+  }
+  return over.size();
 }
 
 std::size_t record_table::remove_settled(const moment& at, std::size_t most) {
@@ -161,36 +175,23 @@ std::size_t record_table::remove_unsettled(const moment& at, std::size_t most) {
   return gone.size();
 }
 
-/// Where a page is damaged: what stands on it stays, and the rest goes all the same.
-std::size_t record_table::remove_one_by_one(const moment& at, std::size_t most) {
+/// One by one, and without those that are known to stand on damaged pages: others that do so are
+/// known from then on.
+std::vector<std::int64_t> record_table::list_expired(const moment& at, std::size_t most) {
   std::vector<std::int64_t> over;
-  {
-    const resetting at_end(expired_);
-    expired_.bind(1, at.now.wall);
-    while (over.size() < most && expired_.step()) {
-      const auto number = expired_.integer(0);
-      if (on_damaged_pages_.contains(number)) continue;
-      try {
-        if (may_go(number, at)) over.push_back(number);
-      } catch (const failure& failed) {
-        if (!is_damage(failed)) throw;
-        on_damaged_pages_.insert(number);
-      }
-    }
-  }
-  std::size_t gone = 0;
-  for (const auto number : over) {
+  const resetting at_end(expired_);
+  expired_.bind(1, at.now.wall);
+  while (over.size() < most && expired_.step()) {
+    const auto number = expired_.integer(0);
+    if (on_damaged_pages_.contains(number)) continue;
     try {
-      savepoint alone(on_);
-      remove_.bind(1, number).run();
-      alone.keep();
-      ++gone;
+      if (may_go(number, at)) over.push_back(number);
     } catch (const failure& failed) {
       if (!is_damage(failed)) throw;
       on_damaged_pages_.insert(number);
     }
   }
-  return gone;
+  return over;
 }
 
 /// What is unsettled and can't be read may hold a lease.

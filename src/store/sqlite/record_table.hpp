@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
@@ -23,7 +25,8 @@ struct stored_row {
   record stored;
 };
 
-/// Says that a page of the file is damaged: what stands elsewhere can still be read and written.
+/// Says that a page is damaged, or that the disk does not give it: what stands elsewhere can still be
+/// read and written, but, so SQLite has it, not within this transaction.
 [[nodiscard]] bool is_damage(const failure& failed) noexcept;
 
 /// A record on a damaged page keeps its row and its place in the index. What an operator puts in its
@@ -40,19 +43,26 @@ class record_table {
   /// `prefix` begins the names of the table and its indexes.
   explicit record_table(connection& on, const std::string& prefix = {});
 
-  /// A page that can't be read is thrown, unless `replace` has put another row in its place.
   [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id, std::int64_t boot_now,
                                                        const encoded_parts& parts);
+  /// What stands in the place of a record on a damaged page, which is not read.
+  [[nodiscard]] result<std::optional<stored_row>> load_replacement(const record_id& id,
+                                                                   std::int64_t boot_now,
+                                                                   const encoded_parts& parts);
   void insert(const record_id& id, const record& stored, std::int64_t boot_now,
               const encoded_parts& parts);
   void update(std::int64_t number, const record& stored, std::int64_t boot_now,
               const encoded_parts& parts);
-  /// In the place of a record that can't be read.
-  void replace(const record_id& id, const record& stored, std::int64_t boot_now);
+  /// In the place of a record that can't be read; `on_damaged_page`: or whose page can't.
+  void replace(const record_id& id, const record& stored, std::int64_t boot_now,
+               bool on_damaged_page);
+  /// Reads what a call would; a failure says that its page can't be read.
+  void probe(const record_id& id);
+  /// The same of what a sweep would remove; it is left alone from then on.
+  void probe_expired(const moment& at, std::size_t most);
+  [[nodiscard]] std::size_t left_alone() const noexcept { return on_damaged_pages_.size(); }
   /// Removes up to `most` records that have outlived their retention; how many went.
   [[nodiscard]] std::size_t remove_expired(const moment& at, std::size_t most);
-
-  [[nodiscard]] connection& on() noexcept { return on_; }
 
  private:
   [[nodiscard]] result<std::optional<stored_row>> load_row(std::span<const unsigned char> digest,
@@ -62,12 +72,13 @@ class record_table {
                   std::int64_t boot_now, const encoded_parts& parts);
   [[nodiscard]] std::size_t remove_settled(const moment& at, std::size_t most);
   [[nodiscard]] std::size_t remove_unsettled(const moment& at, std::size_t most);
-  [[nodiscard]] std::size_t remove_one_by_one(const moment& at, std::size_t most);
+  [[nodiscard]] std::vector<std::int64_t> list_expired(const moment& at, std::size_t most);
   [[nodiscard]] bool may_go(std::int64_t number, const moment& at);
 
   connection& on_;
   statement load_, insert_, update_, remove_settled_, unsettled_, remove_, expired_, one_;
-  std::set<std::int64_t> on_damaged_pages_;  // found by the sweep
+  bool careful_ = false;                     // a sweep met a damaged page
+  std::set<std::int64_t> on_damaged_pages_;  // of what has expired
 };
 
 }  // namespace onceguard::sqlite

@@ -13,8 +13,21 @@ const record* known(const std::optional<stored_row>& row) noexcept {
 
 }  // namespace
 
-transaction::transaction(ledger& books, record_table& table, token token_floor)
-    : books_(books), table_(table), token_floor_(token_floor), at_(books.look_at_clocks()) {}
+transaction::transaction(ledger& books, record_table& table, token token_floor, culprits* damaged)
+    : books_(books),
+      table_(table),
+      token_floor_(token_floor),
+      damaged_(damaged),
+      at_(books.look_at_clocks()) {}
+
+result<std::optional<stored_row>> transaction::load(const record_id& id,
+                                                    const encoded_parts& parts) {
+  const auto* why = damaged_ == nullptr ? nullptr : damaged_->find(id);
+  if (why == nullptr) return table_.load(id, at_.boot, parts);
+  auto replaced = table_.load_replacement(id, at_.boot, parts);
+  if (replaced && !*replaced) return *why;
+  return replaced;
+}
 
 meta& transaction::counters() {
   if (!meta_) {
@@ -36,7 +49,7 @@ void transaction::write(const record_id& id, const std::optional<stored_row>& ol
 
 result<verdict> transaction::apply(const claim& asked, const encoded_parts& parts) {
   if (!asked.about) return subject_missing();
-  const auto found = table_.load(asked.id, at_.boot, parts);
+  const auto found = load(asked.id, parts);
   if (!found) return found.error();
   auto decided = decide(known(*found), asked, at_.now, counters().last_token + 1);
   if (decided.write) {
@@ -49,7 +62,7 @@ result<verdict> transaction::apply(const claim& asked, const encoded_parts& part
 }
 
 result<settled> transaction::apply(const settlement& how, const encoded_parts& parts) {
-  const auto found = table_.load(how.id, at_.boot, parts);
+  const auto found = load(how.id, parts);
   if (!found) return found.error();
   auto decided = decide_settle(known(*found), how, at_.now);
   if (decided.write) {
@@ -60,7 +73,7 @@ result<settled> transaction::apply(const settlement& how, const encoded_parts& p
 }
 
 result<bool> transaction::apply(const extension& how, const encoded_parts& parts) {
-  const auto found = table_.load(how.id, at_.boot, parts);
+  const auto found = load(how.id, parts);
   if (!found) return found.error();
   const auto decided = decide_extension(known(*found), how, at_.now);
   if (decided.write) write(how.id, *found, *decided.write, parts);
@@ -68,15 +81,7 @@ result<bool> transaction::apply(const extension& how, const encoded_parts& parts
 }
 
 result<resolve_decision> transaction::apply(const resolution& how, const encoded_parts& parts) {
-  const auto load = [&]() -> result<std::optional<stored_row>> {
-    try {
-      return table_.load(how.id, at_.boot, parts);
-    } catch (const failure& failed) {
-      if (!how.force || !is_damage(failed)) throw;
-      return error(errc::record_unreadable, failed.what());
-    }
-  };
-  const auto found = load();
+  const auto found = load(how.id, parts);
   if (!found && how.force) return replace_unreadable(how);
   if (!found) return found.error();
   auto decided = decide_resolution(known(*found), how, at_.now);
@@ -91,7 +96,8 @@ result<resolve_decision> transaction::apply(const resolution& how, const encoded
 resolve_decision transaction::replace_unreadable(const resolution& how) {
   auto decided = resolve_unreadable(how, at_.now, counters().last_token + 1);
   ++writes_;
-  table_.replace(how.id, *decided.write, at_.boot);
+  const bool on_damaged_page = damaged_ != nullptr && damaged_->find(how.id) != nullptr;
+  table_.replace(how.id, *decided.write, at_.boot, on_damaged_page);
   counters().last_token = decided.write->token;
   ++counters().forgotten;
   meta_changed_ = true;
@@ -100,7 +106,7 @@ resolve_decision transaction::replace_unreadable(const resolution& how) {
 
 result<adopt_outcome> transaction::apply(const adoption& what, const encoded_parts& parts) {
   if (!what.stored.about) return subject_missing();
-  const auto found = table_.load(what.id, at_.boot, parts);
+  const auto found = load(what.id, parts);
   if (!found) return found.error();
   const auto decided = decide_adoption(known(*found), what, at_.now);
   if (decided.write) {

@@ -6,6 +6,7 @@
 #include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
 
+#include "store/sqlite/culprits.hpp"
 #include "store/sqlite/ledger.hpp"
 #include "store/sqlite/record_table.hpp"
 
@@ -26,8 +27,9 @@ template <class Item>
 /// Begun by its owner, who also commits it. Failures of SQLite are thrown.
 class transaction {
  public:
-  /// `token_floor`: the last token that this process ever gave.
-  transaction(ledger& books, record_table& table, token token_floor);
+  /// `token_floor`: the last token that this process ever gave. `damaged`: not to be read; may be
+  /// null.
+  transaction(ledger& books, record_table& table, token token_floor, culprits* damaged = nullptr);
 
   result<verdict> apply(const claim& asked, const encoded_parts& parts = {});
   result<settled> apply(const settlement& how, const encoded_parts& parts = {});
@@ -35,8 +37,7 @@ class transaction {
   result<resolve_decision> apply(const resolution& how, const encoded_parts& parts = {});
   result<adopt_outcome> apply(const adoption& what, const encoded_parts& parts = {});
   [[nodiscard]] std::size_t sweep(std::size_t most);
-  /// Each item takes effect alone or not at all, so that one bad page fails no neighbour.
-  [[nodiscard]] savepoint alone() { return savepoint(table_.on()); }
+  void probe_sweep(std::size_t most) { table_.probe_expired(at_, most); }
 
   /// Before the commit: writes the counters once for all leases that were granted.
   void finish();
@@ -44,6 +45,8 @@ class transaction {
   [[nodiscard]] token last_token() const noexcept { return meta_ ? meta_->last_token : 0; }
 
  private:
+  [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id,
+                                                       const encoded_parts& parts);
   resolve_decision replace_unreadable(const resolution& how);
   void write(const record_id& id, const std::optional<stored_row>& old, const record& stored,
              const encoded_parts& parts);
@@ -52,6 +55,7 @@ class transaction {
   ledger& books_;
   record_table& table_;
   const token token_floor_;
+  culprits* const damaged_;
   const moment at_;
   std::optional<meta> meta_;
   bool meta_changed_ = false;

@@ -15,28 +15,17 @@
 
 namespace onceguard::sqlite {
 
-/// How a batch is carried out: after a failure once more, each item by itself.
-struct caution {
-  culprits& known;
-  std::string place;
-  bool each_alone = false;
-};
-
-/// A sector that the disk does not give any more. SQLite ends the whole transaction then.
-[[nodiscard]] inline bool is_bad_sector(const failure& failed) noexcept {
-  const int code = failed.extended_code();
-  return code == SQLITE_IOERR_READ || code == SQLITE_IOERR_SHORT_READ ||
-         code == SQLITE_IOERR_CORRUPTFS || code == SQLITE_IOERR_DATA;
-}
-
 class write_job : public call {
  public:
   /// Within a transaction. Failures of SQLite that end it are thrown.
-  void carry_out(transaction& in, const caution& how) {
+  void carry_out(transaction& in) {
     const auto before = in.writes();
-    do_carry_out(in, how);
+    do_carry_out(in);
     wrote_ = in.writes() != before;
   }
+  /// After a damaged page has ended a transaction: finds out which of its records are to blame.
+  virtual void probe(transaction& in, record_table& table, culprits& found,
+                     const std::string& place) = 0;
   /// In place of results: nothing was carried out, or, `of_commit`, what was written may be.
   void fail(error why, bool of_commit) {
     if (of_commit && wrote_) why.effect = effect::unknown;
@@ -49,14 +38,13 @@ class write_job : public call {
   [[nodiscard]] virtual bool by_holder() const noexcept { return false; }
 
  private:
-  virtual void do_carry_out(transaction& in, const caution& how) = 0;
+  virtual void do_carry_out(transaction& in) = 0;
   virtual void do_fail(const error& why) = 0;
   bool wrote_ = false;
 };
 
 /// Claims, settles, extensions or resolutions. An item that is too big for SQLite, or whose record
-/// stands on a bad page, fails alone: that page fails the transaction, which is then done again with
-/// each item by itself. What the writer need not do itself is done where the job is made, by the caller's thread.
+/// stands on a damaged page, fails alone. What the writer need not do itself is done where the job is made, by the caller's thread.
 template <class Item, class Outcome>
 class batch_job final : public write_job {
  public:
@@ -77,43 +65,27 @@ class batch_job final : public write_job {
   }
 
  private:
-  void do_carry_out(transaction& in, const caution& how) override {
+  void do_carry_out(transaction& in) override {
     outcomes_.clear();
     for (std::size_t i = 0; i < count_; ++i) {
       try {
-        outcomes_.push_back(carry_out_one(in, how, i));
+        outcomes_.push_back(in.apply(items_[i], parts_[i]));
       } catch (const failure& failed) {
-        outcomes_.push_back(outcome_of(failed, how, i));
+        if (failed.code() != SQLITE_TOOBIG) throw;
+        outcomes_.push_back(error(errc::invalid_argument, "the record is too big to be stored"));
       }
     }
   }
-  result<Outcome> carry_out_one(transaction& in, const caution& how, std::size_t i) {
-    if (!unread_.empty() && unread_[i]) return *unread_[i];
-    const auto& item = items_[i];
-    if constexpr (std::is_same_v<Item, resolution>) {
-      // Who forces it may put another record in its place.
-      if (item.force) how.known.forget(item.id);
+  void probe(transaction&, record_table& table, culprits& found,
+             const std::string& place) override {
+    for (const auto& item : items_) {
+      try {
+        table.probe(item.id);
+      } catch (const failure& failed) {
+        if (!is_damage(failed)) throw;
+        found.add(item.id, to_error(failed, place, effect::none));
+      }
     }
-    if (const auto* why = how.known.find(item.id)) return *why;
-    if (!how.each_alone) return in.apply(item, parts_[i]);
-    auto alone = in.alone();
-    auto outcome = in.apply(item, parts_[i]);
-    alone.keep();
-    return outcome;
-  }
-  /// Throws what the item can't answer for by itself.
-  error outcome_of(const failure& failed, const caution& how, std::size_t i) {
-    if (failed.code() == SQLITE_TOOBIG) {
-      return error(errc::invalid_argument, "the record is too big to be stored");
-    }
-    if (!how.each_alone || !(is_damage(failed) || is_bad_sector(failed))) throw failed;
-    const auto why = to_error(failed, how.place, effect::none);
-    how.known.add(items_[i].id, why);
-    if (is_damage(failed)) return why;
-    // The others are to be carried out once more; this one not.
-    unread_.resize(count_);
-    unread_[i] = why;
-    throw failed;
   }
   void do_fail(const error& why) override { outcomes_.assign(count_, why); }
 
@@ -121,7 +93,6 @@ class batch_job final : public write_job {
   const std::size_t count_ = items_.size();
   std::vector<encoded_parts> parts_;
   std::vector<result<Outcome>> outcomes_;
-  std::vector<std::optional<error>> unread_;
 };
 
 /// A sweep, in slices between which claims and settles get their turn.
@@ -139,7 +110,10 @@ class sweep_job final : public write_job {
   [[nodiscard]] bool unfinished() const noexcept override { return more_; }
 
  private:
-  void do_carry_out(transaction& in, const caution&) override {
+  void probe(transaction& in, record_table&, culprits&, const std::string&) override {
+    in.probe_sweep(slice);
+  }
+  void do_carry_out(transaction& in) override {
     const auto most = std::min(slice, limit_ - gone_);
     const auto gone = in.sweep(most);
     gone_ += gone;

@@ -33,9 +33,11 @@ class writer {
   void adopt(std::unique_ptr<session> opened);
   [[nodiscard]] std::optional<failure> lock();
   void give_up_sweeps();
-  /// What they give: why nothing can be committed.
-  [[nodiscard]] std::optional<failure> carry_out(bool each_alone);
-  [[nodiscard]] std::optional<failure> carry_out_in_rounds();
+  [[nodiscard]] std::optional<failure> carry_out();
+  [[nodiscard]] std::optional<failure> begin_anew();
+  [[nodiscard]] std::optional<failure> carry_out_past_damage(const failure& first);
+  void serve_one_by_one();
+  void finish_commit();
   [[nodiscard]] std::optional<failure> commit();
   void fail_all(const error& why, bool of_commit);
   void end_transaction(const failure& after);
