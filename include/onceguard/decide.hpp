@@ -156,8 +156,9 @@ struct resolution {
   record_id id{};
   bool completed = false;  ///< it did happen (with `answer`, if there is one); else: it did not
   answer_ptr answer;
-  bool force = false;  ///< also while the lease or the work may still be running
+  bool force = false;  ///< also while the lease or the work may still be running, or unreadable
   milliseconds retention{24 * 3'600'000};
+  subject_ptr about;  ///< whose it is, should the record be unreadable; null: that is not known
 };
 
 enum class resolve_outcome : std::uint8_t {
@@ -177,6 +178,12 @@ struct resolve_decision {
 
 [[nodiscard]] resolve_decision decide_resolution(const record* stored, const resolution& how,
                                                  const instant& now);
+
+/// What an operator puts in the place of a record that can't be read; only with `force`. Whoever held
+/// a lease on it is superseded. `next` is larger than any token that this store ever gave. Of the
+/// first request nothing is known, so what is completed is compared with none.
+[[nodiscard]] resolve_decision resolve_unreadable(const resolution& how, const instant& now,
+                                                  token next);
 
 /// A record of another store, as it moves into this one. Its holder stays behind: no lease comes
 /// along, so what was under way is unknown.

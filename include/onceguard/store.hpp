@@ -8,7 +8,8 @@
 //   fate is unknown may be repeated: nonce and kind make it harmless. A claim says so (`repeated`).
 // - Tokens of one (scope, key) only grow, also across release, expiry, restart and loss.
 // - Durations go in and come out; points in time never do.
-// - A record that cannot be read is errc::record_unreadable, never absent.
+// - A record that cannot be read is errc::record_unreadable, never absent; it is listed, counted,
+//   and replaced by a resolution with force.
 // - One bad item of a batch does not fail its neighbours; the same id twice in a batch behaves
 //   as if one came after the other.
 //
@@ -46,15 +47,22 @@ struct list_filter {
   std::optional<digest> scope;
 };
 
+/// One that is there and can't be read: nothing is known of it but its id.
+struct unreadable_record {
+  record_id id{};
+  std::string why;
+};
+
 struct list_page {
   std::vector<record_view> records;
-  std::uint64_t unreadable = 0;  ///< these are left out; the log says so, where there is one
+  std::vector<unreadable_record> unreadable;  ///< they may be what any filter looks for
   std::string cursor;            ///< empty: that was the last page
 };
 
 /// How many records there are, or how many of a piece of them.
 struct counts {
   std::array<std::uint64_t, observed_states + 1> by_state{};  ///< indexed by observed_state
+  std::uint64_t unreadable = 0;                               ///< in no state
   std::string cursor;                                         ///< empty: that was the last piece
 };
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
+
+#include <onceguard/fingerprint.hpp>
 
 #include "base/hash.hpp"
 #include "cli/exit_code.hpp"
@@ -14,7 +17,7 @@ namespace onceguard::cli {
 using boost::asio::awaitable;
 
 void add_key_choice(const command& to, key_choice& choice) {
-  to.add_option("KEY", choice.key, "The idempotency key, as parsed (without quotes)")
+  to.add_option("KEY", choice.key, "The idempotency key, as parsed (without quotes), or the id of a record")
       .required()
       .type("");
   to.add_option("--scope", choice.scope,
@@ -29,12 +32,20 @@ bool is_scope_prefix(std::string_view text) noexcept {
   return text.size() <= 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-awaitable<result<std::vector<record_view>>> find_records(store& in, const key_choice& choice,
-                                                         bool released, milliseconds timeout) {
+namespace {
+
+struct findings {
+  std::vector<record_view> records;
+  std::vector<unreadable_record> unreadable;
+};
+
+/// All records of that key whose scope begins so, and all that can't be read.
+awaitable<result<findings>> find_records(store& in, const key_choice& choice, bool released,
+                                         milliseconds timeout) {
   constexpr std::size_t page_size = 200;
   list_filter filter;
   filter.key = choice.key;
-  std::vector<record_view> found;
+  findings found;
   std::string cursor;
   do {
     auto page = co_await in.list(filter, cursor, page_size, timeout);
@@ -42,37 +53,94 @@ awaitable<result<std::vector<record_view>>> find_records(store& in, const key_ch
     for (auto& seen : page->records) {
       const bool fits = base::to_hex(seen.stored.about->scope).starts_with(choice.scope);
       if (fits && (released || seen.state != observed_state::released)) {
-        found.push_back(std::move(seen));
+        found.records.push_back(std::move(seen));
       }
     }
+    for (auto& seen : page->unreadable) found.unreadable.push_back(std::move(seen));
     cursor = page->cursor;
   } while (!cursor.empty());
   co_return found;
 }
 
+/// By its id, which needs no list and may be that of a record that can't be read.
+awaitable<found_record> find_by_id(store& in, const record_id& id, bool released,
+                                   milliseconds timeout) {
+  found_record out;
+  auto found = co_await in.find(id, timeout);
+  if (!found && found.error().code == errc::record_unreadable) {
+    out.unreadable = unreadable_record{id, found.error().detail};
+  } else if (!found) {
+    out.exit_code = complain(found.error());
+  } else if (*found && (released || (*found)->state != observed_state::released)) {
+    out.record = std::move(**found);
+  }
+  co_return out;
+}
+
+void tell_several(const key_choice& choice, const std::vector<record_view>& found) {
+  std::cerr << "onceguard: several scopes use the key " << plain_text(choice.key)
+            << "; choose one with --scope:\n";
+  for (const auto& seen : found) {
+    std::cerr << "  " << base::to_hex(seen.stored.about->scope) << "  "
+              << plain_text(seen.stored.about->scope_kind) << "  " << name_of(seen.state) << "\n";
+  }
+}
+
+int tell_none(const key_choice& choice, const std::vector<unreadable_record>& unreadable) {
+  std::cerr << "onceguard: there is no record of the key " << plain_text(choice.key);
+  if (unreadable.empty()) {
+    std::cerr << "\n";
+    return exit_not_found;
+  }
+  std::cerr << " that can be read, but these can't, and one of them may be it; name it by its id, "
+               "or give the whole --scope:\n";
+  for (const auto& seen : unreadable) std::cerr << "  " << record_line(seen) << "\n";
+  return exit_failed;
+}
+
+}  // namespace
+
 awaitable<found_record> find_one(store& in, const key_choice& choice, bool released,
                                  milliseconds timeout) {
   found_record out;
+  if (digest scope{}; base::from_hex(choice.scope, scope)) {
+    out = co_await find_by_id(in, make_record_id(scope, choice.key), released, timeout);
+    if (out.unreadable) {
+      auto about = std::make_shared<subject>();
+      about->scope = scope;
+      about->key = choice.key;
+      out.about = std::move(about);
+    }
+    if (out.any() || out.exit_code != exit_ok) co_return out;
+  }
   auto found = co_await find_records(in, choice, released, timeout);
   if (!found) {
     out.exit_code = complain(found.error());
     co_return out;
   }
-  if (found->empty()) {
-    std::cerr << "onceguard: there is no record of the key " << plain_text(choice.key) << "\n";
-    out.exit_code = exit_not_found;
-  } else if (found->size() > 1) {
-    std::cerr << "onceguard: several scopes use the key " << plain_text(choice.key)
-              << "; choose one with --scope:\n";
-    for (const auto& seen : *found) {
-      std::cerr << "  " << base::to_hex(seen.stored.about->scope) << "  "
-                << plain_text(seen.stored.about->scope_kind) << "  " << name_of(seen.state) << "\n";
-    }
+  if (found->records.size() > 1) {
+    tell_several(choice, found->records);
     out.exit_code = exit_usage;
-  } else {
-    out.record = std::move(found->front());
+    co_return out;
   }
+  if (!found->records.empty()) {
+    out.record = std::move(found->records.front());
+    co_return out;
+  }
+  if (record_id id{}; choice.scope.empty() && base::from_hex(choice.key, id)) {
+    out = co_await find_by_id(in, id, released, timeout);
+    if (out.any() || out.exit_code != exit_ok) co_return out;
+  }
+  out.exit_code = tell_none(choice, found->unreadable);
   co_return out;
+}
+
+int refuse_unreadable(const unreadable_record& seen) {
+  std::cerr << "onceguard: the record " << base::to_hex(seen.id) << " can't be read ("
+            << plain_text(seen.why)
+            << "), so nobody knows whether it took effect; with --force what you say takes its "
+               "place. After a release the next request with this key runs\n";
+  return exit_failed;
 }
 
 }  // namespace onceguard::cli

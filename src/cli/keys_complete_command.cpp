@@ -43,9 +43,9 @@ answer_ptr answer_of(const complete_request& asked) {
   return made;
 }
 
-milliseconds retention_for(const record& stored, const config::settings& settings) {
+milliseconds retention_for(const found_record& found, const config::settings& settings) {
   for (const auto& route : settings.routing.routes) {
-    if (route.host + route.path == stored.about->route) return route.policy.retention;
+    if (found.record && route.host + route.path == found.record->stored.about->route) return route.policy.retention;
   }
   return settings.defaults.retention;
 }
@@ -54,13 +54,15 @@ awaitable<int> complete_record(store& in, const complete_request& asked, answer_
                                const config::settings& settings) {
   const auto timeout = settings.store.timeout;
   const auto found = co_await find_one(in, asked.choice, false, timeout);
-  if (!found.record) co_return found.exit_code;
+  if (!found.any()) co_return found.exit_code;
+  if (found.unreadable && !asked.force) co_return refuse_unreadable(*found.unreadable);
   resolution how;
-  how.id = found.record->id;
+  how.id = found.record ? found.record->id : found.unreadable->id;
+  how.about = found.about;
   how.completed = true;
   how.answer = std::move(made);
   how.force = asked.force;
-  how.retention = retention_for(found.record->stored, settings);
+  how.retention = retention_for(found, settings);
   co_return co_await resolve_record(in, std::move(how), timeout);
 }
 
@@ -89,7 +91,7 @@ void add_keys_complete_command(command keys) {
       .range(200, 599)
       .type("STATUS");
   add_message_flags(added, asked->message);
-  added.add_flag("--force", asked->force, "Also while the lease runs");
+  added.add_flag("--force", asked->force, "Also while the lease runs, and if the record can't be read");
   const auto given = add_store_flags(added, {"retention"});
   added.footer(
       "Without --status, --header and --body no answer is kept: repeats get 409\n"

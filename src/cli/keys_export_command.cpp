@@ -101,11 +101,12 @@ awaitable<result<void>> export_all(store& in, record_writer& to, std::int64_t be
   do {
     auto page = co_await in.list(everything, cursor, limit, timeout);
     if (!page) co_return page.error();
-    if (page->unreadable > 0 && !force) {
+    if (!page->unreadable.empty() && !force) {
       co_return error(errc::record_unreadable,
-                      std::to_string(page->unreadable) +
+                      std::to_string(page->unreadable.size()) +
                           " records can't be read and would be left behind, so that their keys "
-                          "run again; see to them first, or use --force");
+                          "run again; `onceguard keys list --state unreadable` names them: see to "
+                          "them first, or use --force");
     }
     if (std::any_of(page->records.begin(), page->records.end(), answer_left_out)) {
       limit = page_of_heads;

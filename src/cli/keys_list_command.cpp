@@ -23,11 +23,15 @@ struct list_request {
   bool json = false;
 };
 
+constexpr auto unreadable = "unreadable";
+
+/// By their place those of observed_state, and one more.
 std::vector<std::string> state_names() {
   std::vector<std::string> names;
   for (std::size_t i = 1; i <= observed_states; ++i) {
     names.emplace_back(name_of(static_cast<observed_state>(i)));
   }
+  names.emplace_back(unreadable);
   return names;
 }
 
@@ -35,7 +39,7 @@ list_filter filter_of(const list_request& asked) {
   list_filter filter;
   const auto names = state_names();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == asked.state) filter.state = static_cast<observed_state>(i + 1);
+    if (i < observed_states && names[i] == asked.state) filter.state = static_cast<observed_state>(i + 1);
   }
   if (!asked.key.empty()) filter.key = asked.key;
   if (digest whole{}; base::from_hex(asked.scope, whole)) filter.scope = whole;
@@ -50,7 +54,14 @@ awaitable<int> list_records(store& in, const list_request& asked, milliseconds t
   do {
     auto page = co_await in.list(filter, cursor, page_size, timeout);
     if (!page) co_return complain(page.error());
+    // They may be what any filter looks for.
+    for (const auto& seen : page->unreadable) {
+      if (asked.limit != 0 && shown == asked.limit) co_return exit_ok;
+      ++shown;
+      std::cout << (asked.json ? json_line(record_json(seen)) : record_line(seen)) << "\n";
+    }
     for (const auto& seen : page->records) {
+      if (asked.state == unreadable) break;
       if (!base::to_hex(seen.stored.about->scope).starts_with(asked.scope)) continue;
       if (asked.limit != 0 && shown == asked.limit) co_return exit_ok;
       ++shown;
@@ -87,7 +98,8 @@ void add_keys_list_command(command keys) {
   const auto given = add_store_flags(added);
   added.footer(
       "A line has state, time of the first claim, scope (its first 12 digits), method and path,\n"
-      "key, and why an outcome is unknown.\n\n"
+      "key, and why an outcome is unknown. Records that can't be read come with every list, by "
+      "their\nid, which `keys show`, `release` and `complete` take in the place of a key.\n\n"
       "Example:\n"
       "  onceguard keys list --state unknown --store sqlite:onceguard.db");
   added.runs([=] { return run(*given, *asked); });

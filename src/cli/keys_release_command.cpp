@@ -18,9 +18,11 @@ struct release_request {
 
 awaitable<int> release_record(store& in, const release_request& asked, milliseconds timeout) {
   const auto found = co_await find_one(in, asked.choice, false, timeout);
-  if (!found.record) co_return found.exit_code;
+  if (!found.any()) co_return found.exit_code;
+  if (found.unreadable && !asked.force) co_return refuse_unreadable(*found.unreadable);
   resolution how;
-  how.id = found.record->id;
+  how.id = found.record ? found.record->id : found.unreadable->id;
+  how.about = found.about;
   how.force = asked.force;
   co_return co_await resolve_record(in, std::move(how), timeout);
 }
@@ -40,7 +42,8 @@ void add_keys_release_command(command keys) {
   const auto asked = std::make_shared<release_request>();
   add_key_choice(added, asked->choice);
   added.add_flag("--force", asked->force,
-                 "Also while the lease runs, or the upstream may still be at work");
+                 "Also while the lease runs, the upstream may still be at work, or the record can't "
+                 "be read");
   const auto given = add_store_flags(added);
   added.footer(
       "After the release of a completed record it returns when no gateway can serve the old\n"

@@ -22,7 +22,13 @@ struct show_request {
 
 awaitable<int> show_record(store& in, const show_request& asked, milliseconds timeout) {
   const auto found = co_await find_one(in, asked.choice, true, timeout);
-  if (!found.record) co_return found.exit_code;
+  if (!found.any()) co_return found.exit_code;
+  if (found.unreadable) {
+    const auto& seen = *found.unreadable;
+    if (asked.body) co_return refuse_unreadable(seen);
+    std::cout << (asked.json ? json_line(record_json(seen)) + "\n" : record_page(seen));
+    co_return exit_ok;
+  }
   const auto& seen = *found.record;
   if (!asked.body) {
     std::cout << (asked.json ? json_line(record_json(seen, true)) + "\n" : record_page(seen));

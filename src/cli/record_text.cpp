@@ -159,6 +159,26 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   return out;
 }
 
+std::string record_line(const unreadable_record& seen) {
+  return "unreadable   record " + base::to_hex(seen.id) + "  (" + plain_text(seen.why) + ")";
+}
+
+std::string record_page(const unreadable_record& seen) {
+  page out;
+  out.line("record", base::to_hex(seen.id));
+  out.line("state", "unreadable: its requests are refused");
+  out.line("why", plain_text(seen.why));
+  return std::move(out).text();
+}
+
+ordered_json record_json(const unreadable_record& seen) {
+  ordered_json out;
+  out["record"] = base::to_hex(seen.id);
+  out["state"] = "unreadable";
+  out["why"] = seen.why;
+  return out;
+}
+
 std::string json_line(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }

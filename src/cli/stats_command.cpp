@@ -22,7 +22,8 @@ void print(const counts& found, bool as_json) {
     object[std::string(name)] = found.by_state[i];
     total += found.by_state[i];
   }
-  object["total"] = total;
+  object["unreadable"] = found.unreadable;
+  object["total"] = total + found.unreadable;
   if (as_json) {
     std::cout << json_line(object) << "\n";
     return;
@@ -39,6 +40,7 @@ awaitable<int> show_counts(store& in, bool as_json, milliseconds timeout) {
     const auto piece = co_await in.count(all.cursor, timeout);
     if (!piece) co_return complain(piece.error());
     for (std::size_t i = 0; i < all.by_state.size(); ++i) all.by_state[i] += piece->by_state[i];
+    all.unreadable += piece->unreadable;
     all.cursor = piece->cursor;
   } while (!all.cursor.empty());
   print(all, as_json);

@@ -140,13 +140,17 @@ decision decide(const record* stored, const claim& asked, const instant& now, to
     out.verdict.lease = lease_of(r);
     return out;
   }
-  // The fingerprint comes before everything that says what became of the key.
-  if (r.about->print.method != asked.about->print.method) {
-    auto out = only(verdict_kind::remake_fingerprint);
-    out.verdict.fingerprint_method = r.about->print.method;
-    return out;
+  // The fingerprint comes before everything that says what became of the key. None is there where
+  // an operator has completed what could not be read.
+  const auto& print = r.about->print;
+  if (!print.method.empty()) {
+    if (print.method != asked.about->print.method) {
+      auto out = only(verdict_kind::remake_fingerprint);
+      out.verdict.fingerprint_method = print.method;
+      return out;
+    }
+    if (print.value != asked.about->print.value) return only(verdict_kind::mismatch);
   }
-  if (r.about->print.value != asked.about->print.value) return only(verdict_kind::mismatch);
 
   const auto into = asked.into_started ? record_state::started : record_state::in_progress;
   switch (r.state) {

@@ -35,6 +35,12 @@ void end(record& r, record_state state, milliseconds retention, const instant& n
   r.expires_at_wall = now.wall + retention.count();
 }
 
+void complete_by_hand(record& r, const resolution& how, const instant& now) {
+  end(r, record_state::completed, how.retention, now);
+  r.answer = how.answer;
+  r.kept = how.answer ? answer_kept::full : answer_kept::none;
+}
+
 /// The lease is over, and nobody knows what became of the work.
 void become_unknown(record& r, const settlement& how, const instant& now) {
   if (!r.earlier_unknown && how.why != unknown_reason::none) {
@@ -239,12 +245,29 @@ resolve_decision decide_resolution(const record* stored, const resolution& how,
   }
   if (how.completed) {
     out.write = *stored;
-    end(*out.write, record_state::completed, how.retention, now);
-    out.write->answer = how.answer;
-    out.write->kept = how.answer ? answer_kept::full : answer_kept::none;
+    complete_by_hand(*out.write, how, now);
   } else {
     out.forgets_answer = stored->state == record_state::completed;
     out.write = released(*stored, now);
+  }
+  out.write->by_operator = true;
+  return out;
+}
+
+resolve_decision resolve_unreadable(const resolution& how, const instant& now, token next) {
+  record r;
+  auto about = how.about ? std::make_shared<subject>(*how.about) : std::make_shared<subject>();
+  about->print = {};
+  r.about = std::move(about);
+  r.token = next;
+  r.claimed_at_wall = now.wall;
+  resolve_decision out;
+  out.forgets_answer = true;  // it may have held one
+  if (how.completed) {
+    complete_by_hand(r, how, now);
+    out.write = std::move(r);
+  } else {
+    out.write = released(r, now);
   }
   out.write->by_operator = true;
   return out;

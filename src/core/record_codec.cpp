@@ -272,7 +272,7 @@ std::string encode_record(const record& r, const encoded_parts& parts) {
   return out.finish_with_checksum();
 }
 
-result<record> decode_record(std::string_view bytes, const encoded_parts& parts) {
+std::optional<error> damage_of(std::string_view bytes) {
   if (bytes.empty()) return unreadable("it is empty");
   const auto format = static_cast<unsigned char>(bytes.front());
   if (format > record_format) {
@@ -285,8 +285,12 @@ result<record> decode_record(std::string_view bytes, const encoded_parts& parts)
   if (!whole(format, content, bytes.substr(content.size()))) {
     return unreadable("its checksum is wrong: it is damaged or cut short");
   }
+  return std::nullopt;
+}
 
-  byte_reader in(content.substr(1));
+result<record> decode_record(std::string_view bytes, const encoded_parts& parts) {
+  if (auto wrong = damage_of(bytes)) return std::move(*wrong);
+  byte_reader in(bytes.substr(1, bytes.size() - checksum_size - 1));
   record r;
   r.state = in.choice(record_state::started, record_state::released);
   const auto flags = in.byte();

@@ -1,5 +1,6 @@
 // The stored form of a record: docs/formats.md has its bytes.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,9 @@ class encoded_parts {
 
 /// Never fails; the same record always gives the same bytes, with whatever parts. Thread-safe.
 [[nodiscard]] std::string encode_record(const record& stored, const encoded_parts& parts = {});
+
+/// What is wrong with these bytes, whatever they hold: a newer format, a cut or damaged record.
+[[nodiscard]] std::optional<error> damage_of(std::string_view bytes);
 
 /// The reverse. errc::record_unreadable, with a detail that says which, for a newer format, a cut
 /// or damaged record (any flipped bit), and a value that no version ever wrote. Where it has the

@@ -4,7 +4,10 @@
 
 namespace onceguard {
 
-[[nodiscard]] record_view make_view(const record_id& id, record stored, const instant& now);
+/// `wall_ahead`: how far the wall clock is ahead of the time by which the store counts retention;
+/// what is shown are times of the wall clock.
+[[nodiscard]] record_view make_view(const record_id& id, record stored, const instant& now,
+                                    std::int64_t wall_ahead = 0);
 
 [[nodiscard]] bool matches(const list_filter& filter, const record_view& view) noexcept;
 

@@ -9,11 +9,15 @@ bool near(std::int64_t a, std::int64_t b) noexcept {
 
 }  // namespace
 
-wall_guard wall_guard::after_boot(std::int64_t last_wall, std::int64_t boot,
+wall_guard wall_guard::after_boot(std::int64_t last, std::int64_t boot,
                                   std::int64_t wall) noexcept {
   wall_memory known;
-  // Time passed since `last_wall`, so this distance is the least that can be right.
-  known.offset = wall < last_wall - tolerance_ms ? last_wall - boot : wall - boot;
+  known.offset = (last == 0 ? wall : last) - boot;
+  if (last != 0 && wall > last) {
+    known.doubted = true;  // ahead, as after any pause: that is no step
+    known.doubted_offset = wall - boot;
+    known.doubted_since_boot = boot - confirmed_after_ms;
+  }
   return wall_guard(known);
 }
 
@@ -29,16 +33,14 @@ bool wall_guard::trusts(std::int64_t boot, std::int64_t wall) noexcept {
     memory_.doubted_since_boot = boot;
     return false;
   }
-  if (boot - memory_.doubted_since_boot < confirmed_after_ms) return false;
-  confirm(boot, wall);
-  return true;
+  return boot - memory_.doubted_since_boot >= confirmed_after_ms;
 }
 
 instant read_clocks(const base::clock& clock, wall_guard& guard) noexcept {
   instant now;
   now.lease = clock.boot_ms();
-  now.wall = clock.wall_ms();
-  now.expiry_paused = !guard.trusts(now.lease, now.wall);
+  now.wall = guard.retention_time(now.lease);
+  now.expiry_paused = !guard.trusts(now.lease, clock.wall_ms());
   return now;
 }
 

@@ -1,5 +1,6 @@
-// Watches the wall clock against the boot clock. A step of more than five minutes pauses expiry,
-// until the wall clock has kept its new distance for an hour or someone confirms it.
+// Watches the wall clock against the boot clock, by which retention is counted: the wall clock says
+// when that began, and no step of it ends a retention early. A step of more than five minutes
+// pauses expiry, until the wall clock has kept its new distance for an hour.
 #pragma once
 #include <cstdint>
 
@@ -11,8 +12,8 @@ namespace onceguard {
 
 /// What the guard knows; a durable store keeps it, so that a restart does not confirm a step.
 struct wall_memory {
-  std::int64_t offset = 0;  ///< wall − boot, as trusted
-  bool doubted = false;     ///< another distance was seen …
+  std::int64_t offset = 0;  ///< of the clock of retention against the boot clock, for this boot
+  bool doubted = false;     ///< the wall clock was seen at another distance …
   std::int64_t doubted_offset = 0;
   std::int64_t doubted_since_boot = 0;  ///< … since this time of the boot clock
   friend bool operator==(const wall_memory&, const wall_memory&) = default;
@@ -27,23 +28,25 @@ class wall_guard {
   wall_guard() = default;
   explicit wall_guard(const wall_memory& known) : memory_(known) {}
 
-  /// The first look at the clocks after a boot (or ever: `last_wall` is 0). A wall clock that is
-  /// behind what was seen before the boot is doubted; one that is ahead cannot be told from a
-  /// machine that was switched off.
-  [[nodiscard]] static wall_guard after_boot(std::int64_t last_wall, std::int64_t boot,
+  /// The first look at the clocks after a boot (or ever: `last` is 0). Retention goes on from where
+  /// it was `last` seen: how long the machine was off, only a clock could tell that may be wrong. A
+  /// wall clock behind that is doubted.
+  [[nodiscard]] static wall_guard after_boot(std::int64_t last, std::int64_t boot,
                                              std::int64_t wall) noexcept;
 
   /// May what has outlived its retention be taken for expired?
   [[nodiscard]] bool trusts(std::int64_t boot, std::int64_t wall) noexcept;
-  /// An operator says that the wall clock is right.
-  void confirm(std::int64_t boot, std::int64_t wall) noexcept { memory_ = {.offset = wall - boot}; }
+  /// The time by which retention is counted. It never steps.
+  [[nodiscard]] std::int64_t retention_time(std::int64_t boot) const noexcept {
+    return boot + memory_.offset;
+  }
   [[nodiscard]] const wall_memory& memory() const noexcept { return memory_; }
 
  private:
   wall_memory memory_;
 };
 
-/// The store's clocks now, judged by the guard.
+/// The store's clocks now, judged by the guard: `wall` is the time of retention.
 [[nodiscard]] instant read_clocks(const base::clock& clock, wall_guard& guard) noexcept;
 
 }  // namespace onceguard

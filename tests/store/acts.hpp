@@ -105,9 +105,10 @@ class desk {
   verdict claim(const onceguard::claim& asked) { return try_claim(asked).value(); }
   settled settle(const settlement& how) { return settles({how}).at(0).value(); }
   bool extend(const extension& how) { return extends({how}).at(0).value(); }
-  resolve_decision resolve(const resolution& how) {
-    return run(context_, at_->resolve(how, patience)).value();
+  result<resolve_decision> try_resolve(const resolution& how) {
+    return run(context_, at_->resolve(how, patience));
   }
+  resolve_decision resolve(const resolution& how) { return try_resolve(how).value(); }
   result<adopt_outcome> try_adopt(const adoption& what) {
     return run(context_, at_->adopt(what, patience));
   }
@@ -121,12 +122,15 @@ class desk {
     return run(context_, at_->list(filter, cursor, limit, patience)).value();
   }
   std::uint64_t counted(observed_state state) {
-    std::uint64_t sum = 0;
-    for (std::string cursor;;) {
-      const auto piece = run(context_, at_->count(cursor, patience)).value();
-      sum += piece.by_state[static_cast<std::size_t>(state)];
-      if (piece.cursor.empty()) return sum;
-      cursor = piece.cursor;
+    return counts_of_all().by_state[static_cast<std::size_t>(state)];
+  }
+  counts counts_of_all() {
+    for (counts sum;;) {
+      const auto piece = run(context_, at_->count(sum.cursor, patience)).value();
+      for (std::size_t i = 0; i < sum.by_state.size(); ++i) sum.by_state[i] += piece.by_state[i];
+      sum.unreadable += piece.unreadable;
+      sum.cursor = piece.cursor;
+      if (sum.cursor.empty()) return sum;
     }
   }
   result<std::size_t> try_sweep(std::size_t limit) {

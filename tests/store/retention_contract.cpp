@@ -73,16 +73,101 @@ TEST_P(retention_contract, the_sweep_takes_what_outlived_its_retention_up_to_its
 }
 
 TEST_P(two_clocks_contract, a_step_of_the_wall_clock_pauses_expiry_until_it_stood_for_an_hour) {
+  for (const auto step : {2 * day, -5 * day}) {
+    desk_.completed(claim_of("k"));
+    advance(day - second);
+    delegate_->clock.step_wall(step);
+    EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+    advance(milliseconds(3'600'000) - second);
+    EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+    EXPECT_EQ(desk_.sweep(), 0u);
+    EXPECT_EQ(desk_.counted(observed_state::completed), 1u);
+    advance(second);
+    EXPECT_EQ(desk_.sweep(), 1u);
+  }
+}
+
+TEST_P(two_clocks_contract, no_step_of_the_wall_clock_ends_a_retention_early_or_late) {
+  for (const auto step : {3 * day, -3 * day, 10'000 * day}) {
+    SCOPED_TRACE(step.count());
+    desk_.completed(claim_of("claimed", std::to_string(step.count())));
+    desk_.completed(claim_of("swept"));
+    delegate_->clock.step_wall(step);
+    advance(milliseconds(3'600'000));  // it is put right, and that is confirmed
+    desk_.completed(claim_of("behind it"));
+    if (delegate_->remembers()) reopen();
+    advance(day - milliseconds(3'600'000) - second);
+    const auto told = desk_.claim(claim_of("claimed", std::to_string(step.count())));
+    EXPECT_EQ(told.kind, verdict_kind::replay);
+    EXPECT_EQ(told.retention_left, second);
+    EXPECT_EQ(desk_.sweep(), 0u);
+    EXPECT_EQ(desk_.counted(observed_state::completed), 3u);
+    advance(second);
+    EXPECT_EQ(desk_.claim(claim_of("claimed", "another request")).kind, verdict_kind::run);
+    EXPECT_EQ(desk_.sweep(), 1u);
+    advance(milliseconds(3'600'000));
+    EXPECT_EQ(desk_.sweep(), 1u);
+    resolution how;
+    how.id = claim_of("claimed").id;
+    how.force = true;
+    desk_.resolve(how);
+    advance(day);
+    EXPECT_EQ(desk_.sweep(), 1u);
+  }
+}
+
+TEST_P(two_clocks_contract, no_step_ends_an_unknown_retention_early) {
+  for (const auto step : {3 * day, -3 * day}) {
+    auto asked = claim_of("k");
+    asked.unknown_retention = day;
+    const auto held = desk_.leased(asked);
+    delegate_->clock.step_wall(step);
+    EXPECT_TRUE(desk_.extend(extend_of(asked, held)));
+    advance(lease_length + day - second);
+    EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
+    EXPECT_EQ(desk_.sweep(), 0u);
+    advance(second);
+    EXPECT_EQ(desk_.sweep(), 1u);
+  }
+}
+
+TEST_P(two_clocks_contract, what_never_expires_does_not_for_any_step) {
+  const auto asked = claim_of("k");
+  const auto held = desk_.leased(asked);
+  delegate_->clock.step_wall(10'000 * day);
+  advance(milliseconds(3'600'000));
+  EXPECT_EQ(desk_.sweep(), 0u);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
+  EXPECT_EQ(desk_.settle(settle_of(asked, held)).outcome, settle_outcome::done);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
+TEST_P(two_clocks_contract, a_running_lease_is_neither_swept_nor_taken_over_after_a_step) {
+  for (const auto kept : {milliseconds(0), milliseconds(1)}) {
+    auto asked = claim_of(std::to_string(kept.count()));
+    asked.unknown_retention = kept;
+    const auto held = desk_.leased(asked);
+    delegate_->clock.step_wall(10 * day);
+    EXPECT_EQ(desk_.claim(claim_of(asked.about->key)).kind, verdict_kind::busy);
+    EXPECT_EQ(desk_.sweep(), 0u);
+    advance(lease_length - second);
+    EXPECT_EQ(desk_.claim(claim_of(asked.about->key)).kind, verdict_kind::busy);
+    EXPECT_EQ(desk_.sweep(), 0u);
+    EXPECT_TRUE(desk_.extend(extend_of(asked, held)));
+  }
+}
+
+TEST_P(two_clocks_contract, what_is_shown_are_times_of_the_wall_clock) {
   const auto asked = claim_of("k");
   desk_.completed(asked);
-  delegate_->clock.step_wall(2 * day);
-  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
-  EXPECT_EQ(desk_.sweep(), 0u);
-  EXPECT_EQ(desk_.counted(observed_state::completed), 1u);
-  advance(milliseconds(3'600'000) - second);
-  EXPECT_EQ(desk_.sweep(), 0u);
+  delegate_->clock.step_wall(3 * day);
   advance(second);
-  EXPECT_EQ(desk_.sweep(), 1u);
+  const auto found = desk_.find(asked.id);
+  const auto now = delegate_->clock.wall_ms();
+  EXPECT_EQ(found->stored.claimed_at_wall, now - second.count());
+  EXPECT_EQ(found->stored.settled_at_wall, now - second.count());
+  EXPECT_EQ(found->retention_left, day - second);
+  EXPECT_EQ(desk_.list().records.at(0).stored.claimed_at_wall, now - second.count());
 }
 
 TEST_P(sweep_contract, a_step_that_is_taken_back_leaves_no_trace) {

@@ -14,7 +14,9 @@
 #include "store/memory/memory_store.hpp"
 #include "store/postgres/postgres_store.hpp"
 #include "store/postgres_database.hpp"
+#include "store/redis/keyspace.hpp"
 #include "store/redis/redis_store.hpp"
+#include "store/sqlite/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/tiered/tiered_store.hpp"
 #include "support/certificate.hpp"
@@ -32,6 +34,8 @@ class store_delegate {
   [[nodiscard]] virtual std::unique_ptr<store> open() = 0;
   /// Does the store remember when it is opened once more?
   [[nodiscard]] virtual bool remembers() const = 0;
+  /// Changes a byte of a record, beside the store.
+  virtual void damage(const record_id&) { throw std::logic_error("can't be damaged here"); }
 
   base::manual_clock clock;
 
@@ -58,6 +62,13 @@ class sqlite_delegate final : public store_delegate {
     return std::move(*opened);
   }
   [[nodiscard]] bool remembers() const override { return true; }
+  void damage(const record_id& id) override {
+    sqlite::connection(folder_.file("store.db"), nullptr)
+        .run(("UPDATE records SET record = CAST(substr(record, 1, 20) || x'7f' || "
+              "substr(record, 22) AS BLOB) WHERE digest = x'" +
+              base::to_hex(id) + "'")
+                 .c_str());
+  }
 
  private:
   temporary_folder folder_;
@@ -81,6 +92,10 @@ class postgres_delegate final : public store_delegate {
     return std::move(*opened);
   }
   [[nodiscard]] bool remembers() const override { return true; }
+  void damage(const record_id& id) override {
+    database_.admin().run("UPDATE onceguard.records SET attempt = attempt + 1 WHERE digest = '\\x" +
+                          base::to_hex(id) + "'");
+  }
 
  private:
   postgres_database database_;
@@ -105,6 +120,14 @@ class redis_delegate : public store_delegate {
       : redis_delegate(shared(), shared().url(query)) {}
   [[nodiscard]] std::unique_ptr<store> open() override { return open_redis(url_, clock); }
   [[nodiscard]] bool remembers() const override { return true; }
+  void damage(const record_id& id) override {
+    const redis::keyspace names("onceguard", false);
+    const auto name = names.before_record(id) + std::string(base::as_chars(id));
+    auto admin = server_.session();
+    auto bytes = admin.run({"GET", name});
+    bytes[20] = static_cast<char>(bytes[20] ^ 4);
+    admin.run({"SET", name, bytes, "KEEPTTL"});
+  }
 
  protected:
   redis_delegate(redis_server& server, std::string url)
@@ -238,6 +261,7 @@ struct engine_under_test {
   bool two_clocks = true;  ///< leases run by another clock than retention
   bool sweeps = true;      ///< false: what has expired goes by itself, and at once
   bool tells = false;      ///< a process hears of what another one settles
+  bool damaged = false;    ///< a test can damage a record in it
 
   /// Into the names of tests.
   friend void PrintTo(const engine_under_test& engine, std::ostream* to) { *to << engine.name; }
@@ -245,12 +269,12 @@ struct engine_under_test {
 
 inline const engine_under_test engines[] = {
     {"memory", [] { return std::make_unique<memory_delegate>(); }},
-    {"sqlite", [] { return std::make_unique<sqlite_delegate>(); }},
-    {"postgres", [] { return std::make_unique<postgres_delegate>(); }, false, true, true},
-    {"redis", [] { return std::make_unique<redis_delegate>(); }, false, false, true},
-    {"redis_tls", [] { return std::make_unique<redis_tls_delegate>(); }, false, false, true},
+    {"sqlite", [] { return std::make_unique<sqlite_delegate>(); }, true, true, false, true},
+    {"postgres", [] { return std::make_unique<postgres_delegate>(); }, false, true, true, true},
+    {"redis", [] { return std::make_unique<redis_delegate>(); }, false, false, true, true},
+    {"redis_tls", [] { return std::make_unique<redis_tls_delegate>(); }, false, false, true, true},
     {"redis_scripts", [] { return std::make_unique<redis_delegate>("functions=no"); }, false, false,
-     true},
+     true, true},
     {"tiered", [] { return std::make_unique<tiered_delegate>(); }, false, true, true},
     {"redis_sentinel", [] { return std::make_unique<redis_fleet_delegate<redis_sentinels>>(); },
      false, false, true},

@@ -27,7 +27,8 @@ TEST(wall_guard, is_confirmed_by_an_hour_at_the_new_distance_and_by_no_less) {
   EXPECT_FALSE(guard.trusts(0, 24 * hour));
   EXPECT_FALSE(guard.trusts(hour - 1, 25 * hour - 1));
   EXPECT_TRUE(guard.trusts(hour, 25 * hour));
-  EXPECT_FALSE(guard.memory().doubted);
+  EXPECT_TRUE(guard.trusts(2 * hour, 26 * hour));
+  EXPECT_FALSE(guard.trusts(3 * hour, 50 * hour));
 }
 
 TEST(wall_guard, counts_the_hour_anew_after_each_further_step) {
@@ -38,21 +39,32 @@ TEST(wall_guard, counts_the_hour_anew_after_each_further_step) {
   EXPECT_TRUE(guard.trusts(hour + hour / 2, 49 * hour));
 }
 
-TEST(wall_guard, forgets_its_doubt_when_the_step_is_taken_back_or_confirmed) {
+TEST(wall_guard, forgets_its_doubt_when_the_step_is_taken_back) {
   auto guard = wall_guard::after_boot(0, 0, 0);
   EXPECT_FALSE(guard.trusts(0, 24 * hour));
   EXPECT_TRUE(guard.trusts(1, 1));
-  EXPECT_FALSE(guard.trusts(2, 24 * hour));
-  guard.confirm(2, 24 * hour);
-  EXPECT_TRUE(guard.trusts(3, 24 * hour + 1));
+  EXPECT_FALSE(guard.trusts(hour, 25 * hour));  // the hour begins anew
+  EXPECT_FALSE(guard.memory() == wall_guard::after_boot(0, 0, 0).memory());
 }
 
-TEST(wall_guard, after_a_boot_only_a_clock_that_went_back_is_doubted) {
+TEST(wall_guard, retention_runs_by_the_boot_clock_whatever_the_wall_clock_does) {
+  auto guard = wall_guard::after_boot(0, 1'000, 10 * hour);
+  for (const auto wall : {10 * hour, 82 * hour, 0 * hour, 500 * hour}) {
+    static_cast<void>(guard.trusts(2'000, wall));
+    static_cast<void>(guard.trusts(2'000 + hour, wall + hour));
+    EXPECT_EQ(guard.retention_time(2'000), 10 * hour + 1'000);
+  }
+}
+
+TEST(wall_guard, after_a_boot_retention_goes_on_where_it_was_and_a_clock_that_went_back_is_doubted) {
   auto ahead = wall_guard::after_boot(10 * hour, 0, 100 * hour);
   EXPECT_TRUE(ahead.trusts(0, 100 * hour));
+  EXPECT_EQ(ahead.retention_time(minute), 10 * hour + minute);
+  EXPECT_FALSE(ahead.trusts(minute, 50 * hour));  // that is a step again
   auto behind = wall_guard::after_boot(10 * hour, 0, 0);
   EXPECT_FALSE(behind.trusts(0, 0));
   EXPECT_TRUE(behind.trusts(minute, 10 * hour));
+  EXPECT_EQ(behind.retention_time(minute), 10 * hour + minute);
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ awaitable<result<std::optional<record_view>>> memory_store::find(record_id id, m
   const auto now = read_clocks(clock_, guard_);
   const auto* stored = look_up(id);
   std::optional<record_view> out;
-  if (stored != nullptr && !expired(*stored, now)) out = make_view(id, *stored, now);
+  if (stored != nullptr && !expired(*stored, now)) out = make_view(id, *stored, now, clock_.wall_ms() - now.wall);
   co_return out;
 }
 
@@ -148,7 +148,7 @@ awaitable<result<list_page>> memory_store::list(list_filter filter, std::string 
     }
     const auto& stored = records_.at(it->second).stored;
     if (expired(stored, now)) continue;
-    auto view = make_view(it->second, stored, now);
+    auto view = make_view(it->second, stored, now, clock_.wall_ms() - now.wall);
     if (matches(filter, view)) page.records.push_back(std::move(view));
   }
   co_return page;

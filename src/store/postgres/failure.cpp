@@ -59,11 +59,11 @@ remedy remedy_of(const failure& failed) noexcept {
   if (failed.lost || failed.sqlstate == "25006" || in_class(failed, "57P")) {
     return remedy::reconnect;
   }
-  // A deadlock, a lock held for too long, a value that does not fit, a damaged row.
-  constexpr std::array<std::string_view, 2> by_lock{"55P03", "55006"};
+  // A deadlock, a lock held for too long, a value that does not fit, a damaged row, a bad sector.
+  constexpr std::array<std::string_view, 3> by_one{"55P03", "55006", "58030"};
   const bool one = in_class(failed, "22") || in_class(failed, "23") || in_class(failed, "40") ||
                    in_class(failed, "54") || in_class(failed, "XX") || in_class(failed, "OG") ||
-                   is_one_of(failed, by_lock);
+                   is_one_of(failed, by_one);
   return one ? remedy::one_by_one : remedy::none;
 }
 

@@ -239,8 +239,9 @@ list_page read_list(const rows& from, const std::string& place) {
     if (what == goes_on) {
       out.cursor = std::to_string(from.integer(row, born));
     } else if (what != 0) {
-      ++out.unreadable;
       report_unreadable(from, row, place);
+      out.unreadable.push_back(
+          {from.fixed<record_id>(row, record_digest), unreadable().detail});
     } else {
       out.records.push_back(read_view(from, row));
     }
@@ -257,7 +258,9 @@ counts read_counts(const rows& from) {
       continue;
     }
     const auto at = static_cast<std::size_t>(from.integer(row, 0));
-    if (at < out.by_state.size()) {
+    if (at == 0) {
+      out.unreadable = static_cast<std::uint64_t>(from.integer(row, 1));
+    } else if (at < out.by_state.size()) {
       out.by_state[at] = static_cast<std::uint64_t>(from.integer(row, 1));
     }
   }

@@ -85,9 +85,11 @@ awaitable<result<scan_step>> look_at(pool& of, const std::vector<record_id>& ids
   const auto whole = std::make_shared<batch_job<heads>>(std::move(items), left);
   co_await perform(whole, of.queue(), left);
   scan_step out;
-  for (auto& each : whole->outcomes()) {
+  auto outcomes = whole->outcomes();
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    auto& each = outcomes[i];
     if (!each && each.error().code == errc::record_unreadable) {
-      ++out.unreadable;
+      out.unreadable.push_back({ids[i], each.error().detail});
     } else if (!each) {
       co_return each.error();
     } else if (*each) {

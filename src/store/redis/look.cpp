@@ -50,13 +50,16 @@ result<listed> read_cursor(const std::string& cursor) {
 // --- resolve --------------------------------------------------------------------------------
 
 void write_resolve(std::string& to, const script_calls& how, const keyspace& names,
-                   const resolution& what) {
+                   const resolution& what, bool answer_damaged) {
+  auto about = what.about ? *what.about : subject();
+  about.print = {};
   const auto bytes = what.answer ? encode_answer(*what.answer) : std::string();
   const auto kept = what.answer ? answer_kept::full : answer_kept::none;
   append_call(to, how, script::resolve, names.record(what.id),
               names.counters_and_books(names.part_of(what.id)),
               {what.completed ? "1" : "0", what.force ? "1" : "0", text_of(what.retention),
-               decimal(static_cast<int>(kept)), bytes, answer_sum(bytes), names.settled()});
+               decimal(static_cast<int>(kept)), bytes, answer_sum(bytes), names.settled(),
+               encode_subject(about), answer_damaged ? "1" : "0"});
 }
 
 result<resolve_decision> read_resolve(const reply& said) {
@@ -141,7 +144,12 @@ result<scan_step> read_scan(const reply& said, const keyspace& names, bool heads
   scan_step out;
   out.cursor = said.at(0).text();
   const auto now = at_once(said.at(1).integer());
-  out.unreadable = said.at(2).number<std::uint64_t>(any);
+  const auto broken = said.at(4);
+  for (std::size_t i = 0; i + 1 < broken.size(); i += 2) {
+    // What is no name of a record is none.
+    const auto id = names.id_of(broken.at(i).text());
+    if (id) out.unreadable.push_back({*id, std::string(broken.at(i + 1).text())});
+  }
   const auto found = said.at(3);
   if (!heads) {
     for (std::size_t state = 1; state <= observed_states; ++state) {
@@ -152,8 +160,9 @@ result<scan_step> read_scan(const reply& said, const keyspace& names, bool heads
   for (std::size_t i = 0; i + 1 < found.size(); i += 2) {
     const auto id = names.id_of(found.at(i).text());
     auto head = decode_head(found.at(i + 1).text());
-    if (!id || !head) {
-      ++out.unreadable;
+    if (!id) continue;
+    if (!head) {
+      out.unreadable.push_back({*id, head.error().detail});
       continue;
     }
     out.found.emplace_back(listed{head->first, *id}, make_view(*id, std::move(head->record), now));

@@ -29,13 +29,13 @@ struct listed {
 /// One step through all names. What it finds may come twice, or be gone by now.
 struct scan_step {
   std::string cursor = "0";  ///< of the server; "0": the beginning, and the end
-  std::uint64_t unreadable = 0;
+  std::vector<unreadable_record> unreadable;
   std::vector<std::pair<listed, record_view>> found;
   state_counts counts{};
 };
 
 void write_resolve(std::string& to, const script_calls& how, const keyspace& names,
-                   const resolution& what);
+                   const resolution& what, bool answer_damaged);
 [[nodiscard]] result<resolve_decision> read_resolve(const reply& said);
 
 /// What is wrong with it, so that it can't be stored here.

@@ -1,6 +1,7 @@
 #include "store/redis/redis_store.hpp"
 
 #include <map>
+#include <set>
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
@@ -41,10 +42,11 @@ awaitable<std::vector<result<typename Kind::outcome>>> send_all(
   co_return whole->outcomes();
 }
 
-void tell_unreadable(const std::string& place, std::uint64_t count) {
-  if (count == 0) return;
-  base::log(base::log_level::error, "records that can't be read are left out",
-            {{"store", place}, {"count", std::to_string(count)}});
+void tell_unreadable(const std::string& place, const std::map<record_id, std::string>& found) {
+  for (const auto& [id, why] : found) {
+    base::log(base::log_level::error, "a stored record can't be read",
+              {{"store", place}, {"record", base::to_hex(id)}, {"why", why}});
+  }
 }
 
 /// The records that come first behind a cursor.
@@ -55,11 +57,11 @@ class page_taker final : public census_taker {
 
   void begin() override {
     found_.clear();
-    unreadable_ = 0;
+    unreadable_.clear();
     more_ = false;
   }
   void take(scan_step step) override {
-    unreadable_ += step.unreadable;
+    for (auto& each : step.unreadable) unreadable_.insert_or_assign(each.id, std::move(each.why));
     for (auto& [place, view] : step.found) {
       if (place <= after_ || !matches(filter_, view)) continue;
       found_.insert_or_assign(place, std::move(view));
@@ -68,10 +70,13 @@ class page_taker final : public census_taker {
       more_ = true;
     }
   }
-  [[nodiscard]] std::uint64_t unreadable() const noexcept { return unreadable_; }
+  [[nodiscard]] const std::map<record_id, std::string>& unreadable() const { return unreadable_; }
   [[nodiscard]] list_page page() {
     list_page out;
-    out.unreadable = unreadable_;
+    // Nobody knows where in the order they belong: with the first page they come, once.
+    if (after_ == listed()) {
+      for (const auto& [id, why] : unreadable_) out.unreadable.push_back({id, why});
+    }
     if (more_ && !found_.empty()) out.cursor = cursor_of(found_.rbegin()->first);
     for (auto& [place, view] : found_) out.records.push_back(std::move(view));
     return out;
@@ -82,14 +87,19 @@ class page_taker final : public census_taker {
   const listed after_;
   const std::size_t limit_;
   std::map<listed, record_view> found_;
-  std::uint64_t unreadable_ = 0;
+  std::map<record_id, std::string> unreadable_;
   bool more_ = false;
 };
 
 class count_taker final : public census_taker {
  public:
-  void begin() override { out_ = {}; }
+  void begin() override {
+    out_ = {};
+    unreadable_.clear();
+  }
   void take(scan_step step) override {
+    for (const auto& each : step.unreadable) unreadable_.insert(each.id);
+    out_.unreadable = unreadable_.size();
     for (std::size_t state = 1; state <= observed_states; ++state) {
       out_.by_state[state] += step.counts[state];
     }
@@ -98,6 +108,7 @@ class count_taker final : public census_taker {
 
  private:
   counts out_;
+  std::set<record_id> unreadable_;
 };
 
 }  // namespace
@@ -150,16 +161,22 @@ awaitable<std::vector<result<bool>>> redis_store::extend(std::vector<extension> 
 
 awaitable<result<resolve_decision>> redis_store::resolve(resolution how, milliseconds timeout) {
   const auto id = how.id;
-  auto write = [how = std::move(how)](std::string& to, const script_calls& calls,
-                                      const keyspace& names) {
-    write_resolve(to, calls, names, how);
+  bool answer_damaged = false;
+  if (how.force && how.completed) {
+    // The server can't check an answer.
+    const auto seen = co_await find(id, timeout);
+    answer_damaged = !seen && seen.error().code == errc::record_unreadable;
+  }
+  auto write = [how = std::move(how), answer_damaged](std::string& to, const script_calls& calls,
+                                                      const keyspace& names) {
+    write_resolve(to, calls, names, how, answer_damaged);
   };
   auto read = [](const reply& said) { return read_resolve(said); };
   question_traits traits;
   traits.repeatable = false;
   traits.tells_generation = true;
   auto asked = make_question<resolve_decision>(traits, id, timeout, std::move(write), read);
-  return ask(pool_->queue(), std::move(asked), timeout);
+  co_return co_await ask(pool_->queue(), std::move(asked), timeout);
 }
 
 awaitable<result<adopt_outcome>> redis_store::adopt(adoption what, milliseconds timeout) {
@@ -197,7 +214,7 @@ awaitable<result<list_page>> redis_store::list(list_filter filter, std::string c
   wish.state = filter.state ? static_cast<int>(*filter.state) : 0;
   wish.heads = true;
   if (auto why = co_await take_census(*pool_, wish, until, page)) co_return std::move(*why);
-  tell_unreadable(pool_->at().place, page.unreadable());
+  if (cursor.empty()) tell_unreadable(pool_->at().place, page.unreadable());
   co_return page.page();
 }
 

@@ -3,6 +3,11 @@
 #include "base/log.hpp"
 
 namespace onceguard::sqlite {
+namespace {
+
+constexpr std::int64_t time_kept_every = 60 * 60'000;
+
+}  // namespace
 
 ledger::ledger(connection& on, const base::clock& clock, std::string_view prefix, std::string place)
     : on_(on),
@@ -12,8 +17,10 @@ ledger::ledger(connection& on, const base::clock& clock, std::string_view prefix
       read_meta_(on.prepare("SELECT identity, token, granted, forgotten, last_wall FROM " +
                             prefix_ + "meta")),
       write_meta_(on.prepare("UPDATE " + prefix_ +
-                             "meta SET token = ?, granted = ?, forgotten = ?, last_wall = ?" +
+                             "meta SET token = ?, granted = ?, forgotten = ?, "
+                             "last_wall = max(last_wall, ?)" +
                              (prefix_.empty() ? ", log_base = iif(?, token, log_base)" : ""))),
+      keep_time_(on.prepare("UPDATE " + prefix_ + "meta SET last_wall = max(last_wall, ?)")),
       load_boot_(
           on.prepare("SELECT id, clock_offset, doubted, doubted_offset, doubted_since FROM " +
                      prefix_ + "boots WHERE boot_id = ?")),
@@ -37,7 +44,7 @@ void ledger::write_meta(const meta& now) {
   write_meta_.bind(1, static_cast<std::int64_t>(now.last_token))
       .bind(2, static_cast<std::int64_t>(now.granted))
       .bind(3, static_cast<std::int64_t>(now.forgotten))
-      .bind(4, clock_.wall_ms());
+      .bind(4, guard_.retention_time(clock_.boot_ms()));
   if (prefix_.empty()) write_meta_.bind(5, std::int64_t{begins_log_});
   write_meta_.run();
   begins_log_ = false;
@@ -68,12 +75,14 @@ void ledger::store_boot() {
 
 void ledger::enter_boot() {
   boot_id_ = clock_.boot_id();
+  const auto last = read_meta().last_wall;
+  kept_time_ = last;
   if (load_boot()) return;
   const auto wall = clock_.wall_ms();
   auto add = on_.prepare("INSERT INTO " + prefix_ + "boots VALUES (NULL, ?, 0, 0, 0, 0)");
   add.bind(1, std::string_view(boot_id_)).run();
   boot_ = sqlite3_last_insert_rowid(on_.get());
-  guard_ = wall_guard::after_boot(read_meta().last_wall, clock_.boot_ms(), wall);
+  guard_ = wall_guard::after_boot(last, clock_.boot_ms(), wall);
   store_boot();
   // Earlier boots mean nothing any more; their numbers are not given again.
   auto forget = on_.prepare("DELETE FROM " + prefix_ + "boots WHERE id < ?");
@@ -94,7 +103,14 @@ moment ledger::look_at_clocks() {
                 {{"store", place_}});
     }
   }
-  return {now, boot_};
+  if (now.wall - kept_time_ >= time_kept_every) keep_time(now.wall);
+  return moment_of(now, boot_);
+}
+
+/// After a boot retention goes on from there, also if nothing was claimed for long.
+void ledger::keep_time(std::int64_t now) {
+  keep_time_.bind(1, now).run();
+  kept_time_ = now;
 }
 
 moment ledger::look_at_clocks_only() {
@@ -102,13 +118,18 @@ moment ledger::look_at_clocks_only() {
   if (!load_boot()) {
     // Nobody has written since the machine started: no lease is left, and nothing expires yet.
     boot_id_.clear();  // whoever writes enters it
+    const auto last = read_meta().last_wall;
     instant now;
     now.lease = clock_.boot_ms();
-    now.wall = clock_.wall_ms();
+    now.wall = last == 0 ? clock_.wall_ms() : last;
     now.expiry_paused = true;
-    return {now, 0};
+    return moment_of(now, 0);
   }
-  return {read_clocks(clock_, guard_), boot_};
+  return moment_of(read_clocks(clock_, guard_), boot_);
+}
+
+moment ledger::moment_of(const instant& now, std::int64_t boot) const {
+  return {now, boot, clock_.wall_ms() - now.wall};
 }
 
 }  // namespace onceguard::sqlite

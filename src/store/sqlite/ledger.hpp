@@ -17,13 +17,14 @@ struct meta {
   token last_token = 0;
   std::uint64_t granted = 0;    ///< leases so far: the store's generation
   std::uint64_t forgotten = 0;  ///< completed records that operators released
-  std::int64_t last_wall = 0;
+  std::int64_t last_wall = 0;   ///< the time of retention when it was last entered
 };
 
 /// The clocks during one transaction. Leases of records with another `boot` are over.
 struct moment {
   instant now;
   std::int64_t boot = 0;
+  std::int64_t wall_ahead = 0;  ///< of the time of retention, by which a record's `*_wall` are
 };
 
 /// On tables that are there. `on` and `clock` must outlive it. Failures of SQLite are thrown.
@@ -50,6 +51,8 @@ class ledger {
 
  private:
   void enter_boot();
+  void keep_time(std::int64_t now);
+  [[nodiscard]] moment moment_of(const instant& now, std::int64_t boot) const;
   [[nodiscard]] bool load_boot();
   void store_boot();
 
@@ -57,12 +60,13 @@ class ledger {
   const base::clock& clock_;
   const std::string prefix_;
   const std::string place_;
-  statement read_meta_, write_meta_, load_boot_, store_boot_;
+  statement read_meta_, write_meta_, keep_time_, load_boot_, store_boot_;
   bool begins_log_ = false;
   std::string boot_id_;
   std::int64_t boot_ = 0;  // its number in table boots; 0: not in there
   wall_guard guard_;
-  wall_memory kept_;  // what the table says of it
+  wall_memory kept_;            // what the table says of it
+  std::int64_t kept_time_ = 0;  // and of the time of retention
 };
 
 }  // namespace onceguard::sqlite

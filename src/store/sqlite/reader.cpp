@@ -1,5 +1,7 @@
 #include "store/sqlite/reader.hpp"
 
+#include "store/sqlite/record_table.hpp"
+
 namespace onceguard::sqlite {
 
 reader::reader(const sqlite_params& params, std::unique_ptr<session> opened)
@@ -30,7 +32,8 @@ void reader::serve(read_job& asked) {
     } catch (const failure& failed) {
       // Busy: another process recovers the log, or closes the file as its last user.
       if (failed.code() != SQLITE_BUSY) {
-        close();
+        // A damaged page is no fault of the connection.
+        if (!is_damage(failed)) close();
         return asked.fail(to_error(failed, params_.path, effect::none));
       }
     }

@@ -40,7 +40,20 @@ record_id id_from(std::string_view digest) {
   return out;
 }
 
+error page_damaged(const failure& failed) {
+  return error(errc::record_unreadable,
+               std::string("the page of the file where it stands: ") + failed.what());
+}
+
 }  // namespace
+
+struct record_queries::row {
+  std::int64_t number = 0;
+  std::string_view digest;
+  std::int64_t boot = 0;
+  std::string_view record;
+  const error* why = nullptr;  ///< the page can't be read, and nothing but the digest is known
+};
 
 record_queries::record_queries(session& on)
     : on_(on),
@@ -53,23 +66,33 @@ record_queries::record_queries(session& on)
       unsettled_(on.on().prepare(
           "SELECT id, digest, boot, record FROM records WHERE id IN (SELECT id FROM records "
           "INDEXED BY records_by_expiry WHERE id > ? AND state < 4) ORDER BY id")),
-      count_settled_(on.on().prepare(
-          "SELECT state, count(*) FROM records INDEXED BY records_by_expiry "
-          "WHERE state >= 4 AND (expires_at > ? OR expires_at IS NULL) GROUP BY state")),
-      count_unsettled_(on.on().prepare(
-          "SELECT id, digest, boot, record FROM records WHERE id IN "
-          "(SELECT id FROM records INDEXED BY records_by_expiry WHERE state < 4)")) {}
+      // All of it stands in the index.
+      digests_(on.on().prepare("SELECT id, digest FROM records INDEXED BY records_by_digest "
+                               "WHERE id > ? ORDER BY id LIMIT ?")),
+      one_(on.on().prepare("SELECT boot, record FROM records WHERE id = ?")) {}
 
 result<std::optional<record_view>> record_queries::find(const record_id& id) {
   const snapshot of_now(on_.on());
   const auto at = on_.books().look_at_clocks_only();
+  try {
+    return find_row(id, id, at);
+  } catch (const failure& failed) {
+    if (!is_damage(failed)) throw;
+    auto replaced = find_row(replacement_of(id), id, at);
+    if (replaced && !*replaced) return page_damaged(failed);
+    return replaced;
+  }
+}
+
+result<std::optional<record_view>> record_queries::find_row(std::span<const unsigned char> digest,
+                                                            const record_id& id, const moment& at) {
   const resetting at_end(find_);
-  find_.bind(1, id);
+  find_.bind(1, digest);
   std::optional<record_view> out;
   if (!find_.step()) return out;
   auto read = read_record(find_.bytes(1), find_.integer(0), at.boot);
   if (!read) return read.error();
-  if (!expired(*read, at.now)) out = make_view(id, std::move(*read), at.now);
+  if (!expired(*read, at.now)) out = make_view(id, std::move(*read), at.now, at.wall_ahead);
   return out;
 }
 
@@ -80,68 +103,124 @@ statement& record_queries::rows_for(const std::optional<observed_state>& state) 
   return settled_;
 }
 
-result<list_page> record_queries::list(const list_filter& filter, const std::string& cursor,
-                                       std::size_t limit) {
+/// Shows `visit` the rows behind the cursor until it wants no more or so many were examined. Gives
+/// the cursor for what is left, if anything is. `state`: those that are surely in another may be
+/// left out.
+result<std::string> record_queries::walk(const std::optional<observed_state>& state,
+                                         const std::string& cursor, const visitor& visit) {
   std::int64_t after = 0;
   const auto* end = cursor.data() + cursor.size();
   if (!cursor.empty() && std::from_chars(cursor.data(), end, after).ptr != end) {
-    return error(errc::invalid_argument, "list: this cursor was not given by this store");
+    return error(errc::invalid_argument, "this cursor was not given by this store");
   }
-  const snapshot of_now(on_.on());
-  const auto at = on_.books().look_at_clocks_only();
-  auto& rows = rows_for(filter.state);
+  std::size_t examined = 0;
+  bool more = false;
+  try {
+    more = walk_whole_pages(rows_for(state), after, examined, visit);
+  } catch (const failure& failed) {
+    if (!is_damage(failed)) throw;
+    more = walk_damaged_pages(after, examined, visit);
+  }
+  return more ? std::to_string(after) : std::string();
+}
+
+bool record_queries::walk_whole_pages(statement& rows, std::int64_t& after, std::size_t& examined,
+                                      const visitor& visit) {
   const resetting at_end(rows);
   rows.bind(1, after);
-  list_page page;
-  for (std::size_t examined = 0; rows.step(); ++examined) {
-    if (page.records.size() >= limit || examined >= examined_max) {
-      page.cursor = std::to_string(after);
-      break;
-    }
+  for (; rows.step(); ++examined) {
+    if (examined >= examined_max) return true;
+    if (!visit({rows.integer(0), rows.bytes(1), rows.integer(2), rows.bytes(3)})) return true;
     after = rows.integer(0);
-    const auto bytes = rows.bytes(3);
-    // A record with that key has its bytes in it somewhere: cheaper than reading it.
-    if (filter.key && bytes.find(*filter.key) == std::string_view::npos) continue;
-    auto read = read_record(bytes, rows.integer(2), at.boot);
-    if (!read) {
-      report_unreadable(rows.bytes(1), read.error());
-      ++page.unreadable;
-      continue;
-    }
-    if (expired(*read, at.now)) continue;
-    auto view = make_view(id_from(rows.bytes(1)), std::move(*read), at.now);
-    if (matches(filter, view)) page.records.push_back(std::move(view));
   }
+  return false;
+}
+
+/// By the index, which knows what stands on a page that can't be read.
+bool record_queries::walk_damaged_pages(std::int64_t& after, std::size_t& examined,
+                                        const visitor& visit) {
+  const resetting at_end(digests_);
+  digests_.bind(1, after).bind(2, static_cast<std::int64_t>(examined_max - examined + 1));
+  for (; digests_.step(); ++examined) {
+    if (examined >= examined_max) return true;
+    const auto number = digests_.integer(0);
+    if (!visit_one(number, std::string(digests_.bytes(1)), visit)) return true;
+    after = number;
+  }
+  return false;
+}
+
+bool record_queries::visit_one(std::int64_t number, const std::string& digest,
+                               const visitor& visit) {
+  const resetting at_end(one_);
+  one_.bind(1, number);
+  try {
+    if (!one_.step()) return true;
+    return visit({number, digest, one_.integer(0), one_.bytes(1)});
+  } catch (const failure& failed) {
+    if (!is_damage(failed)) throw;
+    const auto why = page_damaged(failed);
+    const auto other = replacement_of(id_from(digest));
+    const resetting found(find_);
+    find_.bind(1, other);
+    if (find_.step()) return true;  // it is listed itself
+    row unread;
+    unread.number = number;
+    unread.digest = digest;
+    unread.why = &why;
+    return visit(unread);
+  }
+}
+
+result<list_page> record_queries::list(const list_filter& filter, const std::string& cursor,
+                                       std::size_t limit) {
+  const snapshot of_now(on_.on());
+  const auto at = on_.books().look_at_clocks_only();
+  list_page page;
+  const auto left_out = [&page](const row& at_row, const error& why) {
+    report_unreadable(at_row.digest, why);
+    page.unreadable.push_back({id_from(at_row.digest), why.detail});
+    return true;
+  };
+  const auto walked = walk(filter.state, cursor, [&](const row& it) {
+    if (page.records.size() >= limit) return false;
+    if (it.why != nullptr) return left_out(it, *it.why);
+    // A record with that key has its bytes in it somewhere: cheaper than reading it.
+    if (filter.key && it.record.find(*filter.key) == std::string_view::npos) {
+      const auto wrong = damage_of(it.record);
+      return !wrong || left_out(it, *wrong);
+    }
+    auto read = read_record(it.record, it.boot, at.boot);
+    if (!read) return left_out(it, read.error());
+    if (expired(*read, at.now)) return true;
+    auto view = make_view(id_from(it.digest), std::move(*read), at.now, at.wall_ahead);
+    if (matches(filter, view)) page.records.push_back(std::move(view));
+    return true;
+  });
+  if (!walked) return walked.error();
+  page.cursor = *walked;
   return page;
 }
 
-result<counts> record_queries::count() {
+result<counts> record_queries::count(const std::string& cursor) {
   const snapshot of_now(on_.on());
   const auto at = on_.books().look_at_clocks_only();
   counts out;
-  {
-    const resetting at_end(count_settled_);
-    // Every time is after this one: while expiry is paused, nothing is expired.
-    count_settled_.bind(
-        1, at.now.expiry_paused ? std::numeric_limits<std::int64_t>::min() : at.now.wall);
-    while (count_settled_.step()) {
-      const auto state = static_cast<std::size_t>(count_settled_.integer(0));
-      if (state < out.by_state.size()) {
-        out.by_state[state] += static_cast<std::uint64_t>(count_settled_.integer(1));
-      }
-    }
-  }
-  const resetting at_end(count_unsettled_);
-  while (count_unsettled_.step()) {
-    const auto read = read_record(count_unsettled_.bytes(3), count_unsettled_.integer(2), at.boot);
-    if (!read) {
-      // It may have run: nobody knows.
-      report_unreadable(count_unsettled_.bytes(1), read.error());
-      ++out.by_state[static_cast<std::size_t>(observed_state::unknown)];
-    } else if (!expired(*read, at.now)) {
-      ++out.by_state[static_cast<std::size_t>(observe(*read, at.now))];
-    }
-  }
+  const auto unread = [&out](const row& it, const error& why) {
+    report_unreadable(it.digest, why);
+    ++out.unreadable;
+    return true;
+  };
+  const auto walked = walk(std::nullopt, cursor, [&](const row& it) {
+    if (it.why != nullptr) return unread(it, *it.why);
+    const auto read = read_record(it.record, it.boot, at.boot);
+    if (!read) return unread(it, read.error());
+    if (expired(*read, at.now)) return true;
+    ++out.by_state[static_cast<std::size_t>(observe(*read, at.now))];
+    return true;
+  });
+  if (!walked) return walked.error();
+  out.cursor = *walked;
   return out;
 }
 

@@ -1,12 +1,16 @@
 // What operators and watchers ask of a file. Each is one read transaction.
 #pragma once
+#include <functional>
+#include <span>
+
 #include <onceguard/store.hpp>
 
 #include "store/sqlite/session.hpp"
 
 namespace onceguard::sqlite {
 
-/// Failures of SQLite are thrown.
+/// One page that is damaged hides what stands on it alone, and the ids of that are listed. Failures
+/// of SQLite are thrown.
 class record_queries {
  public:
   /// So many rows a page looks at, however few of them match.
@@ -17,14 +21,24 @@ class record_queries {
   [[nodiscard]] result<std::optional<record_view>> find(const record_id& id);
   [[nodiscard]] result<list_page> list(const list_filter& filter, const std::string& cursor,
                                        std::size_t limit);
-  [[nodiscard]] result<counts> count();
+  [[nodiscard]] result<counts> count(const std::string& cursor);
   [[nodiscard]] result<vitals> look_at_vitals();
 
  private:
+  struct row;
+  using visitor = std::function<bool(const row&)>;
   statement& rows_for(const std::optional<observed_state>& state);
+  result<std::string> walk(const std::optional<observed_state>& state, const std::string& cursor,
+                           const visitor& visit);
+  bool walk_whole_pages(statement& rows, std::int64_t& after, std::size_t& examined,
+                        const visitor& visit);
+  bool walk_damaged_pages(std::int64_t& after, std::size_t& examined, const visitor& visit);
+  bool visit_one(std::int64_t number, const std::string& digest, const visitor& visit);
+  [[nodiscard]] result<std::optional<record_view>> find_row(std::span<const unsigned char> digest,
+                                                            const record_id& id, const moment& at);
 
   session& on_;
-  statement find_, all_, settled_, unsettled_, count_settled_, count_unsettled_;
+  statement find_, all_, settled_, unsettled_, digests_, one_;
 };
 
 }  // namespace onceguard::sqlite

@@ -18,6 +18,20 @@ void bind_expiry(statement& to, int index, const record& stored) {
 
 }  // namespace
 
+bool is_damage(const failure& failed) noexcept {
+  const int code = failed.extended_code();
+  return failed.code() == SQLITE_CORRUPT || code == SQLITE_IOERR_READ ||
+         code == SQLITE_IOERR_SHORT_READ || code == SQLITE_IOERR_CORRUPTFS ||
+         code == SQLITE_IOERR_DATA;
+}
+
+replacement_id replacement_of(const record_id& id) noexcept {
+  replacement_id out{};
+  std::copy(id.begin(), id.end(), out.begin());
+  out.back() = 1;
+  return out;
+}
+
 result<record> read_record(std::string_view bytes, std::int64_t boot, std::int64_t boot_now,
                            const encoded_parts& parts) {
   auto read = decode_record(bytes, parts);
@@ -45,12 +59,28 @@ record_table::record_table(connection& on, const std::string& prefix)
                                  prefix + "records WHERE expires_at <= ? AND state >= 4 LIMIT ?)")),
       unsettled_(on.prepare("SELECT id, boot, record FROM " + prefix + "records INDEXED BY " +
                             prefix + "records_by_expiry WHERE expires_at <= ? AND state < 4")),
-      remove_(on.prepare("DELETE FROM " + prefix + "records WHERE id = ?")) {}
+      remove_(on.prepare("DELETE FROM " + prefix + "records WHERE id = ?")),
+      // All of it stands in the index.
+      expired_(on.prepare("SELECT id FROM " + prefix + "records INDEXED BY " + prefix +
+                          "records_by_expiry WHERE expires_at <= ?")),
+      one_(on.prepare("SELECT state, boot, record FROM " + prefix + "records WHERE id = ?")) {}
 
 result<std::optional<stored_row>> record_table::load(const record_id& id, std::int64_t boot_now,
                                                      const encoded_parts& parts) {
+  return load_row(id, boot_now, parts);
+}
+
+result<std::optional<stored_row>> record_table::load_replacement(const record_id& id,
+                                                                 std::int64_t boot_now,
+                                                                 const encoded_parts& parts) {
+  return load_row(replacement_of(id), boot_now, parts);
+}
+
+result<std::optional<stored_row>> record_table::load_row(std::span<const unsigned char> digest,
+                                                         std::int64_t boot_now,
+                                                         const encoded_parts& parts) {
   const resetting at_end(load_);
-  load_.bind(1, id);
+  load_.bind(1, digest);
   if (!load_.step()) return std::optional<stored_row>();
   auto read = read_record(load_.bytes(2), load_.integer(1), boot_now, parts);
   if (!read) return read.error();
@@ -62,8 +92,13 @@ result<std::optional<stored_row>> record_table::load(const record_id& id, std::i
 
 void record_table::insert(const record_id& id, const record& stored, std::int64_t boot_now,
                           const encoded_parts& parts) {
+  insert_row(id, stored, boot_now, parts);
+}
+
+void record_table::insert_row(std::span<const unsigned char> digest, const record& stored,
+                              std::int64_t boot_now, const encoded_parts& parts) {
   const auto bytes = encode_record(stored, parts);
-  insert_.bind(1, id).bind(2, static_cast<std::int64_t>(stored.state));
+  insert_.bind(1, digest).bind(2, static_cast<std::int64_t>(stored.state));
   bind_expiry(insert_, 3, stored);
   insert_.bind(4, boot_now).bind_blob(5, bytes).run();
 }
@@ -76,14 +111,56 @@ void record_table::update(std::int64_t number, const record& stored, std::int64_
   update_.bind(3, boot_now).bind_blob(4, bytes).bind(5, number).run();
 }
 
-std::size_t record_table::remove_expired(const moment& at, std::size_t most) {
-  if (at.now.expiry_paused || most == 0) return 0;
-  remove_settled_.bind(1, at.now.wall).bind(2, static_cast<std::int64_t>(most)).run();
-  const auto gone = static_cast<std::size_t>(sqlite3_changes(on_.get()));
-  return gone < most ? gone + remove_expired_unsettled(at, most - gone) : gone;
+void record_table::replace(const record_id& id, const record& stored, std::int64_t boot_now,
+                           bool on_damaged_page) {
+  const auto other = replacement_of(id);
+  const auto at = on_damaged_page ? std::span<const unsigned char>(other) : id;
+  std::optional<std::int64_t> number;
+  {
+    const resetting at_end(load_);
+    load_.bind(1, at);
+    if (load_.step()) number = load_.integer(0);
+  }
+  if (number) return update(*number, stored, boot_now, {});
+  insert_row(at, stored, boot_now, {});
 }
 
-std::size_t record_table::remove_expired_unsettled(const moment& at, std::size_t most) {
+void record_table::probe(const record_id& id) {
+  const resetting at_end(load_);
+  load_.bind(1, id);
+  static_cast<void>(load_.step());
+}
+
+void record_table::probe_expired(const moment& at, std::size_t most) {
+  careful_ = true;
+  if (!at.now.expiry_paused) static_cast<void>(list_expired(at, most));
+}
+
+std::size_t record_table::remove_expired(const moment& at, std::size_t most) {
+  if (at.now.expiry_paused || most == 0) return 0;
+  if (!careful_) {
+    const auto gone = remove_settled(at, most);
+    return gone < most ? gone + remove_unsettled(at, most - gone) : gone;
+  }
+  const auto over = list_expired(at, most);
+  for (const auto number : over) {
+    try {
+      remove_.bind(1, number).run();
+    } catch (const failure& failed) {
+      // What stands beside a damaged page may not be able to leave its own.
+      if (is_damage(failed)) on_damaged_pages_.insert(number);
+      throw;
+    }
+  }
+  return over.size();
+}
+
+std::size_t record_table::remove_settled(const moment& at, std::size_t most) {
+  remove_settled_.bind(1, at.now.wall).bind(2, static_cast<std::int64_t>(most)).run();
+  return static_cast<std::size_t>(sqlite3_changes(on_.get()));
+}
+
+std::size_t record_table::remove_unsettled(const moment& at, std::size_t most) {
   std::vector<std::int64_t> gone;
   {
     const resetting at_end(unsettled_);
@@ -96,6 +173,35 @@ std::size_t record_table::remove_expired_unsettled(const moment& at, std::size_t
   }
   for (const auto number : gone) remove_.bind(1, number).run();
   return gone.size();
+}
+
+/// One by one, and without those that are known to stand on damaged pages: others that do so are
+/// known from then on.
+std::vector<std::int64_t> record_table::list_expired(const moment& at, std::size_t most) {
+  std::vector<std::int64_t> over;
+  const resetting at_end(expired_);
+  expired_.bind(1, at.now.wall);
+  while (over.size() < most && expired_.step()) {
+    const auto number = expired_.integer(0);
+    if (on_damaged_pages_.contains(number)) continue;
+    try {
+      if (may_go(number, at)) over.push_back(number);
+    } catch (const failure& failed) {
+      if (!is_damage(failed)) throw;
+      on_damaged_pages_.insert(number);
+    }
+  }
+  return over;
+}
+
+/// What is unsettled and can't be read may hold a lease.
+bool record_table::may_go(std::int64_t number, const moment& at) {
+  const resetting at_end(one_);
+  one_.bind(1, number);
+  if (!one_.step()) return false;
+  if (one_.integer(0) >= static_cast<std::int64_t>(record_state::completed)) return true;
+  const auto read = read_record(one_.bytes(2), one_.integer(1), at.boot);
+  return read && expired(*read, at.now);
 }
 
 }  // namespace onceguard::sqlite

@@ -95,9 +95,9 @@ awaitable<result<list_page>> sqlite_store::list(list_filter filter, std::string 
   return ask_reader<list_page>(reader_.queue(), std::move(ask), timeout);
 }
 
-awaitable<result<counts>> sqlite_store::count(std::string, milliseconds timeout) {
-  return ask_reader<counts>(
-      reader_.queue(), [](record_queries& on) { return on.count(); }, timeout);
+awaitable<result<counts>> sqlite_store::count(std::string cursor, milliseconds timeout) {
+  auto ask = [cursor = std::move(cursor)](record_queries& on) { return on.count(cursor); };
+  return ask_reader<counts>(reader_.queue(), std::move(ask), timeout);
 }
 
 awaitable<result<onceguard::vitals>> sqlite_store::vitals(milliseconds timeout) {

@@ -22,12 +22,22 @@ std::optional<result<verdict>> glance::apply(const claim& asked, const encoded_p
   return std::move(decided.verdict);
 }
 
-transaction::transaction(ledger& books, record_table& table, token token_floor)
+transaction::transaction(ledger& books, record_table& table, token token_floor, culprits* damaged)
     : books_(books),
       table_(table),
       token_floor_(token_floor),
       changes_before_(books.changes()),
+      damaged_(damaged),
       at_(books.look_at_clocks()) {}
+
+result<std::optional<stored_row>> transaction::load(const record_id& id,
+                                                    const encoded_parts& parts) {
+  const auto* why = damaged_ == nullptr ? nullptr : damaged_->find(id);
+  if (why == nullptr) return table_.load(id, at_.boot, parts);
+  auto replaced = table_.load_replacement(id, at_.boot, parts);
+  if (replaced && !*replaced) return *why;
+  return replaced;
+}
 
 meta& transaction::counters() {
   if (!meta_) {
@@ -50,7 +60,7 @@ void transaction::write(const record_id& id, const std::optional<stored_row>& ol
 
 result<verdict> transaction::apply(const claim& asked, const encoded_parts& parts) {
   if (!asked.about) return subject_missing();
-  const auto found = table_.load(asked.id, at_.boot, parts);
+  const auto found = load(asked.id, parts);
   if (!found) return found.error();
   auto decided = decide(known(*found), asked, at_.now, counters().last_token + 1);
   if (decided.write) {
@@ -62,7 +72,7 @@ result<verdict> transaction::apply(const claim& asked, const encoded_parts& part
 }
 
 result<settled> transaction::apply(const settlement& how, const encoded_parts& parts) {
-  const auto found = table_.load(how.id, at_.boot, parts);
+  const auto found = load(how.id, parts);
   if (!found) return found.error();
   auto decided = decide_settle(known(*found), how, at_.now);
   if (decided.write) {
@@ -73,7 +83,7 @@ result<settled> transaction::apply(const settlement& how, const encoded_parts& p
 }
 
 result<bool> transaction::apply(const extension& how, const encoded_parts& parts) {
-  const auto found = table_.load(how.id, at_.boot, parts);
+  const auto found = load(how.id, parts);
   if (!found) return found.error();
   const auto decided = decide_extension(known(*found), how, at_.now);
   if (decided.write) write(how.id, *found, *decided.write, parts);
@@ -81,7 +91,8 @@ result<bool> transaction::apply(const extension& how, const encoded_parts& parts
 }
 
 result<resolve_decision> transaction::apply(const resolution& how, const encoded_parts& parts) {
-  const auto found = table_.load(how.id, at_.boot, parts);
+  const auto found = load(how.id, parts);
+  if (!found && how.force) return replace_unreadable(how);
   if (!found) return found.error();
   auto decided = decide_resolution(known(*found), how, at_.now);
   if (decided.write) write(how.id, *found, *decided.write, parts);
@@ -89,9 +100,20 @@ result<resolve_decision> transaction::apply(const resolution& how, const encoded
   return decided;
 }
 
+resolve_decision transaction::replace_unreadable(const resolution& how) {
+  auto decided = resolve_unreadable(how, at_.now, counters().last_token + 1);
+  ++writes_;
+  const bool on_damaged_page = damaged_ != nullptr && damaged_->find(how.id) != nullptr;
+  table_.replace(how.id, *decided.write, at_.boot, on_damaged_page);
+  counters().last_token = decided.write->token;
+  ++counters().forgotten;
+  meta_changed_ = true;
+  return decided;
+}
+
 result<adopt_outcome> transaction::apply(const adoption& what, const encoded_parts& parts) {
   if (!what.stored.about) return subject_missing();
-  const auto found = table_.load(what.id, at_.boot, parts);
+  const auto found = load(what.id, parts);
   if (!found) return found.error();
   const auto decided = decide_adoption(known(*found), what, at_.now);
   if (decided.write) {

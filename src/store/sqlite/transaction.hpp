@@ -1,11 +1,12 @@
 // One durable commit's worth of work: each item is one SELECT, the pure decision, and at most one
-// write. A statement either takes effect or not, so one bad item leaves its neighbours alone.
+// write.
 #pragma once
 #include <optional>
 
 #include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
 
+#include "store/sqlite/culprits.hpp"
 #include "store/sqlite/ledger.hpp"
 #include "store/sqlite/record_table.hpp"
 
@@ -40,8 +41,9 @@ class glance {
 /// Begun by its owner, who also commits it. Failures of SQLite are thrown.
 class transaction {
  public:
-  /// `token_floor`: the last token that this process ever gave.
-  transaction(ledger& books, record_table& table, token token_floor);
+  /// `token_floor`: the last token that this process ever gave. `damaged`: not to be read; may be
+  /// null.
+  transaction(ledger& books, record_table& table, token token_floor, culprits* damaged = nullptr);
 
   result<verdict> apply(const claim& asked, const encoded_parts& parts = {});
   result<settled> apply(const settlement& how, const encoded_parts& parts = {});
@@ -49,6 +51,7 @@ class transaction {
   result<resolve_decision> apply(const resolution& how, const encoded_parts& parts = {});
   result<adopt_outcome> apply(const adoption& what, const encoded_parts& parts = {});
   [[nodiscard]] std::size_t sweep(std::size_t most);
+  void probe_sweep(std::size_t most) { table_.probe_expired(at_, most); }
 
   /// Before the commit: writes the counters once for all leases that were granted. Whatever else
   /// was written raises the last token: no two states of a file have the same.
@@ -57,6 +60,9 @@ class transaction {
   [[nodiscard]] token last_token() const noexcept { return meta_ ? meta_->last_token : 0; }
 
  private:
+  [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id,
+                                                       const encoded_parts& parts);
+  resolve_decision replace_unreadable(const resolution& how);
   void write(const record_id& id, const std::optional<stored_row>& old, const record& stored,
              const encoded_parts& parts);
   meta& counters();
@@ -65,6 +71,7 @@ class transaction {
   record_table& table_;
   const token token_floor_;
   const std::int64_t changes_before_;
+  culprits* const damaged_;
   const moment at_;
   std::optional<meta> meta_;
   token token_read_ = 0;

@@ -9,6 +9,8 @@
 #include <onceguard/error.hpp>
 
 #include "store/call.hpp"
+#include "store/sqlite/culprits.hpp"
+#include "store/sqlite/session.hpp"
 #include "store/sqlite/transaction.hpp"
 
 namespace onceguard::sqlite {
@@ -21,6 +23,9 @@ class write_job : public call {
     do_carry_out(in);
     wrote_ = in.writes() != before;
   }
+  /// After a damaged page has ended a transaction: finds out which of its records are to blame.
+  virtual void probe(transaction& in, record_table& table, culprits& found,
+                     const std::string& place) = 0;
   /// In place of results: nothing was carried out, or, `of_commit`, what was written may be.
   void fail(error why, bool of_commit) {
     if (of_commit && wrote_) why.effect = effect::unknown;
@@ -48,8 +53,9 @@ class write_job : public call {
   bool answered_ = false;
 };
 
-/// Claims, settles, extensions or resolutions. An item that is too big for SQLite fails alone.
-/// What the writer need not do itself is done where the job is made, by the caller's thread.
+/// Claims, settles, extensions or resolutions. An item that is too big for SQLite, or whose record
+/// stands on a damaged page, fails alone. What the writer need not do itself is done where the job
+/// is made, by the caller's thread.
 template <class Item, class Outcome>
 class batch_job final : public write_job {
  public:
@@ -78,6 +84,17 @@ class batch_job final : public write_job {
       } catch (const failure& failed) {
         if (failed.code() != SQLITE_TOOBIG) throw;
         outcomes_.push_back(error(errc::invalid_argument, "the record is too big to be stored"));
+      }
+    }
+  }
+  void probe(transaction&, record_table& table, culprits& found,
+             const std::string& place) override {
+    for (const auto& item : items_) {
+      try {
+        table.probe(item.id);
+      } catch (const failure& failed) {
+        if (!is_damage(failed)) throw;
+        found.add(item.id, to_error(failed, place, effect::none));
       }
     }
   }
@@ -119,6 +136,9 @@ class sweep_job final : public write_job {
   [[nodiscard]] bool unfinished() const noexcept override { return more_; }
 
  private:
+  void probe(transaction& in, record_table&, culprits&, const std::string&) override {
+    in.probe_sweep(slice);
+  }
   void do_carry_out(transaction& in) override {
     const auto most = std::min(slice_, limit_ - gone_);
     going_ = in.sweep(most);

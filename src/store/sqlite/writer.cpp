@@ -46,13 +46,22 @@ void writer::run() {
 
 void writer::serve() {
   if (auto why = make_ready()) return fail_all(*why, false);
-  try {
-    if (auto failed = lock()) return fail_after(*failed, true);
-    if (calls_.empty()) return;  // nobody waits any more
-    carry_out();
-  } catch (const failure& failed) {
-    return fail_after(failed, true);  // before the commit, so nothing was carried out
+  if (auto failed = lock()) return fail_after(*failed, true);
+  if (calls_.empty()) return;  // nobody waits any more
+  // Nobody was told anything of this batch yet, so its order is free. Who ends a lease comes before
+  // who asks for one, and like beside like finds its code and pages in the processor's cache.
+  std::stable_partition(calls_.begin(), calls_.end(),
+                        [](const call_ptr& queued) { return job(queued).by_holder(); });
+  auto failed = carry_out();
+  if (failed && is_damage(*failed)) {
+    failed = carry_out_past_damage(*failed);
+    if (failed && is_damage(*failed)) return serve_one_by_one();
   }
+  if (failed) return fail_after(*failed, true);  // before the commit: nothing was carried out
+  finish_commit();
+}
+
+void writer::finish_commit() {
   if (auto failed = commit()) {
     // Out of room: the log did not get its commit record, and SQLite has undone the rest. After
     // any other failure the record may or may not be on the disk.
@@ -75,6 +84,7 @@ void writer::adopt(std::unique_ptr<session> opened) {
   identity_ = session_->identity();
   // Tokens grow also if the file is an older copy of itself, or a new one.
   last_token_ = std::max(last_token_, static_cast<token>(params_.clock->wall_ms()) * 1'000);
+  culprits_.forget_all();
 }
 
 std::optional<error> writer::make_ready() {
@@ -168,15 +178,73 @@ void writer::make_room() {
   session_->make_room();
 }
 
-void writer::carry_out() {
-  // Nobody was told anything of this batch yet, so its order is free. Who ends a lease comes before
-  // who asks for one, and like beside like finds its code and pages in the processor's cache.
-  std::stable_partition(calls_.begin(), calls_.end(),
-                        [](const call_ptr& queued) { return job(queued).by_holder(); });
-  transaction in(session_->books(), *table_, last_token_);
-  for (const auto& queued : calls_) job(queued).carry_out(in);
-  in.finish();
-  last_token_ = std::max(last_token_, in.last_token());
+std::optional<failure> writer::carry_out() {
+  try {
+    transaction in(session_->books(), *table_, last_token_, &culprits_);
+    for (const auto& queued : calls_) job(queued).carry_out(in);
+    in.finish();
+    last_token_ = std::max(last_token_, in.last_token());
+    return std::nullopt;
+  } catch (const failure& failed) {
+    return failed;
+  }
+}
+
+std::optional<failure> writer::begin_anew() {
+  if (!session_->roll_back()) return failure(SQLITE_ERROR, "a transaction could not be undone");
+  try {
+    // Whoever writes meanwhile is done soon.
+    for (auto left = params_.timeout.count() * 2; !session_->try_begin(); --left) {
+      if (left <= 0) return failure(SQLITE_BUSY, "another process holds the lock");
+      wait_one_step();
+    }
+    return std::nullopt;
+  } catch (const failure& failed) {
+    return failed;
+  }
+}
+
+/// SQLite writes nothing any more in a transaction that met a damaged page. So it is found out
+/// whose records stand on such pages, and the rest is done in a new one that does not touch them.
+std::optional<failure> writer::carry_out_past_damage(const failure& first) {
+  base::log_recurring(base::log_level::error, "a page of the store's file can't be read",
+                      {{"store", params_.path},
+                       {"why", first.what()},
+                       {"code", std::to_string(first.extended_code())}});
+  const auto known = [this] { return culprits_.size() + table_->left_alone(); };
+  for (;;) {
+    if (auto failed = begin_anew()) return failed;
+    try {
+      transaction in(session_->books(), *table_, last_token_, &culprits_);
+      for (const auto& queued : calls_) job(queued).probe(in, *table_, culprits_, params_.path);
+    } catch (const failure& failed) {
+      return failed;
+    }
+    if (auto failed = begin_anew()) return failed;
+    const auto before = known();
+    auto failed = carry_out();
+    // A sweep finds out more as it goes.
+    if (!failed || !is_damage(*failed) || known() == before) return failed;
+  }
+}
+
+/// Where a page is damaged that is not of these records (that of an index, the last of the table):
+/// who does not need it is served.
+void writer::serve_one_by_one() {
+  std::vector<call_ptr> all;
+  all.swap(calls_);
+  for (auto& each : all) {
+    calls_.assign(1, each);
+    auto failed = session_ ? begin_anew() : failure(SQLITE_CORRUPT, "the file is damaged");
+    if (!failed) failed = carry_out();
+    if (!failed) {
+      finish_commit();
+    } else {
+      job(each).fail(to_error(*failed, params_.path, effect::none), false);
+      if (session_ && !session_->roll_back()) end_transaction(*failed);
+    }
+  }
+  calls_.swap(all);
 }
 
 std::optional<failure> writer::commit() {

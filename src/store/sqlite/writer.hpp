@@ -37,7 +37,11 @@ class writer {
   void give_up_sweeps();
   void answer_what_needs_no_write();
   void make_room();
-  void carry_out();
+  [[nodiscard]] std::optional<failure> carry_out();
+  [[nodiscard]] std::optional<failure> begin_anew();
+  [[nodiscard]] std::optional<failure> carry_out_past_damage(const failure& first);
+  void serve_one_by_one();
+  void finish_commit();
   [[nodiscard]] std::optional<failure> commit();
   void fail_after(const failure& what, bool undone);
   void fail_all(const error& why, bool of_commit);
@@ -56,6 +60,7 @@ class writer {
   bool lost_ = false;     // its file was not what it had been, and could not be opened
   token last_token_ = 0;
   base::boot_clock::time_point room_tried_{};
+  culprits culprits_;
   std::vector<call_ptr> calls_;  // the batch: write_jobs all of them
   std::vector<call_ptr> unfinished_;
   std::vector<call_ptr> finished_;

@@ -121,8 +121,9 @@ local function is_expired(r, now)
 end
 
 local function look_up(key, now)
-  local bytes = redis.call('GET', key)
+  local bytes = redis.pcall('GET', key)
   if not bytes then return nil end
+  if type(bytes) ~= 'string' then return nil, unreadable('it is no string') end
   local r, wrong = decode(key, bytes, now, true)
   if wrong then return nil, wrong end
   if is_expired(r, now) then return nil end

@@ -1,16 +1,25 @@
 -- What operators ask and do.
 
 -- How an operator ends what nobody else does. keys: as ever, and then the books. args:
--- completed (1 or 0), force, retention, kept, answer, its checksum, and the channel on which it is
--- told. Answers done (and whether an answer was forgotten), not_found, running (and for how
+-- completed (1 or 0), force, retention, kept, answer, its checksum, the channel on which it is told,
+-- a subject without a fingerprint, and '1' if the caller has seen that the answer is damaged: with
+-- force, what can't be read gives way to a record of that subject. Answers done (and whether an answer was forgotten), not_found, running (and for how
 -- long), already_completed.
 local function resolve(keys, args)
   local completed, force = args[1] == '1', args[2] == '1'
   local now = now_ms()
+  local alone = #keys == 2  -- in a cluster
   local r, wrong = look_up(keys[1], now)
-  if wrong then return wrong end
+  if wrong and not force then return wrong end
+  local remade = wrong or force and args[9] == '1' and r and r.state == COMPLETED
+  if remade then
+    r = blank(args[8])
+    r.nonce, r.claimed_at = string.rep('\0', 16), now
+    r.token = next_token(not alone and keys[2] or nil, 0)
+    r.first = r.token
+  end
   if not r or r.state == RELEASED then return {'not_found', 0} end
-  if r.state == COMPLETED and completed then return {'already_completed', 0} end
+  if not remade and r.state == COMPLETED and completed then return {'already_completed', 0} end
   if unsettled(r) and not force then
     -- After an answer the work is over; else it may go on until the upstream's timeout.
     local answered = r.why == UPSTREAM_STATUS and not r.earlier_unknown
@@ -18,7 +27,7 @@ local function resolve(keys, args)
     local left = r.deadline + tail - now
     if left > 0 then return {'running', 0, left} end
   end
-  local forgets = not completed and r.state == COMPLETED
+  local forgets = remade or not completed and r.state == COMPLETED
   if completed then
     finish(r, COMPLETED, tonumber(args[3]), now)
     r.kept, r.answer, r.answer_sum = tonumber(args[4]), args[5], args[6]
@@ -26,7 +35,6 @@ local function resolve(keys, args)
     r = released(r, now)
   end
   r.by_operator = true
-  local alone = #keys == 2  -- in a cluster
   if forgets then redis.call('HINCRBY', keys[alone and 2 or 4], 'forgotten', 1) end
   local generation = write(alone and {keys[1]} or keys, r, now)
   announce(keys[1], args[7])
@@ -72,8 +80,9 @@ end
 -- The time, and the record as it is stored, with its points in time, where there is one.
 local function find(keys)
   local now = now_ms()
-  local bytes = redis.call('GET', keys[1])
+  local bytes = redis.pcall('GET', keys[1])
   if not bytes then return {now} end
+  if type(bytes) ~= 'string' then return unreadable('it is no string') end
   local r, wrong = decode(keys[1], bytes, now, true)
   if wrong then return wrong end
   if is_expired(r, now) then return {now} end
@@ -106,16 +115,20 @@ end
 
 -- Some of the records. args: cursor, pattern of their names, about how many, state (0: any),
 -- what of them: 'heads' or 'states'. Answers the next cursor, the time, how many can't be read,
--- and the heads that were found with their names, or a number for each state.
+-- the heads that were found with their names, or a number for each state, and the names of those
+-- that can't be read, each with why.
 local function scan(_, args)
-  local wanted, now, broken = tonumber(args[4]), now_ms(), 0
+  local wanted, now, broken = tonumber(args[4]), now_ms(), {}
   local found = redis.call('SCAN', args[1], 'MATCH', args[2], 'COUNT', args[3])
   local out, states = {}, {0, 0, 0, 0, 0, 0, 0}
   for _, name in ipairs(found[2]) do
     local bytes = head_at(name)
     local r, wrong = decode(name, bytes, now, false)
     if wrong then
-      if bytes ~= '' then broken = broken + 1 end
+      if bytes ~= '' then
+        broken[#broken + 1] = name
+        broken[#broken + 1] = wrong.err
+      end
     elseif not is_expired(r, now) then
       local state = observed(r, now)
       states[state] = states[state] + 1
@@ -125,5 +138,5 @@ local function scan(_, args)
       end
     end
   end
-  return {found[1], now, broken, args[5] == 'heads' and out or states}
+  return {found[1], now, #broken / 2, args[5] == 'heads' and out or states, broken}
 end
