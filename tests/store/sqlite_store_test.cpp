@@ -222,9 +222,33 @@ TEST_F(sqlite_store_test, a_deleted_file_is_told_once_and_made_anew) {
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, errc::store_lost);
   EXPECT_EQ(told.error().effect, effect::none);
-  const auto held = own.leased(claim_of("k"));
-  EXPECT_GT(held.token, 0u);
+  // Until who watches it has heard of the other memory, and has come back: who looks again has
+  // taken note of what it was told.
+  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
   EXPECT_NE(own.vitals().identity, before.identity);
+  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
+  own.vitals();
+  EXPECT_GT(own.leased(claim_of("k")).token, 0u);
+}
+
+TEST_F(sqlite_store_test, only_claims_wait_until_another_file_is_known) {
+  const auto store = open();
+  desk own(*store);
+  const auto asked = claim_of("k");
+  const auto held = own.leased(asked);
+  remove_file();
+  EXPECT_EQ(own.try_claim(claim_of("l")).error().code, errc::store_lost);
+  const auto done = own.settle(complete(asked, held));
+  EXPECT_EQ(done.outcome, settle_outcome::incident);
+  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
+  // A look that failed told nothing.
+  std::filesystem::rename(params().path, folder_.file("away.db"));
+  std::filesystem::create_directory(params().path);
+  EXPECT_FALSE(own.try_vitals());
+  EXPECT_FALSE(own.try_vitals());
+  std::filesystem::remove(params().path);
+  std::filesystem::rename(folder_.file("away.db"), params().path);
+  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
 }
 
 TEST_F(sqlite_store_test, a_deleted_file_is_noticed_by_the_vitals_alone) {

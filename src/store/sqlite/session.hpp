@@ -33,6 +33,8 @@ class session {
   [[nodiscard]] ledger& books() noexcept { return *books_; }
   [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
 
+  /// Which file it is.
+  [[nodiscard]] const file_mark& file() const noexcept { return file_; }
   /// False: the file was deleted, or another one put into its place. To be closed then, without
   /// a touch on whatever lies there now.
   [[nodiscard]] bool in_place() const noexcept;

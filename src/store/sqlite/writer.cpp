@@ -71,15 +71,19 @@ void writer::adopt(std::unique_ptr<session> opened) {
   session_ = std::move(opened);
   table_.emplace(session_->on());
   identity_ = session_->identity();
+  file_ = session_->file();
+}
+
+/// Nothing is granted on whatever lies there now before those who watch the store know of it.
+error writer::lost() {
+  memory_.changed();
+  base::log(base::log_level::error, "the store's file was deleted or replaced",
+            {{"store", params_.path}});
+  return error(errc::store_lost,
+               "sqlite store " + params_.path + ": its file was deleted or replaced");
 }
 
 std::optional<error> writer::make_ready() {
-  const auto lost = [this] {
-    base::log(base::log_level::error, "the store's file was deleted or replaced",
-              {{"store", params_.path}});
-    return error(errc::store_lost,
-                 "sqlite store " + params_.path + ": its file was deleted or replaced");
-  };
   if (session_ && session_->in_place()) return std::nullopt;
   const bool was_open = session_ != nullptr;
   table_.reset();
@@ -87,7 +91,8 @@ std::optional<error> writer::make_ready() {
   try {
     auto opened = session::open(params_, session_use::write);
     if (!opened) return was_open ? lost() : opened.error();
-    const bool another = (*opened)->identity() != identity_;
+    // The same identity in another file is a copy, perhaps an older one.
+    const bool another = (*opened)->identity() != identity_ || (*opened)->file() != file_;
     adopt(std::move(*opened));
     if (was_open || another) return lost();
   } catch (const failure& failed) {
@@ -132,7 +137,16 @@ void writer::carry_out() {
   std::stable_partition(calls_.begin(), calls_.end(),
                         [](const call_ptr& queued) { return job(queued).by_holder(); });
   transaction in(session_->books(), *table_, last_token_);
-  for (const auto& queued : calls_) job(queued).carry_out(in);
+  const bool grants = memory_.known();
+  for (const auto& queued : calls_) {
+    if (grants || !job(queued).claims()) {
+      job(queued).carry_out(in);
+      continue;
+    }
+    job(queued).fail(error(errc::store_lost, "sqlite store " + params_.path +
+                                                 ": its file is not the one that was known"),
+                     false);
+  }
   in.finish();
   last_token_ = std::max(last_token_, in.last_token());
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/batch_queue.hpp"
+#include "store/memory_watch.hpp"
 #include "store/sqlite/log_mover.hpp"
 #include "store/sqlite/session.hpp"
 #include "store/sqlite/sqlite_params.hpp"
@@ -23,6 +24,8 @@ class writer {
   writer& operator=(const writer&) = delete;
 
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
+  /// Who looks at the file's vitals tells it here; any thread may.
+  [[nodiscard]] memory_watch& memory() noexcept { return memory_; }
   /// Finishes what is queued, then ends. Not thread-safe; idempotent.
   void stop();
 
@@ -30,6 +33,7 @@ class writer {
   void run();
   void serve();
   [[nodiscard]] std::optional<error> make_ready();
+  [[nodiscard]] error lost();
   void adopt(std::unique_ptr<session> opened);
   [[nodiscard]] std::optional<failure> lock();
   void give_up_sweeps();
@@ -42,11 +46,13 @@ class writer {
 
   const sqlite_params& params_;
   const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
+  memory_watch memory_;
   // All else belongs to the thread.
   log_mover mover_;
   std::unique_ptr<session> session_;
   std::optional<record_table> table_;
   std::string identity_;
+  file_mark file_;  // that was opened last
   token last_token_ = 0;
   std::vector<call_ptr> calls_;  // the batch: write_jobs all of them
   std::vector<call_ptr> unfinished_;
