@@ -212,7 +212,7 @@ TEST_F(sqlite_store_test, opening_waits_for_a_lock_no_longer_than_its_timeout) {
   EXPECT_EQ(opened.error().code, errc::store_unreachable);
 }
 
-TEST_F(sqlite_store_test, a_deleted_file_is_told_once_and_made_anew) {
+TEST_F(sqlite_store_test, a_deleted_file_is_made_anew_and_grants_nothing_until_it_is_known) {
   const auto store = open();
   desk own(*store);
   own.completed(claim_of("k"));
@@ -238,7 +238,7 @@ TEST_F(sqlite_store_test, only_claims_wait_until_another_file_is_known) {
   const auto held = own.leased(asked);
   remove_file();
   EXPECT_EQ(own.try_claim(claim_of("l")).error().code, errc::store_lost);
-  const auto done = own.settle(complete(asked, held));
+  const auto done = own.settle(settle_of(asked, held));
   EXPECT_EQ(done.outcome, settle_outcome::incident);
   EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
   // A look that failed told nothing.
@@ -279,6 +279,7 @@ TEST_F(sqlite_store_test, an_older_copy_in_its_place_has_a_smaller_generation_bu
   const auto after = own.vitals();
   EXPECT_EQ(after.identity, before.identity);
   EXPECT_LT(after.generation, before.generation);
+  own.vitals();
   EXPECT_GT(own.leased(claim_of("b")).token, last.token);
 }
 
@@ -312,6 +313,8 @@ TEST_F(sqlite_store_test, another_file_in_its_place_that_is_no_database_is_an_er
   EXPECT_THAT(told.error().detail, HasSubstr("is a directory"));
   std::filesystem::remove(params().path);
   EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
+  own.vitals();
+  own.vitals();
   EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
