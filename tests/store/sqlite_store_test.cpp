@@ -231,6 +231,23 @@ TEST_F(sqlite_store_test, a_deleted_file_is_made_anew_and_grants_nothing_until_i
   EXPECT_GT(own.leased(claim_of("k")).token, 0u);
 }
 
+TEST_F(sqlite_store_test, a_copy_that_knows_all_stays_what_it_was) {
+  const auto store = open();
+  desk own(*store);
+  own.leased(claim_of("a"));
+  const auto before = own.vitals();
+  const auto copy = folder_.file("copy.db");
+  connection(params().path, nullptr).run(("VACUUM INTO '" + copy + "'").c_str());
+  remove_file();
+  std::filesystem::rename(copy, params().path);
+  EXPECT_EQ(own.try_claim(claim_of("b")).error().code, errc::store_lost);
+  const auto after = own.vitals();
+  EXPECT_EQ(after.identity, before.identity);
+  EXPECT_EQ(after.generation, before.generation);
+  own.vitals();
+  EXPECT_EQ(own.claim(claim_of("a")).kind, verdict_kind::busy);
+}
+
 TEST_F(sqlite_store_test, only_claims_wait_until_another_file_is_known) {
   const auto store = open();
   desk own(*store);
@@ -262,7 +279,7 @@ TEST_F(sqlite_store_test, a_deleted_file_is_noticed_by_the_vitals_alone) {
   EXPECT_EQ(own.vitals().identity, after.identity);
 }
 
-TEST_F(sqlite_store_test, an_older_copy_in_its_place_has_a_smaller_generation_but_newer_tokens) {
+TEST_F(sqlite_store_test, an_older_copy_in_its_place_gets_another_identity_and_newer_tokens) {
   auto store = open();
   desk own(*store);
   own.leased(claim_of("a"));
@@ -277,7 +294,8 @@ TEST_F(sqlite_store_test, an_older_copy_in_its_place_has_a_smaller_generation_bu
   std::filesystem::copy_file(folder_.file("backup.db"), params().path);
   EXPECT_EQ(own.try_claim(claim_of("c")).error().code, errc::store_lost);
   const auto after = own.vitals();
-  EXPECT_EQ(after.identity, before.identity);
+  // Whoever looked last before the lease that is missing could not tell by the generation.
+  EXPECT_NE(after.identity, before.identity);
   EXPECT_LT(after.generation, before.generation);
   own.vitals();
   EXPECT_GT(own.leased(claim_of("b")).token, last.token);

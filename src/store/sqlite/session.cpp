@@ -148,6 +148,12 @@ void session::raise_tokens() {
   books_->write_meta(found);
 }
 
+void session::begin_another_memory() {
+  begin_within_timeout();
+  identity_ = renew_identity(on_);
+  commit();
+}
+
 void session::begin_within_timeout() {
   within(params_.timeout, [this] { begin_.run(); });
 }

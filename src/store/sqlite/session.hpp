@@ -39,6 +39,10 @@ class session {
   /// a touch on whatever lies there now.
   [[nodiscard]] bool in_place() const noexcept;
 
+  /// This memory has lost a part of what it was: it gets another identity, by which every process
+  /// that saw it before notices, however much was granted since.
+  void begin_another_memory();
+
   /// Begins to write; false: another process does.
   [[nodiscard]] bool try_begin();
   void commit() { commit_.run(); }

@@ -71,6 +71,7 @@ void writer::adopt(std::unique_ptr<session> opened) {
   session_ = std::move(opened);
   table_.emplace(session_->on());
   identity_ = session_->identity();
+  granted_ = session_->books().read_meta().granted;
   file_ = session_->file();
 }
 
@@ -91,8 +92,10 @@ std::optional<error> writer::make_ready() {
   try {
     auto opened = session::open(params_, session_use::write);
     if (!opened) return was_open ? lost() : opened.error();
-    // The same identity in another file is a copy, perhaps an older one.
-    const bool another = (*opened)->identity() != identity_ || (*opened)->file() != file_;
+    const bool renamed = (*opened)->identity() != identity_;
+    const bool older = !renamed && (*opened)->books().read_meta().granted < granted_;
+    if (older) (*opened)->begin_another_memory();
+    const bool another = renamed || older || (*opened)->file() != file_;
     adopt(std::move(*opened));
     if (was_open || another) return lost();
   } catch (const failure& failed) {
@@ -149,11 +152,13 @@ void writer::carry_out() {
   }
   in.finish();
   last_token_ = std::max(last_token_, in.last_token());
+  granting_ = in.granted();
 }
 
 std::optional<failure> writer::commit() {
   try {
     session_->commit();
+    granted_ = std::max(granted_, granting_);
     return std::nullopt;
   } catch (const failure& failed) {
     return failed;

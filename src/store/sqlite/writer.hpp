@@ -54,6 +54,8 @@ class writer {
   std::string identity_;
   file_mark file_;  // that was opened last
   token last_token_ = 0;
+  std::uint64_t granted_ = 0;    // so far, for certain: a file that knows of fewer is an older one
+  std::uint64_t granting_ = 0;   // with what is not committed yet
   std::vector<call_ptr> calls_;  // the batch: write_jobs all of them
   std::vector<call_ptr> unfinished_;
   std::vector<call_ptr> finished_;
