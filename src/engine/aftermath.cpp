@@ -11,21 +11,52 @@ namespace onceguard {
 
 namespace asio = boost::asio;
 
+namespace {
+
+/// An error that does not pass by itself (a damaged page, say) is not asked about each second.
+constexpr milliseconds hopeless_pause{30'000};
+
+asio::awaitable<void> pause_after(retry_pause& pause, const error* why) {
+  const bool hopeless = why != nullptr && !why->retryable();
+  co_await pause.sleep(hopeless ? hopeless_pause : retry_pause::longest);
+}
+
+}  // namespace
+
+void engine::settle_failed(settlement& how, const error& why) {
+  note(why);
+  counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
+  base::log_recurring(base::log_level::error, "settle-failed",
+                      {{"record", base::to_hex(how.id)}, {"why", why.detail}});
+  // An answer that this store can't take: what counts is that it took effect.
+  if (why.code == errc::invalid_argument && how.kind == settle_kind::complete) {
+    how.answer = nullptr;
+    how.kept = answer_kept::none;
+  }
+}
+
+/// Whatever the error: that it took effect is known to nobody else. Ends with the process.
 asio::awaitable<void> engine::settle_later(settlement how, base::reservation room, tally) {
   retry_pause pause;
+  std::optional<error> why;
   while (!stopping_) {
-    co_await pause.sleep();
+    co_await pause_after(pause, why ? &*why : nullptr);
     std::vector<settlement> batch(1, how);
     const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
-    if (replies[0] || !replies[0].error().retryable()) {
-      base::log(base::log_level::info, "settled-late",
-                {{"record", base::to_hex(how.id)},
-                 {"result", replies[0] ? "done" : replies[0].error().detail}});
-      waiting_.look(how.id);
-      break;
+    if (!replies[0]) {
+      settle_failed(how, replies[0].error());
+      why = replies[0].error();
+      continue;
     }
+    const bool stale = replies[0]->outcome == settle_outcome::stale;
+    if (stale) counters_.stale_settles.fetch_add(1, std::memory_order_relaxed);
+    base::log(stale ? base::log_level::warning : base::log_level::info,
+              stale ? "settle-was-stale" : "settled-late", {{"record", base::to_hex(how.id)}});
+    waiting_.look(how.id);
+    co_return room.clear();
   }
-  room.clear();
+  base::log(base::log_level::error, "settle-given-up",
+            {{"record", base::to_hex(how.id)}, {"why", why ? why->detail : "the process ends"}});
 }
 
 asio::awaitable<void> engine::follow_up(claim asked, tally) {
@@ -34,6 +65,13 @@ asio::awaitable<void> engine::follow_up(claim asked, tally) {
   asked.unknown = unknown_policy::hold;
   asked.repeated = true;
   retry_pause pause;
+  std::optional<error> why;
+  const auto failed = [&](const error& told) {
+    note(told);
+    base::log_recurring(base::log_level::error, "claim-not-followed-up",
+                        {{"record", base::to_hex(asked.id)}, {"why", told.detail}});
+    why = told;
+  };
   bool granted = false;
   settlement how;
   how.id = asked.id;
@@ -41,13 +79,13 @@ asio::awaitable<void> engine::follow_up(claim asked, tally) {
   how.about = asked.about;
   how.kind = settle_kind::release;
   while (!stopping_) {
-    co_await pause.sleep();
+    co_await pause_after(pause, why ? &*why : nullptr);
     if (!granted) {
       std::vector<claim> batch(1, asked);
       const auto replies = co_await store_.claim(std::move(batch), params_.store_timeout);
       if (!replies[0]) {
-        if (replies[0].error().retryable()) continue;
-        break;
+        failed(replies[0].error());
+        continue;
       }
       // Busy: also where the first try itself still waits in a commit that hangs. The settle tells:
       // it waits for that, and without a token it ends only what this claim id holds.
@@ -57,7 +95,8 @@ asio::awaitable<void> engine::follow_up(claim asked, tally) {
     }
     std::vector<settlement> batch(1, how);
     const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
-    if (replies[0] || !replies[0].error().retryable()) break;
+    if (replies[0]) break;
+    failed(replies[0].error());
   }
   waiting_.look(asked.id);
 }

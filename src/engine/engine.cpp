@@ -117,6 +117,7 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
     std::vector<claim> batch(1, asked);
     auto replies = co_await store_.claim(std::move(batch), params_.store_timeout);
     auto& reply = replies[0];
+    if (!reply) note(reply.error());
     if (!reply) co_return co_await claim_failed(io, op, doing, asked, reply.error());
 
     switch (reply->kind) {
@@ -180,7 +181,9 @@ asio::awaitable<execution> engine::claim_failed(asio::io_context& io, operation&
 /// Nothing was claimed.
 asio::awaitable<execution> engine::out_of_reach(operation& op, work& doing, error why) {
   counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
-  if (op.policy->store_failure == store_failure_rule::open && why.retryable()) {
+  // Without its memory the store is in reach: what it refuses then, after_loss rules.
+  const bool away = why.retryable() && why.code != errc::store_lost;
+  if (op.policy->store_failure == store_failure_rule::open && away) {
     counters_.unguarded.fetch_add(1, std::memory_order_relaxed);
     base::log_recurring(base::log_level::warning, "unguarded-run", {{"why", why.detail}});
     co_await doing.run_unguarded();
@@ -278,13 +281,7 @@ asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, h
       if (replies[0]->outcome == settle_outcome::stale) co_return co_await superseded(op);
       co_return after_settle(op, how, *replies[0], epoch);
     }
-    const auto& why = replies[0].error();
-    counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
-    if (!why.retryable()) {
-      base::log_recurring(base::log_level::error, "settle-failed",
-                          {{"record", base::to_hex(op.id)}, {"why", why.detail}});
-      co_return failed_with(why);
-    }
+    settle_failed(how, replies[0].error());
     if (base::boot_now() + pause.next() >= until || stopping_) break;
     co_await pause.sleep();
   }

@@ -154,10 +154,14 @@ class engine {
   /// The lease was another's when the settle came.
   boost::asio::awaitable<execution> superseded(const operation& op);
   boost::asio::awaitable<void> follow_up(claim asked, tally one);
+  /// The store could not be told: `how` is what is to be tried next.
+  void settle_failed(settlement& how, const error& why);
   boost::asio::awaitable<void> settle_later(settlement how, base::reservation room, tally one);
   boost::asio::awaitable<result<void>> look_now();
   boost::asio::awaitable<void> watch();
   boost::asio::awaitable<void> sweep();
+  /// What the store says of itself decides whether it is looked at before the next claim.
+  void note(const error& why) noexcept;
   claim make_claim(const operation& op);
   void remember(const operation& op, answer_ptr what, answer_kept kept, milliseconds for_,
                 std::uint64_t epoch);
@@ -173,7 +177,6 @@ class engine {
   std::mutex look_mutex_;
   std::shared_ptr<shared_look> looking_;  // under the mutex; null: nobody looks
   std::atomic<bool> heard_{false};
-  base::boot_clock::time_point last_heard_{};  // who looks alone has it
   std::atomic<bool> stopping_{false};
   std::atomic<bool> listening_{false};
   std::atomic<std::size_t> following_up_{0};

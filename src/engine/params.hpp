@@ -19,6 +19,7 @@ struct engine_params {
   milliseconds sweep_interval{60'000};
   std::size_t replay_cache = 16u << 20;
   std::size_t max_waiters = 10'000;
+  milliseconds look_again{50};          ///< a waiter asks for a twin in another process this often
   std::size_t max_follow_ups = 10'000;  ///< claims of unknown fate that are being followed up
   after_loss_rule after_loss = after_loss_rule::refuse;
   std::string state_dir;            ///< where the witness of the store's identity is kept

@@ -20,13 +20,15 @@ inline boost::asio::awaitable<void> sleep_for(milliseconds time) {
   co_await timer.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
 }
 
-/// 100 ms, doubling to 1 s.
+/// 100 ms, doubling to 1 s, or to what the caller says.
 class retry_pause {
  public:
+  static constexpr milliseconds longest{1'000};
+
   [[nodiscard]] milliseconds next() const noexcept { return next_; }
-  boost::asio::awaitable<void> sleep() {
-    const auto now = next_;
-    next_ = std::min(next_ * 2, milliseconds(1'000));
+  boost::asio::awaitable<void> sleep(milliseconds most = longest) {
+    const auto now = std::min(next_, most);
+    next_ = std::min(now * 2, most);
     return sleep_for(now);
   }
 

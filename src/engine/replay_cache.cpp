@@ -65,7 +65,9 @@ replay_cache::shard& replay_cache::shard_of(const record_id& id) const noexcept 
 
 std::optional<cached_replay> replay_cache::find(const record_id& id, const fingerprint& print,
                                                 time_point now) {
-  if (suspended_.load(std::memory_order_acquire)) return std::nullopt;
+  if (now.time_since_epoch().count() >= trusted_until_.load(std::memory_order_acquire)) {
+    return std::nullopt;
+  }
   auto& s = shard_of(id);
   const std::lock_guard lock(s.mutex);
   const auto found = s.by_id.find(id);

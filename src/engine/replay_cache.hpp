@@ -33,8 +33,12 @@ class replay_cache {
   }
   /// Nothing that is known now is served any more.
   void begin_epoch() noexcept { epoch_.fetch_add(1, std::memory_order_acq_rel); }
-  /// Serves nothing while suspended.
-  void suspend(bool yes) noexcept { suspended_.store(yes, std::memory_order_release); }
+  /// What is served is true until then, as far as anybody has heard; nothing is served later. Each
+  /// look-up asks its own clock: a process that was frozen, or whose look at the store hangs, has
+  /// nobody who could tell it in time.
+  void trust_until(time_point end) noexcept {
+    trusted_until_.store(end.time_since_epoch().count(), std::memory_order_release);
+  }
 
   [[nodiscard]] std::optional<cached_replay> find(const record_id& id, const fingerprint& print,
                                                   time_point now);
@@ -53,7 +57,7 @@ class replay_cache {
   const std::unique_ptr<shard[]> shards_;
   const std::size_t bytes_max_per_shard_;
   std::atomic<std::uint64_t> epoch_{0};
-  std::atomic<bool> suspended_{true};  // until the store was first heard
+  std::atomic<time_point::rep> trusted_until_{0};  // 0: the store was not heard yet
 };
 
 }  // namespace onceguard

@@ -8,8 +8,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr milliseconds look_again{50};  // a twin in another process is asked for this often
-
 /// May somebody else who sent the same take it over?
 bool concerns_all(execution_kind kind) noexcept {
   return kind == execution_kind::stored || kind == execution_kind::unknown ||
@@ -26,7 +24,7 @@ asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation
   // The twin may have ended before this one had its place: the first asks once more at once, and
   // who stands behind it hears what it heard.
   auto next = woken::to_look;
-  if (!place->first()) next = co_await place->wait(until, look_again);
+  if (!place->first()) next = co_await place->wait(until, params_.look_again);
   while (next != woken::late) {
     if (next == woken::told) {
       if (auto taken = take_news(op, *place->heard())) co_return std::move(*taken);
@@ -42,7 +40,7 @@ asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation
     auto out = co_await attempt(io, op, doing);
     if (concerns_all(out.kind)) tell(op, out);
     if (out.kind != execution_kind::busy || base::boot_now() >= until) co_return out;
-    next = co_await place->wait(until, look_again);
+    next = co_await place->wait(until, params_.look_again);
   }
   co_return execution();
 }

@@ -98,13 +98,18 @@ asio::awaitable<result<void>> engine::look_now() {
         cache_.begin_epoch();
         break;
     }
-    last_heard_ = asked_at;  // what was heard was true at the latest when it was asked
+    // An operator who released a completed record waits until no process can serve it from memory.
+    // What was heard was true at the latest when it was asked.
+    cache_.trust_until(asked_at + believed_for);
     heard_ = true;
   }
-  // An operator who released a completed record waits until no process can serve it from memory.
-  cache_.suspend(base::boot_now() - last_heard_ > believed_for);
   if (!now) co_return now.error();
   co_return result<void>();
+}
+
+/// It says that it lost its memory, and knows that before any look could tell.
+void engine::note(const error& why) noexcept {
+  if (why.code == errc::store_lost) heard_ = false;
 }
 
 asio::awaitable<void> engine::watch() {

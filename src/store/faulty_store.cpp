@@ -20,6 +20,10 @@ error error_of(store_fault how) {
       return error(errc::store_full, "faulty store: full");
     case store_fault::lost:
       return error(errc::store_lost, "faulty store: lost its memory");
+    case store_fault::unreadable:
+      return error(errc::record_unreadable, "faulty store: a damaged page");
+    case store_fault::too_big:
+      return error(errc::invalid_argument, "faulty store: the record is too big");
     case store_fault::before:
     case store_fault::delay_before:
     case store_fault::delay_after:

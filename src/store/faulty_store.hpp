@@ -36,6 +36,8 @@ enum class store_fault : std::uint8_t {
   before_timeout,  ///< not carried out, but nobody can tell: effect unknown
   full,            ///< not carried out: store_full, effect none
   lost,            ///< not carried out: store_lost, effect none
+  unreadable,      ///< not carried out: record_unreadable, effect none
+  too_big,         ///< not carried out: invalid_argument, effect none
   delay_before,    ///< waits for `let_go`, then is carried out
   delay_after,     ///< is carried out, then waits for `let_go`
 };

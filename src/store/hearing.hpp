@@ -8,7 +8,8 @@ namespace onceguard {
 inline constexpr milliseconds watch_interval{1'000};  ///< every process looks that often
 /// Without word from the store for that long, nothing is served from memory.
 inline constexpr milliseconds deaf_after{5'000};
-/// Counted from before the last look that was answered, as one round of looking may lie between.
+/// Counted from before the last look that was answered. What is served is checked against it at
+/// the moment when it is served; the rest is for clocks that run apart.
 inline constexpr milliseconds believed_for = deaf_after - 2 * watch_interval;
 
 }  // namespace onceguard

@@ -106,8 +106,12 @@ TEST_F(engine_over_faults, following_up_never_takes_over_an_unknown_outcome) {
   store.fail(store_call::claim, store_fault::before_timeout, 1);
   EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
   const auto claims = store.made(store_call::claim);
-  until([&] { return store.made(store_call::claim) > claims; });
+  const auto token = run(io, inner.find(op().id, milliseconds(100))).value()->stored.token;
+  until([&] { return tested->pending() == 0; });
+  EXPECT_GT(store.made(store_call::claim), claims);
   EXPECT_EQ(state(), observed_state::unknown);
+  // A takeover that is released at once leaves the outcome unknown as well.
+  EXPECT_EQ(run(io, inner.find(op().id, milliseconds(100))).value()->stored.token, token);
 }
 
 TEST_F(engine_over_faults, an_answer_that_cannot_be_recorded_is_held_back_and_recorded_later) {

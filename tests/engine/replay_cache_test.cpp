@@ -34,7 +34,7 @@ cached_replay answer_of(std::size_t size) {
 
 class replay_cache_test : public ::testing::Test {
  protected:
-  replay_cache_test() { cache.suspend(false); }
+  replay_cache_test() { cache.trust_until(now + 3600s); }
 
   void put(unsigned char n, std::size_t size = 10'000) {
     cache.put(id_of(n), print_of(1), answer_of(size), now + 60s, cache.epoch());
@@ -87,13 +87,25 @@ TEST_F(replay_cache_test, serves_only_the_same_request_in_its_time_and_epoch) {
   EXPECT_EQ(cache.bytes(), 0U);  // its time is over: gone
 
   put(1);
-  cache.suspend(true);
-  EXPECT_FALSE(has(1));
-  cache.suspend(false);
   EXPECT_TRUE(has(1));
   cache.begin_epoch();
   EXPECT_FALSE(has(1));
   EXPECT_EQ(cache.bytes(), 0U);
+}
+
+TEST_F(replay_cache_test, what_is_trusted_has_an_end_that_nobody_has_to_tell) {
+  put(1);
+  cache.trust_until(now + 3s);
+  EXPECT_TRUE(cache.find(id_of(1), print_of(1), now + 3s - 1ns));
+  EXPECT_FALSE(cache.find(id_of(1), print_of(1), now + 3s));
+  cache.trust_until(now + 4s);
+  EXPECT_TRUE(cache.find(id_of(1), print_of(1), now + 3s)) << "it is there still";
+}
+
+TEST_F(replay_cache_test, before_the_store_was_heard_nothing_is_served) {
+  replay_cache unheard{8 * 100'000};
+  unheard.put(id_of(1), print_of(1), answer_of(10), now + 60s, unheard.epoch());
+  EXPECT_FALSE(unheard.find(id_of(1), print_of(1), now));
 }
 
 }  // namespace

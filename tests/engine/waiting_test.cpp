@@ -45,8 +45,7 @@ class waiting_room_test : public ::testing::Test {
               milliseconds look_again = for_ever) {
     auto& added = enter(where);
     auto keep = [&added](std::exception_ptr, woken how) { added.ended = how; };
-    asio::co_spawn(io, added.place->wait(base::boot_clock::now() + until, look_again),
-                   keep);
+    asio::co_spawn(io, added.place->wait(base::boot_clock::now() + until, look_again), keep);
     poll();
     return added;
   }
@@ -95,8 +94,7 @@ TEST_F(waiting_room_test, a_call_that_comes_before_the_wait_is_not_lost) {
   room.look(id);
   poll();
   auto keep = [&first](std::exception_ptr, woken how) { first.ended = how; };
-  asio::co_spawn(io, first.place->wait(base::boot_clock::now() + for_ever, for_ever),
-                 keep);
+  asio::co_spawn(io, first.place->wait(base::boot_clock::now() + for_ever, for_ever), keep);
   poll();
   EXPECT_EQ(first.ended, woken::to_look);
 }
@@ -146,6 +144,98 @@ TEST_F(waiting_room_test, the_first_looks_again_by_itself) {
     io.run_one_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(first.ended, woken::to_look);
+}
+
+/// Those who wait for a twin in their own process, and never look by themselves.
+class twin : public engine_over_faults {
+ protected:
+  counted_work first;
+  counted_work second;
+  std::vector<execution> out;
+
+  void SetUp() override {
+    params.look_again = for_ever;
+    engine_over_faults::SetUp();
+    policy.on_busy = on_busy_rule::wait;
+    policy.wait = for_ever;
+  }
+  void gather(std::size_t many) {
+    const auto busy = tested->counters().busy.load();
+    for (std::size_t i = 0; i < many; ++i) {
+      asio::co_spawn(io, tested->execute(io, op(), second),
+                     [this](std::exception_ptr, execution got) { out.push_back(std::move(got)); });
+    }
+    // Each hears "busy" when it comes, and the first in the line once more when it has its place.
+    until([&] { return tested->counters().busy > busy + many; });
+    io.poll();
+  }
+  void expect_all(std::size_t many, execution_kind what) {
+    until([&] { return out.size() == many; });
+    for (const auto& got : out) EXPECT_EQ(got.kind, what);
+  }
+};
+
+TEST_F(twin, that_completes_tells_all) {
+  begin(first);
+  gather(3);
+  EXPECT_EQ(let_go().kind, execution_kind::ran);
+  expect_all(3, execution_kind::stored);
+  EXPECT_EQ(second.runs, 0);
+}
+
+TEST_F(twin, that_ends_unknown_wakes_one_who_tells_the_rest) {
+  first.ends = settle_kind::abandon;
+  begin(first);
+  gather(3);
+  let_go();
+  expect_all(3, execution_kind::unknown);
+}
+
+TEST_F(twin, that_is_released_wakes_one_who_runs_for_all) {
+  first.ends = settle_kind::release;
+  begin(first);
+  gather(3);
+  let_go();
+  until([&] { return out.size() == 3; });
+  EXPECT_EQ(second.runs, 1);
+}
+
+TEST_F(twin, that_is_settled_late_wakes_one) {
+  begin(first);
+  gather(3);
+  store.fail(store_call::settle, store_fault::before, 2);
+  EXPECT_EQ(let_go().kind, execution_kind::unrecorded);
+  expect_all(3, execution_kind::stored);
+}
+
+TEST_F(twin, that_is_superseded_wakes_one) {
+  begin(first);
+  gather(2);
+  resolution freed;
+  freed.id = op().id;
+  freed.force = true;
+  ASSERT_TRUE(run(io, inner.resolve(freed, milliseconds(100))));
+  claim later;  // of another process, which then did nothing
+  later.id = op().id;
+  base::random_bytes(later.nonce);
+  later.about = op().about;
+  settlement none;
+  none.id = later.id;
+  none.nonce = later.nonce;
+  none.kind = settle_kind::release;
+  none.token = run(io, inner.claim({later}, milliseconds(100))).at(0)->lease.token;
+  ASSERT_TRUE(run(io, inner.settle({none}, milliseconds(100))).at(0));
+  EXPECT_EQ(let_go().kind, execution_kind::unsure);
+  until([&] { return out.size() == 2; });
+  EXPECT_EQ(second.runs, 1);
+}
+
+TEST_F(twin, of_which_nobody_knows_whether_it_was_claimed_wakes_one_when_it_is_released) {
+  store.fail(store_call::claim, store_fault::after_timeout, 1);
+  EXPECT_EQ(execute(first).kind, execution_kind::store_failed);
+  gather(2);
+  until([&] { return out.size() == 2; });
+  EXPECT_EQ(second.runs, 1);
 }
 
 /// Many requests that wait for a record whose holder is another process.

@@ -1,7 +1,10 @@
 """A store that has lost its memory is noticed, and what it does then is configured."""
 
 import contextlib
+import os
 import shutil
+import sqlite3
+import threading
 
 import pytest
 
@@ -142,3 +145,50 @@ def test_a_state_dir_that_can_not_be_written_is_an_error_at_the_start(start_gate
         gateway.start(wait=False)
         assert gateway.wait() == 1
         assert f"state_dir {place}: nothing can be written there" in gateway.log()
+
+
+def older_copy(gateway, to):
+    """The store as it is now, taken while the gateway runs."""
+    with contextlib.closing(sqlite3.connect(gateway.database)) as source, \
+            contextlib.closing(sqlite3.connect(to)) as copy:
+        source.backup(copy)
+
+
+@pytest.mark.parametrize("how", ["deleted", "another moved in"])
+def test_nothing_is_granted_on_a_file_that_took_the_place_of_another(
+        start_gateway, upstream, fresh_key, tmp_path, how):
+    """While a request runs: the writer knows at once, who looks each second does not."""
+    settings = config(tmp_path, "refuse")
+    settings["defaults"] = {"lease": "30s", "upstream_timeout": "30s"}
+    gateway = start_gateway(upstream, settings)
+    key, done = fresh_key(), fresh_key()
+    copy = gateway.folder / "copy.db"
+    older_copy(gateway, copy)
+    assert_first(gateway.post(key=done))
+    with gateway.begin_post(key=key, plan={"gate": key}) as running:
+        upstream.arrived(1, key)
+        if how == "another moved in":
+            os.replace(copy, gateway.database)
+            for side in ("-wal", "-shm"):
+                gateway.database.with_name(gateway.database.name + side).unlink()
+        else:
+            forget(gateway)
+        # Many in a row, so that some come between the writer and the look, and some together.
+        answers = []
+
+        def retry():
+            answers.extend(gateway.post(key=key) for _ in range(10))
+        crowd = [threading.Thread(target=retry) for _ in range(4)]
+        for one in crowd:
+            one.start()
+        for one in crowd:
+            one.join()
+        assert len(answers) == 40
+        for answer in answers:
+            assert_problem(answer, 503, "store-unreachable", True, retry_after=True)
+        assert_problem(gateway.post(key=fresh_key()), 503, "store-unreachable", True,
+                       retry_after=True)
+        assert upstream.runs(key) == 1
+        upstream.open(key)
+        assert_first(running.read())
+    assert gateway.state(key) == "completed", "its holder knew, and says so in the new file"

@@ -1,6 +1,7 @@
 """What an operator does beside a running gateway."""
 
 import json
+import signal
 
 import pytest
 
@@ -182,6 +183,24 @@ def test_a_released_answer_leaves_every_memory(start_gateway, upstream, key):
     second = assert_first(other.post(key=key))
     assert second.body != first.body
     assert_replay_of(gateway.post(key=key), second)
+    assert upstream.runs(key) == 2
+
+
+@pytest.mark.parametrize("timeout", ["2s", "30s"])
+def test_a_frozen_process_serves_nothing_that_was_released_meanwhile(
+        start_gateway, upstream, key, timeout):
+    gateway = start_gateway(upstream, {"store": {"timeout": timeout}})
+    assert_first(gateway.post(key=key))
+    assert gateway.post(key=key).replayed
+    gateway.signal(signal.SIGSTOP)
+    try:
+        done = gateway.command("keys", "release", key)
+        assert done.returncode == 0, done
+        asking = gateway.begin_post(key=key)  # what it finds first when it wakes
+    finally:
+        gateway.signal(signal.SIGCONT)
+    with asking:
+        assert_first(asking.read())
     assert upstream.runs(key) == 2
 
 

@@ -5,6 +5,8 @@ import signal
 import socket
 import sqlite3
 
+import pytest
+
 from support.client import fields_for
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.waiting import Stopwatch, wait_until
@@ -115,6 +117,34 @@ def test_after_settle_wait_the_client_is_told_to_come_again(start_gateway, upstr
     again = wait_until(lambda: next((a for a in [gateway.post(key=key)] if a.replayed), None))
     assert again.body == b"the answer"
     assert upstream.runs(key) == 1
+
+
+@pytest.mark.parametrize("settle_wait, held_back", [("30s", True), ("0s", False)])
+def test_an_answer_outlives_a_directory_that_is_away(start_gateway, upstream, key, tmp_path,
+                                                     settle_wait, held_back):
+    data, away = tmp_path / "data", tmp_path / "away"
+    data.mkdir()
+    gateway = start_gateway(upstream, {"gateway": {"settle_wait": settle_wait}},
+                            database=data / "onceguard.db")
+    with gateway.begin_post(key=key, plan={"gate": key}) as connection:
+        upstream.arrived(1, key)
+        data.rename(away)
+        upstream.open(key)
+        # The first look beside it is told that the file is gone, the next what is wrong there.
+        wait_until(lambda: gateway.log().count("settle-failed") >= 2, what="failing settles")
+        away.rename(data)
+        if held_back:
+            first = assert_first(connection.read())
+        else:
+            assert_problem(connection.read(), 503, "store-unreachable", True, retry_after=True)
+            first = None
+    wait_until(lambda: gateway.state(key) == "completed", what="the settle")
+    again = wait_until(lambda: next((a for a in [gateway.post(key=key)] if a.replayed), None))
+    if first:
+        assert_replay_of(again, first)
+    assert upstream.runs(key) == 1
+    assert_first(wait_until(lambda: next(
+        (a for a in [gateway.post(key=key + "2")] if a.status == 201), None)))
 
 
 def test_what_waits_to_be_recorded_takes_room_for_its_answer(start_gateway, upstream, fresh_key):

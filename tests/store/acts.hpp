@@ -137,7 +137,8 @@ class desk {
     return run(context_, at_->sweep(limit, patience));
   }
   std::size_t sweep(std::size_t limit = 1'000) { return try_sweep(limit).value(); }
-  onceguard::vitals vitals() { return run(context_, at_->vitals(patience)).value(); }
+  result<onceguard::vitals> try_vitals() { return run(context_, at_->vitals(patience)); }
+  onceguard::vitals vitals() { return try_vitals().value(); }
 
   /// Claims and expects to be told to run.
   lease leased(const onceguard::claim& asked) {

@@ -38,6 +38,8 @@ TEST_F(faulty_store_test, fails_as_told_and_says_what_it_would) {
   expect_fault(store_fault::before_timeout, errc::store_unreachable, effect::unknown, false);
   expect_fault(store_fault::full, errc::store_full, effect::none, false);
   expect_fault(store_fault::lost, errc::store_lost, effect::none, false);
+  expect_fault(store_fault::unreadable, errc::record_unreadable, effect::none, false);
+  expect_fault(store_fault::too_big, errc::invalid_argument, effect::none, false);
 }
 
 TEST_F(faulty_store_test, delays_until_let_go) {

@@ -66,10 +66,14 @@ std::string with_prefix(std::string_view sql, std::string_view prefix) {
   return out;
 }
 
-void write_identity(connection& on, std::string_view prefix) {
+std::string random_identity() {
   std::array<unsigned char, 16> random{};
   base::random_bytes(random);
-  const auto identity = base::to_hex(random);
+  return base::to_hex(random);
+}
+
+void write_identity(connection& on, std::string_view prefix) {
+  const auto identity = random_identity();
   auto begin = on.prepare(
       with_prefix("INSERT INTO %meta (one, identity, token, granted, forgotten, last_wall) "
                   "VALUES (1, ?, 0, 0, 0, 0)",
@@ -122,6 +126,12 @@ void make_own_tables(connection& on) {
     write_identity(on, own_prefix);
   }
   on.run(("UPDATE onceguard_meta SET version = " + std::to_string(own_version)).c_str());
+}
+
+std::string renew_identity(connection& on) {
+  auto identity = random_identity();
+  on.prepare("UPDATE meta SET identity = ?").bind(1, std::string_view(identity)).run();
+  return identity;
 }
 
 }  // namespace onceguard::sqlite

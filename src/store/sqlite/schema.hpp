@@ -18,6 +18,8 @@ enum class ownership { fresh, ours, foreign, newer };
 
 /// Brings a fresh or older file to `schema_version`. Within a transaction of the caller.
 void migrate(connection& on);
+/// Gives the file another identity, and tells it. Within a transaction of the caller.
+[[nodiscard]] std::string renew_identity(connection& on);
 
 /// In the database of somebody else's: the names of all tables and indexes begin with this.
 inline constexpr std::string_view own_prefix = "onceguard_";

@@ -231,6 +231,12 @@ bool session::roll_back() noexcept {
   return on_.roll_back();
 }
 
+void session::begin_another_memory() {
+  begin_within_timeout();
+  identity_ = renew_identity(on_);
+  commit();
+}
+
 void session::begin_within_timeout() {
   within(params_.timeout, [this] { begin_.run(); });
 }

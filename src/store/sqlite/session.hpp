@@ -32,11 +32,16 @@ class session {
   [[nodiscard]] connection& on() noexcept { return on_; }
   [[nodiscard]] ledger& books() noexcept { return *books_; }
   [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
+  /// Which file it is.
   [[nodiscard]] const file_mark& file() const noexcept { return file_; }
 
   /// False: the file was deleted, or another one put into its place or written over it. To be
   /// closed then, without a touch on whatever lies there now.
   [[nodiscard]] bool in_place() const noexcept;
+
+  /// This memory has lost a part of what it was: it gets another identity, by which every process
+  /// that saw it before notices, however much was granted since.
+  void begin_another_memory();
 
   /// Begins to write; false: another process does.
   [[nodiscard]] bool try_begin();

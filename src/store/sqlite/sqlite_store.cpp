@@ -101,8 +101,11 @@ awaitable<result<counts>> sqlite_store::count(std::string cursor, milliseconds t
 }
 
 awaitable<result<onceguard::vitals>> sqlite_store::vitals(milliseconds timeout) {
-  return ask_reader<onceguard::vitals>(
-      reader_.queue(), [](record_queries& on) { return on.look_at_vitals(); }, timeout);
+  const auto begun = writer_.memory().look_begins();
+  auto ask = [](record_queries& on) { return on.look_at_vitals(); };
+  auto told = co_await ask_reader<onceguard::vitals>(reader_.queue(), ask, timeout);
+  if (told) writer_.memory().look_told(begun);
+  co_return told;
 }
 
 void sqlite_store::stop() {

@@ -58,6 +58,8 @@ class transaction {
   void finish();
   [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
   [[nodiscard]] token last_token() const noexcept { return meta_ ? meta_->last_token : 0; }
+  /// So many leases the file has seen with these; 0: no counter was asked for.
+  [[nodiscard]] std::uint64_t granted() const noexcept { return meta_ ? meta_->granted : 0; }
 
  private:
   [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id,

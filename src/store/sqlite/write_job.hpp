@@ -43,6 +43,8 @@ class write_job : public call {
   [[nodiscard]] virtual std::size_t size() const noexcept { return 1; }
   /// Is it from who holds a lease?
   [[nodiscard]] virtual bool by_holder() const noexcept { return false; }
+  /// Does it ask for leases?
+  [[nodiscard]] virtual bool claims() const noexcept { return false; }
 
  private:
   virtual void do_carry_out(transaction& in) = 0;
@@ -74,6 +76,7 @@ class batch_job final : public write_job {
   [[nodiscard]] bool by_holder() const noexcept override {
     return std::is_same_v<Item, settlement> || std::is_same_v<Item, extension>;
   }
+  [[nodiscard]] bool claims() const noexcept override { return std::is_same_v<Item, claim>; }
 
  private:
   void do_carry_out(transaction& in) override {

@@ -18,7 +18,7 @@ bool harmless(const failure& failed) noexcept {
 }  // namespace
 
 writer::writer(const sqlite_params& params, const session& seen)
-    : params_(params), mover_(params), identity_(seen.identity()), first_file_(seen.file()) {
+    : params_(params), mover_(params), identity_(seen.identity()), file_(seen.file()) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -85,21 +85,24 @@ void writer::adopt(std::unique_ptr<session> opened) {
   // Tokens grow also if the file is an older copy of itself, or a new one.
   last_token_ = std::max(last_token_, static_cast<token>(params_.clock->wall_ms()) * 1'000);
   culprits_.forget_all();
+  granted_ = session_->books().read_meta().granted;
+  file_ = session_->file();
+}
+
+/// Nothing is granted on whatever lies there now before those who watch the store know of it.
+error writer::lost() {
+  memory_.changed();
+  base::log(base::log_level::error, "the store's file was deleted or replaced",
+            {{"store", params_.path}});
+  return error(errc::store_lost,
+               "sqlite store " + params_.path + ": its file was deleted or replaced");
 }
 
 std::optional<error> writer::make_ready() {
-  const auto lost = [this] {
-    base::log(base::log_level::error, "the store's file was deleted or replaced",
-              {{"store", params_.path}});
-    return error(errc::store_lost,
-                 "sqlite store " + params_.path + ": its file was deleted or replaced");
-  };
   if (session_ && session_->in_place()) return std::nullopt;
-  const bool was_open =
-      session_ || (first_file_ != file_mark{} && mark_of(params_.path) != first_file_);
+  const bool was_open = session_ || mark_of(params_.path) != file_;
   table_.reset();
   session_.reset();
-  first_file_ = {};
   try {
     auto opened = session::open(params_, session_use::write);
     if (!opened) {
@@ -107,7 +110,11 @@ std::optional<error> writer::make_ready() {
       lost_ = lost_ || was_open || opened.error().code == errc::store_lost;
       return was_open ? lost() : opened.error();
     }
-    const bool another = std::exchange(lost_, false) || (*opened)->identity() != identity_;
+    const bool renamed = (*opened)->identity() != identity_;
+    const bool older = !renamed && (*opened)->books().read_meta().granted < granted_;
+    if (older) (*opened)->begin_another_memory();
+    const bool moved = (*opened)->file() != file_;
+    const bool another = std::exchange(lost_, false) || renamed || older || moved;
     adopt(std::move(*opened));
     if (was_open || another) return lost();
   } catch (const failure& failed) {
@@ -181,9 +188,19 @@ void writer::make_room() {
 std::optional<failure> writer::carry_out() {
   try {
     transaction in(session_->books(), *table_, last_token_, &culprits_);
-    for (const auto& queued : calls_) job(queued).carry_out(in);
+    const bool grants = memory_.known();
+    for (const auto& queued : calls_) {
+      if (grants || !job(queued).claims()) {
+        job(queued).carry_out(in);
+        continue;
+      }
+      job(queued).fail(error(errc::store_lost, "sqlite store " + params_.path +
+                                                   ": its file is not the one that was known"),
+                       false);
+    }
     in.finish();
     last_token_ = std::max(last_token_, in.last_token());
+    granting_ = in.granted();
     return std::nullopt;
   } catch (const failure& failed) {
     return failed;
@@ -250,6 +267,7 @@ void writer::serve_one_by_one() {
 std::optional<failure> writer::commit() {
   try {
     session_->commit();
+    granted_ = std::max(granted_, granting_);
     return std::nullopt;
   } catch (const failure& failed) {
     return failed;

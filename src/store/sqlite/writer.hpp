@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "store/batch_queue.hpp"
+#include "store/memory_watch.hpp"
 #include "store/sqlite/log_mover.hpp"
 #include "store/sqlite/session.hpp"
 #include "store/sqlite/sqlite_params.hpp"
@@ -25,6 +26,8 @@ class writer {
   writer& operator=(const writer&) = delete;
 
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
+  /// Who looks at the file's vitals tells it here; any thread may.
+  [[nodiscard]] memory_watch& memory() noexcept { return memory_; }
   /// Finishes what is queued, then ends. Not thread-safe; idempotent.
   void stop();
 
@@ -32,6 +35,7 @@ class writer {
   void run();
   void serve();
   [[nodiscard]] std::optional<error> make_ready();
+  [[nodiscard]] error lost();
   void adopt(std::unique_ptr<session> opened);
   [[nodiscard]] std::optional<failure> lock();
   void give_up_sweeps();
@@ -51,16 +55,19 @@ class writer {
 
   const sqlite_params& params_;
   const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
+  memory_watch memory_;
   // All else belongs to the thread.
   log_mover mover_;
   std::unique_ptr<session> session_;
   std::optional<record_table> table_;
   std::string identity_;
-  file_mark first_file_;  // until it is opened here; then all zero
-  bool lost_ = false;     // its file was not what it had been, and could not be opened
+  file_mark file_;     // that was opened last, or that the store has open
+  bool lost_ = false;  // its file was not what it had been, and could not be opened
   token last_token_ = 0;
   base::boot_clock::time_point room_tried_{};
   culprits culprits_;
+  std::uint64_t granted_ = 0;    // so far, for certain: a file that knows of fewer is an older one
+  std::uint64_t granting_ = 0;   // with what is not committed yet
   std::vector<call_ptr> calls_;  // the batch: write_jobs all of them
   std::vector<call_ptr> unfinished_;
   std::vector<call_ptr> finished_;

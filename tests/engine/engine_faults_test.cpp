@@ -1,0 +1,226 @@
+// Each call of the engine to its store failing, once and for long, with each kind of error.
+#include "engine/engine_fixture.hpp"
+#include "store/hearing.hpp"
+
+namespace onceguard {
+namespace {
+
+// ---- a store that says that it lost its memory
+
+class engine_whose_store_forgets : public engine_over_faults {
+ protected:
+  /// From here on its vitals are those of another memory.
+  void replace() {
+    auto seen = run(io, inner.vitals(milliseconds(100)));
+    seen->identity = "another";
+    store.pretend(*seen);
+  }
+  void expect_refusal() {
+    counted_work w;
+    const auto claims = store.made(store_call::claim);
+    const auto out = execute(w, op("another key"));
+    EXPECT_EQ(out.kind, execution_kind::store_failed);
+    EXPECT_EQ(out.failure.code, errc::store_lost);
+    EXPECT_EQ(store.made(store_call::claim), claims) << "nothing is claimed any more";
+    EXPECT_EQ(w.runs, 0);
+    EXPECT_EQ(tested->counters().losses, 1u);
+  }
+};
+
+TEST_F(engine_whose_store_forgets, a_claim_that_hears_it_begins_the_refusal_at_once) {
+  replace();
+  store.fail(store_call::claim, store_fault::lost, 1);
+  counted_work w;
+  EXPECT_EQ(execute(w).failure.code, errc::store_lost);
+  EXPECT_EQ(w.runs, 0);
+  expect_refusal();
+}
+
+TEST_F(engine_whose_store_forgets, so_does_a_settle) {
+  params.settle_wait = milliseconds(2'000);
+  make();
+  counted_work w;
+  begin(w);
+  replace();
+  store.fail(store_call::settle, store_fault::lost, 1);
+  EXPECT_EQ(let_go().kind, execution_kind::ran) << "its own work is settled all the same";
+  expect_refusal();
+}
+
+TEST_F(engine_whose_store_forgets, and_what_follows_up) {
+  store.fail(store_call::claim, store_fault::after_timeout, 1);
+  counted_work w;
+  execute(w);
+  replace();
+  store.fail(store_call::claim, store_fault::lost, 1);
+  until([&] { return tested->pending() == 0; });
+  expect_refusal();
+}
+
+TEST_F(engine_whose_store_forgets, that_is_no_reason_to_fail_open) {
+  policy.store_failure = store_failure_rule::open;
+  store.fail(store_call::claim, store_fault::lost, 1);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  EXPECT_EQ(w.unguarded, 0);
+}
+
+TEST_F(engine_whose_store_forgets, where_a_look_finds_it_as_it_was_it_goes_on) {
+  store.fail(store_call::claim, store_fault::lost, 1);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  const auto looks = store.made(store_call::vitals);
+  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(store.made(store_call::vitals), looks + 1);
+  EXPECT_EQ(tested->counters().losses, 0u);
+}
+
+// ---- a store that can't be heard
+
+TEST_F(engine_over_faults, memory_serves_nothing_while_a_look_hangs_for_too_long) {
+  params.store_timeout = std::chrono::hours(1);
+  make();
+  counted_work w;
+  execute(w);
+  const auto served = [&] { return tested->find_replay(op().id, op().about->print).has_value(); };
+  EXPECT_TRUE(served());
+  store.fail(store_call::vitals, store_fault::delay_after);
+  std::optional<bool> looked;
+  asio::co_spawn(io, tested->look(),
+                 [&](std::exception_ptr, result<void> told) { looked = told.has_value(); });
+  until([&] { return store.waiting() == 1; });
+  EXPECT_TRUE(served()) << "the look before is young";
+  until([&] { return !served(); });
+  // What this look tells was true when it was asked, and that is long ago.
+  store.let_go();
+  until([&] { return looked.has_value(); });
+  EXPECT_TRUE(*looked);
+  EXPECT_FALSE(served());
+  store.heal_all();
+  EXPECT_TRUE(run(io, tested->look()));
+  EXPECT_TRUE(served());
+}
+
+// ---- settles
+
+class every_error : public engine_over_faults, public ::testing::WithParamInterface<store_fault> {};
+
+TEST_P(every_error, a_settle_that_fails_once_is_made_again) {
+  params.settle_wait = std::chrono::minutes(1);
+  make();
+  store.fail(store_call::settle, GetParam(), 1);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(state(), observed_state::completed);
+}
+
+TEST_P(every_error, a_settle_that_fails_for_long_goes_on_behind_the_answer) {
+  store.fail(store_call::settle, GetParam(), 3);
+  counted_work w;
+  const auto out = execute(w);
+  EXPECT_EQ(out.kind, execution_kind::unrecorded);
+  EXPECT_EQ(out.settled_as, settle_kind::complete);
+  EXPECT_EQ(tested->pending(), 1u);
+  EXPECT_GT(budget.used(), 0u);
+  until([&] { return tested->pending() == 0; });
+  EXPECT_EQ(state(), observed_state::completed);
+  EXPECT_EQ(store.made(store_call::settle), 4u);
+  EXPECT_EQ(budget.used(), 0u);
+  EXPECT_EQ(w.runs, 1);
+}
+
+TEST_P(every_error, a_claim_of_unknown_fate_is_followed_up) {
+  store.fail(store_call::claim, store_fault::after_timeout, 1);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  store.fail(store_call::claim, GetParam(), 2);
+  until([&] { return store.repeated() == 2; });
+  EXPECT_EQ(state(), observed_state::in_progress);
+  until([&] { return tested->pending() == 0; });
+  EXPECT_EQ(store.repeated(), 3u);
+  EXPECT_EQ(state(), observed_state::released);
+}
+
+TEST_P(every_error, what_a_claim_of_unknown_fate_got_is_released) {
+  store.fail(store_call::claim, store_fault::after_timeout, 1);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  store.fail(store_call::settle, GetParam(), 2);
+  until([&] { return tested->pending() == 0; });
+  EXPECT_EQ(store.made(store_call::settle), 3u);
+  EXPECT_EQ(store.repeated(), 1u) << "it is not claimed again";
+  EXPECT_EQ(state(), observed_state::released);
+}
+
+INSTANTIATE_TEST_SUITE_P(store, every_error,
+                         ::testing::Values(store_fault::before, store_fault::before_timeout,
+                                           store_fault::full, store_fault::lost,
+                                           store_fault::unreadable, store_fault::too_big));
+
+TEST_F(engine_over_faults, an_answer_that_the_store_cannot_take_goes_and_the_fact_stays) {
+  params.settle_wait = std::chrono::minutes(1);
+  make();
+  store.fail(store_call::settle, store_fault::too_big, 1);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  const auto again = execute(w);
+  EXPECT_EQ(again.kind, execution_kind::stored);
+  EXPECT_EQ(again.kept, answer_kept::none);
+  EXPECT_EQ(w.runs, 1);
+}
+
+TEST_F(engine_over_faults, any_other_error_keeps_the_answer) {
+  params.settle_wait = std::chrono::minutes(1);
+  make();
+  store.fail(store_call::settle, store_fault::unreadable, 1);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w).answer->body, "run 1");
+}
+
+TEST_F(engine_over_faults, a_late_settle_that_is_stale_changes_nothing) {
+  counted_work slow;
+  store.fail(store_call::settle, store_fault::unreadable, 2);
+  EXPECT_EQ(execute(slow).kind, execution_kind::unrecorded);
+  clock.advance(milliseconds(40'000));
+  policy.unknown = unknown_policy::rerun;
+  store.heal_all();
+  counted_work quick;
+  quick.runs = 10;
+  EXPECT_EQ(execute(quick).kind, execution_kind::ran);
+  until([&] { return tested->pending() == 0; });
+  EXPECT_EQ(tested->counters().stale_settles, 1u);
+  EXPECT_EQ(execute(quick).answer->body, "run 11");
+}
+
+// ---- renewals
+
+TEST_F(engine_over_faults, a_renewal_that_fails_once_is_made_again) {
+  policy.lease = milliseconds(90);
+  counted_work w;
+  store.fail(store_call::extend, store_fault::before, 1);
+  begin(w);
+  until([&] { return store.made(store_call::extend) >= 3; });
+  EXPECT_EQ(let_go().kind, execution_kind::ran);
+}
+
+// ---- probes
+
+TEST_F(engine_over_faults, after_it_did_not_and_a_store_that_is_away_nothing_ran) {
+  counted_work lost;
+  lost.ends = settle_kind::abandon;
+  execute(lost);
+  policy.unknown = unknown_policy::probe;
+  store.fail(store_call::extend, store_fault::before, 1);
+  counted_work w;
+  w.says = probe_answer::did_not;
+  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  EXPECT_EQ(w.runs, 0);
+  clock.advance(policy.lease + milliseconds(1));
+  EXPECT_EQ(state(), observed_state::unknown);
+  EXPECT_EQ(execute(w).kind, execution_kind::ran) << "asked once more";
+  EXPECT_EQ(w.asked, 2);
+}
+
+}  // namespace
+}  // namespace onceguard
