@@ -3,7 +3,9 @@
 // Each place decides for itself, so two of them may grant a lease at the same time. Who was granted
 // one looks at all other places before it sends anything. Of two that do so at least one sees the
 // other, and gives its own lease back.
+#include "base/clock.hpp"
 #include "engine/engine.hpp"
+#include "engine/held_lease.hpp"
 
 namespace onceguard {
 
@@ -43,7 +45,10 @@ asio::awaitable<result<bool>> engine::yield_to_another_place(asio::io_context& i
   back.about = own.about;
   back.kind = settle_kind::release;  // nothing was sent
   own.answer_room = nullptr;
-  co_await finish(io, own, std::move(back), cache_.epoch());
+  // Never renewed: it is over before that.
+  held_lease held(io, store_, own.id, got, own.policy->lease, params_.store_timeout,
+                  base::boot_now());
+  co_await finish(io, own, held, std::move(back), cache_.epoch());
   co_return moved;
 }
 

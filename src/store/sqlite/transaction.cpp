@@ -107,7 +107,6 @@ resolve_decision transaction::replace_unreadable(const resolution& how) {
   table_.replace(how.id, *decided.write, at_.boot, on_damaged_page);
   counters().last_token = decided.write->token;
   ++counters().forgotten;
-  meta_changed_ = true;
   return decided;
 }
 
