@@ -22,6 +22,11 @@ guarded_exchange::guarded_exchange(session& from, http::admission admitted)
 asio::awaitable<bool> guarded_exchange::serve() {
   const auto got = co_await read_body();
   if (got != body_read::whole) co_return co_await refuse_body(got);
+  if (from_.scope_changed()) {
+    // Under the former scope it would not see its twin that came since then.
+    http::problem_detail more{milliseconds(1'000)};
+    co_return co_await from_.send_problem(http::problem::overloaded, std::move(more));
+  }
   if (admitted_.scope_kind == "anonymous") hint_scope();
 
   auto op = make_operation();

@@ -171,6 +171,15 @@ asio::awaitable<void> session::linger() {
   }
 }
 
+bool session::scope_changed() const {
+  if (thread_.routing == routing_) return false;
+  const auto& head = reader_.head();
+  const auto* host = base::find_field(head.fields, "host");
+  const auto* now = thread_.routing->match(host == nullptr ? "" : host->value,
+                                           http::path_to_match(head.target), head.method);
+  return now == nullptr || now->rule.policy.scope != rule_->rule.policy.scope;
+}
+
 asio::awaitable<bool> session::handle() {
   const auto& head = reader_.head();
   consumed_ = head.body == http1::body_kind::none;

@@ -35,6 +35,8 @@ class session {
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   [[nodiscard]] bool peer_trusted() const noexcept { return peer_trusted_; }
   [[nodiscard]] const route& rule() const noexcept { return *rule_; }
+  /// Has a reload given the request another scope since its head came?
+  [[nodiscard]] bool scope_changed() const;
 
   /// Reads on until next() has more to say than need_more. Failure: `error` of the reader, or
   /// progress::need_more where the connection ended or the deadline passed.

@@ -103,6 +103,29 @@ def test_what_runs_is_busy_and_its_end_is_everybodys(start_gateway, upstream, ke
     assert upstream.runs(key) == 1
 
 
+@pytest.mark.parametrize("scope, runs", [("header:X-Tenant", 0), ("credential", 1)])
+def test_a_body_that_still_comes_at_a_reload(start_gateway, upstream, key, scope, runs):
+    """Its twin that comes after the reload looks under the new scope."""
+    gateway = start_gateway(upstream, BEFORE)
+    fields = [*ANN, ("Idempotency-Key", key), ("Content-Length", "4")]
+    with gateway.connect() as connection:
+        connection.reader.expect("POST")
+        connection.send(request_bytes("POST", "/charges", fields) + b"ha")
+        assert connection.silent_for(0.3)
+        change(gateway, "reload", {"defaults": {"scope": scope}})
+        wait_until(lambda: gateway.get("/").status == 201)
+        connection.send(b"lf")
+        answer = connection.read()
+        if runs == 0:
+            assert_problem(answer, 503, "overloaded", True, retry_after=True)
+        else:
+            assert_first(answer)
+        assert upstream.runs(key) == runs
+        # It was nothing but the scope: the connection goes on.
+        connection.send_request("POST", "/charges", fields[:3], b"half")
+        assert connection.read().status == 201
+
+
 def test_who_waits_gets_the_answer(start_gateway, upstream, key):
     waiting = {"defaults": {**AFTER["defaults"], "on_busy": "wait", "wait": "20s"}}
     gateway = start_gateway(upstream, BEFORE)

@@ -146,14 +146,20 @@ def test_a_renamed_upstream_keeps_its_identity(start_gateway, upstream, key):
     assert events(gateway, "upstream-renamed") == []
 
 
-def test_a_new_name_alone_is_told(start_gateway, upstream, fresh_key):
+def test_a_new_name_alone_is_told(start_gateway, upstream, own_upstream, fresh_key):
     gateway = start_gateway(upstream)
     keys = [fresh_key() for _ in range(3)]
     for key in keys:
         assert_first(gateway.post(key=key))
-    reload(gateway, {"upstream": [{"name": "store", "url": upstream.url}]})
+    assert_first(gateway.post("/elsewhere", key=fresh_key()))
+    reload(gateway, {"upstream": [{"name": "store", "url": upstream.url},
+                                  {"name": "other", "url": own_upstream.url}],
+                     "route": [{"path": "/elsewhere", "upstream": "other"}]})
     told = wait_until(lambda: events(gateway, "upstream-renamed"), what="a line about it")
     assert [(t["level"], t["upstream"], t["before"], t["records"]) for t in told] == [
         ("error", "store", "shop", "3")]
+    gateway.stop()
+    assert len(events(gateway, "upstream-renamed")) == 1
+    gateway.start()
     assert_problem(gateway.post(key=keys[0]), 422, "key-reused", False)
     assert upstream.runs(keys[0]) == 1
