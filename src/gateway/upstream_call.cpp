@@ -200,7 +200,11 @@ bool call::take() {
 asio::awaitable<void> call::read_on() {
   const auto room = up_.reader.prepare(answer_read_size);
   const auto left = left_until(until_);
-  came(left.count() == 0 ? read_late(room) : co_await up_.stream.read_some(room, left));
+  if (left.count() == 0) {
+    came(read_late(room));
+  } else {
+    came(co_await up_.stream.read_some(room, left));
+  }
 }
 
 /// What came in time lies in the kernel, however late it is looked for; a peer that sends without
