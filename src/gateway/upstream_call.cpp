@@ -18,7 +18,7 @@ constexpr std::size_t late_more = 64 * 1024;  // what may come late beside a bod
 constexpr milliseconds stopped_least{500};  // a deadline seen that late: nobody was here to see it
 constexpr milliseconds catch_up{1'000};     // what the peer has then for what waited for us
 
-milliseconds left_until(clock::time_point end) {
+milliseconds rest_until(clock::time_point end) {
   return std::max(std::chrono::ceil<milliseconds>(end - base::boot_now()), milliseconds(0));
 }
 
@@ -133,7 +133,7 @@ bool call::send_now() {
 /// Its time is for the next byte: interim answers of who takes nothing do not lengthen it.
 asio::awaitable<void> call::send_on() {
   do {
-    const auto left = left_until(write_until_);
+    const auto left = rest_until(write_until_);
     if (left.count() == 0) {
       finish(sent_ == 0 ? call_end::not_sent : call_end::timed_out);
       co_return;
@@ -199,8 +199,12 @@ bool call::take() {
 
 asio::awaitable<void> call::read_on() {
   const auto room = up_.reader.prepare(answer_read_size);
-  const auto left = left_until(until_);
-  came(left.count() == 0 ? read_late(room) : co_await up_.stream.read_some(room, left));
+  const auto left = rest_until(until_);
+  if (left.count() == 0) {
+    came(read_late(room));
+  } else {
+    came(co_await up_.stream.read_some(room, left));
+  }
 }
 
 /// What came in time lies in the kernel, however late it is looked for; a peer that sends without

@@ -252,11 +252,11 @@ TEST_F(decide_walk, a_lease_that_was_abandoned_is_not_revived) {
   end(probe.lease, settle_kind::abandon);
   EXPECT_FALSE(extend(probe.lease, true));
   EXPECT_EQ(state(), observed_state::unknown);
-  const auto next = ask(3, unknown_policy::rerun);
-  EXPECT_TRUE(extend(next.lease));
-  end(next.lease, settle_kind::release);  // as an earlier one was unknown, so is this
-  EXPECT_FALSE(extend(next.lease));
-  EXPECT_EQ(end(next.lease, settle_kind::complete).outcome, settle_outcome::done);
+  const auto again = ask(3, unknown_policy::rerun);
+  EXPECT_TRUE(extend(again.lease));
+  end(again.lease, settle_kind::release);  // as an earlier one was unknown, so is this
+  EXPECT_FALSE(extend(again.lease));
+  EXPECT_EQ(end(again.lease, settle_kind::complete).outcome, settle_outcome::done);
 }
 
 TEST_F(decide_walk, a_repeated_settle_is_done_and_writes_nothing) {

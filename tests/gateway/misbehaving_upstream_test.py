@@ -36,6 +36,7 @@ class Case:
     answer: str = "full"
     ran: int = 1              # whole requests that the upstream read by the script
     upstream: object = None
+    record: object = None
     got: dict = field(default_factory=dict)
 
     @property
@@ -121,6 +122,8 @@ def within_the_request():
     interim = b"HTTP/1.1 102 Processing\r\n\r\n"
     yield Case("within the request", "says that it works and takes nothing",
                begun + [("drip", interim)], "timed_out", sends=LARGE, ran=0)
+    yield Case("within the request", "says that it works and takes the rest",
+               begun + [("send", interim), ("rest",), ("answer",)], "served", sends=LARGE)
 
 
 def after_the_request():
@@ -199,7 +202,8 @@ def outcomes(onceguard, tmp_path_factory):
     for case in CASES:
         case.upstream = scripted.add(*case.script, window=16 * 1024)
     gateway = Gateway(onceguard, tmp_path_factory.mktemp("gateway"), CASES[0].upstream.url, {
-        "gateway": {"write_timeout": "3s", "idle_timeout": "3s"},
+        # One thread, so that the next request meets the connection that was kept.
+        "gateway": {"threads": 1, "write_timeout": "3s", "idle_timeout": "3s"},
         "defaults": {"upstream_timeout": "4s", "max_request_body": "4MiB",
                      "max_answer_body": "64KiB"},
         "upstream": [{"name": f"u{n}", "url": case.upstream.url} for n, case in enumerate(CASES)],
@@ -210,8 +214,7 @@ def outcomes(onceguard, tmp_path_factory):
         gateway.start()
         with ThreadPoolExecutor(48) as pool:
             list(pool.map(lambda n: run(gateway, n), range(len(CASES))))
-        states = {record["key"]: record["state"] for record in gateway.keys()}
-        yield states
+        yield {record["key"]: record for record in gateway.keys()}
     finally:
         gateway.close()
         scripted.close()
@@ -243,13 +246,14 @@ def test_it_is_told_recorded_and_over(outcomes, number):
     got = case.got
     if "failure" in got:
         raise got["failure"]
-    state = outcomes.get(f"first-{number}")
+    case.record = outcomes.get(f"first-{number}")
+    state = case.record["state"] if case.record else None
     EXPECTED[case.expected](case, got["first"], state, got["repeat"])
     assert got["ran"] == case.ran
     for n, answer in enumerate(got["next"]):
         assert_first(answer)
         assert answer.json() == {"answer to": f"next-{number}-{n}"}
-        assert outcomes.get(f"next-{number}-{n}") == "completed"
+        assert outcomes[f"next-{number}-{n}"]["state"] == "completed"
 
 
 # ---- what is expected of each
@@ -285,11 +289,19 @@ def answered(case, first, state, repeat):
     assert_first(first, 204 if case.shape == "without one" else 200)
     assert first.body == whole and not first.truncated
     assert state == "completed"
+    assert case.record["kept"] == ("status_only" if case.answer == "status" else "full")
     assert case.got["ran by the repeat"] == 0
     if case.answer == "status" and first.status == 200:
         assert repeat.replayed and repeat.status == 200 and repeat.body == b""
     else:
         assert_replay_of(repeat, first)
+
+
+def served(case, first, state, repeat):
+    assert_first(first)
+    assert state == "completed"
+    assert repeat.replayed and repeat.status == 201
+    assert case.got["ran by the repeat"] == 0
 
 
 def refused(case, first, state, repeat):
@@ -316,9 +328,10 @@ def cut_short(case, first, state, repeat):
 
 def was_done_but_not_kept(case, state, repeat):
     assert state == "completed"
+    assert case.record["kept"] == ("too_large" if case.shape == "too large" else "streamed")
     assert_problem(repeat, 409, "answer-not-kept", False)
     assert case.got["ran by the repeat"] == 0
 
 
-EXPECTED = {one.__name__: one for one in (timed_out, broken, nobody_can_tell, answered, refused,
-                                          passed_on, cut_short)}
+EXPECTED = {one.__name__: one for one in (timed_out, broken, nobody_can_tell, answered, served,
+                                          refused, passed_on, cut_short)}
