@@ -164,7 +164,7 @@ class sqlite_locked_test : public ::testing::Test {
 
 TEST_F(sqlite_locked_test, what_needs_no_write_is_answered) {
   EXPECT_EQ(own_->claim(claim_of("done")).kind, verdict_kind::replay);
-  EXPECT_EQ(own_->claim(claim_of("running")).kind, verdict_kind::busy);
+  EXPECT_EQ(own_->claim(claim_of("running", "another")).kind, verdict_kind::mismatch);
   EXPECT_EQ(own_->claim(claim_of("done", "another")).kind, verdict_kind::mismatch);
   neighbour_.run("ROLLBACK");
   EXPECT_EQ(own_->claim(claim_of("new")).kind, verdict_kind::run);
@@ -176,6 +176,14 @@ TEST_F(sqlite_locked_test, what_needs_one_is_not) {
   EXPECT_EQ(told.error().code, errc::store_unreachable);
   EXPECT_EQ(told.error().effect, effect::none);
   EXPECT_FALSE(own_->find(claim_of("new").id));
+}
+
+TEST_F(sqlite_locked_test, what_the_next_settle_may_change_waits_for_it) {
+  const auto told = own_->try_claim(claim_of("running"), milliseconds(50));
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().effect, effect::none);
+  neighbour_.run("ROLLBACK");
+  EXPECT_EQ(own_->claim(claim_of("running")).kind, verdict_kind::busy);
 }
 
 TEST_F(sqlite_locked_test, to_open_and_to_look_need_no_lock) {
