@@ -107,6 +107,24 @@ TEST_F(sqlite_fault_test, no_room_at_the_commit_changes_nothing_and_recovers_by_
   EXPECT_EQ(own.leased(claim_of("k")).attempt, 1u);
 }
 
+TEST_F(sqlite_fault_test, a_boot_that_was_not_entered_for_want_of_room_is_entered_later) {
+  open(params())->stop();
+  clock_.reboot("boot-2");
+  {
+    const auto store = open(params());
+    desk own(*store);
+    faults_.full(true);
+    EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_full);
+    faults_.full(false);
+    own.leased(claim_of("k"));
+    store->stop();
+  }
+  clock_.reboot("boot-3");
+  const auto store = open(params());
+  desk own(*store);
+  EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::unknown);
+}
+
 TEST_F(sqlite_fault_test, a_batch_that_writes_nothing_flushes_nothing) {
   const auto store = open(params());
   desk own(*store);

@@ -1,5 +1,6 @@
 // A log and a file that don't belong together, and the files beside the main one.
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include <gmock/gmock.h>
@@ -163,6 +164,45 @@ TEST_F(sqlite_pair_test, another_stores_log_is_refused) {
   bring_back("mine", "");
   bring_back("other", "-wal");
   expect_foreign();
+}
+
+TEST_F(sqlite_pair_test, another_programs_log_is_refused) {
+  open();
+  complete(0, 20);
+  close();
+  {
+    connection theirs(folder_.file("theirs"), nullptr);
+    theirs.run("PRAGMA journal_mode = WAL; CREATE TABLE theirs (x)");
+    fs::copy_file(folder_.file("theirs-wal"), path_ + "-wal");
+  }
+  expect_foreign();
+  fs::remove(path_ + "-wal");
+  fs::remove(path_ + "-shm");
+  open();
+  expect_replays(0, 20);
+}
+
+TEST_F(sqlite_pair_test, a_file_torn_amid_a_move_is_mended_by_its_log) {
+  open();
+  complete(0, 20);
+  close();
+  open();
+  complete(20, 40);
+  save("killed");
+  close();
+  remove_all();
+  bring_back("killed", "");
+  bring_back("killed", "-wal");
+  // The page of `meta`, which every log has.
+  const auto page = connection(folder_.file("killed"), nullptr)
+                        .integer("SELECT rootpage FROM sqlite_schema WHERE name = 'meta'");
+  {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp((page - 1) * 4'096);
+    file << std::string(4'096, '\xff');
+  }
+  open();
+  expect_replays(0, 40);
 }
 
 TEST_F(sqlite_pair_test, a_packed_copy_of_the_same_time_is_refused_with_the_log) {

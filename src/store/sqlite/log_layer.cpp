@@ -18,6 +18,11 @@ namespace {
 // an error to it that looks like a full disk.
 constexpr std::size_t room = 0x1ffff;
 
+// As SQLite writes a frame: its head, and then its page.
+constexpr std::size_t frame_head = 24;
+constexpr std::int64_t page_size = 4'096;
+constexpr std::uint32_t ahead = 16;  // pages
+
 // Left on the volume for what whoever looks needs: the index of the log in shared memory.
 constexpr sqlite3_int64 least_room = 65'536;
 
@@ -29,9 +34,17 @@ class log_file : public sqlite3_file {
   [[nodiscard]] sqlite3_file* below() noexcept { return reinterpret_cast<sqlite3_file*>(this + 1); }
   [[nodiscard]] const sqlite3_io_methods& real() noexcept { return *below()->pMethods; }
 
-  void opened_as(const char* path) { path_ = path; }
+  void opened_as(const char* path) {
+    path_ = path;
+    database_ = path_.substr(0, path_.rfind("-wal"));
+  }
 
   int write(const void* from, std::size_t size, sqlite3_int64 at) noexcept {
+    if (size == frame_head) {
+      if (const int code = may_commit(static_cast<const unsigned char*>(from)); code != SQLITE_OK) {
+        return code;
+      }
+    }
     if (at != begin_ + static_cast<sqlite3_int64>(kept_) || kept_ + size > room) {
       if (const int code = send(); code != SQLITE_OK) return code;
     }
@@ -69,7 +82,24 @@ class log_file : public sqlite3_file {
     return SQLITE_OK;
   }
 
-  std::string path_;
+  /// The head of a commit's last frame says how many pages the database has with it. Those that
+  /// the file has not must find room there, or this log could not be moved: also where it is
+  /// written over an earlier one and needs none itself.
+  int may_commit(const unsigned char* head) noexcept {
+    std::uint32_t pages = 0;
+    for (int i = 4; i < 8; ++i) pages = pages << 8 | head[i];
+    if (pages <= promised_) return SQLITE_OK;
+    const auto left = volume_of(path_).room;
+    const auto grows = pages * page_size - size_of(database_);
+    if (left >= 0 && grows > 0 && left < grows) return SQLITE_FULL;
+    // Not asked again for each page, where there are more.
+    const bool plenty = left >= grows + ahead * page_size;
+    promised_ = pages + (plenty ? ahead : 0);
+    return SQLITE_OK;
+  }
+
+  std::string path_, database_;
+  std::uint32_t promised_ = 0;              // so many pages the database may have
   sqlite3_int64 size_ = 0;                  // it is at least this long
   std::unique_ptr<unsigned char[]> bytes_;  // once something was written
   sqlite3_int64 begin_ = 0;

@@ -218,12 +218,14 @@ void session::keep_reserve() {
   if (wanted > 0 && wanted <= about.room / 4) lock_.keep_reserve(wanted);
 }
 
-void session::make_room() {
+bool session::make_room() {
   move_log();
-  if (all_moved(on_) || !lock_.give_up_reserve()) return;
+  if (all_moved(on_)) return true;
+  if (!lock_.give_up_reserve()) return false;
   base::log(base::log_level::warning, "there is no room: the reserve is given up to move the log",
             {{"store", params_.path}});
   move_log();
+  return all_moved(on_);
 }
 
 bool session::roll_back() noexcept {

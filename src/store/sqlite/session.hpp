@@ -54,7 +54,8 @@ class session {
   /// one process at a time moves, and where another does, or all is moved, nothing is done.
   void move_log();
   /// After SQLITE_FULL: what is in the log goes into the file, if need be with the reserve.
-  void make_room();
+  /// False: not all of it found room there.
+  bool make_room();
   /// Flushes the file. A move does so only where it has moved all and nobody wrote meanwhile.
   void flush_file();
 

@@ -18,7 +18,9 @@ std::optional<result<verdict>> glance::apply(const claim& asked, const encoded_p
   const auto found = table_.load(asked.id, at_.boot, parts);
   if (!found) return found.error();
   auto decided = decide(known(*found), asked, at_.now, 1);
-  if (decided.write) return std::nullopt;
+  const auto kind = decided.verdict.kind;
+  const bool is_last_word = kind == verdict_kind::replay || kind == verdict_kind::mismatch;
+  if (decided.write || !is_last_word) return std::nullopt;
   return std::move(decided.verdict);
 }
 

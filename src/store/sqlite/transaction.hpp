@@ -24,12 +24,12 @@ template <class Item>
   return {};
 }
 
-/// What claims meet that need no write, replays above all; in a transaction that only reads.
-/// Failures of SQLite are thrown.
+/// Replays and mismatches, which need no write, in a transaction that only reads. What else a
+/// claim meets may be ended by what waits to be written. Failures of SQLite are thrown.
 class glance {
  public:
   glance(ledger& books, record_table& table) : table_(table), at_(books.look_at_clocks_only()) {}
-  /// None: it would write.
+  /// None: it is for a transaction that writes.
   [[nodiscard]] std::optional<result<verdict>> apply(const claim& asked,
                                                      const encoded_parts& parts);
 

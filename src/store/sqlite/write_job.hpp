@@ -153,7 +153,8 @@ class sweep_job final : public write_job {
     gone_ -= std::exchange(going_, 0);
     more_ = why.code == errc::store_full && why.effect == effect::none && slice_ > 1;
     slice_ /= 2;
-    if (!more_) failed_ = why;
+    const bool got_some = why.code == errc::store_full && gone_ > 0;  // which is its result then
+    if (!more_ && !got_some) failed_ = why;
   }
 
   const std::size_t limit_;

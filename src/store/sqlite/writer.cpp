@@ -181,8 +181,7 @@ void writer::make_room() {
   constexpr std::chrono::seconds between{1};
   const auto now = base::boot_now();
   if (!session_ || now - room_tried_ < between) return;
-  room_tried_ = now;
-  session_->make_room();
+  if (!session_->make_room()) room_tried_ = now;
 }
 
 std::optional<failure> writer::carry_out() {
