@@ -17,7 +17,7 @@ struct meta {
   token last_token = 0;
   std::uint64_t granted = 0;    ///< leases so far: the store's generation
   std::uint64_t forgotten = 0;  ///< completed records that operators released
-  std::int64_t last_wall = 0;  ///< the time of retention when it was last entered
+  std::int64_t last_wall = 0;   ///< the time of retention when it was last entered
 };
 
 /// The clocks during one transaction. Leases of records with another `boot` are over.

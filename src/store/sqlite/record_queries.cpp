@@ -85,8 +85,7 @@ result<std::optional<record_view>> record_queries::find(const record_id& id) {
 }
 
 result<std::optional<record_view>> record_queries::find_row(std::span<const unsigned char> digest,
-                                                            const record_id& id,
-                                                            const moment& at) {
+                                                            const record_id& id, const moment& at) {
   const resetting at_end(find_);
   find_.bind(1, digest);
   std::optional<record_view> out;

@@ -9,7 +9,8 @@
 
 namespace onceguard::sqlite {
 
-/// One page that is damaged hides what stands on it alone, and the ids of that are listed. Failures of SQLite are thrown.
+/// One page that is damaged hides what stands on it alone, and the ids of that are listed. Failures
+/// of SQLite are thrown.
 class record_queries {
  public:
   /// So many rows a page looks at, however few of them match.

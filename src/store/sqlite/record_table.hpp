@@ -25,12 +25,12 @@ struct stored_row {
   record stored;
 };
 
-/// Says that a page is damaged, or that the disk does not give it: what stands elsewhere can still be
-/// read and written, but, so SQLite has it, not within this transaction.
+/// Says that a page is damaged, or that the disk does not give it: what stands elsewhere can still
+/// be read and written, but, so SQLite has it, not within this transaction.
 [[nodiscard]] bool is_damage(const failure& failed) noexcept;
 
-/// A record on a damaged page keeps its row and its place in the index. What an operator puts in its
-/// place has this id, which is longer by a byte.
+/// A record on a damaged page keeps its row and its place in the index. What an operator puts in
+/// its place has this id, which is longer by a byte.
 using replacement_id = std::array<unsigned char, std::tuple_size_v<record_id> + 1>;
 [[nodiscard]] replacement_id replacement_of(const record_id& id) noexcept;
 

@@ -44,7 +44,8 @@ class write_job : public call {
 };
 
 /// Claims, settles, extensions or resolutions. An item that is too big for SQLite, or whose record
-/// stands on a damaged page, fails alone. What the writer need not do itself is done where the job is made, by the caller's thread.
+/// stands on a damaged page, fails alone. What the writer need not do itself is done where the job
+/// is made, by the caller's thread.
 template <class Item, class Outcome>
 class batch_job final : public write_job {
  public:

@@ -164,8 +164,8 @@ std::optional<failure> writer::begin_anew() {
   }
 }
 
-/// SQLite writes nothing any more in a transaction that met a damaged page. So it is found out whose
-/// records stand on such pages, and the rest is done in a new one that does not touch them.
+/// SQLite writes nothing any more in a transaction that met a damaged page. So it is found out
+/// whose records stand on such pages, and the rest is done in a new one that does not touch them.
 std::optional<failure> writer::carry_out_past_damage(const failure& first) {
   base::log_recurring(base::log_level::error, "a page of the store's file can't be read",
                       {{"store", params_.path},
