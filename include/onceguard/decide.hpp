@@ -179,9 +179,9 @@ struct resolve_decision {
 [[nodiscard]] resolve_decision decide_resolution(const record* stored, const resolution& how,
                                                  const instant& now);
 
-/// What an operator puts in the place of a record that can't be read; only with `force`. Whoever held
-/// a lease on it is superseded. `next` is larger than any token that this store ever gave. Of the
-/// first request nothing is known, so what is completed is compared with none.
+/// What an operator puts in the place of a record that can't be read; only with `force`. Whoever
+/// held a lease on it is superseded. `next` is larger than any token that this store ever gave. Of
+/// the first request nothing is known, so what is completed is compared with none.
 [[nodiscard]] resolve_decision resolve_unreadable(const resolution& how, const instant& now,
                                                   token next);
 

@@ -56,7 +56,7 @@ struct unreadable_record {
 struct list_page {
   std::vector<record_view> records;
   std::vector<unreadable_record> unreadable;  ///< they may be what any filter looks for
-  std::string cursor;            ///< empty: that was the last page
+  std::string cursor;                         ///< empty: that was the last page
 };
 
 /// How many records there are, or how many of a piece of them.

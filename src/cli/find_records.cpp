@@ -17,7 +17,8 @@ namespace onceguard::cli {
 using boost::asio::awaitable;
 
 void add_key_choice(const command& to, key_choice& choice) {
-  to.add_option("KEY", choice.key, "The idempotency key, as parsed (without quotes), or the id of a record")
+  to.add_option("KEY", choice.key,
+                "The idempotency key, as parsed (without quotes), or the id of a record")
       .required()
       .type("");
   to.add_option("--scope", choice.scope,

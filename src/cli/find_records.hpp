@@ -24,8 +24,8 @@ void add_key_choice(const command& to, key_choice& choice);
 [[nodiscard]] bool is_scope_prefix(std::string_view text) noexcept;
 
 /// The one that is meant, or that it can't be read. None: exit_not_found, several: exit_usage with
-/// a list of them, none but some that can't be read: exit_failed with their ids; all of that is said
-/// on standard error. Released ones count only with `released`.
+/// a list of them, none but some that can't be read: exit_failed with their ids; all of that is
+/// said on standard error. Released ones count only with `released`.
 struct found_record {
   int exit_code = 0;
   std::optional<record_view> record;

@@ -45,7 +45,8 @@ answer_ptr answer_of(const complete_request& asked) {
 
 milliseconds retention_for(const found_record& found, const config::settings& settings) {
   for (const auto& route : settings.routing.routes) {
-    if (found.record && route.host + route.path == found.record->stored.about->route) return route.policy.retention;
+    if (found.record && route.host + route.path == found.record->stored.about->route)
+      return route.policy.retention;
   }
   return settings.defaults.retention;
 }
@@ -91,7 +92,8 @@ void add_keys_complete_command(command keys) {
       .range(200, 599)
       .type("STATUS");
   add_message_flags(added, asked->message);
-  added.add_flag("--force", asked->force, "Also while the lease runs, and if the record can't be read");
+  added.add_flag("--force", asked->force,
+                 "Also while the lease runs, and if the record can't be read");
   const auto given = add_store_flags(added, {"retention"});
   added.footer(
       "Without --status, --header and --body no answer is kept: repeats get 409\n"

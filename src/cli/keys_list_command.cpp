@@ -39,7 +39,8 @@ list_filter filter_of(const list_request& asked) {
   list_filter filter;
   const auto names = state_names();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i < observed_states && names[i] == asked.state) filter.state = static_cast<observed_state>(i + 1);
+    if (i < observed_states && names[i] == asked.state)
+      filter.state = static_cast<observed_state>(i + 1);
   }
   if (!asked.key.empty()) filter.key = asked.key;
   if (digest whole{}; base::from_hex(asked.scope, whole)) filter.scope = whole;

@@ -41,9 +41,10 @@ void add_keys_release_command(command keys) {
       keys.add_command("release", "It did not happen: free the key, so that the next request runs");
   const auto asked = std::make_shared<release_request>();
   add_key_choice(added, asked->choice);
-  added.add_flag("--force", asked->force,
-                 "Also while the lease runs, the upstream may still be at work, or the record can't "
-                 "be read");
+  added.add_flag(
+      "--force", asked->force,
+      "Also while the lease runs, the upstream may still be at work, or the record can't "
+      "be read");
   const auto given = add_store_flags(added);
   added.footer(
       "After the release of a completed record it returns when no gateway can serve the old\n"

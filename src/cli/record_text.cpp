@@ -173,6 +173,8 @@ std::string record_page(const unreadable_record& seen) {
 
 ordered_json record_json(const unreadable_record& seen) {
   ordered_json out;
+  out["key"] = nullptr;
+  out["scope"] = nullptr;
   out["record"] = base::to_hex(seen.id);
   out["state"] = "unreadable";
   out["why"] = seen.why;

@@ -394,6 +394,9 @@ asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr what, answer_kept
 asio::awaitable<bool> guarded_exchange::send_store_failure(execution outcome) {
   http::problem_detail more;
   if (outcome.failure.code == errc::record_unreadable) {
+    const auto id = make_record_id(admitted_.scope, admitted_.key);
+    base::log_recurring(base::log_level::error, "record-unreadable",
+                        {{"record", base::to_hex(id)}, {"why", outcome.failure.detail}});
     co_return co_await from_.send_problem(http::problem::record_unreadable, std::move(more));
   }
   more.retry_after = outcome.retry_after;

@@ -6,6 +6,49 @@
 namespace onceguard {
 namespace {
 
+// ---- what can't be read
+
+TEST_F(decide_walk, what_could_not_be_read_is_replaced_with_a_later_token_and_no_holder) {
+  const auto held = ask(1).lease;
+  resolution how;
+  how.force = true;
+  auto d = resolve_unreadable(how, now, next);
+  stored = d.write;
+  EXPECT_TRUE(d.forgets_answer);
+  EXPECT_EQ(state(), observed_state::released);
+  EXPECT_TRUE(stored->by_operator);
+  EXPECT_EQ(stored->token, next++);
+  EXPECT_EQ(end(held, settle_kind::complete).outcome, settle_outcome::stale);
+  EXPECT_FALSE(extend(held));
+  const auto later = ask(2);
+  EXPECT_EQ(later.kind, verdict_kind::run);
+  EXPECT_GT(later.lease.token, held.token);
+}
+
+TEST_F(decide_walk, what_was_completed_unread_is_compared_with_no_request) {
+  resolution how;
+  how.force = true;
+  how.completed = true;
+  how.retention = milliseconds(1'000);
+  how.about = about();
+  how.answer = settle_of({}, settle_kind::complete).answer;
+  stored = resolve_unreadable(how, now, next).write;
+  EXPECT_EQ(stored->about->key, about()->key);
+  auto another = claim_of(2);
+  auto changed = std::make_shared<subject>(*about());
+  changed->print.method = "json";
+  changed->print.value[0] ^= 1;
+  another.about = changed;
+  for (const auto& asked : {claim_of(1), another}) {
+    const auto told = ask(asked);
+    EXPECT_EQ(told.kind, verdict_kind::replay);
+    EXPECT_EQ(told.answer, how.answer);
+    EXPECT_EQ(told.kept, answer_kept::full);
+  }
+  pass(1'000);
+  EXPECT_EQ(ask(3).kind, verdict_kind::run);
+}
+
 // ---- probing
 
 TEST_F(decide_walk, probe_fences_first_and_others_are_busy) {

@@ -87,11 +87,16 @@ class fault_vfs {
     return !full_;
   }
 
+  /// From here on reads of the database that begin at this byte fail; negative: none.
+  void bad_sector(std::int64_t at) { bad_sector_ = at; }
+  [[nodiscard]] bool gives(std::int64_t at) const { return at != bad_sector_; }
+
   flush_gate log;
   flush_gate file;  ///< the database itself, into which the log is moved
 
  private:
   std::atomic<bool> full_{false};
+  std::atomic<std::int64_t> bad_sector_{-1};
   std::atomic<int> written_{0};
   std::atomic<int> moves_{0};
 };
@@ -117,6 +122,7 @@ inline sqlite3_file* real(sqlite3_file* file) noexcept { return own(file)->real(
 
 inline int close_file(sqlite3_file* f) { return real(f)->pMethods->xClose(real(f)); }
 inline int read_file(sqlite3_file* f, void* to, int size, sqlite3_int64 at) {
+  if (!own(f)->is_log && !faults->gives(at)) return SQLITE_IOERR_READ;
   return real(f)->pMethods->xRead(real(f), to, size, at);
 }
 inline int write_file(sqlite3_file* f, const void* from, int size, sqlite3_int64 at) {

@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "store/acts.hpp"
+#include "store/fault_vfs.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -32,6 +34,7 @@ class sqlite_damage_test : public ::testing::Test {
     sqlite_params with;
     with.path = path_;
     with.clock = &clock_;
+    with.vfs = fault_vfs::name;
     auto opened = sqlite_store::open(with);
     if (!opened) throw std::runtime_error(opened.error().detail);
     store_ = std::move(*opened);
@@ -39,24 +42,23 @@ class sqlite_damage_test : public ::testing::Test {
   }
   /// The page of the table on which this row stands, while nobody has the file open.
   void overwrite_page_of(std::int64_t row) {
-    store_->stop();
-    store_.reset();
-    std::int64_t page = 0;
-    std::int64_t size = 0;
-    {
-      connection file(path_, nullptr);
-      file.run("PRAGMA wal_checkpoint(TRUNCATE)");
-      size = file.integer("PRAGMA page_size");
-      page = page_of(row, size);
-    }
+    const auto at = close_and_find(row);
     std::fstream raw(path_, std::ios::in | std::ios::out | std::ios::binary);
-    raw.seekp((page - 1) * size);
-    raw << std::string(static_cast<std::size_t>(size), 'x');
+    raw.seekp(at);
+    raw << std::string(static_cast<std::size_t>(page_size_), 'x');
     raw.close();
     open();
   }
   void damage() {
     overwrite_page_of(damaged_row);
+    look_for_damage();
+  }
+  void take_sector() {
+    faults_.bad_sector(close_and_find(damaged_row));
+    open();
+    look_for_damage();
+  }
+  void look_for_damage() {
     for (int i = 1; i <= records; ++i) {
       if (desk_->try_find(claim_of(old_key(i)).id)) continue;
       damaged_.insert(i);
@@ -64,15 +66,19 @@ class sqlite_damage_test : public ::testing::Test {
     ASSERT_TRUE(damaged_.contains(static_cast<int>(damaged_row)));
     ASSERT_LT(damaged_.size(), 60u);
   }
-  /// The leaf page with the bytes of the row's record.
-  std::int64_t page_of(std::int64_t row, std::int64_t size) {
+  /// Where the leaf page with the bytes of the row's record begins.
+  std::int64_t close_and_find(std::int64_t row) {
+    store_->stop();
+    store_.reset();
     connection file(path_, nullptr);
-    const auto wanted =
-        file.text("SELECT record FROM records WHERE id = " + std::to_string(row));
+    file.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    page_size_ = file.integer("PRAGMA page_size");
+    const auto wanted = file.text("SELECT record FROM records WHERE id = " + std::to_string(row));
     std::ifstream raw(path_, std::ios::binary);
     const std::string all((std::istreambuf_iterator<char>(raw)), {});
     const auto at = all.find(wanted);
-    return at == std::string::npos ? 0 : static_cast<std::int64_t>(at) / size + 1;
+    if (at == std::string::npos) throw std::logic_error("the record is not in the file");
+    return static_cast<std::int64_t>(at) / page_size_ * page_size_;
   }
   /// Of those on the damaged page.
   [[nodiscard]] std::string damaged_key() const { return old_key(*damaged_.begin()); }
@@ -86,45 +92,64 @@ class sqlite_damage_test : public ::testing::Test {
     return how;
   }
 
+  /// Repeats of damaged keys among many new ones: all of those run, and can be settled.
+  void expect_others_served(errc expected) {
+    for (int round = 0; round < 3; ++round) {
+      std::vector<claim> batch;
+      for (int i = 0; i < 300; ++i) {
+        batch.push_back(claim_of("new " + std::to_string(round * 1'000 + i)));
+        if (i % 10 == 0)
+          batch.push_back(claim_of(old_key(*std::next(damaged_.begin(), i / 10 % 5))));
+      }
+      const auto told = desk_->claims(batch);
+      std::vector<settlement> settles;
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        if (batch[i].about->key.starts_with("old")) {
+          ASSERT_FALSE(told[i]);
+          EXPECT_EQ(told[i].error().code, expected);
+          EXPECT_EQ(told[i].error().effect, effect::none);
+          settles.push_back(settle_of(batch[i], lease()));
+          continue;
+        }
+        ASSERT_TRUE(told[i]) << told[i].error().detail;
+        EXPECT_EQ(told[i]->kind, verdict_kind::run);
+        settles.push_back(settle_of(batch[i], told[i]->lease));
+      }
+      const auto settled = desk_->settles(settles);
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        const bool damaged = batch[i].about->key.starts_with("old");
+        EXPECT_EQ(settled[i].has_value(), !damaged) << batch[i].about->key;
+      }
+    }
+    for (int i = 0; i < 300; ++i) {
+      EXPECT_EQ(desk_->claim(claim_of("new " + std::to_string(i))).kind, verdict_kind::replay);
+    }
+  }
+
   temporary_folder folder_;
   const std::string path_ = folder_.file("store.db");
   base::manual_clock clock_;
+  fault_vfs faults_;
   std::unique_ptr<sqlite_store> store_;
   std::optional<desk> desk_;
+  std::int64_t page_size_ = 0;
   std::set<int> damaged_;
 };
 
 TEST_F(sqlite_damage_test, a_damaged_page_fails_nobody_else_in_the_batch) {
   damage();
-  for (int round = 0; round < 3; ++round) {
-    std::vector<claim> batch;
-    for (int i = 0; i < 300; ++i) {
-      batch.push_back(claim_of("new " + std::to_string(round * 1'000 + i)));
-      if (i % 10 == 0) batch.push_back(claim_of(old_key(*std::next(damaged_.begin(), i / 10 % 5))));
-    }
-    const auto told = desk_->claims(batch);
-    std::vector<settlement> settles;
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (batch[i].about->key.starts_with("old")) {
-        ASSERT_FALSE(told[i]);
-        EXPECT_EQ(told[i].error().code, errc::record_unreadable);
-        settlement of_damaged = settle_of(batch[i], lease());
-        settles.push_back(of_damaged);
-        continue;
-      }
-      ASSERT_TRUE(told[i]) << told[i].error().detail;
-      EXPECT_EQ(told[i]->kind, verdict_kind::run);
-      settles.push_back(settle_of(batch[i], told[i]->lease));
-    }
-    const auto settled = desk_->settles(settles);
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      const bool damaged = batch[i].about->key.starts_with("old");
-      EXPECT_EQ(settled[i].has_value(), !damaged) << batch[i].about->key;
-    }
-  }
-  for (int i = 0; i < 300; ++i) {
-    EXPECT_EQ(desk_->claim(claim_of("new " + std::to_string(i))).kind, verdict_kind::replay);
-  }
+  expect_others_served(errc::record_unreadable);
+}
+
+TEST_F(sqlite_damage_test, a_sector_that_the_disk_does_not_give_fails_nobody_else_in_the_batch) {
+  take_sector();
+  expect_others_served(errc::store_unreachable);
+  // Where the disk gives it again, nothing was lost.
+  faults_.bad_sector(-1);
+  clock_.advance(second);
+  const auto served = [&] { return desk_->try_claim(claim_of(damaged_key())).has_value(); };
+  wait_until("the record to be read again", served);
+  EXPECT_EQ(desk_->claim(claim_of(damaged_key())).kind, verdict_kind::replay);
 }
 
 TEST_F(sqlite_damage_test, the_records_on_it_are_listed_and_counted_by_its_index) {

@@ -121,11 +121,11 @@ class redis_delegate : public store_delegate {
   [[nodiscard]] std::unique_ptr<store> open() override { return open_redis(url_, clock); }
   [[nodiscard]] bool remembers() const override { return true; }
   void damage(const record_id& id) override {
-    const redis::keyspace names("onceguard", false);
+    const redis::keyspace names("onceguard:", false);
     const auto name = names.before_record(id) + std::string(base::as_chars(id));
     auto admin = server_.session();
     auto bytes = admin.run({"GET", name});
-    bytes[20] = static_cast<char>(bytes[20] ^ 4);
+    bytes.at(20) = static_cast<char>(bytes.at(20) ^ 4);
     admin.run({"SET", name, bytes, "KEEPTTL"});
   }
 

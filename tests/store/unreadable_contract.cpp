@@ -109,8 +109,11 @@ TEST_P(unreadable_contract, that_is_released_by_force_runs_again_with_a_later_to
   EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
   EXPECT_EQ(desk_.counts_of_all().unreadable, 0u);
   EXPECT_TRUE(desk_.list().unreadable.empty());
-  const auto next = desk_.leased(claim_of("bad", "another request"));
-  EXPECT_GT(next.token, before.token);
+  const auto put = desk_.find(id);
+  ASSERT_TRUE(put);
+  EXPECT_EQ(put->state, observed_state::released);
+  EXPECT_GT(put->stored.token, before.token);
+  EXPECT_GT(desk_.leased(claim_of("bad", "another request")).token, put->stored.token);
 }
 
 TEST_P(unreadable_contract, that_is_completed_by_force_is_replayed) {

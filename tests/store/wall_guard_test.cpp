@@ -56,7 +56,8 @@ TEST(wall_guard, retention_runs_by_the_boot_clock_whatever_the_wall_clock_does) 
   }
 }
 
-TEST(wall_guard, after_a_boot_retention_goes_on_where_it_was_and_a_clock_that_went_back_is_doubted) {
+TEST(wall_guard,
+     after_a_boot_retention_goes_on_where_it_was_and_a_clock_that_went_back_is_doubted) {
   auto ahead = wall_guard::after_boot(10 * hour, 0, 100 * hour);
   EXPECT_TRUE(ahead.trusts(0, 100 * hour));
   EXPECT_EQ(ahead.retention_time(minute), 10 * hour + minute);

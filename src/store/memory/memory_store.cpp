@@ -126,7 +126,8 @@ awaitable<result<std::optional<record_view>>> memory_store::find(record_id id, m
   const auto now = read_clocks(clock_, guard_);
   const auto* stored = look_up(id);
   std::optional<record_view> out;
-  if (stored != nullptr && !expired(*stored, now)) out = make_view(id, *stored, now, clock_.wall_ms() - now.wall);
+  if (stored != nullptr && !expired(*stored, now))
+    out = make_view(id, *stored, now, clock_.wall_ms() - now.wall);
   co_return out;
 }
 

@@ -240,8 +240,7 @@ list_page read_list(const rows& from, const std::string& place) {
       out.cursor = std::to_string(from.integer(row, born));
     } else if (what != 0) {
       report_unreadable(from, row, place);
-      out.unreadable.push_back(
-          {from.fixed<record_id>(row, record_digest), unreadable().detail});
+      out.unreadable.push_back({from.fixed<record_id>(row, record_digest), unreadable().detail});
     } else {
       out.records.push_back(read_view(from, row));
     }

@@ -228,3 +228,6 @@ BEGIN
   END IF;
 END
 $$;
+
+REVOKE ALL ON FUNCTION onceguard.remade(onceguard.records, boolean, smallint, bytea[], bytea,
+                                        bigint, bigint) FROM PUBLIC;

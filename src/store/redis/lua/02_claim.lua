@@ -83,12 +83,14 @@ local function claim(keys, args)
     r.token = next_token(keys[2], r.token)
     return run(r, write(keys, r, now))
   end
-  -- The fingerprint comes before everything that says what became of the key. None is there where an
-  -- operator has completed what could not be read.
+  -- The fingerprint comes before everything that says what became of the key. None is there where
+  -- an operator has completed what could not be read.
   local stored_print, stored_method = fingerprint_of(r.subject)
   local print, method = fingerprint_of(asked.subject)
-  if stored_method ~= '' and stored_method ~= method then return {'remake_fingerprint', 0, stored_method} end
-  if stored_method ~= '' and stored_print ~= print then return {'mismatch', 0} end
+  if stored_method ~= '' then
+    if stored_method ~= method then return {'remake_fingerprint', 0, stored_method} end
+    if stored_print ~= print then return {'mismatch', 0} end
+  end
   if r.state == COMPLETED then return replay(r, now) end
   if r.state == FAILED then
     if now < r.retry_at then return {'backoff', 0, r.retry_at - now} end

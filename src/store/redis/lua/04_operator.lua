@@ -1,10 +1,10 @@
 -- What operators ask and do.
 
 -- How an operator ends what nobody else does. keys: as ever, and then the books. args:
--- completed (1 or 0), force, retention, kept, answer, its checksum, the channel on which it is told,
--- a subject without a fingerprint, and '1' if the caller has seen that the answer is damaged: with
--- force, what can't be read gives way to a record of that subject. Answers done (and whether an answer was forgotten), not_found, running (and for how
--- long), already_completed.
+-- completed (1 or 0), force, retention, kept, answer, its checksum, the channel on which it is
+-- told, a subject without a fingerprint, and '1' if the caller has seen that the answer is damaged:
+-- with force, what can't be read gives way to a record of that subject. Answers done (and whether
+-- an answer was forgotten), not_found, running (and for how long), already_completed.
 local function resolve(keys, args)
   local completed, force = args[1] == '1', args[2] == '1'
   local now = now_ms()

@@ -1,0 +1,115 @@
+"""A page of the SQLite file is overwritten: what stands on it is refused, shown to the operator and
+ended by force, and nobody else notices."""
+
+import json
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.waiting import wait_until
+
+CACHELESS = {"gateway": {"replay_cache": "0"}}
+
+
+def overwrite_page_of(database, key):
+    """Of the record with this key, while nobody has the file open."""
+    with closing(sqlite3.connect(database)) as file:
+        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = file.execute("PRAGMA page_size").fetchone()[0]
+        records = [r for (r,) in file.execute("SELECT record FROM records") if key.encode() in r]
+    assert len(records) == 1
+    whole = database.read_bytes()
+    page = whole.find(records[0]) // size
+    with open(database, "r+b") as file:
+        file.seek(page * size)
+        file.write(b"x" * size)
+
+
+@pytest.fixture
+def damaged(start_gateway, own_upstream, fresh_key):
+    """A gateway, and keys of which the first cannot be read."""
+    gateway = start_gateway(own_upstream, CACHELESS)
+    keys = [fresh_key() for _ in range(80)]
+    for key in keys:
+        assert_first(gateway.post(key=key))
+    gateway.stop()
+    overwrite_page_of(gateway.database, keys[30])
+    gateway.start()
+    return gateway, [keys[30], *keys[:10], *keys[-10:]]
+
+
+def test_everybody_else_is_served_while_one_damaged_key_is_repeated(damaged, own_upstream,
+                                                                    fresh_key):
+    gateway, (bad, *good) = damaged
+    others = [fresh_key() for _ in range(300)]
+    with ThreadPoolExecutor(20) as clients:
+        wanted = [key for other in others for key in (bad, other)]
+        answers = list(clients.map(lambda key: (key, gateway.post(key=key)), wanted))
+    for key, answer in answers:
+        if key == bad:
+            assert_problem(answer, 500, "record-unreadable", False)
+        else:
+            assert_first(answer)
+    for key in others + good:
+        assert_replay_of(gateway.post(key=key), gateway.post(key=key))
+        assert own_upstream.runs(key) == 1
+    assert own_upstream.runs(bad) == 1
+
+
+def test_the_operator_sees_it_and_ends_it_by_its_id(damaged, own_upstream):
+    gateway, (bad, *_) = damaged
+    assert_problem(gateway.post(key=bad), 500, "record-unreadable", False)
+    said = wait_until(lambda: [json.loads(line) for line in gateway.log().splitlines()
+                               if '"record-unreadable"' in line])
+    record = said[0]["record"]
+    listed = [json.loads(line) for line in gateway.command(
+        "keys", "list", "--json", "--state", "unreadable").stdout.splitlines()]
+    assert record in [each["record"] for each in listed]
+    assert {each["state"] for each in listed} == {"unreadable"}
+    assert record in gateway.command("keys", "list").stdout
+    stats = json.loads(gateway.command("stats", "--json").stdout)
+    assert stats["unreadable"] == len(listed)
+    assert stats["completed"] == 80 - len(listed)
+    assert stats["total"] == 80
+
+    shown = gateway.command("keys", "show", record)
+    assert shown.returncode == 0, shown
+    assert "unreadable" in shown.stdout
+    by_key = gateway.command("keys", "show", bad)
+    assert by_key.returncode == 1
+    assert record in by_key.stderr
+    for command in ("release", "complete"):
+        refused = gateway.command("keys", command, record)
+        assert refused.returncode == 1
+        assert "can't be read" in refused.stderr
+    exported = gateway.command("keys", "export", str(gateway.folder / "all.jsonl"))
+    assert exported.returncode == 1
+    assert "can't be read" in exported.stderr
+
+    done = gateway.command("keys", "complete", record, "--force", "--status", "201", "--body", "ok")
+    assert done.returncode == 0, done
+    again = gateway.post(key=bad)
+    assert (again.status, again.body) == (201, b"ok")
+    assert own_upstream.runs(bad) == 1
+    done = gateway.command("keys", "release", record, "--force")
+    assert done.returncode == 0, done
+    first = assert_first(gateway.post(key=bad))
+    assert own_upstream.runs(bad) == 2
+    assert_replay_of(gateway.post(key=bad), first)
+
+
+def test_it_is_found_by_its_key_and_scope(damaged, own_upstream):
+    gateway, (bad, good, *_) = damaged
+    scope = gateway.record(good)["scope"]
+    shown = gateway.command("keys", "show", bad, "--scope", scope, "--json")
+    assert json.loads(shown.stdout)["state"] == "unreadable"
+    done = gateway.command("keys", "complete", bad, "--scope", scope, "--force")
+    assert done.returncode == 0, done
+    record = gateway.record(bad)
+    assert record["state"] == "completed"
+    assert record["scope"] == scope
+    assert_problem(gateway.post(key=bad), 409, "answer-not-kept", False)
+    assert own_upstream.runs(bad) == 1
