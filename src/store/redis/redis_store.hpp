@@ -50,6 +50,8 @@ class redis_store final : public store {
   void stop() override;
 
  private:
+  boost::asio::awaitable<result<onceguard::vitals>> read_books(milliseconds timeout);
+
   redis_store(std::unique_ptr<pool> servers, milliseconds timeout);
 
   const std::unique_ptr<pool> pool_;
