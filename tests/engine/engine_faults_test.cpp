@@ -111,7 +111,7 @@ TEST_P(every_error, a_settle_that_fails_once_is_made_again) {
   store.fail(store_call::settle, GetParam(), 1);
   counted_work w;
   EXPECT_EQ(execute(w).kind, execution_kind::ran);
-  EXPECT_EQ(execute(w).answer->body, "run 1");
+  EXPECT_EQ(body_of(execute(w)), "run 1");
 }
 
 TEST_P(every_error, a_settle_that_fails_for_long_goes_on_behind_the_answer) {
@@ -126,7 +126,7 @@ TEST_P(every_error, a_settle_that_fails_for_long_goes_on_behind_the_answer) {
   EXPECT_EQ(state(), observed_state::completed);
   EXPECT_EQ(store.made(store_call::settle), 4u);
   EXPECT_EQ(budget.used(), 0u);
-  EXPECT_EQ(execute(w).answer->body, "run 1");
+  EXPECT_EQ(body_of(execute(w)), "run 1");
   EXPECT_EQ(w.runs, 1);
 }
 
@@ -170,7 +170,7 @@ TEST_F(engine_over_faults, a_late_settle_that_is_stale_changes_nothing) {
   EXPECT_EQ(execute(quick).kind, execution_kind::ran);
   until([&] { return tested->pending() == 0; });
   EXPECT_EQ(tested->counters().stale_settles, 1u);
-  EXPECT_EQ(execute(quick).answer->body, "run 11");
+  EXPECT_EQ(body_of(execute(quick)), "run 11");
 }
 
 // ---- renewals
