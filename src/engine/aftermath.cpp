@@ -23,16 +23,11 @@ asio::awaitable<void> pause_after(retry_pause& pause, const error* why) {
 
 }  // namespace
 
-void engine::settle_failed(settlement& how, const error& why) {
+void engine::settle_failed(const settlement& how, const error& why) {
   note(why);
   counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
   base::log_recurring(base::log_level::error, "settle-failed",
                       {{"record", base::to_hex(how.id)}, {"why", why.detail}});
-  // An answer that this store can't take: what counts is that it took effect.
-  if (why.code == errc::invalid_argument && how.kind == settle_kind::complete) {
-    how.answer = nullptr;
-    how.kept = answer_kept::none;
-  }
 }
 
 /// Whatever the error: that it took effect is known to nobody else. Ends with the process.

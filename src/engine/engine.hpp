@@ -154,8 +154,8 @@ class engine {
   /// The lease was another's when the settle came.
   boost::asio::awaitable<execution> superseded(const operation& op);
   boost::asio::awaitable<void> follow_up(claim asked, tally one);
-  /// The store could not be told: `how` is what is to be tried next.
-  void settle_failed(settlement& how, const error& why);
+  /// The store could not be told, and will be told again.
+  void settle_failed(const settlement& how, const error& why);
   boost::asio::awaitable<void> settle_later(settlement how, base::reservation room, tally one);
   boost::asio::awaitable<result<void>> look_now();
   boost::asio::awaitable<void> watch();

@@ -192,3 +192,26 @@ def test_nothing_is_granted_on_a_file_that_took_the_place_of_another(
         upstream.open(key)
         assert_first(running.read())
     assert gateway.state(key) == "completed", "its holder knew, and says so in the new file"
+
+
+def test_nothing_is_granted_on_a_redis_that_was_emptied(start_gateway, upstream, fresh_key,
+                                                        tmp_path):
+    with contextlib.closing(Redis()) as server:
+        server.start()
+        settings = config(tmp_path, "refuse")
+        settings["store"]["url"] = f"redis://127.0.0.1:{server.port.number}"
+        settings["defaults"] = {"lease": "30s", "upstream_timeout": "30s"}
+        gateway = start_gateway(upstream, settings)
+        for _ in range(5):
+            assert_first(gateway.post(key=fresh_key()))
+        key = fresh_key()
+        with gateway.begin_post(key=key, plan={"gate": key}) as running:
+            upstream.arrived(1, key)
+            server.run("FLUSHALL")
+            for answer in [gateway.post(key=key) for _ in range(20)]:
+                assert_problem(answer, 503, "store-unreachable", True, retry_after=True)
+            assert upstream.runs(key) == 1
+            upstream.open(key)
+            # The claim by which the loss was noticed may stand in its place until it is released.
+            assert running.read().status in (201, 409)
+        assert upstream.runs(key) == 1

@@ -211,95 +211,6 @@ TEST_F(sqlite_store_test, a_new_file_waits_for_a_lock_no_longer_than_its_timeout
   EXPECT_EQ(opened.error().code, errc::store_unreachable);
 }
 
-TEST_F(sqlite_store_test, a_deleted_file_is_made_anew_and_grants_nothing_until_it_is_known) {
-  const auto store = open();
-  desk own(*store);
-  own.completed(claim_of("k"));
-  const auto before = own.vitals();
-  remove_file();
-  const auto told = own.try_claim(claim_of("k"));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_lost);
-  EXPECT_EQ(told.error().effect, effect::none);
-  // Until who watches it has heard of the other memory, and has come back: who looks again has
-  // taken note of what it was told.
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-  EXPECT_NE(own.vitals().identity, before.identity);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-  own.vitals();
-  EXPECT_GT(own.leased(claim_of("k")).token, 0u);
-}
-
-TEST_F(sqlite_store_test, a_copy_that_knows_all_stays_what_it_was) {
-  const auto store = open();
-  desk own(*store);
-  own.leased(claim_of("a"));
-  const auto before = own.vitals();
-  const auto copy = folder_.file("copy.db");
-  connection(params().path, nullptr).run(("VACUUM INTO '" + copy + "'").c_str());
-  remove_file();
-  std::filesystem::rename(copy, params().path);
-  EXPECT_EQ(own.try_claim(claim_of("b")).error().code, errc::store_lost);
-  const auto after = own.vitals();
-  EXPECT_EQ(after.identity, before.identity);
-  EXPECT_EQ(after.generation, before.generation);
-  own.vitals();
-  EXPECT_EQ(own.claim(claim_of("a")).kind, verdict_kind::busy);
-}
-
-TEST_F(sqlite_store_test, only_claims_wait_until_another_file_is_known) {
-  const auto store = open();
-  desk own(*store);
-  const auto asked = claim_of("k");
-  const auto held = own.leased(asked);
-  remove_file();
-  EXPECT_EQ(own.try_claim(claim_of("l")).error().code, errc::store_lost);
-  const auto done = own.settle(settle_of(asked, held));
-  EXPECT_EQ(done.outcome, settle_outcome::incident);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-  // A look that failed told nothing.
-  std::filesystem::rename(params().path, folder_.file("away.db"));
-  std::filesystem::create_directory(params().path);
-  EXPECT_FALSE(own.try_vitals());
-  EXPECT_FALSE(own.try_vitals());
-  std::filesystem::remove(params().path);
-  std::filesystem::rename(folder_.file("away.db"), params().path);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-}
-
-TEST_F(sqlite_store_test, a_deleted_file_is_noticed_by_the_vitals_alone) {
-  const auto store = open();
-  desk own(*store);
-  const auto before = own.vitals();
-  remove_file();
-  const auto after = own.vitals();
-  EXPECT_NE(after.identity, before.identity);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-  EXPECT_EQ(own.vitals().identity, after.identity);
-}
-
-TEST_F(sqlite_store_test, an_older_copy_in_its_place_gets_another_identity_and_newer_tokens) {
-  auto store = open();
-  desk own(*store);
-  own.leased(claim_of("a"));
-  store->stop();
-  store.reset();
-  std::filesystem::copy_file(params().path, folder_.file("backup.db"));
-  store = open();
-  own.move_to(*store);
-  const auto last = own.leased(claim_of("b"));
-  const auto before = own.vitals();
-  remove_file();
-  std::filesystem::copy_file(folder_.file("backup.db"), params().path);
-  EXPECT_EQ(own.try_claim(claim_of("c")).error().code, errc::store_lost);
-  const auto after = own.vitals();
-  // Whoever looked last before the lease that is missing could not tell by the generation.
-  EXPECT_NE(after.identity, before.identity);
-  EXPECT_LT(after.generation, before.generation);
-  own.vitals();
-  EXPECT_GT(own.leased(claim_of("b")).token, last.token);
-}
-
 TEST_F(sqlite_store_test, tokens_grow_also_over_a_restart_with_an_older_copy) {
   auto store = open();
   desk own(*store);
@@ -317,22 +228,6 @@ TEST_F(sqlite_store_test, tokens_grow_also_over_a_restart_with_an_older_copy) {
   store = open();
   own.move_to(*store);
   EXPECT_GT(own.leased(claim_of("k")).token, last.token);
-}
-
-TEST_F(sqlite_store_test, another_file_in_its_place_that_is_no_database_is_an_error_until_it_is) {
-  const auto store = open();
-  desk own(*store);
-  remove_file();
-  std::filesystem::create_directory(params().path);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-  const auto told = own.try_claim(claim_of("k"));
-  ASSERT_FALSE(told);
-  EXPECT_THAT(told.error().detail, HasSubstr("is a directory"));
-  std::filesystem::remove(params().path);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-  own.vitals();
-  own.vitals();
-  EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_F(sqlite_store_test, a_damaged_record_is_an_error_and_its_neighbours_are_not) {

@@ -360,15 +360,18 @@ void link::conclude(held_request one) {
     of.what->fail(to_error(refused, in_.lines.at.place, after));
     return in_.events.on_ended(std::move(of));
   }
+  bool went_back = false;
   try {
     if (one.plain) {
       of.what->done_plainly();
     } else {
       if (of.what->tells_generation()) {
         const auto told = said.at(1).number<std::uint64_t>(~std::uint64_t{0});
+        went_back = told != 0 && told <= generation_;
         if (told != 0) note_generation(0, told);
       }
       of.what->arrived(said);
+      if (went_back) of.what->doubt_grant(in_.lines.at.place);
     }
   } catch (const unexpected_reply& wrong) {
     const auto why = own_failure(wrong.what());

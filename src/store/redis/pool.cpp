@@ -177,8 +177,12 @@ void pool::hand_out_named(server& to, steady_time now) {
   }
 }
 
-/// False: its caller has given up.
+/// False: its caller has given up, or asks for a lease in a memory that nobody knows yet.
 bool pool::send(link& by, entry next, bool asking) {
+  if (next.what->claims() && !memory_.known()) {
+    end(next, error(errc::store_lost, at_.place + ": its data is not what it was"));
+    return false;
+  }
   if (!next.of->take()) {
     finish(std::move(next));
     return false;

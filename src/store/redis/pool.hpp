@@ -15,6 +15,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "store/batch_queue.hpp"
+#include "store/memory_watch.hpp"
 #include "store/redis/lanes.hpp"
 #include "store/redis/server.hpp"
 #include "store/redis/topology.hpp"
@@ -46,6 +47,8 @@ class pool final : private server_events, private topology_events {
   void refuse_server_of(std::size_t part, failure why);
   /// A server's clock, as it was told just now. Any thread.
   void look_at_clock(std::int64_t server_now);
+  /// Who looks at the vitals tells it here. Any thread.
+  [[nodiscard]] memory_watch& memory() noexcept { return memory_; }
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
   void stop();
 
@@ -105,6 +108,7 @@ class pool final : private server_events, private topology_events {
   }
 
   const redis_params params_;
+  memory_watch memory_;
   const address at_;
   const keyspace names_;
   const std::size_t links_each_;

@@ -163,7 +163,11 @@ void pool::on_greeting(const greeting& said) {
               {{"store", at_.place}});
   }
   auto& mine = known_[said.part];
-  if (said.identity != mine.identity) mine = {said.identity, said.run, 0};
+  if (said.identity != mine.identity) {
+    // Copies are somebody else's to judge.
+    if (!mine.identity.empty() && !params_.copies_only) memory_.changed();
+    mine = {said.identity, said.run, 0};
+  }
   // Where replicas have to confirm, what a master says by itself counts for nothing yet: it may be
   // a promotion that is taken back, and nothing that anybody was told is lost with it.
   if (at_.min_replicas == 0) {

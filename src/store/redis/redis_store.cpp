@@ -227,12 +227,19 @@ awaitable<result<counts>> redis_store::count(std::string, milliseconds timeout) 
 }
 
 awaitable<result<std::size_t>> redis_store::sweep(std::size_t, milliseconds timeout) {
-  const auto looked = co_await vitals(timeout);
+  const auto looked = co_await read_books(timeout);
   if (!looked) co_return looked.error();
   co_return std::size_t{0};
 }
 
 awaitable<result<onceguard::vitals>> redis_store::vitals(milliseconds timeout) {
+  const auto begun = pool_->memory().look_begins();
+  auto told = co_await read_books(timeout);
+  if (told) pool_->memory().look_told(begun);
+  co_return told;
+}
+
+awaitable<result<onceguard::vitals>> redis_store::read_books(milliseconds timeout) {
   std::vector<books::item> parts(pool_->names().parts());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts[i].id.front() = static_cast<unsigned char>(i);

@@ -53,6 +53,8 @@ class redis_store final : public store {
   void stop() override;
 
  private:
+  boost::asio::awaitable<result<onceguard::vitals>> read_books(milliseconds timeout);
+
   redis_store(std::unique_ptr<pool> servers, milliseconds timeout);
   [[nodiscard]] std::optional<error> refuse_eviction(
       const std::vector<result<part_vitals>>& told) const;

@@ -49,6 +49,8 @@ class request {
   }
   /// That command did it. Else its reply was nil, and the script is to be asked.
   virtual void done_plainly() {}
+  /// Does it ask for a lease?
+  [[nodiscard]] virtual bool claims() const noexcept { return false; }
   /// May it be sent again when its fate is unknown?
   [[nodiscard]] virtual bool repeatable() const noexcept { return true; }
   /// Is the second word of its reply the generation that a write got, or 0?
@@ -56,6 +58,11 @@ class request {
   /// One of these two ends it. The reply is no error; unexpected_reply may be thrown.
   virtual void arrived(const reply& said) = 0;
   virtual void fail(const error& why) = 0;
+  /// The data went back with its reply: a lease that it got is nobody's, and is to be given back.
+  void doubt_grant(const std::string& place) {
+    if (!claims()) return;
+    fail(error(errc::store_lost, place + ": its data is older than it was", effect::done));
+  }
 
   bool doubtful = false;  ///< an earlier copy of it is of unknown fate
 };

@@ -63,18 +63,19 @@ struct batch_part : request {
 };
 
 /// A claim may do without its script.
-struct claim_part final : batch_part<claims> {
+struct claim_part final : batch_part<redis::claims> {
   void write(std::string& to, const script_calls& how, const keyspace& names) const override {
-    claims::write(to, how, names, item, doubtful);
+    redis::claims::write(to, how, names, item, doubtful);
   }
+  [[nodiscard]] bool claims() const noexcept override { return true; }
   [[nodiscard]] bool write_plainly(std::string& to, const keyspace& names,
                                    token_block& tokens) override {
-    if (doubtful || !claims::may_be_first(item)) return false;
+    if (doubtful || !redis::claims::may_be_first(item)) return false;
     const auto taken = tokens.take(base::boot_now());
-    if (taken) claims::write_first(to, names, item, given = *taken);
+    if (taken) redis::claims::write_first(to, names, item, given = *taken);
     return taken.has_value();
   }
-  void done_plainly() override { outcome.emplace(claims::granted_first(item, given)); }
+  void done_plainly() override { outcome.emplace(redis::claims::granted_first(item, given)); }
 
   token given = 0;
 };
