@@ -3,14 +3,18 @@
 -- How an operator ends what nobody else does. keys: as ever, and then the books. args:
 -- completed (1 or 0), force, retention, kept, answer, its checksum, and the channel on which it is
 -- told. Answers done (and whether an answer was forgotten), not_found, running (and for how
--- long), already_completed.
+-- long), already_completed (with an answer, or none was given).
 local function resolve(keys, args)
   local completed, force = args[1] == '1', args[2] == '1'
   local now = now_ms()
   local r, wrong = look_up(keys[1], now)
   if wrong then return wrong end
   if not r or r.state == RELEASED then return {'not_found', 0} end
-  if r.state == COMPLETED and completed then return {'already_completed', 0} end
+  -- An answer that is missing can be given later; one that is there stays.
+  local adds = r.state == COMPLETED and completed
+  if adds and (r.kept <= STATUS_ONLY or tonumber(args[4]) == NOT_KEPT) then
+    return {'already_completed', 0}
+  end
   if unsettled(r) and not force then
     -- After an answer the work is over; else it may go on until the upstream's timeout.
     local answered = r.why == UPSTREAM_STATUS and not r.earlier_unknown
@@ -18,9 +22,9 @@ local function resolve(keys, args)
     local left = r.deadline + tail - now
     if left > 0 then return {'running', 0, left} end
   end
-  local forgets = not completed and r.state == COMPLETED
+  local forgets = r.state == COMPLETED
   if completed then
-    finish(r, COMPLETED, tonumber(args[3]), now)
+    if not adds then finish(r, COMPLETED, tonumber(args[3]), now) end
     r.kept, r.answer, r.answer_sum = tonumber(args[4]), args[5], args[6]
   else
     r = released(r, now)
