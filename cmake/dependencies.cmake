@@ -5,8 +5,8 @@ find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto SSL)
 find_package(SQLite3 3.40 REQUIRED)
 find_package(PostgreSQL 15 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
-find_package(spdlog 1.10 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
+find_package(fmt 9 REQUIRED)
 find_package(tomlplusplus 3.3 QUIET)
 
 # Boost.Asio and Boost.System are used header-only.

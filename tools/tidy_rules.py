@@ -44,7 +44,6 @@ OUTSIDE = [
     ("llhttp", r"llhttp", ["http1"]),
     ("toml++", r"toml\+\+", ["config"]),
     ("CLI11", r"CLI/", ["cli"]),
-    ("spdlog", r"spdlog/", ["cli"]),
     ("nlohmann-json", r"nlohmann/", ["core", "cli"]),
 ]
 
@@ -118,7 +117,9 @@ BANNED = [
         "name the object first: gcc 12 destroys a braced temporary or a capturing lambda beside "
         "co_await twice", CPP),
     Ban("detached", re.compile(r"\bdetached\b|\.detach\(\)"),
-        "give co_spawn a completion handler that looks at the exception; join threads", CPP),
+        "give co_spawn a completion handler that looks at the exception; join threads", CPP,
+        # A write to a pipe that nobody reads never returns; the process ends without it.
+        but=("src/cli/line_writer.cpp",)),
     Ban("later", re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b"),
         "do it now, or write it into the Limitations of the README",
         ("",), tuple(CODE_SUFFIXES | {".md", ".txt", ".toml", "dev"}),

@@ -154,7 +154,9 @@ struct extend_decision {
 /// How an operator ends what nobody else does.
 struct resolution {
   record_id id{};
-  bool completed = false;  ///< it did happen (with `answer`, if there is one); else: it did not
+  /// It did happen (with `answer`, if there is one); else: it did not. A completed record takes
+  /// an answer that it lacks, and keeps its retention.
+  bool completed = false;
   answer_ptr answer;
   bool force = false;  ///< also while the lease or the work may still be running, or unreadable
   milliseconds retention{24 * 3'600'000};
@@ -166,13 +168,13 @@ enum class resolve_outcome : std::uint8_t {
   not_found,
   running,            ///< refused without force: the lease runs, or, for a release, the
                       ///< upstream's timeout after it
-  already_completed,  ///< with an answer or without; only a release changes that
+  already_completed,  ///< and its answer is there, or none was given; only a release changes that
 };
 
 struct resolve_decision {
   resolve_outcome outcome = resolve_outcome::done;
   milliseconds retry_after{0};  ///< running: when it may be resolved without force
-  bool forgets_answer = false;  ///< a completed record is released: caches must drop it
+  bool forgets_answer = false;  ///< a completed record has changed: caches must drop it
   std::optional<record> write;
 };
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <sys/resource.h>
@@ -55,11 +56,13 @@ void log_remarks(const config::remarks& said) {
 class signal_watch {
  public:
   signal_watch(boost::asio::io_context& io, gateway::server& server, const given_flags& given,
-               config::settings running)
+               config::settings running, log_lines& lines)
       : signals_(io, SIGINT, SIGTERM, SIGHUP),
         server_(server),
         given_(given),
-        running_(std::move(running)) {
+        running_(std::move(running)),
+        lines_(lines) {
+    for (const int other : {SIGQUIT, SIGUSR1, SIGUSR2}) signals_.add(other);
     wait();
   }
 
@@ -67,18 +70,28 @@ class signal_watch {
   void wait() {
     signals_.async_wait([this](boost::system::error_code failed, int signal) {
       if (failed) return;
-      if (signal == SIGHUP) {
-        reload();
-      } else {
-        end(signal);
-      }
+      take(signal);
       wait();
     });
+  }
+
+  void take(int signal) {
+    switch (signal) {
+      case SIGHUP:
+        return reload();
+      case SIGUSR1:
+      case SIGUSR2:
+        return base::log(log_level::info, "signal-ignored",
+                         {{"signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2"}});
+      default:
+        return end(signal);
+    }
   }
 
   void end(int signal) {
     if (draining_ && signal == SIGINT) {
       base::log(log_level::warning, "stopped before everything had finished");
+      lines_.flush();
       std::_Exit(exit_failed);
     }
     if (draining_) return;
@@ -106,16 +119,18 @@ class signal_watch {
   gateway::server& server_;
   const given_flags& given_;
   const config::settings running_;
+  log_lines& lines_;
   bool draining_ = false;
 };
 
-int serve(const given_flags& given, const config::settings& settings, store& records) {
+int serve(const given_flags& given, const config::settings& settings, store& records,
+          log_lines& lines) {
   // For reconciling on a schedule.
   const auto query = make_query_source(settings, false);
   gateway::server server(settings.gateway, settings.routing, records, query.get());
   boost::asio::io_context io(1);
   // Before the start: a signal that comes while it starts drains it, and does not kill it.
-  signal_watch watch(io, server, given, settings);
+  signal_watch watch(io, server, given, settings, lines);
   if (const auto started = server.start(); !started) {
     base::log(log_level::error, "could not start", {{"what", started.error().detail}});
     return exit_failed;
@@ -132,10 +147,13 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   io.run();
   waiter.join();
   base::log(log_level::info, "stopped");
+  lines.flush();  // while signals are still caught, not after
   return exit_ok;
 }
 
 int run(const given_flags& given) {
+  // Until the gateway listens to them; and a terminal never stops it for writing to it.
+  for (const int other : {SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
   auto read = config::load(sources_of(given, true));
   if (!read.ok()) {
     for (const auto& r : read.said) {
@@ -150,7 +168,7 @@ int run(const given_flags& given) {
   int exit_code = exit_store;
   auto records = config::open_store(read.values);
   if (records) {
-    exit_code = serve(given, read.values, **records);
+    exit_code = serve(given, read.values, **records, lines);
     (*records)->stop();
   } else {
     base::log(log_level::error, "the store can't be opened", {{"what", records.error().detail}});
@@ -166,7 +184,8 @@ void add_gateway_command(command app) {
       "gateway", "Stand in front of an HTTP service and make every retry take effect once");
   const auto given = add_all_flags(added);
   added.footer(
-      "SIGTERM and SIGINT drain: running requests finish. A second SIGINT ends it at once.\n"
+      "SIGTERM, SIGINT and SIGQUIT drain: running requests finish. A second SIGINT ends it at\n"
+      "once. SIGUSR1 and SIGUSR2 are logged, and nothing else.\n"
       "SIGHUP reads the configuration again: upstreams, routes and their policies change; a\n"
       "wrong one is refused, and the old one stays.\n\n"
       "Example:\n"

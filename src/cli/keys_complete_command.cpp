@@ -55,7 +55,14 @@ awaitable<int> complete_record(store& in, const complete_request& asked, answer_
                                const config::settings& settings) {
   const auto timeout = settings.store.timeout;
   const auto found = co_await find_one(in, asked.choice, false, timeout);
-  if (!found.any()) co_return found.exit_code;
+  if (!found.any()) {
+    if (found.exit_code == exit_not_found) {
+      std::cerr
+          << "onceguard: only a record can be completed; without one (never used, released or "
+             "expired) the next request with the key runs\n";
+    }
+    co_return found.exit_code;
+  }
   if (found.unreadable && !asked.force) co_return refuse_unreadable(*found.unreadable);
   resolution how;
   how.id = found.record ? found.record->id : found.unreadable->id;
@@ -97,7 +104,8 @@ void add_keys_complete_command(command keys) {
   const auto given = add_store_flags(added, {"retention"});
   added.footer(
       "Without --status, --header and --body no answer is kept: repeats get 409\n"
-      "\"answer-not-kept\".\n\n"
+      "\"answer-not-kept\". A completed record that has no answer takes one here; an answer that\n"
+      "was kept is never replaced.\n\n"
       "Example:\n"
       "  onceguard keys complete order-4711 --status 201 -H 'Content-Type: application/json' \\\n"
       "    --body '{\"id\":17}' --store sqlite:onceguard.db");

@@ -37,8 +37,9 @@ int run(const given_flags& given, const release_request& asked) {
 }  // namespace
 
 void add_keys_release_command(command keys) {
-  const auto added =
-      keys.add_command("release", "It did not happen: free the key, so that the next request runs");
+  const auto added = keys.add_command(
+      "release",
+      "It did not happen: free the key; the next request with it runs the operation again");
   const auto asked = std::make_shared<release_request>();
   add_key_choice(added, asked->choice);
   added.add_flag(
@@ -47,6 +48,8 @@ void add_keys_release_command(command keys) {
       "be read");
   const auto given = add_store_flags(added);
   added.footer(
+      "Whatever had happened happens again with the next request. To add an answer that was not\n"
+      "kept, use `keys complete`.\n"
       "After the release of a completed record it returns when no gateway can serve the old\n"
       "answer from its memory any more: after 5 seconds.\n\n"
       "Example:\n"

@@ -1,10 +1,7 @@
 #include "cli/log_lines.hpp"
 
+#include <cstdlib>
 #include <unistd.h>
-
-#include <spdlog/sinks/ansicolor_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include "base/clock.hpp"
 #include "cli/json_text.hpp"
@@ -12,50 +9,72 @@
 namespace onceguard::cli {
 namespace {
 
-bool wants_json(config::log_format format) {
-  if (format == config::log_format::automatic) return ::isatty(STDERR_FILENO) == 0;
-  return format == config::log_format::json;
-}
+constexpr std::size_t room_for_lines = 1'024 * 1'024;
 
-spdlog::level::level_enum level_of(base::log_level level) {
+struct level_look {
+  std::string_view name;
+  std::string_view padding;
+  std::string_view colour;
+};
+
+level_look look_of(base::log_level level) {
   switch (level) {
     case base::log_level::debug:
-      return spdlog::level::debug;
+      return {"debug", "  ", "\x1b[36m"};
     case base::log_level::info:
-      return spdlog::level::info;
+      return {"info", "   ", "\x1b[32m"};
     case base::log_level::warning:
-      return spdlog::level::warn;
+      return {"warning", "", "\x1b[33m\x1b[1m"};
     case base::log_level::error:
-      return spdlog::level::err;
+      break;
   }
-  return spdlog::level::err;
+  return {"error", "  ", "\x1b[31m\x1b[1m"};
+}
+
+bool shows_colours() {
+  const char* const terminal = std::getenv("TERM");
+  return terminal != nullptr && std::string_view(terminal) != "dumb" &&
+         std::getenv("NO_COLOR") == nullptr;
 }
 
 }  // namespace
 
-log_lines::log_lines(const config::log_params& params) : json_(wants_json(params.format)) {
-  std::shared_ptr<spdlog::sinks::sink> sink;
-  if (json_) {
-    sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  } else {
-    sink = std::make_shared<spdlog::sinks::ansicolor_stderr_sink_mt>();
+log_lines::form log_lines::form_for(config::log_format wanted) {
+  const bool attached = ::isatty(STDERR_FILENO) == 1;
+  if (wanted == config::log_format::automatic ? !attached : wanted == config::log_format::json) {
+    return form::json;
   }
-  logger_ = std::make_shared<spdlog::logger>("onceguard", std::move(sink));
-  logger_->set_pattern(json_ ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})"
-                             : "%Y-%m-%dT%H:%M:%S.%eZ %^%-7l%$ %v",
-                       spdlog::pattern_time_type::utc);
-  logger_->set_level(level_of(params.level));
-  logger_->flush_on(spdlog::level::debug);
+  return attached && shows_colours() ? form::coloured : form::text;
 }
 
-log_lines::~log_lines() = default;
+std::string log_lines::line_of(form how, base::log_level level, std::string_view event,
+                               std::initializer_list<base::log_field> fields) {
+  const auto look = look_of(level);
+  std::string line = how == form::json ? "{\"time\":\"" : "";
+  line += time_text(base::system_clock().wall_ms());
+  if (how == form::json) {
+    line.append("\",\"level\":\"").append(look.name).append("\",");
+    return line.append(log_json(event, fields)).append("}\n");
+  }
+  line += ' ';
+  const bool coloured = how == form::coloured;
+  if (coloured) line += look.colour;
+  line.append(look.name).append(look.padding);
+  if (coloured) line += "\x1b[m";
+  return line.append(" ").append(log_text(event, fields)).append("\n");
+}
+
+log_lines::log_lines(const config::log_params& params)
+    : form_(form_for(params.format)),
+      least_(params.level),
+      writer_(STDERR_FILENO, room_for_lines, [how = form_](std::uint64_t count) {
+        return line_of(how, base::log_level::warning, "log-lines-dropped",
+                       {{"count", std::to_string(count)}});
+      }) {}
 
 void log_lines::write(base::log_level level, std::string_view event,
                       std::initializer_list<base::log_field> fields) {
-  const auto own = level_of(level);
-  if (!logger_->should_log(own)) return;
-  const auto line = json_ ? log_json(event, fields) : log_text(event, fields);
-  logger_->log(own, spdlog::string_view_t(line.data(), line.size()));
+  if (level >= least_) writer_.write(line_of(form_, level, event, fields));
 }
 
 void log_lines::write_recurring(base::log_level level, std::string_view event,

@@ -6,10 +6,12 @@
 
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/standard_streams.hpp"
 #include "store/sqlite/statistics.hpp"
 
 int main(int argc, char** argv) {
   using namespace onceguard::cli;
+  prepare_standard_streams();
   onceguard::sqlite::count_no_memory();
   CLI::App app("Makes an operation that may arrive more than once take effect once.", "onceguard");
   app.set_version_flag("--version", std::string("onceguard " ONCEGUARD_VERSION " (SQLite ") +
@@ -36,10 +38,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {
-    return app.exit(wrong) == 0 ? exit_ok : exit_usage;
+    return end_of_output(app.exit(wrong) == 0 ? exit_ok : exit_usage);
   } catch (const std::exception& fault) {
     std::cerr << "onceguard: " << fault.what() << "\n";
     return exit_failed;
   }
-  return exit_code;
+  return end_of_output(exit_code);
 }

@@ -29,17 +29,20 @@ boost::asio::awaitable<int> resolve_record(store& in, resolution how, millisecon
                 << "; try again then, or use --force if you know that it is not\n";
       co_return exit_failed;
     case resolve_outcome::already_completed:
-      std::cerr << "onceguard: it is completed already; release it first if that is wrong\n";
+      std::cerr << "onceguard: it is completed already, and stays as it is: an answer that was "
+                   "kept is never replaced; one that is missing takes --status, --header or "
+                   "--body\n";
       co_return exit_failed;
   }
   if (resolved->forgets_answer) {
     std::cerr << "waiting " << config::duration_text(deaf_after)
-              << ", until no gateway can serve the forgotten answer from its memory …\n";
+              << ", until no gateway can answer as before from its memory …\n";
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
     timer.expires_after(deaf_after);
     co_await timer.async_wait(boost::asio::use_awaitable);
   }
-  std::cout << (completes ? "completed\n" : "released: the next request with this key runs\n");
+  std::cout << (completes ? "completed\n"
+                          : "released: the next request with this key runs the operation again\n");
   co_return exit_ok;
 }
 

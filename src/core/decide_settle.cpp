@@ -165,6 +165,10 @@ settle_decision complete_again(const record& r, const settlement& how) {
   return out;
 }
 
+bool holds_answer(const record& r) noexcept {
+  return r.kept == answer_kept::full || r.kept == answer_kept::status_only;
+}
+
 }  // namespace
 
 settle_decision decide_settle(const record* stored, const settlement& how, const instant& now) {
@@ -229,7 +233,16 @@ resolve_decision decide_resolution(const record* stored, const resolution& how,
     return out;
   }
   if (stored->state == record_state::completed && how.completed) {
-    out.outcome = resolve_outcome::already_completed;
+    if (holds_answer(*stored) || !how.answer) {
+      out.outcome = resolve_outcome::already_completed;
+      return out;
+    }
+    // The work is a fact as it was, for as long as it was. Caches have it without an answer.
+    out.write = *stored;
+    out.write->answer = how.answer;
+    out.write->kept = answer_kept::full;
+    out.write->by_operator = true;
+    out.forgets_answer = true;
     return out;
   }
   if (unsettled(*stored) && !how.force) {

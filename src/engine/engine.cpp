@@ -64,7 +64,8 @@ std::optional<cached_replay> engine::find_replay(const record_id& id, const fing
 
 void engine::remember(const operation& op, answer_ptr what, answer_kept kept, milliseconds for_,
                       std::uint64_t epoch) {
-  if (for_.count() <= 0) return;
+  // Whoever has the answer that is missing may still bring it.
+  if (for_.count() <= 0 || kept == answer_kept::none) return;
   cached_replay entry;
   entry.answer = std::move(what);
   entry.kept = kept;

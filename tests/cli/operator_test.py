@@ -130,6 +130,7 @@ def test_a_completed_key_is_not_completed_again(gateway, key):
     done = gateway.command("keys", "complete", key, "--status", "204")
     assert done.returncode == 1
     assert "completed already" in done.stderr
+    assert "release" not in done.stderr
 
 
 def test_what_is_not_there_is_not_found(gateway, key):

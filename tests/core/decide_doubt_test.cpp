@@ -161,6 +161,54 @@ TEST_F(decide_walk, releasing_a_completed_one_makes_caches_forget) {
   EXPECT_EQ(ask(2).kind, verdict_kind::run);
 }
 
+TEST_F(decide_walk, an_operator_adds_the_answer_that_is_missing_once) {
+  for (const auto kept : {answer_kept::none, answer_kept::too_large, answer_kept::streamed}) {
+    stored.reset();
+    auto how = settle_of(ask(1).lease, settle_kind::complete);
+    how.kept = kept;
+    how.retention = milliseconds(hour);
+    end(how);
+    const auto before = *stored;
+    pass(1'000);
+    resolution added;
+    added.completed = true;
+    EXPECT_EQ(decide_resolution(there(), added, now).outcome, resolve_outcome::already_completed);
+    auto a = std::make_shared<answer>();
+    a->body = "by hand";
+    added.answer = a;
+    added.retention = milliseconds(2 * hour);
+    const auto done = decide_resolution(there(), added, now);
+    EXPECT_EQ(done.outcome, resolve_outcome::done);
+    EXPECT_TRUE(done.forgets_answer) << "caches have it without one";
+    ASSERT_TRUE(done.write);
+    stored = done.write;
+    EXPECT_EQ(stored->answer, added.answer);
+    EXPECT_EQ(stored->kept, answer_kept::full);
+    EXPECT_TRUE(stored->by_operator);
+    EXPECT_EQ(stored->expires_at_wall, before.expires_at_wall);
+    EXPECT_EQ(stored->settled_at_wall, before.settled_at_wall);
+    EXPECT_EQ(ask(1).kind, verdict_kind::replay);
+    EXPECT_EQ(ask(2).kind, verdict_kind::replay);
+    EXPECT_EQ(decide_resolution(there(), added, now).outcome, resolve_outcome::already_completed);
+    // Its holder answers as the record does.
+    const auto late = end(how);
+    EXPECT_EQ(late.outcome, settle_outcome::stale);
+    EXPECT_EQ(late.answer, added.answer);
+  }
+}
+
+TEST_F(decide_walk, an_answer_by_its_status_is_not_missing) {
+  auto how = settle_of(ask(1).lease, settle_kind::complete);
+  how.kept = answer_kept::status_only;
+  how.answer = std::make_shared<answer>();
+  end(how);
+  resolution added;
+  added.completed = true;
+  added.force = true;
+  added.answer = std::make_shared<answer>();
+  EXPECT_EQ(decide_resolution(there(), added, now).outcome, resolve_outcome::already_completed);
+}
+
 // ---- retention of what is not settled
 
 TEST_F(decide_walk, unknown_retention_counts_from_the_end_of_the_lease) {

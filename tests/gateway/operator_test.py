@@ -257,3 +257,38 @@ def test_a_store_that_is_out_of_reach(start_gateway, upstream, arguments):
     gateway = start_gateway(upstream, started=False)
     gateway.database = gateway.folder / "missing" / "onceguard.db"
     assert gateway.command(*arguments).returncode == 4
+
+
+def test_an_answer_that_is_missing_is_added_for_all_gateways(start_gateway, upstream, store, key):
+    """In one step: there is no moment at which the operation could run a second time."""
+    config = {"store": store, "defaults": {"max_answer_body": "16"}}
+    first = start_gateway(upstream, config)
+    other = start_gateway(upstream, config, database=first.database)
+    assert_first(first.post(key=key, plan={"body": "x" * 100}))
+    for gateway in (first, other):
+        assert_problem(gateway.post(key=key), 409, "answer-not-kept", False)
+    retention = first.record(key)["retention_left_ms"]
+    bare = first.command("keys", "complete", key)
+    assert bare.returncode == 1, bare
+    assert "--status" in bare.stderr and "release" not in bare.stderr
+    done = first.command("keys", "complete", key, "--status", "201", "--body", "by hand")
+    assert (done.returncode, done.stdout) == (0, "completed\n"), done
+    for gateway in (other, first):
+        answer = gateway.post(key=key)
+        assert (answer.status, answer.body) == (201, b"by hand")
+        assert answer.all("Idempotent-Replayed") == ["true"]
+    assert first.record(key)["retention_left_ms"] <= retention
+    again = first.command("keys", "complete", key, "--status", "204", "--force")
+    assert again.returncode == 1, again
+    assert other.post(key=key).body == b"by hand"
+    assert upstream.runs(key) == 1
+
+
+def test_complete_without_a_record_says_that_the_next_request_runs(gateway, upstream, key):
+    first = assert_first(gateway.post(key=key))
+    freed = gateway.command("keys", "release", key)
+    assert freed.stdout == "released: the next request with this key runs the operation again\n"
+    done = gateway.command("keys", "complete", key, "--status", "201")
+    assert done.returncode == 5, done
+    assert "the next request with the key runs" in done.stderr
+    assert first.body and upstream.runs(key) == 1

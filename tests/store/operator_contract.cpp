@@ -51,6 +51,57 @@ TEST_P(operator_contract, resolve_tells_what_it_did_not_find_or_may_not_change) 
   EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::already_completed);
 }
 
+TEST_P(operator_contract, resolve_adds_an_answer_that_is_missing_and_replaces_none) {
+  for (const auto kept : {answer_kept::none, answer_kept::too_large, answer_kept::streamed}) {
+    const auto asked = claim_of("k" + std::to_string(static_cast<int>(kept)));
+    auto end = settle_of(asked, desk_.leased(asked), settle_kind::complete);
+    end.answer = nullptr;
+    end.kept = kept;
+    end.retention = 60 * second;
+    desk_.settle(end);
+    EXPECT_EQ(desk_.claim(asked).kept, kept);
+    const auto forgotten = desk_.vitals().forgotten;
+    advance(second);
+    resolution how;
+    how.id = asked.id;
+    how.completed = true;
+    how.retention = 3'600 * second;
+    EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::already_completed);
+    how.answer = answer_of("by hand");
+    const auto told = desk_.resolve(how);
+    EXPECT_EQ(told.outcome, resolve_outcome::done);
+    EXPECT_TRUE(told.forgets_answer);
+    EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
+    const auto seen = desk_.find(asked.id);
+    ASSERT_TRUE(seen);
+    EXPECT_TRUE(seen->stored.by_operator);
+    EXPECT_LE(seen->retention_left, 60 * second);
+    const auto repeat = desk_.claim(asked);
+    ASSERT_EQ(repeat.kind, verdict_kind::replay);
+    EXPECT_EQ(repeat.kept, answer_kept::full);
+    ASSERT_TRUE(repeat.answer);
+    EXPECT_EQ(*repeat.answer, *how.answer);
+    how.answer = answer_of("another");
+    how.force = true;
+    EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::already_completed);
+    EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
+    EXPECT_EQ(*desk_.claim(asked).answer, *answer_of("by hand"));
+  }
+}
+
+TEST_P(operator_contract, resolve_leaves_an_answer_of_status_alone) {
+  const auto asked = claim_of("k");
+  auto end = settle_of(asked, desk_.leased(asked), settle_kind::complete);
+  end.answer = answer_of("");
+  end.kept = answer_kept::status_only;
+  desk_.settle(end);
+  resolution how;
+  how.id = asked.id;
+  how.completed = true;
+  how.answer = answer_of("by hand");
+  EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::already_completed);
+}
+
 TEST_P(operator_contract, an_answer_that_an_operator_releases_is_counted_as_forgotten) {
   const auto asked = claim_of("k");
   desk_.completed(asked);

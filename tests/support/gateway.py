@@ -57,9 +57,11 @@ class Gateway:
         return self.config.get("store", {}).get("url") or f"sqlite:{self.database}"
 
     # ---- its life -------------------------------------------------------------------------
-    def start(self, wait=True):
+    def start(self, wait=True, log=None):
+        """`log`: where its lines go, a path or a descriptor; else to the file that log() reads."""
         assert self.process is None
-        with open(self.log_path, "ab") as log:
+        to = self.log_path if log is None else log
+        with open(to, "wb" if log else "ab", closefd=not isinstance(to, int)) as log:
             # The kernel ends it should this process die before it could.
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "--", str(self.binary), "gateway",

@@ -4,7 +4,8 @@
 -- completed (1 or 0), force, retention, kept, answer, its checksum, the channel on which it is
 -- told, a subject without a fingerprint, and '1' if the caller has seen that the answer is damaged:
 -- with force, what can't be read gives way to a record of that subject. Answers done (and whether
--- an answer was forgotten), not_found, running (and for how long), already_completed.
+-- an answer was forgotten), not_found, running (and for how long), already_completed (with an
+-- answer, or none was given).
 local function resolve(keys, args)
   local completed, force = args[1] == '1', args[2] == '1'
   local now = now_ms()
@@ -19,7 +20,11 @@ local function resolve(keys, args)
     r.first = r.token
   end
   if not r or r.state == RELEASED then return {'not_found', 0} end
-  if not remade and r.state == COMPLETED and completed then return {'already_completed', 0} end
+  -- An answer that is missing can be given later; one that is there stays.
+  local adds = not remade and r.state == COMPLETED and completed
+  if adds and (r.kept <= STATUS_ONLY or tonumber(args[4]) == NOT_KEPT) then
+    return {'already_completed', 0}
+  end
   if unsettled(r) and not force then
     -- After an answer the work is over; else it may go on until the upstream's timeout.
     local answered = r.why == UPSTREAM_STATUS and not r.earlier_unknown
@@ -27,9 +32,9 @@ local function resolve(keys, args)
     local left = r.deadline + tail - now
     if left > 0 then return {'running', 0, left} end
   end
-  local forgets = remade or not completed and r.state == COMPLETED
+  local forgets = remade or r.state == COMPLETED
   if completed then
-    finish(r, COMPLETED, tonumber(args[3]), now)
+    if not adds then finish(r, COMPLETED, tonumber(args[3]), now) end
     r.kept, r.answer, r.answer_sum = tonumber(args[4]), args[5], args[6]
   else
     r = released(r, now)

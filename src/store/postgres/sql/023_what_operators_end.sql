@@ -1,4 +1,5 @@
--- Records that can't be read: counted and listed, and replaced where an operator forces it.
+-- Records that can't be read: counted and listed, and replaced where an operator forces it. And a
+-- completed record may be given the answer that it lacks; one that is there stays.
 
 -- What stands in the place of a record that could not be read. Whoever held a lease on it is
 -- superseded. Whose it was and what its first request was is taken from it as it stands.
@@ -44,13 +45,15 @@ DECLARE
   was onceguard.records;
   r onceguard.records;
   wait bigint;
-  forgets boolean := false;
+  adds boolean;
+  forgets boolean;
 BEGIN
   PERFORM onceguard.check_isolation(m.layout) FROM onceguard.meta m;
   IF NOT pg_try_advisory_xact_lock(onceguard.lock_of(of_digest)) THEN
     RETURN ROW(1, 0, 0, false)::onceguard.resolve_answer;
   END IF;
   was := onceguard.look_up(of_digest);
+  adds := was.state = 4 AND completed;
   IF was.digest IS NULL THEN
     RETURN ROW(0, 1, 0, false)::onceguard.resolve_answer;
   ELSIF NOT onceguard.readable(was) AND NOT force THEN
@@ -65,7 +68,7 @@ BEGIN
   ELSIF was.state = 6 OR onceguard.expired(was.state, was.deadline_at, was.expires_at, at_ms,
                                            expiry_paused) THEN
     RETURN ROW(0, 1, 0, false)::onceguard.resolve_answer;
-  ELSIF was.state = 4 AND completed THEN
+  ELSIF adds AND (was.kept <= 1 OR status IS NULL) THEN
     RETURN ROW(0, 3, 0, false)::onceguard.resolve_answer;
   END IF;
   wait := onceguard.still_running(was, completed, at_ms);
@@ -73,19 +76,23 @@ BEGIN
     RETURN ROW(0, 2, wait, false)::onceguard.resolve_answer;
   END IF;
   IF completed THEN
-    r := onceguard.ended(was, 4::smallint, retention, at_ms);
+    -- The work is a fact as it was, for as long as it was.
+    r := was;
+    IF NOT adds THEN
+      r := onceguard.ended(was, 4::smallint, retention, at_ms);
+    END IF;
     r.kept := CASE WHEN status IS NULL THEN 4 ELSE 0 END;
     r.status := status;
     r.headers := CASE WHEN status IS NOT NULL THEN coalesce(headers, '{}') END;
     r.body := CASE WHEN status IS NOT NULL THEN coalesce(body, '') END;
   ELSE
-    forgets := was.state = 4;
     r := onceguard.released(was, at_ms);
   END IF;
   r.by_operator := true;
   IF NOT onceguard.put(was, r) THEN
     RETURN ROW(1, 0, 0, false)::onceguard.resolve_answer;
   END IF;
+  forgets := was.state = 4;  -- what caches have is not so any more
   IF forgets THEN
     UPDATE onceguard.meta SET forgotten = forgotten + 1;
   END IF;
