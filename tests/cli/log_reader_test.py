@@ -169,7 +169,8 @@ def test_no_signal_kills_without_a_drain(start_gateway, own_upstream, key):
 
 
 def test_a_closed_standard_error_is_not_the_next_file(start_gateway, own_upstream, fresh_key):
-    gateway = start_gateway(own_upstream, started=False)
+    # SQLite takes care of its own files.
+    gateway = start_gateway(own_upstream, {"store": {"url": "memory:"}}, started=False)
     gateway.binary = closed_before(gateway, 2)
     gateway.start()
     opened = os.readlink(f"/proc/{gateway.process.pid}/fd/2")

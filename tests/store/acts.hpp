@@ -117,6 +117,12 @@ class desk {
     return run(context_, at_->find(id, patience));
   }
   std::optional<record_view> find(const record_id& id) { return try_find(id).value(); }
+  /// Where there must be one: its absence is a failure that says so.
+  record_view seen(const record_id& id) {
+    auto found = find(id);
+    if (!found) throw std::logic_error("there is no record " + base::to_hex(id));
+    return *std::move(found);
+  }
   list_page list(const list_filter& filter = {}, const std::string& cursor = {},
                  std::size_t limit = 100) {
     return run(context_, at_->list(filter, cursor, limit, patience)).value();
@@ -143,7 +149,7 @@ class desk {
   /// Claims and expects to be told to run.
   lease leased(const onceguard::claim& asked) {
     const auto told = claim(asked);
-    EXPECT_EQ(told.kind, verdict_kind::run);
+    EXPECT_EQ(told.kind, verdict_kind::run) << asked.about->key;
     return told.lease;
   }
   /// A whole first request.

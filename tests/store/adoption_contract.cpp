@@ -61,7 +61,7 @@ TEST_P(adoption_contract, everything_that_is_known_of_a_record_comes_along) {
   r.why_status = 502;
   r.failures = 3;
   ASSERT_EQ(desk_.adopt(what), adopt_outcome::done);
-  const auto seen = desk_.find(asked.id)->stored;
+  const auto seen = desk_.seen(asked.id).stored;
   EXPECT_EQ(seen.kept, answer_kept::status_only);
   EXPECT_EQ(*seen.answer, *answer_of());
   EXPECT_EQ(seen.attempt, 7u);
@@ -80,8 +80,8 @@ TEST_P(adoption_contract, what_is_under_way_becomes_unknown_and_its_holder_is_le
   from_.leased(begun);
   for (const auto* asked : {&running, &begun}) {
     EXPECT_EQ(desk_.adopt(moving(*asked)), adopt_outcome::done);
-    EXPECT_EQ(desk_.find(asked->id)->state, observed_state::unknown);
-    EXPECT_EQ(desk_.find(asked->id)->retention_left, milliseconds(0));
+    EXPECT_EQ(desk_.seen(asked->id).state, observed_state::unknown);
+    EXPECT_EQ(desk_.seen(asked->id).retention_left, milliseconds(0));
     auto again = claim_of(asked->about->key);
     EXPECT_EQ(desk_.claim(again).kind, verdict_kind::unknown);
   }
@@ -129,8 +129,8 @@ TEST_P(adoption_contract, unsettled_records_keep_the_retention_that_they_were_gi
   from_.leased(asked);
   advance(lease_length + second);
   ASSERT_EQ(desk_.adopt(moving(asked)), adopt_outcome::done);
-  EXPECT_EQ(desk_.find(asked.id)->retention_left, day - second);
-  EXPECT_EQ(desk_.find(asked.id)->stored.unknown_retention_ms, day.count());
+  EXPECT_EQ(desk_.seen(asked.id).retention_left, day - second);
+  EXPECT_EQ(desk_.seen(asked.id).stored.unknown_retention_ms, day.count());
   advance(day - second);
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
 }
@@ -186,7 +186,7 @@ TEST_P(adoption_contract, the_same_record_changes_nothing_and_another_one_is_lef
   EXPECT_EQ(desk_.adopt(under_way), adopt_outcome::there);
   from_.settle(settle_of(asked, held));
   EXPECT_EQ(desk_.adopt(moving(asked)), adopt_outcome::conflict);
-  EXPECT_EQ(desk_.find(asked.id)->state, observed_state::unknown);
+  EXPECT_EQ(desk_.seen(asked.id).state, observed_state::unknown);
   desk_.completed(claim_of("both"));
   EXPECT_EQ(desk_.adopt(completed("both")), adopt_outcome::conflict);
   EXPECT_EQ(desk_.counted(observed_state::completed), 1u);
@@ -198,7 +198,7 @@ TEST_P(adoption_contract, what_has_expired_here_makes_room) {
   advance(day);
   const auto what = completed("k");
   EXPECT_EQ(desk_.adopt(what), adopt_outcome::done);
-  EXPECT_EQ(desk_.find(what.id)->stored.token, what.stored.token);
+  EXPECT_EQ(desk_.seen(what.id).stored.token, what.stored.token);
   EXPECT_EQ(desk_.list().records.size(), 1u);
 }
 

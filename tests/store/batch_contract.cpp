@@ -103,7 +103,7 @@ TEST_P(batch_contract, a_claim_after_a_loss_says_that_it_may_be_a_repeat) {
   auto asked = claim_of("k");
   asked.maybe_repeated = true;
   desk_.completed(asked);
-  EXPECT_TRUE(desk_.find(asked.id)->stored.maybe_repeated);
+  EXPECT_TRUE(desk_.seen(asked.id).stored.maybe_repeated);
 }
 
 TEST_P(batch_contract, a_stopped_store_refuses_and_stops_again) {

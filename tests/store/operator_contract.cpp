@@ -20,7 +20,7 @@ TEST_P(operator_contract, resolve_ends_unknown_either_way) {
     how.completed = did_happen;
     if (did_happen) how.answer = answer_of("by hand");
     EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::done);
-    EXPECT_TRUE(desk_.find(asked.id)->stored.by_operator);
+    EXPECT_TRUE(desk_.seen(asked.id).stored.by_operator);
     EXPECT_EQ(desk_.claim(claim_of(asked.about->key)).kind,
               did_happen ? verdict_kind::replay : verdict_kind::run);
   }

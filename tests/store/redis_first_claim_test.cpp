@@ -84,7 +84,7 @@ TEST_F(redis_first_claim_test, is_dated_by_what_is_left_of_its_time_to_live) {
   EXPECT_EQ(found->stored.expires_at_wall, now + lease_length.count() + day.count());
   EXPECT_EQ(at.claim(claim_of("k")).retry_after, lease_length - milliseconds(10'000));
   still.set_clock(now + lease_length.count());
-  EXPECT_EQ(at.find(asked.id)->state, observed_state::unknown);
+  EXPECT_EQ(at.seen(asked.id).state, observed_state::unknown);
   still.set_clock(now + lease_length.count() + day.count());
   EXPECT_FALSE(at.find(asked.id));
   EXPECT_EQ(at.claim(claim_of("k")).kind, verdict_kind::run);
@@ -171,7 +171,7 @@ TEST_F(redis_first_claim_test, has_a_later_token_also_where_the_clock_was_set) {
     const auto told = at.claim(claim_of("k"));
     EXPECT_EQ(told.kind, verdict_kind::run);
     EXPECT_GT(told.lease.token, last) << step;
-    EXPECT_EQ(at.find(claim_of("k").id)->stored.token, told.lease.token);
+    EXPECT_EQ(at.seen(claim_of("k").id).stored.token, told.lease.token);
   }
 }
 

@@ -223,7 +223,7 @@ TEST_F(redis_store_test, another_program_may_call_the_functions) {
                                       subject};
   EXPECT_EQ(program.run(call), "2");  // the state that it was granted
   EXPECT_EQ(at.claim(asked).kind, verdict_kind::mismatch);
-  EXPECT_EQ(at.find(asked.id)->stored.about->key, "x");
+  EXPECT_EQ(at.seen(asked.id).stored.about->key, "x");
 }
 
 TEST_F(redis_store_test, what_a_restart_would_lose_is_told) {

@@ -60,7 +60,7 @@ TEST_P(state_contract, the_same_claim_once_more_gets_the_same_lease) {
   const auto asked = claim_of("k");
   const auto held = desk_.leased(asked);
   EXPECT_EQ(desk_.leased(asked), held);
-  EXPECT_EQ(desk_.find(asked.id)->stored.attempt, 1u);
+  EXPECT_EQ(desk_.seen(asked.id).stored.attempt, 1u);
 }
 
 TEST_P(state_contract, another_fingerprint_is_a_mismatch_in_every_state) {
@@ -116,7 +116,7 @@ TEST_P(state_contract, in_progress_becomes_unknown_and_is_held) {
   EXPECT_EQ(told.kind, verdict_kind::unknown);
   EXPECT_EQ(told.why, unknown_reason::holder_gone);
   EXPECT_EQ(told.since, lease_length);
-  EXPECT_EQ(desk_.find(asked.id)->state, observed_state::unknown);
+  EXPECT_EQ(desk_.seen(asked.id).state, observed_state::unknown);
 }
 
 TEST_P(state_contract, unknown_is_run_again_only_where_that_was_asked_for) {
@@ -144,7 +144,7 @@ TEST_P(state_contract, a_probe_fences_then_asks_then_runs) {
   other.unknown = unknown_policy::probe;
   EXPECT_EQ(desk_.claim(other).kind, verdict_kind::busy);
   EXPECT_TRUE(desk_.extend(extend_of(asker, probe, true)));
-  EXPECT_EQ(desk_.find(asker.id)->state, observed_state::in_progress);
+  EXPECT_EQ(desk_.seen(asker.id).state, observed_state::in_progress);
   EXPECT_EQ(desk_.settle(settle_of(asker, probe)).outcome, settle_outcome::done);
 }
 
@@ -196,7 +196,7 @@ TEST_P(state_contract, released_is_free_for_another_fingerprint_but_not_for_its_
   const auto held = desk_.leased(asked);
   EXPECT_EQ(desk_.settle(settle_of(asked, held, settle_kind::release)).outcome,
             settle_outcome::done);
-  EXPECT_EQ(desk_.find(asked.id)->state, observed_state::released);
+  EXPECT_EQ(desk_.seen(asked.id).state, observed_state::released);
   EXPECT_EQ(desk_.claim(asked).kind, verdict_kind::refused);
   const auto next = desk_.leased(claim_of("k", "other"));
   EXPECT_GT(next.token, held.token);
@@ -211,10 +211,10 @@ TEST_P(state_contract, release_by_claim_id_alone_frees_what_that_claim_got_and_n
   how.kind = settle_kind::release;
   how.nonce = claim_of("k").nonce;
   desk_.settle(how);
-  EXPECT_EQ(desk_.find(asked.id)->state, observed_state::in_progress);
+  EXPECT_EQ(desk_.seen(asked.id).state, observed_state::in_progress);
   how.nonce = asked.nonce;
   desk_.settle(how);
-  EXPECT_EQ(desk_.find(asked.id)->state, observed_state::released);
+  EXPECT_EQ(desk_.seen(asked.id).state, observed_state::released);
 }
 
 TEST_P(state_contract, a_release_that_comes_before_its_claim_refuses_it) {
@@ -234,10 +234,10 @@ TEST_P(state_contract, a_settle_repeated_is_done_and_changes_nothing) {
     const auto asked = claim_of("k" + std::to_string(static_cast<int>(kind)));
     const auto how = settle_of(asked, desk_.leased(asked), kind);
     EXPECT_EQ(desk_.settle(how).outcome, settle_outcome::done);
-    const auto before = desk_.find(asked.id)->stored.settled_at_wall;
+    const auto before = desk_.seen(asked.id).stored.settled_at_wall;
     advance(second);
     EXPECT_EQ(desk_.settle(how).outcome, settle_outcome::done);
-    EXPECT_EQ(desk_.find(asked.id)->stored.settled_at_wall, before);
+    EXPECT_EQ(desk_.seen(asked.id).stored.settled_at_wall, before);
   }
 }
 
@@ -277,7 +277,7 @@ TEST_P(state_contract, token_and_nonce_must_both_match) {
   wrong.nonce[0] = static_cast<unsigned char>(wrong.nonce[0] ^ 1);
   EXPECT_EQ(desk_.settle(settle_of(asked, wrong)).outcome, settle_outcome::stale);
   EXPECT_FALSE(desk_.extend(extend_of(asked, wrong)));
-  EXPECT_EQ(desk_.find(asked.id)->state, observed_state::in_progress);
+  EXPECT_EQ(desk_.seen(asked.id).state, observed_state::in_progress);
 }
 
 TEST_P(state_contract, a_stale_holder_is_told_what_stands_there) {
@@ -300,7 +300,7 @@ TEST_P(state_contract, a_complete_without_a_record_writes_one_and_is_an_incident
   held.nonce = asked.nonce;
   EXPECT_EQ(desk_.settle(settle_of(asked, held)).outcome, settle_outcome::incident);
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
-  EXPECT_TRUE(desk_.find(asked.id)->stored.incident);
+  EXPECT_TRUE(desk_.seen(asked.id).stored.incident);
 }
 
 TEST_P(state_contract, a_complete_of_a_lease_that_an_operator_released_is_an_incident) {
