@@ -10,6 +10,16 @@ void append_date_now(std::string& out) {
   http1::append_date(out, base::system_clock().wall_ms() / 1000);
 }
 
+void append_last_chunk(std::string& out, std::span<const base::field> trailers,
+                       const http::travel_filter& filter) {
+  out += "0\r\n";
+  for (const auto& f : trailers) {
+    if (http::may_trail(f.name) && filter.travels(f.name))
+      http1::append_field(out, f.name, f.value);
+  }
+  http1::append_end_of_head(out);
+}
+
 void append_connection(std::string& out, const answer_style& style) {
   if (style.then == after_answer::close) {
     http1::append_field(out, "Connection", "close");

@@ -1,5 +1,6 @@
 // Answers, as they go to the client.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -7,6 +8,8 @@
 
 #include <onceguard/record.hpp>
 
+#include "base/field.hpp"
+#include "http/forwarding.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::gateway {
@@ -29,6 +32,10 @@ void append_answer_head(std::string& out, const answer& what, const answer_style
 
 /// Date (unless `fields` had one) and Connection, for answers whose framing is written by others.
 void append_connection(std::string& out, const answer_style& style);
+/// The end of a chunked body, with those trailer fields that may be sent on. `filter` is that of
+/// the message's head.
+void append_last_chunk(std::string& out, std::span<const base::field> trailers,
+                       const http::travel_filter& filter);
 void append_date_now(std::string& out);
 
 /// Does an answer of this status carry a body at all?

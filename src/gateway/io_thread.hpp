@@ -31,6 +31,9 @@ struct gateway_shared {
   doubted_upstreams doubts;
   onceguard::engine engine;
   std::atomic<bool> draining{false};
+  // While draining, nobody can hold up the end by a request that never comes whole.
+  std::atomic<bool> requests_end{false};  ///< nothing is claimed any more for what is still to come
+  std::atomic<bool> uploads_end{false};   ///< nor is it passed on
   std::atomic<std::size_t> connections{0};
 
   /// True once for each text.

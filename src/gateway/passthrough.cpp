@@ -14,6 +14,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t gather_max = 64 * 1024;  // of a body, before the first write
+constexpr milliseconds look_after_client{500};
 constexpr milliseconds no_limit{std::chrono::hours(24 * 365)};
 
 /// Not to HTTP/2: what follows would be requests that no rule of a route has seen.
@@ -29,14 +30,17 @@ bool may_upgrade(const http1::head& head) {
   return may;
 }
 
-/// One unguarded request on its way.
-class forwarding {
+/// One unguarded request on its way. Looks every now and then whether its client has left, and ends
+/// the call to the upstream then: nobody else waits for the answer, and a client's place is freed.
+class forwarding final : private base::deadline {
  public:
   explicit forwarding(session& from) : from_(from), params_(from.thread().shared.params) {}
 
   asio::awaitable<bool> run();
 
  private:
+  void expired() override;
+  void watch_client();
   void write_head();
   [[nodiscard]] bool gather();
   [[nodiscard]] bool may_repeat() const noexcept;
@@ -47,6 +51,7 @@ class forwarding {
   asio::awaitable<http1::progress> read_answer_head();
   asio::awaitable<bool> give_up();
   void append_body(std::string_view piece);
+  void append_end();
 
   session& from_;
   const gateway_params& params_;
@@ -60,9 +65,25 @@ class forwarding {
   bool answer_begun_ = false;
   bool answer_done_ = false;
   bool client_gone_ = false;
+  bool tunnelled_ = false;
+  std::string why_;  // the answer's fault, in words
   error_code failure_;
   relayed result_;
 };
+
+void forwarding::watch_client() { arm(base::watchdog::of(from_.thread().io), look_after_client); }
+
+/// A client that only ends its own direction counts as gone too, as with other proxies: by TCP
+/// nobody can tell one from the other.
+void forwarding::expired() {
+  if (!from_.stream().is_open()) return;
+  // While the request still comes, whoever reads it notices.
+  if (!body_done_) return watch_client();
+  if (!from_.stream().peer_has_left()) return watch_client();
+  client_gone_ = true;
+  if (to_) to_->stream.close();
+  from_.stream().cancel();
+}
 
 void forwarding::append_body(std::string_view piece) {
   if (chunked_) {
@@ -70,6 +91,12 @@ void forwarding::append_body(std::string_view piece) {
   } else {
     out_ += piece;
   }
+}
+
+void forwarding::append_end() {
+  if (!chunked_) return;
+  const http::travel_filter filter(from_.reader().head().fields, from_.rule().rule.policy);
+  append_last_chunk(out_, from_.reader().trailers(), filter);
 }
 
 void forwarding::write_head() {
@@ -80,6 +107,9 @@ void forwarding::write_head() {
   chunked_ = head.body == http1::body_kind::chunked;
   if (chunked_) {
     http1::append_field(out_, "Transfer-Encoding", "chunked");
+    if (const auto* announced = base::find_field(head.fields, "trailer"); announced != nullptr) {
+      http1::append_field(out_, "Trailer", announced->value);
+    }
   } else if (head.content_length) {
     http1::append_content_length(out_, *head.content_length);
   }
@@ -89,6 +119,9 @@ void forwarding::write_head() {
     for (const auto& f : head.fields) {
       if (base::iequals(f.name, "upgrade")) http1::append_field(out_, "Upgrade", f.value);
     }
+  } else if (head.minor == 1 && http::welcomes_trailers(head.fields)) {
+    http1::append_field(out_, "Connection", "TE");
+    http1::append_field(out_, "TE", "trailers");
   }
   http1::append_end_of_head(out_);
 }
@@ -102,7 +135,7 @@ bool forwarding::gather() {
         append_body(from_.reader().body());
         break;
       case http1::progress::end:
-        if (chunked_) http1::append_last_chunk(out_);
+        append_end();
         body_done_ = true;
         from_.set_consumed();
         break;
@@ -142,11 +175,14 @@ asio::awaitable<bool> forwarding::run() {
     to_ = std::move(*connection);
     to_->reader.answers_to(from_.reader().head().method);
     if (co_await exchange()) break;
+    if (client_gone_) co_return false;
     if (failure_ != asio::error::timed_out) from_.thread().pool.broke(*to_);
     if (attempt > 0 || !may_repeat()) co_return co_await give_up();
     connection = co_await from_.thread().pool.connect(address);
   }
+  disarm();
   if (result_.upstream_kept && body_done_) from_.thread().pool.keep(std::move(to_));
+  if (!body_done_ && !client_gone_ && !tunnelled_) co_await from_.linger();
   co_return result_.client_kept&& body_done_;
 }
 
@@ -154,6 +190,7 @@ asio::awaitable<bool> forwarding::run() {
 asio::awaitable<bool> forwarding::exchange() {
   using namespace asio::experimental::awaitable_operators;
   answer_done_ = false;
+  watch_client();
   const auto sent = co_await to_->stream.write(out_, params_.write_timeout);
   if (body_done_) {
     // Also after a failed write there may be an answer to read.
@@ -163,6 +200,7 @@ asio::awaitable<bool> forwarding::exchange() {
   }
   body_begun_ = true;
   pumping_ = true;
+  from_.begin_upload();
   out_.clear();
   co_await (pump_body() && pass_answer());
   co_return answer_begun_ || client_gone_;
@@ -182,7 +220,7 @@ asio::awaitable<void> forwarding::pump_pieces() {
     if (got == http1::progress::body) {
       append_body(from_.reader().body());
     } else if (got == http1::progress::end) {
-      if (chunked_) http1::append_last_chunk(out_);
+      append_end();
       body_done_ = true;
     } else {
       // The client is gone or sends nonsense: the upstream must not take this for the whole.
@@ -199,6 +237,7 @@ asio::awaitable<void> forwarding::pump_pieces() {
 asio::awaitable<http1::progress> forwarding::read_answer_head() {
   for (;;) {
     const auto got = to_->reader.next();
+    if (got == http1::progress::error) why_ = to_->reader.fault().what;
     if (got != http1::progress::need_more) co_return got;
     const auto timeout = pumping_ ? no_limit : from_.rule().rule.policy.upstream_timeout;
     const auto read = co_await to_->stream.read_some(to_->reader.prepare(4096), timeout);
@@ -217,7 +256,12 @@ asio::awaitable<void> forwarding::pass_answer() {
     answer_begun_ = true;
     if (answer.status == 101) {
       answer_begun_ = upgrade_asked_;
-      if (!upgrade_asked_) break;
+      if (!upgrade_asked_) {
+        why_ = "it switched protocols unasked";
+        break;
+      }
+      disarm();
+      tunnelled_ = true;
       co_await tunnel(from_, *to_);
       body_done_ = false;  // nothing may follow on either connection
       break;
@@ -241,6 +285,9 @@ asio::awaitable<bool> forwarding::give_up() {
   if (client_gone_) co_return false;
   const auto which = failure_ == asio::error::timed_out ? http::problem::upstream_timeout
                                                         : http::problem::upstream_broken;
+  if (why_.empty()) why_ = failure_ ? failure_.message() : "no usable answer";
+  base::log_recurring(base::log_level::warning, http::info_of(which).type,
+                      {{"upstream", from_.rule().upstream->name}, {"why", why_}});
   http::problem_detail more{std::string("The service gave no usable answer.")};
   co_return co_await from_.refuse(which, std::move(more));
 }

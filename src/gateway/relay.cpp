@@ -1,5 +1,6 @@
 #include "gateway/relay.hpp"
 
+#include "base/log.hpp"
 #include "http/forwarding.hpp"
 
 namespace onceguard::gateway {
@@ -35,7 +36,7 @@ void append_piece(std::string& out, framing how, std::string_view piece) {
 }
 
 void append_relayed_head(std::string& out, const http1::head& answer, framing how,
-                         const answer_style& style) {
+                         const answer_style& style, bool trailers) {
   http1::append_status_line(out, answer.status, answer.reason);
   const http::travel_filter filter(answer.fields);
   bool dated = false;
@@ -46,6 +47,8 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing ho
   }
   if (!dated) append_date_now(out);
   if (how == framing::chunked) http1::append_field(out, "Transfer-Encoding", "chunked");
+  const auto* announced = base::find_field(answer.fields, "trailer");
+  if (trailers && announced != nullptr) http1::append_field(out, "Trailer", announced->value);
   if (how == framing::sized) http1::append_content_length(out, answer.content_length.value_or(0));
   // To HEAD, and with 304, the length is that of the body that is not sent.
   if (how == framing::none && answer.content_length && answer.status != 204) {
@@ -53,6 +56,14 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing ho
   }
   append_connection(out, style);
   http1::append_end_of_head(out);
+}
+
+/// What was sent of an answer must not look whole. Only where its end is that of the connection can
+/// that be mistaken.
+void break_off(session& to, framing how, const std::string& why) {
+  base::log_recurring(base::log_level::warning, "upstream-broken",
+                      {{"upstream", to.rule().upstream->name}, {"why", why}});
+  if (how == framing::until_close) to.stream().abort();
 }
 
 }  // namespace
@@ -66,8 +77,15 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
   if (how == framing::until_close) style.then = after_answer::close;
   const auto write_timeout = to.thread().shared.params.write_timeout;
 
+  const bool trailers =
+      how == framing::chunked && http::welcomes_trailers(to.reader().head().fields);
+  const auto append_end = [&](std::string& at) {
+    if (how != framing::chunked) return;
+    if (!trailers) return http1::append_last_chunk(at);
+    append_last_chunk(at, from.reader.trailers(), http::travel_filter(answer.fields));
+  };
   std::string out;
-  append_relayed_head(out, answer, how, style);
+  append_relayed_head(out, answer, how, style, trailers);
   if (!begun.empty()) append_piece(out, how, begun);
   for (bool ended = false; !ended;) {
     switch (from.reader.next()) {
@@ -75,7 +93,7 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
         append_piece(out, how, from.reader.body());
         break;
       case http1::progress::end:
-        if (how == framing::chunked) http1::append_last_chunk(out);
+        append_end(out);
         ended = true;
         break;
       case http1::progress::need_more: {
@@ -90,9 +108,10 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
         if (read.failure) {
           if (read.failure != asio::error::eof ||
               from.reader.end_of_input() != http1::progress::end) {
+            break_off(to, how, "the answer broke off amid its body: " + read.failure.message());
             co_return result;
           }
-          if (how == framing::chunked) http1::append_last_chunk(out);
+          append_end(out);
           ended = true;
           break;
         }
@@ -101,6 +120,7 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
       }
       case http1::progress::head:
       case http1::progress::error:
+        break_off(to, how, std::string(from.reader.fault().what));
         co_return result;
     }
     if (out.size() >= flush_at || (ended && !out.empty())) {

@@ -70,6 +70,7 @@ struct server::state {
   asio::awaitable<void> accept();
   void admit(tcp::socket socket, io_thread& on);
   asio::awaitable<void> finish();
+  void end_reading();
 
   gateway_shared shared;
   outcome_source* const query;
@@ -144,11 +145,25 @@ asio::awaitable<void> server::state::accept() {
   }
 }
 
+void server::state::end_reading() {
+  for (auto& thread : threads) {
+    asio::post(thread->io, [&t = *thread] {
+      for (auto* one : t.sessions) one->drain();
+      t.pool.clear();
+    });
+  }
+}
+
 /// On the first I/O thread, after drain(): waits for the sessions and for what is still to be
 /// recorded, then ends the engine.
 asio::awaitable<void> server::state::finish() {
   const auto end = base::boot_now() + shared.params.drain;
+  // What is on its way comes by then; what drips does not.
+  const auto uploads_end = end - shared.params.drain / 5 * 4;
+  const auto requests_end = std::min(uploads_end, base::boot_now() + std::chrono::seconds(1));
   while ((shared.connections != 0 || shared.engine.pending() != 0) && base::boot_now() < end) {
+    if (base::boot_now() >= requests_end && !shared.requests_end.exchange(true)) end_reading();
+    if (base::boot_now() >= uploads_end && !shared.uploads_end.exchange(true)) end_reading();
     co_await sleep_for(milliseconds(10));
   }
   co_await shared.engine.give_up_held();
@@ -228,12 +243,7 @@ void server::drain() {
     s.acceptor->close(ignored);
     spawn_background(s.threads.front()->io, "drain", s.finish());
   });
-  for (auto& thread : s.threads) {
-    asio::post(thread->io, [&t = *thread] {
-      for (auto* one : t.sessions) one->drain();
-      t.pool.clear();
-    });
-  }
+  s.end_reading();
 }
 
 void server::wait() {

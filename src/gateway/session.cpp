@@ -58,7 +58,12 @@ session::~session() {
 asio::awaitable<void> session::run(std::unique_ptr<session> self) { co_await self->serve(); }
 
 void session::drain() noexcept {
-  if (idle_) stream_.cancel();
+  if (idle_ || (reading_ && too_late_to_read())) stream_.cancel();
+}
+
+bool session::too_late_to_read() const noexcept {
+  const auto& shared = thread_.shared;
+  return uploading_ ? shared.uploads_end : shared.requests_end;
 }
 
 asio::awaitable<void> session::serve() {
@@ -75,6 +80,7 @@ asio::awaitable<void> session::serve() {
     if (got != http1::progress::head) break;
     if (!co_await handle()) break;
     reader_.reset();
+    uploading_ = false;
     if (out_.capacity() > 4 * read_size) std::string().swap(out_);
     routing_.reset();
   }
@@ -88,16 +94,19 @@ asio::awaitable<http1::progress> session::read_head() {
     const auto got = reader_.next();
     if (got != http1::progress::need_more) co_return got;
     idle_ = reader_.idle();
+    if (idle_ ? thread_.shared.draining.load() : too_late_to_read()) {
+      co_return http1::progress::need_more;
+    }
     if (idle_) {
-      if (thread_.shared.draining) co_return http1::progress::need_more;
       head_end = {};
     } else if (head_end == clock::time_point{}) {
       head_end = base::boot_now() + params.header_timeout;
     }
     const auto timeout = idle_ ? params.idle_timeout : left_until(head_end);
     const auto room = reader_.prepare(read_size);
+    reading_ = true;
     const auto read = co_await stream_.read_some(room, timeout);
-    idle_ = false;
+    reading_ = idle_ = false;
     if (read.failure) co_return http1::progress::need_more;
     reader_.commit(read.bytes);
   }
@@ -113,8 +122,11 @@ asio::awaitable<http1::progress> session::advance(milliseconds timeout) {
   for (;;) {
     const auto got = advance_now();
     if (got != http1::progress::need_more) co_return got;
+    if (too_late_to_read()) co_return http1::progress::need_more;
     const auto room = reader_.prepare(4 * read_size);
+    reading_ = true;
     const auto read = co_await stream_.read_some(room, timeout);
+    reading_ = false;
     if (read.failure) co_return http1::progress::need_more;
     reader_.commit(read.bytes);
   }

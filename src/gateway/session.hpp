@@ -25,7 +25,8 @@ class session {
   /// Serves until the connection ends.
   static boost::asio::awaitable<void> run(std::unique_ptr<session> self);
 
-  /// While draining: an idle connection is closed, a busy one after its answer.
+  /// While draining: a connection is closed that is idle, or whose request has not come whole by
+  /// the time that it had for that; another one after its answer.
   void drain() noexcept;
 
   // For the exchanges that a session hands its requests to.
@@ -53,6 +54,11 @@ class session {
   /// A problem that comes before the request's body was read: says that the connection closes,
   /// and what still comes is read and dropped for a while, so that the client gets to see it.
   boost::asio::awaitable<bool> refuse(http::problem which, http::problem_detail more);
+  /// What still comes of the request is passed on as it comes.
+  void begin_upload() noexcept { uploading_ = true; }
+  /// After an answer that came before the whole request: what still comes is read and dropped for
+  /// a while, so that the client gets to see the answer.
+  boost::asio::awaitable<void> linger();
   /// Is all of the request consumed, so that another one can follow?
   [[nodiscard]] bool request_consumed() const noexcept { return consumed_; }
   void set_consumed() noexcept { consumed_ = true; }
@@ -61,7 +67,8 @@ class session {
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<http1::progress> read_head();
   boost::asio::awaitable<bool> handle();  // true: another request may follow
-  boost::asio::awaitable<void> linger();
+  /// Does the gateway end before this request has come?
+  [[nodiscard]] bool too_late_to_read() const noexcept;
 
   io_thread& thread_;
   timed_socket stream_;
@@ -69,6 +76,8 @@ class session {
   std::string peer_;
   bool peer_trusted_ = false;
   bool idle_ = true;
+  bool reading_ = false;  // waits for the client to go on with its request
+  bool uploading_ = false;
   bool consumed_ = false;
   routing_ptr routing_;  // of the running request
   const route* rule_ = nullptr;

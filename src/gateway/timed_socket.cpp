@@ -2,6 +2,7 @@
 
 #include <array>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <boost/asio/buffer.hpp>
@@ -175,6 +176,11 @@ bool timed_socket::quiet_and_open() noexcept {
   char byte = 0;
   const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+bool timed_socket::peer_has_left() noexcept {
+  pollfd look{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 void timed_socket::shut_sending() noexcept {

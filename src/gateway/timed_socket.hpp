@@ -51,6 +51,8 @@ class timed_socket final {
 
   /// A kept-alive connection on which nothing is expected: is it still open and silent?
   [[nodiscard]] bool quiet_and_open() noexcept;
+  /// Has the peer ended its direction, or the connection? Also where it had sent more before.
+  [[nodiscard]] bool peer_has_left() noexcept;
   /// No more will be sent; the peer may still be read from.
   void shut_sending() noexcept;
   void close() noexcept;

@@ -4,6 +4,18 @@
 
 namespace onceguard::gateway {
 
+namespace {
+
+/// Without the port of the scheme.
+std::string authority_of(const endpoint& at) {
+  const bool six = at.host.find(':') != std::string::npos;
+  auto out = six ? "[" + at.host + "]" : at.host;
+  if (at.port != 80) out += ":" + std::to_string(at.port);
+  return out;
+}
+
+}  // namespace
+
 void append_upstream_head(std::string& out, const http1::head& request,
                           const upstream_params& upstream, const http::travel_filter& filter,
                           std::string_view peer, bool peer_trusted, bool keep_expect) {
@@ -19,6 +31,10 @@ void append_upstream_head(std::string& out, const http1::head& request,
     http1::append_request_line(out, request.method, target);
   }
   bool has_forwarded = false;
+  // HTTP/1.0 knows no Host, and what goes upstream is HTTP/1.1.
+  if (base::find_field(request.fields, "host") == nullptr) {
+    http1::append_field(out, "Host", authority_of(upstream.address));
+  }
   for (const auto& f : request.fields) {
     if (http::is_forwarded_field(f.name)) {
       has_forwarded = true;

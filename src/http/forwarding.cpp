@@ -235,4 +235,50 @@ forwarded_fields make_forwarded(std::string_view peer, bool from_trusted,
   return out;
 }
 
+bool may_trail(std::string_view name) noexcept {
+  static constexpr std::array<std::string_view, 28> never{"accept-encoding",
+                                                          "age",
+                                                          "authorization",
+                                                          "cache-control",
+                                                          "content-encoding",
+                                                          "content-range",
+                                                          "content-type",
+                                                          "cookie",
+                                                          "date",
+                                                          "expect",
+                                                          "expires",
+                                                          "host",
+                                                          "idempotency-key",
+                                                          "if-match",
+                                                          "if-modified-since",
+                                                          "if-none-match",
+                                                          "if-range",
+                                                          "location",
+                                                          "max-forwards",
+                                                          "pragma",
+                                                          "range",
+                                                          "retry-after",
+                                                          "set-cookie",
+                                                          "vary",
+                                                          "warning",
+                                                          "www-authenticate",
+                                                          "x-http-method-override",
+                                                          "if-unmodified-since"};
+  if (is_hop_by_hop(name) || is_reserved_field(name) || is_forwarded_field(name)) return false;
+  if (is_replay_mark(name) || tells_callers_apart(name)) return false;
+  return std::none_of(never.begin(), never.end(),
+                      [&](std::string_view other) { return base::same_name(name, other); });
+}
+
+bool welcomes_trailers(std::span<const base::field> fields) noexcept {
+  bool found = false;
+  for (const auto& f : fields) {
+    if (!iequals(f.name, "te")) continue;
+    base::each_list_element(f.value, [&](std::string_view coding) {
+      if (iequals(coding, "trailers")) found = true;
+    });
+  }
+  return found;
+}
+
 }  // namespace onceguard::http

@@ -84,4 +84,10 @@ struct forwarded_fields {
                                               std::span<const base::field> fields);
 [[nodiscard]] bool is_forwarded_field(std::string_view name) noexcept;
 
+/// May it be sent behind a body? Not what frames, routes, authenticates or changes a message
+/// (RFC 9110 section 6.5.1): some recipients merge trailers into the head.
+[[nodiscard]] bool may_trail(std::string_view name) noexcept;
+/// Does TE say that trailers are welcome?
+[[nodiscard]] bool welcomes_trailers(std::span<const base::field> fields) noexcept;
+
 }  // namespace onceguard::http

@@ -29,9 +29,9 @@ struct callbacks {
   }
   static int on_field(llhttp_t* parser) noexcept {
     auto& cut = self(parser);
-    if (cut.in_trailers_) return 0;
-    if (cut.fields_.size() == cut.fields_.capacity()) return HPE_USER;
-    cut.fields_.push_back({cut.name_, base::trim(cut.value_)});
+    auto& into = cut.in_trailers_ ? cut.trailers_ : cut.fields_;
+    if (into.size() == into.capacity()) return HPE_USER;
+    into.push_back({cut.name_, base::trim(cut.value_)});
     return 0;
   }
   static int on_head(llhttp_t* parser) noexcept {
@@ -88,6 +88,7 @@ void cutter::restart() noexcept {
   in_trailers_ = head_ended_ = message_ended_ = false;
   method_ = target_ = reason_ = {};
   fields_.clear();
+  trailers_.clear();
 }
 
 llhttp_errno_t cutter::feed(std::string_view bytes) noexcept {
@@ -127,8 +128,9 @@ std::optional<fault> cutter::cut_chunk_end(std::string_view bytes) {
   return fault{400, "A chunk is not followed by a line end."};
 }
 
-std::optional<fault> cutter::cut_trailers(std::string_view block) {
+std::optional<fault> cutter::cut_trailers(std::string_view block, std::size_t field_count) {
   in_trailers_ = true;
+  trailers_.reserve(field_count);
   const auto error = feed(block);
   if (message_ended_ && (error == HPE_OK || error == HPE_PAUSED_UPGRADE)) return std::nullopt;
   return fault{400, "A trailer field is malformed."};

@@ -31,8 +31,8 @@ class cutter {
   [[nodiscard]] std::optional<fault> cut_chunk(std::string_view bytes);
   /// The two bytes behind a chunk.
   [[nodiscard]] std::optional<fault> cut_chunk_end(std::string_view bytes);
-  /// The trailer section with its empty line. Checked, and forgotten.
-  [[nodiscard]] std::optional<fault> cut_trailers(std::string_view block);
+  /// The trailer section with its empty line, with at most `field_count` fields.
+  [[nodiscard]] std::optional<fault> cut_trailers(std::string_view block, std::size_t field_count);
 
   [[nodiscard]] std::string_view method() const noexcept { return method_; }
   [[nodiscard]] std::string_view target() const noexcept { return target_; }
@@ -41,10 +41,14 @@ class cutter {
   [[nodiscard]] std::uint8_t minor() const noexcept { return llhttp_.http_minor; }
   [[nodiscard]] const std::vector<base::field>& fields() const noexcept { return fields_; }
 
+  [[nodiscard]] const std::vector<base::field>& trailers() const noexcept { return trailers_; }
   [[nodiscard]] std::uint64_t chunk_size() const noexcept { return chunk_size_; }
 
   /// Gives memory back; fields() is empty then.
-  void shrink() noexcept { std::vector<base::field>().swap(fields_); }
+  void shrink() noexcept {
+    std::vector<base::field>().swap(fields_);
+    std::vector<base::field>().swap(trailers_);
+  }
 
  private:
   friend struct callbacks;
@@ -62,6 +66,7 @@ class cutter {
   std::string_view method_, target_, reason_, name_, value_;
   std::size_t body_bytes_ = 0;  ///< that llhttp took for the body in what was fed last
   std::vector<base::field> fields_;
+  std::vector<base::field> trailers_;
 };
 
 }  // namespace onceguard::http1

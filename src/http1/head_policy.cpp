@@ -43,9 +43,28 @@ std::optional<fault> take_length(framing& found, std::string_view value) noexcep
   return std::nullopt;
 }
 
+/// Codings that somebody may know, before "chunked" if that is among them. What is malformed, or
+/// looks like "chunked" and is not, may be a trick on a parser behind this one.
+bool is_unknown_coding(std::string_view value) noexcept {
+  for (;;) {
+    const auto comma = value.find(',');
+    const auto coding = base::trim(value.substr(0, comma));
+    if (!is_token(coding) || base::iequals(coding, "identity")) return false;
+    const bool last = comma == value.npos;
+    if (base::iequals(coding, "chunked")) return last;
+    if (coding.size() > 7) return false;
+    if (last) return true;
+    value.remove_prefix(comma + 1);
+  }
+}
+
 std::optional<fault> take_coding(framing& found, std::string_view value) noexcept {
   if (found.chunked) return bad("Transfer-Encoding is there more than once.");
-  if (!base::iequals(value, "chunked")) return bad("Transfer-Encoding is not exactly 'chunked'.");
+  if (!base::iequals(value, "chunked")) {
+    if (is_unknown_coding(value))
+      return fault{501, "A transfer coding but 'chunked' is not known."};
+    return bad("Transfer-Encoding is not exactly 'chunked'.");
+  }
   found.chunked = true;
   return std::nullopt;
 }
@@ -129,7 +148,7 @@ std::optional<fault> judge_request(head& parsed) noexcept {
   if (auto fault = take_fields(found, parsed, true)) return fault;
   if (found.host == nullptr && parsed.minor == 1) return bad("Host is missing.");
   const auto authority = authority_of(parsed.target);
-  if (authority && found.host != nullptr && !base::iequals(*authority, found.host->value)) {
+  if (authority && found.host != nullptr && !is_same_authority(parsed.target, found.host->value)) {
     return bad("Host differs from the authority in the target.");
   }
   const bool connect = parsed.method == "CONNECT";

@@ -69,8 +69,8 @@ constexpr fault bad(std::string_view what) noexcept { return {400, what}; }
 /// a colon, Transfer-Encoding but exactly one "chunked" (and that in HTTP/1.1, without
 /// Content-Length), more than one Content-Length or Host even if equal, an empty Host, a fragment
 /// or a backslash in the target, user information, and an authority in the target that is not Host.
-/// One empty line before a request is skipped (RFC 9112 2.2). Trailer fields are checked and
-/// dropped. A fault, and all else, depends on the bytes alone, never on how they were cut.
+/// One empty line before a request is skipped (RFC 9112 2.2). Trailer fields are checked, and
+/// kept apart. A fault, and all else, depends on the bytes alone, never on how they were cut.
 ///
 ///   while (r.next() == progress::need_more) { n = read(r.prepare(4096)); r.commit(n); }
 ///
@@ -95,6 +95,9 @@ class reader {
   [[nodiscard]] const http1::head& head() const noexcept;
   [[nodiscard]] std::string_view body() const noexcept;
   [[nodiscard]] const http1::fault& fault() const noexcept;
+
+  /// The trailer fields of a chunked message, once next() said end, until prepare() or reset().
+  [[nodiscard]] std::span<const base::field> trailers() const noexcept;
 
   /// Answers: the method that was asked with (HEAD and 1xx, 204, 304 have no body; 2xx to CONNECT).
   /// Before next(); holds until set again.

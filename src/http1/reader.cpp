@@ -240,7 +240,7 @@ progress reader::state::read_trailers() {
       return fail(scanner.why());
     case block_scanner::step::complete: {
       const auto trailers = block.substr(0, scanner.size());
-      if (auto why = cut.cut_trailers(trailers)) return fail(*why);
+      if (auto why = cut.cut_trailers(trailers, scanner.field_count())) return fail(*why);
       input.consume(trailers.size());
       return end();
     }
@@ -296,6 +296,8 @@ void reader::reset() {
   s.piece = {};
   s.input.release();
 }
+
+std::span<const base::field> reader::trailers() const noexcept { return state_->cut.trailers(); }
 
 std::string_view reader::unread() const noexcept { return state_->input.unread(); }
 

@@ -113,7 +113,21 @@ bool is_authority(std::string_view text, bool port_required) noexcept {
   }
   if (host.empty()) return false;
   if (text.empty()) return !port_required;
-  return text.front() == ':' && is_port(text.substr(1));
+  if (text.front() != ':') return false;
+  // RFC 3986 3.2.2 allows an empty port, which is that of the scheme.
+  return text.size() == 1 ? !port_required : is_port(text.substr(1));
+}
+
+bool is_same_authority(std::string_view target, std::string_view host) noexcept {
+  const auto authority = authority_of(target);
+  if (!authority) return false;
+  const std::string_view own_port = base::iequals(target.substr(0, 5), "https") ? ":443" : ":80";
+  const auto bare = [own_port](std::string_view text) {
+    if (text.ends_with(own_port)) text.remove_suffix(own_port.size());
+    if (text.ends_with(':')) text.remove_suffix(1);
+    return text;
+  };
+  return base::iequals(bare(*authority), bare(host));
 }
 
 std::optional<std::string_view> authority_of(std::string_view target) noexcept {

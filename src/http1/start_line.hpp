@@ -19,4 +19,8 @@ namespace onceguard::http1 {
 /// The authority of a target in absolute form ("http://HOST/path"); nothing for other forms.
 [[nodiscard]] std::optional<std::string_view> authority_of(std::string_view target) noexcept;
 
+/// Is the authority of a target in absolute form that of a Host field? The port of the scheme may
+/// be left out or be empty in either.
+[[nodiscard]] bool is_same_authority(std::string_view target, std::string_view host) noexcept;
+
 }  // namespace onceguard::http1

@@ -88,6 +88,28 @@ TEST(chunked, a_huge_size_is_only_a_number) {
 
 TEST(trailers, are_read_over) { EXPECT_EQ(body_of("1\r\nx\r\n0\r\nX: y\r\nZ:\r\n\r\n"), "x"); }
 
+TEST(trailers, are_kept_apart_until_the_next_message) {
+  reader one(reader::kind::request, {});
+  const std::string_view bytes =
+      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX: "
+      "y\r\nZ:\r\n\r\n";
+  std::ranges::copy(bytes, one.prepare(bytes.size()).begin());
+  one.commit(bytes.size());
+  auto got = one.next();
+  EXPECT_TRUE(one.trailers().empty());
+  while (got != progress::end && got != progress::error) got = one.next();
+  ASSERT_EQ(got, progress::end);
+  ASSERT_EQ(one.trailers().size(), 2u);
+  EXPECT_EQ(one.trailers()[0].name, "X");
+  EXPECT_EQ(one.trailers()[0].value, "y");
+  EXPECT_EQ(one.trailers()[1].value, "");
+  one.reset();
+  std::ranges::copy(bytes, one.prepare(bytes.size()).begin());
+  one.commit(bytes.size());
+  ASSERT_EQ(one.next(), progress::head);
+  EXPECT_TRUE(one.trailers().empty());
+}
+
 TEST(trailers, never_change_the_framing_or_the_fields) {
   const auto made = chunks(
       "1\r\nx\r\n0\r\nContent-Length: 40\r\nHost: b\r\nConnection: close\r\n"

@@ -60,6 +60,10 @@ TEST(request, may_have_a_target_in_any_form) {
             "HTTP://A:80/b?c");
   EXPECT_EQ(request_in("GET https://a?b/c HTTP/1.1\r\nHost: a\r\n\r\n").target, "https://a?b/c");
   EXPECT_EQ(request_in("GET http://a/ HTTP/1.0\r\n\r\n").target, "http://a/");
+  EXPECT_EQ(request_in("GET http://a:80/ HTTP/1.1\r\nHost: a\r\n\r\n").target, "http://a:80/");
+  EXPECT_EQ(request_in("GET http://a/ HTTP/1.1\r\nHost: a:\r\n\r\n").target, "http://a/");
+  EXPECT_EQ(request_in("GET https://a/ HTTP/1.1\r\nHost: a:443\r\n\r\n").target, "https://a/");
+  EXPECT_EQ(request_in("GET / HTTP/1.1\r\nHost: a:\r\n\r\n").target, "/");
   EXPECT_EQ(request_in("GET //a/b HTTP/1.1\r\nHost: c\r\n\r\n").target, "//a/b");
 }
 
