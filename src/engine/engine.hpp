@@ -53,6 +53,8 @@ class work {
   virtual boost::asio::awaitable<probe_report> ask(held_lease& held) = 0;
   /// The store can't be reached and the route asked to go on without it.
   virtual boost::asio::awaitable<void> run_unguarded() = 0;
+  /// Is anybody still there for the answer? Asked while it waits for a running twin.
+  [[nodiscard]] virtual bool is_awaited() { return true; }
   /// The fingerprint of `about`, which is that of the operation or of one of its places, made the
   /// way that a record says.
   [[nodiscard]] virtual result<fingerprint> remake(const subject& about,

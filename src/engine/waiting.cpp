@@ -1,4 +1,6 @@
 // What an operation does while its twin runs.
+#include <algorithm>
+
 #include "base/clock.hpp"
 #include "engine/engine.hpp"
 
@@ -7,6 +9,8 @@ namespace onceguard {
 namespace asio = boost::asio;
 
 namespace {
+
+constexpr std::chrono::seconds caller_look{1};
 
 /// May somebody else who sent the same take it over?
 bool concerns_all(execution_kind kind) noexcept {
@@ -21,26 +25,35 @@ asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation
   const auto place = waiting_.enter(op.id, io.get_executor());
   if (!place) co_return execution();
   const auto until = base::boot_now() + op.policy->wait;
+  auto look_after_caller = base::boot_now() + caller_look;
   // The twin may have ended before this one had its place: the first asks once more at once, and
   // who stands behind it hears what it heard.
   auto next = woken::to_look;
-  if (!place->first()) next = co_await place->wait(until, params_.look_again);
-  while (next != woken::late) {
+  if (!place->first()) {
+    next = co_await place->wait(std::min(until, look_after_caller), params_.look_again);
+  }
+  for (auto now = base::boot_now(); next != woken::late || now < until; now = base::boot_now()) {
+    if (now >= look_after_caller) {
+      if (!doing.is_awaited()) break;
+      look_after_caller = now + caller_look;
+    }
     if (next == woken::told) {
       if (auto taken = take_news(op, *place->heard())) co_return std::move(*taken);
     }
-    if (auto found = find_replay(op.id, op.about->print)) {
-      execution out;
-      out.kind = execution_kind::stored;
-      out.answer = std::move(found->answer);
-      out.kept = found->kept;
-      tell(op, out);
-      co_return out;
+    if (next != woken::late) {
+      if (auto found = find_replay(op.id, op.about->print)) {
+        execution out;
+        out.kind = execution_kind::stored;
+        out.answer = std::move(found->answer);
+        out.kept = found->kept;
+        tell(op, out);
+        co_return out;
+      }
+      auto out = co_await attempt(io, op, doing);
+      if (concerns_all(out.kind)) tell(op, out);
+      if (out.kind != execution_kind::busy || base::boot_now() >= until) co_return out;
     }
-    auto out = co_await attempt(io, op, doing);
-    if (concerns_all(out.kind)) tell(op, out);
-    if (out.kind != execution_kind::busy || base::boot_now() >= until) co_return out;
-    next = co_await place->wait(until, params_.look_again);
+    next = co_await place->wait(std::min(until, look_after_caller), params_.look_again);
   }
   co_return execution();
 }

@@ -2,6 +2,7 @@
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
+#include "gateway/client_watch.hpp"
 #include "gateway/probe.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/upstream_request.hpp"
@@ -201,6 +202,8 @@ asio::awaitable<settlement> guarded_exchange::run(held_lease& held) { return cal
 
 asio::awaitable<void> guarded_exchange::run_unguarded() { co_await call(nullptr); }
 
+bool guarded_exchange::is_awaited() { return !from_.stream().peer_has_left(); }
+
 asio::awaitable<probe_report> guarded_exchange::ask(held_lease& held) {
   auto question = make_probe_question(policy_, scope_of(held), admitted_.key, held.lease().token);
   co_return co_await ask_application(from_.thread().pool, std::move(question), held);
@@ -370,9 +373,11 @@ asio::awaitable<bool> guarded_exchange::send_own() {
 
 asio::awaitable<bool> guarded_exchange::pass_on() {
   const auto begun = std::move(*stream_begun_);
+  client_watch client(from_);  // what was done is settled; the rest concerns this client alone
+  client.begin(*up_);
   const auto done =
       co_await relay_answer(from_, *up_, begun, from_.thread().shared.params.idle_timeout);
-  if (done.begun) co_return done.client_kept;
+  if (done.begun || client.client_left()) co_return done.client_kept;
   co_return co_await send_trouble();
 }
 

@@ -26,6 +26,7 @@ class guarded_exchange final : public work {
   boost::asio::awaitable<settlement> run(held_lease& held) override;
   boost::asio::awaitable<probe_report> ask(held_lease& held) override;
   boost::asio::awaitable<void> run_unguarded() override;
+  bool is_awaited() override;
   result<fingerprint> remake(const subject& about, std::string_view method) override;
 
  private:

@@ -3,6 +3,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "base/log.hpp"
+#include "gateway/client_watch.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/tunnel.hpp"
 #include "gateway/upstream_request.hpp"
@@ -14,7 +15,6 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t gather_max = 64 * 1024;  // of a body, before the first write
-constexpr milliseconds look_after_client{500};
 constexpr milliseconds no_limit{std::chrono::hours(24 * 365)};
 
 /// Not to HTTP/2: what follows would be requests that no rule of a route has seen.
@@ -30,17 +30,15 @@ bool may_upgrade(const http1::head& head) {
   return may;
 }
 
-/// One unguarded request on its way. Looks every now and then whether its client has left, and ends
-/// the call to the upstream then: nobody else waits for the answer, and a client's place is freed.
-class forwarding final : private base::deadline {
+/// One unguarded request on its way.
+class forwarding {
  public:
-  explicit forwarding(session& from) : from_(from), params_(from.thread().shared.params) {}
+  explicit forwarding(session& from)
+      : from_(from), params_(from.thread().shared.params), client_(from) {}
 
   asio::awaitable<bool> run();
 
  private:
-  void expired() override;
-  void watch_client();
   void write_head();
   [[nodiscard]] bool gather();
   [[nodiscard]] bool may_repeat() const noexcept;
@@ -52,9 +50,14 @@ class forwarding final : private base::deadline {
   asio::awaitable<bool> give_up();
   void append_body(std::string_view piece);
   void append_end();
+  /// Nobody is there any more who could be answered.
+  [[nodiscard]] bool client_gone() const noexcept {
+    return upload_broke_off_ || client_.client_left();
+  }
 
   session& from_;
   const gateway_params& params_;
+  client_watch client_;
   upstream_ptr to_;
   std::string out_;
   bool upgrade_asked_ = false;
@@ -64,26 +67,12 @@ class forwarding final : private base::deadline {
   bool pumping_ = false;     // the rest of the body is being sent beside the answer
   bool answer_begun_ = false;
   bool answer_done_ = false;
-  bool client_gone_ = false;
+  bool upload_broke_off_ = false;
   bool tunnelled_ = false;
   std::string why_;  // the answer's fault, in words
   error_code failure_;
   relayed result_;
 };
-
-void forwarding::watch_client() { arm(base::watchdog::of(from_.thread().io), look_after_client); }
-
-/// A client that only ends its own direction counts as gone too, as with other proxies: by TCP
-/// nobody can tell one from the other.
-void forwarding::expired() {
-  if (!from_.stream().is_open()) return;
-  // While the request still comes, whoever reads it notices.
-  if (!body_done_) return watch_client();
-  if (!from_.stream().peer_has_left()) return watch_client();
-  client_gone_ = true;
-  if (to_) to_->stream.close();
-  from_.stream().cancel();
-}
 
 void forwarding::append_body(std::string_view piece) {
   if (chunked_) {
@@ -175,14 +164,14 @@ asio::awaitable<bool> forwarding::run() {
     to_ = std::move(*connection);
     to_->reader.answers_to(from_.reader().head().method);
     if (co_await exchange()) break;
-    if (client_gone_) co_return false;
+    if (client_gone()) co_return false;
     if (failure_ != asio::error::timed_out) from_.thread().pool.broke(*to_);
     if (attempt > 0 || !may_repeat()) co_return co_await give_up();
     connection = co_await from_.thread().pool.connect(address);
   }
-  disarm();
+  client_.end();
   if (result_.upstream_kept && body_done_) from_.thread().pool.keep(std::move(to_));
-  if (!body_done_ && !client_gone_ && !tunnelled_) co_await from_.linger();
+  if (!body_done_ && !client_gone() && !tunnelled_) co_await from_.linger();
   co_return result_.client_kept&& body_done_;
 }
 
@@ -190,7 +179,7 @@ asio::awaitable<bool> forwarding::run() {
 asio::awaitable<bool> forwarding::exchange() {
   using namespace asio::experimental::awaitable_operators;
   answer_done_ = false;
-  watch_client();
+  client_.begin(*to_);
   const auto sent = co_await to_->stream.write(out_, params_.write_timeout);
   if (body_done_) {
     // Also after a failed write there may be an answer to read.
@@ -203,7 +192,7 @@ asio::awaitable<bool> forwarding::exchange() {
   from_.begin_upload();
   out_.clear();
   co_await (pump_body() && pass_answer());
-  co_return answer_begun_ || client_gone_;
+  co_return answer_begun_ || client_gone();
 }
 
 asio::awaitable<void> forwarding::pump_body() {
@@ -217,6 +206,7 @@ asio::awaitable<void> forwarding::pump_pieces() {
   while (!body_done_ && !answer_done_) {
     const auto got = co_await from_.advance(params_.body_timeout);
     if (answer_done_) co_return;
+    client_.request_moved();
     if (got == http1::progress::body) {
       append_body(from_.reader().body());
     } else if (got == http1::progress::end) {
@@ -224,7 +214,7 @@ asio::awaitable<void> forwarding::pump_pieces() {
       body_done_ = true;
     } else {
       // The client is gone or sends nonsense: the upstream must not take this for the whole.
-      client_gone_ = true;
+      upload_broke_off_ = true;
       to_->stream.close();
       co_return;
     }
@@ -260,7 +250,7 @@ asio::awaitable<void> forwarding::pass_answer() {
         why_ = "it switched protocols unasked";
         break;
       }
-      disarm();
+      client_.end();
       tunnelled_ = true;
       co_await tunnel(from_, *to_);
       body_done_ = false;  // nothing may follow on either connection
@@ -269,6 +259,7 @@ asio::awaitable<void> forwarding::pass_answer() {
     if (answer.status >= 200) {
       result_ = co_await relay_answer(from_, *to_, std::string_view(), params_.idle_timeout);
       answer_begun_ = result_.begun;
+      why_ = result_.why;
       break;
     }
     const bool passed = co_await relay_interim(from_, answer);
@@ -282,7 +273,7 @@ asio::awaitable<void> forwarding::pass_answer() {
 
 /// No answer came, and the request can't be sent again.
 asio::awaitable<bool> forwarding::give_up() {
-  if (client_gone_) co_return false;
+  if (client_gone()) co_return false;
   const auto which = failure_ == asio::error::timed_out ? http::problem::upstream_timeout
                                                         : http::problem::upstream_broken;
   if (why_.empty()) why_ = failure_ ? failure_.message() : "no usable answer";

@@ -59,10 +59,12 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing ho
 }
 
 /// What was sent of an answer must not look whole. Only where its end is that of the connection can
-/// that be mistaken.
-void break_off(session& to, framing how, const std::string& why) {
+/// that be mistaken. Where nothing was sent yet, a problem will be.
+void break_off(session& to, framing how, std::string why, relayed& result) {
+  result.why = std::move(why);
+  if (!result.begun) return;
   base::log_recurring(base::log_level::warning, "upstream-broken",
-                      {{"upstream", to.rule().upstream->name}, {"why", why}});
+                      {{"upstream", to.rule().upstream->name}, {"why", result.why}});
   if (how == framing::until_close) to.stream().abort();
 }
 
@@ -108,7 +110,8 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
         if (read.failure) {
           if (read.failure != asio::error::eof ||
               from.reader.end_of_input() != http1::progress::end) {
-            break_off(to, how, "the answer broke off amid its body: " + read.failure.message());
+            break_off(to, how, "the answer broke off amid its body: " + read.failure.message(),
+                      result);
             co_return result;
           }
           append_end(out);
@@ -120,7 +123,7 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
       }
       case http1::progress::head:
       case http1::progress::error:
-        break_off(to, how, std::string(from.reader.fault().what));
+        break_off(to, how, std::string(from.reader.fault().what), result);
         co_return result;
     }
     if (out.size() >= flush_at || (ended && !out.empty())) {

@@ -1,5 +1,6 @@
 // An answer that is passed on while it comes.
 #pragma once
+#include <string>
 #include <string_view>
 
 #include <boost/asio/awaitable.hpp>
@@ -13,6 +14,7 @@ struct relayed {
   bool begun = false;          ///< something was sent to the client; if not, a problem still can be
   bool client_kept = false;    ///< the client's connection may go on
   bool upstream_kept = false;  ///< and the upstream's
+  std::string why;             ///< the upstream's fault, where it had one
 };
 
 /// Passes on the answer whose head `from.reader` has read: head and body, framed anew. `begun` is

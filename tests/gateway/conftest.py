@@ -1,9 +1,18 @@
-"""Fixtures of the suites that run a gateway on Redis in front of PostgreSQL."""
+"""Fixtures of the suites that drive a gateway."""
 
 import pytest
 
 from support.redis import Redis
+from support.scripted_upstream import ScriptedUpstreams
 from support.tiered import CACHELESS
+
+
+@pytest.fixture
+def scripted():
+    """Makes upstreams that follow a script."""
+    running = ScriptedUpstreams()
+    yield running
+    running.close()
 
 
 @pytest.fixture

@@ -134,3 +134,23 @@ def test_a_client_sees_a_refusal_although_it_is_still_sending(gateway, key):
             assert_problem(answer, 413, "request-too-large", False)
             assert answer.get("Connection", "").lower() == "close"
             assert connection.closed_within(5)
+
+
+@pytest.mark.parametrize("status", [401, 413])
+@pytest.mark.parametrize("end", ["kept", "closed"])
+@pytest.mark.parametrize("chunked", [False, True], ids=["sized", "chunked"])
+def test_an_upload_answered_early_is_answered_and_not_reset(gateway, key, chunked, end, status):
+    """The client is in the middle of its body; a reset would take the answer from it."""
+    body = pattern(6 << 20)
+    plan = {"early": True, "status": status, "body": "early", "headers": [["X-Why", "no"]]}
+    if end == "closed":
+        plan["raw"] = base64.b64encode(b"HTTP/1.1 %d No\r\nContent-Length: 5\r\nX-Why: no\r\n"
+                                       b"Connection: close\r\n\r\nearly" % status).decode()
+    for _ in range(10):
+        with gateway.connect() as connection:
+            connection.send_request("POST", f"/{key}", fields_for(None, plan), body,
+                                    chunked=chunked)
+            answer = connection.read()
+            assert (answer.status, answer.body) == (status, b"early")
+            assert (answer.get("X-Why"), answer.get("Connection")) == ("no", "close")
+            assert connection.closed_within(10)

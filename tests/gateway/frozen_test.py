@@ -9,17 +9,9 @@ import pytest
 from support.client import fields_for
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.pattern import pattern
-from support.scripted_upstream import ScriptedUpstreams
 from support.waiting import Stopwatch, wait_until
 
 POLICY = {"defaults": {"lease": "1s", "max_request_body": "16MiB"}}
-
-
-@pytest.fixture
-def scripted():
-    running = ScriptedUpstreams()
-    yield running
-    running.close()
 
 
 def begin_upload(gateway, key, size):

@@ -1,20 +1,10 @@
 """Upstreams that end a connection which they had let the gateway keep."""
 
-import pytest
-
 from support.expecting import assert_first, assert_problem
-from support.scripted_upstream import ScriptedUpstreams
 from support.waiting import wait_until
 
 READ = [("head",), ("rest",)]
 EVENT = "upstream-ends-kept-connections"
-
-
-@pytest.fixture
-def scripted():
-    running = ScriptedUpstreams()
-    yield running
-    running.close()
 
 
 def warnings_of(gateway):

@@ -38,9 +38,11 @@ def test_hop_by_hop_fields_stay_here(gateway, upstream, key, guarded):
     gateway.post(f"/{key}", key=key if guarded else None, fields=fields)
     request = sent(upstream, f"/{key}")
     assert values(request, "X-Stays") == ["1"]
-    for name in ("X-Hop", "Keep-Alive", "Proxy-Connection", "TE", "Proxy-Authorization"):
+    for name in ("X-Hop", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization"):
         assert values(request, name) == [], name
     assert "X-Hop" not in "".join(values(request, "Connection"))
+    # What the gateway itself says of trailers; it keeps none of a guarded answer.
+    assert values(request, "TE") == ([] if guarded else ["trailers"])
 
 
 @pytest.mark.parametrize("name", ["Idempotency-Key", "Authorization", "Cookie", "Host"])
@@ -258,11 +260,89 @@ def test_a_post_is_never_sent_twice_by_the_gateway_itself(start_gateway, own_ups
     assert len(own_upstream.requests(path=f"/{key}")) == 1
 
 
-def test_trailers_of_a_request_are_dropped(gateway, upstream, key):
-    head = request_bytes("POST", f"/{key}", [("Transfer-Encoding", "chunked"),
-                                             ("Idempotency-Key", key)])
+NO_HOST = b"GET /%s HTTP/1.0\r\n\r\n"
+
+
+def test_a_request_without_host_names_the_upstream(start_gateway, own_upstream, key):
+    """HTTP/1.0 knows no Host; what goes on is HTTP/1.1, which must have one."""
+    gateway = start_gateway(own_upstream)
     with gateway.connect() as connection:
-        connection.reader.expect("POST")
-        connection.send(head + chunks(b"abc")[:-2] + b"Onceguard-Token: 7\r\n\r\n")
-        assert_first(connection.read())
-    assert "7" not in values(sent(upstream, f"/{key}"), "Onceguard-Token")
+        connection.reader.expect("GET")
+        connection.send(NO_HOST % key.encode())
+        assert connection.read().status == 201
+    host = values(sent(own_upstream, f"/{key}"), "Host")
+    assert host == ["127.0.0.1:%d" % own_upstream.address[1]]
+
+
+def test_a_guarded_request_without_host_names_it_too(start_gateway, own_upstream, key):
+    gateway = start_gateway(own_upstream)
+    assert_first(gateway.post(f"/{key}", key=key, host=None, version="1.0"))
+    host = values(sent(own_upstream, f"/{key}"), "Host")
+    assert host == ["127.0.0.1:%d" % own_upstream.address[1]]
+
+
+@pytest.mark.parametrize("target, host", [
+    ("/{key}", "shop.test:"), ("http://shop.test:80/{key}", "shop.test"),
+    ("http://shop.test/{key}", "shop.test:80"), ("http://shop.test:/{key}", "shop.test"),
+])
+def test_the_port_of_the_scheme_may_be_empty_or_left_out(gateway, upstream, key, target, host):
+    answer = gateway.ask("GET", target.format(key=key), host=host)
+    assert answer.status == 201, answer
+    assert values(sent(upstream, f"/{key}"), "Host") == [host]
+
+
+BREAKS = {
+    "chunks without end": b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+    "within a chunk": b"Transfer-Encoding: chunked\r\n\r\n9\r\nhello",
+    "a malformed chunk": b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n",
+    "too few bytes": b"Content-Length: 9\r\n\r\nhello",
+}
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize("way", BREAKS)
+def test_an_answer_that_breaks_off_never_looks_whole(start_gateway, scripted, version, way):
+    """Where the end of the connection is that of the answer, only a reset tells."""
+    head, begun = (b"HTTP/1.1 200 OK\r\n" + BREAKS[way]).split(b"\r\n\r\n", 1)
+    upstream = scripted.add(("head",), ("send", head + b"\r\n\r\n" + begun[:4]),
+                            ("gate", "rest"), ("send", begun[4:]), ("pause", 0.05), ("fin",))
+    gateway = start_gateway(upstream.url)
+    with gateway.connect() as connection:
+        connection.send(request_bytes("GET", "/", version=version))
+        got, reset = connection.socket.recv(65536), False
+        scripted.open(upstream, "rest")
+        try:
+            while piece := connection.socket.recv(65536):
+                got += piece
+        except ConnectionResetError:
+            reset = True
+    assert got.startswith(b"HTTP/1.1 200 OK\r\n")
+    if b"Content-Length: 9" in got:
+        assert len(got.partition(b"\r\n\r\n")[2]) < 9
+    elif b"Transfer-Encoding" in got:
+        assert not got.endswith(b"0\r\n\r\n")
+    else:
+        assert reset, got
+    line, = [one for one in gateway.log_lines() if one["event"] == "upstream-broken"]
+    assert line["upstream"] == "shop" and line["why"]
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_fault_before_anything_was_passed_on_is_a_problem(start_gateway, scripted, version):
+    broken = b"HTTP/1.1 200 OK\r\n" + BREAKS["a malformed chunk"]
+    upstream = scripted.add(("head",), ("send", broken), ("fin",))
+    gateway = start_gateway(upstream.url)
+    answer = gateway.get("/", version=version)
+    assert (answer.status, answer.problem) == (502, "upstream-broken")
+    line, = [one for one in gateway.log_lines() if one["event"] == "upstream-broken"]
+    assert "chunk" in line["why"]
+
+
+def test_an_upstream_s_fault_is_logged_with_what_it_was(start_gateway, scripted):
+    upstream = scripted.add(("head",), ("send", b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n"
+                                                b"Content-Length: 2\r\n\r\n"))
+    gateway = start_gateway(upstream.url)
+    answer = gateway.get("/")
+    assert (answer.status, answer.problem) == (502, "upstream-broken")
+    line, = [one for one in gateway.log_lines() if one["event"] == "upstream-broken"]
+    assert "Content-Length is there more than once" in line["why"]

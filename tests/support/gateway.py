@@ -158,6 +158,17 @@ class Gateway:
                 return int(line.split()[1]) * 1024
         raise AssertionError(f"no {name}")
 
+    def open_sockets(self):
+        """How many descriptors of sockets it has."""
+        folder = pathlib.Path(f"/proc/{self.process.pid}/fd")
+        found = 0
+        for name in os.listdir(folder):
+            try:
+                found += os.readlink(folder / name).startswith("socket:")
+            except FileNotFoundError:
+                pass  # closed since it was listed
+        return found
+
     def command(self, *arguments, stdin=None, timeout=60):
         """Another onceguard command on the same store, beside the running gateway."""
         return subprocess.run(

@@ -109,7 +109,7 @@ class Upstream:
             return await self.tunnel(reader, writer, low)
         if plan.early:
             writer.transport.pause_reading()
-            await self.answer(writer, plan, entry, low, 0)
+            await self.answer(reader, writer, plan, entry, low, 0)
             if plan.raw:  # it closes at once, with bytes unread: that is a reset
                 return False
             await asyncio.sleep(0.3)
@@ -132,7 +132,7 @@ class Upstream:
             await self.pass_gate(plan.gate, reader)
         if plan.drop == "body":
             return False
-        return await self.answer(writer, plan, entry, low, effect)
+        return await self.answer(reader, writer, plan, entry, low, effect)
 
     def plan_for(self, low, target):
         if "x-plan" in low:
@@ -154,7 +154,7 @@ class Upstream:
 
         if low.get("transfer-encoding", "").lower() == "chunked":
             entry["framing"] = "chunked"
-            await self.read_chunks(reader, keep)
+            await self.read_chunks(reader, keep, entry)
         elif "content-length" in low:
             entry["framing"] = "length"
             await read_exactly(reader, int(low["content-length"]), keep)
@@ -162,12 +162,14 @@ class Upstream:
         entry["whole"] = True
         await self.note()
 
-    async def read_chunks(self, reader, keep):
+    async def read_chunks(self, reader, keep, entry):
         while True:
             size = int((await reader.readuntil(b"\r\n")).split(b";")[0], 16)
             if size == 0:
-                while await reader.readuntil(b"\r\n") != b"\r\n":
-                    pass
+                entry["trailers"] = []
+                while (line := await reader.readuntil(b"\r\n")) != b"\r\n":
+                    name, _, value = line.decode("latin-1").partition(":")
+                    entry["trailers"].append([name, value.strip()])
                 return
             await read_exactly(reader, size, keep)
             await reader.readexactly(2)
@@ -181,7 +183,7 @@ class Upstream:
         return self.total
 
     # ---- answers --------------------------------------------------------------------------
-    async def answer(self, writer, plan, entry, low, effect):
+    async def answer(self, reader, writer, plan, entry, low, effect):
         if plan.raw:
             writer.write(base64.b64decode(plan.raw))
             await writer.drain()
@@ -212,11 +214,11 @@ class Upstream:
             fields.append(["Content-Length", str(length)])
         writer.write(head_bytes(status, plan.reason or "Said", fields))
         if not bodyless:
-            await self.write_body(writer, plan, body, framing)
+            await self.write_body(reader, writer, plan, body, framing)
         await writer.drain()
         return framing != "eof" and not plan.close and plan.drop is None
 
-    async def write_body(self, writer, plan, body, framing):
+    async def write_body(self, reader, writer, plan, body, framing):
         if plan.drop == "quarter-reset":
             writer.write(body[: len(body) // 4])
             await writer.drain()
@@ -229,7 +231,7 @@ class Upstream:
         for number, piece in enumerate(self.pieces_of(plan, body)):
             if number and plan.gate_half:
                 await writer.drain()
-                await self.pass_gate(plan.gate_half)
+                await self.pass_gate(plan.gate_half, reader)
             if piece:
                 writer.write(frame(piece, framing))
             await writer.drain()

@@ -1,0 +1,30 @@
+#include "gateway/client_watch.hpp"
+
+#include <utility>
+
+namespace onceguard::gateway {
+
+namespace {
+
+constexpr milliseconds look_again{500};
+
+}  // namespace
+
+void client_watch::begin(upstream_connection& call) {
+  call_ = &call;
+  arm(base::watchdog::of(client_.thread().io), look_again);
+}
+
+void client_watch::expired() {
+  if (!client_.stream().is_open()) return;
+  const bool request_moves = std::exchange(request_moved_, false);
+  if (request_moves || !client_.stream().peer_has_left()) {
+    arm(base::watchdog::of(client_.thread().io), look_again);
+    return;
+  }
+  left_ = true;
+  call_->stream.close();
+  client_.stream().cancel();
+}
+
+}  // namespace onceguard::gateway

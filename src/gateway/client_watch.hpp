@@ -1,0 +1,34 @@
+// Notices a client that leaves while its answer is awaited.
+#pragma once
+#include "base/watchdog.hpp"
+#include "gateway/session.hpp"
+#include "gateway/upstream_pool.hpp"
+
+namespace onceguard::gateway {
+
+/// Looks twice a second whether the client has left, and ends the call to the upstream then:
+/// nobody else waits for that answer, and the client's slot is freed. For calls that no key guards,
+/// and for what is only passed on. Stops when it is destroyed.
+///
+/// A client that only ends its own direction counts as gone too, as it does with other proxies: TCP
+/// shows no difference before something is written.
+class client_watch final : private base::deadline {
+ public:
+  explicit client_watch(session& client) : client_(client) {}
+
+  void begin(upstream_connection& call);
+  void end() noexcept { disarm(); }
+  /// Some of the request went on. While it does, whoever reads the request notices its end.
+  void request_moved() noexcept { request_moved_ = true; }
+  [[nodiscard]] bool client_left() const noexcept { return left_; }
+
+ private:
+  void expired() override;
+
+  session& client_;
+  upstream_connection* call_ = nullptr;
+  bool request_moved_ = false;
+  bool left_ = false;
+};
+
+}  // namespace onceguard::gateway

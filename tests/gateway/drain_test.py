@@ -1,0 +1,146 @@
+"""What ends, and what does not, between SIGTERM and the end of the process."""
+
+import signal
+import socket
+import threading
+
+import pytest
+
+from support.client import fields_for, request_bytes
+from support.expecting import assert_first, assert_replay_of
+from support.pattern import pattern
+from support.waiting import Stopwatch, wait_until
+
+CONFIG = {"gateway": {"drain": "40s"}}
+# Far below the drain, and far above what a slow machine needs.
+SOON = 30
+
+
+def refused(gateway):
+    try:
+        socket.create_connection(gateway.address, timeout=1).close()
+        return False
+    except ConnectionRefusedError:
+        return True
+    except ConnectionResetError:
+        return False
+
+
+class Drip:
+    """A client that sends a byte now and then, for as long as the gateway takes it."""
+
+    def __init__(self, gateway, begun, drop=b"x"):
+        self.connection = gateway.connect()
+        self.connection.send(begun)
+        self.drop, self.done = drop, threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        try:
+            while not self.done.wait(0.05):
+                self.connection.send(self.drop)
+        except OSError:
+            pass
+
+    def close(self):
+        self.done.set()
+        self.thread.join()
+        self.connection.close()
+
+
+HEADS = {
+    "a head": request_bytes("GET", "/")[:-2] + b"X-Long: ",
+    "a guarded body": request_bytes("POST", "/charges", fields_for("never-whole")
+                                    + [("Content-Length", "100000")]),
+    "a refused body": request_bytes("POST", "/charges", fields_for("never-whole")
+                                    + [("Content-Length", "1048577")]),
+    "an upload": request_bytes("POST", "/", [("Content-Length", "100000")]),
+    "a chunked upload": request_bytes("POST", "/", [("Transfer-Encoding", "chunked")]),
+}
+
+
+@pytest.mark.parametrize("what", HEADS)
+def test_a_request_that_drips_holds_nothing_up(start_gateway, own_upstream, what):
+    gateway = start_gateway(own_upstream, CONFIG)
+    drop = b"1\r\nx\r\n" if "chunked" in what else b"x"
+    drip = Drip(gateway, HEADS[what], drop)
+    try:
+        if "upload" in what:
+            own_upstream.arrived(1, whole=False)
+        else:
+            assert drip.connection.silent_for(0.3) or what == "a refused body"
+        clock = Stopwatch()
+        gateway.signal(signal.SIGTERM)
+        assert gateway.wait(SOON) == 0
+        assert clock.seconds < SOON
+    finally:
+        drip.close()
+    assert not any(request["whole"] for request in own_upstream.requests())
+    gateway.start()
+    assert gateway.keys() == []
+
+
+def test_a_body_that_comes_in_time_is_run(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, CONFIG)
+    body = pattern(10_000)
+    with gateway.connect() as connection:
+        connection.reader.expect("POST")
+        connection.send(request_bytes("POST", "/charges", fields_for(key)
+                                      + [("Content-Length", str(len(body)))]) + body[:5_000])
+        upstream_busy = gateway.begin_post(f"/{key}", plan={"gate": key})
+        upstream.arrived(1, path=f"/{key}")
+        gateway.signal(signal.SIGTERM)
+        wait_until(lambda: refused(gateway), what="the closed listener")
+        connection.send(body[5_000:])
+        answer = assert_first(connection.read())
+        assert answer.get("Connection") == "close"
+        assert connection.closed_within(10)
+    # Longer than any request may still take to come: what runs by then is waited for.
+    assert upstream_busy.silent_for(2)
+    upstream.open(key)
+    with upstream_busy:
+        answer = assert_first(upstream_busy.read())
+        assert answer.get("Connection") == "close"
+    assert gateway.wait() == 0
+    assert upstream.runs(key) == 1
+
+
+@pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "unguarded"])
+def test_answers_say_that_the_connection_closes(start_gateway, upstream, key, guarded):
+    """Clients that would send the next request on it find out from the answer."""
+    gateway = start_gateway(upstream, CONFIG)
+    with gateway.connect() as connection:
+        connection.send_request("GET", "/")
+        answer = connection.read()
+        assert answer.get("Connection", "keep-alive") == "keep-alive"
+        connection.send_request("POST", f"/{key}",
+                                fields_for(key if guarded else None, {"gate": key}), b"x")
+        upstream.arrived(1, path=f"/{key}")
+        gateway.signal(signal.SIGTERM)
+        wait_until(lambda: refused(gateway), what="the closed listener")
+        upstream.open(key)
+        first = assert_first(connection.read())
+        assert first.all("Connection") == ["close"]
+        assert connection.closed_within(10)
+    assert gateway.wait() == 0
+    if guarded:
+        gateway.start()
+        with gateway.connect() as connection:
+            connection.send_request("POST", f"/{key}", fields_for(key), b"x")
+            assert_replay_of(connection.read(), first)
+
+
+def test_a_problem_says_so_too(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, {**CONFIG, "defaults": {"on_busy": "wait", "wait": "300ms"}})
+    with gateway.begin_post(key=key, plan={"gate": key}) as running, \
+            gateway.begin_post(f"/{key}", plan={"gate": f"2-{key}"}) as second:
+        upstream.arrived(1, key)
+        upstream.arrived(1, path=f"/{key}")
+        gateway.signal(signal.SIGTERM)
+        wait_until(lambda: refused(gateway), what="the closed listener")
+        upstream.cut()
+        for one in (running, second):
+            answer = one.read()
+            assert (answer.status, answer.get("Connection")) == (502, "close")
+        assert gateway.wait() == 0
