@@ -132,7 +132,8 @@ const std::array gateway_table{
          .kind = value_kind::duration,
          .fallback = "65s",
          .text = "After SIGTERM: how long running requests may take to finish. Leases that are "
-                 "left then are abandoned.",
+                 "left then are abandoned. A request that is still coming has a second of it, an "
+                 "upload that is passed on as it comes a fifth.",
          .max = 24 * hour},
         [](settings& s, const option_value& v) { s.gateway.drain = duration(v); }},
     row<settings>{{.name = "problem_base",

@@ -60,10 +60,13 @@ HEADS = {
 }
 
 
+@pytest.mark.parametrize("rest", ["drips", "never comes"])
 @pytest.mark.parametrize("what", HEADS)
-def test_a_request_that_drips_holds_nothing_up(start_gateway, own_upstream, what):
+def test_a_request_that_is_not_whole_holds_nothing_up(start_gateway, own_upstream, what, rest):
     gateway = start_gateway(own_upstream, CONFIG)
     drop = b"1\r\nx\r\n" if "chunked" in what else b"x"
+    if rest == "never comes":
+        drop = b""
     drip = Drip(gateway, HEADS[what], drop)
     try:
         if "upload" in what:
