@@ -80,7 +80,7 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
   const auto write_timeout = to.thread().shared.params.write_timeout;
 
   const bool trailers =
-      true || http::welcomes_trailers(to.reader().head().fields);
+      how == framing::chunked && http::welcomes_trailers(to.reader().head().fields);
   const auto append_end = [&](std::string& at) {
     if (how != framing::chunked) return;
     if (!trailers) return http1::append_last_chunk(at);
