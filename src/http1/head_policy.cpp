@@ -43,6 +43,14 @@ std::optional<fault> take_length(framing& found, std::string_view value) noexcep
   return std::nullopt;
 }
 
+bool resembles_chunked(std::string_view coding) noexcept {
+  constexpr std::string_view name = "chunked";
+  for (; coding.size() >= name.size(); coding.remove_prefix(1)) {
+    if (base::iequals(coding.substr(0, name.size()), name)) return true;
+  }
+  return false;
+}
+
 /// Codings that somebody may know, before "chunked" if that is among them. What is malformed, or
 /// looks like "chunked" and is not, may be a trick on a parser behind this one.
 bool is_unknown_coding(std::string_view value) noexcept {
@@ -52,7 +60,7 @@ bool is_unknown_coding(std::string_view value) noexcept {
     if (!is_token(coding) || base::iequals(coding, "identity")) return false;
     const bool last = comma == value.npos;
     if (base::iequals(coding, "chunked")) return last;
-    if (coding.size() > 7) return false;
+    if (resembles_chunked(coding)) return false;
     if (last) return true;
     value.remove_prefix(comma + 1);
   }
