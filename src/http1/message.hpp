@@ -57,8 +57,9 @@ enum class progress : std::uint8_t {
 
 /// What was wrong, in words for the peer and as the status that fits it.
 struct fault {
-  std::uint16_t status = 400;  ///< 400, 414 (target), 431 (head or trailers), 501 (method, coding), 505
-  std::string_view what;       ///< a constant text: a sentence for a person
+  /// 400, 414 (target), 431 (head or trailers), 501 (method, transfer coding), 505.
+  std::uint16_t status = 400;
+  std::string_view what;  ///< a constant text: a sentence for a person
 };
 constexpr fault bad(std::string_view what) noexcept { return {400, what}; }
 
