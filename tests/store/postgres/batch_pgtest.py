@@ -188,11 +188,13 @@ def test_what_can_not_be_read_is_an_error_and_stays_as_it_is(desk):
         assert (settled[0].problem, settled[1].outcome) == (UNREADABLE, DONE)
         assert desk.extend(extend_of(claim, token)).problem == UNREADABLE
         assert desk.find(key).problem == UNREADABLE
-        resolved = desk.row("SELECT * FROM onceguard.resolve(%s, true, null, null, null, true, "
-                            "1000, false)", [digest_of(key)])
-        assert resolved.problem == UNREADABLE
+        resolve = "SELECT * FROM onceguard.resolve(%s, true, null, null, null, %s, 1000, false)"
+        assert desk.row(resolve, [digest_of(key), False]).problem == UNREADABLE
         assert desk.sweep() == 0
         assert desk.stored(key) == before
+        # Only who says that they know better ends it.
+        assert desk.row(resolve, [digest_of(key), True]).outcome == DONE
+        assert not desk.find(key).problem
 
 
 def test_every_write_leaves_a_checksum_that_fits(desk, clock):
