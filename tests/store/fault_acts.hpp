@@ -26,6 +26,8 @@ inline result<verdict> claim_until_known(desk& at, const claim& asked) {
   for (const auto end = base::boot_now() + longest_fault;;) {
     auto told = at.try_claim(asked);
     if (told || !told.error().retryable() || base::boot_now() > end) return told;
+    // Another memory: nothing is granted before those who watch the store have taken note.
+    if (told.error().code == errc::store_lost) static_cast<void>(at.try_vitals());
   }
 }
 
