@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     return exit_usage;
   } catch (const std::exception& fault) {
     std::cerr << "onceguard: " << fault.what() << "\n";
-    return exit_failed;
+    exit_code = exit_failed;
   }
   return end_of_output(exit_code);
 }

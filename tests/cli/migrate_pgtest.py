@@ -129,7 +129,8 @@ def test_other_stores_have_nothing_to_migrate(onceguard, tmp_path):
 
 
 @pytest.mark.parametrize("layout", ["round", "hash:", "hash:1", "hash:1025", "hash:99999", "hash:x",
-                                    "time:", "time:d", "time:0d", "time:00000d", "time:1w", "plain:1"])
+                                    "time:", "time:d", "time:0d", "time:00000d", "time:1w",
+                                    "plain:1"])
 def test_a_layout_that_there_is_not(onceguard, layout):
     done = run(onceguard, "migrate", "--layout", layout, "--store", "postgresql://127.0.0.1:9/none")
     assert done.returncode == 2

@@ -1,29 +1,76 @@
 """What a command could not write is a failure, and a reader that has enough is none to talk of."""
 
+import itertools
 import os
+import resource
 import subprocess
+import uuid
 
 import pytest
 
 from support.gateway import clean_environment
 
+UPSTREAM = ["--upstream", "http://127.0.0.1:9"]
+HELP = [[], ["gateway"], ["demo"], ["check"], ["explain"], ["keys"], ["keys", "list"],
+        ["keys", "show"], ["keys", "release"], ["keys", "complete"], ["keys", "export"],
+        ["keys", "import"], ["stats"], ["reconcile"], ["sweep"], ["migrate"], ["backup"],
+        ["restore"]]
+
+
+class Place:
+    """A store with a record, beside its gateway, and what commands need besides it."""
+
+    def __init__(self, gateway):
+        self.gateway = gateway
+        self.store = ["--store", gateway.store_url()]
+        self.numbers = itertools.count()
+
+    def key(self, plan=None):
+        key = f"key-{uuid.uuid4()}"
+        assert self.gateway.post(key=key, plan=plan).status == (plan or {}).get("status", 201)
+        return key
+
+    def file(self):
+        return str(self.gateway.folder / f"file-{uuid.uuid4()}")
+
+    def made_by(self, *command):
+        file = self.file()
+        assert self.gateway.command(*command, file).returncode == 0
+        return file
+
+
 COMMANDS = {
-    "keys list": ["keys", "list"],
-    "stats": ["stats"],
-    "help": ["--help"],
-    "version": ["--version"],
-    "reference": ["check", "--reference"],
+    "check": lambda at: ["check", *UPSTREAM],
+    "check --reference": lambda at: ["check", "--reference"],
+    "explain": lambda at: ["explain", "POST", "/x", *UPSTREAM, *at.store],
+    "explain --json": lambda at: ["explain", "POST", "/x", "--json", *UPSTREAM, *at.store],
+    "keys list": lambda at: ["keys", "list", *at.store],
+    "keys list --json": lambda at: ["keys", "list", "--json", *at.store],
+    "keys show": lambda at: ["keys", "show", at.key(), *at.store],
+    "keys show --body": lambda at: ["keys", "show", at.key(), "--body", *at.store],
+    "keys release": lambda at: ["keys", "release", at.key({"status": 500}), *at.store],
+    "keys complete": lambda at: ["keys", "complete", at.key({"status": 500}), *at.store],
+    "keys export": lambda at: ["keys", "export", at.file(), *at.store],
+    "keys import": lambda at: ["keys", "import", at.made_by("keys", "export"), "--store",
+                               f"sqlite:{at.file()}"],
+    "stats": lambda at: ["stats", *at.store],
+    "stats --json": lambda at: ["stats", "--json", *at.store],
+    "sweep": lambda at: ["sweep", *at.store],
+    "migrate": lambda at: ["migrate", *at.store],
+    "migrate --print": lambda at: ["migrate", "--print"],
+    "backup": lambda at: ["backup", at.file(), *at.store],
+    "restore": lambda at: ["restore", at.made_by("backup"), "--store", f"sqlite:{at.file()}"],
+    "version": lambda at: ["--version"],
+    **{" ".join(["help", *words]): lambda at, words=words: [*words, "--help"] for words in HELP},
 }
 
 
 @pytest.fixture(params=list(COMMANDS))
-def command(request, gateway, key):
-    """One with something to say, on a store with a record."""
-    assert gateway.post(key=key).status == 201
-    arguments = list(COMMANDS[request.param])
-    if request.param in ("keys list", "stats"):
-        arguments += ["--store", gateway.store_url()]
-    return [str(gateway.binary), *arguments]
+def make(request, gateway):
+    """Makes a command line that has something to say; what it changes can be changed again."""
+    at = Place(gateway)
+    at.key()
+    return lambda: [str(gateway.binary), *COMMANDS[request.param](at)]
 
 
 def run(command, **how):
@@ -31,30 +78,75 @@ def run(command, **how):
                           timeout=60, text=True, stderr=subprocess.PIPE, **how)
 
 
-def assert_failed(done):
+def assert_failed(done, why):
     assert done.returncode == 1, done
-    assert done.stderr.startswith("onceguard: standard output can't be written"), done
-    assert done.stderr.count("\n") == 1, done
+    assert done.stderr == f"onceguard: standard output can't be written: {why}\n", done
 
 
-def test_a_full_disk_is_a_failure(command):
+def without_output(command):
+    return ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+
+
+def test_output_that_goes_nowhere(make):
+    assert run(make(), stdout=subprocess.DEVNULL).returncode == 0
     with open("/dev/full", "wb") as full:
-        done = run(command, stdout=full)
-    assert_failed(done)
-
-
-def test_a_reader_that_has_gone_ends_it_without_a_word(command):
+        assert_failed(run(make(), stdout=full), "No space left on device")
+    assert_failed(run(without_output(make())), "Bad file descriptor")
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "wb") as gone:
-        done = run(command, stdout=gone)
+        done = run(make(), stdout=gone)
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_a_closed_output_is_a_failure(command):
-    done = run(["sh", "-c", 'exec "$@" >&-', "sh", *command])
-    assert_failed(done)
+def test_the_demo(onceguard):
+    with open("/dev/full", "wb") as full:
+        assert_failed(run([str(onceguard), "demo", "--json"], stdout=full),
+                      "No space left on device")
 
 
-def test_an_output_that_takes_all_is_none(command):
-    assert run(command, stdout=subprocess.DEVNULL).returncode == 0
+@pytest.mark.parametrize("arguments, code", [
+    (["keys", "show", "no-such-key"], 5), (["check", "--lease", "x", *UPSTREAM], 3)],
+    ids=["not found", "configuration"])
+def test_what_failed_before_its_output_keeps_its_exit_code(gateway, arguments, code):
+    store = ["--store", gateway.store_url()]
+    with open("/dev/full", "wb") as full:
+        assert run([str(gateway.binary), *arguments, *store], stdout=full).returncode == code
+
+
+@pytest.fixture(scope="module")
+def many(gateway):
+    """More than any buffer takes."""
+    with gateway.connect() as line:
+        for number in range(600):
+            line.send_request("POST", "/charges", [("Idempotency-Key", f"many-{number}")], b"{}")
+            assert line.read().status == 201
+    return gateway
+
+
+def limited(size):
+    """Files may be so long, and no longer."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.mark.parametrize("size", [0, 4096, 10_000])
+def test_a_disk_that_fills_amid_a_long_list(many, tmp_path, size):
+    command = [str(many.binary), "keys", "list", "--json", "--store", many.store_url()]
+    with open(tmp_path / "out", "wb") as out:
+        assert_failed(run(command, stdout=out, preexec_fn=limited(size)), "File too large")
+
+
+def test_head_gets_its_line_and_nobody_a_word(many):
+    command = f"{many.binary} keys list --json --store '{many.store_url()}' | head -n 1"
+    done = run(["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (1, 1, "")
+
+
+@pytest.mark.parametrize("size", [0, 100, 50_000, 150_000])
+def test_an_export_that_does_not_fit_is_none(many, tmp_path, size):
+    file = tmp_path / "records.jsonl"
+    done = run([str(many.binary), "keys", "export", str(file), "--store", many.store_url()],
+               stdout=subprocess.PIPE, preexec_fn=limited(size))
+    assert (done.returncode, done.stdout) == (1, ""), done
+    assert done.stderr == f"onceguard: {file}: File too large\n"
+    assert list(tmp_path.iterdir()) == []

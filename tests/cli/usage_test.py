@@ -1,4 +1,4 @@
-"""A command line that can't be understood: what was wrong, what could have been meant, exit code 2."""
+"""A command line that can't be understood: what was wrong, and what could have been meant."""
 
 import subprocess
 
