@@ -1,5 +1,6 @@
 """A command line that can't be understood: what was wrong, and what could have been meant."""
 
+import re
 import subprocess
 
 import pytest
@@ -113,3 +114,16 @@ def test_explain_takes_the_methods_that_the_gateway_takes(gateway, method, taken
     refused_by_the_gateway = gateway.ask(method, "/").problem is not None
     done = gateway.command("explain", method, "/", "--config", str(gateway.config_path))
     assert (refused_by_the_gateway, done.returncode) == ((False, 0) if taken else (True, 2)), done
+
+
+@pytest.mark.parametrize("value", ["-1", "-5s", "abc", "1.5", "0x10", " 5", "9223372036854775808",
+                                   "99999999999999999999", "106751991168d", "9007199254740992GiB"])
+def test_every_number_and_duration_out_of_its_bounds_is_named(onceguard, tmp_path, value):
+    said = run(onceguard, tmp_path, "check", "--help").stdout
+    flags = re.findall(r"  (--[a-z-]+) (?:DURATION|SIZE|NUMBER)", said)
+    assert len(flags) > 25
+    done = run(onceguard, tmp_path, "check", "--upstream", "http://127.0.0.1:9",
+               *(f"{flag}={value}" for flag in flags))
+    assert done.returncode == 3, done
+    faults = {line.split(":")[0] for line in done.stderr.splitlines() if value in line}
+    assert faults == set(flags)
