@@ -34,10 +34,8 @@ class standard_output final : public std::streambuf {
 
   std::streamsize xsputn(const char* text, std::streamsize size) override {
     if (failure_ != 0) return 0;
-    const std::string_view more(text, static_cast<std::size_t>(size));
-    held_ += more;
-    const bool now = held_.size() >= held_most || (terminal_ && more.find('\n') != more.npos);
-    return now && sync() != 0 ? 0 : size;
+    held_.append(text, static_cast<std::size_t>(size));
+    return held_.size() >= held_most && sync() != 0 ? 0 : size;
   }
 
   int sync() override {
@@ -59,7 +57,6 @@ class standard_output final : public std::streambuf {
 
   std::string held_;
   int failure_ = 0;
-  const bool terminal_ = ::isatty(STDOUT_FILENO) == 1;
 };
 
 // Lives as long as the program, as std::cout does, which flushes it at the very end.

@@ -1,14 +1,19 @@
 """What a command could not write is a failure, and a reader that has enough is none to talk of."""
 
+import fcntl
 import itertools
+import json
 import os
 import resource
 import subprocess
+import sys
+import termios
 import uuid
 
 import pytest
 
 from support.gateway import clean_environment
+from support.waiting import wait_until
 
 UPSTREAM = ["--upstream", "http://127.0.0.1:9"]
 HELP = [[], ["gateway"], ["demo"], ["check"], ["explain"], ["keys"], ["keys", "list"],
@@ -134,6 +139,33 @@ def test_a_disk_that_fills_amid_a_long_list(many, tmp_path, size):
     command = [str(many.binary), "keys", "list", "--json", "--store", many.store_url()]
     with open(tmp_path / "out", "wb") as out:
         assert_failed(run(command, stdout=out, preexec_fn=limited(size)), "File too large")
+
+
+def test_a_slow_reader_of_a_pipe_that_waits_for_nobody_gets_all(many):
+    command = [str(many.binary), "keys", "list", "--json", "--store", many.store_url()]
+    whole = run(command, stdout=subprocess.PIPE).stdout
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE) as listing:
+        os.close(writer)
+        wait_until(lambda: state_of(listing) == "S" and full(reader), 30, "the full pipe")
+        with open(reader, "rb") as pipe:
+            got = pipe.read()
+        assert (listing.wait(60), listing.stderr.read()) == (0, b"")
+    assert got.count(b"\n") == whole.count("\n") > 600
+    assert [json.loads(line)["key"] for line in got.splitlines()] == [
+        json.loads(line)["key"] for line in whole.splitlines()]
+
+
+def state_of(process):
+    with open(f"/proc/{process.pid}/stat", encoding="utf-8") as stat:
+        return stat.read().rpartition(") ")[2][0]
+
+
+def full(pipe):
+    """Pages of a pipe, each of which may have a rest that was too small for the next piece."""
+    held = fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))
+    return int.from_bytes(held, sys.byteorder) >= 15 * 4096
 
 
 def test_head_gets_its_line_and_nobody_a_word(many):

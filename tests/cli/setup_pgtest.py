@@ -106,6 +106,15 @@ def test_each_right_that_is_missing_is_named_with_what_gives_it(server, admin, m
     assert done.returncode == 0 and "already" in done.stdout, done
 
 
+def test_a_schema_that_is_there_needs_no_roles(server, admin, migrate):
+    admin("CREATE ROLE owner LOGIN CREATEROLE; CREATE DATABASE payments OWNER owner;")
+    assert migrate("owner").returncode == 0
+    admin("DROP OWNED BY onceguard_gateway, onceguard_app; "
+          "DROP ROLE onceguard_gateway, onceguard_app; ALTER ROLE owner NOCREATEROLE;", "payments")
+    done = migrate("owner")
+    assert done.returncode == 0 and "already" in done.stdout, done
+
+
 def test_a_right_that_nobody_thought_of_is_no_wrong_configuration(server, admin, migrate):
     admin("CREATE ROLE owner LOGIN CREATEROLE; CREATE DATABASE payments OWNER owner;")
     assert migrate("owner").returncode == 0
