@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
 import termios
@@ -119,14 +120,18 @@ def test_what_failed_before_its_output_keeps_its_exit_code(gateway, arguments, c
         assert run([str(gateway.binary), *arguments, *store], stdout=full).returncode == code
 
 
-@pytest.fixture(scope="module")
-def many(gateway):
-    """More than any buffer takes."""
+def filled(gateway):
+    """With more than any buffer takes, and than a page of an export has."""
     with gateway.connect() as line:
         for number in range(600):
             line.send_request("POST", "/charges", [("Idempotency-Key", f"many-{number}")], b"{}")
             assert line.read().status == 201
     return gateway
+
+
+@pytest.fixture(scope="module")
+def many(gateway):
+    return filled(gateway)
 
 
 def limited(size):
@@ -174,11 +179,35 @@ def test_head_gets_its_line_and_nobody_a_word(many):
     assert (done.returncode, done.stdout.count("\n"), done.stderr) == (1, 1, "")
 
 
-@pytest.mark.parametrize("size", [0, 100, 50_000, 150_000])
-def test_an_export_that_does_not_fit_is_none(many, tmp_path, size):
+@pytest.fixture(scope="module")
+def whole_export(many):
+    """How long one is."""
+    file = many.folder / "whole.jsonl"
+    assert many.command("keys", "export", str(file)).returncode == 0
+    return file.stat().st_size
+
+
+@pytest.mark.parametrize("missing", [1, 10, 200_000, None])
+def test_an_export_that_does_not_fit_is_none(many, whole_export, tmp_path, missing):
     file = tmp_path / "records.jsonl"
+    size = whole_export - missing if missing else 0
     done = run([str(many.binary), "keys", "export", str(file), "--store", many.store_url()],
                stdout=subprocess.PIPE, preexec_fn=limited(size))
     assert (done.returncode, done.stdout) == (1, ""), done
     assert done.stderr == f"onceguard: {file}: File too large\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_that_does_not_fit_ends_there(start_gateway, upstream, tmp_path):
+    many = filled(start_gateway(upstream))
+    many.stop()
+    with sqlite3.connect(many.database) as at:
+        at.execute("UPDATE records SET record = x'00' WHERE id = (SELECT max(id) FROM records)")
+    at.close()
+    file = tmp_path / "records.jsonl"
+    command = [str(many.binary), "keys", "export", str(file), "--store", many.store_url()]
+    done = run(command, stdout=subprocess.PIPE)
+    assert done.returncode == 1 and "1 records can't be read" in done.stderr
+    # A page that comes before it is full already. SQLite's own files are not longer than that.
+    done = run(command, stdout=subprocess.PIPE, preexec_fn=limited(60_000))
+    assert (done.returncode, done.stderr) == (1, f"onceguard: {file}: File too large\n")
