@@ -60,7 +60,7 @@ class standard_output final : public std::streambuf {
 };
 
 // Lives as long as the program, as std::cout does, which flushes it at the very end.
-standard_output* output = nullptr;
+standard_output* cout_buffer = nullptr;
 
 }  // namespace
 
@@ -72,13 +72,13 @@ void prepare_standard_streams() {
   for (int one = STDIN_FILENO; one <= STDERR_FILENO; ++one) {
     if (::fcntl(one, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);
   }
-  output = new standard_output;
-  std::cout.rdbuf(output);
+  cout_buffer = new standard_output;
+  std::cout.rdbuf(cout_buffer);
 }
 
 int end_of_output(int exit_code) {
   std::cout.flush();
-  const int why = output->failure();
+  const int why = cout_buffer->failure();
   if (why == 0) return exit_code;
   // Not where its reader has gone by itself, as `head` does.
   if (why != EPIPE) {

@@ -16,7 +16,7 @@ bool is_option(const std::string& word) { return word.size() > 1 && word.front()
 
 /// A mistyped command may have a URL, and so a password, in the place of its name; and what stands
 /// behind an option's "=".
-std::string shown(const std::string& word) {
+std::string as_shown(const std::string& word) {
   const auto scheme = word.find("://");
   if (scheme != word.npos) return json_string(word.substr(0, scheme + 3) + "...", true);
   return json_string(is_option(word) ? word.substr(0, word.find('=')) : word, true);
@@ -43,14 +43,14 @@ std::vector<std::string> commands_of(const CLI::App& command) {
   return names;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string with_commas(const std::vector<std::string>& words) {
   std::string out;
   for (const auto& word : words) out += (out.empty() ? "" : ", ") + word;
   return out;
 }
 
 /// The commands from the program to the one that was reached.
-std::vector<const CLI::App*> way(const CLI::App& program) {
+std::vector<const CLI::App*> steps_of(const CLI::App& program) {
   std::vector<const CLI::App*> steps{&program};
   while (!steps.back()->get_subcommands().empty()) {
     steps.push_back(steps.back()->get_subcommands().front());
@@ -60,8 +60,9 @@ std::vector<const CLI::App*> way(const CLI::App& program) {
 
 std::string unexpected(const CLI::App& at, const std::string& word) {
   const auto word_alone = word.substr(0, word.find('='));
-  if (is_option(word)) return "unknown option " + shown(word) + meant(word_alone, options_of(at));
-  return "unexpected argument " + shown(word);
+  if (is_option(word))
+    return "unknown option " + as_shown(word) + meant(word_alone, options_of(at));
+  return "unexpected argument " + as_shown(word);
 }
 
 std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::ParseError& what) {
@@ -69,10 +70,10 @@ std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::Parse
   const auto left = last.remaining();
   const auto word = std::find_if_not(left.begin(), left.end(), is_option);
   if (const auto names = commands_of(last); !names.empty()) {
-    const auto choice = "\nThe commands are: " + joined(names);
+    const auto choice = "\nThe commands are: " + with_commas(names);
     if (left.empty()) return "a command is missing" + choice;
     if (word == left.end()) return unexpected(last, left.front());
-    return "unknown command " + shown(*word) + meant(*word, names) + choice;
+    return "unknown command " + as_shown(*word) + meant(*word, names) + choice;
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&what) == nullptr) return what.what();
   for (const auto* step : steps) {
@@ -86,7 +87,7 @@ std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::Parse
 }  // namespace
 
 std::string wrong_usage(const CLI::App& program, const CLI::ParseError& what) {
-  const auto steps = way(program);
+  const auto steps = steps_of(program);
   std::string command;
   for (const auto* step : steps) command += step->get_name() + " ";
   return fault_of(steps, what) + "\nSee: " + command + "--help";
