@@ -1,11 +1,13 @@
 """Redis's set-up as the documentation has it: the user that it makes is enough, and no more."""
 
 import shlex
+import subprocess
 
 import pytest
 
 from support.documented import blocks
 from support.expecting import assert_first, assert_replay_of
+from support.gateway import clean_environment
 from support.redis import Redis
 
 
@@ -70,3 +72,23 @@ def test_that_user_may_do_no_harm(server, command):
     typed(server, user)
     assert server.run("ACL DRYRUN gateway GET onceguard:tokens") == b"+OK\r\n"
     assert b"no permissions" in server.run(f"ACL DRYRUN gateway {command}")
+
+
+@pytest.mark.parametrize("right, said", [
+    ("+select", "NOPERM"), ("+fcall", "NOPERM"), ("+time", "can't run this command"),
+    ("+hmget", "can't run this command"), ("~onceguard:*", "NOPERM")])
+def test_a_right_that_is_missing(server, onceguard, right, said):
+    (_, user), *_ = blocks("redis.md", "Setting it up")
+    assert user.count(f"{right} ") == 1
+    typed(server, user.replace(f"{right} ", "", 1))
+    url = f"redis://gateway:secret@127.0.0.1:{server.port.number}/0"
+
+    def stats():
+        return subprocess.run([str(onceguard), "stats", "--store", url], capture_output=True,
+                              text=True, timeout=60, env=clean_environment(), check=False)
+    done = stats()
+    assert (done.returncode, done.stdout) == (4, ""), done
+    assert said in done.stderr
+    assert done.stderr.endswith("lacks a right: type the ACL SETUSER of docs/redis.md\n")
+    typed(server, user)
+    assert stats().returncode == 0

@@ -114,7 +114,10 @@ TEST_F(redis_store_test, a_password_is_needed_and_a_user_needs_few_permissions) 
   EXPECT_TRUE(own.resolve(how).forgets_answer);
   EXPECT_EQ(own.vitals().forgotten, 1u);
   admin.run({"ACL", "SETUSER", "stranger", "on", ">word", "~other:*", "+@all"});
-  EXPECT_EQ(refusal_of(at("stranger:word@")).code, errc::invalid_argument);
+  const auto stranger = refusal_of(at("stranger:word@"));
+  EXPECT_EQ(stranger.code, errc::invalid_argument);
+  EXPECT_THAT(stranger.detail, HasSubstr("NOPERM"));
+  EXPECT_THAT(stranger.detail, HasSubstr("type the ACL SETUSER of docs/redis.md"));
 }
 
 TEST_F(redis_store_test, through_tls_the_server_must_be_who_it_says) {
