@@ -1,8 +1,12 @@
 #include "cli/command.hpp"
 
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
+
+#include "cli/json_text.hpp"
 
 namespace onceguard::cli {
 
@@ -41,11 +45,6 @@ argument argument::one_of(const std::vector<std::string>& values) const {
   return *this;
 }
 
-argument argument::range(int from, int to) const {
-  on_->check(CLI::Range(from, to));
-  return *this;
-}
-
 argument argument::existing_file() const {
   on_->check(CLI::ExistingFile);
   return *this;
@@ -81,13 +80,20 @@ argument command::add_option(const std::string& names, std::vector<std::string>&
   return argument(*on_->add_option(names, values, text));
 }
 
-argument command::add_option(const std::string& names, std::size_t& value,
-                             const std::string& text) const {
-  return argument(*on_->add_option(names, value, text));
-}
-
-argument command::add_option(const std::string& names, int& value, const std::string& text) const {
-  return argument(*on_->add_option(names, value, text));
+argument command::add_number(const std::string& name, std::size_t& value, const std::string& text,
+                             std::size_t least, std::size_t most) const {
+  const auto take = [&value, name, least, most](const std::string& given) {
+    std::size_t number = 0;
+    const auto* end = given.data() + given.size();
+    const auto [stopped, failed] = std::from_chars(given.data(), end, number);
+    if (failed != std::errc() || stopped != end || number < least || number > most) {
+      throw CLI::ValidationError(name, "expected a whole number from " + std::to_string(least) +
+                                           " to " + std::to_string(most) + ", got " +
+                                           json_string(given, true));
+    }
+    value = number;
+  };
+  return argument(*on_->add_option_function<std::string>(name, take, text)->type_name("NUMBER"));
 }
 
 void command::footer(const std::string& text) const { on_->footer(text); }

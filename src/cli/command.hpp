@@ -2,6 +2,7 @@
 // every file that includes it seconds to compile.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -29,7 +30,6 @@ class argument {
   /// An empty text of `fault_of` means that the value is fine.
   argument check(std::function<std::string(const std::string&)> fault_of) const;
   argument one_of(const std::vector<std::string>& values) const;
-  argument range(int from, int to) const;
   argument existing_file() const;
   argument excludes(const argument& other) const;
 
@@ -53,8 +53,9 @@ class command {
   argument add_option(const std::string& names, std::string& value, const std::string& text) const;
   argument add_option(const std::string& names, std::vector<std::string>& values,
                       const std::string& text) const;
-  argument add_option(const std::string& names, std::size_t& value, const std::string& text) const;
-  argument add_option(const std::string& names, int& value, const std::string& text) const;
+  /// A whole number from `least` to `most`, in decimal digits and nothing else.
+  argument add_number(const std::string& name, std::size_t& value, const std::string& text,
+                      std::size_t least = 0, std::size_t most = SIZE_MAX) const;
 
   /// What stands below the help.
   void footer(const std::string& text) const;

@@ -11,6 +11,7 @@
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
 #include "http1/message.hpp"
+#include "http1/method.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -24,6 +25,15 @@ struct explain_request {
   message_flags message;
   bool json = false;
 };
+
+std::string method_fault(const std::string& text) {
+  if (!http1::is_token(text)) return "a method such as POST was expected";
+  if (http1::is_known_method(text)) return {};
+  auto large = text;
+  for (char& c : large) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return "the gateway answers 501 to the method " + text +
+         (http1::is_known_method(large) ? "; did you mean " + large + "?" : "");
+}
 
 /// A URL is taken apart as a client would: its host becomes the Host field.
 described_request described(const explain_request& asked) {
@@ -116,9 +126,7 @@ void add_explain_command(command app) {
   added.add_option("METHOD", asked->method, "The request's method")
       .required()
       .type("")
-      .check([](const std::string& text) {
-        return http1::is_token(text) ? std::string() : "a method such as POST was expected";
-      });
+      .check(method_fault);
   added.add_option("URL", asked->url, "Its URL, or its path and query")
       .required()
       .type("")

@@ -16,7 +16,7 @@ using boost::asio::awaitable;
 
 struct complete_request {
   key_choice choice;
-  int status = 0;  // 0: not given
+  std::size_t status = 0;  // 0: not given
   message_flags message;
   bool force = false;
 };
@@ -95,8 +95,7 @@ void add_keys_complete_command(command keys) {
       "complete", "It did happen: repeats get the answer that is given here, or are told so");
   const auto asked = std::make_shared<complete_request>();
   add_key_choice(added, asked->choice);
-  added.add_option("--status", asked->status, "The status of the answer [200]")
-      .range(200, 599)
+  added.add_number("--status", asked->status, "The status of the answer [200]", 200, 599)
       .type("STATUS");
   add_message_flags(added, asked->message);
   added.add_flag("--force", asked->force,

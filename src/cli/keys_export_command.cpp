@@ -92,8 +92,8 @@ class answer_search {
 };
 
 /// All records, in the order of their first claim, as they were at `begun`: the file has one time.
-awaitable<result<void>> export_all(store& in, record_writer& to, std::int64_t begun, bool force,
-                                   milliseconds timeout) {
+awaitable<result<void>> export_all(store& in, new_file& file, record_writer& to, std::int64_t begun,
+                                   bool force, milliseconds timeout) {
   const auto& clock = base::system_clock();
   const list_filter everything;
   std::string cursor;
@@ -119,6 +119,8 @@ awaitable<result<void>> export_all(store& in, record_writer& to, std::int64_t be
       const auto now = clock.wall_ms();
       to.add(*aged(make_adoption(std::move(seen), now), milliseconds(begun - now)));
     }
+    // At once: a full disk is told by its own error, and not by a later one.
+    if (auto gone_out = file.flush(); !gone_out) co_return gone_out.error();
     cursor = page->cursor;
   } while (!cursor.empty());
   co_return result<void>();
@@ -134,7 +136,7 @@ awaitable<int> export_records(store& in, const export_request& asked, millisecon
   head.exported_at = base::system_clock().wall_ms();
   head.store = in.traits().name;
   record_writer to(file.stream(), head);
-  const auto exported = co_await export_all(in, to, head.exported_at, asked.force, timeout);
+  const auto exported = co_await export_all(in, file, to, head.exported_at, asked.force, timeout);
   if (!exported) co_return complain(exported.error());
   const auto after = co_await in.vitals(timeout);
   if (!after) co_return complain(after.error());

@@ -94,7 +94,7 @@ void add_keys_list_command(command keys) {
       .check([](const std::string& text) {
         return is_scope_prefix(text) ? std::string() : "the digest is up to 64 digits 0-9 a-f";
       });
-  added.add_option("--limit", asked->limit, "At most so many; 0: all").type("NUMBER");
+  added.add_number("--limit", asked->limit, "At most so many; 0: all");
   added.add_flag("--json", asked->json, "One JSON object per line");
   const auto given = add_store_flags(added);
   added.footer(

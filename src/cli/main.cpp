@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/standard_streams.hpp"
+#include "cli/wrong_usage.hpp"
 #include "store/sqlite/statistics.hpp"
 
 int main(int argc, char** argv) {
@@ -38,10 +39,13 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {
-    return end_of_output(app.exit(wrong) == 0 ? exit_ok : exit_usage);
+    // Those of --help and --version are none.
+    if (wrong.get_exit_code() == 0) return end_of_output(app.exit(wrong));
+    std::cerr << "onceguard: " << wrong_usage(app, wrong) << "\n";
+    return exit_usage;
   } catch (const std::exception& fault) {
     std::cerr << "onceguard: " << fault.what() << "\n";
-    return exit_failed;
+    exit_code = exit_failed;
   }
   return end_of_output(exit_code);
 }

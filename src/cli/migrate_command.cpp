@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
+#include "cli/json_text.hpp"
 #include "cli/store_work.hpp"
 #include "store/postgres/migration_session.hpp"
 
@@ -32,8 +33,8 @@ int report(const postgres::migrated& done) {
 
 int run(const given_flags& given, const wanted& what) {
   if (!what.how.layout.empty() && !postgres::is_layout(what.how.layout)) {
-    std::cerr << "onceguard: --layout " << what.how.layout
-              << ": plain, time, time:1d (m, h, d) or hash:N\n";
+    std::cerr << "onceguard: --layout: expected " << postgres::layout_names << ", got "
+              << json_string(what.how.layout, true) << "\n";
     return exit_usage;
   }
   if (what.print) {

@@ -32,13 +32,18 @@ result<void> new_file::open() {
   return {};
 }
 
+result<void> new_file::flush() {
+  if (!out_.flush()) return failure();
+  return {};
+}
+
 result<void> new_file::finish() {
-  out_.flush();
+  if (auto gone_out = flush(); !gone_out) return gone_out;
   const int written = ::open(part_.c_str(), O_WRONLY | O_CLOEXEC);
   const bool kept = written >= 0 && ::fsync(written) == 0;
   if (written >= 0) ::close(written);
   // A link, and no rename: what came under that name meanwhile stays.
-  if (!out_ || !kept || ::link(part_.c_str(), path_.c_str()) != 0) return failure();
+  if (!kept || ::link(part_.c_str(), path_.c_str()) != 0) return failure();
   return {};
 }
 

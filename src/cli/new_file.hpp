@@ -18,6 +18,8 @@ class new_file {
   /// errc::conflict: a file of that name is there; errc::invalid_argument: it can't be made.
   [[nodiscard]] result<void> open();
   [[nodiscard]] std::ostream& stream() noexcept { return out_; }
+  /// What was put into the stream so far has gone out.
+  [[nodiscard]] result<void> flush();
   [[nodiscard]] result<void> finish();
 
  private:

@@ -86,8 +86,7 @@ void add_reconcile_command(command app) {
   added.add_flag(
       "--dry-run", asked->dry_run,
       "Only say what a query would decide, and which probes would be asked; change nothing");
-  added.add_option("--limit", asked->limit, "Look at so many records at most; 0: at all")
-      .type("NUMBER");
+  added.add_number("--limit", asked->limit, "Look at so many records at most; 0: at all");
   added.add_flag("--json", asked->json, "One JSON object per line");
   const auto given = add_store_flags(
       added, {"reconcile-query", "reconcile-absent", "reconcile-database", "probe", "probe-mode",

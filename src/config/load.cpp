@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "config/policy_check.hpp"
 #include "config/routing.hpp"
@@ -259,6 +261,7 @@ loaded load_text(std::string_view toml, const sources& from) {
 
 loaded load(const sources& from) {
   if (from.file.empty()) return load_text({}, from);
+  errno = 0;
   std::ifstream in(from.file, std::ios::binary);
   std::string text;
   if (in) {
@@ -267,7 +270,9 @@ loaded load(const sources& from) {
     text.resize(static_cast<std::size_t>(in.gcount()));
   }
   if (!in.eof() && text.size() <= document_size_max) {
-    return refused({{remark::grade::fault, {layer::file, from.file}, "can't be read"}});
+    auto what = std::string("can't be read");
+    if (errno != 0) what += ": " + std::generic_category().message(errno);
+    return refused({{remark::grade::fault, {layer::file, from.file}, std::move(what)}});
   }
   return load_text(text, from);
 }

@@ -5,6 +5,7 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "config/texts.hpp"
+#include "http1/method.hpp"
 
 namespace onceguard::config {
 
@@ -13,7 +14,9 @@ std::string guarded_method_complaint(std::string_view value) {
   for (const auto name : never) {
     if (value == name) return std::string(name) + " can't be guarded: it has no effect to repeat";
   }
-  return refusal_of<parse_method>(value);
+  if (auto refused = refusal_of<parse_method>(value); !refused.empty()) return refused;
+  if (http1::is_known_method(value)) return {};
+  return quoted(value) + " can't be guarded: the gateway answers 501 to it";
 }
 
 std::string pointer_complaint(std::string_view value) {

@@ -44,4 +44,11 @@ instant read_clocks(const base::clock& clock, wall_guard& guard) noexcept {
   return now;
 }
 
+std::int64_t wall_ahead(const base::clock& clock, const instant& now) noexcept {
+  constexpr std::int64_t second = 1'000;
+  const auto ahead = clock.wall_ms() - now.wall;
+  const auto half = ahead < 0 ? -second / 2 : second / 2;
+  return (ahead + half) / second * second;
+}
+
 }  // namespace onceguard

@@ -49,4 +49,9 @@ class wall_guard {
 /// The store's clocks now, judged by the guard: `wall` is the time of retention.
 [[nodiscard]] instant read_clocks(const base::clock& clock, wall_guard& guard) noexcept;
 
+/// How far the wall clock was put ahead of the time of retention, for what people are shown. In
+/// whole seconds: the two clocks are never read at one moment, and a record that nobody changed
+/// shows the same times whenever it is looked at.
+[[nodiscard]] std::int64_t wall_ahead(const base::clock& clock, const instant& now) noexcept;
+
 }  // namespace onceguard

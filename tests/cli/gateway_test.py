@@ -1,7 +1,11 @@
 """The life of a gateway process: its lines, signals and exit codes."""
 
 import signal
+import subprocess
 
+import pytest
+
+from support.gateway import clean_environment
 from support.waiting import wait_until
 
 
@@ -82,3 +86,40 @@ def test_an_outage_does_not_fill_the_log(start_gateway, own_upstream):
     told = wait_until(told_of_more, 30, "a line about those that are missing")
     assert {line["of"] for line in told} == {"upstream-unreachable"}
     assert all(int(line["count"]) > 0 for line in told)
+
+
+@pytest.mark.parametrize("listen, why", [
+    ("no-such-host.invalid:0", "resolve: "),
+    ("203.0.113.7:0", "bind: Cannot assign requested address"),
+])
+def test_an_address_that_is_not_here_is_a_failure_at_run_time(start_gateway, own_upstream, listen,
+                                                              why):
+    gateway = start_gateway(own_upstream, {"gateway": {"listen": listen}}, started=False)
+    gateway.start(wait=False)
+    assert gateway.wait(120) == 1  # a name is looked for as long as the resolver likes
+    line = gateway.log_lines()[-1]
+    assert (line["level"], line["event"]) == ("error", "could not start")
+    assert line["what"].startswith(f"listening on {listen}: {why}")
+
+
+@pytest.mark.parametrize("listen", ["nonsense", "127.0.0.1", "127.0.0.1:", "127.0.0.1:-1",
+                                    "127.0.0.1:65536", "[::1:80", ":"])
+def test_an_address_that_is_none_is_a_wrong_configuration(start_gateway, own_upstream, listen):
+    gateway = start_gateway(own_upstream, {"gateway": {"listen": listen}}, started=False)
+    gateway.start(wait=False)
+    assert gateway.wait() == 3
+    assert ': [gateway] listen: expected HOST:PORT such as "127.0.0.1:8080"' in gateway.log()
+    assert not gateway.database.exists()
+
+
+@pytest.mark.parametrize("command", [["gateway"], ["check"], ["stats"], ["keys", "list"]],
+                         ids=" ".join)
+@pytest.mark.parametrize("name, why", [("missing.toml", "No such file or directory"),
+                                       (".", "Is a directory"),
+                                       ("file/below", "Not a directory")])
+def test_a_configuration_that_cannot_be_read(onceguard, tmp_path, command, name, why):
+    (tmp_path / "file").write_text("")
+    done = subprocess.run([str(onceguard), *command, "--config", name], cwd=tmp_path, text=True,
+                          capture_output=True, timeout=60, check=False, env=clean_environment())
+    assert done.returncode == 3, done
+    assert f"{name}: can't be read: {why}\n" in done.stderr

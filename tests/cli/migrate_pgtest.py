@@ -3,6 +3,7 @@
 import subprocess
 
 import psycopg
+import pytest
 
 from support.expecting import assert_first, assert_replay_of
 from support.postgres import PROGRAMS
@@ -43,7 +44,6 @@ def test_a_layout_is_chosen_once(onceguard, postgres_server):
     done = run(onceguard, "migrate", "--layout", "time", "--store", url)
     assert done.returncode == 3
     assert "laid out as hash:4" in done.stderr
-    assert run(onceguard, "migrate", "--layout", "round", "--store", url).returncode == 2
 
 
 def test_what_it_prints_psql_can_apply(onceguard, postgres_server):
@@ -126,3 +126,21 @@ def test_other_stores_have_nothing_to_migrate(onceguard, tmp_path):
     done = run(onceguard, "migrate", "--store", f"sqlite:{tmp_path}/none.db")
     assert done.returncode == 0
     assert "nothing to do" in done.stdout
+
+
+@pytest.mark.parametrize("layout", ["round", "hash:", "hash:1", "hash:1025", "hash:99999", "hash:x",
+                                    "time:", "time:d", "time:0d", "time:00000d", "time:1w",
+                                    "plain:1"])
+def test_a_layout_that_there_is_not(onceguard, layout):
+    done = run(onceguard, "migrate", "--layout", layout, "--store", "postgresql://127.0.0.1:9/none")
+    assert done.returncode == 2
+    assert done.stderr == ("onceguard: --layout: expected plain, time, time:1d (from 1 to 9999 m, "
+                           "h or d) or hash:N (from 2 to 1024), got "
+                           f'"{layout}"\n')
+
+
+@pytest.mark.parametrize("layout", ["hash:2", "hash:1024", "time:1m", "time:9999d", "plain"])
+def test_the_largest_and_the_smallest_layout(onceguard, postgres_server, layout):
+    url = postgres_server.url(postgres_server.create_database())
+    done = run(onceguard, "migrate", "--layout", layout, "--store", url)
+    assert done.returncode == 0 and f"layout {layout}" in done.stdout, done

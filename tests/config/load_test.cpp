@@ -287,13 +287,13 @@ TEST(load, refuses_a_file_that_is_not_there) {
   from.file = "/nonexistent/c.toml";
   const auto read = load(from);
   EXPECT_FALSE(read.ok());
-  EXPECT_EQ(said(read), "/nonexistent/c.toml: can't be read\n");
+  EXPECT_EQ(said(read), "/nonexistent/c.toml: can't be read: No such file or directory\n");
 }
 
 TEST(load, refuses_a_directory) {
   sources from;
   from.file = "/";
-  EXPECT_EQ(said(load(from)), "/: can't be read\n");
+  EXPECT_EQ(said(load(from)), "/: can't be read: Is a directory\n");
 }
 
 TEST(load, refuses_a_file_that_is_too_large) {

@@ -79,7 +79,9 @@ TEST_F(postgres_store_test, a_role_without_permission_is_refused_and_that_of_gat
   auto with = params();
   database_.admin().run("CREATE ROLE stranger LOGIN");
   with.url = server_.url("onceguard", "stranger");
-  expect_refused(with, "permission denied");
+  expect_refused(with,
+                 "permission denied for schema onceguard; an administrator types: GRANT "
+                 "onceguard_gateway TO \"stranger\";");
   database_.admin().run("GRANT onceguard_gateway TO stranger");
   {
     const auto tested = open(with);

@@ -114,7 +114,20 @@ TEST_F(redis_store_test, a_password_is_needed_and_a_user_needs_few_permissions) 
   EXPECT_TRUE(own.resolve(how).forgets_answer);
   EXPECT_EQ(own.vitals().forgotten, 1u);
   admin.run({"ACL", "SETUSER", "stranger", "on", ">word", "~other:*", "+@all"});
-  EXPECT_EQ(refusal_of(at("stranger:word@")).code, errc::invalid_argument);
+  const auto stranger = refusal_of(at("stranger:word@"));
+  EXPECT_EQ(stranger.code, errc::invalid_argument);
+  EXPECT_THAT(stranger.detail, HasSubstr("NOPERM"));
+  EXPECT_THAT(stranger.detail, HasSubstr("type the ACL SETUSER of docs/redis.md"));
+}
+
+TEST_F(redis_store_test, a_right_that_is_missing_is_said_by_each_version_in_its_own_way) {
+  for (const auto* said :
+       {"NOPERM this user has no permissions to run the 'get' command",
+        "ERR The user executing the script can't run this command or subcommand script: a",
+        "ERR ACL failure in script: User gateway has no permissions to run the 'hset' command"}) {
+    EXPECT_THAT(redis::failure_of(said).text, HasSubstr("ACL SETUSER")) << said;
+  }
+  EXPECT_EQ(redis::failure_of("OOM command not allowed").text, "OOM command not allowed");
 }
 
 TEST_F(redis_store_test, through_tls_the_server_must_be_who_it_says) {

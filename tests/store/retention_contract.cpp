@@ -170,6 +170,23 @@ TEST_P(two_clocks_contract, what_is_shown_are_times_of_the_wall_clock) {
   EXPECT_EQ(desk_.list().records.at(0).stored.claimed_at_wall, now - second.count());
 }
 
+TEST_P(two_clocks_contract, what_is_shown_stays_though_two_clocks_are_never_read_at_one_moment) {
+  const auto asked = claim_of("k");
+  desk_.completed(asked);
+  for (const auto step : {milliseconds(0), milliseconds(-3 * day), milliseconds(6 * day)}) {
+    delegate_->clock.step_wall(step);
+    const auto before = desk_.find(asked.id)->stored;
+    for (const int off : {1, -1, -499, 499}) {
+      delegate_->clock.step_wall(milliseconds(off));
+      const auto found = desk_.find(asked.id)->stored;
+      EXPECT_EQ(found.claimed_at_wall, before.claimed_at_wall) << off;
+      EXPECT_EQ(found.settled_at_wall, before.settled_at_wall) << off;
+      EXPECT_EQ(desk_.list().records.at(0).stored.claimed_at_wall, before.claimed_at_wall) << off;
+      delegate_->clock.step_wall(milliseconds(-off));
+    }
+  }
+}
+
 TEST_P(sweep_contract, a_step_that_is_taken_back_leaves_no_trace) {
   desk_.completed(claim_of("k"));
   delegate_->clock.step_wall(2 * day);

@@ -68,5 +68,17 @@ TEST(wall_guard,
   EXPECT_EQ(behind.retention_time(minute), 10 * hour + minute);
 }
 
+TEST(wall_guard, how_far_the_wall_clock_is_ahead_is_told_in_whole_seconds) {
+  base::manual_clock clock(10 * hour);
+  const auto ahead = [&clock](std::int64_t by) {
+    instant now;
+    now.wall = clock.wall_ms() - by;
+    return wall_ahead(clock, now);
+  };
+  for (const auto second : {0, 1'000, -1'000, 60'000, -60'000}) {
+    for (const auto off : {0, 1, -1, 499, -499}) EXPECT_EQ(ahead(second + off), second) << off;
+  }
+}
+
 }  // namespace
 }  // namespace onceguard

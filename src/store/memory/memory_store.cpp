@@ -127,7 +127,7 @@ awaitable<result<std::optional<record_view>>> memory_store::find(record_id id, m
   const auto* stored = look_up(id);
   std::optional<record_view> out;
   if (stored != nullptr && !expired(*stored, now))
-    out = make_view(id, *stored, now, clock_.wall_ms() - now.wall);
+    out = make_view(id, *stored, now, wall_ahead(clock_, now));
   co_return out;
 }
 
@@ -149,7 +149,7 @@ awaitable<result<list_page>> memory_store::list(list_filter filter, std::string 
     }
     const auto& stored = records_.at(it->second).stored;
     if (expired(stored, now)) continue;
-    auto view = make_view(it->second, stored, now, clock_.wall_ms() - now.wall);
+    auto view = make_view(it->second, stored, now, wall_ahead(clock_, now));
     if (matches(filter, view)) page.records.push_back(std::move(view));
   }
   co_return page;

@@ -29,7 +29,7 @@ bool is_one_of(const failure& failed, const std::array<std::string_view, N>& sta
 
 // No such schema, table, function, column; the schema's own refusal of an older program.
 constexpr std::array<std::string_view, 4> schema_missing{"3F000", "42P01", "42883", "42703"};
-constexpr std::array<std::string_view, 4> refused{"42501", "3D000", "28000", "28P01"};
+constexpr std::array<std::string_view, 4> refused{no_permission, "3D000", "28000", "28P01"};
 
 }  // namespace
 

@@ -18,6 +18,8 @@ struct failure {
 inline constexpr const char* newer_schema = "newer";
 inline constexpr const char* older_schema = "older";
 
+inline constexpr const char* no_permission = "42501";
+
 /// What is to be done about a statement that failed and changed nothing.
 enum class remedy : std::uint8_t {
   none,        ///< the same for all of its items

@@ -235,8 +235,17 @@ void link::synced() {
   events_.on_ready(*this);
 }
 
+void link::refuse_set_up() {
+  if (failed_->sqlstate == no_permission) {
+    const std::string_view user(PQuser(on_));
+    failed_->text += "; an administrator types: GRANT onceguard_gateway TO ";
+    failed_->text.append(1, '"').append(user).append("\";");
+  }
+  lose(*failed_);
+}
+
 void link::end_set_up() {
-  if (failed_) return lose(*failed_);
+  if (failed_) return refuse_set_up();
   if (!raised_ && events_.on_greeting(*this, greeting_)) {
     raised_ = true;
     if (!send_raise_tokens(on_) || PQpipelineSync(on_) != 1) return lose(failure_of(on_));

@@ -75,6 +75,7 @@ class link final : private base::deadline {
   void detach() noexcept;
   void set_up();
   void end_set_up();
+  void refuse_set_up();
 
   // waiting
   void await(boost::asio::posix::stream_descriptor::wait_type what);

@@ -30,7 +30,11 @@ result<std::string> run_all(PGconn* on, const std::string& place, const std::str
   const result_ptr got(PQexec(on, sql.c_str()));
   const auto status = PQresultStatus(got.get());
   if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
-    return to_error(got ? failure_of(got.get()) : failure_of(on), place, effect::none);
+    const auto failed = got ? failure_of(got.get()) : failure_of(on);
+    auto why = to_error(failed, place, effect::none);
+    // What the server forbids is no fault of the URL or the flags.
+    if (failed.sqlstate == no_permission) why.code = errc::store_unreachable;
+    return why;
   }
   if (PQntuples(got.get()) == 0 || PQnfields(got.get()) == 0) return std::string();
   return std::string(PQgetvalue(got.get(), 0, 0));

@@ -14,6 +14,29 @@ constexpr std::string_view begin_alone =
 constexpr std::string_view finish_all =
     "UPDATE onceguard.meta SET minimum_version = schema_version;\n";
 
+// What the one who migrates may not do, and what would let him; empty where he may do all. Without
+// the roles there would be nobody but the owner who could use the schema.
+constexpr std::string_view missing_right = R"sql(
+SELECT CASE
+  WHEN n.oid IS NULL AND NOT has_database_privilege(current_database(), 'CREATE') THEN
+    format('the role %1$I may not create a schema in the database %2$I; an administrator types: '
+           'GRANT CREATE ON DATABASE %2$I TO %1$I;', current_user, current_database())
+  WHEN NOT pg_has_role(n.nspowner, 'USAGE') THEN
+    format('the schema onceguard belongs to the role %2$I; migrate as that role, or an '
+           'administrator types: GRANT %2$I TO %1$I;', current_user, pg_get_userbyid(n.nspowner))
+  WHEN absent IS NOT NULL AND meta IS NULL AND NOT (me.rolcreaterole OR me.rolsuper) THEN
+    format('the role %I may not create roles, and there are some missing; an administrator '
+           'types: %s', current_user, absent)
+  ELSE '' END
+FROM pg_roles me
+  LEFT JOIN pg_namespace n ON n.nspname = 'onceguard'
+  LEFT JOIN pg_class meta ON meta.relnamespace = n.oid AND meta.relname = 'meta'
+  CROSS JOIN (SELECT string_agg(format('CREATE ROLE %I NOLOGIN;', wanted), ' ')
+              FROM unnest(ARRAY['onceguard_gateway', 'onceguard_app']) wanted
+              WHERE NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = wanted)) roles(absent)
+WHERE me.rolname = current_user
+)sql";
+
 bool all_digits(std::string_view text) noexcept {
   return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -85,6 +108,9 @@ std::optional<error> refusal(const standing& found, const migration_params& para
 }
 
 result<migrated> migrate_alone(const sql_runner& run, const migration_params& params) {
+  auto missing = run(std::string(missing_right));
+  if (!missing) return missing.error();
+  if (!missing->empty()) return error(errc::store_unreachable, "migrate: " + *missing);
   auto found = look(run);
   if (!found) return found.error();
   if (auto refused = refusal(*found, params)) return std::move(*refused);
@@ -109,15 +135,22 @@ result<migrated> migrate_alone(const sql_runner& run, const migration_params& pa
 
 bool is_layout(std::string_view text) noexcept {
   if (text == "plain" || text == "time") return true;
-  if (text.starts_with("hash:")) return text.size() <= 9 && all_digits(text.substr(5));
-  if (!text.starts_with("time:") || text.size() < 7 || text.size() > 10) return false;
-  return all_digits(text.substr(5, text.size() - 6)) &&
-         std::string_view("mhd").find(text.back()) != std::string_view::npos;
+  const bool hash = text.starts_with("hash:");
+  if (!hash && !text.starts_with("time:")) return false;
+  text.remove_prefix(5);
+  if (!hash) {
+    if (text.empty() || std::string_view("mhd").find(text.back()) == text.npos) return false;
+    text.remove_suffix(1);
+  }
+  int number = 0;
+  if (!all_digits(text) || text.size() > 4) return false;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return hash ? number >= 2 && number <= 1024 : number >= 1;
 }
 
 result<migrated> migrate(const sql_runner& run, const migration_params& params) {
   if (!params.layout.empty() && !is_layout(params.layout)) {
-    return error(errc::invalid_argument, "migrate: layout: plain, time, time:1d or hash:N");
+    return error(errc::invalid_argument, "migrate: layout: expected " + std::string(layout_names));
   }
   if (auto begun = run(std::string(begin_alone)); !begun) return begun.error();
   auto out = migrate_alone(run, params);

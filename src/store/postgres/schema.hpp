@@ -42,10 +42,13 @@ struct migrated {
 
 /// In one transaction of `run`'s connection, which must have none open; one at a time in a
 /// database, whoever comes meanwhile waits. errc::conflict: the schema is a newer version's that
-/// this one may not use, or has another layout. After a failure nothing was changed.
+/// this one may not use, or has another layout. errc::store_unreachable: a right is missing; the
+/// error says what gives it. After a failure nothing was changed.
 [[nodiscard]] result<migrated> migrate(const sql_runner& run, const migration_params& params);
 
-/// Is it a layout's name? (Its numbers are checked by the database.)
+inline constexpr std::string_view layout_names =
+    "plain, time, time:1d (from 1 to 9999 m, h or d) or hash:N (from 2 to 1024)";
+/// Is it a layout's name? The database has the same bounds for its number.
 [[nodiscard]] bool is_layout(std::string_view text) noexcept;
 
 /// What `migrate` runs for a database that is at `from`, as a script for psql.

@@ -18,6 +18,12 @@ constexpr std::array<std::string_view, 4> elsewhere{"NOSCRIPT", "READONLY", "LOA
                                                     "MASTERDOWN"};
 constexpr std::array<std::string_view, 4> misplaced{"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"};
 
+/// By the server's access list; of a script's commands it does not say which one.
+bool is_forbidden(std::string_view said) noexcept {
+  return said.starts_with("NOPERM") || said.find("can't run this command") != said.npos ||
+         said.find("ACL failure in script") != said.npos;
+}
+
 }  // namespace
 
 failure failure_of(std::string_view said) {
@@ -25,6 +31,9 @@ failure failure_of(std::string_view said) {
   out.code = said.substr(0, said.find(' '));
   out.text = said;
   if (said.starts_with("ERR Function not found")) out.code = "NOSCRIPT";
+  if (is_forbidden(said)) {
+    out.text += "; the user lacks a right: type the ACL SETUSER of docs/redis.md";
+  }
   // "ERR invalid password", "ERR AUTH … called without any password configured".
   const bool by_auth = said.starts_with("ERR AUTH") || said.starts_with("ERR invalid password") ||
                        said.starts_with("ERR DB index is out of range");

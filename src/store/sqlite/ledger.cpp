@@ -129,7 +129,7 @@ moment ledger::look_at_clocks_only() {
 }
 
 moment ledger::moment_of(const instant& now, std::int64_t boot) const {
-  return {now, boot, clock_.wall_ms() - now.wall};
+  return {now, boot, wall_ahead(clock_, now)};
 }
 
 }  // namespace onceguard::sqlite
