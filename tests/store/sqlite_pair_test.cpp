@@ -339,10 +339,8 @@ TEST_F(sqlite_pair_test, a_backup_moved_over_the_file_of_a_running_store_is_lost
   EXPECT_THAT(second_try.error().detail, HasSubstr("the log beside it"));
   fs::remove(path_ + "-wal");
   fs::remove(path_ + "-shm");
-  // Told once more, now that it can be opened, and until who watches it has taken note.
+  // Told once more, now that it can be opened.
   EXPECT_EQ(own_->try_claim(claim_of("0")).error().code, errc::store_lost);
-  own_->vitals();
-  own_->vitals();
   expect_replays(0, 20);
   EXPECT_EQ(own_->claim(claim_of("25")).kind, verdict_kind::run);
 }

@@ -235,18 +235,8 @@ bool session::roll_back() noexcept {
 
 void session::begin_another_memory() {
   begin_within_timeout();
-  began();
   identity_ = renew_identity(on_);
-  auto books = books_->read_meta();
-  ++books.last_token;
-  books_->write_meta(books);
   commit();
-  // The file alone still has the identity of before: a log beside it that says another would be
-  // taken for a foreign one.
-  within(params_.timeout, [this] {
-    const moving turn(lock_);
-    if (!turn.has_turn() || !move_all()) throw failure(SQLITE_BUSY, "the log is in use");
-  });
 }
 
 void session::begin_within_timeout() {
@@ -295,11 +285,7 @@ void session::move_in_turn() {
     log_pages_ = left_ = 0;
     return;
   }
-  if (log_is_ours() && move_all()) keep_reserve();
-}
-
-/// With the turn to move. False where readers still need some of it.
-bool session::move_all() {
+  if (!log_is_ours()) return;
   int in_log = 0;
   int moved = 0;
   const int code =
@@ -309,8 +295,8 @@ bool session::move_all() {
   const bool done = code == SQLITE_OK && moved == in_log;
   left_ = done ? 0 : log_pages_;
   if (done) log_pages_ = 0;
+  if (done) keep_reserve();
   if (code != SQLITE_OK && code != SQLITE_BUSY) say_not_moved(sqlite3_errmsg(on_.get()));
-  return done;
 }
 
 void session::flush_file() {

@@ -70,7 +70,6 @@ class session {
   void bound_log();
   void limit_log();
   void move_in_turn();
-  bool move_all();
   void say_not_moved(const std::string& why) const;
   void configure();
   void begin_within_timeout();

@@ -90,13 +90,12 @@ void writer::adopt(std::unique_ptr<session> opened) {
 }
 
 /// Nothing is granted on whatever lies there now before those who watch the store know of it.
-error writer::lost(const std::string& found) {
+error writer::lost() {
   memory_.changed();
-  base::log_recurring(base::log_level::error, "the store's file was deleted or replaced",
-                      {{"store", params_.path}, {"found", found}});
-  auto detail = "sqlite store " + params_.path + ": its file was deleted or replaced";
-  if (!found.empty()) detail += ". What lies there now: " + found;
-  return error(errc::store_lost, std::move(detail));
+  base::log(base::log_level::error, "the store's file was deleted or replaced",
+            {{"store", params_.path}});
+  return error(errc::store_lost,
+               "sqlite store " + params_.path + ": its file was deleted or replaced");
 }
 
 std::optional<error> writer::make_ready() {
@@ -109,7 +108,7 @@ std::optional<error> writer::make_ready() {
     if (!opened) {
       // Told again once it can be opened: whatever it is by then, it is not what it was.
       lost_ = lost_ || was_open || opened.error().code == errc::store_lost;
-      return was_open || lost_ ? lost(opened.error().detail) : opened.error();
+      return was_open ? lost() : opened.error();
     }
     const bool renamed = (*opened)->identity() != identity_;
     const bool older = !renamed && (*opened)->books().read_meta().granted < granted_;
@@ -117,7 +116,7 @@ std::optional<error> writer::make_ready() {
     const bool moved = (*opened)->file() != file_;
     const bool another = std::exchange(lost_, false) || renamed || older || moved;
     adopt(std::move(*opened));
-    if (was_open || another) return lost("");
+    if (was_open || another) return lost();
   } catch (const failure& failed) {
     table_.reset();
     session_.reset();

@@ -35,7 +35,7 @@ class writer {
   void run();
   void serve();
   [[nodiscard]] std::optional<error> make_ready();
-  [[nodiscard]] error lost(const std::string& found);
+  [[nodiscard]] error lost();
   void adopt(std::unique_ptr<session> opened);
   [[nodiscard]] std::optional<failure> lock();
   void give_up_sweeps();
