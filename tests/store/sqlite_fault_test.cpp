@@ -207,6 +207,8 @@ TEST_F(sqlite_log_move_test, follows_a_file_that_was_made_anew) {
   complete(50);
   std::filesystem::remove(with_.path);
   EXPECT_FALSE(own_->try_claim(claim_of("told")));
+  own_->vitals();
+  own_->vitals();  // who looks again has taken note of the other file
   complete(50);
   expect_short_log();
   EXPECT_EQ(own_->counted(observed_state::completed), 550u);

@@ -126,6 +126,41 @@ TEST_F(sqlite_loss_test, an_older_copy_in_its_place_gets_another_identity_and_ne
   EXPECT_GT(own.leased(claim_of("b")).token, last.token);
 }
 
+TEST_F(sqlite_loss_test,
+       the_other_identity_of_an_older_copy_outlives_a_kill_and_a_move_of_the_log) {
+  auto store = open();
+  desk own(*store);
+  own.completed(claim_of("a"));
+  store->stop();
+  store.reset();
+  std::filesystem::copy_file(params().path, folder_.file("backup.db"));
+  store = open();
+  own.move_to(*store);
+  own.completed(claim_of("b"));
+  remove_file();
+  std::filesystem::copy_file(folder_.file("backup.db"), params().path);
+  EXPECT_EQ(own.try_claim(claim_of("c")).error().code, errc::store_lost);
+  const auto identity = own.vitals().identity;
+  // File and log as a kill leaves them: nothing moved, then all of it.
+  for (const bool moved : {false, true}) {
+    auto killed = params();
+    killed.path = folder_.file(moved ? "moved.db" : "killed.db");
+    std::filesystem::copy_file(params().path + "-wal", killed.path + "-wal");
+    std::filesystem::copy_file(params().path, killed.path);
+    if (moved) {
+      connection(killed.path, nullptr).run("PRAGMA wal_checkpoint");
+      std::filesystem::copy_file(params().path + "-wal", killed.path + "-wal",
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+    const auto again = sqlite_store::open(killed);
+    ASSERT_TRUE(again) << again.error().detail;
+    desk there(**again);
+    EXPECT_EQ(there.vitals().identity, identity);
+    EXPECT_EQ(there.claim(claim_of("a")).kind, verdict_kind::replay);
+    (*again)->stop();
+  }
+}
+
 TEST_F(sqlite_loss_test, another_file_in_its_place_that_is_no_database_is_an_error_until_it_is) {
   const auto store = open();
   desk own(*store);

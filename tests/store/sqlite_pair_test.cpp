@@ -306,7 +306,10 @@ TEST_F(sqlite_pair_test, a_log_from_before_logs_had_names_is_taken) {
   open();
   complete(0, 5);
   close();
-  connection(path_, nullptr).run("ALTER TABLE meta DROP COLUMN log_base; PRAGMA user_version = 2");
+  connection(path_, nullptr)
+      .run(
+          "ALTER TABLE meta DROP COLUMN log_base; ALTER TABLE meta DROP COLUMN log_identity;"
+          "PRAGMA user_version = 2");
   {
     connection older(path_, nullptr);
     older.run("UPDATE meta SET token = token + 5");
@@ -341,6 +344,8 @@ TEST_F(sqlite_pair_test, a_backup_moved_over_the_file_of_a_running_store_is_lost
   fs::remove(path_ + "-shm");
   // Told once more, now that it can be opened.
   EXPECT_EQ(own_->try_claim(claim_of("0")).error().code, errc::store_lost);
+  own_->vitals();
+  own_->vitals();
   expect_replays(0, 20);
   EXPECT_EQ(own_->claim(claim_of("25")).kind, verdict_kind::run);
 }

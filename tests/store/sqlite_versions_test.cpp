@@ -58,7 +58,9 @@ TEST_F(sqlite_versions_test, goes_on_with_a_file_of_the_first_version) {
     while (rows.step()) older[rows.integer(0)] = as_format_1(rows.bytes(1));
     for (const auto& [id, bytes] : older) put.bind_blob(1, bytes).bind(2, id).run();
     ASSERT_EQ(older.size(), 2u);
-    on.run("ALTER TABLE meta DROP COLUMN log_base; PRAGMA user_version = 1");
+    on.run(
+        "ALTER TABLE meta DROP COLUMN log_base; "
+        "ALTER TABLE meta DROP COLUMN log_identity; PRAGMA user_version = 1");
   }
   const auto store = open();
   desk own(*store);

@@ -19,7 +19,9 @@ ledger::ledger(connection& on, const base::clock& clock, std::string_view prefix
       write_meta_(on.prepare("UPDATE " + prefix_ +
                              "meta SET token = ?, granted = ?, forgotten = ?, "
                              "last_wall = max(last_wall, ?)" +
-                             (prefix_.empty() ? ", log_base = iif(?, token, log_base)" : ""))),
+                             (prefix_.empty() ? ", log_base = iif(?5, token, log_base), "
+                                                "log_identity = iif(?5, identity, log_identity)"
+                                              : ""))),
       keep_time_(on.prepare("UPDATE " + prefix_ + "meta SET last_wall = max(last_wall, ?)")),
       load_boot_(
           on.prepare("SELECT id, clock_offset, doubted, doubted_offset, doubted_since FROM " +
@@ -118,10 +120,8 @@ moment ledger::look_at_clocks_only() {
   if (!load_boot()) {
     // Nobody has written since the machine started: no lease is left, and nothing expires yet.
     boot_id_.clear();  // whoever writes enters it
-    const auto last = read_meta().last_wall;
-    instant now;
-    now.lease = clock_.boot_ms();
-    now.wall = last == 0 ? clock_.wall_ms() : last;
+    guard_ = wall_guard::after_boot(read_meta().last_wall, clock_.boot_ms(), clock_.wall_ms());
+    auto now = read_clocks(clock_, guard_);
     now.expiry_paused = true;
     return moment_of(now, 0);
   }

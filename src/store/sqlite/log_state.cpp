@@ -17,7 +17,7 @@ constexpr std::size_t moved_word = 96 / 4;
 constexpr std::int64_t log_header = 32;
 
 struct pair_mark {
-  std::string identity;
+  std::string identity, log_identity;
   std::int64_t token = 0;
   std::int64_t log_base = 0;
   std::int64_t cookie = 0;  // of the schema: VACUUM raises it
@@ -36,12 +36,13 @@ seen read_mark(connection& on) {
         "WHERE name = 'log_base'");
     const bool names_base = columns.step() && columns.integer(0) == 1;
     columns.reset();
-    auto row = on.prepare(names_base ? "SELECT identity, token, log_base FROM meta"
-                                     : "SELECT identity, token, 0 FROM meta");
+    auto row = on.prepare(names_base ? "SELECT identity, token, log_base, log_identity FROM meta"
+                                     : "SELECT identity, token, 0, '' FROM meta");
     if (!row.step()) return {std::nullopt, true};
     out.identity = row.bytes(0);
     out.token = row.integer(1);
     out.log_base = row.integer(2);
+    out.log_identity = row.bytes(3);
     row.reset();
     out.cookie = on.integer("PRAGMA schema_version");
     return {out, false};
@@ -96,9 +97,11 @@ bool log_belongs(connection& on, const std::string& path, const char* vfs) {
   if (own.damaged) return true;  // by a power cut amid a move: the log mends it
   if (!own.mark) return !together.mark || together.mark->log_base == 0;  // its first log
   if (!together.mark) return false;
-  return own.mark->identity == together.mark->identity &&
-         own.mark->cookie <= together.mark->cookie && own.mark->token >= together.mark->log_base &&
-         own.mark->token <= together.mark->token;
+  // Another one may have been given to it within this log.
+  const bool same_store = own.mark->identity == together.mark->identity ||
+                          own.mark->identity == together.mark->log_identity;
+  return same_store && own.mark->cookie <= together.mark->cookie &&
+         own.mark->token >= together.mark->log_base && own.mark->token <= together.mark->token;
 }
 
 std::string foreign_log(const std::string& path) {

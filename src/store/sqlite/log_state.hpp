@@ -12,7 +12,7 @@ namespace onceguard::sqlite {
 [[nodiscard]] bool all_moved(connection& on) noexcept;
 
 /// Was the log begun on this very file? Each log names, in the first commit after it began, the
-/// token counter that the file had then (`log_base`), and every commit raises the counter. So a
+/// token counter and the identity that the file had then, and every commit raises the counter. So a
 /// file of an earlier or a later time shows by its own counter, read without the log, that the log
 /// is not its own. True where there is no log, and for files of versions that named nothing.
 /// While nobody moves the log. Failures of SQLite other than damage are thrown.

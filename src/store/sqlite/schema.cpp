@@ -50,9 +50,11 @@ ALTER TABLE %meta ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
 // format 2.
 constexpr std::string_view records_of_format_2;
 
-// The token counter as it was when the log began: says on which file it began.
-constexpr std::string_view name_of_the_log =
-    "ALTER TABLE %meta ADD COLUMN log_base INTEGER NOT NULL DEFAULT 0;";
+// The token counter and the identity as they were when the log began: say on which file it began.
+constexpr std::string_view name_of_the_log = R"(
+ALTER TABLE %meta ADD COLUMN log_base INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE %meta ADD COLUMN log_identity TEXT NOT NULL DEFAULT '';
+)";
 
 std::string with_prefix(std::string_view sql, std::string_view prefix) {
   std::string out;

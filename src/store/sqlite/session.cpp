@@ -235,7 +235,15 @@ bool session::roll_back() noexcept {
 
 void session::begin_another_memory() {
   begin_within_timeout();
-  identity_ = renew_identity(on_);
+  began();
+  auto now = books_->read_meta();
+  if (now.identity == identity_) {
+    ++now.last_token;
+    books_->write_meta(now);
+    identity_ = renew_identity(on_);
+  } else {
+    identity_ = now.identity;  // another process was first
+  }
   commit();
 }
 

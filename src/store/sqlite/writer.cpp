@@ -100,7 +100,8 @@ error writer::lost() {
 
 std::optional<error> writer::make_ready() {
   if (session_ && session_->in_place()) return std::nullopt;
-  const bool was_open = session_ || mark_of(params_.path) != file_;
+  // Told once; from then on, what keeps it from being opened.
+  const bool was_open = !lost_ && (session_ || mark_of(params_.path) != file_);
   table_.reset();
   session_.reset();
   try {
@@ -112,11 +113,12 @@ std::optional<error> writer::make_ready() {
     }
     const bool renamed = (*opened)->identity() != identity_;
     const bool older = !renamed && (*opened)->books().read_meta().granted < granted_;
-    if (older) (*opened)->begin_another_memory();
     const bool moved = (*opened)->file() != file_;
-    const bool another = std::exchange(lost_, false) || renamed || older || moved;
+    // Kept until it was told, also where what follows fails.
+    lost_ = lost_ || was_open || renamed || older || moved;
+    if (older) (*opened)->begin_another_memory();
     adopt(std::move(*opened));
-    if (was_open || another) return lost();
+    if (std::exchange(lost_, false)) return lost();
   } catch (const failure& failed) {
     table_.reset();
     session_.reset();
