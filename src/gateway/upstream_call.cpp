@@ -179,9 +179,9 @@ bool call::take() {
       case http1::progress::body: {
         const auto piece = up_.reader.body();
         const bool fits = result_.body.size() + piece.size() <= limits_.max_answer_body;
-        const bool room = fits && held_.grow(piece.size());
         result_.body += piece;
-        if (!room) finish(call_end::too_large);
+        if (result_.body.capacity() > held_.bytes()) held_.set(result_.body.capacity());
+        if (!fits) finish(call_end::too_large);
         break;
       }
       case http1::progress::end:
