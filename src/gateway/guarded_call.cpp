@@ -39,9 +39,7 @@ asio::awaitable<void> guarded_exchange::run_unguarded() { co_await call(nullptr)
 
 asio::awaitable<probe_report> guarded_exchange::ask(held_lease& held) {
   auto question = make_probe_question(policy_, scope_of(held), admitted_.key, held.lease().token);
-  auto report = co_await ask_application(from_.thread().pool, std::move(question), held);
-  if (report.answer) answer_room_.set(bytes_of(*report.answer));
-  co_return report;
+  co_return co_await ask_application(from_.thread().pool, std::move(question), held);
 }
 
 asio::awaitable<settlement> guarded_exchange::call(held_lease* held) {
@@ -143,6 +141,8 @@ settlement guarded_exchange::judge_answer(call_result result) {
     how.kept = answer_kept::status_only;
   }
   kept->body = std::move(result.body);
+  // It may stay for long, and what is ahead of a chunked one does not count.
+  if (kept->body.capacity() - kept->body.size() > small_body) kept->body.shrink_to_fit();
   own_ = std::move(kept);
   if (policy_.keep_body && how.kind == settle_kind::complete) how.answer = own_;
   take_room_of(bytes_of(*own_));

@@ -33,17 +33,23 @@ def begin_upload(gateway, key, size):
     return connection
 
 
-def fill_with_uploads(gateway, held, fresh_key):
+def is_refused(connection):
+    if connection.silent_for(0.5):
+        return False
+    assert_problem(connection.read(), 503, "overloaded", True, retry_after=True)
+    return True
+
+
+def fill_with_uploads(gateway, held, fresh_key, room):
     """Until not even a small one more is taken; the bytes that are held."""
     total = 0
-    for size in (900_000, 300_000, 100_000, 40_000, 20_000):
-        while True:
-            connection = held.enter_context(begin_upload(gateway, fresh_key(), size))
-            if not connection.silent_for(0.3 * SCALE):
+    for size in (300_000, None, 60_000, 17_000):
+        while size is not None or room - total > 17_000:
+            upload = size or room - total - 100  # a refused one has given back what it held
+            if is_refused(held.enter_context(begin_upload(gateway, fresh_key(), upload))):
                 break
-            total += size
+            total += upload + 1
             assert total < 16 * MIB, "no end to it"
-        assert_problem(connection.read(), 503, "overloaded", True, retry_after=True)
     return total
 
 
@@ -52,14 +58,13 @@ def test_payments_beside_a_buffer_full_of_unfinished_uploads(start_gateway, upst
     gateway = start_gateway(upstream, {
         "gateway": {**UNCACHED, "max_buffered": "4MiB"},
         "defaults": {"max_answer_body": "256KiB"}})
-    filled = fill_with_uploads(gateway, held, fresh_key)
-    assert filled <= 2 * MIB
-    assert filled > 1.8 * MIB
+    filled = fill_with_uploads(gateway, held, fresh_key, 2 * MIB)
     for _ in range(20):
         key = fresh_key()
         first = assert_first(gateway.post(key=key, plan={"size": 40_000}))
         assert_replay_of(gateway.post(key=key), first)
         assert upstream.runs(key) == 1
+    assert 2 * MIB - 200 < filled <= 2 * MIB
     log = [line for line in gateway.log_lines() if line["event"] == "buffers-full"]
     assert int(log[-1]["used"]) >= filled
     assert log[-1]["max_buffered"] == str(4 * MIB)
@@ -107,6 +112,26 @@ def test_what_runs_is_kept_however_full_it_is(start_gateway, upstream, fresh_key
         assert upstream.runs(key) == 1
     for key, _ in refused:
         assert_first(gateway.post(key=key))
+
+
+def test_answers_count_while_they_come(start_gateway, upstream, fresh_key, held):
+    gateway = start_gateway(upstream, {
+        "gateway": {**UNCACHED, "max_buffered": "1MiB"},
+        "defaults": {"max_request_body": "256KiB", "max_answer_body": "256KiB"}})
+    gate = fresh_key()
+    half = {"gate_half": gate, "size": 240_000}
+    running = []
+    for _ in range(24):
+        key = fresh_key()
+        connection = held.enter_context(gateway.begin_post(key=key, plan=half))
+        if not connection.silent_for(0.1):
+            assert_problem(connection.read(), 503, "overloaded", True, retry_after=True)
+            break
+        running.append(connection)
+    assert 5 <= len(running) <= 16, "each holds 120 KB of its answer"
+    upstream.open(gate)
+    for connection in running:
+        assert len(assert_first(connection.read()).body) == 240_000
 
 
 def test_long_answers_leave_room_for_fewer_runs(start_gateway, upstream, fresh_key, held):
@@ -162,6 +187,18 @@ def test_repeats_that_nobody_reads_take_the_room_of_one(start_gateway, upstream,
     for connection in unread[::10]:
         assert_replay_of(connection.read(), first)
     assert upstream.runs(key) == 1
+
+
+def test_a_request_is_given_up_before_its_answer_is_read(start_gateway, upstream, fresh_key, held):
+    gateway = start_gateway(upstream, {"gateway": {**UNCACHED, "max_buffered": "8MiB"}})
+    begun = []
+    for _ in range(5):
+        connection = held.enter_context(gateway.connect(receive_buffer=4096))
+        fields = fields_for(fresh_key(), {"size": MIB})
+        connection.send_request("POST", "/charges", fields, b"x" * (MIB // 2))
+        begun.append(connection.read_part(0).status)
+    # The last is still to come when 4 MiB are in use.
+    assert begun == [201, 201, 201, 201, 503]
 
 
 def test_replays_that_nobody_reads_leave_room_for_work(start_gateway, upstream, fresh_key, held):
