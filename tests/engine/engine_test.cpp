@@ -139,8 +139,12 @@ TEST_F(engine_over_faults, what_waits_to_be_recorded_counts_as_what_it_holds) {
   EXPECT_LT(budget.used(), 810'000u);
   store.heal_all();
   until([&] { return budget.used() == 0; });
-  EXPECT_EQ(execute(w, op("a")).answer->body.size(), 400'005u);
-  EXPECT_EQ(execute(w, op("b")).answer->body.size(), 400'005u);
+  const auto a = execute(w, op("a")).answer;
+  ASSERT_TRUE(a);
+  EXPECT_EQ(a->body.size(), 400'005u);
+  const auto b = execute(w, op("b")).answer;
+  ASSERT_TRUE(b);
+  EXPECT_EQ(b->body.size(), 400'005u);
 }
 
 TEST_F(engine_over_faults, what_waits_takes_over_what_its_answer_holds_already) {
@@ -158,7 +162,9 @@ TEST_F(engine_over_faults, what_waits_takes_over_what_its_answer_holds_already) 
   EXPECT_GT(budget.used(), 1'000'000u);
   store.heal_all();
   until([&] { return budget.used() == 300'000; });
-  EXPECT_EQ(execute(w).answer->body.size(), 700'005u);
+  const auto again = execute(w).answer;
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->body.size(), 700'005u);
 }
 
 TEST_F(engine_over_faults, what_ran_is_kept_where_there_is_no_room_for_it) {
@@ -175,6 +181,7 @@ TEST_F(engine_over_faults, what_ran_is_kept_where_there_is_no_room_for_it) {
   until([&] { return budget.used() == others.bytes(); });
   const auto again = execute(w);
   EXPECT_EQ(again.kind, execution_kind::stored);
+  ASSERT_TRUE(again.answer);
   EXPECT_EQ(again.answer->body.size(), 1'005u);
   EXPECT_EQ(w.runs, 1);
 }

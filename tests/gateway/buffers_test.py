@@ -13,6 +13,7 @@ from support.waiting import SCALE, Stopwatch, wait_until
 
 MIB = 1 << 20
 UNCACHED = {"replay_cache": "0", "threads": 1}
+PATIENT = {"store": {"timeout": "30s"}}  # a slow disk is not the matter here
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def fill_with_uploads(gateway, held, fresh_key, room):
 def test_payments_beside_a_buffer_full_of_unfinished_uploads(start_gateway, upstream, fresh_key,
                                                              held):
     gateway = start_gateway(upstream, {
-        "gateway": {**UNCACHED, "max_buffered": "4MiB"},
+        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "4MiB"},
         "defaults": {"max_answer_body": "256KiB"}})
     filled = fill_with_uploads(gateway, held, fresh_key, 2 * MIB)
     for _ in range(20):
@@ -92,7 +93,7 @@ def begin_runs(gateway, upstream, fresh_key, count, plan, held):
 def test_what_runs_is_kept_however_full_it_is(start_gateway, upstream, fresh_key, held):
     """Beyond the bound nothing more runs; what ran is kept all the same."""
     gateway = start_gateway(upstream, {
-        "gateway": {**UNCACHED, "max_buffered": "1MiB"},
+        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB"},
         "defaults": {"max_request_body": "256KiB", "max_answer_body": "256KiB"}})
     gate = fresh_key()
     plan = {"gate": gate, "size": 256 << 10}
@@ -116,7 +117,7 @@ def test_what_runs_is_kept_however_full_it_is(start_gateway, upstream, fresh_key
 
 def test_answers_count_while_they_come(start_gateway, upstream, fresh_key, held):
     gateway = start_gateway(upstream, {
-        "gateway": {**UNCACHED, "max_buffered": "1MiB"},
+        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB"},
         "defaults": {"max_request_body": "256KiB", "max_answer_body": "256KiB"}})
     gate = fresh_key()
     half = {"gate_half": gate, "size": 240_000}
@@ -134,13 +135,17 @@ def test_answers_count_while_they_come(start_gateway, upstream, fresh_key, held)
         assert len(assert_first(connection.read()).body) == 240_000
 
 
-def test_long_answers_leave_room_for_fewer_runs(start_gateway, upstream, fresh_key, held):
+@pytest.mark.parametrize("replayed", [False, True], ids=["run", "replayed"])
+def test_long_answers_leave_room_for_fewer_runs(start_gateway, upstream, key, fresh_key, held,
+                                                replayed):
     """What answers of a route took before is taken before the next ones run."""
     gateway = start_gateway(upstream, {
-        "gateway": {**UNCACHED, "max_buffered": "1MiB"},
-        "defaults": {"max_request_body": "256KiB", "max_answer_body": "256KiB"},
-        "route": [{"path": "/short"}]})
-    assert_first(gateway.post(key=fresh_key(), plan={"size": 250_000}))
+        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB"},
+        "defaults": {"max_request_body": "256KiB", "max_answer_body": "256KiB"}})
+    assert_first(gateway.post(key=key, plan={"size": 250_000}))
+    if replayed:
+        gateway.restart()
+        assert gateway.post(key=key).replayed
     gate = fresh_key()
     running, refused = begin_runs(gateway, upstream, fresh_key, 8, {"gate": gate}, held)
     assert 3 <= len(running) <= 4 and refused
@@ -152,7 +157,7 @@ def test_long_answers_leave_room_for_fewer_runs(start_gateway, upstream, fresh_k
 def test_who_waits_for_a_twin_takes_no_room_of_an_answer(start_gateway, upstream, key, fresh_key,
                                                          held):
     gateway = start_gateway(upstream, {
-        "gateway": {**UNCACHED, "max_buffered": "1MiB"},
+        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB"},
         "defaults": {"max_request_body": "256KiB", "max_answer_body": "256KiB",
                      "on_busy": "wait"}})
     first = held.enter_context(gateway.begin_post(key=key, plan={"gate": key}))
@@ -177,7 +182,7 @@ def ask_and_not_read(gateway, key, held):
 
 
 def test_repeats_that_nobody_reads_take_the_room_of_one(start_gateway, upstream, key, held):
-    gateway = start_gateway(upstream, {"gateway": {**UNCACHED, "max_buffered": "32MiB"},
+    gateway = start_gateway(upstream, {**PATIENT, "gateway": {**UNCACHED, "max_buffered": "32MiB"},
                                        "defaults": {"max_answer_body": "8MiB"}})
     first = assert_first(gateway.post(key=key, plan={"size": 8 * MIB}))
     before = gateway.memory()
@@ -190,7 +195,7 @@ def test_repeats_that_nobody_reads_take_the_room_of_one(start_gateway, upstream,
 
 
 def test_a_request_is_given_up_before_its_answer_is_read(start_gateway, upstream, fresh_key, held):
-    gateway = start_gateway(upstream, {"gateway": {**UNCACHED, "max_buffered": "8MiB"}})
+    gateway = start_gateway(upstream, {**PATIENT, "gateway": {**UNCACHED, "max_buffered": "8MiB"}})
     begun = []
     for _ in range(5):
         connection = held.enter_context(gateway.connect(receive_buffer=4096))
@@ -201,8 +206,19 @@ def test_a_request_is_given_up_before_its_answer_is_read(start_gateway, upstream
     assert begun == [201, 201, 201, 201, 503]
 
 
+def test_an_answer_holds_no_more_than_it_is(start_gateway, upstream, fresh_key, held):
+    """Although those before were longer."""
+    gateway = start_gateway(upstream, {**PATIENT, "gateway": {**UNCACHED, "max_buffered": "8MiB"}})
+    assert_first(gateway.post(key=fresh_key(), plan={"size": MIB}))
+    for _ in range(12):
+        connection = held.enter_context(gateway.connect(receive_buffer=4096))
+        fields = fields_for(fresh_key(), {"size": 400_000})
+        connection.send_request("POST", "/charges", fields, b"x")
+        assert connection.read_part(0).status == 201
+
+
 def test_replays_that_nobody_reads_leave_room_for_work(start_gateway, upstream, fresh_key, held):
-    gateway = start_gateway(upstream, {"gateway": {**UNCACHED, "max_buffered": "8MiB"}})
+    gateway = start_gateway(upstream, {**PATIENT, "gateway": {**UNCACHED, "max_buffered": "8MiB"}})
     keys = [fresh_key() for _ in range(9)]
     for key in keys:
         assert_first(gateway.post(key=key, plan={"size": MIB, "seed": len(key)}))
@@ -222,18 +238,32 @@ def test_replays_that_nobody_reads_leave_room_for_work(start_gateway, upstream, 
     assert all(upstream.runs(key) == 1 for key in keys)
 
 
+def test_who_reads_nothing_is_ended_and_its_room_given_back(start_gateway, upstream, fresh_key,
+                                                            held):
+    gateway = start_gateway(upstream, {
+        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "8MiB", "write_timeout": "1s"}})
+    keys = [fresh_key() for _ in range(6)]
+    for key in keys:
+        assert_first(gateway.post(key=key, plan={"size": MIB}))
+    for key in keys[:5]:
+        ask_and_not_read(gateway, key, held)
+    last = wait_until(lambda: next((a for a in [gateway.post(key=keys[5])] if a.replayed), None))
+    assert len(last.body) == MIB
+
+
 # ---- how slow a client may be
 
 HURRIED = {"gateway": {"body_timeout": "500ms", "write_timeout": "2s"},
            "route": [{"path": "/large", "max_answer_body": "16MiB"}]}
 
 
-def drip(connection, seconds):
+def drip(connection):
     """A byte now and then, until there is an answer."""
     clock = Stopwatch()
     with contextlib.suppress(ConnectionError):
-        while clock.seconds < seconds and connection.silent_for(0.05):
+        while connection.silent_for(0.05):
             connection.send(b"x")
+            assert clock.seconds < 15, "it may go on like that"
     return connection.read()
 
 
@@ -245,7 +275,7 @@ def test_a_body_that_does_not_come_in_time(start_gateway, upstream, key, guarded
         connection.reader.expect("POST")
         fields = fields_for(key if guarded else None) + [("Content-Length", "100000")]
         connection.send(request_bytes("POST", f"/{key}", fields) + b"x")
-        answer = connection.read() if pause else drip(connection, 15)
+        answer = connection.read() if pause else drip(connection)
         assert_problem(answer, 408, "request-timeout", True)
         assert answer.get("Connection") == "close"
         assert connection.closed_within(5)
@@ -273,6 +303,7 @@ class SlowService:
 
     def __init__(self, size, pause):
         self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)  # no more ahead
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         self.taken = 0
         self.thread = threading.Thread(target=self.serve, args=(size, pause), daemon=True)
@@ -295,18 +326,23 @@ class SlowService:
 
 
 def test_a_fast_client_is_not_blamed_for_a_slow_upstream(start_gateway, upstream):
-    """It was allowed to wait for 2.5 s for this client; the upstream takes more than that."""
+    """It may be waited for, for 4 s in all; the upstream takes more than that before it is."""
     size = 8 * MIB
-    service = SlowService(size, 0.04)
+    service = SlowService(size + 1, 0.04)
     with contextlib.closing(service):
         gateway = start_gateway(upstream, {
-            "gateway": {"body_timeout": "500ms", "min_client_rate": "4MiB"},
+            "gateway": {"body_timeout": "2s", "min_client_rate": "4MiB"},
             "upstream": [{"name": "shop", "url": service.url}]})
-        clock = Stopwatch()
-        answer = gateway.post(body=b"x" * size, timeout=60)
-        assert answer.status == 201, answer
-        assert clock.seconds > 3
-    assert service.taken == size
+        with gateway.connect(timeout=60) as connection:
+            connection.reader.expect("POST")
+            clock = Stopwatch()
+            connection.send(request_bytes("POST", "/", [("Content-Length", str(size + 1))])
+                            + b"x" * size)
+            wait_until(lambda: service.taken == size, timeout=60)
+            assert clock.seconds > 4.5
+            assert connection.silent_for(0.5)
+            connection.send(b"y")
+            assert connection.read().status == 201
 
 
 def test_a_client_that_takes_an_answer_too_slowly(start_gateway, upstream, key):
