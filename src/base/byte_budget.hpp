@@ -11,13 +11,16 @@ class byte_budget {
  public:
   explicit byte_budget(std::size_t bytes_max) noexcept : bytes_max_(bytes_max) {}
   [[nodiscard]] std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t bytes_max() const noexcept { return bytes_max_; }
 
  private:
   friend class reservation;
-  [[nodiscard]] bool take(std::size_t bytes) noexcept {
+  [[nodiscard]] bool take(std::size_t bytes, std::size_t left_for_others) noexcept {
+    if (left_for_others > bytes_max_ || bytes > bytes_max_ - left_for_others) return false;
+    const auto used_max = bytes_max_ - left_for_others - bytes;
     auto used = used_.load(std::memory_order_relaxed);
     do {
-      if (bytes > bytes_max_ || used > bytes_max_ - bytes) return false;
+      if (used > used_max) return false;
     } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
     return true;
   }
@@ -47,24 +50,23 @@ class reservation {
   }
   ~reservation() { clear(); }
 
-  /// False, and nothing changes, where the budget has no room for that much more.
-  [[nodiscard]] bool grow(std::size_t bytes) noexcept {
-    if (from_ == nullptr || !from_->take(bytes)) return false;
-    bytes_ += bytes;
-    return true;
-  }
-  /// Makes it that many bytes. False, and nothing changes, where the budget has no room for that.
-  [[nodiscard]] bool resize(std::size_t bytes) noexcept {
-    if (bytes > bytes_) return grow(bytes - bytes_);
-    if (from_ != nullptr) from_->give(bytes_ - bytes);
+  /// Makes it at least that many bytes. False, and nothing changes, where the budget would have
+  /// less than `left_for_others` then.
+  [[nodiscard]] bool grow_to(std::size_t bytes, std::size_t left_for_others = 0) noexcept {
+    if (bytes <= bytes_) return true;
+    if (from_ == nullptr || !from_->take(bytes - bytes_, left_for_others)) return false;
     bytes_ = bytes;
     return true;
   }
-  /// The same for what is there in any case: where there is no room, others get none until there
-  /// is some again.
-  void insist(std::size_t bytes) noexcept {
-    if (from_ == nullptr || resize(bytes)) return;
-    from_->take_anyway(bytes - bytes_);
+  /// Makes it just that many bytes, for what is there in any case: where there is no room, others
+  /// get none until there is some again.
+  void set(std::size_t bytes) noexcept {
+    if (from_ == nullptr) return;
+    if (bytes > bytes_) {
+      from_->take_anyway(bytes - bytes_);
+    } else if (bytes < bytes_) {
+      from_->give(bytes_ - bytes);
+    }
     bytes_ = bytes;
   }
   void clear() noexcept {

@@ -104,8 +104,10 @@ const std::array gateway_table{
          .flag = "max-buffered",
          .kind = value_kind::size,
          .fallback = "256MiB",
-         .text = "Memory for bodies, answers and settles that wait, all together. Beyond it new "
-                 "claims get 503.",
+         .text = "Memory for bodies, answers, replays and settles that wait, all together. Where "
+                 "the longest answer of a route would not fit any more, new claims get 503; "
+                 "requests that are still to come get it from half of this on, large replays from "
+                 "three quarters on.",
          .min = 64 * kib,
          .max = 1024 * gib},
         [](settings& s, const option_value& v) { s.gateway.max_buffered = size(v); }},
@@ -192,7 +194,7 @@ const std::array gateway_table{
                    .flag = "body-timeout",
                    .kind = value_kind::duration,
                    .fallback = "30s",
-                   .text = "Between two pieces of a request's body.",
+                   .text = "Between two pieces of a request's body; after it 408.",
                    .min = 100,
                    .max = hour},
                   [](settings& s, const option_value& v) { s.gateway.body_timeout = duration(v); }},
@@ -224,6 +226,16 @@ const std::array gateway_table{
          .min = 100,
          .max = hour},
         [](settings& s, const option_value& v) { s.gateway.write_timeout = duration(v); }},
+    row<settings>{{.name = "min_client_rate",
+                   .flag = "min-client-rate",
+                   .kind = value_kind::size,
+                   .fallback = "1KiB",
+                   .text = "Bytes a second, on average, that a client must send of a request's "
+                           "body once it was waited for as long as `body_timeout`, and take of a "
+                           "stored answer after `write_timeout`; 0: any. Only the time in which "
+                           "the gateway waited for the client counts.",
+                   .max = gib},
+                  [](settings& s, const option_value& v) { s.gateway.min_client_rate = size(v); }},
     row<settings>{{.name = "max_waiters",
                    .flag = "max-waiters",
                    .kind = value_kind::integer,

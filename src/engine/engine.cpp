@@ -43,6 +43,13 @@ execution failed_with(error why) {
   return out;
 }
 
+/// Before anything is claimed: what runs can be kept.
+bool take_room(const operation& op) {
+  if (op.answer_room == nullptr) return true;
+  const auto more = std::max(op.longest_answer, op.usual_answer) - op.usual_answer;
+  return op.answer_room->grow_to(op.usual_answer, more);
+}
+
 }  // namespace
 
 engine::engine(store& records, engine_params params, base::byte_budget& budget)
@@ -97,6 +104,7 @@ asio::awaitable<execution> engine::execute(asio::io_context& io, operation op, w
 }
 
 asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, work& doing) {
+  if (!take_room(op)) co_return of_kind(execution_kind::no_room);
   if (!heard_) {
     // Nobody knows yet whether it remembers what was claimed before.
     const auto looked = co_await look();
@@ -292,12 +300,7 @@ asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, h
   out.settled_as = how.kind;
   base::reservation room(budget_);
   if (how.answer && op.answer_room != nullptr) room = std::move(*op.answer_room);
-  if (!room.resize(bytes_of(how) + waiting_bytes)) {
-    // No room to keep the answer: what counts is that it took effect.
-    how.answer = nullptr;
-    if (how.kind == settle_kind::complete) how.kept = answer_kept::none;
-    room.insist(bytes_of(how) + waiting_bytes);
-  }
+  room.set(bytes_of(how) + waiting_bytes);
   spawn_background(io, "settle later",
                    settle_later(std::move(how), std::move(room), tally(settling_late_)));
   co_return out;

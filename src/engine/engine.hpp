@@ -76,9 +76,13 @@ struct operation {
   /// there is but one.
   std::vector<record_place> places;
   const route_policy* policy = nullptr;
-  /// What the answer of the work holds of the engine's budget: a settle that has to wait takes it
-  /// over together with the answer. May be null; lives as long as execute() runs.
+  /// What the answer of the work holds of the engine's budget. Before each claim it is given
+  /// `usual_answer` bytes, and nothing is claimed where `longest_answer` would not fit. A settle
+  /// that has to wait takes it over together with the answer. May be null; lives as long as
+  /// execute() runs.
   base::reservation* answer_room = nullptr;
+  std::size_t usual_answer = 0;
+  std::size_t longest_answer = 0;
 };
 
 /// Counted since the start. Never a key or a scope among them.

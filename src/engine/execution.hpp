@@ -17,6 +17,7 @@ enum class execution_kind : std::uint8_t {
   backoff,
   mismatch,
   unknown,
+  no_room,       ///< for the answer: nothing was claimed
   store_failed,  ///< `failure` says how; nothing ran
   unguarded,     ///< ran without a record, as the route asked
 };

@@ -18,10 +18,16 @@ bool concerns_all(execution_kind kind) noexcept {
          kind == execution_kind::backoff;
 }
 
+/// Who waits takes none of the room of those who run.
+void give_back_room(const operation& op) noexcept {
+  if (op.answer_room != nullptr) op.answer_room->clear();
+}
+
 }  // namespace
 
 asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation& op, work& doing) {
   using woken = waiting_room::place::woken;
+  give_back_room(op);
   const auto place = waiting_.enter(op.id, io.get_executor());
   if (!place) co_return execution();
   const auto until = base::boot_now() + op.policy->wait;
@@ -53,7 +59,15 @@ asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation
       if (concerns_all(out.kind)) tell(op, out);
       if (out.kind != execution_kind::busy || base::boot_now() >= until) co_return out;
     }
+<<<<<<< HEAD
     next = co_await place->wait(std::min(until, look_after_caller), params_.look_again);
+=======
+    auto out = co_await attempt(io, op, doing);
+    if (concerns_all(out.kind)) tell(op, out);
+    if (out.kind != execution_kind::busy || base::boot_now() >= until) co_return out;
+    give_back_room(op);
+    next = co_await place->wait(until, params_.look_again);
+>>>>>>> e93df6a8a7616c91071235d80bc1fb3618f4a420
   }
   co_return execution();
 }

@@ -1,12 +1,15 @@
 #include "gateway/guarded_exchange.hpp"
 
-#include "base/hash.hpp"
 #include "base/log.hpp"
+<<<<<<< HEAD
 #include "gateway/client_watch.hpp"
 #include "gateway/probe.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/upstream_request.hpp"
 #include "http/outcome.hpp"
+=======
+#include "gateway/buffers.hpp"
+>>>>>>> e93df6a8a7616c91071235d80bc1fb3618f4a420
 #include "http/target.hpp"
 
 namespace onceguard::gateway {
@@ -40,6 +43,7 @@ asio::awaitable<bool> guarded_exchange::serve() {
       co_return co_await send_stored(found->answer, found->kept);
     }
   }
+  body_room_.set(body_.capacity());
   auto outcome = co_await engine.execute(from_.thread().io, std::move(op), *this);
   co_return co_await answer_with(std::move(outcome));
 }
@@ -63,7 +67,7 @@ asio::awaitable<guarded_exchange::body_read> guarded_exchange::read_body() {
       case http1::progress::body: {
         const auto piece = from_.reader().body();
         if (body_.size() + piece.size() > policy_.max_request_body) co_return body_read::too_large;
-        if (!body_room_.grow(piece.size())) co_return body_read::no_room;
+        if (!make_room_for(piece.size())) co_return body_read::no_room;
         body_ += piece;
         break;
       }
@@ -73,12 +77,33 @@ asio::awaitable<guarded_exchange::body_read> guarded_exchange::read_body() {
         co_return body_read::malformed;
       case http1::progress::need_more:
       case http1::progress::head:
-        co_return body_read::gone;
+        co_return from_.client_too_slow() ? body_read::too_slow : body_read::gone;
     }
   }
 }
 
+/// What is still to come can take but a part of the room: anybody can send it, as slowly as they
+/// like.
+bool guarded_exchange::make_room_for(std::size_t more) {
+  const auto needed = body_.size() + more;
+  if (needed <= body_.capacity()) return true;
+  const auto most = std::min<std::uint64_t>(
+      from_.reader().head().content_length.value_or(policy_.max_request_body),
+      policy_.max_request_body);
+  const auto size = std::max(needed, std::min<std::size_t>(most, 2 * body_.capacity()));
+  const auto max_buffered = from_.thread().shared.budget.bytes_max();
+  if (size > small_body && !body_room_.grow_to(size, left_by_uploads(max_buffered))) return false;
+  body_.reserve(size);
+  return true;
+}
+
+void guarded_exchange::drop_body() {
+  std::string().swap(body_);
+  body_room_.clear();
+}
+
 asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
+  drop_body();
   switch (why) {
     case body_read::too_large: {
       http::problem_detail more{"A request with an idempotency key may have a body of up to " +
@@ -87,9 +112,11 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
       co_return co_await from_.refuse(http::problem::request_too_large, std::move(more));
     }
     case body_read::no_room: {
-      http::problem_detail more{milliseconds(1'000)};
+      auto more = buffers_full("a request that is still to come");
       co_return co_await from_.refuse(http::problem::overloaded, std::move(more));
     }
+    case body_read::too_slow:
+      co_return co_await from_.refuse(http::problem::request_timeout, http::problem_detail());
     case body_read::malformed: {
       http::problem_detail more{std::string(from_.reader().fault().what)};
       more.status = from_.reader().fault().status;
@@ -161,6 +188,8 @@ operation guarded_exchange::make_operation() {
   }
   op.policy = &policy_;
   op.answer_room = &answer_room_;
+  op.usual_answer = from_.rule().answers.usual(policy_.max_answer_body);
+  op.longest_answer = policy_.max_answer_body;
   return op;
 }
 
@@ -175,6 +204,7 @@ void guarded_exchange::hint_scope() {
               "scope = \"header:NAME\", \"cookie:NAME\", \"address\" or \"none\" for this route"}});
 }
 
+<<<<<<< HEAD
 // ---- the work
 
 std::string guarded_exchange::upstream_head(const held_lease* held) const {
@@ -412,4 +442,6 @@ asio::awaitable<bool> guarded_exchange::send_store_failure(execution outcome) {
       full ? http::problem::overloaded : http::problem::store_unreachable, std::move(more));
 }
 
+=======
+>>>>>>> e93df6a8a7616c91071235d80bc1fb3618f4a420
 }  // namespace onceguard::gateway

@@ -30,9 +30,11 @@ class guarded_exchange final : public work {
   result<fingerprint> remake(const subject& about, std::string_view method) override;
 
  private:
-  enum class body_read : std::uint8_t { whole, too_large, no_room, malformed, gone };
+  enum class body_read : std::uint8_t { whole, too_large, no_room, too_slow, malformed, gone };
 
   boost::asio::awaitable<body_read> read_body();
+  [[nodiscard]] bool make_room_for(std::size_t more);
+  void drop_body();
   boost::asio::awaitable<bool> refuse_body(body_read why);
   [[nodiscard]] fingerprint make_print(const fingerprint_rule& rule,
                                        const http::scope_place& under) const;
@@ -47,6 +49,7 @@ class guarded_exchange final : public work {
   settlement judge(call_result result);
   settlement judge_answer(call_result result);
   settlement trouble(settle_kind kind, http::problem which, unknown_reason why, std::string detail);
+  void take_room_of(std::size_t answer_bytes);
   void keep_connection();
 
   boost::asio::awaitable<bool> answer_with(execution outcome);
@@ -55,6 +58,8 @@ class guarded_exchange final : public work {
   boost::asio::awaitable<bool> send_trouble();
   boost::asio::awaitable<bool> send_stored(answer_ptr what, answer_kept kept);
   boost::asio::awaitable<bool> send_store_failure(execution outcome);
+  /// Logs it, and says when to come again.
+  [[nodiscard]] http::problem_detail buffers_full(std::string_view for_what) const;
 
   session& from_;
   const http::admission admitted_;

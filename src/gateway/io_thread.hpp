@@ -13,6 +13,7 @@
 #include "engine/engine.hpp"
 #include "gateway/params.hpp"
 #include "gateway/routing.hpp"
+#include "gateway/shared_answers.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
 
@@ -27,6 +28,7 @@ struct gateway_shared {
   const gateway_params params;
   std::vector<http::address_block> trusted;
   base::byte_budget budget;
+  shared_answers replays;
   host_names names;
   doubted_upstreams doubts;
   onceguard::engine engine;

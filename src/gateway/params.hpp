@@ -62,6 +62,7 @@ struct gateway_params {
   milliseconds idle_timeout{60'000};    ///< a kept-alive or tunnelled connection without traffic
   milliseconds connect_timeout{5'000};  ///< to the upstream
   milliseconds write_timeout{30'000};   ///< a peer that does not take what is sent to it
+  std::size_t min_client_rate = 1024;   ///< bytes a second, on average; 0: none
   std::size_t max_waiters = 10'000;     ///< requests held by on_busy = "wait"; beyond it 409
 
   milliseconds store_timeout{2'000};

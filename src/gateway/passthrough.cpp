@@ -170,6 +170,9 @@ asio::awaitable<bool> forwarding::run() {
     connection = co_await from_.thread().pool.connect(address);
   }
   client_.end();
+  if (from_.client_too_slow() && !answer_begun_) {
+    co_return co_await from_.refuse(http::problem::request_timeout, http::problem_detail());
+  }
   if (result_.upstream_kept && body_done_) from_.thread().pool.keep(std::move(to_));
   if (!body_done_ && !client_gone() && !tunnelled_) co_await from_.linger();
   co_return result_.client_kept&& body_done_;

@@ -185,11 +185,10 @@ asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_questio
   limits.upstream_timeout = question.timeout;
   limits.write_timeout = question.timeout;
   limits.max_answer_body = question.max_answer_body;
-  base::byte_budget own(question.max_answer_body);
-  base::reservation room(own);
+  base::reservation not_counted;
   auto request = make_request(question, to, target);
-  auto result =
-      co_await call_upstream(up, std::move(request), std::string_view(), limits, &held, room);
+  auto result = co_await call_upstream(up, std::move(request), std::string_view(), limits, &held,
+                                       not_counted);
   if (result.end == call_end::lease_over) {
     co_return failed_to_ask(log_level::warning, "the lease was over before the question was sent");
   }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/buffers.hpp"
 #include "gateway/params.hpp"
 #include "http/forwarding.hpp"
 
@@ -15,10 +16,11 @@ inline constexpr std::string_view around_a_key_text =
     "Servers read this path or host differently, and so it may lead around a rule that requires a "
     "key.";
 
-/// A rule, ready for use. Immutable once built.
+/// A rule, ready for use. Immutable once built, but for what is learned.
 struct route {
   route_params rule;
   const upstream_params* upstream = nullptr;
+  mutable answer_sizes answers{};
 };
 
 /// Immutable; a request keeps the table that it began with alive.

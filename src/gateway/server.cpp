@@ -48,7 +48,10 @@ unsigned thread_count(unsigned wanted) {
 }  // namespace
 
 gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine, store& records)
-    : params(std::move(p)), budget(params.max_buffered), engine(records, for_engine, budget) {
+    : params(std::move(p)),
+      budget(params.max_buffered),
+      replays(budget, left_by_replays(params.max_buffered)),
+      engine(records, for_engine, budget) {
   for (const auto& text : params.trusted_proxies) {
     http::address_block block;
     if (http::address_block::parse(text, block)) trusted.push_back(block);

@@ -47,6 +47,7 @@ session::session(io_thread& thread, tcp::socket socket)
                             .header_count_max = thread.shared.params.max_header_count}),
       peer_(peer_address(stream_.raw())),
       peer_trusted_(listed(thread.shared.trusted, peer_)) {
+  stream_.limit_slowness(thread.shared.params.min_client_rate);
   thread_.sessions.insert(this);
 }
 
@@ -124,10 +125,16 @@ asio::awaitable<http1::progress> session::advance(milliseconds timeout) {
     if (got != http1::progress::need_more) co_return got;
     if (too_late_to_read()) co_return http1::progress::need_more;
     const auto room = reader_.prepare(4 * read_size);
+    const auto within = pace_.left(timeout);
+    const auto begun = base::boot_now();
     reading_ = true;
-    const auto read = co_await stream_.read_some(room, timeout);
+    const auto read = co_await stream_.read_some(room, within);
     reading_ = false;
+    too_slow_ = read.failure == asio::error::timed_out;
     if (read.failure) co_return http1::progress::need_more;
+    // This process may have been stopped meanwhile: that is not the client's time.
+    const auto took = std::chrono::duration_cast<milliseconds>(base::boot_now() - begun);
+    pace_.waited(std::min(took, within), read.bytes);
     reader_.commit(read.bytes);
   }
 }
@@ -144,19 +151,19 @@ answer_style session::style(bool replayed) const noexcept {
 
 asio::awaitable<bool> session::send(const answer& what, answer_style how,
                                     const extra_fields& extra) {
-  constexpr std::size_t copy_max = 16 * 1024;  // up to here one buffer is cheaper than two
   out_.clear();
   append_answer_head(out_, what, how, extra);
   // Content-Length says then what a GET would get (RFC 9110 section 9.3.2).
   const bool bodiless = !may_have_body(what.status) || reader_.head().method == "HEAD";
   transfer sent;
   const auto timeout = thread_.shared.params.write_timeout;
-  if (bodiless || what.body.size() <= copy_max) {
+  if (bodiless || what.body.size() <= small_body) {  // one buffer is cheaper than two
     if (!bodiless) out_ += what.body;
     sent = stream_.write_now(out_);
     // The kernel nearly always takes all of it at once; then there is nothing to wait for.
     if (sent.bytes < out_.size()) sent = co_await stream_.write_on(sent, out_, timeout);
   } else {
+    stream_.hand_over_little();
     sent = co_await stream_.write(out_, what.body, timeout);
   }
   co_return !sent.failure && how.then == after_answer::keep;
@@ -195,6 +202,8 @@ bool session::scope_changed() const {
 asio::awaitable<bool> session::handle() {
   const auto& head = reader_.head();
   consumed_ = head.body == http1::body_kind::none;
+  const auto& params = thread_.shared.params;
+  pace_ = client_pace(params.body_timeout, params.min_client_rate);
   routing_ = thread_.routing;
   if (head.method == "CONNECT") {
     http::problem_detail more{std::string("CONNECT is not offered.")};

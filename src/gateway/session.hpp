@@ -5,6 +5,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "gateway/client_pace.hpp"
 #include "gateway/client_writer.hpp"
 #include "gateway/io_thread.hpp"
 #include "gateway/timed_socket.hpp"
@@ -40,8 +41,10 @@ class session {
   [[nodiscard]] bool scope_changed() const;
 
   /// Reads on until next() has more to say than need_more. Failure: `error` of the reader, or
-  /// progress::need_more where the connection ended or the deadline passed.
+  /// progress::need_more where the connection ended or the client was too slow.
   boost::asio::awaitable<http1::progress> advance(milliseconds timeout);
+  /// Was it that the request's body did not come in time?
+  [[nodiscard]] bool client_too_slow() const noexcept { return too_slow_; }
   /// As far as what was read already goes: need_more then.
   http1::progress advance_now();
 
@@ -79,6 +82,8 @@ class session {
   bool reading_ = false;  // waits for the client to go on with its request
   bool uploading_ = false;
   bool consumed_ = false;
+  bool too_slow_ = false;
+  client_pace pace_;
   routing_ptr routing_;  // of the running request
   const route* rule_ = nullptr;
   http::scope_memo scope_;

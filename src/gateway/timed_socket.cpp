@@ -4,12 +4,16 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <utility>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+
+#include "base/clock.hpp"
+#include "gateway/client_pace.hpp"
 
 namespace onceguard::gateway {
 namespace {
@@ -33,10 +37,11 @@ struct read_handler {
   }
 };
 
+using unsent_limit = boost::asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
 /// What the kernel holds unsent goes out whatever becomes of this process: where the peer takes
 /// nothing, as little as possible is handed over.
-using unsent_limit = boost::asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
-constexpr int unsent_max = 32 * 1024;
+constexpr int unsent_request_max = 32 * 1024;
+constexpr int unsent_answer_max = 128 * 1024;
 
 boost::asio::awaitable<transfer> too_late() {
   co_return transfer{boost::asio::error::timed_out, 0};
@@ -84,7 +89,7 @@ asio::awaitable<error_code> timed_socket::connect(tcp::endpoint to, milliseconds
     error_code ignored;
     socket_.non_blocking(true, ignored);
     socket_.set_option(tcp::no_delay(true), ignored);
-    socket_.set_option(unsent_limit(unsent_max), ignored);
+    socket_.set_option(unsent_limit(unsent_request_max), ignored);
   }
   co_return ec;
 }
@@ -108,6 +113,12 @@ transfer timed_socket::read_now(std::span<char> into) noexcept {
   return out;
 }
 
+void timed_socket::hand_over_little() noexcept {
+  if (std::exchange(hands_over_little_, true)) return;
+  error_code ignored;  // then the kernel takes what it likes
+  socket_.set_option(unsent_limit(unsent_answer_max), ignored);
+}
+
 transfer timed_socket::write_now(std::string_view bytes) noexcept {
   transfer out;
   out.bytes = socket_.write_some(asio::buffer(bytes.data(), bytes.size()), out.failure);
@@ -116,10 +127,19 @@ transfer timed_socket::write_now(std::string_view bytes) noexcept {
 
 template <class Buffers>
 asio::awaitable<void> timed_socket::write_rest(Buffers rest, milliseconds timeout, transfer& out) {
-  // Called before each piece: who takes something has the whole time for the next one.
-  const auto go_on = [&](const error_code& failure, std::size_t) -> std::size_t {
+  client_pace pace(timeout, least_rate_);
+  auto before = base::boot_now();
+  std::size_t taken_before = 0;
+  // Called before each piece: who takes something has the whole time for the next one, as long as
+  // it is enough on the whole.
+  const auto go_on = [&](const error_code& failure, std::size_t taken) -> std::size_t {
     if (failure) return 0;
-    writing_.begin(timeout);
+    const auto now = base::boot_now();
+    const auto took = std::chrono::duration_cast<milliseconds>(now - before);
+    pace.waited(std::min(took, timeout), taken - taken_before);
+    before = now;
+    taken_before = taken;
+    writing_.begin(std::max(pace.left(timeout), milliseconds(1)));
     return 65'536;
   };
   out.bytes += co_await asio::async_write(socket_, rest, go_on,

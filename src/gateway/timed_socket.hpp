@@ -46,6 +46,11 @@ class timed_socket final {
                                          milliseconds timeout);
   /// Hands over what the kernel takes at once; would_block where it takes nothing.
   transfer write_now(std::string_view bytes) noexcept;
+  /// Who takes less than that many bytes a second, on average over one write, takes too little.
+  void limit_slowness(std::size_t bytes_a_second) noexcept { least_rate_ = bytes_a_second; }
+  /// From now on the kernel gets no copy of all that a peer does not read: what many of them are
+  /// sent is here once.
+  void hand_over_little() noexcept;
   /// Waits until it is readable or writable.
   boost::asio::awaitable<error_code> wait_either(milliseconds timeout);
 
@@ -94,6 +99,8 @@ class timed_socket final {
   base::watchdog& dog_;
   limit reading_{*this};
   limit writing_{*this};
+  std::size_t least_rate_ = 0;
+  bool hands_over_little_ = false;
 };
 
 }  // namespace onceguard::gateway

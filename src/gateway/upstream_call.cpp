@@ -65,6 +65,7 @@ class call {
 
   [[nodiscard]] bool may_send();
   [[nodiscard]] bool take_head();
+  void make_room_for(std::size_t more);
   void came(const transfer& read);
   [[nodiscard]] transfer read_late(std::span<char> into);
   void broke(std::string why) {
@@ -157,10 +158,20 @@ bool call::take_head() {
     finish(call_end::too_large);
     return false;
   }
-  if (answer.body == http1::body_kind::sized) {
-    result_.body.reserve(std::min<std::size_t>(*answer.content_length, 64 * 1024));
-  }
   return true;
+}
+
+/// Who promises much and sends little takes no more than that.
+void call::make_room_for(std::size_t more) {
+  auto& body = result_.body;
+  const auto needed = body.size() + more;
+  if (needed <= body.capacity()) return;
+  const auto promised = up_.reader.head().content_length;
+  const auto most =
+      std::min<std::uint64_t>(promised.value_or(limits_.max_answer_body), limits_.max_answer_body);
+  const auto ahead = std::max<std::size_t>(promised ? 64 * 1024 : 0, 2 * body.capacity());
+  body.reserve(std::max(needed, std::min<std::size_t>(most, ahead)));
+  if (body.capacity() > held_.bytes()) held_.set(body.capacity());
 }
 
 bool call::take() {
@@ -179,9 +190,9 @@ bool call::take() {
       case http1::progress::body: {
         const auto piece = up_.reader.body();
         const bool fits = result_.body.size() + piece.size() <= limits_.max_answer_body;
-        const bool room = fits && held_.grow(piece.size());
+        make_room_for(piece.size());
         result_.body += piece;
-        if (!room) finish(call_end::too_large);
+        if (!fits) finish(call_end::too_large);
         break;
       }
       case http1::progress::end:

@@ -40,7 +40,7 @@ struct call_limits {
 };
 
 /// Before each piece of the request, `lease` is asked whether it may go on (null: there is none).
-/// `held` grows by what of the answer is held in memory.
+/// `held` grows to what of the answer is held in memory.
 boost::asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string head,
                                                   std::string_view body, call_limits limits,
                                                   const held_lease* lease, base::reservation& held);

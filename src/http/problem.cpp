@@ -75,6 +75,11 @@ constexpr std::array catalogue{
                  "The stored record is damaged or was written by a newer version. It is never run "
                  "again by itself; tell the operator.",
                  false},
+    problem_info{problem::request_timeout, "request-timeout", 408,
+                 "The body of the request did not come in time",
+                 "It stalled, or came more slowly than is allowed. Nothing was run under its key. "
+                 "Send the same request again.",
+                 true},
 };
 
 constexpr bool in_order() {

@@ -26,6 +26,7 @@ enum class problem : std::uint8_t {
   store_unreachable,
   overloaded,
   record_unreadable,
+  request_timeout,
 };
 
 struct problem_info {

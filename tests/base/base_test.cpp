@@ -67,15 +67,47 @@ TEST(fields, lists_are_split_at_commas) {
 TEST(budget, is_never_exceeded_and_given_back) {
   byte_budget budget(100);
   reservation one(budget);
-  EXPECT_TRUE(one.grow(100));  // the limit itself passes
+  EXPECT_TRUE(one.grow_to(100));  // the limit itself passes
+  EXPECT_TRUE(one.grow_to(50));   // never less
   reservation two(budget);
-  EXPECT_FALSE(two.grow(1));
+  EXPECT_FALSE(two.grow_to(1));
   reservation moved = std::move(one);
   EXPECT_EQ(budget.used(), 100u);
   moved.clear();
-  EXPECT_TRUE(two.grow(60));
-  EXPECT_FALSE(two.grow(static_cast<std::size_t>(-1)));
+  EXPECT_TRUE(two.grow_to(60));
+  EXPECT_FALSE(two.grow_to(static_cast<std::size_t>(-1)));
   EXPECT_EQ(two.bytes(), 60u);
+  EXPECT_TRUE(two.grow_to(100));
+}
+
+TEST(budget, what_is_left_for_others_stays_free) {
+  byte_budget budget(100);
+  reservation one(budget);
+  EXPECT_FALSE(one.grow_to(51, 50));
+  EXPECT_TRUE(one.grow_to(50, 50));
+  EXPECT_EQ(budget.used(), 50u);
+  reservation two(budget);
+  EXPECT_FALSE(two.grow_to(1, 50));
+  EXPECT_FALSE(two.grow_to(0 + 1, 101));
+  EXPECT_FALSE(two.grow_to(1, static_cast<std::size_t>(-1)));
+  EXPECT_TRUE(two.grow_to(10, 40));
+  EXPECT_EQ(budget.used(), 60u);
+}
+
+TEST(budget, what_is_there_in_any_case_keeps_others_out) {
+  byte_budget budget(100);
+  reservation one(budget);
+  one.set(150);
+  EXPECT_EQ(budget.used(), 150u);
+  reservation two(budget);
+  EXPECT_FALSE(two.grow_to(1));
+  one.set(90);
+  EXPECT_EQ(budget.used(), 90u);
+  EXPECT_TRUE(two.grow_to(10));
+  reservation of_none;
+  of_none.set(10);
+  EXPECT_EQ(of_none.bytes(), 0u);
+  EXPECT_FALSE(of_none.grow_to(1));
 }
 
 struct noted final : deadline {

@@ -80,6 +80,7 @@ TEST(table_of_options, agrees_with_the_parameters_of_the_rooms) {
   EXPECT_EQ(g.idle_timeout, own.idle_timeout);
   EXPECT_EQ(g.connect_timeout, own.connect_timeout);
   EXPECT_EQ(g.write_timeout, own.write_timeout);
+  EXPECT_EQ(g.min_client_rate, own.min_client_rate);
   EXPECT_EQ(g.max_waiters, own.max_waiters);
   EXPECT_EQ(g.store_timeout, own.store_timeout);
   EXPECT_EQ(g.sweep_interval, own.sweep_interval);

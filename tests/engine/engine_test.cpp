@@ -139,15 +139,19 @@ TEST_F(engine_over_faults, what_waits_to_be_recorded_counts_as_what_it_holds) {
   EXPECT_LT(budget.used(), 810'000u);
   store.heal_all();
   until([&] { return budget.used() == 0; });
-  EXPECT_EQ(execute(w, op("a")).answer->body.size(), 400'005u);
-  EXPECT_EQ(execute(w, op("b")).answer->body.size(), 400'005u);
+  const auto a = execute(w, op("a")).answer;
+  ASSERT_TRUE(a);
+  EXPECT_EQ(a->body.size(), 400'005u);
+  const auto b = execute(w, op("b")).answer;
+  ASSERT_TRUE(b);
+  EXPECT_EQ(b->body.size(), 400'005u);
 }
 
 TEST_F(engine_over_faults, what_waits_takes_over_what_its_answer_holds_already) {
   base::reservation body(budget);
   base::reservation answer(budget);
-  ASSERT_TRUE(body.grow(300'000));
-  ASSERT_TRUE(answer.grow(700'000));
+  ASSERT_TRUE(body.grow_to(300'000));
+  ASSERT_TRUE(answer.grow_to(700'000));
   auto what = op();
   what.answer_room = &answer;
   counted_work w;
@@ -158,24 +162,45 @@ TEST_F(engine_over_faults, what_waits_takes_over_what_its_answer_holds_already) 
   EXPECT_GT(budget.used(), 1'000'000u);
   store.heal_all();
   until([&] { return budget.used() == 300'000; });
-  EXPECT_EQ(execute(w).answer->body.size(), 700'005u);
+  const auto again = execute(w).answer;
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->body.size(), 700'005u);
 }
 
-TEST_F(engine_over_faults, without_room_the_answer_goes_and_the_fact_stays) {
+TEST_F(engine_over_faults, what_ran_is_kept_where_there_is_no_room_for_it) {
   base::reservation others(budget);
-  ASSERT_TRUE(others.grow((1u << 20) - 100));
+  ASSERT_TRUE(others.grow_to((1u << 20) - 100));
   counted_work w;
   w.padding = 1'000;
   store.fail(store_call::settle, store_fault::before);
   EXPECT_EQ(execute(w).kind, execution_kind::unrecorded);
-  EXPECT_GT(budget.used(), 1u << 20) << "what is held all the same counts too";
-  EXPECT_FALSE(others.grow(1));
+  EXPECT_GT(budget.used(), 1u << 20) << "it counts too";
+  base::reservation more(budget);
+  EXPECT_FALSE(more.grow_to(1));
   store.heal_all();
   until([&] { return budget.used() == others.bytes(); });
   const auto again = execute(w);
   EXPECT_EQ(again.kind, execution_kind::stored);
-  EXPECT_EQ(again.kept, answer_kept::none);
-  EXPECT_FALSE(tested->find_replay(op().id, op().about->print)) << "the answer may still come";
+  ASSERT_TRUE(again.answer);
+  EXPECT_EQ(again.answer->body.size(), 1'005u);
+  EXPECT_EQ(w.runs, 1);
+}
+
+TEST_F(engine_over_faults, nothing_is_claimed_where_the_longest_answer_has_no_room) {
+  base::reservation others(budget);
+  base::reservation answer(budget);
+  auto what = op();
+  what.answer_room = &answer;
+  what.usual_answer = 1'000;
+  what.longest_answer = 10'000;
+  ASSERT_TRUE(others.grow_to((1u << 20) - 9'999));
+  counted_work w;
+  EXPECT_EQ(execute(w, what).kind, execution_kind::no_room);
+  EXPECT_EQ(store.made(store_call::claim), 0u);
+  EXPECT_EQ(budget.used(), others.bytes());
+  others.set((1u << 20) - 10'000);
+  EXPECT_EQ(execute(w, what).kind, execution_kind::ran);
+  EXPECT_EQ(answer.bytes(), 1'000u) << "what it is usually, before it is known";
   EXPECT_EQ(w.runs, 1);
 }
 

@@ -150,9 +150,9 @@ def test_an_answer_outlives_a_directory_that_is_away(start_gateway, upstream, ke
 def test_what_waits_to_be_recorded_takes_room_for_its_answer(start_gateway, upstream, fresh_key):
     """Beyond `max_buffered` new requests are refused, and what waits is recorded all the same."""
     gateway = start_gateway(upstream, {
-        **SHORT, "gateway": {"settle_wait": "500ms", "max_buffered": "1MiB", "replay_cache": "0"},
+        **SHORT, "gateway": {"settle_wait": "500ms", "max_buffered": "2MiB", "replay_cache": "0"},
         "defaults": {"max_request_body": "512KiB", "max_answer_body": "512KiB"}})
-    gate, keys, late = fresh_key(), [fresh_key(), fresh_key()], fresh_key()
+    gate, keys, late = fresh_key(), [fresh_key() for _ in range(5)], fresh_key()
     asking = [gateway.begin_post(key=key, plan={"gate": gate, "size": 400_000}) for key in keys]
     for key in keys:
         upstream.arrived(1, key)
@@ -161,8 +161,9 @@ def test_what_waits_to_be_recorded_takes_room_for_its_answer(start_gateway, upst
         for connection in asking:
             assert_problem(connection.read(), 503, "store-unreachable", True, retry_after=True)
             connection.close()
-        answer = gateway.post(key=late, body=b"x" * 300_000)
-        assert_problem(answer, 503, "overloaded", True, retry_after=True)
+        # It is not even asked whether the store could take it.
+        assert_problem(gateway.post(key=late), 503, "overloaded", True, retry_after=True)
+        assert upstream.runs(late) == 0
     wait_until(lambda: gateway.post(key=late, body=b"x" * 300_000).status == 201)
     for key in keys:
         again = wait_until(lambda: next((a for a in [gateway.post(key=key)] if a.replayed), None))

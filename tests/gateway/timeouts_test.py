@@ -11,7 +11,7 @@ from support.waiting import Stopwatch, wait_until
 
 CONFIG = {
     "gateway": {"header_timeout": "500ms", "body_timeout": "500ms", "idle_timeout": "1s",
-                "write_timeout": "1s"},
+                "write_timeout": "1s", "min_client_rate": "0"},
     "route": [{"path": "/fast", "upstream_timeout": "700ms"},
               {"path": "/large", "max_answer_body": "16MiB"}],
 }
@@ -65,6 +65,7 @@ def test_a_slow_body_of_a_guarded_request_runs_nothing(gateway, upstream, key):
         connection.reader.expect("POST")
         connection.send(request_bytes("POST", "/charges", fields_for(key)
                                       + [("Content-Length", "10")]) + b"half")
+        assert_problem(connection.read(), 408, "request-timeout", True)
         assert connection.closed_within(5)
     assert upstream.runs(key) == 0
     assert_first(gateway.post(key=key))
@@ -74,6 +75,7 @@ def test_a_slow_body_of_an_unguarded_request(gateway, upstream, key):
     with gateway.connect() as connection:
         connection.reader.expect("POST")
         connection.send(request_bytes("POST", f"/{key}", [("Content-Length", "10")]) + b"half")
+        assert_problem(connection.read(), 408, "request-timeout", True)
         assert connection.closed_within(5)
     assert upstream.requests(path=f"/{key}", whole=True) == []
 

@@ -1,0 +1,120 @@
+// What the client of a guarded request is told.
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "gateway/buffers.hpp"
+#include "gateway/guarded_exchange.hpp"
+#include "gateway/relay.hpp"
+
+namespace onceguard::gateway {
+
+namespace asio = boost::asio;
+
+asio::awaitable<bool> guarded_exchange::answer_with(execution outcome) {
+  using enum execution_kind;
+  // The client may take its time from here on.
+  drop_body();
+  if (!own_ && !stream_begun_) answer_room_.clear();
+  http::problem_detail more;
+  switch (outcome.kind) {
+    case ran:
+    case unguarded:
+      return send_own();
+    case stored:
+      return send_stored(std::move(outcome.answer), outcome.kept);
+    case unrecorded:
+      // Only where it took effect is there something that nobody would remember.
+      if (outcome.settled_as != settle_kind::complete) return send_own();
+      more.detail =
+          "The request was carried out, but this could not be recorded yet. Send the "
+          "same request with the same key again to get its answer.";
+      more.retry_after = milliseconds(1'000);
+      return from_.send_problem(http::problem::store_unreachable, std::move(more));
+    case unsure:
+      return from_.send_problem(http::problem::outcome_unknown, http::problem_detail());
+    case busy:
+      more.retry_after = milliseconds(1'000);
+      return from_.send_problem(http::problem::in_progress, std::move(more));
+    case backoff:
+      more.retry_after = outcome.retry_after;
+      return from_.send_problem(http::problem::backing_off, std::move(more));
+    case mismatch:
+      return from_.send_problem(http::problem::key_reused, http::problem_detail());
+    case unknown:
+      if (outcome.probed) {
+        more.retry_after = outcome.retry_after;
+        more.retryable_by_probe = true;
+      }
+      return from_.send_problem(http::problem::outcome_unknown, std::move(more));
+    case no_room:
+      return from_.send_problem(http::problem::overloaded, buffers_full("an answer"));
+    case store_failed:
+      return send_store_failure(std::move(outcome));
+  }
+  return send_trouble();
+}
+
+asio::awaitable<bool> guarded_exchange::send_own() {
+  if (own_) return from_.send(*own_, from_.style(), extra_);
+  if (stream_begun_) return pass_on();
+  return send_trouble();
+}
+
+asio::awaitable<bool> guarded_exchange::pass_on() {
+  const auto begun = std::move(*stream_begun_);
+  const auto done =
+      co_await relay_answer(from_, *up_, begun, from_.thread().shared.params.idle_timeout);
+  if (done.begun) co_return done.client_kept;
+  co_return co_await send_trouble();
+}
+
+asio::awaitable<bool> guarded_exchange::send_trouble() {
+  const auto which = trouble_.value_or(http::problem::upstream_broken);
+  http::problem_detail more;
+  if (which == http::problem::overloaded) more.retry_after = milliseconds(1'000);
+  return from_.send_problem(which, std::move(more));
+}
+
+asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr what, answer_kept kept) {
+  const bool whole =
+      what != nullptr && (kept == answer_kept::full || kept == answer_kept::status_only);
+  if (!whole)
+    co_return co_await from_.send_problem(http::problem::answer_not_kept, http::problem_detail());
+  if (what->body.size() > small_body) {
+    from_.rule().answers.note_longer(what->body.size());
+    const auto id = make_record_id(admitted_.scope, admitted_.key);
+    what = from_.thread().shared.replays.share(id, std::move(what));
+    if (!what) {
+      auto more = buffers_full("a replay");
+      co_return co_await from_.send_problem(http::problem::overloaded, std::move(more));
+    }
+  }
+  co_return co_await from_.send(*what, from_.style(true));
+}
+
+http::problem_detail guarded_exchange::buffers_full(std::string_view for_what) const {
+  const auto& budget = from_.thread().shared.budget;
+  base::log_recurring(base::log_level::warning, "buffers-full",
+                      {{"refused", std::string(for_what)},
+                       {"route", from_.rule().rule.host + from_.rule().rule.path},
+                       {"used", std::to_string(budget.used())},
+                       {"max_buffered", std::to_string(budget.bytes_max())}});
+  return http::problem_detail(milliseconds(1'000));
+}
+
+asio::awaitable<bool> guarded_exchange::send_store_failure(execution outcome) {
+  http::problem_detail more;
+  if (outcome.failure.code == errc::record_unreadable) {
+    const auto id = make_record_id(admitted_.scope, admitted_.key);
+    base::log_recurring(base::log_level::error, "record-unreadable",
+                        {{"record", base::to_hex(id)}, {"why", outcome.failure.detail}});
+    co_return co_await from_.send_problem(http::problem::record_unreadable, std::move(more));
+  }
+  more.retry_after = outcome.retry_after;
+  base::log_recurring(base::log_level::error, "store-unreachable",
+                      {{"why", outcome.failure.detail}});
+  const bool full = outcome.failure.code == errc::overloaded;
+  co_return co_await from_.send_problem(
+      full ? http::problem::overloaded : http::problem::store_unreachable, std::move(more));
+}
+
+}  // namespace onceguard::gateway

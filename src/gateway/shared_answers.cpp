@@ -1,0 +1,58 @@
+#include "gateway/shared_answers.hpp"
+
+#include <cstring>
+
+#include "engine/held_bytes.hpp"
+
+namespace onceguard::gateway {
+
+struct shared_answers::entry {
+  entry(shared_answers& in, const record_id& of, answer_ptr a)
+      : from(in), id(of), what(std::move(a)), room(in.room_) {}
+  entry(const entry&) = delete;
+  entry& operator=(const entry&) = delete;
+  ~entry() {
+    const std::lock_guard lock(from.mutex_);
+    const auto found = from.by_id_.find(id);
+    // Another one may have its place by now.
+    if (found != from.by_id_.end() && found->second.expired()) from.by_id_.erase(found);
+  }
+
+  shared_answers& from;
+  const record_id id;
+  const answer_ptr what;
+  base::reservation room;
+};
+
+shared_answers::~shared_answers() = default;
+
+std::size_t shared_answers::id_hash::operator()(const record_id& id) const noexcept {
+  std::size_t h = 0;
+  std::memcpy(&h, id.data(), sizeof h);  // a digest is as good as any hash
+  return h;
+}
+
+answer_ptr shared_answers::share(const record_id& id, answer_ptr what) {
+  std::shared_ptr<entry> on_its_way;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = by_id_.find(id); found != by_id_.end()) {
+      on_its_way = found->second.lock();
+    }
+  }
+  // Not so where the key was released and ran again meanwhile.
+  if (on_its_way && (on_its_way->what == what || *on_its_way->what == *what)) {
+    const auto* theirs = on_its_way->what.get();
+    return {std::move(on_its_way), theirs};
+  }
+  auto made = std::make_shared<entry>(*this, id, std::move(what));
+  if (!made->room.grow_to(bytes_of(*made->what), left_for_others_)) return nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    by_id_[id] = made;
+  }
+  const auto* ours = made->what.get();
+  return {std::move(made), ours};
+}
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,39 @@
+// Stored answers on their way to clients.
+#pragma once
+#include <memory>
+#include <mutex>
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <onceguard/record.hpp>
+
+#include "base/byte_budget.hpp"
+
+namespace onceguard::gateway {
+
+/// However many clients ask for the same answer and take their time to read it, it is in memory
+/// once, and counts once. Thread-safe; outlives what it gives out.
+class shared_answers {
+ public:
+  /// Of `room`, so much stays free.
+  shared_answers(base::byte_budget& room, std::size_t left_for_others)
+      : room_(room), left_for_others_(left_for_others) {}
+  ~shared_answers();
+
+  /// The answer of that record, for as long as it is held: the one that is on its way already where
+  /// it is the same. Null: there is no room.
+  [[nodiscard]] answer_ptr share(const record_id& id, answer_ptr what);
+
+ private:
+  struct entry;
+  struct id_hash {
+    std::size_t operator()(const record_id& id) const noexcept;
+  };
+
+  base::byte_budget& room_;
+  const std::size_t left_for_others_;
+  std::mutex mutex_;
+  boost::unordered_flat_map<record_id, std::weak_ptr<entry>, id_hash> by_id_;  // under the mutex
+};
+
+}  // namespace onceguard::gateway

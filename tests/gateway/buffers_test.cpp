@@ -1,0 +1,128 @@
+// How memory is shared out, how long answers are, how slow a client may be, and what many get.
+#include "gateway/buffers.hpp"
+
+#include <gtest/gtest.h>
+
+#include "gateway/client_pace.hpp"
+#include "gateway/shared_answers.hpp"
+
+namespace onceguard::gateway {
+namespace {
+
+TEST(answer_sizes, are_a_sixteenth_of_the_longest_until_more_is_known) {
+  const answer_sizes fresh;
+  EXPECT_EQ(fresh.usual(1u << 20), 1u << 16);
+  answer_sizes short_ones;
+  for (int i = 0; i < 100; ++i) short_ones.note(200);
+  EXPECT_EQ(short_ones.usual(1u << 20), 1u << 16);
+}
+
+TEST(answer_sizes, follow_a_longer_one_at_once_and_shorter_ones_slowly) {
+  answer_sizes sizes;
+  sizes.note(500'000);
+  EXPECT_EQ(sizes.usual(1u << 20), 500'000u);
+  sizes.note(1'000);
+  EXPECT_GT(sizes.usual(1u << 20), 480'000u);
+  EXPECT_LT(sizes.usual(1u << 20), 500'000u);
+  for (int i = 0; i < 1'000; ++i) sizes.note(1'000);
+  EXPECT_EQ(sizes.usual(1u << 20), 1u << 16);
+}
+
+TEST(answer_sizes, are_never_more_than_the_longest) {
+  answer_sizes sizes;
+  sizes.note(5'000'000);
+  EXPECT_EQ(sizes.usual(1u << 20), 1u << 20);
+}
+
+TEST(answer_sizes, replays_only_raise_them) {
+  answer_sizes sizes;
+  sizes.note_longer(500'000);
+  for (int i = 0; i < 1'000; ++i) sizes.note_longer(100'000);
+  EXPECT_EQ(sizes.usual(1u << 20), 500'000u);
+}
+
+TEST(client_pace, within_the_grace_any_is_good) {
+  client_pace pace(milliseconds(10'000), 1'024);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(4'000));
+  pace.waited(milliseconds(9'000), 0);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(1'000));
+  pace.waited(milliseconds(1'000), 0);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(0));
+}
+
+TEST(client_pace, what_came_earns_time) {
+  client_pace pace(milliseconds(10'000), 1'024);
+  pace.waited(milliseconds(10'000), 512);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(500));
+  pace.waited(milliseconds(500), 3 * 1'024);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(3'000));
+  pace.waited(milliseconds(60'000), 1);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(0)) << "never less";
+}
+
+TEST(client_pace, without_a_rate_only_a_pause_counts) {
+  client_pace pace(milliseconds(10'000), 0);
+  pace.waited(milliseconds(100'000), 0);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(4'000));
+}
+
+class shared_answers_test : public ::testing::Test {
+ protected:
+  base::byte_budget budget{100'000};
+  shared_answers answers{budget, 25'000};
+  record_id id{};
+
+  static answer_ptr make(char filler, std::size_t size = 30'000) {
+    auto out = std::make_shared<answer>();
+    out->status = 201;
+    out->body.assign(size, filler);
+    return out;
+  }
+};
+
+TEST_F(shared_answers_test, the_same_one_is_there_once) {
+  const auto first = answers.share(id, make('a'));
+  ASSERT_TRUE(first);
+  const auto used = budget.used();
+  EXPECT_GE(used, 30'000u);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(answers.share(id, make('a')), first);
+  const auto another = answers.share(id, make('a'));
+  EXPECT_EQ(another->body, first->body);
+  EXPECT_EQ(budget.used(), used);
+}
+
+TEST_F(shared_answers_test, it_is_held_until_the_last_one_is_done) {
+  auto first = answers.share(id, make('a'));
+  auto second = answers.share(id, make('a'));
+  first.reset();
+  EXPECT_GE(budget.used(), 30'000u);
+  second.reset();
+  EXPECT_EQ(budget.used(), 0u);
+  EXPECT_TRUE(answers.share(id, make('a')));
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST_F(shared_answers_test, another_answer_of_the_record_is_another) {
+  auto first = answers.share(id, make('a'));
+  const auto second = answers.share(id, make('b'));
+  EXPECT_EQ(second->body[0], 'b');
+  EXPECT_EQ(first->body[0], 'a');
+  EXPECT_GE(budget.used(), 60'000u);
+  first.reset();
+  EXPECT_EQ(answers.share(id, make('b')), second) << "the first left the place of the second alone";
+}
+
+TEST_F(shared_answers_test, other_records_do_not_share_and_have_a_bound) {
+  const auto first = answers.share(id, make('a'));
+  id[0] = 1;
+  const auto second = answers.share(id, make('a'));
+  EXPECT_NE(first, second);
+  id[0] = 2;
+  EXPECT_EQ(answers.share(id, make('a')), nullptr) << "a quarter is left for others";
+  id[0] = 0;
+  EXPECT_EQ(answers.share(id, make('a')), first) << "what is there already takes no more";
+  EXPECT_TRUE(answers.share(id, make('b', 10'000)));
+}
+
+}  // namespace
+}  // namespace onceguard::gateway
