@@ -151,16 +151,15 @@ class loader {
   void check_room(const policy_draft& draft) {
     const auto& policy = draft.policy;
     const auto& gateway = result_.values.gateway;
-    const auto must_hold = [&](std::string_view name, std::size_t one, std::size_t times) {
-      if (one <= gateway.max_buffered / times) return;
+    if (policy.max_request_body + policy.max_answer_body > gateway.max_buffered) {
       auto place = places_["max_buffered"];
-      if (const auto& other = draft.from.at(name); other.where > place.where) place = other;
+      for (const std::string_view name : {"max_request_body", "max_answer_body"}) {
+        const auto& other = draft.from.at(name);
+        if (other.where > place.where) place = other;
+      }
       say(remark::grade::fault, place,
-          "max_buffered of [gateway] must hold " + std::string(name) + " " + std::to_string(times) +
-              " times");
-    };
-    must_hold("max_request_body", policy.max_request_body, 2);  // left_by_uploads()
-    must_hold("max_answer_body", policy.max_answer_body, 4);    // left_by_replays()
+          "max_buffered of [gateway] must hold max_request_body and max_answer_body together");
+    }
     if (gateway.drain < policy.upstream_timeout) {
       say(remark::grade::warning, places_["drain"],
           "[gateway] drain: shorter than upstream_timeout; a request that is running at SIGTERM "

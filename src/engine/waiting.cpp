@@ -59,15 +59,8 @@ asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation
       if (concerns_all(out.kind)) tell(op, out);
       if (out.kind != execution_kind::busy || base::boot_now() >= until) co_return out;
     }
-<<<<<<< HEAD
-    next = co_await place->wait(std::min(until, look_after_caller), params_.look_again);
-=======
-    auto out = co_await attempt(io, op, doing);
-    if (concerns_all(out.kind)) tell(op, out);
-    if (out.kind != execution_kind::busy || base::boot_now() >= until) co_return out;
     give_back_room(op);
-    next = co_await place->wait(until, params_.look_again);
->>>>>>> e93df6a8a7616c91071235d80bc1fb3618f4a420
+    next = co_await place->wait(std::min(until, look_after_caller), params_.look_again);
   }
   co_return execution();
 }

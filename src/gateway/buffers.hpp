@@ -8,12 +8,15 @@ namespace onceguard::gateway {
 
 /// What anybody can fill by being slow is refused first: a request that is still to come where half
 /// of `max_buffered` is in use, a repeat of a large answer where three quarters are. So the last
-/// quarter is for work, and the longest body and answer must fit into what is theirs.
-[[nodiscard]] constexpr std::size_t left_by_uploads(std::size_t max_buffered) noexcept {
-  return max_buffered / 2;
+/// quarter is for work. A buffer that is small beside its longest body or answer leaves less, as
+/// one of them must fit; it holds the two together.
+[[nodiscard]] constexpr std::size_t left_by_uploads(std::size_t max_buffered,
+                                                    std::size_t max_request_body) noexcept {
+  return std::min(max_buffered / 2, max_buffered - std::min(max_buffered, max_request_body));
 }
-[[nodiscard]] constexpr std::size_t left_by_replays(std::size_t max_buffered) noexcept {
-  return max_buffered / 4;
+[[nodiscard]] constexpr std::size_t left_by_replays(std::size_t max_buffered,
+                                                    std::size_t max_answer_body) noexcept {
+  return std::min(max_buffered / 4, max_buffered - std::min(max_buffered, max_answer_body));
 }
 
 /// Up to here a body is copied into what a connection has anyway, and does not count.

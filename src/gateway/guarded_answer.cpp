@@ -2,6 +2,7 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "gateway/buffers.hpp"
+#include "gateway/client_watch.hpp"
 #include "gateway/guarded_exchange.hpp"
 #include "gateway/relay.hpp"
 
@@ -61,9 +62,11 @@ asio::awaitable<bool> guarded_exchange::send_own() {
 
 asio::awaitable<bool> guarded_exchange::pass_on() {
   const auto begun = std::move(*stream_begun_);
+  client_watch client(from_);  // what was done is settled; the rest concerns this client alone
+  client.begin(*up_);
   const auto done =
       co_await relay_answer(from_, *up_, begun, from_.thread().shared.params.idle_timeout);
-  if (done.begun) co_return done.client_kept;
+  if (done.begun || client.client_left()) co_return done.client_kept;
   co_return co_await send_trouble();
 }
 
@@ -82,7 +85,9 @@ asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr what, answer_kept
   if (what->body.size() > small_body) {
     from_.rule().answers.note_longer(what->body.size());
     const auto id = make_record_id(admitted_.scope, admitted_.key);
-    what = from_.thread().shared.replays.share(id, std::move(what));
+    auto& shared = from_.thread().shared;
+    const auto left = left_by_replays(shared.budget.bytes_max(), policy_.max_answer_body);
+    what = shared.replays.share(id, std::move(what), left);
     if (!what) {
       auto more = buffers_full("a replay");
       co_return co_await from_.send_problem(http::problem::overloaded, std::move(more));

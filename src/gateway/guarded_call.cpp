@@ -37,6 +37,8 @@ asio::awaitable<settlement> guarded_exchange::run(held_lease& held) { return cal
 
 asio::awaitable<void> guarded_exchange::run_unguarded() { co_await call(nullptr); }
 
+bool guarded_exchange::is_awaited() { return !from_.stream().peer_has_left(); }
+
 asio::awaitable<probe_report> guarded_exchange::ask(held_lease& held) {
   auto question = make_probe_question(policy_, scope_of(held), admitted_.key, held.lease().token);
   co_return co_await ask_application(from_.thread().pool, std::move(question), held);

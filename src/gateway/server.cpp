@@ -50,7 +50,7 @@ unsigned thread_count(unsigned wanted) {
 gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine, store& records)
     : params(std::move(p)),
       budget(params.max_buffered),
-      replays(budget, left_by_replays(params.max_buffered)),
+      replays(budget),
       engine(records, for_engine, budget) {
   for (const auto& text : params.trusted_proxies) {
     http::address_block block;

@@ -32,7 +32,8 @@ std::size_t shared_answers::id_hash::operator()(const record_id& id) const noexc
   return h;
 }
 
-answer_ptr shared_answers::share(const record_id& id, answer_ptr what) {
+answer_ptr shared_answers::share(const record_id& id, answer_ptr what,
+                                 std::size_t left_for_others) {
   std::shared_ptr<entry> on_its_way;
   {
     const std::lock_guard lock(mutex_);
@@ -46,7 +47,7 @@ answer_ptr shared_answers::share(const record_id& id, answer_ptr what) {
     return {std::move(on_its_way), theirs};
   }
   auto made = std::make_shared<entry>(*this, id, std::move(what));
-  if (!made->room.grow_to(bytes_of(*made->what), left_for_others_)) return nullptr;
+  if (!made->room.grow_to(bytes_of(*made->what), left_for_others)) return nullptr;
   {
     const std::lock_guard lock(mutex_);
     by_id_[id] = made;

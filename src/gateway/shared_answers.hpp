@@ -15,14 +15,12 @@ namespace onceguard::gateway {
 /// once, and counts once. Thread-safe; outlives what it gives out.
 class shared_answers {
  public:
-  /// Of `room`, so much stays free.
-  shared_answers(base::byte_budget& room, std::size_t left_for_others)
-      : room_(room), left_for_others_(left_for_others) {}
+  explicit shared_answers(base::byte_budget& room) : room_(room) {}
   ~shared_answers();
 
   /// The answer of that record, for as long as it is held: the one that is on its way already where
-  /// it is the same. Null: there is no room.
-  [[nodiscard]] answer_ptr share(const record_id& id, answer_ptr what);
+  /// it is the same. Null: there is no room, of which `left_for_others` stays free.
+  [[nodiscard]] answer_ptr share(const record_id& id, answer_ptr what, std::size_t left_for_others);
 
  private:
   struct entry;
@@ -31,7 +29,6 @@ class shared_answers {
   };
 
   base::byte_budget& room_;
-  const std::size_t left_for_others_;
   std::mutex mutex_;
   boost::unordered_flat_map<record_id, std::weak_ptr<entry>, id_hash> by_id_;  // under the mutex
 };

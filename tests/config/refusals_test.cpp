@@ -262,12 +262,8 @@ const refusal together[] = {
     {"required_of_nothing", "[defaults]\nrequired = true\nmethods = []\n",
      "c.toml:2:12: [defaults] required: no method is guarded, so no key can be required\n"},
     {"buffer", "[gateway]\nmax_buffered = \"1MiB\"\n",
-     "c.toml:2:16: max_buffered of [gateway] must hold max_answer_body 4 times\n"
-     "c.toml:2:16: max_buffered of [gateway] must hold max_request_body 2 times\n"},
-    {"buffer_for_an_answer", "[defaults]\nmax_answer_body = \"65MiB\"\n",
-     "c.toml:2:19: max_buffered of [gateway] must hold max_answer_body 4 times\n"},
-    {"buffer_for_a_request", "[defaults]\nmax_request_body = \"129MiB\"\n",
-     "c.toml:2:20: max_buffered of [gateway] must hold max_request_body 2 times\n"},
+     "c.toml:2:16: max_buffered of [gateway] must hold max_request_body and max_answer_body "
+     "together\n"},
 };
 
 const refusal routing[] = {

@@ -66,12 +66,22 @@ TEST(client_pace, without_a_rate_only_a_pause_counts) {
   EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(4'000));
 }
 
+TEST(buffers, leave_room_for_work_and_hold_one_of_the_longest) {
+  EXPECT_EQ(left_by_uploads(1'000, 100), 500u);
+  EXPECT_EQ(left_by_uploads(1'000, 800), 200u) << "or it could never come";
+  EXPECT_EQ(left_by_uploads(1'000, 2'000), 0u);
+  EXPECT_EQ(left_by_replays(1'000, 100), 250u);
+  EXPECT_EQ(left_by_replays(1'000, 800), 200u) << "or it could never be repeated";
+  EXPECT_EQ(left_by_replays(1'000, 2'000), 0u);
+}
+
 class shared_answers_test : public ::testing::Test {
  protected:
   base::byte_budget budget{100'000};
-  shared_answers answers{budget, 25'000};
+  shared_answers answers{budget};
   record_id id{};
 
+  answer_ptr share(answer_ptr what) { return answers.share(id, std::move(what), 25'000); }
   static answer_ptr make(char filler, std::size_t size = 30'000) {
     auto out = std::make_shared<answer>();
     out->status = 201;
@@ -81,47 +91,47 @@ class shared_answers_test : public ::testing::Test {
 };
 
 TEST_F(shared_answers_test, the_same_one_is_there_once) {
-  const auto first = answers.share(id, make('a'));
+  const auto first = share(make('a'));
   ASSERT_TRUE(first);
   const auto used = budget.used();
   EXPECT_GE(used, 30'000u);
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(answers.share(id, make('a')), first);
-  const auto another = answers.share(id, make('a'));
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(share(make('a')), first);
+  const auto another = share(make('a'));
   EXPECT_EQ(another->body, first->body);
   EXPECT_EQ(budget.used(), used);
 }
 
 TEST_F(shared_answers_test, it_is_held_until_the_last_one_is_done) {
-  auto first = answers.share(id, make('a'));
-  auto second = answers.share(id, make('a'));
+  auto first = share(make('a'));
+  auto second = share(make('a'));
   first.reset();
   EXPECT_GE(budget.used(), 30'000u);
   second.reset();
   EXPECT_EQ(budget.used(), 0u);
-  EXPECT_TRUE(answers.share(id, make('a')));
+  EXPECT_TRUE(share(make('a')));
   EXPECT_EQ(budget.used(), 0u);
 }
 
 TEST_F(shared_answers_test, another_answer_of_the_record_is_another) {
-  auto first = answers.share(id, make('a'));
-  const auto second = answers.share(id, make('b'));
+  auto first = share(make('a'));
+  const auto second = share(make('b'));
   EXPECT_EQ(second->body[0], 'b');
   EXPECT_EQ(first->body[0], 'a');
   EXPECT_GE(budget.used(), 60'000u);
   first.reset();
-  EXPECT_EQ(answers.share(id, make('b')), second) << "the first left the place of the second alone";
+  EXPECT_EQ(share(make('b')), second) << "the first left the place of the second alone";
 }
 
 TEST_F(shared_answers_test, other_records_do_not_share_and_have_a_bound) {
-  const auto first = answers.share(id, make('a'));
+  const auto first = share(make('a'));
   id[0] = 1;
-  const auto second = answers.share(id, make('a'));
+  const auto second = share(make('a'));
   EXPECT_NE(first, second);
   id[0] = 2;
-  EXPECT_EQ(answers.share(id, make('a')), nullptr) << "a quarter is left for others";
+  EXPECT_EQ(share(make('a')), nullptr) << "a quarter is left for others";
   id[0] = 0;
-  EXPECT_EQ(answers.share(id, make('a')), first) << "what is there already takes no more";
-  EXPECT_TRUE(answers.share(id, make('b', 10'000)));
+  EXPECT_EQ(share(make('a')), first) << "what is there already takes no more";
+  EXPECT_TRUE(share(make('b', 10'000)));
 }
 
 }  // namespace

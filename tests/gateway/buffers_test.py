@@ -66,7 +66,7 @@ def test_payments_beside_a_buffer_full_of_unfinished_uploads(start_gateway, upst
         assert_replay_of(gateway.post(key=key), first)
         assert upstream.runs(key) == 1
     assert 2 * MIB - 200 < filled <= 2 * MIB
-    log = [line for line in gateway.log_lines() if line["event"] == "buffers-full"]
+    log = gateway.logged("buffers-full")
     assert int(log[-1]["used"]) >= filled
     assert log[-1]["max_buffered"] == str(4 * MIB)
     # A body that comes in two parts is no upload, as long as it is small.

@@ -7,10 +7,6 @@ READ = [("head",), ("rest",)]
 EVENT = "upstream-ends-kept-connections"
 
 
-def warnings_of(gateway):
-    return [line for line in gateway.log_lines() if line["event"] == EVENT]
-
-
 def test_who_ends_each_one_a_little_later_costs_one_key_at_most(start_gateway, scripted,
                                                                fresh_key):
     """It looks open while the request is written, and ends before that is read."""
@@ -20,7 +16,7 @@ def test_who_ends_each_one_a_little_later_costs_one_key_at_most(start_gateway, s
     statuses = [gateway.post(key=key).status for key in keys]
     assert set(statuses) <= {201, 502}
     assert statuses.count(502) <= 1, statuses
-    assert len(warnings_of(gateway)) == 1
+    assert len(gateway.logged(EVENT)) == 1
     assert all(upstream.whole[key] == (status == 201) for key, status in zip(keys, statuses))
 
 
@@ -30,7 +26,7 @@ def test_who_ends_each_one_at_once_costs_no_key(start_gateway, scripted, fresh_k
     for count in range(1, 11):
         assert_first(gateway.post(key=fresh_key()))
         wait_until(lambda: upstream.accepted == count and upstream.ended == count)
-    assert len(warnings_of(gateway)) == 1
+    assert len(gateway.logged(EVENT)) == 1
 
 
 def test_what_broke_on_a_kept_one_is_unknown_and_not_sent_twice(start_gateway, scripted,
@@ -51,7 +47,7 @@ def test_what_broke_on_a_kept_one_is_unknown_and_not_sent_twice(start_gateway, s
         for accepted in (2, 3):  # from now on each has one of its own
             assert_first(post(fresh_key()))
             assert upstream.accepted == accepted
-    assert len(warnings_of(gateway)) == 1
+    assert len(gateway.logged(EVENT)) == 1
 
 
 def test_an_unguarded_request_tells_it_as_well(start_gateway, scripted, fresh_key):
@@ -67,4 +63,4 @@ def test_an_unguarded_request_tells_it_as_well(start_gateway, scripted, fresh_ke
         connection.send_request("POST", "/", [("Idempotency-Key", fresh_key())], b"")
         assert_first(connection.read())
         assert upstream.accepted == 3
-    assert len(warnings_of(gateway)) == 1
+    assert len(gateway.logged(EVENT)) == 1

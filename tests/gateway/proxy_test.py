@@ -323,7 +323,7 @@ def test_an_answer_that_breaks_off_never_looks_whole(start_gateway, scripted, ve
         assert not got.endswith(b"0\r\n\r\n")
     else:
         assert reset, got
-    line, = [one for one in gateway.log_lines() if one["event"] == "upstream-broken"]
+    line, = gateway.logged("upstream-broken")
     assert line["upstream"] == "shop" and line["why"]
 
 
@@ -334,7 +334,7 @@ def test_a_fault_before_anything_was_passed_on_is_a_problem(start_gateway, scrip
     gateway = start_gateway(upstream.url)
     answer = gateway.get("/", version=version)
     assert (answer.status, answer.problem) == (502, "upstream-broken")
-    line, = [one for one in gateway.log_lines() if one["event"] == "upstream-broken"]
+    line, = gateway.logged("upstream-broken")
     assert "chunk" in line["why"]
 
 
@@ -344,5 +344,5 @@ def test_an_upstream_s_fault_is_logged_with_what_it_was(start_gateway, scripted)
     gateway = start_gateway(upstream.url)
     answer = gateway.get("/")
     assert (answer.status, answer.problem) == (502, "upstream-broken")
-    line, = [one for one in gateway.log_lines() if one["event"] == "upstream-broken"]
+    line, = gateway.logged("upstream-broken")
     assert "Content-Length is there more than once" in line["why"]

@@ -221,7 +221,7 @@ def test_fail_open_is_asked_for_marked_and_logged(start_gateway, upstream, fresh
     marks = [dict(map(tuple, r["fields"])).get("Onceguard-Unguarded")
              for r in upstream.requests(key)]
     assert marks == ["store", "store"]
-    assert "unguarded" in gateway.log().lower()
+    wait_until(lambda: "unguarded" in gateway.log().lower(), what="a line about it")
     key = fresh_key()
     first = wait_until(lambda: next((a for a in [gateway.post(key=key)] if upstream.requests(
         key)[-1]["token"]), None))

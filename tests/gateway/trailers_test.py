@@ -1,4 +1,4 @@
-"""Fields behind a chunked body: passed on where nothing is kept, and never mistaken for the head."""
+"""Fields behind a chunked body: passed on where nothing is kept, and never taken for the head."""
 
 import pytest
 
@@ -64,8 +64,8 @@ def test_a_guarded_request_goes_on_without_them(gateway, upstream, key):
 
 def ask_for_trailers(gateway, path, fields, **how):
     plan = {"framing": "chunked", "body": "abc", "headers": [["Trailer", "X-Checksum"]],
-            "trailers": [["X-Checksum", "1"], ["Set-Cookie", "a=1"], ["Idempotent-Replayed", "true"],
-                         ["X-B", "2"]]}
+            "trailers": [["X-Checksum", "1"], ["Set-Cookie", "a=1"],
+                         ["Idempotent-Replayed", "true"], ["X-B", "2"]]}
     with gateway.connect() as connection:
         connection.send_request("GET", path, fields_for(None, plan, fields), **how)
         return connection.read()

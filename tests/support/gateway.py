@@ -151,6 +151,13 @@ class Gateway:
         whole = self.log().rpartition("\n")[0]
         return [json.loads(line) for line in whole.splitlines() if line.strip()]
 
+    def logged(self, event, count=1):
+        """The lines about this event, once there are so many: they are written a little later."""
+        def found():
+            lines = [line for line in self.log_lines() if line["event"] == event]
+            return lines if len(lines) >= count else None
+        return wait_until(found, what=f"{count} lines of {event}")
+
     def memory(self, name="VmRSS"):
         """Bytes of resident memory now (VmHWM: at most so far)."""
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
