@@ -138,19 +138,21 @@ pool::kept_link& pool::kept(const link& of) {
                        [&](const auto& each) { return each.on.get() == &of; });
 }
 
-bool pool::on_greeting(const link& of, const greeting& said) {
+kinship pool::on_greeting(const link& of, const greeting& said) {
   // The first one sets what steps are measured against; after it each look at the vitals tells.
   if (!dispatcher_.knows_clock()) dispatcher_.look_at_clock(said.now);
   const auto& before = kept(of).before;
-  const bool older = said.identity == before.identity && said.generation < before.number;
-  if (older) {
+  const bool same = before.identity.empty() || said.identity == before.identity;
+  if (!before.identity.empty() && same && said.generation < before.number) {
     base::log(base::log_level::error, "the store is an older copy of itself; its tokens are raised",
               {{"store", where_.place}});
+    // What it is from now on, the next look tells.
     dispatcher_.forget_generation();
     for (auto& each : links_) each.before = {};
+    return kinship::older_copy;
   }
   dispatcher_.look_at_generation({said.identity, said.generation});
-  return older;
+  return same ? kinship::same : kinship::another;
 }
 
 void pool::on_ready(link& of) {

@@ -34,6 +34,7 @@ class pool final : private link_events {
   [[nodiscard]] std::optional<error> wait_until_ready();
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
   [[nodiscard]] const std::string& place() const noexcept { return where_.place; }
+  [[nodiscard]] memory_watch& memory() noexcept { return dispatcher_.memory(); }
   /// Any thread; told on the pool's own. See store::on_settled.
   void listen(settled_listener told);
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
@@ -55,7 +56,7 @@ class pool final : private link_events {
 
   void on_ready(link& of) override;
   void on_lost(link& of, const failure& why) override;
-  [[nodiscard]] bool on_greeting(const link& of, const greeting& said) override;
+  [[nodiscard]] kinship on_greeting(const link& of, const greeting& said) override;
   void on_announcement(std::string_view payload) override;
   void on_warning(std::string_view text) override;
 
