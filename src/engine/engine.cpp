@@ -43,6 +43,20 @@ execution failed_with(error why) {
   return out;
 }
 
+error memory_lost(effect on_store) {
+  return {errc::store_lost, "the store has lost its memory", on_store};
+}
+
+/// A settle of what was granted.
+settlement settle_of(const operation& op, const lease& held) {
+  settlement out;
+  out.id = op.id;
+  out.token = held.token;
+  out.nonce = held.nonce;
+  out.about = op.about;
+  return out;
+}
+
 }  // namespace
 
 engine::engine(store& records, engine_params params, base::byte_budget& budget)
@@ -109,7 +123,7 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
   for (int round = 0; round < claims_max; ++round) {
     const auto before = base::boot_now();
     if (const auto left = loss_->refuses_for(before); left.count() > 0) {
-      auto out = failed_with(error(errc::store_lost, "the store has lost its memory"));
+      auto out = failed_with(memory_lost(effect::none));
       out.retry_after = left;
       co_return out;
     }
@@ -123,6 +137,12 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
 
     switch (reply->kind) {
       case verdict_kind::run:
+        if (const auto left = loss_->refuses_for(base::boot_now()); left.count() > 0) {
+          // A look told of a loss meanwhile. Nothing was sent: the lease is given back.
+          auto out = co_await claim_failed(io, op, doing, asked, memory_lost(effect::done));
+          out.retry_after = left;
+          co_return out;
+        }
         if (!op.places.empty()) {
           const auto moved = co_await yield_to_another_place(io, op, reply->lease);
           if (!moved) co_return co_await out_of_reach(op, doing, moved.error());
@@ -237,15 +257,20 @@ asio::awaitable<std::optional<execution>> engine::asked(asio::io_context& io, op
                                                              : "unclear"}});
   if (report.said == probe_answer::did_not) {
     const auto dispatched = co_await held.dispatch();
-    if (!dispatched) co_return failed_with(dispatched.error());
+    if (!dispatched) {
+      note(dispatched.error());
+      // Nothing was sent. A release leaves the key free where the store has heard what was said,
+      // and where it has not, as unknown as it was.
+      held.stop_renewing();
+      auto back = settle_of(op, held.lease());
+      back.kind = settle_kind::release;
+      settle_behind(io, std::move(back), base::reservation(budget_));
+      co_return failed_with(dispatched.error());
+    }
     if (!*dispatched) co_return of_kind(execution_kind::busy);
     co_return std::nullopt;
   }
-  settlement how;
-  how.id = op.id;
-  how.token = held.lease().token;
-  how.nonce = held.lease().nonce;
-  how.about = op.about;
+  auto how = settle_of(op, held.lease());
   how.retention = op.policy->retention;
   if (report.said == probe_answer::did) {
     how.kind = settle_kind::complete;
@@ -287,11 +312,16 @@ asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, h
     co_await pause.sleep();
   }
   // The effect happened: it is not forgotten because nobody waits any longer.
-  counters_.late_settles.fetch_add(1, std::memory_order_relaxed);
   auto out = of_kind(execution_kind::unrecorded);
   out.settled_as = how.kind;
   base::reservation room(budget_);
   if (how.answer && op.answer_room != nullptr) room = std::move(*op.answer_room);
+  settle_behind(io, std::move(how), std::move(room));
+  co_return out;
+}
+
+void engine::settle_behind(asio::io_context& io, settlement how, base::reservation room) {
+  counters_.late_settles.fetch_add(1, std::memory_order_relaxed);
   if (!room.resize(bytes_of(how) + waiting_bytes)) {
     // No room to keep the answer: what counts is that it took effect.
     how.answer = nullptr;
@@ -300,7 +330,6 @@ asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, h
   }
   spawn_background(io, "settle later",
                    settle_later(std::move(how), std::move(room), tally(settling_late_)));
-  co_return out;
 }
 
 asio::awaitable<execution> engine::superseded(const operation& op) {

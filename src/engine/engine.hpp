@@ -156,6 +156,8 @@ class engine {
   boost::asio::awaitable<void> follow_up(claim asked, tally one);
   /// The store could not be told, and will be told again.
   void settle_failed(const settlement& how, const error& why);
+  /// Goes on behind the request; `room` is what its answer holds already.
+  void settle_behind(boost::asio::io_context& io, settlement how, base::reservation room);
   boost::asio::awaitable<void> settle_later(settlement how, base::reservation room, tally one);
   boost::asio::awaitable<result<void>> look_now();
   boost::asio::awaitable<void> watch();
