@@ -122,11 +122,7 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
   }
   for (int round = 0; round < claims_max; ++round) {
     const auto before = base::boot_now();
-    if (const auto left = loss_->refuses_for(before); left.count() > 0) {
-      auto out = failed_with(memory_lost(effect::none));
-      out.retry_after = left;
-      co_return out;
-    }
+    if (loss_->refuses(before)) co_return failed_for_now(memory_lost(effect::none));
     const auto epoch = cache_.epoch();
     const auto asked = make_claim(op);
     std::vector<claim> batch(1, asked);
@@ -137,11 +133,9 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
 
     switch (reply->kind) {
       case verdict_kind::run:
-        if (const auto left = loss_->refuses_for(base::boot_now()); left.count() > 0) {
+        if (loss_->refuses(base::boot_now())) {
           // A look told of a loss meanwhile. Nothing was sent: the lease is given back.
-          auto out = co_await claim_failed(io, op, doing, asked, memory_lost(effect::done));
-          out.retry_after = left;
-          co_return out;
+          co_return co_await claim_failed(io, op, doing, asked, memory_lost(effect::done));
         }
         if (!op.places.empty()) {
           const auto moved = co_await yield_to_another_place(io, op, reply->lease);
@@ -210,7 +204,14 @@ asio::awaitable<execution> engine::out_of_reach(operation& op, work& doing, erro
     co_await doing.run_unguarded();
     co_return of_kind(execution_kind::unguarded);
   }
-  co_return failed_with(std::move(why));
+  co_return failed_for_now(std::move(why));
+}
+
+execution engine::failed_for_now(error why) const {
+  const bool lost = why.code == errc::store_lost;
+  auto out = failed_with(std::move(why));
+  if (lost) out.retry_after = loss_->refuses_for(base::boot_now());
+  return out;
 }
 
 asio::awaitable<execution> engine::granted(asio::io_context& io, operation& op, work& doing,

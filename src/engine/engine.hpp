@@ -149,6 +149,8 @@ class engine {
   boost::asio::awaitable<execution> claim_failed(boost::asio::io_context& io, operation& op,
                                                  work& doing, claim asked, error why);
   boost::asio::awaitable<execution> out_of_reach(operation& op, work& doing, error why);
+  /// Where the store lost its memory it says when to come back.
+  [[nodiscard]] execution failed_for_now(error why) const;
   execution after_settle(const operation& op, const settlement& how, const settled& result,
                          std::uint64_t epoch);
   /// The lease was another's when the settle came.

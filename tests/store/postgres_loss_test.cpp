@@ -116,6 +116,21 @@ TEST_F(postgres_loss_test, an_older_state_under_a_connection_is_another_memory_f
   EXPECT_EQ(known_again(beside, claim_of("early")).kind, verdict_kind::replay);
 }
 
+TEST_F(postgres_loss_test, a_look_alone_finds_it_out) {
+  const auto tested = open();
+  desk at(*tested);
+  save();
+  const auto before = at.vitals();
+  at.completed(claim_of("early"));
+  at.completed(claim_of("late"));
+  restore();
+  at.sweep();  // of which nobody hears
+  const auto after = at.vitals();
+  EXPECT_NE(after.identity, before.identity);
+  EXPECT_EQ(after.generation, before.generation) << "by this alone nobody could tell";
+  expect_lost(at, "late");
+}
+
 TEST_F(postgres_loss_test, a_lease_that_no_look_has_told_of_counts) {
   const auto tested = open();
   desk at(*tested);

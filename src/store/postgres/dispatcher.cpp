@@ -1,7 +1,6 @@
 #include "store/postgres/dispatcher.hpp"
 
 #include "base/hash.hpp"
-#include "base/log.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::postgres {
@@ -338,6 +337,7 @@ void dispatcher::failed(question_trip& of, const failure& why, fate after) {
   ended(false);
   --questions_under_way_;
   if (after == fate::unknown && !why.lost) standby_doubted_ = true;
+  if (why.sqlstate == another_memory) memory_.changed();
   const auto& asked = of.asked_;
   const auto now = base::boot_now();
   const bool again = after == fate::unknown ? why.lost && asked->repeatable()
@@ -391,35 +391,6 @@ void dispatcher::fail_waiting(const error& why) {
     asked->fail(why);
     finish(asked);
   }
-}
-
-// --- clocks ---------------------------------------------------------------------------------
-
-void dispatcher::look_at_clock(std::int64_t database_now) {
-  const auto boot = params_.clock->boot_ms();
-  if (!wall_) {
-    wall_memory first;
-    first.offset = database_now - boot;
-    wall_.emplace(first);
-  }
-  const bool paused = !wall_->trusts(boot, database_now);
-  if (paused == expiry_paused_) return;
-  expiry_paused_ = paused;
-  base::log(base::log_level::warning,
-            paused ? "the database's clock stepped: nothing expires until it is confirmed"
-                   : "the database's clock is confirmed: expiry goes on",
-            {{"store", place_}});
-}
-
-void dispatcher::forget_generation() {
-  generation_ = {};
-  memory_.changed();
-}
-
-void dispatcher::look_at_generation(const known_generation& told) {
-  const bool same = told.identity == generation_.identity;
-  if (!same && !generation_.identity.empty()) memory_.changed();
-  if (!same || told.number > generation_.number) generation_ = told;
 }
 
 }  // namespace onceguard::postgres

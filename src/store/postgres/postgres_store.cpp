@@ -137,7 +137,7 @@ awaitable<result<onceguard::vitals>> postgres_store::vitals(milliseconds timeout
 }
 
 awaitable<result<onceguard::vitals>> postgres_store::read_vitals(milliseconds timeout) {
-  auto encode = [](const surroundings&) { return parameters(); };
+  auto encode = [](const surroundings& here) { return ask_vitals(here.at.generation()); };
   auto read = [](const rows& from, const surroundings& here) {
     std::int64_t now = 0;
     auto told = postgres::read_vitals(from, now);

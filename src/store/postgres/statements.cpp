@@ -26,7 +26,7 @@ constexpr std::array<preparation, 13> preparations{{
     {statement::list, "SELECT * FROM onceguard.list_piece($1, $2, $3, $4, $5, $6)"},
     {statement::counts, "SELECT * FROM onceguard.counts_piece($1, $2)"},
     {statement::sweep, "SELECT onceguard.sweep($1, $2)"},
-    {statement::vitals, "SELECT * FROM onceguard.vitals()"},
+    {statement::vitals, "SELECT * FROM onceguard.vitals($1, $2)"},
     {statement::epoch, "SELECT * FROM onceguard.accelerator_epoch($1)"},
     {statement::note, "SELECT onceguard.note_accelerator($1, $2, $3, $4)"},
     // A hint, whose commit need not wait for the disk.

@@ -130,6 +130,14 @@ std::size_t size_of(const answer& of) noexcept {
 
 }  // namespace
 
+void add_expected(parameters& to, const known_generation& expected) {
+  if (expected.identity.empty()) {
+    to.null().null();
+  } else {
+    to.bytes(expected.identity).int8(static_cast<std::int64_t>(expected.number));
+  }
+}
+
 header_list read_headers(const rows& from, int row, int column) {
   auto flat = from.byte_array(row, column);
   if (flat.size() % 2 != 0) throw unexpected_answer("a header without its value");
@@ -177,11 +185,7 @@ parameters claims::encode(const std::vector<parcel<item>>& of, const batch_surro
   }
   parameters all;
   all.whole(out.finish()).boolean(in.expiry_paused);
-  if (in.expected.identity.empty()) {
-    all.null().null();
-  } else {
-    all.bytes(in.expected.identity).int8(static_cast<std::int64_t>(in.expected.number));
-  }
+  add_expected(all, in.expected);
   return all;
 }
 

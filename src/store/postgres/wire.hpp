@@ -19,6 +19,9 @@ struct known_generation {
   std::uint64_t number = 0;
 };
 
+/// Two parameters; nulls where nothing is known.
+void add_expected(parameters& to, const known_generation& expected);
+
 /// What goes with a batch, beside its items.
 struct batch_surroundings {
   const greeting& to;

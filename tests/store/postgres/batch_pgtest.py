@@ -188,7 +188,7 @@ def test_what_can_not_be_read_is_an_error_and_stays_as_it_is(desk):
         assert (settled[0].problem, settled[1].outcome) == (UNREADABLE, DONE)
         assert desk.extend(extend_of(claim, token)).problem == UNREADABLE
         assert desk.find(key).problem == UNREADABLE
-        resolved = desk.row("SELECT * FROM onceguard.resolve(%s, true, null, null, null, true, "
+        resolved = desk.row("SELECT * FROM onceguard.resolve(%s, true, null, null, null, false, "
                             "1000, false)", [digest_of(key)])
         assert resolved.problem == UNREADABLE
         assert desk.sweep() == 0

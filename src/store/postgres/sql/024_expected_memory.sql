@@ -156,6 +156,21 @@ BEGIN
 END
 $$;
 
+-- As before, and refused where an older copy stands under the same identity.
+CREATE FUNCTION onceguard.vitals(known_identity text, known_generation bigint)
+RETURNS TABLE (identity text, generation bigint, forgotten bigint, now bigint)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+    SELECT v.identity, v.generation, v.forgotten, v.now FROM onceguard.vitals() v
+    WHERE (v.identity = known_identity AND v.generation < known_generation) IS NOT TRUE;
+  IF NOT FOUND THEN
+    RAISE 'onceguard: the database is an older copy of itself' USING ERRCODE = 'OG003';
+  END IF;
+END
+$$;
+
 -- For programs that know of no expectation.
 CREATE OR REPLACE FUNCTION onceguard.claim_batch(items onceguard.claim_item[],
                                                  expiry_paused boolean)
@@ -228,13 +243,14 @@ END
 $$;
 
 REVOKE ALL ON FUNCTION onceguard.watch_partition(regclass),
-  onceguard.begin_another_memory(text),
+  onceguard.begin_another_memory(text), onceguard.vitals(text, bigint),
   onceguard.claim_batch(onceguard.claim_item[], boolean, text, bigint) FROM PUBLIC;
 
 DO $grants$
 BEGIN
   IF EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolname = 'onceguard_gateway') THEN
     GRANT EXECUTE ON FUNCTION onceguard.begin_another_memory(text),
+      onceguard.vitals(text, bigint),
       onceguard.claim_batch(onceguard.claim_item[], boolean, text, bigint) TO onceguard_gateway;
   END IF;
 END
