@@ -182,6 +182,7 @@ std::unique_ptr<trip> dispatcher::next_batch() {
   auto& from = line_of<Kind>();
   if constexpr (std::is_same_v<Kind, claims>) {
     if (!memory_.known()) refuse_claims();
+    if (claims_held_) return nullptr;
   }
   if (from.empty()) return nullptr;
   typename line<Kind>::batch over;

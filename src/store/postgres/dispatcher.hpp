@@ -49,8 +49,8 @@ class dispatcher {
   /// What the store said of itself; the highest is remembered. Another identity is another memory.
   void look_at_generation(const known_generation& told);
   [[nodiscard]] const known_generation& generation() const noexcept { return generation_; }
-  /// This is an older copy: what was seen before counts no more.
-  void forget_generation();
+  /// Meanwhile claims wait.
+  void hold_claims(bool held) noexcept { claims_held_ = held; }
   /// Any thread.
   [[nodiscard]] memory_watch& memory() noexcept { return memory_; }
 
@@ -110,6 +110,7 @@ class dispatcher {
   std::optional<wall_guard> wall_;
   bool expiry_paused_ = false;
   known_generation generation_;
+  bool claims_held_ = false;
   memory_watch memory_;
 };
 

@@ -20,11 +20,6 @@ void dispatcher::look_at_clock(std::int64_t database_now) {
             {{"store", place_}});
 }
 
-void dispatcher::forget_generation() {
-  generation_ = {};
-  memory_.changed();
-}
-
 void dispatcher::look_at_generation(const known_generation& told) {
   const bool same = told.identity == generation_.identity;
   if (!same && !generation_.identity.empty()) memory_.changed();

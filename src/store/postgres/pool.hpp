@@ -51,6 +51,7 @@ class pool final : private link_events {
     steady_time open_at{};
     known_generation before{};  ///< what was known of the store when it was opened
     bool was_ready = false;
+    bool raising = false;        ///< its tokens, as it is not the memory that was known
     std::uint32_t failures = 0;  ///< to connect, in a row
   };
 
@@ -67,6 +68,7 @@ class pool final : private link_events {
   void judge_outage(steady_time now);
   void wait_for_next_turn(steady_time now);
   void soon();
+  void hold_claims();
   void say_ready(std::optional<error> why);
   [[nodiscard]] bool any_ready() const noexcept;
   [[nodiscard]] bool any_idle() const noexcept;
