@@ -138,8 +138,8 @@ TEST_F(postgres_loss_test, a_lease_that_no_look_has_told_of_counts) {
   save();
   at.vitals();
   const auto last = at.completed(claim_of("late")).token;
+  restore();  // first: who comes back would hear how far it had come
   cut_all();
-  restore();
   expect_lost(at, "late");
   EXPECT_GT(known_again(at, claim_of("late")).lease.token, last);
 }
@@ -152,8 +152,8 @@ TEST_F(postgres_loss_test, so_does_one_that_was_taken_over) {
   at.vitals();
   save();
   at.completed(claim_of("k"));
+  restore();  // first: who comes back would hear how far it had come
   cut_all();
-  restore();
   expect_lost(at, "k");
 }
 
