@@ -7,8 +7,9 @@ CREATE TABLE public.bare (
 CREATE SEQUENCE public.bare_tokens;
 
 CREATE OR REPLACE FUNCTION onceguard.claim_batch(items onceguard.claim_item[],
-                                                 expiry_paused boolean)
-RETURNS SETOF onceguard.claim_answer
+                                                 expiry_paused boolean, known_identity text,
+                                                 known_generation bigint)
+RETURNS SETOF onceguard.claim_told
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER ROWS 64 SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   tokens bigint[];
@@ -21,7 +22,7 @@ BEGIN
   RETURN QUERY
     SELECT place, 0::smallint, 0::smallint, tokens[place], 1, false, false, NULL::smallint,
            NULL::bytea[], NULL::bytea, NULL::smallint, NULL::bigint, NULL::bigint, NULL::bigint,
-           NULL::smallint, NULL::smallint, NULL::bytea
+           NULL::smallint, NULL::smallint, NULL::bytea, NULL::bigint
     FROM generate_series(1, cardinality(items)) AS place;
 END
 $$;

@@ -50,6 +50,20 @@ bool take_room(const operation& op) {
   return op.answer_room->grow_to(op.usual_answer, more);
 }
 
+error memory_lost(effect on_store) {
+  return {errc::store_lost, "the store has lost its memory", on_store};
+}
+
+/// A settle of what was granted.
+settlement settle_of(const operation& op, const lease& held) {
+  settlement out;
+  out.id = op.id;
+  out.token = held.token;
+  out.nonce = held.nonce;
+  out.about = op.about;
+  return out;
+}
+
 }  // namespace
 
 engine::engine(store& records, engine_params params, base::byte_budget& budget)
@@ -116,11 +130,7 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
   }
   for (int round = 0; round < claims_max; ++round) {
     const auto before = base::boot_now();
-    if (const auto left = loss_->refuses_for(before); left.count() > 0) {
-      auto out = failed_with(error(errc::store_lost, "the store has lost its memory"));
-      out.retry_after = left;
-      co_return out;
-    }
+    if (loss_->refuses(before)) co_return failed_for_now(memory_lost(effect::none));
     const auto epoch = cache_.epoch();
     const auto asked = make_claim(op);
     std::vector<claim> batch(1, asked);
@@ -131,6 +141,10 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
 
     switch (reply->kind) {
       case verdict_kind::run:
+        if (loss_->refuses(base::boot_now())) {
+          // A look told of a loss meanwhile. Nothing was sent: the lease is given back.
+          co_return co_await claim_failed(io, op, doing, asked, memory_lost(effect::done));
+        }
         if (!op.places.empty()) {
           const auto moved = co_await yield_to_another_place(io, op, reply->lease);
           if (!moved) co_return co_await out_of_reach(op, doing, moved.error());
@@ -198,7 +212,14 @@ asio::awaitable<execution> engine::out_of_reach(operation& op, work& doing, erro
     co_await doing.run_unguarded();
     co_return of_kind(execution_kind::unguarded);
   }
-  co_return failed_with(std::move(why));
+  co_return failed_for_now(std::move(why));
+}
+
+execution engine::failed_for_now(error why) const {
+  const bool lost = why.code == errc::store_lost;
+  auto out = failed_with(std::move(why));
+  if (lost) out.retry_after = loss_->refuses_for(base::boot_now());
+  return out;
 }
 
 asio::awaitable<execution> engine::granted(asio::io_context& io, operation& op, work& doing,
@@ -245,15 +266,20 @@ asio::awaitable<std::optional<execution>> engine::asked(asio::io_context& io, op
                                                              : "unclear"}});
   if (report.said == probe_answer::did_not) {
     const auto dispatched = co_await held.dispatch();
-    if (!dispatched) co_return failed_with(dispatched.error());
+    if (!dispatched) {
+      note(dispatched.error());
+      // Nothing was sent. A release leaves the key free where the store has heard what was said,
+      // and where it has not, as unknown as it was.
+      held.stop_renewing();
+      auto back = settle_of(op, held.lease());
+      back.kind = settle_kind::release;
+      settle_behind(io, std::move(back), base::reservation(budget_));
+      co_return failed_with(dispatched.error());
+    }
     if (!*dispatched) co_return of_kind(execution_kind::busy);
     co_return std::nullopt;
   }
-  settlement how;
-  how.id = op.id;
-  how.token = held.lease().token;
-  how.nonce = held.lease().nonce;
-  how.about = op.about;
+  auto how = settle_of(op, held.lease());
   how.retention = op.policy->retention;
   if (report.said == probe_answer::did) {
     how.kind = settle_kind::complete;
@@ -295,15 +321,19 @@ asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, h
     co_await pause.sleep();
   }
   // The effect happened: it is not forgotten because nobody waits any longer.
-  counters_.late_settles.fetch_add(1, std::memory_order_relaxed);
   auto out = of_kind(execution_kind::unrecorded);
   out.settled_as = how.kind;
   base::reservation room(budget_);
   if (how.answer && op.answer_room != nullptr) room = std::move(*op.answer_room);
+  settle_behind(io, std::move(how), std::move(room));
+  co_return out;
+}
+
+void engine::settle_behind(asio::io_context& io, settlement how, base::reservation room) {
+  counters_.late_settles.fetch_add(1, std::memory_order_relaxed);
   room.set(bytes_of(how) + waiting_bytes);
   spawn_background(io, "settle later",
                    settle_later(std::move(how), std::move(room), tally(settling_late_)));
-  co_return out;
 }
 
 asio::awaitable<execution> engine::superseded(const operation& op) {

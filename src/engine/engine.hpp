@@ -155,6 +155,8 @@ class engine {
   boost::asio::awaitable<execution> claim_failed(boost::asio::io_context& io, operation& op,
                                                  work& doing, claim asked, error why);
   boost::asio::awaitable<execution> out_of_reach(operation& op, work& doing, error why);
+  /// Where the store lost its memory it says when to come back.
+  [[nodiscard]] execution failed_for_now(error why) const;
   execution after_settle(const operation& op, const settlement& how, const settled& result,
                          std::uint64_t epoch);
   /// The lease was another's when the settle came.
@@ -162,6 +164,8 @@ class engine {
   boost::asio::awaitable<void> follow_up(claim asked, tally one);
   /// The store could not be told, and will be told again.
   void settle_failed(const settlement& how, const error& why);
+  /// Goes on behind the request; `room` is what its answer holds already.
+  void settle_behind(boost::asio::io_context& io, settlement how, base::reservation room);
   boost::asio::awaitable<void> settle_later(settlement how, base::reservation room, tally one);
   boost::asio::awaitable<result<void>> look_now();
   boost::asio::awaitable<void> watch();

@@ -198,7 +198,14 @@ asio::awaitable<void> round::conclude(finding& of, const inquiry& how, held_leas
       // With that word the unknown attempt is over; released without it, the record would still
       // be as unknown as before.
       const auto dispatched = co_await held.dispatch();
-      if (!dispatched) co_return failed(dispatched.error());
+      if (!dispatched) {
+        failed(dispatched.error());
+        // As unknown as it was, or free, but not kept by this lease until that runs out.
+        held.stop_renewing();
+        end.kind = settle_kind::release;
+        co_await settle(of, held, std::move(end));
+        co_return;
+      }
       found = finding_kind::not_done;
       end.kind = settle_kind::release;
       break;

@@ -57,6 +57,25 @@ TEST_F(engine_whose_store_forgets, and_what_follows_up) {
   expect_refusal();
 }
 
+TEST_F(engine_whose_store_forgets, what_was_granted_while_a_look_told_of_it_is_given_back) {
+  store.fail(store_call::claim, store_fault::delay_after, 1);
+  counted_work w;
+  std::optional<execution> out;
+  asio::co_spawn(io, tested->execute(io, op(), w),
+                 [&](std::exception_ptr, execution got) { out = std::move(got); });
+  until([&] { return store.waiting() == 1; });
+  replace();
+  EXPECT_TRUE(run(io, tested->look()));
+  store.let_go();
+  until([&] { return out.has_value(); });
+  EXPECT_EQ(out->kind, execution_kind::store_failed);
+  EXPECT_EQ(out->failure.code, errc::store_lost);
+  EXPECT_GT(out->retry_after.count(), 0);
+  EXPECT_EQ(w.runs, 0);
+  until([&] { return tested->pending() == 0; });
+  EXPECT_EQ(state(), observed_state::released);
+}
+
 TEST_F(engine_whose_store_forgets, that_is_no_reason_to_fail_open) {
   policy.store_failure = store_failure_rule::open;
   store.fail(store_call::claim, store_fault::lost, 1);
@@ -186,20 +205,78 @@ TEST_F(engine_over_faults, a_renewal_that_fails_once_is_made_again) {
 
 // ---- probes
 
-TEST_F(engine_over_faults, after_it_did_not_and_a_store_that_is_away_nothing_ran) {
-  counted_work lost;
-  lost.ends = settle_kind::abandon;
-  execute(lost);
-  policy.unknown = unknown_policy::probe;
-  store.fail(store_call::extend, store_fault::before, 1);
+/// The application was asked, and the store can't be told that it did not.
+class engine_that_cannot_dispatch : public engine_over_faults {
+ protected:
   counted_work w;
-  w.says = probe_answer::did_not;
-  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
-  EXPECT_EQ(w.runs, 0);
-  clock.advance(policy.lease + milliseconds(1));
-  EXPECT_EQ(state(), observed_state::unknown);
+
+  void SetUp() override {
+    engine_over_faults::SetUp();
+    counted_work lost;
+    lost.ends = settle_kind::abandon;
+    execute(lost);
+    policy.unknown = unknown_policy::probe;
+    w.says = probe_answer::did_not;
+  }
+  /// Long before its lease runs out.
+  void expect_given_back(observed_state as) {
+    EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+    EXPECT_EQ(w.runs, 0);
+    EXPECT_EQ(tested->pending(), 1u) << "a shutdown waits for it";
+    until([&] { return tested->pending() == 0; });
+    EXPECT_EQ(state(), as);
+  }
+};
+
+TEST_F(engine_that_cannot_dispatch, gives_it_back_as_unknown_as_it_was) {
+  store.fail(store_call::extend, store_fault::before, 1);
+  expect_given_back(observed_state::unknown);
   EXPECT_EQ(execute(w).kind, execution_kind::ran) << "asked once more";
   EXPECT_EQ(w.asked, 2);
+}
+
+TEST_F(engine_that_cannot_dispatch, leaves_it_free_where_the_store_was_told_after_all) {
+  store.fail(store_call::extend, store_fault::after_timeout, 1);
+  expect_given_back(observed_state::released);
+  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(w.asked, 1);
+}
+
+TEST_F(engine_that_cannot_dispatch, goes_on_giving_it_back_while_the_store_is_away) {
+  store.fail(store_call::extend, store_fault::before_timeout, 1);
+  store.fail(store_call::settle, store_fault::before, 2);
+  expect_given_back(observed_state::unknown);
+  EXPECT_EQ(store.made(store_call::settle), 4u) << "that of the first run, and three of this";
+}
+
+TEST_F(engine_that_cannot_dispatch, since_somebody_else_has_it_runs_nothing_and_ends_nothing) {
+  store.fail(store_call::extend, store_fault::delay_before, 1);
+  std::optional<execution> out;
+  asio::co_spawn(io, tested->execute(io, op(), w),
+                 [&](std::exception_ptr, execution got) { out = std::move(got); });
+  until([&] { return store.waiting() == 1; });
+  resolution freed;
+  freed.id = op().id;
+  freed.force = true;
+  ASSERT_TRUE(run(io, inner.resolve(freed, milliseconds(100))));
+  claim later;
+  later.id = op().id;
+  base::random_bytes(later.nonce);
+  later.about = op().about;
+  ASSERT_EQ(run(io, inner.claim({later}, milliseconds(100))).at(0)->kind, verdict_kind::run);
+  store.let_go();
+  until([&] { return out.has_value(); });
+  EXPECT_EQ(out->kind, execution_kind::busy);
+  EXPECT_EQ(w.runs, 0);
+  EXPECT_EQ(state(), observed_state::in_progress);
+}
+
+TEST_F(engine_that_cannot_dispatch, since_the_store_lost_its_memory_refuses_at_once) {
+  store.fail(store_call::extend, store_fault::lost, 1);
+  const auto looks = store.made(store_call::vitals);
+  expect_given_back(observed_state::unknown);
+  execute(w);
+  EXPECT_EQ(store.made(store_call::vitals), looks + 1);
 }
 
 }  // namespace

@@ -257,6 +257,16 @@ TEST_F(reconcile_test, the_limit_holds) {
   EXPECT_EQ(found.size(), 3u);
 }
 
+TEST_F(reconcile_test, what_the_store_could_not_be_told_is_given_back) {
+  unknown("k");
+  source.says = {{"k", probe_answer::did_not}};
+  store.fail(store_call::extend, store_fault::before, 1);
+  EXPECT_FALSE(reconciled());
+  EXPECT_EQ(look_at("k").state, observed_state::unknown) << "and not asked about any more";
+  ASSERT_TRUE(reconciled());
+  EXPECT_EQ(look_at("k").state, observed_state::released);
+}
+
 TEST_F(reconcile_test, a_store_out_of_reach_ends_it) {
   unknown("k");
   store.fail(store_call::claim, store_fault::before);

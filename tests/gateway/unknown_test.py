@@ -1,5 +1,6 @@
 """What happens at `unknown`: hold, probe (fence, then ask), ask, rerun."""
 
+import base64
 import urllib.parse
 
 import pytest
@@ -163,6 +164,8 @@ def test_what_a_probe_carries(probed, own_upstream, key):
     assert int(asked["token"]) > int(ran["token"])
 
 
+OVER_THE_LIMIT = 3000  # of max_answer_body, in the test below
+
 INCONCLUSIVE = {
     "a bare 404": {"status": 404},
     "a bare 200": {"status": 200},
@@ -177,18 +180,72 @@ INCONCLUSIVE = {
     "a broken connection": {"drop": "body"},
     "a truncated done": {"status": 200, "headers": [["Onceguard-Outcome", "done"]],
                          "drop": "half", "size": 1000},
+    "a truncated none": none(drop="half", size=1000),
+    "a truncated none in chunks": none(drop="half", size=1000, framing="chunked"),
+    "a done over the limit": {"status": 200, "headers": [["Onceguard-Outcome", "done"]],
+                              "size": OVER_THE_LIMIT},
+    "a none over the limit": none(size=OVER_THE_LIMIT),
+    "a done over the limit in chunks": {"status": 200, "framing": "chunked",
+                                        "headers": [["Onceguard-Outcome", "done"]],
+                                        "size": OVER_THE_LIMIT},
+    "a none over the limit in chunks": none(size=OVER_THE_LIMIT, framing="chunked"),
+    "a none that is a stream": none(framing="chunked", headers=[
+        ["Onceguard-Outcome", "none"], ["Content-Type", "text/event-stream"]]),
+    "chunks that are none": {"raw": base64.b64encode(
+        b"HTTP/1.1 200 OK\r\nOnceguard-Outcome: done\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"zz\r\n").decode()},
+    "another protocol": {"status": 101, "headers": [["Onceguard-Outcome", "done"],
+                                                    ["Upgrade", "websocket"],
+                                                    ["Connection", "Upgrade"]]},
 }
 
 
 @pytest.mark.parametrize("plan", INCONCLUSIVE.values(), ids=INCONCLUSIVE.keys())
 def test_everything_else_is_still_unknown(probed, own_upstream, key, plan):
-    gateway = probed()
+    gateway = probed(max_answer_body="2KiB")
     say(own_upstream, plan)
     make_unknown(gateway, key)
     assert_still_unknown(ask(gateway, key))
     assert len(probes(own_upstream)) == 1
     assert len(runs(own_upstream, key)) == 1
     assert gateway.state(key) == "unknown"
+
+
+def test_a_probes_answer_without_an_end_is_none(probed, own_upstream, key):
+    """It says "done" in its head, and goes on for ever: the probe has its own limit of time."""
+    gateway = probed(upstream_timeout="500ms", max_answer_body="2KiB")
+    say(own_upstream, {"status": 200, "headers": [["Onceguard-Outcome", "done"]],
+                       "framing": "chunked", "size": 1000, "gate_half": "never"})
+    make_unknown(gateway, key)
+    assert_still_unknown(ask(gateway, key))
+    assert gateway.state(key) == "unknown"
+    assert len(runs(own_upstream, key)) == 1
+
+
+def test_after_none_the_key_is_known_not_to_have_run(probed, own_upstream, key):
+    """What the new run leaves is what it was, and no longer the doubt of before."""
+    gateway = probed()
+    say(own_upstream, none())
+    make_unknown(gateway, key)
+    answer = ask(gateway, key, plan={"status": 503, "effect": False})
+    assert (answer.status, answer.problem) == (503, None)
+    assert gateway.state(key) == "released"
+    first = assert_first(ask(gateway, key))
+    assert_replay_of(ask(gateway, key), first)
+    assert len(probes(own_upstream)) == 1, "there was nothing to ask about any more"
+    assert len(runs(own_upstream, key)) == 3
+
+
+def test_after_none_a_run_of_unknown_outcome_is_asked_about_anew(probed, own_upstream, key):
+    gateway = probed()
+    say(own_upstream, none(), none())
+    make_unknown(gateway, key)
+    answer = ask(gateway, key, plan=LOST)
+    assert answer.status >= 500
+    assert gateway.state(key) == "unknown", "this one may have run"
+    wait_until(lambda: ask(gateway, key).status == 201, what="asked again")
+    assert len(probes(own_upstream)) == 2
+    assert len(runs(own_upstream, key)) == 3
 
 
 def test_a_probe_that_gets_no_answer(probed, own_upstream, key):
@@ -300,7 +357,7 @@ def test_ask_takes_a_bare_answer_only_where_told_to(probed, own_upstream, key, s
 
 @pytest.mark.parametrize("status", [200, 404])
 def test_ask_takes_the_bare_answers_that_it_was_told(probed, own_upstream, key, status):
-    gateway = probed(probe_mode="ask", upstream_timeout="100ms", probe_present="200",
+    gateway = probed(probe_mode="ask", upstream_timeout="1s", probe_present="200",
                      probe_absent="404")
     say(own_upstream, {"status": status, "body": "bare"})
     make_unknown(gateway, key)

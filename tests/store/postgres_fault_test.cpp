@@ -220,6 +220,9 @@ TEST_F(postgres_fault_test, tokens_grow_also_where_the_store_is_an_older_copy_of
   database_.admin().run(
       "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
       " WHERE application_name = 'onceguard'");
+  EXPECT_EQ(at.try_claim(claim_of("k0")).error().code, errc::store_lost);
+  // Each link that comes back meets another memory, and is to be heard of.
+  for (int looks = 0; looks < 100 && !at.try_claim(claim_of("another")); ++looks) at.vitals();
   for (int i = 0; i < 20; ++i) {
     const auto told = claim_until_known(at, claim_of("k" + std::to_string(i)));
     ASSERT_TRUE(told);

@@ -1,7 +1,6 @@
 #include "store/postgres/dispatcher.hpp"
 
 #include "base/hash.hpp"
-#include "base/log.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::postgres {
@@ -25,6 +24,10 @@ error lock_held(const std::string& place, bool doubtful) {
                doubtful ? effect::unknown : effect::none);
 }
 
+error not_what_it_was(const std::string& place, effect on_store) {
+  return error(errc::store_lost, place + ": its memory is not what it was", on_store);
+}
+
 /// Another attempt may get through: the transactions were in one another's way.
 bool transient(const failure& why) {
   return why.sqlstate.starts_with("40") || why.sqlstate == "55P03";
@@ -39,6 +42,7 @@ class batch_trip final : public trip {
  public:
   batch_trip(dispatcher& from, typename line<Kind>::batch entries)
       : from_(from), entries_(std::move(entries)) {
+    if constexpr (std::is_same_v<Kind, claims>) expected_ = from.generation_;
     for (const auto& one : entries_) parcels_.push_back({&one.item(), one.with_subject});
     confirms_ = from.standby_doubted_ || std::any_of(entries_.begin(), entries_.end(),
                                                      [](const auto& e) { return e.doubtful; });
@@ -47,7 +51,7 @@ class batch_trip final : public trip {
   [[nodiscard]] const char* statement() const noexcept override { return Kind::statement; }
   [[nodiscard]] bool confirms() const noexcept override { return confirms_; }
   [[nodiscard]] parameters encode(const greeting& to) const override {
-    return Kind::encode(parcels_, to, from_.expiry_paused_);
+    return Kind::encode(parcels_, {to, from_.expiry_paused_, expected_});
   }
   [[nodiscard]] std::string announcement() const override {
     std::string out;
@@ -66,6 +70,7 @@ class batch_trip final : public trip {
   dispatcher& from_;
   typename line<Kind>::batch entries_;
   std::vector<parcel<typename Kind::item>> parcels_;
+  known_generation expected_;  // of the memory that claims meet
   bool confirms_ = false;
 };
 
@@ -175,6 +180,10 @@ std::unique_ptr<trip> dispatcher::next() {
 template <class Kind>
 std::unique_ptr<trip> dispatcher::next_batch() {
   auto& from = line_of<Kind>();
+  if constexpr (std::is_same_v<Kind, claims>) {
+    if (!memory_.known()) refuse_claims();
+    if (claims_held_) return nullptr;
+  }
   if (from.empty()) return nullptr;
   typename line<Kind>::batch over;
   auto batch =
@@ -210,6 +219,13 @@ template <class Kind>
 void dispatcher::arrived(batch_trip<Kind>& of, const rows& results) {
   auto replies = Kind::decode(results, of.parcels_);  // may throw: then it failed
   ended(of.confirms_);
+  if constexpr (std::is_same_v<Kind, claims>) {
+    // What was granted is not forgotten: a copy that lacks it is an older one.
+    const auto reached = claims::generation_in(results);
+    if (of.expected_.identity == generation_.identity && reached > generation_.number) {
+      generation_.number = reached;
+    }
+  }
   const auto now = base::boot_now();
   for (const auto& one : of.entries_) under_way_.erase(one.item().id);
   // From the last to the first, so that those that go back into the line keep their order.
@@ -228,6 +244,7 @@ void dispatcher::take_reply(entry<Kind>& of, reply<typename Kind::outcome>& said
       said.outcome.emplace(claims::locked());
     }
     if (said.what == kind::said && *said.outcome) told = said.outcome->value();
+    if (told && told->kind == verdict_kind::run && !memory_.known()) return doubt_grant(of);
     take_joined(of, told);
   }
   switch (said.what) {
@@ -242,6 +259,20 @@ void dispatcher::take_reply(entry<Kind>& of, reply<typename Kind::outcome>& said
     case kind::locked:
       if (of.of->give_up_at() <= now) return conclude<Kind>(of, lock_held(place_, of.doubtful));
       return retry(std::move(of), now);
+  }
+}
+
+/// The memory changed while it was on its way: that lease is nobody's, and is to be given back.
+void dispatcher::doubt_grant(entry<claims>& of) {
+  take_joined(of, std::nullopt);
+  conclude<claims>(of, not_what_it_was(place_, effect::done));
+}
+
+/// Nobody asks for a lease in a memory that is not known yet.
+void dispatcher::refuse_claims() {
+  for (auto& one : line_of<claims>().drain()) {
+    const auto left = one.doubtful ? effect::unknown : effect::none;
+    if (one.of->take()) conclude<claims>(one, not_what_it_was(place_, left));
   }
 }
 
@@ -262,6 +293,7 @@ template <class Kind>
 void dispatcher::failed(batch_trip<Kind>& of, const failure& why, fate after) {
   ended(false);
   if (after == fate::unknown && !why.lost) standby_doubted_ = true;
+  if (why.sqlstate == another_memory) memory_.changed();
   const auto now = base::boot_now();
   const auto cure = remedy_of(why);
   for (const auto& one : of.entries_) under_way_.erase(one.item().id);
@@ -306,6 +338,7 @@ void dispatcher::failed(question_trip& of, const failure& why, fate after) {
   ended(false);
   --questions_under_way_;
   if (after == fate::unknown && !why.lost) standby_doubted_ = true;
+  if (why.sqlstate == another_memory) memory_.changed();
   const auto& asked = of.asked_;
   const auto now = base::boot_now();
   const bool again = after == fate::unknown ? why.lost && asked->repeatable()
@@ -359,29 +392,6 @@ void dispatcher::fail_waiting(const error& why) {
     asked->fail(why);
     finish(asked);
   }
-}
-
-// --- clocks ---------------------------------------------------------------------------------
-
-void dispatcher::look_at_clock(std::int64_t database_now) {
-  const auto boot = params_.clock->boot_ms();
-  if (!wall_) {
-    wall_memory first;
-    first.offset = database_now - boot;
-    wall_.emplace(first);
-  }
-  const bool paused = !wall_->trusts(boot, database_now);
-  if (paused == expiry_paused_) return;
-  expiry_paused_ = paused;
-  base::log(base::log_level::warning,
-            paused ? "the database's clock stepped: nothing expires until it is confirmed"
-                   : "the database's clock is confirmed: expiry goes on",
-            {{"store", place_}});
-}
-
-void dispatcher::look_at_generation(const known_generation& told) {
-  const bool same = told.identity == generation_.identity;
-  if (!same || told.number > generation_.number) generation_ = told;
 }
 
 }  // namespace onceguard::postgres

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "store/memory_watch.hpp"
 #include "store/postgres/line.hpp"
 #include "store/postgres/postgres_params.hpp"
 #include "store/postgres/question.hpp"
@@ -20,12 +21,6 @@ namespace onceguard::postgres {
 template <class Kind>
 class batch_trip;
 class question_trip;
-
-/// Whose memory a store is, and how far it had come when that was last told.
-struct known_generation {
-  std::string identity;
-  std::uint64_t number = 0;
-};
 
 /// Belongs to one thread. Outlives its trips.
 class dispatcher {
@@ -51,11 +46,13 @@ class dispatcher {
   [[nodiscard]] bool knows_clock() const noexcept { return wall_.has_value(); }
   /// The database's clock, as it was told just now.
   void look_at_clock(std::int64_t database_now);
-  /// What the store said of itself; the highest is remembered.
+  /// What the store said of itself; the highest is remembered. Another identity is another memory.
   void look_at_generation(const known_generation& told);
   [[nodiscard]] const known_generation& generation() const noexcept { return generation_; }
-  /// This is an older copy: what was seen before counts no more.
-  void forget_generation() { generation_ = {}; }
+  /// Meanwhile claims wait.
+  void hold_claims(bool held) noexcept { claims_held_ = held; }
+  /// Any thread.
+  [[nodiscard]] memory_watch& memory() noexcept { return memory_; }
 
  private:
   friend class question;
@@ -88,6 +85,8 @@ class dispatcher {
   void arrived(batch_trip<Kind>& of, const rows& results);
   template <class Kind>
   void take_reply(entry<Kind>& of, reply<typename Kind::outcome>& said, steady_time now);
+  void doubt_grant(entry<claims>& of);
+  void refuse_claims();
   void take_joined(entry<claims>& of, const std::optional<verdict>& told);
   template <class Kind>
   void failed(batch_trip<Kind>& of, const failure& why, fate after);
@@ -111,6 +110,8 @@ class dispatcher {
   std::optional<wall_guard> wall_;
   bool expiry_paused_ = false;
   known_generation generation_;
+  bool claims_held_ = false;
+  memory_watch memory_;
 };
 
 }  // namespace onceguard::postgres

@@ -55,8 +55,10 @@ failure failure_of(const PGconn* connection) {
 }
 
 remedy remedy_of(const failure& failed) noexcept {
-  // Read-only now, or going down: another server may have the word.
-  if (failed.lost || failed.sqlstate == "25006" || in_class(failed, "57P")) {
+  // Read-only now, or going down: another server may have the word. Another memory: a new session
+  // begins with what it is, and raises the tokens of an older copy.
+  if (failed.lost || failed.sqlstate == another_memory || failed.sqlstate == "25006" ||
+      in_class(failed, "57P")) {
     return remedy::reconnect;
   }
   // A deadlock, a lock held for too long, a value that does not fit, a damaged row, a bad sector.
@@ -84,6 +86,7 @@ error to_error(const failure& failed, const std::string& place, effect on_store)
     return error(errc::invalid_argument, place + ": " + failed.text, on_store);
   }
   if (is_one_of(failed, refused)) return error(errc::invalid_argument, detail, on_store);
+  if (failed.sqlstate == another_memory) return error(errc::store_lost, detail, on_store);
   if (failed.sqlstate == "53100") return error(errc::store_full, detail, on_store);
   if (in_class(failed, "XX") || failed.sqlstate == "OG002")
     return error(errc::record_unreadable, detail, on_store);

@@ -17,6 +17,8 @@ struct failure {
 // Not the server's: what a link says of a schema that it does not get along with.
 inline constexpr const char* newer_schema = "newer";
 inline constexpr const char* older_schema = "older";
+/// The schema's: it is another memory than a claim expected, or an older copy.
+inline constexpr const char* another_memory = "OG003";
 
 inline constexpr const char* no_permission = "42501";
 

@@ -246,9 +246,12 @@ void link::refuse_set_up() {
 
 void link::end_set_up() {
   if (failed_) return refuse_set_up();
-  if (!raised_ && events_.on_greeting(*this, greeting_)) {
+  const auto found = raised_ ? kinship::same : events_.on_greeting(*this, greeting_);
+  if (found != kinship::same) {
     raised_ = true;
-    if (!send_raise_tokens(on_) || PQpipelineSync(on_) != 1) return lose(failure_of(on_));
+    const bool sent = found == kinship::another ? send_raise_tokens(on_)
+                                                : send_another_memory(on_, greeting_.identity);
+    if (!sent || PQpipelineSync(on_) != 1) return lose(failure_of(on_));
     syncs_ = 1;
     return;  // flushed by whoever received this
   }

@@ -20,12 +20,15 @@ namespace onceguard::postgres {
 
 class link;
 
+/// What a memory is to the one that was seen before.
+enum class kinship : std::uint8_t { same, another, older_copy };
+
 /// What a link tells its pool. The pool may start a trip or open the link again from within.
 class link_events {
  public:
-  /// What the server said at the beginning of the session. True: it is an older copy of what was
-  /// seen before, so its tokens have to be raised before anything else.
-  [[nodiscard]] virtual bool on_greeting(const link& of, const greeting& said) = 0;
+  /// What the server said at the beginning of the session. Where it is not the memory that was
+  /// seen before, its tokens are raised before anything else; an older copy becomes another memory.
+  [[nodiscard]] virtual kinship on_greeting(const link& of, const greeting& said) = 0;
   /// It can take a trip now: the first one, or another one.
   virtual void on_ready(link& of) = 0;
   /// It is closed. A trip that it had was told before.

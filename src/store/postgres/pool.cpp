@@ -138,23 +138,36 @@ pool::kept_link& pool::kept(const link& of) {
                        [&](const auto& each) { return each.on.get() == &of; });
 }
 
-bool pool::on_greeting(const link& of, const greeting& said) {
+kinship pool::on_greeting(const link& of, const greeting& said) {
   // The first one sets what steps are measured against; after it each look at the vitals tells.
   if (!dispatcher_.knows_clock()) dispatcher_.look_at_clock(said.now);
   const auto& before = kept(of).before;
-  const bool older = said.identity == before.identity && said.generation < before.number;
+  const bool same = before.identity.empty() || said.identity == before.identity;
+  const bool older = same && said.generation < before.number;
+  if (same && !older) {
+    dispatcher_.look_at_generation({said.identity, said.generation});
+    return kinship::same;
+  }
   if (older) {
     base::log(base::log_level::error, "the store is an older copy of itself; its tokens are raised",
               {{"store", where_.place}});
-    dispatcher_.forget_generation();
-    for (auto& each : links_) each.before = {};
   }
-  dispatcher_.look_at_generation({said.identity, said.generation});
-  return older;
+  // What it is from now on, a look tells that comes behind that.
+  dispatcher_.memory().changed();
+  kept(of).raising = true;
+  hold_claims();
+  return older ? kinship::older_copy : kinship::another;
+}
+
+/// While tokens are raised on one link, another must not grant what is below them.
+void pool::hold_claims() {
+  dispatcher_.hold_claims(
+      std::any_of(links_.begin(), links_.end(), [](const auto& each) { return each.raising; }));
 }
 
 void pool::on_ready(link& of) {
   auto& mine = kept(of);
+  if (std::exchange(mine.raising, false)) hold_claims();
   soon();
   if (std::exchange(mine.was_ready, true)) return;
   mine.failures = 0;
@@ -177,6 +190,7 @@ void pool::on_ready(link& of) {
 void pool::on_lost(link& of, const failure& why) {
   const auto now = base::boot_now();
   auto& mine = kept(of);
+  if (std::exchange(mine.raising, false)) hold_claims();
   mine.open_at = next_try(mine, now);
   last_failure_ = why;
   soon();

@@ -34,6 +34,7 @@ class pool final : private link_events {
   [[nodiscard]] std::optional<error> wait_until_ready();
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
   [[nodiscard]] const std::string& place() const noexcept { return where_.place; }
+  [[nodiscard]] memory_watch& memory() noexcept { return dispatcher_.memory(); }
   /// Any thread; told on the pool's own. See store::on_settled.
   void listen(settled_listener told);
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
@@ -50,12 +51,13 @@ class pool final : private link_events {
     steady_time open_at{};
     known_generation before{};  ///< what was known of the store when it was opened
     bool was_ready = false;
+    bool raising = false;        ///< its tokens, as it is not the memory that was known
     std::uint32_t failures = 0;  ///< to connect, in a row
   };
 
   void on_ready(link& of) override;
   void on_lost(link& of, const failure& why) override;
-  [[nodiscard]] bool on_greeting(const link& of, const greeting& said) override;
+  [[nodiscard]] kinship on_greeting(const link& of, const greeting& said) override;
   void on_announcement(std::string_view payload) override;
   void on_warning(std::string_view text) override;
 
@@ -66,6 +68,7 @@ class pool final : private link_events {
   void judge_outage(steady_time now);
   void wait_for_next_turn(steady_time now);
   void soon();
+  void hold_claims();
   void say_ready(std::optional<error> why);
   [[nodiscard]] bool any_ready() const noexcept;
   [[nodiscard]] bool any_idle() const noexcept;

@@ -113,7 +113,7 @@ awaitable<result<counts>> postgres_store::count(std::string cursor, milliseconds
 }
 
 awaitable<result<std::size_t>> postgres_store::sweep(std::size_t limit, milliseconds timeout) {
-  if (const auto looked = co_await vitals(timeout); !looked) co_return looked.error();
+  if (const auto looked = co_await read_vitals(timeout); !looked) co_return looked.error();
   auto encode = [limit](const surroundings& now) {
     constexpr std::size_t most = 1'000'000;
     parameters out;
@@ -130,10 +130,17 @@ awaitable<result<std::size_t>> postgres_store::sweep(std::size_t limit, millisec
 }
 
 awaitable<result<onceguard::vitals>> postgres_store::vitals(milliseconds timeout) {
-  auto encode = [](const surroundings&) { return parameters(); };
+  const auto begun = pool_.memory().look_begins();
+  auto told = co_await read_vitals(timeout);
+  if (told) pool_.memory().look_told(begun);
+  co_return told;
+}
+
+awaitable<result<onceguard::vitals>> postgres_store::read_vitals(milliseconds timeout) {
+  auto encode = [](const surroundings& here) { return ask_vitals(here.at.generation()); };
   auto read = [](const rows& from, const surroundings& here) {
     std::int64_t now = 0;
-    auto told = read_vitals(from, now);
+    auto told = postgres::read_vitals(from, now);
     here.at.look_at_clock(now);
     here.at.look_at_generation({told.identity, told.generation});
     return std::optional<result<onceguard::vitals>>(std::move(told));

@@ -54,6 +54,8 @@ class postgres_store final : public store, public epoch_book {
  private:
   postgres_store(postgres_params params, conninfo where)
       : pool_(std::move(params), std::move(where)) {}
+  /// For itself: whoever watches the memory has not heard of it.
+  boost::asio::awaitable<result<onceguard::vitals>> read_vitals(milliseconds timeout);
 
   pool pool_;
   std::mutex stopping_;

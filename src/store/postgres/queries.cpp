@@ -266,6 +266,12 @@ counts read_counts(const rows& from) {
   return out;
 }
 
+parameters ask_vitals(const known_generation& expected) {
+  parameters out;
+  add_expected(out, expected);
+  return out;
+}
+
 vitals read_vitals(const rows& from, std::int64_t& now_there) {
   from.expect_columns(4);
   if (from.size() != 1) throw unexpected_answer("the schema does not say what it is");

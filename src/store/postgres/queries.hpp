@@ -9,6 +9,7 @@
 
 #include "store/postgres/parameters.hpp"
 #include "store/postgres/rows.hpp"
+#include "store/postgres/wire.hpp"
 
 namespace onceguard::postgres {
 
@@ -30,6 +31,8 @@ namespace onceguard::postgres {
 
 [[nodiscard]] counts read_counts(const rows& from);
 
+/// Refused where it is an older copy of what is expected.
+[[nodiscard]] parameters ask_vitals(const known_generation& expected);
 /// What `vitals` says; `now` gets the database's clock.
 [[nodiscard]] vitals read_vitals(const rows& from, std::int64_t& now);
 

@@ -14,7 +14,7 @@ struct preparation {
 };
 
 constexpr std::array<preparation, 13> preparations{{
-    {statement::claim, "SELECT * FROM onceguard.claim_batch($1, $2)"},
+    {statement::claim, "SELECT * FROM onceguard.claim_batch($1, $2, $3, $4)"},
     {statement::settle, "SELECT * FROM onceguard.settle_batch($1, $2)"},
     {statement::extend, "SELECT * FROM onceguard.extend_batch($1)"},
     {statement::resolve, "SELECT * FROM onceguard.resolve($1, $2, $3, $4, $5, $6, $7, $8)"},
@@ -26,7 +26,7 @@ constexpr std::array<preparation, 13> preparations{{
     {statement::list, "SELECT * FROM onceguard.list_piece($1, $2, $3, $4, $5, $6)"},
     {statement::counts, "SELECT * FROM onceguard.counts_piece($1, $2)"},
     {statement::sweep, "SELECT onceguard.sweep($1, $2)"},
-    {statement::vitals, "SELECT * FROM onceguard.vitals()"},
+    {statement::vitals, "SELECT * FROM onceguard.vitals($1, $2)"},
     {statement::epoch, "SELECT * FROM onceguard.accelerator_epoch($1)"},
     {statement::note, "SELECT onceguard.note_accelerator($1, $2, $3, $4)"},
     // A hint, whose commit need not wait for the disk.
@@ -81,6 +81,10 @@ greeting read_greeting(const rows& answer) {
 }
 
 bool send_raise_tokens(PGconn* to) { return send(to, "SELECT onceguard.raise_tokens()"); }
+
+bool send_another_memory(PGconn* to, const std::string& identity) {
+  return send(to, "SELECT onceguard.begin_another_memory($1)", {identity.c_str()});
+}
 
 bool send_preparations(PGconn* to) {
   return std::all_of(preparations.begin(), preparations.end(), [to](const preparation& one) {

@@ -47,6 +47,8 @@ inline constexpr const char* announce = "onceguard_announce";
 [[nodiscard]] greeting read_greeting(const rows& answer);
 /// From here on tokens begin at the clock, whatever numbers this copy has forgotten.
 [[nodiscard]] bool send_raise_tokens(PGconn* to);
+/// The same, and from here on its identity is another.
+[[nodiscard]] bool send_another_memory(PGconn* to, const std::string& identity);
 [[nodiscard]] bool send_preparations(PGconn* to);
 [[nodiscard]] bool send_listen(PGconn* to);
 [[nodiscard]] bool send_announcement(PGconn* to, const std::string& payload);

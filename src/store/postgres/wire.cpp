@@ -1,5 +1,6 @@
 #include "store/postgres/wire.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "store/view.hpp"
@@ -9,6 +10,7 @@ namespace {
 
 enum problem : std::int64_t { no_problem = 0, locked = 1, record_unreadable = 2, no_subject = 3 };
 
+constexpr int claim_columns = 18;
 constexpr std::size_t row_overhead = 256;
 
 void write_subject(row_array& to, const subject& about) {
@@ -128,6 +130,14 @@ std::size_t size_of(const answer& of) noexcept {
 
 }  // namespace
 
+void add_expected(parameters& to, const known_generation& expected) {
+  if (expected.identity.empty()) {
+    to.null().null();
+  } else {
+    to.bytes(expected.identity).int8(static_cast<std::int64_t>(expected.number));
+  }
+}
+
 header_list read_headers(const rows& from, int row, int column) {
   auto flat = from.byte_array(row, column);
   if (flat.size() % 2 != 0) throw unexpected_answer("a header without its value");
@@ -163,9 +173,8 @@ std::size_t claims::weight(const item& of) noexcept {
   return row_overhead + of.about->key.size() + of.about->path.size();
 }
 
-parameters claims::encode(const std::vector<parcel<item>>& of, const greeting& to,
-                          bool expiry_paused) {
-  row_array out(to.claim_item, 17);
+parameters claims::encode(const std::vector<parcel<item>>& of, const batch_surroundings& in) {
+  row_array out(in.to.claim_item, 17);
   for (const auto& [one, with_subject] : of) {
     out.row().bytes(one->id).bytes(one->nonce);
     write_subject(out, *one->about);
@@ -175,15 +184,24 @@ parameters claims::encode(const std::vector<parcel<item>>& of, const greeting& t
     out.boolean(one->maybe_repeated);
   }
   parameters all;
-  all.whole(out.finish()).boolean(expiry_paused);
+  all.whole(out.finish()).boolean(in.expiry_paused);
+  add_expected(all, in.expected);
   return all;
 }
 
 std::vector<reply<verdict>> claims::decode(const rows& from, const std::vector<parcel<item>>& of) {
-  return read_rows<verdict>(from, of.size(), 17, [&](int row) {
+  return read_rows<verdict>(from, of.size(), claim_columns, [&](int row) {
     const auto place = static_cast<std::size_t>(from.integer(row, 0) - 1);
     return read_verdict(from, row, *of[place].item);
   });
+}
+
+std::uint64_t claims::generation_in(const rows& from) {
+  std::int64_t out = 0;
+  for (int row = 0; row < from.size(); ++row) {
+    out = std::max(out, number_or_0(from, row, claim_columns - 1));
+  }
+  return static_cast<std::uint64_t>(out);
 }
 
 verdict claims::locked() {
@@ -223,9 +241,8 @@ std::size_t settles::weight(const item& of) noexcept {
   return row_overhead + (of.answer ? size_of(*of.answer) : 0);
 }
 
-parameters settles::encode(const std::vector<parcel<item>>& of, const greeting& to,
-                           bool expiry_paused) {
-  row_array out(to.settle_item, 24);
+parameters settles::encode(const std::vector<parcel<item>>& of, const batch_surroundings& in) {
+  row_array out(in.to.settle_item, 24);
   for (const auto& [one, with_subject] : of) {
     out.row().bytes(one->id).int8(as_bigint(one->token)).bytes(one->nonce);
     out.int2(static_cast<std::int64_t>(one->kind)).answered(one->answer.get());
@@ -244,7 +261,7 @@ parameters settles::encode(const std::vector<parcel<item>>& of, const greeting& 
     out.boolean(one->by_application);
   }
   parameters all;
-  all.whole(out.finish()).boolean(expiry_paused);
+  all.whole(out.finish()).boolean(in.expiry_paused);
   return all;
 }
 
@@ -261,9 +278,8 @@ std::optional<error> extensions::complaint(const item&) { return std::nullopt; }
 
 std::size_t extensions::weight(const item&) noexcept { return row_overhead; }
 
-parameters extensions::encode(const std::vector<parcel<item>>& of, const greeting& to,
-                              bool /*expiry_paused*/) {
-  row_array out(to.extend_item, 5);
+parameters extensions::encode(const std::vector<parcel<item>>& of, const batch_surroundings& in) {
+  row_array out(in.to.extend_item, 5);
   for (const auto& [one, with_subject] : of) {
     out.row().bytes(one->id).int8(as_bigint(one->token)).bytes(one->nonce);
     out.int8(one->lease.count()).boolean(one->dispatch);

@@ -1,6 +1,7 @@
 // How claims, settles and extensions travel: one array of rows there, one row for each back.
 #pragma once
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <onceguard/decide.hpp>
@@ -11,6 +12,22 @@
 #include "store/postgres/statements.hpp"
 
 namespace onceguard::postgres {
+
+/// What of a store's memory is known: whose it is, and how far it had come when that was last told.
+struct known_generation {
+  std::string identity;
+  std::uint64_t number = 0;
+};
+
+/// Two parameters; nulls where nothing is known.
+void add_expected(parameters& to, const known_generation& expected);
+
+/// What goes with a batch, beside its items.
+struct batch_surroundings {
+  const greeting& to;
+  bool expiry_paused = false;
+  const known_generation& expected;  ///< an empty identity: none
+};
 
 /// What the server said of one item.
 template <class Outcome>
@@ -40,11 +57,13 @@ struct claims {
   /// Why it can't be sent.
   [[nodiscard]] static std::optional<error> complaint(const item& of);
   [[nodiscard]] static std::size_t weight(const item& of) noexcept;
-  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of, const greeting& to,
-                                         bool expiry_paused);
+  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of,
+                                         const batch_surroundings& in);
   /// One for each item, in their order. Throws unexpected_answer.
   [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& from,
                                                           const std::vector<parcel<item>>& of);
+  /// How far the memory had come with the leases among them; 0: there are none.
+  [[nodiscard]] static std::uint64_t generation_in(const rows& from);
   /// While somebody else is writing its record.
   [[nodiscard]] static outcome locked();
   /// What `second` is told, which came at the same time as `first` and is taken to come right
@@ -63,8 +82,8 @@ struct settles {
 
   [[nodiscard]] static std::optional<error> complaint(const item& of);
   [[nodiscard]] static std::size_t weight(const item& of) noexcept;
-  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of, const greeting& to,
-                                         bool expiry_paused);
+  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of,
+                                         const batch_surroundings& in);
   [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& from,
                                                           const std::vector<parcel<item>>& of);
 };
@@ -77,8 +96,8 @@ struct extensions {
 
   [[nodiscard]] static std::optional<error> complaint(const item& of);
   [[nodiscard]] static std::size_t weight(const item& of) noexcept;
-  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of, const greeting& to,
-                                         bool expiry_paused);
+  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of,
+                                         const batch_surroundings& in);
   [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& from,
                                                           const std::vector<parcel<item>>& of);
 };

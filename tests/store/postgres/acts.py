@@ -86,7 +86,7 @@ class Desk:
         return told
 
     def claims(self, items, paused=False):
-        return self._batch("claim_batch", items, Claim, paused)
+        return self._batch("claim_batch", items, Claim, paused, None, None)
 
     def claim(self, item, paused=False):
         return self.claims([item], paused)[0]

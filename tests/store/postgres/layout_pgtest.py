@@ -74,6 +74,23 @@ def test_the_settle_finds_its_record_in_an_old_partition(desk, clock):
     assert desk.claim(claim_of("k")).verdict == REPLAY
 
 
+@pytest.mark.parametrize("first", [True, False], ids=["made with the schema", "made later"])
+def test_who_empties_one_partition_makes_it_another_memory(desk, clock, first):
+    if not first:
+        for _ in range(6):
+            next_partition(desk, clock)
+    desk.completed(claim_of("k"))
+    desk.rows("DELETE FROM onceguard.records WHERE digest <> %s", [digest_of("k")])
+    before = desk.row("SELECT identity, epoch FROM onceguard.meta")
+    desk.rows("SET session_replication_role = replica")  # as some tools do while they load data
+    desk.rows(f"TRUNCATE {home(desk, 'k')}")
+    after = desk.row("SELECT identity, epoch FROM onceguard.meta")
+    assert before.identity != after.identity and before.epoch != after.epoch
+    expected = [before.identity, 0]
+    assert failure(desk.rows, "SELECT * FROM onceguard.claim_batch('{}', false, %s, %s)",
+                   expected).sqlstate == "OG003"
+
+
 def test_what_no_partition_was_made_for_is_kept_and_swept_too(desk, clock):
     clock.advance(30 * DAY)  # nobody swept: no partition is there for this time
     desk.completed(claim_of("k"))

@@ -1,0 +1,29 @@
+// What a dispatcher knows of the database beside its records: its clock, and whose memory it is.
+#include "base/log.hpp"
+#include "store/postgres/dispatcher.hpp"
+
+namespace onceguard::postgres {
+
+void dispatcher::look_at_clock(std::int64_t database_now) {
+  const auto boot = params_.clock->boot_ms();
+  if (!wall_) {
+    wall_memory first;
+    first.offset = database_now - boot;
+    wall_.emplace(first);
+  }
+  const bool paused = !wall_->trusts(boot, database_now);
+  if (paused == expiry_paused_) return;
+  expiry_paused_ = paused;
+  base::log(base::log_level::warning,
+            paused ? "the database's clock stepped: nothing expires until it is confirmed"
+                   : "the database's clock is confirmed: expiry goes on",
+            {{"store", place_}});
+}
+
+void dispatcher::look_at_generation(const known_generation& told) {
+  const bool same = told.identity == generation_.identity;
+  if (!same && !generation_.identity.empty()) memory_.changed();
+  if (!same || told.number > generation_.number) generation_ = told;
+}
+
+}  // namespace onceguard::postgres
