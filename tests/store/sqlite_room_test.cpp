@@ -55,7 +55,11 @@ class sqlite_room_test : public ::testing::Test {
       }
       auto how = settle_of(asked, told->lease);
       how.answer = answer_of(std::string(1'000, 'x'));
-      if (!own_->settles({how})[0]) return true;
+      const auto settled = own_->settles({how})[0];
+      if (!settled) {
+        EXPECT_EQ(settled.error().code, errc::store_full) << settled.error().detail;
+        return true;
+      }
     }
     return false;
   }
@@ -106,9 +110,14 @@ TEST_F(sqlite_room_test, a_log_that_can_t_be_moved_leaves_the_room_to_move_it) {
 }
 
 TEST_F(sqlite_room_test, a_volume_that_others_filled_stops_claims_and_nothing_else) {
-  fill(200);
-  const auto size_before = log_size();
+  std::uintmax_t size_before = 0;
   {
+    // Keeps in the log what is to find room in the file.
+    connection reading(path_, nullptr);
+    reading.run("BEGIN");
+    ASSERT_EQ(reading.integer("SELECT count(*) FROM records"), 0);
+    fill(200);
+    size_before = log_size();
     std::ofstream filler(folder_.file("disk/filler"), std::ios::binary);
     const std::string piece(16'384, 'f');
     while (filler.write(piece.data(), static_cast<std::streamsize>(piece.size())).flush()) {
