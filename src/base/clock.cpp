@@ -12,11 +12,25 @@ std::int64_t read_ms(clockid_t which) noexcept {
   return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
 }
 
+/// How far this process's boot clock stands from the machine's, as the kernel writes it; empty: not
+/// at all.
+std::string boot_clock_shift() {
+  std::ifstream file("/proc/self/timens_offsets");
+  std::string name, seconds, nanoseconds;
+  while (file >> name >> seconds >> nanoseconds) {
+    if (name != "boottime") continue;
+    if (seconds == "0" && nanoseconds == "0") break;
+    return "+" + seconds + "." + nanoseconds;
+  }
+  return {};
+}
+
 class machine_clock final : public clock {
  public:
   machine_clock() {
     std::ifstream file("/proc/sys/kernel/random/boot_id");
     std::getline(file, boot_id_);
+    if (!boot_id_.empty()) boot_id_ += boot_clock_shift();
   }
   [[nodiscard]] std::int64_t boot_ms() const noexcept override { return read_ms(CLOCK_BOOTTIME); }
   [[nodiscard]] std::int64_t wall_ms() const noexcept override { return read_ms(CLOCK_REALTIME); }

@@ -20,7 +20,8 @@ class clock {
   [[nodiscard]] virtual std::int64_t boot_ms() const noexcept = 0;
   /// The wall clock: milliseconds since 1970, may step.
   [[nodiscard]] virtual std::int64_t wall_ms() const noexcept = 0;
-  /// Differs after each boot of the machine; empty where the kernel does not tell.
+  /// Differs after each boot of the machine, and where the boot clock is shifted (in a time
+  /// namespace): clocks of the same id tell the same. Empty where the kernel does not tell.
   [[nodiscard]] virtual const std::string& boot_id() const noexcept = 0;
 };
 

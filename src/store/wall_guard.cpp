@@ -1,7 +1,5 @@
 #include "store/wall_guard.hpp"
 
-#include <algorithm>
-
 namespace onceguard {
 namespace {
 
@@ -14,9 +12,8 @@ bool near(std::int64_t a, std::int64_t b) noexcept {
 wall_guard wall_guard::after_boot(std::int64_t last, std::int64_t boot,
                                   std::int64_t wall) noexcept {
   wall_memory known;
-  const auto now = last == 0 ? wall : std::clamp(wall, last, last + boot);
-  known.offset = now - boot;
-  if (wall > now) {
+  known.offset = (last == 0 ? wall : last) - boot;
+  if (last != 0 && wall > last) {
     known.doubted = true;  // ahead, as after any pause: that is no step
     known.doubted_offset = wall - boot;
     known.doubted_since_boot = boot - confirmed_after_ms;

@@ -29,9 +29,8 @@ class wall_guard {
   explicit wall_guard(const wall_memory& known) : memory_(known) {}
 
   /// The first look at the clocks after a boot (or ever: `last` is 0). Retention goes on from where
-  /// it was `last` seen, and the time since the boot counts, where the wall clock does not say
-  /// less: how long the machine was off, only a clock could tell that may be wrong. A wall clock
-  /// behind that is doubted.
+  /// it was `last` seen: how long the machine was off, only a clock could tell that may be wrong. A
+  /// wall clock behind that is doubted.
   [[nodiscard]] static wall_guard after_boot(std::int64_t last, std::int64_t boot,
                                              std::int64_t wall) noexcept;
 

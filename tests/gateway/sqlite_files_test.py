@@ -286,7 +286,7 @@ def test_only_a_file_is_backed_up_and_restored(onceguard, tmp_path, command):
     assert "operations.md" in done.stderr
 
 
-# ---- two boot ids ---------------------------------------------------------------------------
+# ---- two boot clocks ------------------------------------------------------------------------
 def with_another_boot_id(folder, *command):
     """Runs it where the kernel seems to tell another boot id, as it is in some containers."""
     other = folder / "boot_id"
@@ -298,12 +298,20 @@ def with_another_boot_id(folder, *command):
                           env=clean_environment())
 
 
-def test_processes_with_two_boot_ids_keep_off_each_others_leases(start_gateway, upstream, key,
-                                                                 tmp_path):
+def with_a_shifted_boot_clock(_folder, *command):
+    """Runs it in a time namespace of its own: the same boot id, and a boot clock that is ahead."""
+    return subprocess.run(["unshare", "--time", "--boottime", "100000", *map(str, command)],
+                          capture_output=True, text=True, timeout=60, check=False,
+                          env=clean_environment())
+
+
+@pytest.mark.parametrize("elsewhere", [with_another_boot_id, with_a_shifted_boot_clock])
+def test_processes_with_two_boot_clocks_keep_off_each_others_leases(start_gateway, upstream, key,
+                                                                    tmp_path, elsewhere):
     gateway = start_gateway(upstream)
     with contextlib.closing(gateway.begin_post(key=key, plan={"gate": key})) as running:
         wait_until(lambda: upstream.runs(key) == 1, what="the work beginning")
-        other = with_another_boot_id(tmp_path, gateway.binary, "keys", "list", "--store",
+        other = elsewhere(tmp_path, gateway.binary, "keys", "list", "--store",
                                      gateway.store_url())
         assert other.returncode == 4, other
         assert "another boot id" in other.stderr
@@ -311,8 +319,7 @@ def test_processes_with_two_boot_ids_keep_off_each_others_leases(start_gateway, 
         upstream.open(key)
         assert_first(running.read())
     gateway.stop()
-    alone = with_another_boot_id(tmp_path, gateway.binary, "keys", "list", "--store",
-                                 gateway.store_url())
+    alone = elsewhere(tmp_path, gateway.binary, "keys", "list", "--store", gateway.store_url())
     assert alone.returncode == 0, alone
 
 

@@ -141,6 +141,9 @@ TEST_F(sqlite_loss_test,
   std::filesystem::copy_file(folder_.file("backup.db"), params().path);
   EXPECT_EQ(own.try_claim(claim_of("c")).error().code, errc::store_lost);
   const auto identity = own.vitals().identity;
+  const auto counter = [](const std::string& path) {
+    return connection(path, nullptr).integer("SELECT token FROM meta");
+  };
   // File and log as a kill leaves them: nothing moved, then all of it.
   for (const bool moved : {false, true}) {
     auto killed = params();
@@ -156,6 +159,7 @@ TEST_F(sqlite_loss_test,
     ASSERT_TRUE(again) << again.error().detail;
     desk there(**again);
     EXPECT_EQ(there.vitals().identity, identity);
+    EXPECT_GT(counter(killed.path), counter(folder_.file("backup.db")));
     EXPECT_EQ(there.claim(claim_of("a")).kind, verdict_kind::replay);
     (*again)->stop();
   }

@@ -120,8 +120,10 @@ moment ledger::look_at_clocks_only() {
   if (!load_boot()) {
     // Nobody has written since the machine started: no lease is left, and nothing expires yet.
     boot_id_.clear();  // whoever writes enters it
-    guard_ = wall_guard::after_boot(read_meta().last_wall, clock_.boot_ms(), clock_.wall_ms());
-    auto now = read_clocks(clock_, guard_);
+    const auto last = read_meta().last_wall;
+    instant now;
+    now.lease = clock_.boot_ms();
+    now.wall = last == 0 ? clock_.wall_ms() : last;
     now.expiry_paused = true;
     return moment_of(now, 0);
   }
