@@ -31,6 +31,12 @@ inline result<verdict> claim_until_known(desk& at, const claim& asked) {
   }
 }
 
+inline void expect_verdict(desk& at, const claim& asked, verdict_kind kind) {
+  const auto told = claim_until_known(at, asked);
+  ASSERT_TRUE(told) << told.error().detail;
+  EXPECT_EQ(told->kind, kind);
+}
+
 inline result<settled> settle_until_known(desk& at, const settlement& how) {
   for (const auto end = base::boot_now() + longest_fault;;) {
     auto told = std::move(at.settles({how}).at(0));
@@ -48,7 +54,7 @@ inline void expect_one_run(desk& at, const std::string& key) {
   const auto ended = settle_until_known(at, settle_of(asked, told->lease));
   ASSERT_TRUE(ended) << ended.error().detail;
   EXPECT_EQ(ended->outcome, settle_outcome::done);
-  EXPECT_EQ(claim_until_known(at, claim_of(key))->kind, verdict_kind::replay);
+  expect_verdict(at, claim_of(key), verdict_kind::replay);
 }
 
 /// `at` is the desk of a store with a timeout of 400 ms on this server.

@@ -251,7 +251,7 @@ TEST_F(redis_first_claim_test, that_could_not_be_counted_is_not_granted) {
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().effect, effect::unknown);
   admin.run({"SET", "onceguard:generation", "1000"});
-  EXPECT_EQ(claim_until_known(at, repeat_of(asked))->kind, verdict_kind::run);
+  expect_verdict(at, repeat_of(asked), verdict_kind::run);
 }
 
 TEST(redis_token_block_test, gives_each_token_once_and_none_that_is_old) {
