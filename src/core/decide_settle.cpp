@@ -183,6 +183,7 @@ settle_decision decide_settle(const record* stored, const settlement& how, const
       out.result.outcome = settle_outcome::incident;
       out.write = apply(*stored, how, now);
       out.write->incident = true;
+      out.write->by_operator = false;  // the holder's word, and done if it is said once more
       return out;
     }
     if (!unsettled(*stored)) return stale(stored, now);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -29,6 +30,14 @@ inline result<verdict> claim_until_known(desk& at, const claim& asked) {
     // Another memory: nothing is granted before those who watch the store have taken note.
     if (told.error().code == errc::store_lost) static_cast<void>(at.try_vitals());
   }
+}
+
+/// A new lease, though the memory may be another one by now.
+inline lease leased_until_known(desk& at, const claim& asked) {
+  const auto told = claim_until_known(at, asked);
+  if (!told) throw std::runtime_error(told.error().detail);
+  EXPECT_EQ(told->kind, verdict_kind::run);
+  return told->lease;
 }
 
 inline void expect_verdict(desk& at, const claim& asked, verdict_kind kind) {

@@ -40,6 +40,20 @@ TEST_P(operator_contract, resolve_is_refused_while_the_work_may_run) {
   EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::done);
 }
 
+TEST_P(operator_contract, the_holder_s_word_behind_a_release_stays_his_when_it_is_repeated) {
+  const auto asked = claim_of("k");
+  const auto end = settle_of(asked, desk_.leased(asked));
+  resolution how;
+  how.id = asked.id;
+  how.force = true;
+  EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::done);
+  EXPECT_EQ(desk_.settle(end).outcome, settle_outcome::incident);
+  EXPECT_FALSE(desk_.seen(asked.id).stored.by_operator);
+  // Its reply was lost: a holder that was told of being stale would keep its answer to itself.
+  EXPECT_EQ(desk_.settle(end).outcome, settle_outcome::done);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
 TEST_P(operator_contract, resolve_tells_what_it_did_not_find_or_may_not_change) {
   resolution how;
   how.id = claim_of("nobody").id;

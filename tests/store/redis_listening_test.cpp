@@ -1,6 +1,7 @@
 // What a Redis store hears of the settles of others.
 #include <gtest/gtest.h>
 
+#include "store/fault_acts.hpp"
 #include "store/redis_fixture.hpp"
 #include "store/told_settles.hpp"
 
@@ -82,6 +83,7 @@ TEST_F(redis_listening_test, a_server_that_comes_back_is_listened_to_again) {
   server.stop(SIGKILL);
   server.start();
   wait_until("the server", [&] { return run(one->vitals(patience)).has_value(); });
+  leased_until_known(at, claim_of("another memory"));
   await_hearing(at, ears, "after");
 }
 

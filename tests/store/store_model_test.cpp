@@ -1,11 +1,15 @@
 // Each store against the specification: random sequences of acts on few keys, with the clock
-// moving, must be answered as the pure functions answer them, and leave the same records.
+// moving, must be answered as the pure functions answer them, and leave the same records. And each
+// answer against the promise, which knows nothing of the pure functions.
+#include <cstdint>
 #include <map>
+#include <sstream>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include "store/acts.hpp"
+#include "store/promise.hpp"
 #include "store/store_fixture.hpp"
 
 namespace onceguard::testing {
@@ -118,6 +122,7 @@ class comparison {
       last_token = next;
       model_.records[asked.id] = std::move(*expected.write);
     }
+    promises_[asked.id].claimed(asked, told, now());
     if (told.kind == verdict_kind::run) leases_.push_back({asked, told.lease});
     claims_.push_back(asked);
   }
@@ -149,6 +154,7 @@ class comparison {
     RC_ASSERT(told.state == expected.result.state);
     RC_ASSERT(!told.answer == !expected.result.answer);
     if (told.answer) RC_ASSERT(*told.answer == *expected.result.answer);
+    promises_[how.id].settled(how, told, now());
     if (expected.write) model_.records[how.id] = std::move(*expected.write);
   }
 
@@ -159,6 +165,7 @@ class comparison {
     const bool told = desk_.extend(how);
     auto expected = decide_extension(model_.look_up(how.id), how, now());
     RC_ASSERT(told == !expected.stale);
+    promises_[how.id].extended(how, told, now());
     if (expected.write) model_.records[how.id] = std::move(*expected.write);
   }
 
@@ -174,6 +181,7 @@ class comparison {
     RC_ASSERT(told.outcome == expected.outcome);
     RC_ASSERT(told.retry_after == expected.retry_after);
     RC_ASSERT(told.forgets_answer == expected.forgets_answer);
+    promises_[how.id].resolved(how, told, now());
     if (expected.write) model_.records[how.id] = std::move(*expected.write);
   }
 
@@ -185,6 +193,7 @@ class comparison {
 
   std::size_t forget_expired() {
     const auto at = now();
+    for (auto& each : promises_) each.second.swept(at);
     return std::erase_if(model_.records,
                          [&](const auto& entry) { return expired(entry.second, at); });
   }
@@ -219,6 +228,7 @@ class comparison {
   std::unique_ptr<store> store_;
   desk desk_;
   model model_;
+  std::map<record_id, promise> promises_;
   std::vector<held_lease> leases_;
   std::vector<claim> claims_;
 };
@@ -231,14 +241,34 @@ const engine_under_test wavering[] = {
 };
 INSTANTIATE_TEST_SUITE_P(wavering, store_model, ::testing::ValuesIn(wavering), engine_name);
 
+void walk() {
+  const auto delegate = store_model::GetParam().make();
+  comparison both(*delegate, store_model::GetParam().sweeps);
+  const int steps = *rc::gen::inRange(1, 60);
+  for (int i = 0; i < steps; ++i) both.step();
+  both.check_everything();
+}
+
+/// Each was printed by a run that failed, and finds that fault at once should it come back.
+constexpr std::uint64_t kept_seeds[] = {
+    10917594970628203427u,  // a completion behind an operator's release was stale when repeated
+};
+
 TEST_P(store_model, agrees_with_the_pure_functions_over_random_sequences) {
-  EXPECT_TRUE(rc::check([] {
-    const auto delegate = GetParam().make();
-    comparison both(*delegate, GetParam().sweeps);
-    const int steps = *rc::gen::inRange(1, 60);
-    for (int i = 0; i < steps; ++i) both.step();
-    both.check_everything();
-  }));
+  EXPECT_TRUE(rc::check(walk));
+}
+
+TEST_P(store_model, agrees_with_them_over_the_sequences_that_once_failed) {
+  for (const auto seed : kept_seeds) {
+    rc::detail::TestParams how;
+    how.seed = seed;
+    how.maxSuccess = 300;
+    const auto told = rc::detail::checkTestable(walk, rc::detail::TestMetadata(), how);
+    if (told.is<rc::detail::SuccessResult>()) continue;
+    std::ostringstream why;
+    rc::detail::printResultMessage(told, why);
+    ADD_FAILURE() << "seed " << seed << ": " << why.str();
+  }
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ local function settle_own(keys, r, how, now)
   if r.state == RELEASED and how.kind == 'complete' and not how.by_application then
     r = apply(r, how, now)
     r.incident = true
+    r.by_operator = false
     return said('incident', write(keys, r, now))
   end
   if not unsettled(r) then return said('stale', 0, r, now) end
