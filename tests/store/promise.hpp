@@ -131,7 +131,7 @@ class promise {
 
  private:
   struct attempt {
-    token token = 0;
+    onceguard::token token = 0;
     claim_id nonce{};
     std::int64_t ends = 0;
     bool open = true;  ///< nobody has said how it ended

@@ -192,6 +192,22 @@ TEST_F(sqlite_damage_test, what_stands_on_it_is_replaced_by_force_alone) {
   EXPECT_EQ(desk_->list({}, {}, 1'000).unreadable.size(), damaged_.size() - 1);
 }
 
+TEST_F(sqlite_damage_test, a_boot_that_is_entered_with_the_first_damaged_claim_is_entered) {
+  damage();
+  store_->stop();
+  clock_.reboot("boot-2");
+  open();
+  const std::vector<claim> batch = {claim_of(damaged_key()), claim_of("new")};
+  const auto told = desk_->claims(batch);
+  ASSERT_FALSE(told[0]);
+  ASSERT_TRUE(told[1]);
+  store_->stop();
+  // By the clock of the next boot that lease would go on.
+  clock_.reboot("boot-3");
+  open();
+  EXPECT_EQ(desk_->claim(claim_of("new")).kind, verdict_kind::unknown);
+}
+
 TEST_F(sqlite_damage_test, it_does_not_stop_the_sweep) {
   damage();
   clock_.advance(day);
