@@ -1,12 +1,13 @@
 """A gateway that stands still in the middle of a call, past its lease or its timeouts."""
 
 import contextlib
+import pathlib
 import signal
 import sqlite3
 
 import pytest
 
-from support.client import fields_for
+from support.client import fields_for, request_bytes
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.pattern import pattern
 from support.waiting import Stopwatch, wait_until
@@ -19,6 +20,11 @@ def begin_upload(gateway, key, size):
     fields = [("Content-Type", "application/octet-stream")] + fields_for(key)
     connection.send_request("POST", "/charges", fields, pattern(size))
     return connection
+
+
+def is_stopped(gateway):
+    stat = pathlib.Path(f"/proc/{gateway.process.pid}/stat").read_text()
+    return stat.rpartition(")")[2].split()[0] == "T"
 
 
 class Silence:
@@ -174,3 +180,25 @@ def test_an_upstream_that_drips_is_timed_out(start_gateway, scripted, key, froze
         assert_problem(waiting.read(), 504, "upstream-timeout", True)
         assert 0.3 < clock.seconds < 12
     assert gateway.state(key) == "unknown"
+
+
+@pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "unguarded"])
+def test_a_client_is_not_blamed_for_the_sleep_of_the_gateway(start_gateway, upstream, key, guarded):
+    """Its body came in time; it lay in the kernel."""
+    gateway = start_gateway(upstream, {"gateway": {"body_timeout": "1s"}})
+    body = pattern(120_000)
+    with gateway.connect() as connection:
+        connection.reader.expect("POST")
+        fields = fields_for(key if guarded else None)
+        connection.send(request_bytes("POST", f"/{key}", [*fields, ("Content-Length", "120000")])
+                        + body[:100])
+        assert connection.silent_for(0.1)
+        gateway.signal(signal.SIGSTOP)
+        wait_until(lambda: is_stopped(gateway), what="the stop")
+        connection.send(body[100:4_000])
+        assert connection.silent_for(7)
+        gateway.signal(signal.SIGCONT)
+        assert connection.silent_for(0.3)
+        connection.send(body[4_000:])
+        assert_first(connection.read())
+    assert upstream.requests(path=f"/{key}")[0]["size"] == len(body)
