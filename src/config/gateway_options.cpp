@@ -160,7 +160,8 @@ const std::array gateway_table{
                    .kind = value_kind::list,
                    .example = "127.0.0.1,10.0.0.0/8",
                    .text = "Addresses and blocks whose `X-Forwarded-*` and `Forwarded` headers are "
-                           "believed.",
+                           "believed. For the scope `address` they have to send `X-Forwarded-For`: "
+                           "it alone is read.",
                    .complaint = refusal_of<parse_network>},
                   [](settings& s, const option_value& v) {
                     s.gateway.trusted_proxies = std::get<std::vector<std::string>>(v);

@@ -61,11 +61,11 @@ asio::awaitable<bool> guarded_exchange::send_own() {
 }
 
 asio::awaitable<bool> guarded_exchange::pass_on() {
-  const auto begun = std::move(*stream_begun_);
+  auto begun = std::move(*stream_begun_);
   client_watch client(from_);  // what was done is settled; the rest concerns this client alone
   client.begin(*up_);
-  const auto done =
-      co_await relay_answer(from_, *up_, begun, from_.thread().shared.params.idle_timeout);
+  const auto done = co_await relay_answer(from_, *up_, std::move(begun),
+                                          from_.thread().shared.params.idle_timeout, &answer_room_);
   if (done.begun || client.client_left()) co_return done.client_kept;
   co_return co_await send_trouble();
 }

@@ -260,7 +260,7 @@ asio::awaitable<void> forwarding::pass_answer() {
       break;
     }
     if (answer.status >= 200) {
-      result_ = co_await relay_answer(from_, *to_, std::string_view(), params_.idle_timeout);
+      result_ = co_await relay_answer(from_, *to_, std::string(), params_.idle_timeout);
       answer_begun_ = result_.begun;
       why_ = result_.why;
       break;

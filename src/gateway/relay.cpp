@@ -58,6 +58,13 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing ho
   http1::append_end_of_head(out);
 }
 
+/// What was held of the answer's beginning is sent now.
+void empty(std::string& out, base::reservation* room) {
+  if (out.capacity() > 4 * flush_at) std::string().swap(out);
+  out.clear();
+  if (room != nullptr) room->clear();
+}
+
 /// What was sent of an answer must not look whole. Only where its end is that of the connection can
 /// that be mistaken. Where nothing was sent yet, a problem will be.
 void break_off(session& to, framing how, std::string why, relayed& result) {
@@ -70,8 +77,8 @@ void break_off(session& to, framing how, std::string why, relayed& result) {
 
 }  // namespace
 
-asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
-                                      std::string_view begun, milliseconds timeout) {
+asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from, std::string begun,
+                                      milliseconds timeout, base::reservation* room) {
   relayed result;
   const auto& answer = from.reader.head();
   const auto how = framing_of(answer, to.reader().head().method, to.reader().head().minor);
@@ -89,6 +96,7 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
   std::string out;
   append_relayed_head(out, answer, how, style, trailers);
   if (!begun.empty()) append_piece(out, how, begun);
+  std::string().swap(begun);
   for (bool ended = false; !ended;) {
     switch (from.reader.next()) {
       case http1::progress::body:
@@ -103,7 +111,7 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
           result.begun = true;
           const auto sent = co_await to.stream().write(out, write_timeout);
           if (sent.failure) co_return result;
-          out.clear();
+          empty(out, room);
         }
         const auto read =
             co_await from.stream.read_some(from.reader.prepare(relayed_at_once), timeout);
@@ -130,7 +138,7 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
       result.begun = true;
       const auto sent = co_await to.stream().write(out, write_timeout);
       if (sent.failure) co_return result;
-      out.clear();
+      empty(out, room);
     }
   }
   result.upstream_kept = answer.keep_alive && answer.body != http1::body_kind::until_eof;

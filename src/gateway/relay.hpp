@@ -5,6 +5,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "base/byte_budget.hpp"
 #include "gateway/session.hpp"
 #include "gateway/upstream_pool.hpp"
 
@@ -20,8 +21,11 @@ struct relayed {
 /// Passes on the answer whose head `from.reader` has read: head and body, framed anew. `begun` is
 /// what has been taken of its body already. A body that breaks off breaks the client's connection,
 /// so that it does not look complete.
+/// `room`, where there is one, is what `begun` holds of the gateway's buffers: given back once the
+/// client has taken that, as the rest may come for hours.
 boost::asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
-                                             std::string_view begun, milliseconds timeout);
+                                             std::string begun, milliseconds timeout,
+                                             base::reservation* room = nullptr);
 
 /// An interim answer (1xx), without body.
 boost::asio::awaitable<bool> relay_interim(session& to, const http1::head& interim);

@@ -162,11 +162,15 @@ void server::state::end_reading() {
 asio::awaitable<void> server::state::finish() {
   const auto end = base::boot_now() + shared.params.drain;
   // What is on its way comes by then; what drips does not.
-  const auto uploads_end = end - shared.params.drain / 5 * 4;
+  auto uploads_end = end - shared.params.drain / 5 * 4;
   const auto requests_end = std::min(uploads_end, base::boot_now() + std::chrono::seconds(1));
   while ((shared.connections != 0 || shared.engine.pending() != 0) && base::boot_now() < end) {
     if (base::boot_now() >= requests_end && !shared.requests_end.exchange(true)) end_reading();
-    if (base::boot_now() >= uploads_end && !shared.uploads_end.exchange(true)) end_reading();
+    if (base::boot_now() >= uploads_end) {
+      shared.uploads_end = true;
+      end_reading();  // again and again: what is begun later may be read by nobody either
+      uploads_end += std::chrono::seconds(1);
+    }
     co_await sleep_for(milliseconds(10));
   }
   co_await shared.engine.give_up_held();

@@ -59,7 +59,8 @@ session::~session() {
 asio::awaitable<void> session::run(std::unique_ptr<session> self) { co_await self->serve(); }
 
 void session::drain() noexcept {
-  if (idle_ || (reading_ && too_late_to_read())) stream_.cancel();
+  const bool unread = sending_ && thread_.shared.uploads_end;
+  if (idle_ || unread || (reading_ && too_late_to_read())) stream_.cancel();
 }
 
 bool session::too_late_to_read() const noexcept {
@@ -157,6 +158,7 @@ asio::awaitable<bool> session::send(const answer& what, answer_style how,
   const bool bodiless = !may_have_body(what.status) || reader_.head().method == "HEAD";
   transfer sent;
   const auto timeout = thread_.shared.params.write_timeout;
+  sending_ = true;
   if (bodiless || what.body.size() <= small_body) {  // one buffer is cheaper than two
     if (!bodiless) out_ += what.body;
     sent = stream_.write_now(out_);
@@ -166,6 +168,7 @@ asio::awaitable<bool> session::send(const answer& what, answer_style how,
     stream_.hand_over_little();
     sent = co_await stream_.write(out_, what.body, timeout);
   }
+  sending_ = false;
   co_return !sent.failure && how.then == after_answer::keep;
 }
 

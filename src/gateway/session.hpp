@@ -81,6 +81,7 @@ class session {
   bool idle_ = true;
   bool reading_ = false;  // waits for the client to go on with its request
   bool uploading_ = false;
+  bool sending_ = false;  // an answer that is stored, or a problem: the client can have it again
   bool consumed_ = false;
   bool too_slow_ = false;
   client_pace pace_;

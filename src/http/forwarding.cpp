@@ -46,6 +46,19 @@ bool parse_address(std::string_view text, unsigned char (&out)[16]) {
   return true;
 }
 
+/// One spelling of each address, as the peers' own have it.
+std::string text_of(const unsigned char (&address)[16]) {
+  constexpr unsigned char mapped[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  const bool four = std::equal(std::begin(mapped), std::end(mapped), address);
+  char out[INET6_ADDRSTRLEN] = {};
+  if (four) {
+    inet_ntop(AF_INET, address + 12, out, sizeof out);
+  } else {
+    inet_ntop(AF_INET6, address, out, sizeof out);
+  }
+  return out;
+}
+
 bool any_contains(std::span<const address_block> blocks, std::string_view address) {
   return std::any_of(blocks.begin(), blocks.end(),
                      [&](const address_block& b) { return b.contains(address); });
@@ -194,13 +207,21 @@ client_origin find_origin(std::string_view peer, std::span<const base::field> fi
   const auto chain = joined(fields, "x-forwarded-for");
   std::vector<std::string_view> hops;
   base::each_list_element(chain, [&](std::string_view hop) { hops.push_back(hop); });
+  // It passes a client on and does not say which in the one way that is read here: all who come by
+  // it would share its own address. One that says nothing at all speaks for itself.
+  const auto speaks_of_a_client = [](const base::field& f) {
+    return iequals(f.name, "x-forwarded-for") || iequals(f.name, "forwarded");
+  };
+  if (hops.empty() && std::any_of(fields.begin(), fields.end(), speaks_of_a_client)) {
+    out.address.clear();
+  }
   for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
     unsigned char parsed[16];
     if (!parse_address(*hop, parsed)) {
       out.address.clear();  // "unknown": whose proxy it is must not stand for whoever came by it
       break;
     }
-    out.address = *hop;
+    out.address = text_of(parsed);
     if (!any_contains(trusted, *hop)) break;
   }
   return out;

@@ -84,6 +84,22 @@ def test_a_request_that_is_not_whole_holds_nothing_up(start_gateway, own_upstrea
     assert gateway.keys() == []
 
 
+def test_an_answer_that_nobody_reads_holds_nothing_up(start_gateway, upstream, key):
+    """It is stored: who wants it can have it again."""
+    gateway = start_gateway(upstream, {**CONFIG, "defaults": {"max_answer_body": "16MiB"}})
+    first = assert_first(gateway.post(key=key, body=b"x", plan={"size": 12_000_000}))
+    with gateway.connect(receive_buffer=4096) as unread:
+        unread.send_request("POST", "/charges", [("Content-Type", "application/json"),
+                                                 *fields_for(key)], b"x")
+        assert not unread.silent_for(10)
+        clock = Stopwatch()
+        gateway.signal(signal.SIGTERM)
+        assert gateway.wait(SOON) == 0
+        assert clock.seconds < SOON
+    gateway.start()
+    assert_replay_of(gateway.post(key=key, body=b"x"), first)
+
+
 def test_a_body_that_comes_in_time_is_run(start_gateway, upstream, key):
     gateway = start_gateway(upstream, CONFIG)
     body = pattern(10_000)

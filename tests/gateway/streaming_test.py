@@ -1,5 +1,6 @@
 """Unguarded requests and answers of any size stream through without being buffered."""
 
+import contextlib
 import hashlib
 
 import pytest
@@ -129,3 +130,16 @@ def test_a_client_that_leaves_an_unguarded_answer(gateway, upstream, key):
         connection.reset()
     upstream.arrived(1, path=f"/{key}", closed=True)
     assert gateway.post(body=pattern(10)).status == 201
+
+
+def test_a_long_guarded_answer_holds_no_room_while_the_rest_comes(start_gateway, upstream, fresh_key):
+    """Its beginning was buffered; the rest may come for hours."""
+    gateway = start_gateway(upstream, {"gateway": {"max_buffered": "4MiB", "replay_cache": "0"},
+                                       "defaults": {"max_answer_body": "1MiB"}})
+    plan = {"size": 2_400_000, "gate_half": "never", "framing": "chunked"}
+    with contextlib.ExitStack() as held:
+        for _ in range(12):
+            connection = held.enter_context(gateway.connect())
+            connection.send_request("POST", "/charges", fields_for(fresh_key(), plan), b"x")
+            assert connection.read_part(1 << 20).status == 201
+        assert_first(gateway.post(key=fresh_key(), body=b"x" * 100_000, plan={"size": 500_000}))

@@ -67,8 +67,19 @@ TEST(origin, is_not_known_where_a_listed_proxy_does_not_know_it) {
   }
   for (const auto* chain : {"", ",", " , "}) {
     const fields headers{{"X-Forwarded-For", chain}};
-    EXPECT_EQ(find_origin("10.0.0.1", headers, trusted).address, "10.0.0.1") << chain;
+    EXPECT_EQ(find_origin("10.0.0.1", headers, trusted).address, "") << chain;
   }
+  const fields by_another_field{{"Forwarded", "for=192.0.2.9"}};
+  EXPECT_EQ(find_origin("10.0.0.1", by_another_field, trusted).address, "");
+  EXPECT_EQ(find_origin("192.0.2.1", by_another_field, trusted).address, "192.0.2.1");
+  for (const auto* spelling : {"2001:db8::1", "2001:DB8:0:0::1", "2001:db8:0:0:0:0:0:1"}) {
+    const fields one{{"X-Forwarded-For", spelling}};
+    EXPECT_EQ(find_origin("10.0.0.1", one, trusted).address, "2001:db8::1");
+  }
+  const fields mapped{{"X-Forwarded-For", "::ffff:192.0.2.9"}};
+  EXPECT_EQ(find_origin("10.0.0.1", mapped, trusted).address, "192.0.2.9");
+  const fields both{{"Forwarded", "for=6.6.6.6"}, {"X-Forwarded-For", "192.0.2.9"}};
+  EXPECT_EQ(find_origin("10.0.0.1", both, trusted).address, "192.0.2.9");
   const fields other_spelling{{"X_Forwarded_For", "192.0.2.9"}};
   EXPECT_EQ(find_origin("10.0.0.1", other_spelling, trusted).address, "10.0.0.1");
 }
