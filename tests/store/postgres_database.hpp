@@ -33,6 +33,12 @@ class postgres_database {
                " WHERE NOT EXISTS (SELECT FROM moved)");
   }
 
+  /// As a restored dump does: the same names, and other objects behind what sessions have prepared.
+  void make_schema_anew() {
+    admin_.run("DROP SCHEMA onceguard CASCADE");
+    make_schema(admin_);
+  }
+
  private:
   /// The database is made with the first test that needs it.
   static postgres_server& made(postgres_server& on) {
@@ -42,18 +48,23 @@ class postgres_database {
     }
     first.run("CREATE DATABASE onceguard");
     sql_session inside(on.url("onceguard"));
+    inside.run(
+        "CREATE TABLE public.test_clock (now bigint NOT NULL);"
+        "GRANT SELECT ON public.test_clock TO PUBLIC");
+    make_schema(inside);
+    return on;
+  }
+
+  static void make_schema(sql_session& inside) {
     const auto run = [&](const std::string& sql) -> result<std::string> {
       const auto rows = inside.run(sql);
       return rows.empty() || rows.front().empty() ? std::string() : rows.front().front();
     };
     postgres::migrate(run, {}).value();
     inside.run(
-        "CREATE TABLE public.test_clock (now bigint NOT NULL);"
-        "GRANT SELECT ON public.test_clock TO PUBLIC;"
         "CREATE OR REPLACE FUNCTION onceguard.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS $$"
         "  SELECT coalesce((SELECT now FROM public.test_clock),"
         "                  floor(date_part('epoch', clock_timestamp()) * 1000)::bigint) $$");
-    return on;
   }
 
   postgres_server& on_;

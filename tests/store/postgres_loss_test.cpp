@@ -63,6 +63,18 @@ TEST_F(postgres_loss_test, records_thrown_away_under_a_connection_are_another_me
   EXPECT_GT(told.lease.token, last);
 }
 
+TEST_F(postgres_loss_test, a_schema_that_is_made_anew_under_the_sessions_is_used_by_new_ones) {
+  const auto tested = open();
+  desk at(*tested);
+  at.completed(claim_of("k"));
+  at.vitals();
+  database_.make_schema_anew();
+  const auto told = at.try_claim(claim_of("l"));
+  ASSERT_FALSE(told);
+  EXPECT_NE(told.error().code, errc::record_unreadable) << told.error().detail;
+  EXPECT_EQ(known_again(at, claim_of("k")).kind, verdict_kind::run);
+}
+
 TEST_F(postgres_loss_test, also_where_the_claim_waits_for_whoever_throws_them_away) {
   auto with = params();
   with.timeout = std::chrono::minutes(2);  // of which a lock may take a quarter

@@ -31,6 +31,12 @@ bool is_one_of(const failure& failed, const std::array<std::string_view, N>& sta
 constexpr std::array<std::string_view, 4> schema_missing{"3F000", "42P01", "42883", "42703"};
 constexpr std::array<std::string_view, 4> refused{no_permission, "3D000", "28000", "28P01"};
 
+/// What this session has prepared is gone, as where the schema was restored under it. Internal
+/// messages of the server are not translated.
+bool is_of_another_schema(const failure& failed) noexcept {
+  return failed.sqlstate == "XX000" && failed.text.find("cache lookup failed") != std::string::npos;
+}
+
 }  // namespace
 
 failure failure_of(const PGresult* result) {
@@ -58,7 +64,7 @@ remedy remedy_of(const failure& failed) noexcept {
   // Read-only now, or going down: another server may have the word. Another memory: a new session
   // begins with what it is, and raises the tokens of an older copy.
   if (failed.lost || failed.sqlstate == another_memory || failed.sqlstate == "25006" ||
-      in_class(failed, "57P")) {
+      in_class(failed, "57P") || is_of_another_schema(failed)) {
     return remedy::reconnect;
   }
   // A deadlock, a lock held for too long, a value that does not fit, a damaged row, a bad sector.
@@ -88,7 +94,8 @@ error to_error(const failure& failed, const std::string& place, effect on_store)
   if (is_one_of(failed, refused)) return error(errc::invalid_argument, detail, on_store);
   if (failed.sqlstate == another_memory) return error(errc::store_lost, detail, on_store);
   if (failed.sqlstate == "53100") return error(errc::store_full, detail, on_store);
-  if (in_class(failed, "XX") || failed.sqlstate == "OG002")
+  const bool damaged = in_class(failed, "XX") && !is_of_another_schema(failed);
+  if (damaged || failed.sqlstate == "OG002")
     return error(errc::record_unreadable, detail, on_store);
   if (in_class(failed, "22") || in_class(failed, "54")) {
     return error(errc::invalid_argument, detail, on_store);
