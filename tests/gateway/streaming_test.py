@@ -132,7 +132,7 @@ def test_a_client_that_leaves_an_unguarded_answer(gateway, upstream, key):
     assert gateway.post(body=pattern(10)).status == 201
 
 
-def test_a_long_guarded_answer_holds_no_room_while_the_rest_comes(start_gateway, upstream, fresh_key):
+def test_a_long_guarded_answer_holds_no_room_for_its_rest(start_gateway, upstream, fresh_key):
     """Its beginning was buffered; the rest may come for hours."""
     gateway = start_gateway(upstream, {"gateway": {"max_buffered": "4MiB", "replay_cache": "0"},
                                        "defaults": {"max_answer_body": "1MiB"}})
