@@ -54,7 +54,7 @@ inline boost::asio::awaitable<void> cycle(load& of, const claim& asked) {
   auto& how = settles[0];
   how.id = asked.id;
   how.token = told.lease.token;
-  how.nonce = asked.nonce;
+  how.claim_id = asked.claim_id;
   how.about = asked.about;
   how.answer = of.kept;
   const auto settled = co_await of.on.settle(std::move(settles), patience);
@@ -82,7 +82,7 @@ inline boost::asio::awaitable<void> repeat_until_the_end(load& of, std::size_t f
                                                          std::size_t step) {
   for (std::size_t i = first; steady::now() < of.end; i += step) {
     auto again = of.completed[i % of.completed.size()];
-    base::random_bytes(again.nonce);
+    base::random_bytes(again.claim_id);
     const auto begin = steady::now();
     const auto told = co_await claimed(of.on, std::move(again));
     if (told.kind != verdict_kind::replay) std::abort();

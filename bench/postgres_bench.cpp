@@ -78,9 +78,9 @@ void write_rows_until_the_end(const char* url, load& of) {
     const auto asked = make_claim();
     const auto begin = steady::now();
     on.run_prepared("insert",
-                    {base::as_chars(asked.id), base::as_chars(asked.nonce), asked.about->key});
+                    {base::as_chars(asked.id), base::as_chars(asked.claim_id), asked.about->key});
     on.run_prepared("update",
-                    {base::as_chars(asked.id), base::as_chars(asked.nonce), of.kept->body});
+                    {base::as_chars(asked.id), base::as_chars(asked.claim_id), of.kept->body});
     of.took.push_back(microseconds_since(begin));
   }
 }

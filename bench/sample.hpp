@@ -23,7 +23,7 @@ inline claim make_claim() {
   base::random_bytes(about->print.value);
   claim out;
   base::random_bytes(out.id);
-  base::random_bytes(out.nonce);
+  base::random_bytes(out.claim_id);
   out.about = about;
   return out;
 }

@@ -104,7 +104,7 @@ boost::asio::awaitable<void> caller(store& on, std::size_t& left) {
     auto& how = settles[0];
     how.id = asked.id;
     how.token = verdicts[0]->lease.token;
-    how.nonce = asked.nonce;
+    how.claim_id = asked.claim_id;
     how.about = asked.about;
     how.answer = kept;
     const auto settled = co_await on.settle(std::move(settles), milliseconds(10'000));

@@ -31,7 +31,7 @@ enum class unknown_policy : std::uint8_t {
 /// One attempt to claim. Repeating it with the same nonce is harmless.
 struct claim {
   record_id id{};
-  claim_id nonce{};
+  onceguard::claim_id claim_id{};
   subject_ptr about;
   milliseconds lease{30'000};
   bool into_started = false;  ///< claim into `started`; `dispatch` must follow before the work
@@ -92,7 +92,7 @@ enum class settle_kind : std::uint8_t {
 struct settlement {
   record_id id{};
   onceguard::token token = 0;  ///< 0 with `release`: the claim id alone names the lease
-  claim_id nonce{};
+  onceguard::claim_id claim_id{};
   subject_ptr about;  ///< to write the record anew should the store have lost it
   settle_kind kind = settle_kind::complete;
   answer_ptr answer;
@@ -138,7 +138,7 @@ struct settle_decision {
 struct extension {
   record_id id{};
   onceguard::token token = 0;
-  claim_id nonce{};
+  onceguard::claim_id claim_id{};
   milliseconds lease{30'000};
   bool dispatch = false;
 };
@@ -189,7 +189,7 @@ struct resolve_decision {
 
 /// A record of another store, as it moves into this one. Its holder stays behind: no lease comes
 /// along, so what was under way is unknown.
-struct adoption {
+struct imported_record {
   record_id id{};
   record stored;  ///< its points in time are the other store's; what counts here is below
   milliseconds lease_over{0};  ///< how long no lease has run
@@ -199,20 +199,20 @@ struct adoption {
   milliseconds retention_left{0};  ///< 0: never expires
 };
 
-enum class adopt_outcome : std::uint8_t {
-  done,
-  there,     ///< this very record stands here already
-  conflict,  ///< another one does, also a later state of this one; nothing was changed
+enum class import_outcome : std::uint8_t {
+  imported,
+  already_there,  ///< this very record stands here already
+  conflict,       ///< another one does, also a later state of this one; nothing was changed
 };
 
-struct adopt_decision {
-  adopt_outcome outcome = adopt_outcome::done;
+struct import_decision {
+  import_outcome outcome = import_outcome::imported;
   std::optional<record> write;
 };
 
 /// Tokens that its record is given from then on are above the one that it brings.
-[[nodiscard]] adopt_decision decide_adoption(const record* stored, const adoption& what,
-                                             const instant& now);
+[[nodiscard]] import_decision decide_import(const record* stored, const imported_record& what,
+                                            const instant& now);
 
 /// A released record is kept this long, so that tokens and attempts go on from it.
 inline constexpr milliseconds released_retention{3'600'000};

@@ -105,7 +105,7 @@ using token = std::uint64_t;
 /// The right to run. A settle must match both token and nonce.
 struct lease {
   onceguard::token token = 0;
-  claim_id nonce{};
+  onceguard::claim_id claim_id{};
   std::uint32_t attempt = 0;  ///< 1, 2, … with every lease of the record
   bool probe = false;         ///< a lease to ask, not to run
   bool started = false;       ///< the claim went into `started`: dispatch before the work
@@ -118,7 +118,7 @@ struct record {
   subject_ptr about;
   record_state state = record_state::started;
   onceguard::token token = 0;
-  claim_id nonce{};
+  onceguard::claim_id claim_id{};
   std::uint32_t attempt = 0;
   std::int64_t deadline_lease = 0;  ///< end of the lease; in the past: the lease is over
   std::int64_t retry_at_lease = 0;  ///< failed: not before; unknown: not probed before

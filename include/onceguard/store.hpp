@@ -117,7 +117,8 @@ class store {
   virtual boost::asio::awaitable<result<counts>> count(std::string cursor,
                                                        milliseconds timeout) = 0;
   /// Takes in a record of another store. errc::conflict: this one takes none.
-  virtual boost::asio::awaitable<result<adopt_outcome>> adopt(adoption, milliseconds) {
+  virtual boost::asio::awaitable<result<import_outcome>> import_record(imported_record,
+                                                                       milliseconds) {
     co_return error(errc::conflict, traits().name + ": records can't be moved into this store");
   }
   /// Removes up to `limit` records that have outlived their retention; how many went. A call may

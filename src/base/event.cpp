@@ -13,15 +13,15 @@ namespace asio = boost::asio;
 
 /// Of one who waits. Also where a coroutine is destroyed in the middle of its wait, nobody reaches
 /// for its io_context afterwards.
-class event::place {
+class event::slot {
  public:
-  place(event& of, timer_ptr timer) : of_(of), timer_(std::move(timer)) {
+  slot(event& of, timer_ptr timer) : of_(of), timer_(std::move(timer)) {
     const std::lock_guard lock(of_.mutex_);
     if (!of_.happened_) of_.waiting_.push_back(timer_);
   }
-  place(const place&) = delete;
-  place& operator=(const place&) = delete;
-  ~place() {
+  slot(const slot&) = delete;
+  slot& operator=(const slot&) = delete;
+  ~slot() {
     const std::lock_guard lock(of_.mutex_);
     std::erase(of_.waiting_, timer_);
   }
@@ -51,7 +51,7 @@ asio::awaitable<bool> event::wait(std::chrono::milliseconds timeout) {
   const auto executor = co_await asio::this_coro::executor;
   const auto timer = std::make_shared<asio::steady_timer>(executor);
   timer->expires_after(timeout);
-  const place here(*this, timer);
+  const slot here(*this, timer);
   if (!happened()) {
     // What happens from here on is told by a turn of this thread's loop, and finds the timer
     // waiting.

@@ -27,7 +27,7 @@ class event {
   void forget();
 
  private:
-  class place;
+  class slot;
   using timer_ptr = std::shared_ptr<boost::asio::steady_timer>;
 
   mutable std::mutex mutex_;

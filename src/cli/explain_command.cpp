@@ -54,12 +54,12 @@ described_request described(const explain_request& asked) {
   return request;
 }
 
-struct store_look {
+struct store_reading {
   std::optional<record_view> current;
   std::string note;
 };
 
-awaitable<int> look(store& in, record_id id, milliseconds timeout, store_look& seen) {
+awaitable<int> inspection(store& in, record_id id, milliseconds timeout, store_reading& seen) {
   auto found = co_await in.find(id, timeout);
   if (found) {
     seen.current = std::move(*found);
@@ -69,29 +69,29 @@ awaitable<int> look(store& in, record_id id, milliseconds timeout, store_look& s
   co_return exit_ok;
 }
 
-store_look look_up(const config::settings& settings, const record_id& id) {
-  store_look seen;
+store_reading find_one(const config::settings& settings, const record_id& id) {
+  store_reading seen;
   seen.note = unusable_store(settings.store.url);
   if (!seen.note.empty()) return seen;
-  const int code =
-      with_store(settings, [&](store& in) { return look(in, id, settings.store.timeout, seen); });
+  const int code = with_store(
+      settings, [&](store& in) { return inspection(in, id, settings.store.timeout, seen); });
   if (code != exit_ok) seen.note = "out of reach";
   return seen;
 }
 
-bool is_alive(const store_look& seen) {
+bool is_alive(const store_reading& seen) {
   return seen.current && seen.current->state != observed_state::released;
 }
 
 /// As the gateway does: what is alive under a former scope of the route counts.
-store_look look_up_all(const config::settings& settings, explanation& told) {
+store_reading find_all(const config::settings& settings, explanation& told) {
   for (const auto& [id, kind] : told.former) {
-    auto seen = look_up(settings, id);
+    auto seen = find_one(settings, id);
     if (!is_alive(seen) && seen.note.empty()) continue;
     if (is_alive(seen)) told.warnings.push_back("its record stands under a former scope: " + kind);
     return seen;
   }
-  return look_up(settings, told.id);
+  return find_one(settings, told.id);
 }
 
 int run(const given_flags& given, const explain_request& asked) {
@@ -99,10 +99,10 @@ int run(const given_flags& given, const explain_request& asked) {
   if (!settings) return exit_configuration;
   const auto request = described(asked);
   auto told = explain(*settings, request);
-  store_look seen;
+  store_reading seen;
   std::optional<bool> same;
-  if (told.kind == explanation::fate::guard) {
-    seen = look_up_all(*settings, told);
+  if (told.kind == explanation::effect::guard) {
+    seen = find_all(*settings, told);
     if (is_alive(seen)) {
       const auto& stored = seen.current->stored.about->print;
       const auto print = print_like(*settings, request, seen.current->id, stored.method);

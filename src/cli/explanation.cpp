@@ -16,14 +16,14 @@ std::vector<base::field> views_of(const described_request& request) {
 }
 
 /// The rule, what it says of the head, and what the two lead to.
-struct judged {
+struct assessed {
   const gateway::route* rule = nullptr;
   http::admission admitted;
 };
 
-judged judge(const gateway::routing_table& table, const described_request& request,
-             const std::vector<base::field>& fields) {
-  judged out;
+assessed assess(const gateway::routing_table& table, const described_request& request,
+                const std::vector<base::field>& fields) {
+  assessed out;
   const auto* host = base::find_field(fields, "host");
   const auto path = http::path_to_match(request.target);
   out.rule = table.match(host == nullptr ? "" : host->value, path, request.method);
@@ -43,7 +43,7 @@ judged judge(const gateway::routing_table& table, const described_request& reque
   return out;
 }
 
-fingerprint make_print(const judged& how, const http::scope_place& under,
+fingerprint make_print(const assessed& how, const http::scope_place& under,
                        const described_request& request, const std::vector<base::field>& fields,
                        const fingerprint_rule& rule) {
   const auto target = http::split_target(request.target);
@@ -65,7 +65,7 @@ fingerprint make_print(const judged& how, const http::scope_place& under,
 explanation explain(const config::settings& settings, const described_request& request) {
   const gateway::routing_table table(settings.routing);
   const auto fields = views_of(request);
-  const auto how = judge(table, request, fields);
+  const auto how = assess(table, request, fields);
   const auto& rule = how.rule->rule;
   const auto& admitted = how.admitted;
   explanation told;
@@ -78,7 +78,7 @@ explanation explain(const config::settings& settings, const described_request& r
       return told;
     case http::admission_kind::refuse: {
       const auto& info = http::info_of(admitted.refusal);
-      told.kind = explanation::fate::refuse;
+      told.kind = explanation::effect::refuse;
       told.problem = info.type;
       told.status = info.status;
       told.reason = admitted.detail.empty() ? std::string(info.detail) : admitted.detail;
@@ -89,13 +89,13 @@ explanation explain(const config::settings& settings, const described_request& r
   }
   if (request.body.size() > rule.policy.max_request_body) {
     const auto& info = http::info_of(http::problem::request_too_large);
-    told.kind = explanation::fate::refuse;
+    told.kind = explanation::effect::refuse;
     told.problem = info.type;
     told.status = info.status;
     told.reason = info.detail;
     return told;
   }
-  told.kind = explanation::fate::guard;
+  told.kind = explanation::effect::guard;
   told.key = admitted.key;
   told.scope = admitted.scope;
   told.scope_kind = admitted.scope_kind;
@@ -119,7 +119,7 @@ std::optional<fingerprint> print_like(const config::settings& settings,
   if (!rule) return std::nullopt;
   const gateway::routing_table table(settings.routing);
   const auto fields = views_of(request);
-  const auto how = judge(table, request, fields);
+  const auto how = assess(table, request, fields);
   const http::scope_place* under = &how.admitted;
   for (const auto& place : how.admitted.former) {
     if (make_record_id(place.scope, how.admitted.key) == id) under = &place;

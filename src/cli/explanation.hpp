@@ -22,11 +22,11 @@ struct described_request {
 };
 
 struct explanation {
-  enum class fate { pass, guard, refuse };
+  enum class effect { pass, guard, refuse };
   std::string route;                 ///< host and prefix of the rule
   std::vector<std::string> methods;  ///< that the rule is limited to
   std::string upstream;
-  fate kind = fate::pass;
+  effect kind = effect::pass;
   std::string reason;   ///< pass: why it is not guarded; refuse: what is wrong
   std::string problem;  ///< refuse: the problem's type
   std::uint16_t status = 0;

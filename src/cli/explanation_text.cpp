@@ -33,12 +33,12 @@ std::string explanation_page(const explanation& told, const std::optional<record
   std::string out =
       line("route", told.route + (told.methods.empty() ? "" : " (" + joined(told.methods) + ")"));
   out += line("upstream", told.upstream);
-  if (told.kind == explanation::fate::refuse) {
+  if (told.kind == explanation::effect::refuse) {
     out += line("refused", std::to_string(told.status) + " " + told.problem);
     return out + line("why", plain_text(told.reason) == told.reason ? told.reason
                                                                     : terminal_text(told.reason));
   }
-  if (told.kind == explanation::fate::pass) return out + line("guarded", "no: " + told.reason);
+  if (told.kind == explanation::effect::pass) return out + line("guarded", "no: " + told.reason);
   out += line("guarded", "yes");
   out += line("key", plain_text(told.key));
   out += line("scope", base::to_hex(told.scope) + " (" + plain_text(told.scope_kind) + ")");
@@ -60,13 +60,13 @@ nlohmann::ordered_json explanation_json(const explanation& told,
   out["route"] = told.route;
   out["methods"] = told.methods;
   out["upstream"] = told.upstream;
-  out["guarded"] = told.kind == explanation::fate::guard;
+  out["guarded"] = told.kind == explanation::effect::guard;
   if (!told.reason.empty()) out["reason"] = told.reason;
-  if (told.kind == explanation::fate::refuse) {
+  if (told.kind == explanation::effect::refuse) {
     out["status"] = told.status;
     out["problem"] = told.problem;
   }
-  if (told.kind != explanation::fate::guard) return out;
+  if (told.kind != explanation::effect::guard) return out;
   out["key"] = told.key;
   out["scope"] = base::to_hex(told.scope);
   out["scope_kind"] = told.scope_kind;

@@ -78,7 +78,7 @@ awaitable<found_record> find_by_id(store& in, const record_id& id, bool released
   co_return out;
 }
 
-void tell_several(const key_choice& choice, const std::vector<record_view>& found) {
+void print_several(const key_choice& choice, const std::vector<record_view>& found) {
   std::cerr << "onceguard: several scopes use the key " << plain_text(choice.key)
             << "; choose one with --scope:\n";
   for (const auto& seen : found) {
@@ -87,7 +87,7 @@ void tell_several(const key_choice& choice, const std::vector<record_view>& foun
   }
 }
 
-int tell_none(const key_choice& choice, const std::vector<unreadable_record>& unreadable) {
+int print_none(const key_choice& choice, const std::vector<unreadable_record>& unreadable) {
   std::cerr << "onceguard: there is no record of the key " << plain_text(choice.key);
   if (unreadable.empty()) {
     std::cerr << "\n";
@@ -120,7 +120,7 @@ awaitable<found_record> find_one(store& in, const key_choice& choice, bool relea
     co_return out;
   }
   if (found->records.size() > 1) {
-    tell_several(choice, found->records);
+    print_several(choice, found->records);
     out.exit_code = exit_usage;
     co_return out;
   }
@@ -132,7 +132,7 @@ awaitable<found_record> find_one(store& in, const key_choice& choice, bool relea
     out = co_await find_by_id(in, id, released, timeout);
     if (out.any() || out.exit_code != exit_ok) co_return out;
   }
-  out.exit_code = tell_none(choice, found->unreadable);
+  out.exit_code = print_none(choice, found->unreadable);
   co_return out;
 }
 

@@ -59,7 +59,7 @@ class answer_search {
 
   /// Those that are gone by now leave the page.
   awaitable<result<void>> run() {
-    const auto work = [this] { return look_up_each(); };
+    const auto work = [this] { return find_each(); };
     co_await side_by_side(asked_at_once, work);
     if (failed_) co_return *failed_;
     std::size_t place = 0;
@@ -68,7 +68,7 @@ class answer_search {
   }
 
  private:
-  awaitable<void> look_up_each() {
+  awaitable<void> find_each() {
     while (next_ < page_.size() && !failed_) {
       const auto at = next_++;
       if (!answer_left_out(page_[at])) continue;
@@ -117,7 +117,7 @@ awaitable<result<void>> export_all(store& in, new_file& file, record_writer& to,
     for (auto& seen : page->records) {
       if (lease_runs(seen) && !force) co_return still_running(seen);
       const auto now = clock.wall_ms();
-      to.add(*aged(make_adoption(std::move(seen), now), milliseconds(begun - now)));
+      to.add(*aged(make_imported_record(std::move(seen), now), milliseconds(begun - now)));
     }
     // At once: a full disk is told by its own error, and not by a later one.
     if (auto gone_out = file.flush(); !gone_out) co_return gone_out.error();

@@ -16,7 +16,7 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr std::size_t adopted_at_once = 64;
+constexpr std::size_t imported_at_once = 64;
 // Clocks of two machines may differ a little.
 constexpr milliseconds clocks_differ{5 * 60'000};
 
@@ -47,8 +47,8 @@ class importing {
   awaitable<int> run();
 
  private:
-  [[nodiscard]] awaitable<void> adopt_each();
-  void note(const result<adopt_outcome>& said, std::uint64_t line, const std::string& key);
+  [[nodiscard]] awaitable<void> import_each();
+  void note(const result<import_outcome>& said, std::uint64_t line, const std::string& key);
 
   store& to_;
   record_reader in_;
@@ -61,8 +61,8 @@ class importing {
 
 awaitable<int> importing::run() {
   if (const auto head = in_.head(); !head) stopped_by_ = head.error();
-  const auto adopt = [this] { return adopt_each(); };
-  co_await side_by_side(adopted_at_once, adopt);
+  const auto import_record = [this] { return import_each(); };
+  co_await side_by_side(imported_at_once, import_record);
   std::cout << done_ << " records imported";
   if (there_ > 0) std::cout << ", " << there_ << " were there already";
   if (expired_ > 0) std::cout << ", " << expired_ << " have expired since the export";
@@ -77,7 +77,7 @@ awaitable<int> importing::run() {
   co_return conflicts_ + refused_ == 0 ? exit_ok : exit_failed;
 }
 
-awaitable<void> importing::adopt_each() {
+awaitable<void> importing::import_each() {
   while (!at_end_ && !stopped_by_) {
     auto read = in_.next();
     if (!read) {
@@ -96,11 +96,11 @@ awaitable<void> importing::adopt_each() {
       continue;
     }
     const auto key = plain_text(what->stored.about->key);
-    note(co_await to_.adopt(std::move(*what), timeout_), line, key);
+    note(co_await to_.import_record(std::move(*what), timeout_), line, key);
   }
 }
 
-void importing::note(const result<adopt_outcome>& said, std::uint64_t line,
+void importing::note(const result<import_outcome>& said, std::uint64_t line,
                      const std::string& key) {
   const auto where = "onceguard: line " + std::to_string(line) + ", key " + key + ": ";
   if (!said) {
@@ -114,13 +114,13 @@ void importing::note(const result<adopt_outcome>& said, std::uint64_t line,
     return;
   }
   switch (*said) {
-    case adopt_outcome::done:
+    case import_outcome::imported:
       ++done_;
       break;
-    case adopt_outcome::there:
+    case import_outcome::already_there:
       ++there_;
       break;
-    case adopt_outcome::conflict:
+    case import_outcome::conflict:
       ++conflicts_;
       std::cerr << where
                 << "another record, or a later state of this one, stands in the store and "

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::size_t room_for_lines = 1'024 * 1'024;
 
-struct level_look {
+struct level_style {
   std::string_view name;
   std::string_view padding;
   std::string_view colour;
 };
 
-level_look look_of(base::log_level level) {
+level_style style_of(base::log_level level) {
   switch (level) {
     case base::log_level::debug:
       return {"debug", "  ", "\x1b[36m"};
@@ -49,17 +49,17 @@ log_lines::form log_lines::form_for(config::log_format wanted) {
 
 std::string log_lines::line_of(form how, base::log_level level, std::string_view event,
                                std::initializer_list<base::log_field> fields) {
-  const auto look = look_of(level);
+  const auto inspection = style_of(level);
   std::string line = how == form::json ? "{\"time\":\"" : "";
   line += time_text(base::system_clock().wall_ms());
   if (how == form::json) {
-    line.append("\",\"level\":\"").append(look.name).append("\",");
+    line.append("\",\"level\":\"").append(inspection.name).append("\",");
     return line.append(log_json(event, fields)).append("}\n");
   }
   line += ' ';
   const bool coloured = how == form::coloured;
-  if (coloured) line += look.colour;
-  line.append(look.name).append(look.padding);
+  if (coloured) line += inspection.colour;
+  line.append(inspection.name).append(inspection.padding);
   if (coloured) line += "\x1b[m";
   return line.append(" ").append(log_text(event, fields)).append("\n");
 }
@@ -79,10 +79,10 @@ void log_lines::write(base::log_level level, std::string_view event,
 
 void log_lines::write_recurring(base::log_level level, std::string_view event,
                                 std::initializer_list<base::log_field> fields) {
-  flood_gate::decision may;
+  log_rate_limit::decision may;
   {
     const std::lock_guard lock(mutex_);
-    may = gate_.look(event, base::boot_now());
+    may = limit_.inspection(event, base::boot_now());
   }
   if (may.left_out > 0) {
     write(base::log_level::warning, "lines-left-out",

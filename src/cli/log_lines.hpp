@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "base/log.hpp"
-#include "cli/flood_gate.hpp"
 #include "cli/line_writer.hpp"
+#include "cli/log_rate_limit.hpp"
 #include "config/settings.hpp"
 
 namespace onceguard::cli {
@@ -31,7 +31,7 @@ class log_lines final : public base::log_sink {
   const form form_;
   const base::log_level least_;
   std::mutex mutex_;
-  flood_gate gate_;
+  log_rate_limit limit_;
   line_writer writer_;
 };
 

@@ -78,16 +78,16 @@ probe_report report_of(postgres::queried_outcome said, bool absent_is_none) {
 query_source::query_source(const config::settings& from, bool read_only)
     : absent_is_none_(from.query.absent_is_none),
       read_only_(read_only),
-      desk_(params_of(from, read_only)) {}
+      thread_(params_of(from, read_only)) {}
 
-asio::awaitable<result<void>> query_source::prepare() { return desk_.open(); }
+asio::awaitable<result<void>> query_source::prepare() { return thread_.open(); }
 
 asio::awaitable<probe_report> query_source::ask(const subject& about, const held_lease& held) {
   co_return co_await query(about, held.lease().token);
 }
 
 asio::awaitable<probe_report> query_source::query(const subject& about, token with) {
-  auto said = co_await desk_.ask(about.scope, about.key, with);
+  auto said = co_await thread_.ask(about.scope, about.key, with);
   co_return report_of(std::move(said), absent_is_none_);
 }
 

@@ -4,7 +4,7 @@
 
 #include "config/settings.hpp"
 #include "engine/reconcile.hpp"
-#include "store/postgres/outcome_desk.hpp"
+#include "store/postgres/outcome_query_thread.hpp"
 
 namespace onceguard::cli {
 
@@ -24,7 +24,7 @@ class query_source final : public outcome_source {
 
   const bool absent_is_none_;
   const bool read_only_;
-  postgres::outcome_desk desk_;
+  postgres::outcome_query_thread thread_;
 };
 
 /// Null where no query is configured.

@@ -40,7 +40,7 @@ awaitable<int> reconcile_store(store& in, const config::settings& settings,
   auto& io = static_cast<boost::asio::io_context&>(
       boost::asio::query(executor, boost::asio::execution::context));
   gateway::host_names names;
-  gateway::doubted_upstreams doubts;
+  gateway::suspect_upstreams doubts;
   gateway::upstream_pool pool(io, settings.gateway, names, doubts);
   const gateway::inquiries how(pool, settings.routing.routes, query.get());
   if (!how.any()) {

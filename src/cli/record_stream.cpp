@@ -30,7 +30,7 @@ std::string sum_of(const record_id& id, std::string_view bytes) {
 }
 
 /// Its points in time as distances from the moment of the export.
-record at_zero(const adoption& what) {
+record at_zero(const imported_record& what) {
   record out = what.stored;
   out.deadline_lease = -what.lease_over.count();
   out.retry_at_lease = what.retry_after.count();
@@ -40,9 +40,9 @@ record at_zero(const adoption& what) {
   return out;
 }
 
-adoption from_zero(const record_id& id, record stored) {
+imported_record from_zero(const record_id& id, record stored) {
   const auto length = [](std::int64_t ms) { return milliseconds(std::max<std::int64_t>(ms, 0)); };
-  adoption out;
+  imported_record out;
   out.id = id;
   out.lease_over = length(-stored.deadline_lease);
   out.retry_after = length(stored.retry_at_lease);
@@ -78,7 +78,7 @@ record_writer::record_writer(std::ostream& to, const stream_head& head) : to_(to
   put(json_line(line));
 }
 
-void record_writer::add(const adoption& what) {
+void record_writer::add(const imported_record& what) {
   const auto bytes = encode_record(at_zero(what));
   ordered_json line;
   line["key"] = what.stored.about->key;
@@ -134,7 +134,7 @@ result<stream_head> record_reader::head() {
   return stream_head{*at, *std::move(from)};
 }
 
-result<std::optional<adoption>> record_reader::next() {
+result<std::optional<imported_record>> record_reader::next() {
   if (!take_line()) return wrong("the file breaks off: it has no last line, or only a part of it");
   const auto said = json::parse(text_, nullptr, false);
   if (!said.is_object()) return wrong("it is damaged: no JSON object");
@@ -152,10 +152,11 @@ result<std::optional<adoption>> record_reader::next() {
   if (!stored) return wrong(stored.error().detail);
   if (!stored->about) return wrong("a record without its subject");
   ++count_;
-  return std::optional<adoption>(from_zero(id, std::move(*stored)));
+  return std::optional<imported_record>(from_zero(id, std::move(*stored)));
 }
 
-result<std::optional<adoption>> record_reader::end(std::uint64_t count, std::string_view chain) {
+result<std::optional<imported_record>> record_reader::end(std::uint64_t count,
+                                                          std::string_view chain) {
   if (count != count_) {
     return wrong("of " + std::to_string(count) + " records " + std::to_string(count_) +
                  " are here");
@@ -167,10 +168,10 @@ result<std::optional<adoption>> record_reader::end(std::uint64_t count, std::str
     ++line_;
     return wrong("something follows the end");
   }
-  return std::optional<adoption>();
+  return std::optional<imported_record>();
 }
 
-std::optional<adoption> aged(adoption what, milliseconds later) {
+std::optional<imported_record> aged(imported_record what, milliseconds later) {
   if (what.retention_left.count() != 0) {
     if (what.retention_left <= later) return std::nullopt;
     what.retention_left -= later;

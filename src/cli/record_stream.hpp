@@ -23,7 +23,7 @@ class record_writer {
  public:
   /// Writes the first line.
   record_writer(std::ostream& to, const stream_head& head);
-  void add(const adoption& what);
+  void add(const imported_record& what);
   /// The last line, without which a file is refused as cut.
   void finish();
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
@@ -43,14 +43,15 @@ class record_reader {
 
   [[nodiscard]] result<stream_head> head();
   /// None: that was all, and it is as it was written.
-  [[nodiscard]] result<std::optional<adoption>> next();
+  [[nodiscard]] result<std::optional<imported_record>> next();
   /// The number of the line that was read last, from 1.
   [[nodiscard]] std::uint64_t line() const noexcept { return line_; }
 
  private:
   [[nodiscard]] bool take_line();
   [[nodiscard]] error wrong(std::string_view what) const;
-  [[nodiscard]] result<std::optional<adoption>> end(std::uint64_t count, std::string_view chain);
+  [[nodiscard]] result<std::optional<imported_record>> end(std::uint64_t count,
+                                                           std::string_view chain);
 
   std::istream& from_;
   std::string text_;
@@ -62,6 +63,6 @@ class record_reader {
 
 /// Of an adoption what it is so much `later` (negative: what it was before); none: it has expired
 /// by then.
-[[nodiscard]] std::optional<adoption> aged(adoption what, milliseconds later);
+[[nodiscard]] std::optional<imported_record> aged(imported_record what, milliseconds later);
 
 }  // namespace onceguard::cli

@@ -9,7 +9,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/store_work.hpp"
 #include "config/texts.hpp"
-#include "store/hearing.hpp"
+#include "store/staleness.hpp"
 
 namespace onceguard::cli {
 
@@ -35,10 +35,10 @@ boost::asio::awaitable<int> resolve_record(store& in, resolution how, millisecon
       co_return exit_failed;
   }
   if (resolved->forgets_answer) {
-    std::cerr << "waiting " << config::duration_text(deaf_after)
+    std::cerr << "waiting " << config::duration_text(stale_after)
               << ", until no gateway can answer as before from its memory …\n";
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
-    timer.expires_after(deaf_after);
+    timer.expires_after(stale_after);
     co_await timer.async_wait(boost::asio::use_awaitable);
   }
   std::cout << (completes ? "completed\n"

@@ -102,18 +102,18 @@ result<scope_rule> parse_named_scope(scope_source source, std::string_view name,
                                                    : "cookie after \"cookie:\"") +
                    ", got " + quoted(text));
   }
-  std::string own(name);
+  std::string given(name);
   if (source == scope_source::header) {
-    std::transform(own.begin(), own.end(), own.begin(), base::ascii_lower);
-    if (base::same_name(own, "idempotency-key")) {
+    std::transform(given.begin(), given.end(), given.begin(), base::ascii_lower);
+    if (base::same_name(given, "idempotency-key")) {
       return refusal("the idempotency key can't be its own scope, got " + quoted(text));
     }
-    if (base::same_name(own.substr(0, 10), "onceguard-")) {
+    if (base::same_name(given.substr(0, 10), "onceguard-")) {
       return refusal("Onceguard-* headers of a client are removed and can't be a scope, got " +
                      quoted(text));
     }
   }
-  return scope_rule{source, std::move(own)};
+  return scope_rule{source, std::move(given)};
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ class loader {
     for (const auto& s : read_layers(document, name, rows, result_.values)) {
       const auto title = "[" + name + "] " + std::string(s.spec->name);
       result_.values.fixed[title] = toml_text(*s.spec, s.value);
-      places_[s.spec->name] = s.at;
+      positions_[s.spec->name] = s.at;
     }
   }
 
@@ -152,7 +152,7 @@ class loader {
     const auto& policy = draft.policy;
     const auto& gateway = result_.values.gateway;
     if (policy.max_request_body + policy.max_answer_body > gateway.max_buffered) {
-      auto place = places_["max_buffered"];
+      auto place = positions_["max_buffered"];
       for (const std::string_view name : {"max_request_body", "max_answer_body"}) {
         const auto& other = draft.from.at(name);
         if (other.where > place.where) place = other;
@@ -161,7 +161,7 @@ class loader {
           "max_buffered of [gateway] must hold max_request_body and max_answer_body together");
     }
     if (gateway.drain < policy.upstream_timeout) {
-      say(remark::grade::warning, places_["drain"],
+      say(remark::grade::warning, positions_["drain"],
           "[gateway] drain: shorter than upstream_timeout; a request that is running at SIGTERM "
           "may be left with an unknown outcome");
     }
@@ -185,11 +185,11 @@ class loader {
     const auto& values = result_.values;
     if (values.accelerator.url.empty()) {
       if (!values.accelerator.replays_without_store) return;
-      return say(remark::grade::warning, places_["accelerator_replays"],
+      return say(remark::grade::warning, positions_["accelerator_replays"],
                  "[store] accelerator_replays: not used without accelerator");
     }
     if (is_postgres(values.store.url)) return;
-    say(remark::grade::fault, places_["accelerator"],
+    say(remark::grade::fault, positions_["accelerator"],
         "[store] accelerator: needs a postgresql:// store, which is the truth behind it");
   }
 
@@ -197,16 +197,16 @@ class loader {
     const auto& values = result_.values;
     const auto& query = values.query;
     if (!query.text.empty() && query.database.empty() && !is_postgres(values.store.url)) {
-      say(remark::grade::fault, places_["query"],
+      say(remark::grade::fault, positions_["query"],
           "[reconcile] query: needs a PostgreSQL database; name the one with the application's "
           "tables in database");
     }
     if (query.text.empty() && !query.database.empty()) {
-      say(remark::grade::warning, places_["database"],
+      say(remark::grade::warning, positions_["database"],
           "[reconcile] database: not used without query");
     }
     if (!query.text.empty() && query.text.find("$1") == std::string::npos) {
-      say(remark::grade::warning, places_["query"],
+      say(remark::grade::warning, positions_["query"],
           "[reconcile] query: without $1, the scope, the outcome of another caller's operation "
           "with the same key counts as this one's");
     }
@@ -214,7 +214,7 @@ class loader {
     const bool probes = std::any_of(routes.begin(), routes.end(),
                                     [](const auto& r) { return !r.policy.probe.empty(); });
     if (values.gateway.reconcile_interval.count() > 0 && query.text.empty() && !probes) {
-      say(remark::grade::warning, places_["interval"],
+      say(remark::grade::warning, positions_["interval"],
           "[reconcile] interval: nobody can be asked; set query, or the probe of a route");
     }
   }
@@ -236,7 +236,7 @@ class loader {
   const sources& from_;
   loaded result_;
   policy_draft defaults_;
-  std::map<std::string_view, origin> places_;
+  std::map<std::string_view, origin> positions_;
 };
 
 loaded refused(remarks said) {

@@ -11,13 +11,13 @@ namespace {
 
 /// Opens it; each call tries anew.
 tiered::accelerator_factory accelerator_of(const settings& from) {
-  redis::redis_params own;
-  own.url = from.accelerator.url;
-  own.timeout = from.store.timeout;
-  own.clock = from.store.clock;
-  own.copies_only = true;
-  return [own]() -> result<std::unique_ptr<store>> {
-    auto opened = redis::redis_store::open(own);
+  redis::redis_params given;
+  given.url = from.accelerator.url;
+  given.timeout = from.store.timeout;
+  given.clock = from.store.clock;
+  given.copies_only = true;
+  return [given]() -> result<std::unique_ptr<store>> {
+    auto opened = redis::redis_store::open(given);
     if (opened) return std::unique_ptr<store>(std::move(*opened));
     auto why = opened.error();
     why.detail = "accelerator: " + why.detail;
@@ -26,14 +26,14 @@ tiered::accelerator_factory accelerator_of(const settings& from) {
 }
 
 result<std::unique_ptr<store>> open_tiered(const settings& from) {
-  postgres::postgres_params own;
-  own.url = from.store.url;
-  own.timeout = from.store.timeout;
-  own.clock = from.store.clock;
-  own.connections = from.store.connections;
-  auto truth = postgres::postgres_store::open(std::move(own));
+  postgres::postgres_params given;
+  given.url = from.store.url;
+  given.timeout = from.store.timeout;
+  given.clock = from.store.clock;
+  given.connections = from.store.connections;
+  auto truth = postgres::postgres_store::open(std::move(given));
   if (!truth) return truth.error();
-  epoch_book& book = **truth;
+  epoch_metadata& book = **truth;
   tiered::tiered_params params;
   params.replays_without_truth = from.accelerator.replays_without_store;
   params.clock = from.store.clock;

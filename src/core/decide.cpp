@@ -14,7 +14,7 @@ namespace {
 lease lease_of(const record& r) {
   lease l;
   l.token = r.token;
-  l.nonce = r.nonce;
+  l.claim_id = r.claim_id;
   l.attempt = r.attempt;
   l.probe = r.state == record_state::probing;
   l.started = r.state == record_state::started;
@@ -36,7 +36,7 @@ decision grant(const record* stored, const claim& asked, const instant& now, tok
   r.about = asked.about;
   r.state = into;
   r.token = next;
-  r.nonce = asked.nonce;
+  r.claim_id = asked.claim_id;
   r.attempt += 1;
   r.claimed_at_wall = now.wall;
   r.unknown_retention_ms = asked.unknown_retention.count();
@@ -128,7 +128,7 @@ observed_state observe(const record& stored, const instant& now) noexcept {
 }
 
 decision decide(const record* stored, const claim& asked, const instant& now, token next) {
-  const bool same_claim = stored != nullptr && stored->nonce == asked.nonce;
+  const bool same_claim = stored != nullptr && stored->claim_id == asked.claim_id;
   if (same_claim && stored->state == record_state::released) return only(verdict_kind::refused);
   if (counts_as_absent(stored, now)) {
     return grant(stored, asked, now, next,

@@ -19,7 +19,7 @@ record released(const record& r, const instant& now) {
   out.about = std::move(about);
   out.state = record_state::released;
   out.token = r.token;
-  out.nonce = r.nonce;
+  out.claim_id = r.claim_id;
   out.attempt = r.attempt;
   out.claimed_at_wall = r.claimed_at_wall;
   out.settled_at_wall = now.wall;
@@ -102,7 +102,7 @@ record remade(const settlement& how, const instant& now) {
   r.about = how.about;
   r.state = record_state::in_progress;
   r.token = how.token;
-  r.nonce = how.nonce;
+  r.claim_id = how.claim_id;
   r.attempt = 1;
   r.claimed_at_wall = now.wall;
   r.incident = true;
@@ -173,7 +173,7 @@ bool holds_answer(const record& r) noexcept {
 
 settle_decision decide_settle(const record* stored, const settlement& how, const instant& now) {
   const bool by_claim_id = how.token == 0 && how.kind == settle_kind::release;
-  const bool own = stored != nullptr && stored->nonce == how.nonce &&
+  const bool own = stored != nullptr && stored->claim_id == how.claim_id &&
                    (by_claim_id || stored->token == how.token);
   if (own) {
     settle_decision out;
@@ -206,8 +206,8 @@ bool abandoned(const record& r) noexcept { return r.retry_at_lease != 0; }
 
 extend_decision decide_extension(const record* stored, const extension& how, const instant& now) {
   extend_decision out;
-  const bool own = stored != nullptr && stored->nonce == how.nonce && stored->token == how.token &&
-                   unsettled(*stored) && !abandoned(*stored);
+  const bool own = stored != nullptr && stored->claim_id == how.claim_id &&
+                   stored->token == how.token && unsettled(*stored) && !abandoned(*stored);
   if (!own) {
     out.stale = true;
     return out;

@@ -132,7 +132,7 @@ class byte_reader {
 
 /// Does not compile once a record has another number of members: the new one must be stored.
 [[maybe_unused]] void has_all_members(const record& r) {
-  [[maybe_unused]] const auto& [about, state, token, nonce, attempt, deadline, retry_at, claimed,
+  [[maybe_unused]] const auto& [about, state, token, claim_id, attempt, deadline, retry_at, claimed,
                                 settled, expires, unknown_retention, why, why_status, kept, answer,
                                 failures, by_operator, incident, maybe_repeated, earlier_unknown,
                                 by_application] = r;
@@ -249,7 +249,7 @@ std::string encode_record(const record& r, const encoded_parts& parts) {
   out.byte(static_cast<std::uint8_t>(r.why));
   out.byte(static_cast<std::uint8_t>(r.kept));
   out.fixed64(r.token);
-  out.bytes(r.nonce);
+  out.bytes(r.claim_id);
   out.varint(r.attempt);
   out.varint(r.failures);
   out.varint(r.why_status);
@@ -297,7 +297,7 @@ result<record> decode_record(std::string_view bytes, const encoded_parts& parts)
   r.why = in.choice(unknown_reason::none, unknown_reason::probe_inconclusive);
   r.kept = in.choice(answer_kept::full, answer_kept::none);
   r.token = in.fixed64();
-  in.bytes(r.nonce);
+  in.bytes(r.claim_id);
   r.attempt = in.number<std::uint32_t>();
   r.failures = in.number<std::uint32_t>();
   r.why_status = in.number<std::uint16_t>();

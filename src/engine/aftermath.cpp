@@ -70,7 +70,7 @@ asio::awaitable<void> engine::follow_up(claim asked, tally) {
   bool granted = false;
   settlement how;
   how.id = asked.id;
-  how.nonce = asked.nonce;
+  how.claim_id = asked.claim_id;
   how.about = asked.about;
   how.kind = settle_kind::release;
   while (!stopping_) {
@@ -102,7 +102,7 @@ asio::awaitable<void> engine::give_up_held() {
     settlement how;
     how.id = held->id();
     how.token = held->lease().token;
-    how.nonce = held->lease().nonce;
+    how.claim_id = held->lease().claim_id;
     how.kind = held->give_up() ? settle_kind::release : settle_kind::abandon;
     if (how.kind == settle_kind::abandon) how.why = unknown_reason::abandoned;
     batch.push_back(how);

@@ -59,7 +59,7 @@ settlement settle_of(const operation& op, const lease& held) {
   settlement out;
   out.id = op.id;
   out.token = held.token;
-  out.nonce = held.nonce;
+  out.claim_id = held.claim_id;
   out.about = op.about;
   return out;
 }
@@ -96,7 +96,7 @@ void engine::remember(const operation& op, answer_ptr what, answer_kept kept, mi
 claim engine::make_claim(const operation& op) {
   claim out;
   out.id = op.id;
-  base::random_bytes(out.nonce);
+  base::random_bytes(out.claim_id);
   out.about = op.about;
   const auto& policy = *op.policy;
   out.lease = policy.lease;
@@ -245,7 +245,7 @@ asio::awaitable<execution> engine::granted(asio::io_context& io, operation& op, 
   }
   how.id = op.id;
   how.token = held->lease().token;
-  how.nonce = held->lease().nonce;
+  how.claim_id = held->lease().claim_id;
   how.about = op.about;
   auto out = co_await finish(io, op, *held, std::move(how), epoch);
   held->stop_renewing();

@@ -34,7 +34,7 @@ std::string held_lease::text() const {
   out += '-';
   base::append_hex(out, number);
   out += '-';
-  base::append_hex(out, lease_.nonce);
+  base::append_hex(out, lease_.claim_id);
   return out;
 }
 
@@ -51,7 +51,7 @@ bool held_lease::may_go_on() const noexcept {
 
 bool held_lease::give_up() noexcept { return stage_.exchange(stage::given_up) != stage::sending; }
 
-void held_lease::keep_renewing() { arm(base::watchdog::of(io_), length_ / 3); }
+void held_lease::keep_renewing() { arm(base::timer_wheel::of(io_), length_ / 3); }
 
 void held_lease::expired() {
   if (renewing_ || stage_ == stage::given_up) return;
@@ -62,7 +62,7 @@ asio::awaitable<result<bool>> held_lease::extend(bool dispatch) {
   extension how;
   how.id = id_;
   how.token = lease_.token;
-  how.nonce = lease_.nonce;
+  how.claim_id = lease_.claim_id;
   how.lease = length_;
   how.dispatch = dispatch;
   std::vector<extension> batch(1, how);
@@ -90,7 +90,7 @@ asio::awaitable<void> held_lease::renew(std::shared_ptr<held_lease> self) {
     base::log_recurring(base::log_level::warning, "lease-not-renewed",
                         {{"why", reply.error().detail}});
     const auto soon = std::min<milliseconds>(self->length_ / 10, milliseconds(1'000));
-    self->arm(base::watchdog::of(self->io_), soon);
+    self->arm(base::timer_wheel::of(self->io_), soon);
   }
 }
 

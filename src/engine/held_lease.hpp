@@ -12,7 +12,7 @@
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
-#include "base/watchdog.hpp"
+#include "base/timer_wheel.hpp"
 
 namespace onceguard {
 

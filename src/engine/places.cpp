@@ -41,7 +41,7 @@ asio::awaitable<result<bool>> engine::yield_to_another_place(asio::io_context& i
   settlement back;
   back.id = own.id;
   back.token = got.token;
-  back.nonce = got.nonce;
+  back.claim_id = got.claim_id;
   back.about = own.about;
   back.kind = settle_kind::release;  // nothing was sent
   own.answer_room = nullptr;

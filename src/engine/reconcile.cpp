@@ -150,7 +150,7 @@ asio::awaitable<void> round::ask_now(finding& of, const inquiry& how) {
   const auto& r = of.seen.stored;
   claim asked;
   asked.id = of.seen.id;
-  base::random_bytes(asked.nonce);
+  base::random_bytes(asked.claim_id);
   asked.about = r.about;
   asked.lease = lease;
   asked.unknown = unknown_policy::probe;
@@ -227,7 +227,7 @@ asio::awaitable<void> round::conclude(finding& of, const inquiry& how, held_leas
 asio::awaitable<bool> round::settle(finding& of, const held_lease& held, settlement how) {
   how.id = held.id();
   how.token = held.lease().token;
-  how.nonce = held.lease().nonce;
+  how.claim_id = held.lease().claim_id;
   how.about = of.seen.stored.about;
   std::vector<settlement> batch(1, how);
   const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);

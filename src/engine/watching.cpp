@@ -9,7 +9,7 @@
 #include "engine/engine.hpp"
 #include "engine/loss_watch.hpp"
 #include "engine/pause.hpp"
-#include "store/hearing.hpp"
+#include "store/staleness.hpp"
 
 namespace onceguard {
 
@@ -100,7 +100,7 @@ asio::awaitable<result<void>> engine::look_now() {
     }
     // An operator who released a completed record waits until no process can serve it from memory.
     // What was heard was true at the latest when it was asked.
-    cache_.trust_until(asked_at + believed_for);
+    cache_.trust_until(asked_at + fresh_for);
     heard_ = true;
   }
   if (!now) co_return now.error();
@@ -114,7 +114,7 @@ void engine::note(const error& why) noexcept {
 
 asio::awaitable<void> engine::watch() {
   while (!stopping_) {
-    co_await sleep_for(watch_interval);
+    co_await sleep_for(poll_interval);
     if (const auto looked = co_await look(); !looked) {
       base::log(base::log_level::warning, "store-not-heard", {{"why", looked.error().detail}});
     }

@@ -12,14 +12,14 @@ constexpr milliseconds look_again{500};
 
 void client_watch::begin(upstream_connection& call) {
   call_ = &call;
-  arm(base::watchdog::of(client_.thread().io), look_again);
+  arm(base::timer_wheel::of(client_.thread().io), look_again);
 }
 
 void client_watch::expired() {
   if (!client_.stream().is_open()) return;
   const bool request_moves = std::exchange(request_moved_, false);
   if (request_moves || !client_.stream().peer_has_left()) {
-    arm(base::watchdog::of(client_.thread().io), look_again);
+    arm(base::timer_wheel::of(client_.thread().io), look_again);
     return;
   }
   left_ = true;

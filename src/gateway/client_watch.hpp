@@ -1,6 +1,6 @@
 // Notices a client that leaves while its answer is awaited.
 #pragma once
-#include "base/watchdog.hpp"
+#include "base/timer_wheel.hpp"
 #include "gateway/session.hpp"
 #include "gateway/upstream_pool.hpp"
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds name_valid_for{10};
 
-result<addresses> look_up_now(const std::string& host) {
+result<addresses> resolve_now(const std::string& host) {
   asio::io_context own;
   asio::ip::tcp::resolver resolver(own);
   boost::system::error_code ec;
@@ -33,7 +33,7 @@ result<addresses> look_up_now(const std::string& host) {
 }  // namespace
 
 /// What it found may be read once it is over.
-struct host_names::look_up {
+struct host_names::resolve {
   base::event over;
   result<addresses> found = addresses();
   base::boot_clock::time_point until;
@@ -46,15 +46,15 @@ struct host_names::look_up {
   [[nodiscard]] bool outdated() const { return over.happened() && base::boot_now() >= until; }
 };
 
-std::shared_ptr<host_names::look_up> host_names::latest(const std::string& host) {
+std::shared_ptr<host_names::resolve> host_names::latest(const std::string& host) {
   const std::lock_guard lock(mutex_);
   std::erase_if(names_, [](const auto& name) { return name.second->outdated(); });
   auto& current = names_[host];
   if (current) return current;
-  current = std::make_shared<look_up>();
+  current = std::make_shared<resolve>();
   try {
     // It has nothing of ours but its own look-up, so it may outlive everything.
-    std::thread([begun = current, host] { begun->end(look_up_now(host)); }).detach();
+    std::thread([begun = current, host] { begun->end(resolve_now(host)); }).detach();
   } catch (const std::system_error& failure) {
     current->end(
         error(errc::overloaded, std::string("no thread for a look-up: ") + failure.what()));

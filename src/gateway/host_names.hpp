@@ -36,11 +36,11 @@ class host_names {
   void close();
 
  private:
-  struct look_up;
-  [[nodiscard]] std::shared_ptr<look_up> latest(const std::string& host);
+  struct resolve;
+  [[nodiscard]] std::shared_ptr<resolve> latest(const std::string& host);
 
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<look_up>> names_;
+  std::map<std::string, std::shared_ptr<resolve>> names_;
 };
 
 }  // namespace onceguard::gateway

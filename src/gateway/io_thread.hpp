@@ -30,7 +30,7 @@ struct gateway_shared {
   base::byte_budget budget;
   shared_answers replays;
   host_names names;
-  doubted_upstreams doubts;
+  suspect_upstreams suspects;
   onceguard::engine engine;
   std::atomic<bool> draining{false};
   // While draining, nobody can hold up the end by a request that never comes whole.
@@ -51,7 +51,7 @@ struct gateway_shared {
 
 struct io_thread {
   io_thread(gateway_shared& s, routing_ptr table)
-      : shared(s), routing(std::move(table)), pool(io, s.params, s.names, s.doubts) {}
+      : shared(s), routing(std::move(table)), pool(io, s.params, s.names, s.suspects) {}
   ~io_thread() {
     // The coroutines that still wait go with the context, and use what stands below until then.
     pool.clear();

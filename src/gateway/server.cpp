@@ -174,8 +174,8 @@ asio::awaitable<void> server::state::finish() {
     co_await sleep_for(milliseconds(10));
   }
   co_await shared.engine.give_up_held();
-  if (const auto looked = co_await shared.engine.look(); !looked) {
-    base::log(base::log_level::warning, "store-not-heard", {{"why", looked.error().detail}});
+  if (const auto resolved = co_await shared.engine.look(); !resolved) {
+    base::log(base::log_level::warning, "store-not-heard", {{"why", resolved.error().detail}});
   }
   shared.engine.stop();
   const auto& count = shared.engine.counters();
@@ -212,9 +212,9 @@ result<void> server::start() {
     });
   }
   // Here, so that the first requests need not wait for it.
-  auto looked = asio::co_spawn(first, s.shared.engine.look(), asio::use_future).get();
-  if (!looked) {
-    base::log(base::log_level::warning, "store-not-heard", {{"why", looked.error().detail}});
+  auto resolved = asio::co_spawn(first, s.shared.engine.look(), asio::use_future).get();
+  if (!resolved) {
+    base::log(base::log_level::warning, "store-not-heard", {{"why", resolved.error().detail}});
   }
   s.shared.engine.start(first);
   if (s.shared.params.reconcile_interval.count() > 0) {

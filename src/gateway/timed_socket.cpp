@@ -66,7 +66,7 @@ namespace onceguard::gateway {
 namespace asio = boost::asio;
 
 timed_socket::timed_socket(tcp::socket socket, asio::io_context& io)
-    : socket_(std::move(socket)), dog_(base::watchdog::of(io)) {
+    : socket_(std::move(socket)), wheel_(base::timer_wheel::of(io)) {
   error_code ignored;  // a socket that is already broken says so at its first use
   if (socket_.is_open()) {
     socket_.non_blocking(true, ignored);

@@ -10,7 +10,7 @@
 
 #include <onceguard/record.hpp>
 
-#include "base/watchdog.hpp"
+#include "base/timer_wheel.hpp"
 
 namespace onceguard::gateway {
 
@@ -76,10 +76,10 @@ class timed_socket final {
     explicit limit(timed_socket& of) : of_(of) {}
     void begin(milliseconds timeout) {
       passed_ = false;
-      arm(of_.dog_, timeout);
+      arm(of_.wheel_, timeout);
     }
     void move(milliseconds timeout) {
-      if (armed()) arm(of_.dog_, timeout);
+      if (armed()) arm(of_.wheel_, timeout);
     }
     [[nodiscard]] error_code end(error_code with) noexcept;
 
@@ -96,7 +96,7 @@ class timed_socket final {
   boost::asio::awaitable<void> write_rest(Buffers rest, milliseconds timeout, transfer& out);
 
   tcp::socket socket_;
-  base::watchdog& dog_;
+  base::timer_wheel& wheel_;
   limit reading_{*this};
   limit writing_{*this};
   std::size_t least_rate_ = 0;

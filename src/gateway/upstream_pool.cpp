@@ -20,11 +20,11 @@ std::string text_of(const endpoint& to) { return to.host + ':' + std::to_string(
 
 /// The kept connections to one address. Whoever needs another takes the latest, so that the others
 /// get old and are closed.
-class upstream_pool::shelf final : public base::deadline {
+class upstream_pool::idle_connections final : public base::deadline {
  public:
-  shelf(base::watchdog& dog, milliseconds idle_timeout, const endpoint& address,
-        doubted_upstreams& doubts)
-      : dog_(dog), idle_timeout_(idle_timeout), address_(address), doubts_(doubts) {}
+  idle_connections(base::timer_wheel& wheel, milliseconds idle_timeout, const endpoint& address,
+                   suspect_upstreams& suspects)
+      : wheel_(wheel), idle_timeout_(idle_timeout), address_(address), suspects_(suspects) {}
 
   [[nodiscard]] upstream_ptr take(bool guarded) {
     const auto now = base::boot_now();
@@ -34,8 +34,8 @@ class upstream_pool::shelf final : public base::deadline {
       latest.idle_when_taken = now - latest.idle_since;
       const bool fresh = latest.idle_when_taken < fresh_for;
       const bool open = latest.stream.quiet_and_open();
-      if (fresh && !open) doubts_.doubt(address_);
-      if (guarded && (!fresh || doubts_.doubted(address_, now))) {
+      if (fresh && !open) suspects_.suspect(address_);
+      if (guarded && (!fresh || suspects_.suspected(address_, now))) {
         // Another will be made. It takes the place of the oldest: else they would pile up here,
         // and in the upstream, with each burst of requests.
         kept_.pop_front();
@@ -52,7 +52,7 @@ class upstream_pool::shelf final : public base::deadline {
     if (kept_.size() >= kept_max) kept_.pop_front();
     connection->idle_since = base::boot_now();
     kept_.push_back(std::move(connection));
-    if (!armed()) arm(dog_, idle_timeout_);
+    if (!armed()) arm(wheel_, idle_timeout_);
   }
 
  private:
@@ -64,21 +64,21 @@ class upstream_pool::shelf final : public base::deadline {
     close_idle(now);
     if (kept_.empty()) return;
     const auto left = kept_.front()->idle_since + idle_timeout_ - now;
-    arm(dog_, std::chrono::ceil<milliseconds>(left));
+    arm(wheel_, std::chrono::ceil<milliseconds>(left));
   }
 
-  base::watchdog& dog_;
+  base::timer_wheel& wheel_;
   const milliseconds idle_timeout_;
   const endpoint address_;
-  doubted_upstreams& doubts_;
+  suspect_upstreams& suspects_;
   std::deque<upstream_ptr> kept_;  // the latest at the back
 };
 
 upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params, host_names& names,
-                             doubted_upstreams& doubts)
+                             suspect_upstreams& suspects)
     : io_(io),
       names_(names),
-      doubts_(doubts),
+      suspects_(suspects),
       limits_{.head_bytes_max = params.max_header_bytes,
               .header_count_max = params.max_header_count},
       connect_timeout_(params.connect_timeout),
@@ -124,15 +124,15 @@ void upstream_pool::keep(upstream_ptr connection) {
   if (!connection->reader.idle()) return;  // bytes that nobody asked for
   auto& on = shelves_[connection->address];
   if (!on) {
-    on = std::make_unique<shelf>(base::watchdog::of(io_), idle_timeout_, connection->address,
-                                 doubts_);
+    on = std::make_unique<idle_connections>(base::timer_wheel::of(io_), idle_timeout_,
+                                            connection->address, suspects_);
   }
   on->put(std::move(connection));
 }
 
 void upstream_pool::broke(const upstream_connection& connection) {
   const bool unannounced = connection.reused && connection.reader.idle();
-  if (unannounced && connection.idle_when_taken < fresh_for) doubts_.doubt(connection.address);
+  if (unannounced && connection.idle_when_taken < fresh_for) suspects_.suspect(connection.address);
 }
 
 void upstream_pool::clear() { shelves_.clear(); }

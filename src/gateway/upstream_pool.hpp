@@ -11,9 +11,9 @@
 #include <onceguard/error.hpp>
 
 #include "base/clock.hpp"
-#include "gateway/doubted_upstreams.hpp"
 #include "gateway/host_names.hpp"
 #include "gateway/params.hpp"
+#include "gateway/suspect_upstreams.hpp"
 #include "gateway/timed_socket.hpp"
 #include "http1/message.hpp"
 
@@ -36,7 +36,7 @@ class upstream_pool {
  public:
   /// `names` and `doubts` must outlive it.
   upstream_pool(boost::asio::io_context& io, const gateway_params& params, host_names& names,
-                doubted_upstreams& doubts);
+                suspect_upstreams& suspects);
   ~upstream_pool();
   upstream_pool(const upstream_pool&) = delete;
   upstream_pool& operator=(const upstream_pool&) = delete;
@@ -57,15 +57,15 @@ class upstream_pool {
   void clear();
 
  private:
-  class shelf;
+  class idle_connections;
 
   boost::asio::io_context& io_;
   host_names& names_;
-  doubted_upstreams& doubts_;
+  suspect_upstreams& suspects_;
   const http1::limits limits_;
   const milliseconds connect_timeout_;
   const milliseconds idle_timeout_;
-  std::map<endpoint, std::unique_ptr<shelf>> shelves_;
+  std::map<endpoint, std::unique_ptr<idle_connections>> shelves_;
 };
 
 }  // namespace onceguard::gateway

@@ -151,7 +151,7 @@ void set_body(head& parsed, const framing& found) noexcept {
 
 }  // namespace
 
-std::optional<fault> judge_request(head& parsed) noexcept {
+std::optional<fault> check_request(head& parsed) noexcept {
   framing found;
   if (auto fault = take_fields(found, parsed, true)) return fault;
   if (found.host == nullptr && parsed.minor == 1) return bad("Host is missing.");
@@ -169,7 +169,7 @@ std::optional<fault> judge_request(head& parsed) noexcept {
   return std::nullopt;
 }
 
-std::optional<fault> judge_answer(head& parsed, asked_with asked) noexcept {
+std::optional<fault> check_answer(head& parsed, asked_with asked) noexcept {
   framing found;
   if (auto fault = take_fields(found, parsed, false)) return fault;
   const bool interim = parsed.status < 200;

@@ -12,10 +12,10 @@ enum class asked_with : std::uint8_t { another, head, connect };
 
 /// Judges the fields of a request and fills in what follows from them. `parsed` has its start line
 /// and fields. Nothing where it is fine.
-[[nodiscard]] std::optional<fault> judge_request(head& parsed) noexcept;
+[[nodiscard]] std::optional<fault> check_request(head& parsed) noexcept;
 
 /// The same for an answer.
-[[nodiscard]] std::optional<fault> judge_answer(head& parsed, asked_with asked) noexcept;
+[[nodiscard]] std::optional<fault> check_answer(head& parsed, asked_with asked) noexcept;
 
 /// A chunk's first line without its line end: its size in at most 16 digits, and extensions.
 [[nodiscard]] std::optional<fault> check_chunk_line(std::string_view line) noexcept;

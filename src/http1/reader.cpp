@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "http1/block_scanner.hpp"
-#include "http1/cutter.hpp"
 #include "http1/head_policy.hpp"
 #include "http1/input_buffer.hpp"
 #include "http1/message.hpp"
+#include "http1/parser.hpp"
 #include "http1/start_line.hpp"
 
 namespace onceguard::http1 {
@@ -86,7 +86,7 @@ struct reader::state {
   limits bounds;
   input_buffer input;
   block_scanner scanner{block_scanner::kind::head, bounds.header_count_max};
-  cutter cut;
+  parser cut;
   phase at = phase::head;
   asked_with asked = asked_with::another;
   bool empty_line_skipped = false;
@@ -148,7 +148,7 @@ progress reader::state::take_head(std::string_view block) {
   parsed.status = request ? std::uint16_t{0} : cut.status();
   parsed.minor = cut.minor();
   parsed.fields = cut.fields();
-  if (auto why = request ? judge_request(parsed) : judge_answer(parsed, asked)) {
+  if (auto why = request ? check_request(parsed) : check_answer(parsed, asked)) {
     parsed = {};
     return fail(*why);
   }

@@ -121,9 +121,9 @@ bool is_authority(std::string_view text, bool port_required) noexcept {
 bool is_same_authority(std::string_view target, std::string_view host) noexcept {
   const auto authority = authority_of(target);
   if (!authority) return false;
-  const std::string_view own_port = base::iequals(target.substr(0, 5), "https") ? ":443" : ":80";
-  const auto bare = [own_port](std::string_view text) {
-    if (text.ends_with(own_port)) text.remove_suffix(own_port.size());
+  const std::string_view host_port = base::iequals(target.substr(0, 5), "https") ? ":443" : ":80";
+  const auto bare = [host_port](std::string_view text) {
+    if (text.ends_with(host_port)) text.remove_suffix(host_port.size());
     if (text.ends_with(':')) text.remove_suffix(1);
     return text;
   };

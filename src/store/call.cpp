@@ -13,20 +13,20 @@ namespace {
 constexpr std::size_t worth_a_batch = 16;
 
 /// Ties a lane to its io_context.
-class lane_service final : public boost::asio::execution_context::service {
+class channel_service final : public boost::asio::execution_context::service {
  public:
   static inline boost::asio::execution_context::id id;
-  explicit lane_service(boost::asio::io_context& context)
+  explicit channel_service(boost::asio::io_context& context)
       : boost::asio::execution_context::service(context),
-        lane_(std::make_shared<call_lane>(context)) {
+        channel_(std::make_shared<call_channel>(context)) {
     // The deadlines that lie in the lane need the watchdog until the lane has closed.
-    base::watchdog::of(context);
+    base::timer_wheel::of(context);
   }
-  [[nodiscard]] const std::shared_ptr<call_lane>& lane() const noexcept { return lane_; }
+  [[nodiscard]] const std::shared_ptr<call_channel>& channel() const noexcept { return channel_; }
 
  private:
-  void shutdown() noexcept override { lane_->close(); }
-  std::shared_ptr<call_lane> lane_;
+  void shutdown() noexcept override { channel_->close(); }
+  std::shared_ptr<call_channel> channel_;
 };
 
 }  // namespace
@@ -43,22 +43,22 @@ void call::expired() {
       stage_.compare_exchange_strong(expected, stage::dropped, std::memory_order_acq_rel);
   lapse_.emplace(errc::store_unreachable, "the store did not answer within its timeout",
                  untouched ? effect::none : effect::unknown);
-  const auto lane = lane_;  // `this` may go with its place in the lane
-  lane->answer(*this);
+  const auto channel = channel_;  // `this` may go with its place in the lane
+  channel->answer(*this);
 }
 
-std::shared_ptr<call_lane> call_lane::of(boost::asio::io_context& context) {
-  return boost::asio::use_service<lane_service>(context).lane();
+std::shared_ptr<call_channel> call_channel::of(boost::asio::io_context& context) {
+  return boost::asio::use_service<channel_service>(context).channel();
 }
 
-void call_lane::begin(const call_ptr& begun, const std::shared_ptr<batch_queue>& queue,
-                      milliseconds timeout, call::handler done) {
+void call_channel::begin(const call_ptr& begun, const std::shared_ptr<batch_queue>& queue,
+                         milliseconds timeout, call::handler done) {
   if (waiting_.empty()) work_.emplace(context_->get_executor());
-  begun->lane_ = shared_from_this();
+  begun->channel_ = shared_from_this();
   begun->handler_.emplace(std::move(done));
-  begun->place_ = waiting_.size();
+  begun->index_ = waiting_.size();
   waiting_.push_back(begun);
-  begun->arm(base::watchdog::of(*context_), timeout);
+  begun->arm(base::timer_wheel::of(*context_), timeout);
 
   auto to = std::find_if(outbound_.begin(), outbound_.end(),
                          [&](const bound& b) { return b.queue == queue; });
@@ -74,7 +74,7 @@ void call_lane::begin(const call_ptr& begun, const std::shared_ptr<batch_queue>&
   });
 }
 
-void call_lane::flush() {
+void call_channel::flush() {
   auto outbound = std::exchange(outbound_, {});
   for (auto& [queue, calls] : outbound) {
     if (queue->push(calls)) continue;
@@ -87,7 +87,7 @@ void call_lane::flush() {
   }
 }
 
-void call_lane::deliver(std::vector<call_ptr>& finished) {
+void call_channel::deliver(std::vector<call_ptr>& finished) {
   {
     const std::lock_guard lock(mutex_);
     if (!closed_) {
@@ -100,7 +100,7 @@ void call_lane::deliver(std::vector<call_ptr>& finished) {
   finished.clear();
 }
 
-void call_lane::drain() {
+void call_channel::drain() {
   auto resuming = std::exchange(resuming_, {});
   {
     const std::lock_guard lock(mutex_);
@@ -111,20 +111,20 @@ void call_lane::drain() {
   resuming_ = std::move(resuming);  // keeps its capacity
 }
 
-void call_lane::answer(call& waiting) {
+void call_channel::answer(call& waiting) {
   if (!waiting.handler_) return;  // was told that its time was up
   waiting.disarm();
   auto resume = std::move(*waiting.handler_);
   waiting.handler_.reset();
-  auto& place = waiting_[waiting.place_];
-  const auto kept = std::exchange(place, std::move(waiting_.back()));
-  if (place) place->place_ = waiting.place_;
+  auto& index = waiting_[waiting.index_];
+  const auto kept = std::exchange(index, std::move(waiting_.back()));
+  if (index) index->index_ = waiting.index_;
   waiting_.pop_back();
   if (waiting_.empty()) work_.reset();
   boost::asio::dispatch(std::move(resume));
 }
 
-void call_lane::close() noexcept {
+void call_channel::close() noexcept {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -143,12 +143,13 @@ void call_lane::close() noexcept {
 void deliver_all(std::vector<call_ptr>& finished) {
   std::vector<call_ptr> together;
   while (!finished.empty()) {
-    const auto lane = finished.front()->lane();
-    const auto others = std::stable_partition(finished.begin(), finished.end(),
-                                              [&](const call_ptr& c) { return c->lane() == lane; });
+    const auto channel = finished.front()->channel();
+    const auto others =
+        std::stable_partition(finished.begin(), finished.end(),
+                              [&](const call_ptr& c) { return c->channel() == channel; });
     std::move(finished.begin(), others, std::back_inserter(together));
     finished.erase(finished.begin(), others);
-    lane->deliver(together);
+    channel->deliver(together);
   }
 }
 

@@ -21,13 +21,13 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "base/watchdog.hpp"
+#include "base/timer_wheel.hpp"
 
 namespace onceguard {
 
 class call;
 class batch_queue;
-class call_lane;
+class call_channel;
 using call_ptr = std::shared_ptr<call>;
 
 /// The base of what a store's worker carries out. The worker may touch what a derived class adds
@@ -45,18 +45,18 @@ class call : public base::deadline {
   }
   /// Caller, once resumed: why the worker's results are not to be looked at.
   [[nodiscard]] const std::optional<error>& lapse() const noexcept { return lapse_; }
-  [[nodiscard]] const std::shared_ptr<call_lane>& lane() const noexcept { return lane_; }
+  [[nodiscard]] const std::shared_ptr<call_channel>& channel() const noexcept { return channel_; }
 
  private:
-  friend class call_lane;
+  friend class call_channel;
   enum class stage : std::uint8_t { queued, taken, dropped };
 
   void expired() override;
 
   std::atomic<stage> stage_{stage::queued};
   // All else belongs to the thread that runs the caller's io_context.
-  std::shared_ptr<call_lane> lane_;
-  std::size_t place_ = 0;  // among the lane's waiting calls
+  std::shared_ptr<call_channel> channel_;
+  std::size_t index_ = 0;  // among the lane's waiting calls
   std::optional<handler> handler_;
   std::optional<error> lapse_;
 };
@@ -64,12 +64,12 @@ class call : public base::deadline {
 /// The way in and out of one io_context, which one thread runs: collects the calls of one turn of
 /// its loop, so that a worker is locked and woken once for all of them, and resumes the callers
 /// of a whole batch by one post. Outlives its io_context if a worker still holds calls.
-class call_lane : public std::enable_shared_from_this<call_lane> {
+class call_channel : public std::enable_shared_from_this<call_channel> {
  public:
   using work_guard = boost::asio::executor_work_guard<boost::asio::io_context::executor_type>;
 
-  explicit call_lane(boost::asio::io_context& context) : context_(&context) {}
-  [[nodiscard]] static std::shared_ptr<call_lane> of(boost::asio::io_context& context);
+  explicit call_channel(boost::asio::io_context& context) : context_(&context) {}
+  [[nodiscard]] static std::shared_ptr<call_channel> of(boost::asio::io_context& context);
 
   /// I/O thread: sends the call on its way; `done` is called once, never from within.
   void begin(const call_ptr& begun, const std::shared_ptr<batch_queue>& queue, milliseconds timeout,
@@ -112,7 +112,7 @@ class call_lane : public std::enable_shared_from_this<call_lane> {
     const auto executor = boost::asio::get_associated_executor(done);
     auto& context = static_cast<boost::asio::io_context&>(
         boost::asio::query(executor, boost::asio::execution::context));
-    call_lane::of(context)->begin(sent, to, within, std::move(done));
+    call_channel::of(context)->begin(sent, to, within, std::move(done));
   };
   return boost::asio::async_initiate<const boost::asio::use_awaitable_t<>&, void()>(
       begin, boost::asio::use_awaitable, std::move(begun), std::move(queue), timeout);

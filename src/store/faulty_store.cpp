@@ -162,8 +162,9 @@ awaitable<result<std::size_t>> faulty_store::sweep(std::size_t limit, millisecon
   return with_fault(store_call::sweep, inner_.sweep(limit, timeout));
 }
 
-awaitable<result<adopt_outcome>> faulty_store::adopt(adoption what, milliseconds timeout) {
-  return with_fault(store_call::adopt, inner_.adopt(std::move(what), timeout));
+awaitable<result<import_outcome>> faulty_store::import_record(imported_record what,
+                                                              milliseconds timeout) {
+  return with_fault(store_call::import_record, inner_.import_record(std::move(what), timeout));
 }
 
 awaitable<result<onceguard::vitals>> faulty_store::vitals(milliseconds timeout) {

@@ -25,7 +25,7 @@ enum class store_call : std::uint8_t {
   count,
   sweep,
   vitals,
-  adopt,
+  import_record,
 };
 inline constexpr std::size_t store_calls = 10;
 
@@ -87,7 +87,8 @@ class faulty_store final : public store {
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
   boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  boost::asio::awaitable<result<adopt_outcome>> adopt(adoption what, milliseconds timeout) override;
+  boost::asio::awaitable<result<import_outcome>> import_record(imported_record what,
+                                                               milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;

@@ -42,14 +42,14 @@ claim claim_of(const request& what, const execute_policy& policy, unknown_policy
   about->print.value = base::sha256_of(what.fingerprint);
   claim out;
   out.id = make_record_id(about->scope, what.key);
-  base::random_bytes(out.nonce);
+  base::random_bytes(out.claim_id);
   out.about = std::move(about);
   out.lease = policy.lease;
   out.unknown = unknown;
   return out;
 }
 
-verdict as_told(verdict from) {
+verdict as_reported(verdict from) {
   if (from.kind == verdict_kind::remake_fingerprint) from.kind = verdict_kind::mismatch;
   return from;
 }

@@ -17,7 +17,7 @@ namespace onceguard {
                              unknown_policy unknown);
 
 /// As callers are told it: a fingerprint of another kind is another request.
-[[nodiscard]] verdict as_told(verdict from);
+[[nodiscard]] verdict as_reported(verdict from);
 
 /// Takes what the caller's work returned; throws std::invalid_argument where it is no answer.
 [[nodiscard]] answer_ptr checked(answer from);

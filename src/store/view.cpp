@@ -34,11 +34,11 @@ error subject_missing() {
   return error(errc::invalid_argument, "a claim, and a settle of a lost record, need a subject");
 }
 
-adoption make_adoption(record_view seen, std::int64_t wall_now) {
+imported_record make_imported_record(record_view seen, std::int64_t wall_now) {
   const auto since = [wall_now](std::int64_t then) {
     return milliseconds(std::max<std::int64_t>(wall_now - then, 0));
   };
-  adoption out;
+  imported_record out;
   out.id = seen.id;
   out.lease_over = std::max(-seen.lease_left, milliseconds(0));
   out.retry_after = seen.retry_after;

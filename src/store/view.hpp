@@ -16,7 +16,7 @@ namespace onceguard {
 
 /// A record as it moves to another store; `wall_now` is the wall clock's time. Where its lease
 /// still runs, it may be on its way: it will be unknown.
-[[nodiscard]] adoption make_adoption(record_view seen, std::int64_t wall_now);
+[[nodiscard]] imported_record make_imported_record(record_view seen, std::int64_t wall_now);
 
 /// The least counter of tokens where one that the other store gave comes in: above it, and as a
 /// new store begins, at the clock, as that store may have given later ones to what it forgot.

@@ -14,9 +14,9 @@ wall_guard wall_guard::after_boot(std::int64_t last, std::int64_t boot,
   wall_memory known;
   known.offset = (last == 0 ? wall : last) - boot;
   if (last != 0 && wall > last) {
-    known.doubted = true;  // ahead, as after any pause: that is no step
-    known.doubted_offset = wall - boot;
-    known.doubted_since_boot = boot - confirmed_after_ms;
+    known.unconfirmed = true;  // ahead, as after any pause: that is no step
+    known.unconfirmed_offset = wall - boot;
+    known.unconfirmed_since_boot = boot - confirmed_after_ms;
   }
   return wall_guard(known);
 }
@@ -24,16 +24,16 @@ wall_guard wall_guard::after_boot(std::int64_t last, std::int64_t boot,
 bool wall_guard::trusts(std::int64_t boot, std::int64_t wall) noexcept {
   const auto offset = wall - boot;
   if (near(offset, memory_.offset)) {
-    memory_.doubted = false;
+    memory_.unconfirmed = false;
     return true;
   }
-  if (!memory_.doubted || !near(offset, memory_.doubted_offset)) {
-    memory_.doubted = true;
-    memory_.doubted_offset = offset;
-    memory_.doubted_since_boot = boot;
+  if (!memory_.unconfirmed || !near(offset, memory_.unconfirmed_offset)) {
+    memory_.unconfirmed = true;
+    memory_.unconfirmed_offset = offset;
+    memory_.unconfirmed_since_boot = boot;
     return false;
   }
-  return boot - memory_.doubted_since_boot >= confirmed_after_ms;
+  return boot - memory_.unconfirmed_since_boot >= confirmed_after_ms;
 }
 
 instant read_clocks(const base::clock& clock, wall_guard& guard) noexcept {

@@ -6,7 +6,7 @@
 #include "base/byte_budget.hpp"
 #include "base/field.hpp"
 #include "base/hash.hpp"
-#include "base/watchdog.hpp"
+#include "base/timer_wheel.hpp"
 
 namespace onceguard::base {
 namespace {
@@ -123,13 +123,13 @@ struct noted final : deadline {
 
 TEST(deadlines, pass_in_their_order_and_never_early) {
   boost::asio::io_context io;
-  auto& dog = watchdog::of(io);
+  auto& wheel = timer_wheel::of(io);
   std::vector<int> passed;
   noted late(passed, 2);
   noted soon(passed, 1);
   const auto begun = std::chrono::steady_clock::now();
-  late.arm(dog, std::chrono::milliseconds(80));
-  soon.arm(dog, std::chrono::milliseconds(20));
+  late.arm(wheel, std::chrono::milliseconds(80));
+  soon.arm(wheel, std::chrono::milliseconds(20));
   io.run();
   EXPECT_EQ(passed, (std::vector<int>{1, 2}));
   EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(80));
@@ -137,16 +137,16 @@ TEST(deadlines, pass_in_their_order_and_never_early) {
 
 TEST(deadlines, that_are_disarmed_or_gone_do_not_pass) {
   boost::asio::io_context io;
-  auto& dog = watchdog::of(io);
+  auto& wheel = timer_wheel::of(io);
   std::vector<int> passed;
   noted kept(passed, 1);
   noted disarmed(passed, 2);
   {
     noted gone(passed, 3);
-    gone.arm(dog, std::chrono::milliseconds(1));
+    gone.arm(wheel, std::chrono::milliseconds(1));
   }
-  disarmed.arm(dog, std::chrono::milliseconds(1));
-  kept.arm(dog, std::chrono::milliseconds(30));
+  disarmed.arm(wheel, std::chrono::milliseconds(1));
+  kept.arm(wheel, std::chrono::milliseconds(30));
   disarmed.disarm();
   io.run();
   EXPECT_EQ(passed, (std::vector<int>{1}));
@@ -154,7 +154,7 @@ TEST(deadlines, that_are_disarmed_or_gone_do_not_pass) {
 
 TEST(deadlines, may_arm_and_disarm_others_while_they_pass) {
   boost::asio::io_context io;
-  auto& dog = watchdog::of(io);
+  auto& wheel = timer_wheel::of(io);
   std::vector<int> passed;
   noted first(passed, 1);
   noted second(passed, 2);
@@ -162,25 +162,25 @@ TEST(deadlines, may_arm_and_disarm_others_while_they_pass) {
   first.then = [&] {
     second.disarm();
     third.disarm();
-    third.arm(dog, std::chrono::milliseconds(10));
+    third.arm(wheel, std::chrono::milliseconds(10));
   };
   // The latest that was armed stands first in its slot.
-  third.arm(dog, std::chrono::milliseconds(15));
-  second.arm(dog, std::chrono::milliseconds(15));
-  first.arm(dog, std::chrono::milliseconds(15));
+  third.arm(wheel, std::chrono::milliseconds(15));
+  second.arm(wheel, std::chrono::milliseconds(15));
+  first.arm(wheel, std::chrono::milliseconds(15));
   io.run();
   EXPECT_EQ(passed, (std::vector<int>{1, 3}));
 }
 
 TEST(deadlines, longer_than_a_turn_of_the_wheel_wait_their_turns) {
   boost::asio::io_context io;
-  auto& dog = watchdog::of(io);
+  auto& wheel = timer_wheel::of(io);
   std::vector<int> passed;
   noted far(passed, 1);
   // 512 slots of 10 ms: the same slot as one that is due in 40 ms.
-  far.arm(dog, std::chrono::milliseconds(40 + 5'120));
+  far.arm(wheel, std::chrono::milliseconds(40 + 5'120));
   noted near(passed, 2);
-  near.arm(dog, std::chrono::milliseconds(40));
+  near.arm(wheel, std::chrono::milliseconds(40));
   near.then = [&] { far.disarm(); };
   io.run();
   EXPECT_EQ(passed, (std::vector<int>{2}));

@@ -6,8 +6,8 @@
 namespace onceguard::cli {
 namespace {
 
-adoption some() {
-  adoption out;
+imported_record some() {
+  imported_record out;
   out.lease_over = milliseconds(10);
   out.retry_after = milliseconds(20);
   out.claimed_ago = milliseconds(300);

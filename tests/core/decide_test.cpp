@@ -131,7 +131,7 @@ TEST_F(decide_walk, a_released_claim_id_is_refused) {
 
 TEST_F(decide_walk, a_release_by_claim_id_alone_is_remembered) {
   settlement s;
-  s.nonce = nonce(1);
+  s.claim_id = claim_id_of(1);
   s.about = about();
   s.kind = settle_kind::release;
   EXPECT_EQ(end(s).outcome, settle_outcome::done);
@@ -142,12 +142,12 @@ TEST_F(decide_walk, a_release_by_claim_id_alone_is_remembered) {
 TEST_F(decide_walk, a_release_by_claim_id_touches_no_other_lease) {
   ask(1);
   settlement s;
-  s.nonce = nonce(2);
+  s.claim_id = claim_id_of(2);
   s.about = about();
   s.kind = settle_kind::release;
   end(s);
   EXPECT_EQ(state(), observed_state::in_progress);
-  EXPECT_EQ(stored->nonce, nonce(1));
+  EXPECT_EQ(stored->claim_id, claim_id_of(1));
 }
 
 TEST_F(decide_walk, failing_backs_off_doubling_up_to_the_limit) {
@@ -228,7 +228,7 @@ TEST_F(decide_walk, the_stale_holder_is_given_the_stored_answer) {
 
 TEST_F(decide_walk, the_nonce_is_checked_as_well_as_the_token) {
   auto v = ask(1);
-  v.lease.nonce = nonce(77);
+  v.lease.claim_id = claim_id_of(77);
   EXPECT_EQ(end(v.lease, settle_kind::complete).outcome, settle_outcome::stale);
 }
 

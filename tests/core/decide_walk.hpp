@@ -19,7 +19,7 @@ inline subject_ptr about(unsigned char body = 1, std::string method = "exact") {
   return s;
 }
 
-inline claim_id nonce(unsigned char n) {
+inline onceguard::claim_id claim_id_of(unsigned char n) {
   claim_id out{};
   out[0] = n;
   return out;
@@ -27,7 +27,7 @@ inline claim_id nonce(unsigned char n) {
 
 inline claim claim_of(unsigned char n, unknown_policy unknown = unknown_policy::hold) {
   claim c;
-  c.nonce = nonce(n);
+  c.claim_id = claim_id_of(n);
   c.about = about();
   c.lease = milliseconds(1'000);
   c.unknown = unknown;
@@ -37,7 +37,7 @@ inline claim claim_of(unsigned char n, unknown_policy unknown = unknown_policy::
 inline settlement settle_of(const lease& l, settle_kind kind) {
   settlement s;
   s.token = l.token;
-  s.nonce = l.nonce;
+  s.claim_id = l.claim_id;
   s.about = about();
   s.kind = kind;
   s.retention = milliseconds(24 * hour);
@@ -79,7 +79,7 @@ class decide_walk : public ::testing::Test {
   bool extend(const lease& l, bool dispatch = false) {
     extension e;
     e.token = l.token;
-    e.nonce = l.nonce;
+    e.claim_id = l.claim_id;
     e.lease = milliseconds(1'000);
     e.dispatch = dispatch;
     auto d = decide_extension(there(), e, now);

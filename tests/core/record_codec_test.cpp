@@ -31,7 +31,7 @@ record sample() {
   r.about = about;
   r.state = record_state::completed;
   r.token = 1'700'000'000'000'001;
-  r.nonce.fill(3);
+  r.claim_id.fill(3);
   r.attempt = 2;
   r.deadline_lease = -5;
   r.expires_at_wall = 1'700'000'000'000;
@@ -52,7 +52,7 @@ bool same_answer(const answer_ptr& a, const answer_ptr& b) { return a && b ? *a 
 
 bool same(const record& a, const record& b) {
   return same_subject(a.about, b.about) && same_answer(a.answer, b.answer) && a.state == b.state &&
-         a.token == b.token && a.nonce == b.nonce && a.attempt == b.attempt &&
+         a.token == b.token && a.claim_id == b.claim_id && a.attempt == b.attempt &&
          a.deadline_lease == b.deadline_lease && a.retry_at_lease == b.retry_at_lease &&
          a.claimed_at_wall == b.claimed_at_wall && a.settled_at_wall == b.settled_at_wall &&
          a.expires_at_wall == b.expires_at_wall &&
@@ -106,7 +106,7 @@ record random_record() {
   r.why = random_choice(unknown_reason::none, unknown_reason::probe_inconclusive);
   r.kept = random_choice(answer_kept::full, answer_kept::none);
   r.token = *rc::gen::arbitrary<std::uint64_t>();
-  r.nonce = random_array<16>();
+  r.claim_id = random_array<16>();
   r.attempt = *rc::gen::arbitrary<std::uint32_t>();
   r.failures = *rc::gen::arbitrary<std::uint32_t>();
   r.why_status = *rc::gen::arbitrary<std::uint16_t>();

@@ -1,6 +1,6 @@
 // Each call of the engine to its store failing, once and for long, with each kind of error.
 #include "engine/engine_fixture.hpp"
-#include "store/hearing.hpp"
+#include "store/staleness.hpp"
 
 namespace onceguard {
 namespace {
@@ -262,7 +262,7 @@ TEST_F(engine_that_cannot_dispatch, since_somebody_else_has_it_runs_nothing_and_
   ASSERT_TRUE(run(io, inner.resolve(freed, milliseconds(100))));
   claim later;
   later.id = op().id;
-  base::random_bytes(later.nonce);
+  base::random_bytes(later.claim_id);
   later.about = op().about;
   ASSERT_EQ(run(io, inner.claim({later}, milliseconds(100))).at(0)->kind, verdict_kind::run);
   store.let_go();

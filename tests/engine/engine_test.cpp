@@ -46,7 +46,7 @@ TEST_F(engine_over_faults, memory_keeps_nothing_that_the_application_completed) 
   settlement own;
   own.id = op().id;
   own.token = held.token;
-  own.nonce = held.nonce;
+  own.claim_id = held.claim_id;
   own.by_application = true;
   own.kept = answer_kept::none;
   own.retention = milliseconds(1'000);
@@ -308,7 +308,7 @@ TEST_F(engine_over_faults, waiting_ends_with_the_wait) {
   policy.wait = milliseconds(30);
   claim held;
   held.id = op().id;
-  base::random_bytes(held.nonce);
+  base::random_bytes(held.claim_id);
   held.about = op().about;
   std::vector<claim> batch(1, held);
   EXPECT_TRUE(run(io, store.claim(batch, milliseconds(100)))[0]);

@@ -10,7 +10,7 @@ class lease_test : public engine_over_faults {
   std::shared_ptr<held_lease> granted(milliseconds length, milliseconds ago) {
     claim asked;
     asked.id = op().id;
-    base::random_bytes(asked.nonce);
+    base::random_bytes(asked.claim_id);
     asked.about = op().about;
     asked.lease = length;
     const auto got = run(io, inner.claim({asked}, milliseconds(100))).at(0).value().lease;

@@ -26,7 +26,7 @@ class places_test : public engine_over_faults {
   claim claim_of(const record_place& at) {
     claim out;
     out.id = at.id;
-    base::random_bytes(out.nonce);
+    base::random_bytes(out.claim_id);
     out.about = at.about;
     return out;
   }
@@ -40,7 +40,7 @@ class places_test : public engine_over_faults {
     settlement s;
     s.id = at.id;
     s.token = held.token;
-    s.nonce = held.nonce;
+    s.claim_id = held.claim_id;
     s.about = at.about;
     s.kind = how;
     EXPECT_TRUE(run(io, inner.settle({s}, milliseconds(100))).at(0));

@@ -62,7 +62,7 @@ class reconcile_test : public engine_over_faults {
   static claim claim_of(const operation& of) {
     claim out;
     out.id = of.id;
-    base::random_bytes(out.nonce);
+    base::random_bytes(out.claim_id);
     out.about = of.about;
     return out;
   }
@@ -75,7 +75,7 @@ class reconcile_test : public engine_over_faults {
     settlement out;
     out.id = asked.id;
     out.token = held.token;
-    out.nonce = held.nonce;
+    out.claim_id = held.claim_id;
     out.about = asked.about;
     out.kind = kind;
     out.why = why;

@@ -217,11 +217,11 @@ TEST_F(twin, that_is_superseded_wakes_one) {
   ASSERT_TRUE(run(io, inner.resolve(freed, milliseconds(100))));
   claim later;  // of another process, which then did nothing
   later.id = op().id;
-  base::random_bytes(later.nonce);
+  base::random_bytes(later.claim_id);
   later.about = op().about;
   settlement none;
   none.id = later.id;
-  none.nonce = later.nonce;
+  none.claim_id = later.claim_id;
   none.kind = settle_kind::release;
   none.token = run(io, inner.claim({later}, milliseconds(100))).at(0)->lease.token;
   ASSERT_TRUE(run(io, inner.settle({none}, milliseconds(100))).at(0));
@@ -254,7 +254,7 @@ class crowd : public engine_over_faults {
     policy.on_busy = on_busy_rule::wait;
     tested->start(io);
     theirs.id = op().id;
-    base::random_bytes(theirs.nonce);
+    base::random_bytes(theirs.claim_id);
     theirs.about = op().about;
     std::vector<claim> batch(1, theirs);
     const auto held = run(io, inner.claim(batch, milliseconds(100)));
@@ -273,7 +273,7 @@ class crowd : public engine_over_faults {
     settlement how;
     how.id = theirs.id;
     how.token = their_lease.token;
-    how.nonce = their_lease.nonce;
+    how.claim_id = their_lease.claim_id;
     how.kind = kind;
     auto a = std::make_shared<answer>();
     a->status = 201;

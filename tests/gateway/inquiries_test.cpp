@@ -22,8 +22,8 @@ class inquiries_test : public ::testing::Test {
   boost::asio::io_context io;
   gateway_params params;
   host_names names;
-  doubted_upstreams doubts;
-  upstream_pool pool{io, params, names, doubts};
+  suspect_upstreams suspects;
+  upstream_pool pool{io, params, names, suspects};
   silent_query query;
   std::vector<route_params> routes;
 

@@ -27,8 +27,8 @@ class upstream_call_test : public ::testing::Test {
   const endpoint address{"127.0.0.1", upstream.local_endpoint().port()};
   gateway_params params;
   host_names names;
-  doubted_upstreams doubts;
-  upstream_pool pool{io, params, names, doubts};
+  suspect_upstreams suspects;
+  upstream_pool pool{io, params, names, suspects};
   base::byte_budget budget{1u << 20};
   base::reservation room{budget};
 

@@ -29,7 +29,7 @@ class upstream_pool_test : public ::testing::Test {
   const endpoint address{"127.0.0.1", upstream.local_endpoint().port()};
   gateway_params params;
   host_names names;
-  doubted_upstreams doubts;
+  suspect_upstreams suspects;
   std::deque<tcp::socket> accepted;  // what the upstream sees of them, in their order
 
   /// Runs both ends until the gateway's is done.
@@ -63,7 +63,7 @@ class upstream_pool_test : public ::testing::Test {
 };
 
 TEST_F(upstream_pool_test, the_latest_is_taken_first) {
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   auto first = take(pool, guarded);
   auto second = take(pool, guarded);
   const auto* const latest = second.get();
@@ -74,7 +74,7 @@ TEST_F(upstream_pool_test, the_latest_is_taken_first) {
 }
 
 TEST_F(upstream_pool_test, an_old_one_is_not_for_guarded_requests) {
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   keep(pool, take(pool, guarded), milliseconds(1'000));
   EXPECT_TRUE(take(pool, unguarded)->reused);
   keep(pool, take(pool, guarded), milliseconds(1'000));
@@ -82,7 +82,7 @@ TEST_F(upstream_pool_test, an_old_one_is_not_for_guarded_requests) {
 }
 
 TEST_F(upstream_pool_test, bursts_of_guarded_requests_leave_no_pile_behind) {
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   constexpr std::size_t at_once = 8;
   for (int burst = 0; burst < 5; ++burst) {
     std::vector<upstream_ptr> used;
@@ -93,7 +93,7 @@ TEST_F(upstream_pool_test, bursts_of_guarded_requests_leave_no_pile_behind) {
 }
 
 TEST_F(upstream_pool_test, a_full_one_keeps_the_latest) {
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   constexpr std::size_t more_than_are_kept = 300;
   std::vector<upstream_ptr> used;
   for (std::size_t i = 0; i < more_than_are_kept; ++i) used.push_back(take(pool, guarded));
@@ -106,21 +106,21 @@ TEST_F(upstream_pool_test, a_full_one_keeps_the_latest) {
 
 TEST_F(upstream_pool_test, what_is_idle_for_too_long_is_closed_though_nobody_asks) {
   params.idle_timeout = milliseconds(30);
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   keep(pool, take(pool, unguarded));
   keep(pool, take(pool, unguarded));
   while (open() > 0) io.run_one();  // the deadline is all that there is to run
 }
 
 TEST_F(upstream_pool_test, what_is_idle_for_too_long_is_not_taken) {
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   keep(pool, take(pool, unguarded), params.idle_timeout);
   EXPECT_FALSE(take(pool, unguarded)->reused);
   EXPECT_TRUE(closed(accepted.front()));
 }
 
 TEST_F(upstream_pool_test, one_that_the_upstream_closed_is_not_taken) {
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   keep(pool, take(pool, unguarded));
   accepted.front().close();
   EXPECT_FALSE(take(pool, unguarded)->reused);
@@ -129,7 +129,7 @@ TEST_F(upstream_pool_test, one_that_the_upstream_closed_is_not_taken) {
 // ---- upstreams that end kept connections without having said so
 
 TEST_F(upstream_pool_test, who_ends_a_fresh_one_gets_fresh_ones_for_guarded_requests) {
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   keep(pool, take(pool, guarded));
   accepted.back().close();
   const auto later = take(pool, guarded);
@@ -140,15 +140,15 @@ TEST_F(upstream_pool_test, who_ends_a_fresh_one_gets_fresh_ones_for_guarded_requ
 }
 
 TEST_F(upstream_pool_test, unguarded_requests_still_share_its_connections) {
-  upstream_pool pool(io, params, names, doubts);
-  doubts.doubt(address);
+  upstream_pool pool(io, params, names, suspects);
+  suspects.suspect(address);
   keep(pool, take(pool, guarded));
   EXPECT_TRUE(take(pool, unguarded)->reused);
 }
 
 TEST_F(upstream_pool_test, what_one_thread_saw_holds_for_all) {
-  upstream_pool one(io, params, names, doubts);
-  upstream_pool other(io, params, names, doubts);
+  upstream_pool one(io, params, names, suspects);
+  upstream_pool other(io, params, names, suspects);
   keep(one, take(one, guarded));
   accepted.back().close();
   EXPECT_FALSE(take(one, unguarded)->reused);
@@ -157,55 +157,55 @@ TEST_F(upstream_pool_test, what_one_thread_saw_holds_for_all) {
 }
 
 TEST_F(upstream_pool_test, another_upstream_is_not_doubted) {
-  upstream_pool pool(io, params, names, doubts);
-  doubts.doubt({address.host, static_cast<std::uint16_t>(address.port + 1)});
+  upstream_pool pool(io, params, names, suspects);
+  suspects.suspect({address.host, static_cast<std::uint16_t>(address.port + 1)});
   keep(pool, take(pool, guarded));
   EXPECT_TRUE(take(pool, guarded)->reused);
 }
 
 TEST_F(upstream_pool_test, the_doubt_ends) {
-  doubted_upstreams briefly(milliseconds(50));
+  suspect_upstreams briefly(milliseconds(50));
   upstream_pool pool(io, params, names, briefly);
-  briefly.doubt(address);
+  briefly.suspect(address);
   keep(pool, take(pool, guarded));
-  while (briefly.doubted(address, base::boot_now())) std::this_thread::yield();
+  while (briefly.suspected(address, base::boot_now())) std::this_thread::yield();
   EXPECT_TRUE(take(pool, guarded)->reused);
 }
 
 TEST_F(upstream_pool_test, it_is_renewed_while_the_upstream_goes_on_like_that) {
-  doubted_upstreams briefly(milliseconds(200));
+  suspect_upstreams briefly(milliseconds(200));
   upstream_pool pool(io, params, names, briefly);
-  briefly.doubt(address);
+  briefly.suspect(address);
   const auto first_end = base::boot_now() + milliseconds(200);
   keep(pool, take(pool, guarded));
   accepted.back().close();
   while (base::boot_now() < first_end - milliseconds(150)) std::this_thread::yield();
   EXPECT_FALSE(take(pool, guarded)->reused);
-  EXPECT_TRUE(briefly.doubted(address, first_end));
+  EXPECT_TRUE(briefly.suspected(address, first_end));
 }
 
 TEST_F(upstream_pool_test, an_old_one_may_be_ended_at_any_time) {
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   keep(pool, take(pool, guarded), milliseconds(1'000));
   accepted.back().close();
   EXPECT_FALSE(take(pool, unguarded)->reused);
-  EXPECT_FALSE(doubts.doubted(address, base::boot_now()));
+  EXPECT_FALSE(suspects.suspected(address, base::boot_now()));
 }
 
 TEST_F(upstream_pool_test, one_that_broke_under_a_request_is_doubted_if_it_was_a_kept_one) {
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   auto fresh = take(pool, guarded);
   pool.broke(*fresh);
-  EXPECT_FALSE(doubts.doubted(address, base::boot_now()));
+  EXPECT_FALSE(suspects.suspected(address, base::boot_now()));
   keep(pool, std::move(fresh));
   auto kept = take(pool, guarded);
   ASSERT_TRUE(kept->reused);
   pool.broke(*kept);
-  EXPECT_TRUE(doubts.doubted(address, base::boot_now()));
+  EXPECT_TRUE(suspects.suspected(address, base::boot_now()));
 }
 
 TEST_F(upstream_pool_test, one_that_broke_after_a_long_rest_or_within_an_answer_is_not) {
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   keep(pool, take(pool, guarded), milliseconds(1'000));
   auto kept = take(pool, unguarded);
   ASSERT_TRUE(kept->reused);
@@ -217,11 +217,11 @@ TEST_F(upstream_pool_test, one_that_broke_after_a_long_rest_or_within_an_answer_
   std::copy(begun.begin(), begun.end(), kept->reader.prepare(begun.size()).begin());
   kept->reader.commit(begun.size());
   pool.broke(*kept);
-  EXPECT_FALSE(doubts.doubted(address, base::boot_now()));
+  EXPECT_FALSE(suspects.suspected(address, base::boot_now()));
 }
 
 TEST_F(upstream_pool_test, one_with_bytes_that_nobody_asked_for_is_not_taken) {
-  upstream_pool pool(io, params, names, doubts);
+  upstream_pool pool(io, params, names, suspects);
   keep(pool, take(pool, unguarded));
   asio::write(accepted.front(), asio::buffer("HTTP/1.1 408 Too late\r\n\r\n", 25));
   EXPECT_FALSE(take(pool, unguarded)->reused);

@@ -39,7 +39,7 @@ inline claim claim_of(const std::string& key, const std::string& content = "body
   claim out;
   out.about = subject_of(key, content);
   out.id = make_record_id(out.about->scope, key);
-  base::random_bytes(out.nonce);
+  base::random_bytes(out.claim_id);
   out.lease = lease_length;
   return out;
 }
@@ -62,7 +62,7 @@ inline settlement settle_of(const claim& asked, const lease& held,
   settlement out;
   out.id = asked.id;
   out.token = held.token;
-  out.nonce = held.nonce;
+  out.claim_id = held.claim_id;
   out.about = asked.about;
   out.kind = kind;
   if (kind == settle_kind::complete) out.answer = answer_of();
@@ -74,7 +74,7 @@ inline extension extend_of(const claim& asked, const lease& held, bool dispatch 
   extension out;
   out.id = asked.id;
   out.token = held.token;
-  out.nonce = held.nonce;
+  out.claim_id = held.claim_id;
   out.lease = lease_length;
   out.dispatch = dispatch;
   return out;
@@ -109,10 +109,10 @@ class desk {
     return run(context_, at_->resolve(how, patience));
   }
   resolve_decision resolve(const resolution& how) { return try_resolve(how).value(); }
-  result<adopt_outcome> try_adopt(const adoption& what) {
-    return run(context_, at_->adopt(what, patience));
+  result<import_outcome> try_import(const imported_record& what) {
+    return run(context_, at_->import_record(what, patience));
   }
-  adopt_outcome adopt(const adoption& what) { return try_adopt(what).value(); }
+  import_outcome import_record(const imported_record& what) { return try_import(what).value(); }
   result<std::optional<record_view>> try_find(const record_id& id) {
     return run(context_, at_->find(id, patience));
   }

@@ -22,7 +22,7 @@ class faulty_store_test : public ::testing::Test {
     EXPECT_EQ(told.error().code, code);
     EXPECT_EQ(told.error().effect, on_store);
     EXPECT_EQ(known(asked), carried_out);
-    EXPECT_EQ(desk_.leased(asked).nonce, asked.nonce);  // healed after one
+    EXPECT_EQ(desk_.leased(asked).claim_id, asked.claim_id);  // healed after one
   }
 
   base::manual_clock clock_;
@@ -75,16 +75,16 @@ TEST_F(faulty_store_test, fails_everything_until_healed_and_counts_the_calls) {
   EXPECT_EQ(faulty_.made(store_call::settle), 0u);
 }
 
-TEST_F(faulty_store_test, passes_adoptions_on_and_lets_them_fail) {
-  adoption what;
+TEST_F(faulty_store_test, passes_imports_on_and_lets_them_fail) {
+  imported_record what;
   what.id = claim_of("k").id;
   what.stored.about = subject_of("k");
   what.stored.state = record_state::completed;
   what.retention_left = day;
-  faulty_.fail(store_call::adopt, store_fault::after_timeout, 1);
-  EXPECT_EQ(desk_.try_adopt(what).error().effect, effect::unknown);
-  EXPECT_EQ(desk_.adopt(what), adopt_outcome::there);
-  EXPECT_EQ(faulty_.made(store_call::adopt), 2u);
+  faulty_.fail(store_call::import_record, store_fault::after_timeout, 1);
+  EXPECT_EQ(desk_.try_import(what).error().effect, effect::unknown);
+  EXPECT_EQ(desk_.import_record(what), import_outcome::already_there);
+  EXPECT_EQ(faulty_.made(store_call::import_record), 2u);
 }
 
 TEST_F(faulty_store_test, pretends_to_be_another_store) {

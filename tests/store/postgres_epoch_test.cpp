@@ -12,8 +12,8 @@ class postgres_epoch_test : public postgres_fixture {
     return run(context_, store_->read_epoch(accelerator, patience)).value();
   }
   std::string epoch() { return read().epoch; }
-  bool note(const accelerator_note& found, const std::string& doubted = {}) {
-    return run(context_, store_->note(found, doubted, patience)).value();
+  bool note(const accelerator_state& found, const std::string& distrusted = {}) {
+    return run(context_, store_->note(found, distrusted, patience)).value();
   }
   void release(const claim& asked, bool force = false) {
     resolution how;
@@ -74,7 +74,7 @@ TEST_F(postgres_epoch_test, is_ended_once_by_those_who_doubt_the_same_one) {
 }
 
 TEST_F(postgres_epoch_test, each_accelerator_is_noted_for_itself) {
-  const accelerator_note first{"redis-1", 5, -3}, second{"redis-2", 1, 7'000};
+  const accelerator_state first{"redis-1", 5, -3}, second{"redis-2", 1, 7'000};
   EXPECT_FALSE(read("nobody").noted);
   EXPECT_FALSE(note(first));
   EXPECT_FALSE(note(second));
@@ -108,7 +108,7 @@ TEST_F(postgres_epoch_test, tells_the_clock_and_whose_memory_it_is) {
   database_.set_clock(postgres_database::beginning + 42);
   const auto told = read();
   EXPECT_EQ(told.now, postgres_database::beginning + 42);
-  EXPECT_THAT(told.place, ::testing::StartsWith(desk_.vitals().identity));
+  EXPECT_THAT(told.origin, ::testing::StartsWith(desk_.vitals().identity));
   EXPECT_EQ(told.generation, desk_.vitals().generation);
   desk_.leased(claim_of("k"));
   EXPECT_EQ(read().generation, told.generation + 1);

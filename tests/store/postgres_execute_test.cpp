@@ -321,7 +321,7 @@ TEST_F(postgres_execute, steps_that_are_done_are_not_forgotten_by_a_store_that_r
   settlement release;
   release.id = fence.id;
   release.token = fenced.lease.token;
-  release.nonce = fenced.lease.nonce;
+  release.claim_id = fenced.lease.claim_id;
   release.kind = settle_kind::release;
   EXPECT_EQ(testing::run(store->settle({release}, milliseconds(5'000))).front()->outcome,
             settle_outcome::done);

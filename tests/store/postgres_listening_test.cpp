@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "store/postgres_fixture.hpp"
-#include "store/told_settles.hpp"
+#include "store/settled_notices.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -12,14 +12,14 @@ using postgres_listening_test = postgres_fixture;
 TEST_F(postgres_listening_test, after_a_break_it_listens_again) {
   const auto one = open();
   const auto other = open();
-  heard ears;
-  other->on_settled(ears.listener());
+  settled_notices notices;
+  other->on_settled(notices.listener());
   desk at(*one);
-  await_hearing(at, ears, "before");
+  await_notice(at, notices, "before");
   database_.admin().run(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
       " WHERE application_name = 'onceguard'");
-  await_hearing(at, ears, "after");
+  await_notice(at, notices, "after");
   other->on_settled(nullptr);
 }
 

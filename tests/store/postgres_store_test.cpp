@@ -9,7 +9,7 @@
 #include "store/postgres/conninfo.hpp"
 #include "store/postgres/schema.hpp"
 #include "store/postgres_fixture.hpp"
-#include "store/told_settles.hpp"
+#include "store/settled_notices.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -119,7 +119,7 @@ TEST_F(postgres_store_test, no_error_repeats_the_password) {
   }
   const auto parsed = parse_conninfo("postgresql://u:secret@a:1,b:2/db", second);
   ASSERT_TRUE(parsed);
-  EXPECT_EQ(parsed->place, "postgresql a:1,b:2/db");
+  EXPECT_EQ(parsed->name, "postgresql a:1,b:2/db");
   EXPECT_EQ(parsed->targets.size(), 2u);
   EXPECT_EQ(parsed->targets[1].options.at("port"), "2");
 }
@@ -137,18 +137,18 @@ TEST_F(postgres_store_test, sixty_four_callers_travel_in_few_round_trips) {
   const auto tested = open();
   std::vector<claim> asked;
   for (int i = 0; i < 64; ++i) asked.push_back(claim_of("k" + std::to_string(i)));
-  const auto place = [](int i) { return static_cast<std::size_t>(i); };
+  const auto name = [](int i) { return static_cast<std::size_t>(i); };
   const auto before = tested->trips();
   const auto told =
-      at_once<verdict>(64, [&](int i) { return tested->claim({asked[place(i)]}, patience); });
+      at_once<verdict>(64, [&](int i) { return tested->claim({asked[name(i)]}, patience); });
   EXPECT_LE(tested->trips() - before, 8u);
   std::map<claim_id, lease> leases;
-  for (const auto& each : told) leases[each.lease.nonce] = each.lease;
+  for (const auto& each : told) leases[each.lease.claim_id] = each.lease;
   ASSERT_EQ(leases.size(), 64u);
   const auto between = tested->trips();
   const auto ended = at_once<settled>(64, [&](int i) {
-    const auto& mine = asked[place(i)];
-    return tested->settle({settle_of(mine, leases[mine.nonce])}, patience);
+    const auto& mine = asked[name(i)];
+    return tested->settle({settle_of(mine, leases[mine.claim_id])}, patience);
   });
   EXPECT_LE(tested->trips() - between, 8u);
   for (const auto& each : ended) EXPECT_EQ(each.outcome, settle_outcome::done);
@@ -252,10 +252,10 @@ TEST_F(postgres_store_test, a_row_that_somebody_updates_by_hand_stalls_nobody_fo
 TEST_F(postgres_store_test, what_one_process_settles_another_hears_of) {
   const auto one = open();
   const auto other = open();
-  heard ears;
-  other->on_settled(ears.listener());
+  settled_notices notices;
+  other->on_settled(notices.listener());
   desk at(*one);
-  await_hearing(at, ears, "k");
+  await_notice(at, notices, "k");
   other->stop();
 }
 

@@ -16,9 +16,9 @@ namespace onceguard::testing {
 class promise {
  public:
   void claimed(const claim& asked, const verdict& told, const instant& now) {
-    RC_LOG() << now.lease << ": claim of " << asked.about->key << " by " << int{asked.nonce[0]}
+    RC_LOG() << now.lease << ": claim of " << asked.about->key << " by " << int{asked.claim_id[0]}
              << ": verdict " << int(told.kind) << ", token " << told.lease.token << "\n";
-    const bool same_claim = run_ && run_->nonce == asked.nonce;
+    const bool same_claim = run_ && run_->claim_id == asked.claim_id;
     if (same_claim && is_free()) {  // it was given back
       RC_ASSERT(told.kind == verdict_kind::refused);
       return;
@@ -29,7 +29,7 @@ class promise {
     } else if (same_claim && run_->open) {
       RC_ASSERT(told.kind == verdict_kind::run);
       RC_ASSERT(told.lease.token == run_->token);
-      RC_ASSERT(told.lease.nonce == run_->nonce);
+      RC_ASSERT(told.lease.claim_id == run_->claim_id);
     } else if (print_ != asked.about->print) {
       RC_ASSERT(told.kind == verdict_kind::mismatch);
       RC_ASSERT(!told.answer);
@@ -54,11 +54,11 @@ class promise {
 
   void settled(const settlement& how, const onceguard::settled& told, const instant& now) {
     RC_LOG() << now.lease << ": settle " << int(how.kind) << " of " << how.about->key << " by "
-             << int{how.nonce[0]} << " with token " << how.token << ": outcome "
+             << int{how.claim_id[0]} << " with token " << how.token << ": outcome "
              << int(told.outcome) << "\n";
-    const bool by_nonce_alone = how.token == 0;
+    const bool by_claim_id_alone = how.token == 0;
     const bool own =
-        run_ && run_->nonce == how.nonce && (by_nonce_alone || run_->token == how.token);
+        run_ && run_->claim_id == how.claim_id && (by_claim_id_alone || run_->token == how.token);
     if (own && run_->open) {
       RC_ASSERT(told.outcome == settle_outcome::done);
       end_run(how, now);
@@ -70,14 +70,14 @@ class promise {
       settled_forgotten(how, told, now);
     } else {
       // Superseded: it changes nothing, and only who gives back what it never got need not know.
-      RC_ASSERT(told.outcome == (by_nonce_alone ? settle_outcome::done : settle_outcome::stale));
+      RC_ASSERT(told.outcome == (by_claim_id_alone ? settle_outcome::done : settle_outcome::stale));
     }
   }
 
   void extended(const extension& how, bool told, const instant& now) {
-    RC_LOG() << now.lease << ": extension by " << int{how.nonce[0]} << ": " << told << "\n";
+    RC_LOG() << now.lease << ": extension by " << int{how.claim_id[0]} << ": " << told << "\n";
     const bool own = run_ && run_->open && !run_->given_up && run_->token == how.token &&
-                     run_->nonce == how.nonce;
+                     run_->claim_id == how.claim_id;
     RC_ASSERT(told == own);
     if (!own) return;
     if (how.dispatch) {
@@ -132,7 +132,7 @@ class promise {
  private:
   struct attempt {
     onceguard::token token = 0;
-    claim_id nonce{};
+    onceguard::claim_id claim_id{};
     std::int64_t ends = 0;
     bool open = true;  ///< nobody has said how it ended
     bool given_up = false;
@@ -158,14 +158,14 @@ class promise {
   void begin(const claim& asked, const verdict& told, const instant& now, bool probing) {
     RC_ASSERT(told.kind == verdict_kind::run);
     RC_ASSERT(told.lease.token > last_token_);
-    RC_ASSERT(told.lease.nonce == asked.nonce);
+    RC_ASSERT(told.lease.claim_id == asked.claim_id);
     RC_ASSERT(told.lease.attempt == attempts_ + 1);
     RC_ASSERT(told.lease.probe == probing);
     attempts_ = told.lease.attempt;
     last_token_ = told.lease.token;
     run_ = attempt();
     run_->token = told.lease.token;
-    run_->nonce = asked.nonce;
+    run_->claim_id = asked.claim_id;
     run_->probing = probing;
     run_->may_have_begun = probing || !told.lease.started;
     RC_ASSERT(!told.lease.started || asked.into_started);
@@ -283,7 +283,7 @@ class promise {
       known_ = true;
       run_ = attempt();
       run_->token = how.token;
-      run_->nonce = how.nonce;
+      run_->claim_id = how.claim_id;
       attempts_ = 1;
       return set_free(now);
     }
@@ -292,7 +292,7 @@ class promise {
     known_ = true;
     run_ = attempt();
     run_->token = how.token;
-    run_->nonce = how.nonce;
+    run_->claim_id = how.claim_id;
     attempts_ = 1;
     print_ = how.about->print;
     run_timeout_ = how.about->run_timeout.count();

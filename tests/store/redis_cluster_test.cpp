@@ -62,17 +62,17 @@ TEST_F(redis_cluster_test, a_record_whose_later_tokens_would_not_be_above_its_ow
   at.completed(claim_of("here"));
   const auto here = at.find(claim_of("here").id);
   ASSERT_TRUE(here);
-  auto what = make_adoption(*here, 0);
+  auto what = make_imported_record(*here, 0);
   const auto now = static_cast<token>(base::system_clock().wall_ms()) * 1'000;
   constexpr token hour = 3'600'000'000;
   what.id = claim_of("ahead").id;
   what.stored.token = now + 2 * hour;
-  const auto told = run(tested->adopt(what, patience));
+  const auto told = run(tested->import_record(what, patience));
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, errc::invalid_argument);
   EXPECT_FALSE(at.find(what.id));
   what.stored.token = now + hour / 2;
-  EXPECT_EQ(at.adopt(what), adopt_outcome::done);
+  EXPECT_EQ(at.import_record(what), import_outcome::imported);
 }
 
 TEST_F(redis_cluster_test, one_node_of_it_is_enough_to_find_the_others) {
@@ -130,8 +130,8 @@ TEST_F(redis_cluster_test, books_that_have_moved_are_no_reason_to_wait_for_repli
   auto& from = cluster_.owner_of(slot_of(0));
   at.completed(claims_in(0, 1).front());
   const auto under_way = cluster_.begin_move(slot_of(0), owner_and_another(0).second);
-  from.session().run(
-      {"MIGRATE", "127.0.0.1", std::to_string(under_way.to.port()), names_.books(0), "0", "5000"});
+  from.session().run({"MIGRATE", "127.0.0.1", std::to_string(under_way.to.port()),
+                      names_.metadata(0), "0", "5000"});
   for (std::size_t part = 1; part < 64; ++part) {
     if (&cluster_.owner_of(slot_of(part)) == &from) at.completed(claims_in(part, 1).front());
   }

@@ -188,7 +188,7 @@ TEST_F(redis_first_claim_test, has_a_later_token_also_after_a_flush_that_only_ot
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, errc::store_lost);
   auto back = settle_of(asked, lease(), settle_kind::release);
-  back.nonce = asked.nonce;
+  back.claim_id = asked.claim_id;
   ASSERT_TRUE(settle_until_known(at, back));
   EXPECT_GT(leased_until_known(at, claim_of("k")).token, last);
 }

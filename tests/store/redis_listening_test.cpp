@@ -3,7 +3,7 @@
 
 #include "store/fault_acts.hpp"
 #include "store/redis_fixture.hpp"
-#include "store/told_settles.hpp"
+#include "store/settled_notices.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -22,10 +22,10 @@ class redis_listening_test : public redis_fixture {
 TEST_F(redis_listening_test, what_an_operator_does_is_told) {
   const auto one = open();
   const auto other = open();
-  heard ears;
-  other->on_settled(ears.listener());
+  settled_notices notices;
+  other->on_settled(notices.listener());
   desk at(*one);
-  await_hearing(at, ears, "first");
+  await_notice(at, notices, "first");
   for (const bool completed : {true, false}) {
     const auto asked = claim_of(completed ? "did" : "did not");
     at.leased(asked);
@@ -34,7 +34,7 @@ TEST_F(redis_listening_test, what_an_operator_does_is_told) {
     how.completed = completed;
     how.force = true;
     at.resolve(how);
-    ears.await(asked.id);
+    notices.await(asked.id);
   }
   other->on_settled(nullptr);
 }
@@ -43,19 +43,19 @@ TEST_F(redis_listening_test, a_connection_is_there_only_while_somebody_listens) 
   const auto one = open();
   const auto other = open();
   await_listeners("0");
-  heard ears;
-  other->on_settled(ears.listener());
+  settled_notices notices;
+  other->on_settled(notices.listener());
   desk at(*one);
-  await_hearing(at, ears, "first");
-  other->on_settled(ears.listener());
+  await_notice(at, notices, "first");
+  other->on_settled(notices.listener());
   await_listeners("1");
   other->on_settled(nullptr);
-  const auto last = ears.size();
+  const auto last = notices.size();
   await_listeners("0");
   at.completed(claim_of("for nobody"));
-  EXPECT_EQ(ears.size(), last);
-  other->on_settled(ears.listener());
-  await_hearing(at, ears, "once more");
+  EXPECT_EQ(notices.size(), last);
+  other->on_settled(notices.listener());
+  await_notice(at, notices, "once more");
   other->stop();
   await_listeners("0");
 }
@@ -63,12 +63,12 @@ TEST_F(redis_listening_test, a_connection_is_there_only_while_somebody_listens) 
 TEST_F(redis_listening_test, after_a_break_it_listens_again) {
   const auto one = open();
   const auto other = open();
-  heard ears;
-  other->on_settled(ears.listener());
+  settled_notices notices;
+  other->on_settled(notices.listener());
   desk at(*one);
-  await_hearing(at, ears, "before");
+  await_notice(at, notices, "before");
   admin_.run({"CLIENT", "KILL", "TYPE", "pubsub"});
-  await_hearing(at, ears, "after");
+  await_notice(at, notices, "after");
   other->on_settled(nullptr);
 }
 
@@ -76,30 +76,30 @@ TEST_F(redis_listening_test, a_server_that_comes_back_is_listened_to_again) {
   redis_server server;
   const auto one = open(server);
   const auto other = open(server);
-  heard ears;
-  other->on_settled(ears.listener());
+  settled_notices notices;
+  other->on_settled(notices.listener());
   desk at(*one);
-  await_hearing(at, ears, "before");
+  await_notice(at, notices, "before");
   server.stop(SIGKILL);
   server.start();
   wait_until("the server", [&] { return run(one->vitals(patience)).has_value(); });
   leased_until_known(at, claim_of("another memory"));
-  await_hearing(at, ears, "after");
+  await_notice(at, notices, "after");
 }
 
 TEST_F(redis_listening_test, stores_of_another_prefix_are_not_heard) {
   const auto one = open();
   const auto stranger = open(server_, "prefix=other:");
   const auto other = open();
-  heard ears;
-  other->on_settled(ears.listener());
+  settled_notices notices;
+  other->on_settled(notices.listener());
   desk at(*one);
-  await_hearing(at, ears, "first");
+  await_notice(at, notices, "first");
   desk there(*stranger);
   const auto asked = claim_of("elsewhere");
   there.completed(asked);
-  await_hearing(at, ears, "later");
-  EXPECT_FALSE(ears.has(asked.id));
+  await_notice(at, notices, "later");
+  EXPECT_FALSE(notices.has(asked.id));
 }
 
 TEST_F(redis_listening_test, who_may_neither_publish_nor_subscribe_works_unheard) {
@@ -109,8 +109,8 @@ TEST_F(redis_listening_test, who_may_neither_publish_nor_subscribe_works_unheard
   for (const std::string query : {"", "?functions=no"}) {
     with.url += query;
     const auto mute = open(with);
-    heard ears;
-    mute->on_settled(ears.listener());
+    settled_notices notices;
+    mute->on_settled(notices.listener());
     desk at(*mute);
     const auto asked = claim_of("k" + query);
     at.completed(asked);
@@ -119,7 +119,7 @@ TEST_F(redis_listening_test, who_may_neither_publish_nor_subscribe_works_unheard
     how.id = asked.id;
     EXPECT_EQ(at.resolve(how).outcome, resolve_outcome::done);
     mute->on_settled(nullptr);
-    EXPECT_EQ(ears.size(), 0u);
+    EXPECT_EQ(notices.size(), 0u);
   }
   admin_.run({"ACL", "DELUSER", "mute"});
 }

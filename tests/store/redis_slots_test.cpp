@@ -56,7 +56,7 @@ TEST(redis_slots, the_parts_of_a_store_are_spread_evenly) {
     const auto id = claim_of("k" + std::to_string(i)).id;
     const auto name = names.record(id);
     EXPECT_EQ(slot_of(name), names.slot_of_part(names.part_of(id)));
-    EXPECT_EQ(slot_of(names.books(names.part_of(id))), slot_of(name));
+    EXPECT_EQ(slot_of(names.metadata(names.part_of(id))), slot_of(name));
     EXPECT_EQ(names.id_of(name), id);
     auto another = id;
     another.front() ^= 1;
@@ -74,7 +74,7 @@ TEST(redis_address, names_several_servers) {
               ElementsAre(redis::endpoint{"a", "7000"}, redis::endpoint{"b", "6379"},
                           redis::endpoint{"::1", "7002"}));
   EXPECT_FALSE(cluster->tls);
-  EXPECT_EQ(cluster->place, "redis cluster a:7000,b:6379,[::1]:7002");
+  EXPECT_EQ(cluster->name, "redis cluster a:7000,b:6379,[::1]:7002");
   const auto behind = parse_address(
       "rediss+sentinel://:s@a,b:1/main/2?sentinel_user=u&sentinel_password=p%40&verify=no");
   ASSERT_TRUE(behind) << behind.error().detail;
@@ -86,7 +86,7 @@ TEST(redis_address, names_several_servers) {
   EXPECT_EQ(behind->login.password, "s");
   EXPECT_EQ(behind->sentinel_login.user, "u");
   EXPECT_EQ(behind->sentinel_login.password, "p@");
-  EXPECT_EQ(behind->place, "redis sentinel a:26379,b:1/main/2");
+  EXPECT_EQ(behind->name, "redis sentinel a:26379,b:1/main/2");
 }
 
 TEST(redis_address, of_several_servers_that_is_wrong_is_told_without_its_password) {

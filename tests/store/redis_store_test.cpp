@@ -48,7 +48,7 @@ TEST_F(redis_store_test, an_address_is_read_with_all_of_its_parts) {
   EXPECT_EQ(at->tls->certificate, "/c.pem");
   EXPECT_EQ(at->tls->key, "/k.pem");
   EXPECT_FALSE(at->tls->verify);
-  EXPECT_EQ(at->place, "redis [::1]:7000/3");
+  EXPECT_EQ(at->name, "redis [::1]:7000/3");
   const auto plain = parse_address("redis://h");
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->seeds.at(0).port, "6379");
@@ -259,7 +259,7 @@ TEST_F(redis_store_test, what_a_restart_would_lose_is_told) {
 
 TEST_F(redis_store_test, a_server_that_is_too_old_or_one_of_a_cluster_is_refused) {
   const auto refused = [](const char* info) {
-    const auto why = objection_to(redis::read_info(info));
+    const auto why = reason_for_distrust(redis::read_info(info));
     return why ? why->text : std::string();
   };
   EXPECT_THAT(refused("redis_version:6.0.16\r\n"), HasSubstr("6.2"));

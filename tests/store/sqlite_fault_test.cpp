@@ -42,21 +42,21 @@ class sqlite_fault_test : public ::testing::Test {
 
 TEST_F(sqlite_fault_test, a_hung_flush_is_unknown_after_the_timeout_and_then_found_done) {
   const auto store = open(params());
-  desk own(*store);
+  desk caller(*store);
   faults_.flushes(flush_fault::hang);
   const auto asked = claim_of("k");
-  const auto told = own.try_claim(asked, milliseconds(50));
+  const auto told = caller.try_claim(asked, milliseconds(50));
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, errc::store_unreachable);
   EXPECT_EQ(told.error().effect, effect::unknown);
   faults_.wait_for_hang();
   // What waits behind it was not begun, and says so.
-  const auto behind = own.try_claim(claim_of("behind"), milliseconds(50));
+  const auto behind = caller.try_claim(claim_of("behind"), milliseconds(50));
   ASSERT_FALSE(behind);
   EXPECT_EQ(behind.error().effect, effect::none);
   faults_.flushes(flush_fault::none);
-  EXPECT_EQ(own.leased(asked).nonce, asked.nonce);
-  EXPECT_FALSE(own.find(claim_of("behind").id));
+  EXPECT_EQ(caller.leased(asked).claim_id, asked.claim_id);
+  EXPECT_FALSE(caller.find(claim_of("behind").id));
 }
 
 TEST_F(sqlite_fault_test, the_callers_loop_may_end_while_a_flush_hangs) {
@@ -71,40 +71,40 @@ TEST_F(sqlite_fault_test, the_callers_loop_may_end_while_a_flush_hangs) {
     faults_.wait_for_hang();
   }
   faults_.flushes(flush_fault::none);
-  desk own(*store);
-  EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::busy);
+  desk caller(*store);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::busy);
 }
 
 TEST_F(sqlite_fault_test, a_failed_flush_is_unknown_and_not_trusted_again) {
   const auto store = open(params());
-  desk own(*store);
+  desk caller(*store);
   const auto done = claim_of("done");
-  own.completed(done);
+  caller.completed(done);
   faults_.flushes(flush_fault::fail);
   const auto asked = claim_of("k");
   // The replay wrote nothing, so there is nothing unknown about it.
-  const auto told = own.claims({asked});
+  const auto told = caller.claims({asked});
   ASSERT_FALSE(told[0]);
   EXPECT_EQ(told[0].error().code, errc::store_unreachable);
   EXPECT_EQ(told[0].error().effect, effect::unknown);
   faults_.flushes(flush_fault::none);
-  EXPECT_EQ(own.leased(asked).nonce, asked.nonce);
-  EXPECT_EQ(own.claim(claim_of("done")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.leased(asked).claim_id, asked.claim_id);
+  EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
 }
 
 TEST_F(sqlite_fault_test, no_room_at_the_commit_changes_nothing_and_recovers_by_itself) {
   const auto store = open(params());
-  desk own(*store);
-  own.completed(claim_of("done"));
+  desk caller(*store);
+  caller.completed(claim_of("done"));
   faults_.full(true);
-  const auto told = own.try_claim(claim_of("k"));
+  const auto told = caller.try_claim(claim_of("k"));
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, errc::store_full);
   EXPECT_EQ(told.error().effect, effect::none);
   EXPECT_TRUE(told.error().retryable());
-  EXPECT_EQ(own.claim(claim_of("done")).kind, verdict_kind::replay);  // writes nothing
+  EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);  // writes nothing
   faults_.full(false);
-  EXPECT_EQ(own.leased(claim_of("k")).attempt, 1u);
+  EXPECT_EQ(caller.leased(claim_of("k")).attempt, 1u);
 }
 
 TEST_F(sqlite_fault_test, a_boot_that_was_not_entered_for_want_of_room_is_entered_later) {
@@ -112,25 +112,25 @@ TEST_F(sqlite_fault_test, a_boot_that_was_not_entered_for_want_of_room_is_entere
   clock_.reboot("boot-2");
   {
     const auto store = open(params());
-    desk own(*store);
+    desk caller(*store);
     faults_.full(true);
-    EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_full);
+    EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_full);
     faults_.full(false);
-    own.leased(claim_of("k"));
+    caller.leased(claim_of("k"));
     store->stop();
   }
   clock_.reboot("boot-3");
   const auto store = open(params());
-  desk own(*store);
-  EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::unknown);
+  desk caller(*store);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::unknown);
 }
 
 TEST_F(sqlite_fault_test, a_batch_that_writes_nothing_flushes_nothing) {
   const auto store = open(params());
-  desk own(*store);
-  own.completed(claim_of("k"));
+  desk caller(*store);
+  caller.completed(claim_of("k"));
   const auto before = faults_.flushed();
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::replay);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_EQ(faults_.flushed(), before);
 }
 
@@ -218,12 +218,12 @@ TEST_F(sqlite_fault_test, a_file_that_may_not_grow_is_full_until_the_sweep_made_
   auto with = params(nullptr);
   with.page_count_max = 40;
   const auto store = open(with);
-  desk own(*store);
+  desk caller(*store);
   std::size_t stored = 0;
   for (bool full = false; !full; ++stored) {
     const auto asked = claim_of(std::to_string(stored));
-    const auto told = own.try_claim(asked);
-    if (told) own.settles({settle_of(asked, told->lease)});
+    const auto told = caller.try_claim(asked);
+    if (told) caller.settles({settle_of(asked, told->lease)});
     full = !told;
     if (full) {
       EXPECT_EQ(told.error().code, errc::store_full);
@@ -231,8 +231,8 @@ TEST_F(sqlite_fault_test, a_file_that_may_not_grow_is_full_until_the_sweep_made_
     ASSERT_LT(stored, 2'000u);
   }
   clock_.advance(day);
-  EXPECT_GT(own.sweep(1'000), 50u);
-  EXPECT_EQ(own.claim(claim_of("next")).kind, verdict_kind::run);
+  EXPECT_GT(caller.sweep(1'000), 50u);
+  EXPECT_EQ(caller.claim(claim_of("next")).kind, verdict_kind::run);
 }
 
 TEST_F(sqlite_fault_test, a_full_disk_gives_errors_and_loses_nothing) {
@@ -242,28 +242,28 @@ TEST_F(sqlite_fault_test, a_full_disk_gives_errors_and_loses_nothing) {
   // Without the right to mount, the same is shown by a file that may not grow.
   if (!disk.mounted()) with.page_count_max = 100;
   const auto store = open(with);
-  desk own(*store);
+  desk caller(*store);
   std::vector<std::string> kept;
   for (int i = 0; i < 5'000; ++i) {
     const auto asked = claim_of(std::to_string(i));
-    const auto told = own.try_claim(asked);
+    const auto told = caller.try_claim(asked);
     if (!told) {
       EXPECT_EQ(told.error().code, errc::store_full) << told.error().detail;
       break;
     }
     auto how = settle_of(asked, told->lease);
     how.answer = answer_of(std::string(1'000, 'x'));
-    if (!own.settles({how})[0]) break;
+    if (!caller.settles({how})[0]) break;
     kept.push_back(asked.about->key);
   }
   ASSERT_FALSE(kept.empty());
   ASSERT_LT(kept.size(), 5'000u);
   for (const auto& key : kept) {
-    EXPECT_EQ(own.claim(claim_of(key)).kind, verdict_kind::replay) << key;
+    EXPECT_EQ(caller.claim(claim_of(key)).kind, verdict_kind::replay) << key;
   }
   if (!disk.mounted()) return;
   ASSERT_TRUE(disk.resize("4m"));
-  EXPECT_EQ(own.claim(claim_of("room again")).kind, verdict_kind::run);
+  EXPECT_EQ(caller.claim(claim_of("room again")).kind, verdict_kind::run);
 }
 
 }  // namespace

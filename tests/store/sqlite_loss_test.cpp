@@ -39,108 +39,108 @@ class sqlite_loss_test : public ::testing::Test {
 
 TEST_F(sqlite_loss_test, a_deleted_file_is_made_anew_and_grants_nothing_until_it_is_known) {
   const auto store = open();
-  desk own(*store);
-  own.completed(claim_of("k"));
-  const auto before = own.vitals();
+  desk caller(*store);
+  caller.completed(claim_of("k"));
+  const auto before = caller.vitals();
   remove_file();
-  const auto told = own.try_claim(claim_of("k"));
+  const auto told = caller.try_claim(claim_of("k"));
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, errc::store_lost);
   EXPECT_EQ(told.error().effect, effect::none);
   // Until who watches it has heard of the other memory, and has come back: who looks again has
   // taken note of what it was told.
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-  EXPECT_NE(own.vitals().identity, before.identity);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-  own.vitals();
-  EXPECT_GT(own.leased(claim_of("k")).token, 0u);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+  EXPECT_NE(caller.vitals().identity, before.identity);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+  caller.vitals();
+  EXPECT_GT(caller.leased(claim_of("k")).token, 0u);
 }
 
 TEST_F(sqlite_loss_test, a_copy_that_knows_all_stays_what_it_was) {
   const auto store = open();
-  desk own(*store);
-  own.leased(claim_of("a"));
-  const auto before = own.vitals();
+  desk caller(*store);
+  caller.leased(claim_of("a"));
+  const auto before = caller.vitals();
   const auto copy = folder_.file("copy.db");
   connection(params().path, nullptr).run(("VACUUM INTO '" + copy + "'").c_str());
   remove_file();
   std::filesystem::rename(copy, params().path);
-  EXPECT_EQ(own.try_claim(claim_of("b")).error().code, errc::store_lost);
-  const auto after = own.vitals();
+  EXPECT_EQ(caller.try_claim(claim_of("b")).error().code, errc::store_lost);
+  const auto after = caller.vitals();
   EXPECT_EQ(after.identity, before.identity);
   EXPECT_EQ(after.generation, before.generation);
-  own.vitals();
-  EXPECT_EQ(own.claim(claim_of("a")).kind, verdict_kind::busy);
+  caller.vitals();
+  EXPECT_EQ(caller.claim(claim_of("a")).kind, verdict_kind::busy);
 }
 
 TEST_F(sqlite_loss_test, only_claims_wait_until_another_file_is_known) {
   const auto store = open();
-  desk own(*store);
+  desk caller(*store);
   const auto asked = claim_of("k");
-  const auto held = own.leased(asked);
+  const auto held = caller.leased(asked);
   remove_file();
-  EXPECT_EQ(own.try_claim(claim_of("l")).error().code, errc::store_lost);
-  const auto done = own.settle(settle_of(asked, held));
+  EXPECT_EQ(caller.try_claim(claim_of("l")).error().code, errc::store_lost);
+  const auto done = caller.settle(settle_of(asked, held));
   EXPECT_EQ(done.outcome, settle_outcome::incident);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
   // A look that failed told nothing.
   std::filesystem::rename(params().path, folder_.file("away.db"));
   std::filesystem::create_directory(params().path);
-  EXPECT_FALSE(own.try_vitals());
-  EXPECT_FALSE(own.try_vitals());
+  EXPECT_FALSE(caller.try_vitals());
+  EXPECT_FALSE(caller.try_vitals());
   std::filesystem::remove(params().path);
   std::filesystem::rename(folder_.file("away.db"), params().path);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
 }
 
 TEST_F(sqlite_loss_test, a_deleted_file_is_noticed_by_the_vitals_alone) {
   const auto store = open();
-  desk own(*store);
-  const auto before = own.vitals();
+  desk caller(*store);
+  const auto before = caller.vitals();
   remove_file();
-  const auto after = own.vitals();
+  const auto after = caller.vitals();
   EXPECT_NE(after.identity, before.identity);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-  EXPECT_EQ(own.vitals().identity, after.identity);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+  EXPECT_EQ(caller.vitals().identity, after.identity);
 }
 
 TEST_F(sqlite_loss_test, an_older_copy_in_its_place_gets_another_identity_and_newer_tokens) {
   auto store = open();
-  desk own(*store);
-  own.leased(claim_of("a"));
+  desk caller(*store);
+  caller.leased(claim_of("a"));
   store->stop();
   store.reset();
   std::filesystem::copy_file(params().path, folder_.file("backup.db"));
   store = open();
-  own.move_to(*store);
-  const auto last = own.leased(claim_of("b"));
-  const auto before = own.vitals();
+  caller.move_to(*store);
+  const auto last = caller.leased(claim_of("b"));
+  const auto before = caller.vitals();
   remove_file();
   std::filesystem::copy_file(folder_.file("backup.db"), params().path);
-  EXPECT_EQ(own.try_claim(claim_of("c")).error().code, errc::store_lost);
-  const auto after = own.vitals();
+  EXPECT_EQ(caller.try_claim(claim_of("c")).error().code, errc::store_lost);
+  const auto after = caller.vitals();
   // Whoever looked last before the lease that is missing could not tell by the generation.
   EXPECT_NE(after.identity, before.identity);
   EXPECT_LT(after.generation, before.generation);
-  own.vitals();
-  EXPECT_GT(own.leased(claim_of("b")).token, last.token);
+  caller.vitals();
+  EXPECT_GT(caller.leased(claim_of("b")).token, last.token);
 }
 
 TEST_F(sqlite_loss_test,
        the_other_identity_of_an_older_copy_outlives_a_kill_and_a_move_of_the_log) {
   auto store = open();
-  desk own(*store);
-  own.completed(claim_of("a"));
+  desk caller(*store);
+  caller.completed(claim_of("a"));
   store->stop();
   store.reset();
   std::filesystem::copy_file(params().path, folder_.file("backup.db"));
   store = open();
-  own.move_to(*store);
-  own.completed(claim_of("b"));
+  caller.move_to(*store);
+  caller.completed(claim_of("b"));
   remove_file();
   std::filesystem::copy_file(folder_.file("backup.db"), params().path);
-  EXPECT_EQ(own.try_claim(claim_of("c")).error().code, errc::store_lost);
-  const auto identity = own.vitals().identity;
+  EXPECT_EQ(caller.try_claim(claim_of("c")).error().code, errc::store_lost);
+  const auto identity = caller.vitals().identity;
   const auto counter = [](const std::string& path) {
     return connection(path, nullptr).integer("SELECT token FROM meta");
   };
@@ -167,18 +167,18 @@ TEST_F(sqlite_loss_test,
 
 TEST_F(sqlite_loss_test, another_file_in_its_place_that_is_no_database_is_an_error_until_it_is) {
   const auto store = open();
-  desk own(*store);
+  desk caller(*store);
   remove_file();
   std::filesystem::create_directory(params().path);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-  const auto told = own.try_claim(claim_of("k"));
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+  const auto told = caller.try_claim(claim_of("k"));
   ASSERT_FALSE(told);
   EXPECT_THAT(told.error().detail, HasSubstr("is a directory"));
   std::filesystem::remove(params().path);
-  EXPECT_EQ(own.try_claim(claim_of("k")).error().code, errc::store_lost);
-  own.vitals();
-  own.vitals();
-  EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+  caller.vitals();
+  caller.vitals();
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 }  // namespace

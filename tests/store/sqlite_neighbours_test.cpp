@@ -10,9 +10,9 @@
 #include "store/acts.hpp"
 #include "store/fault_vfs.hpp"
 #include "store/sqlite/lock_file.hpp"
-#include "store/sqlite/log_state.hpp"
 #include "store/sqlite/session.hpp"
 #include "store/sqlite/sqlite_store.hpp"
+#include "store/sqlite/wal_state.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {
@@ -53,8 +53,8 @@ TEST_F(sqlite_neighbours_test, another_boot_id_is_refused_while_somebody_is_in_t
   EXPECT_THAT(refused.error().detail, HasSubstr("another boot id"));
   EXPECT_THAT(refused.error().detail, HasSubstr("/proc/sys/kernel/random/boot_id"));
   // Whoever is in there is not held up by the try, and the same boot id may come in.
-  desk own(*store);
-  EXPECT_GT(own.leased(claim_of("k")).token, 0u);
+  desk caller(*store);
+  EXPECT_GT(caller.leased(claim_of("k")).token, 0u);
   EXPECT_TRUE(sqlite_store::open(params()));
   store->stop();
   store.reset();
@@ -186,9 +186,9 @@ TEST_F(sqlite_one_mover_test, a_log_that_begins_anew_names_the_file_on_which_it_
   const auto counter = [](session& of) { return of.on().integer("SELECT token FROM meta"); };
   const auto count = [&](session& by) {
     ASSERT_TRUE(by.try_begin());
-    auto now = by.books().read_meta();
+    auto now = by.metadata().read_meta();
     ++now.last_token;
-    by.books().write_meta(now);
+    by.metadata().write_meta(now);
     by.commit();
   };
   const auto first = base(*one_);

@@ -8,8 +8,8 @@
 
 #include "store/acts.hpp"
 #include "store/sqlite/connection.hpp"
-#include "store/sqlite/log_state.hpp"
 #include "store/sqlite/sqlite_store.hpp"
+#include "store/sqlite/wal_state.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {

@@ -8,10 +8,10 @@
 
 #include "store/acts.hpp"
 #include "store/sqlite/connection.hpp"
-#include "store/sqlite/log_layer.hpp"
-#include "store/sqlite/log_state.hpp"
-#include "store/sqlite/place.hpp"
+#include "store/sqlite/location.hpp"
 #include "store/sqlite/sqlite_store.hpp"
+#include "store/sqlite/wal_state.hpp"
+#include "store/sqlite/wal_vfs.hpp"
 #include "support/small_disk.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/waiting.hpp"
@@ -221,7 +221,7 @@ TEST(sqlite_log_room_test, a_log_is_written_again_where_it_may_not_grow) {
   temporary_folder folder;
   small_disk disk(folder.file("disk"), "4m");
   ASSERT_TRUE(disk.mounted()) << "these tests mount a small tmpfs: run them as root";
-  sqlite::log_layer files(nullptr);
+  sqlite::wal_vfs files(nullptr);
   connection on(folder.file("disk/rows.db"), files.name());
   on.run(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"

@@ -116,9 +116,9 @@ TEST_F(sqlite_store_test, stores_on_several_threads_grant_each_key_once) {
   const auto other = open();
   std::atomic<int> leases{0};
   const auto claim_all = [&leases](store& at) {
-    desk own(at);
+    desk caller(at);
     for (int i = 0; i < keys; ++i) {
-      if (own.claim(claim_of("k" + std::to_string(i))).kind == verdict_kind::run) ++leases;
+      if (caller.claim(claim_of("k" + std::to_string(i))).kind == verdict_kind::run) ++leases;
     }
   };
   std::thread neighbour([&] { claim_all(*other); });
@@ -141,9 +141,9 @@ TEST_F(sqlite_store_test, processes_share_one_file) {
         std::fprintf(stderr, "%s\n", store.error().detail.c_str());
         ::_exit(1);
       }
-      desk own(**store);
+      desk caller(**store);
       for (int i = 0; i < keys; ++i) {
-        if (own.claim(claim_of("k" + std::to_string(i))).kind == verdict_kind::run) ++*leases;
+        if (caller.claim(claim_of("k" + std::to_string(i))).kind == verdict_kind::run) ++*leases;
       }
       (*store)->stop();
       ::_exit(0);
@@ -161,25 +161,25 @@ TEST_F(sqlite_store_test, processes_share_one_file) {
 
 TEST_F(sqlite_store_test, a_lock_held_elsewhere_times_out_without_effect_and_then_works) {
   const auto store = open();
-  desk own(*store);
+  desk caller(*store);
   connection neighbour(params().path, nullptr);
   neighbour.run("BEGIN IMMEDIATE");
   const auto asked = claim_of("k");
-  const auto told = own.try_claim(asked, milliseconds(50));
+  const auto told = caller.try_claim(asked, milliseconds(50));
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, errc::store_unreachable);
   EXPECT_EQ(told.error().effect, effect::none);
-  EXPECT_FALSE(own.find(asked.id));  // reading goes on
+  EXPECT_FALSE(caller.find(asked.id));  // reading goes on
   neighbour.run("ROLLBACK");
-  EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_F(sqlite_store_test, a_repeat_that_comes_with_the_settle_gets_the_answer) {
   const auto store = open();
-  desk own(*store);
+  desk caller(*store);
   const auto asked = claim_of("k");
-  const auto held = own.leased(asked);
-  own.completed(claim_of("done"));
+  const auto held = caller.leased(asked);
+  caller.completed(claim_of("done"));
   // Both are in one batch, the repeat before the settle.
   connection neighbour(params().path, nullptr);
   neighbour.run("BEGIN IMMEDIATE");
@@ -199,7 +199,7 @@ TEST_F(sqlite_store_test, a_repeat_that_comes_with_the_settle_gets_the_answer) {
   boost::asio::co_spawn(context, settle(), base::rethrow);
   context.poll();
   // What needs no write is answered meanwhile: so the writer has taken what came before it, too.
-  EXPECT_EQ(own.claim(claim_of("done")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
   neighbour.run("ROLLBACK");
   context.run();
   EXPECT_EQ(repeated, verdict_kind::replay);
@@ -217,64 +217,64 @@ TEST_F(sqlite_store_test, a_new_file_waits_for_a_lock_no_longer_than_its_timeout
 
 TEST_F(sqlite_store_test, tokens_grow_also_over_a_restart_with_an_older_copy) {
   auto store = open();
-  desk own(*store);
+  desk caller(*store);
   store->stop();
   store.reset();
   std::filesystem::copy_file(params().path, folder_.file("backup.db"));
   store = open();
-  own.move_to(*store);
-  const auto last = own.leased(claim_of("k"));
+  caller.move_to(*store);
+  const auto last = caller.leased(claim_of("k"));
   store->stop();
   store.reset();
   remove_file();
   std::filesystem::copy_file(folder_.file("backup.db"), params().path);
   clock_.advance(second);
   store = open();
-  own.move_to(*store);
-  EXPECT_GT(own.leased(claim_of("k")).token, last.token);
+  caller.move_to(*store);
+  EXPECT_GT(caller.leased(claim_of("k")).token, last.token);
 }
 
 TEST_F(sqlite_store_test, a_damaged_record_is_an_error_and_its_neighbours_are_not) {
   auto store = open();
-  desk own(*store);
+  desk caller(*store);
   const auto asked = claim_of("damaged");
-  own.completed(asked);
-  own.completed(claim_of("whole"));
+  caller.completed(asked);
+  caller.completed(claim_of("whole"));
   connection(params().path, nullptr)
       .run("UPDATE records SET record = substr(record, 1, 40) WHERE id = 1");
-  const auto told = own.claims({claim_of("damaged"), claim_of("whole")});
+  const auto told = caller.claims({claim_of("damaged"), claim_of("whole")});
   ASSERT_FALSE(told[0]);
   EXPECT_EQ(told[0].error().code, errc::record_unreadable);
   EXPECT_EQ(told[1]->kind, verdict_kind::replay);
-  EXPECT_EQ(own.try_find(asked.id).error().code, errc::record_unreadable);
-  EXPECT_EQ(own.list().records.size(), 1u);
-  EXPECT_EQ(own.counted(observed_state::completed), 1u);
-  EXPECT_EQ(own.counts_of_all().unreadable, 1u);
+  EXPECT_EQ(caller.try_find(asked.id).error().code, errc::record_unreadable);
+  EXPECT_EQ(caller.list().records.size(), 1u);
+  EXPECT_EQ(caller.counted(observed_state::completed), 1u);
+  EXPECT_EQ(caller.counts_of_all().unreadable, 1u);
 }
 
 TEST_F(sqlite_store_test, short_retention_keeps_the_file_bounded) {
   const auto store = open();
-  desk own(*store);
+  desk caller(*store);
   std::uintmax_t size_early = 0;
   for (int round = 0; round < 40; ++round) {
     std::vector<claim> claims;
     for (int i = 0; i < 200; ++i) {
       claims.push_back(claim_of(std::to_string(round) + "/" + std::to_string(i)));
     }
-    const auto told = own.claims(claims);
+    const auto told = caller.claims(claims);
     std::vector<settlement> settles;
     for (std::size_t i = 0; i < claims.size(); ++i) {
       settles.push_back(settle_of(claims[i], told[i]->lease));
       settles.back().retention = second;
     }
-    own.settles(settles);
+    caller.settles(settles);
     clock_.advance(second);
-    EXPECT_EQ(own.sweep(1'000), 200u);
+    EXPECT_EQ(caller.sweep(1'000), 200u);
     if (round == 5) size_early = std::filesystem::file_size(params().path);
   }
   EXPECT_LE(std::filesystem::file_size(params().path), size_early + size_early / 4 + 400'000);
   EXPECT_LE(std::filesystem::file_size(params().path + "-wal"), 24u << 20);
-  EXPECT_EQ(own.counted(observed_state::completed), 0u);
+  EXPECT_EQ(caller.counted(observed_state::completed), 0u);
 }
 
 }  // namespace

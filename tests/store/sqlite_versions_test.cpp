@@ -45,9 +45,9 @@ TEST_F(sqlite_versions_test, goes_on_with_a_file_of_the_first_version) {
   const auto left_open = claim_of("still running");
   {
     const auto store = open();
-    desk own(*store);
-    own.settle(settle_of(asked, own.leased(asked)));
-    own.leased(left_open);
+    desk caller(*store);
+    caller.settle(settle_of(asked, caller.leased(asked)));
+    caller.leased(left_open);
     store->stop();
   }
   {
@@ -63,9 +63,9 @@ TEST_F(sqlite_versions_test, goes_on_with_a_file_of_the_first_version) {
         "ALTER TABLE meta DROP COLUMN log_identity; PRAGMA user_version = 1");
   }
   const auto store = open();
-  desk own(*store);
-  EXPECT_EQ(own.claim(claim_of("k")).kind, verdict_kind::replay);
-  EXPECT_EQ(own.claim(claim_of("still running")).kind, verdict_kind::busy);
+  desk caller(*store);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.claim(claim_of("still running")).kind, verdict_kind::busy);
   // A version that does not know its new records leaves it alone from here on.
   EXPECT_EQ(version(), 3);
 }

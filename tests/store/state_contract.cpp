@@ -13,7 +13,7 @@ TEST_P(state_contract, first_claim_runs_and_its_repeat_is_replayed) {
   const auto asked = claim_of("k");
   const auto held = desk_.leased(asked);
   EXPECT_EQ(held.attempt, 1u);
-  EXPECT_EQ(held.nonce, asked.nonce);
+  EXPECT_EQ(held.claim_id, asked.claim_id);
   EXPECT_FALSE(held.probe);
   desk_.settle(settle_of(asked, held));
   const auto repeat = desk_.claim(claim_of("k"));
@@ -209,10 +209,10 @@ TEST_P(state_contract, release_by_claim_id_alone_frees_what_that_claim_got_and_n
   settlement how;
   how.id = asked.id;
   how.kind = settle_kind::release;
-  how.nonce = claim_of("k").nonce;
+  how.claim_id = claim_of("k").claim_id;
   desk_.settle(how);
   EXPECT_EQ(desk_.seen(asked.id).state, observed_state::in_progress);
-  how.nonce = asked.nonce;
+  how.claim_id = asked.claim_id;
   desk_.settle(how);
   EXPECT_EQ(desk_.seen(asked.id).state, observed_state::released);
 }
@@ -222,7 +222,7 @@ TEST_P(state_contract, a_release_that_comes_before_its_claim_refuses_it) {
   settlement how;
   how.id = asked.id;
   how.kind = settle_kind::release;
-  how.nonce = asked.nonce;
+  how.claim_id = asked.claim_id;
   how.about = asked.about;
   desk_.settle(how);
   EXPECT_EQ(desk_.claim(asked).kind, verdict_kind::refused);
@@ -274,7 +274,7 @@ TEST_P(state_contract, token_and_nonce_must_both_match) {
   EXPECT_EQ(desk_.settle(settle_of(asked, wrong)).outcome, settle_outcome::stale);
   EXPECT_FALSE(desk_.extend(extend_of(asked, wrong)));
   wrong = held;
-  wrong.nonce[0] = static_cast<unsigned char>(wrong.nonce[0] ^ 1);
+  wrong.claim_id[0] = static_cast<unsigned char>(wrong.claim_id[0] ^ 1);
   EXPECT_EQ(desk_.settle(settle_of(asked, wrong)).outcome, settle_outcome::stale);
   EXPECT_FALSE(desk_.extend(extend_of(asked, wrong)));
   EXPECT_EQ(desk_.seen(asked.id).state, observed_state::in_progress);
@@ -297,7 +297,7 @@ TEST_P(state_contract, a_complete_without_a_record_writes_one_and_is_an_incident
   const auto asked = claim_of("k");
   lease held;
   held.token = 7;
-  held.nonce = asked.nonce;
+  held.claim_id = asked.claim_id;
   EXPECT_EQ(desk_.settle(settle_of(asked, held)).outcome, settle_outcome::incident);
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_TRUE(desk_.seen(asked.id).stored.incident);

@@ -197,13 +197,13 @@ class tiered_delegate final : public store_delegate {
     params.connections = 2;
     auto truth = postgres::postgres_store::open(params);
     if (!truth) throw std::runtime_error(truth.error().detail);
-    epoch_book& book = **truth;
+    epoch_metadata& book = **truth;
     tiered::tiered_params own;
     own.clock = &clock;
     own.accelerator_timeout = patience;  // it takes part, also on a busy machine
     if (wavering_) {
       own.interval = milliseconds(30);
-      own.believed = milliseconds(20);
+      own.trusted = milliseconds(20);
     }
     const auto accelerator = [this]() -> result<std::unique_ptr<store>> {
       return open_redis(server().url(), clock, true);

@@ -21,7 +21,7 @@ struct model {
   std::map<record_id, record> records;
   std::map<record_id, token> last_tokens;
 
-  const record* look_up(const record_id& id) const {
+  const record* find_address(const record_id& id) const {
     const auto found = records.find(id);
     return found == records.end() ? nullptr : &found->second;
   }
@@ -103,7 +103,7 @@ class comparison {
 
   void compare_claim(claim asked) {  // a copy: the lists below grow
     const auto told = desk_.claim(asked);
-    const auto* stored = model_.look_up(asked.id);
+    const auto* stored = model_.find_address(asked.id);
     auto& last_token = model_.last_tokens[asked.id];
     const bool granted = told.kind == verdict_kind::run && told.lease.token > last_token;
     const auto next = granted ? told.lease.token : last_token + 1;
@@ -149,7 +149,7 @@ class comparison {
       if (*rc::gen::arbitrary<bool>()) how.answer = nullptr, how.kept = answer_kept::none;
     }
     const auto told = desk_.settle(how);
-    auto expected = decide_settle(model_.look_up(how.id), how, now());
+    auto expected = decide_settle(model_.find_address(how.id), how, now());
     RC_ASSERT(told.outcome == expected.result.outcome);
     RC_ASSERT(told.state == expected.result.state);
     RC_ASSERT(!told.answer == !expected.result.answer);
@@ -163,7 +163,7 @@ class comparison {
     const auto& [asked, held] = some_lease();
     const auto how = extend_of(asked, held, *rc::gen::arbitrary<bool>());
     const bool told = desk_.extend(how);
-    auto expected = decide_extension(model_.look_up(how.id), how, now());
+    auto expected = decide_extension(model_.find_address(how.id), how, now());
     RC_ASSERT(told == !expected.stale);
     promises_[how.id].extended(how, told, now());
     if (expected.write) model_.records[how.id] = std::move(*expected.write);
@@ -177,7 +177,7 @@ class comparison {
     if (*rc::gen::arbitrary<bool>()) how.answer = answer_of("by hand");
     how.retention = milliseconds(*rc::gen::inRange(1, 100'000));
     const auto told = desk_.resolve(how);
-    auto expected = decide_resolution(model_.look_up(how.id), how, now());
+    auto expected = decide_resolution(model_.find_address(how.id), how, now());
     RC_ASSERT(told.outcome == expected.outcome);
     RC_ASSERT(told.retry_after == expected.retry_after);
     RC_ASSERT(told.forgets_answer == expected.forgets_answer);
@@ -206,7 +206,7 @@ class comparison {
   static void check_same(const record& a, const record& b) {
     RC_ASSERT(name_of(a.state) == name_of(b.state));
     RC_ASSERT(a.token == b.token);
-    RC_ASSERT(a.nonce == b.nonce);
+    RC_ASSERT(a.claim_id == b.claim_id);
     RC_ASSERT(a.attempt == b.attempt);
     RC_ASSERT(a.deadline_lease == b.deadline_lease);
     RC_ASSERT(a.retry_at_lease == b.retry_at_lease);

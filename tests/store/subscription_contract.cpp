@@ -2,8 +2,8 @@
 // What those that can tell say to another process.
 #include <gtest/gtest.h>
 
+#include "store/settled_notices.hpp"
 #include "store/store_fixture.hpp"
-#include "store/told_settles.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -36,28 +36,28 @@ INSTANTIATE_TEST_SUITE_P(stores, hearing_contract,
                          ::testing::ValuesIn(engines_that(&engine_under_test::tells)), engine_name);
 
 TEST_P(hearing_contract, every_kind_of_settle_is_told) {
-  heard ears;
-  other_->on_settled(ears.listener());
-  await_hearing(desk_, ears, "first");
+  settled_notices notices;
+  other_->on_settled(notices.listener());
+  await_notice(desk_, notices, "first");
   for (const auto kind :
        {settle_kind::complete, settle_kind::fail, settle_kind::release, settle_kind::abandon}) {
     const auto asked = claim_of("kind " + std::to_string(static_cast<int>(kind)));
     auto how = settle_of(asked, desk_.leased(asked));
     how.kind = kind;
     desk_.settle(how);
-    ears.await(asked.id);
+    notices.await(asked.id);
   }
   other_->on_settled(nullptr);
 }
 
 TEST_P(hearing_contract, one_listener_at_a_time) {
-  heard before;
-  heard after;
+  settled_notices before;
+  settled_notices after;
   other_->on_settled(before.listener());
-  await_hearing(desk_, before, "before");
+  await_notice(desk_, before, "before");
   other_->on_settled(after.listener());
   const auto then = before.size();
-  await_hearing(desk_, after, "after");
+  await_notice(desk_, after, "after");
   EXPECT_EQ(before.size(), then);
   other_->on_settled(nullptr);
   const auto last = after.size();

@@ -1,13 +1,13 @@
 // What a tiered store may not believe any more: releases, old copies, clocks that went back.
-#include "store/hearing.hpp"
+#include "store/staleness.hpp"
 #include "store/tiered_fixture.hpp"
 
 namespace onceguard::testing {
 namespace {
 
+using tiered::circuit_breaker;
 using tiered::findings;
-using tiered::objection_to;
-using tiered::standing;
+using tiered::reason_for_distrust;
 using tiered::tiered_counters;
 
 class tiered_doubt_test : public tiered_fixture {
@@ -19,8 +19,8 @@ class tiered_doubt_test : public tiered_fixture {
   }
   void wait_for_an_end(process& of, int ends) {
     wait_until("a look", [&] {
-      of.store->look_now();
-      return book_.ended() == ends;
+      of.store->poll_now();
+      return metadata_.ended() == ends;
     });
   }
 };
@@ -50,7 +50,7 @@ TEST_F(tiered_doubt_test, a_copy_from_before_a_release_is_never_found_again) {
   process one(*this);
   const auto asked = claim_of("k");
   one.desk->completed(asked);
-  const auto old = place_of(asked);
+  const auto old = slot_of(asked);
   one.desk->resolve(release_of(asked));
   one.wait_until_it_believes();
   const auto again = claim_of("k");
@@ -91,7 +91,7 @@ TEST_F(tiered_doubt_test, an_older_copy_of_the_accelerator_ends_the_epoch) {
   one.desk->completed(claim_of("k"));
   auto older = fast_desk_.vitals();
   older.generation = 0;
-  wait_until("a note", [&] { return book_.noted().has_value(); });
+  wait_until("a note", [&] { return metadata_.noted().has_value(); });
   one.fast->pretend(older);
   wait_for_an_end(one, 1);
   one.wait_until_it_believes();
@@ -103,13 +103,13 @@ TEST_F(tiered_doubt_test, an_older_copy_of_the_accelerator_ends_the_epoch) {
 
 TEST_F(tiered_doubt_test, so_it_does_where_nobody_watched) {
   boost::asio::io_context context;
-  accelerator_note more;
+  accelerator_state more;
   more.identity = fast_desk_.vitals().identity;
   more.generation = 1'000'000;
-  run(context, book_.note(more, {}, patience)).value();
+  run(context, metadata_.note(more, {}, patience)).value();
   process one(*this);
-  EXPECT_EQ(book_.ended(), 1);
-  EXPECT_LT(book_.noted()->generation, more.generation);
+  EXPECT_EQ(metadata_.ended(), 1);
+  EXPECT_LT(metadata_.noted()->generation, more.generation);
 }
 
 TEST_F(tiered_doubt_test, another_accelerator_has_nothing_of_the_first) {
@@ -119,19 +119,19 @@ TEST_F(tiered_doubt_test, another_accelerator_has_nothing_of_the_first) {
   other.identity = "another";
   one.fast->pretend(other);
   wait_until("a look", [&] {
-    one.store->look_now();
-    return book_.noted()->identity == "another" && one.store->believes();
+    one.store->poll_now();
+    return metadata_.noted()->identity == "another" && one.store->trusts();
   });
   const int before = one.truth->claims_made;
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_EQ(one.truth->claims_made, before + 1);
-  EXPECT_EQ(book_.ended(), 0) << "two of them at once would end it for ever";
+  EXPECT_EQ(metadata_.ended(), 0) << "two of them at once would end it for ever";
 }
 
 TEST_F(tiered_doubt_test, a_clock_that_went_back_ends_the_epoch) {
   process one(*this);
   one.desk->completed(claim_of("k"));
-  wait_until("a note", [&] { return book_.noted().has_value(); });
+  wait_until("a note", [&] { return metadata_.noted().has_value(); });
   fast_clock_.step_wall(-milliseconds(600'000));
   wait_for_an_end(one, 1);
   one.wait_until_it_believes();
@@ -145,7 +145,7 @@ TEST_F(tiered_doubt_test, a_clock_that_went_back_ends_the_epoch) {
 
 findings found(std::uint64_t truth, std::uint64_t accelerator, std::int64_t ahead) {
   findings out;
-  out.truth.place = "here";
+  out.truth.origin = "here";
   out.truth.generation = truth;
   out.accelerator = {"fast", accelerator, ahead};
   return out;
@@ -153,29 +153,29 @@ findings found(std::uint64_t truth, std::uint64_t accelerator, std::int64_t ahea
 
 TEST(tiered_judgement_test, only_what_goes_back_is_in_doubt) {
   auto now = found(5, 7, 100);
-  EXPECT_FALSE(objection_to(now, std::nullopt));
-  EXPECT_FALSE(objection_to(now, found(5, 7, 100)));
-  EXPECT_FALSE(objection_to(now, found(4, 6, -90'000)));
-  EXPECT_TRUE(objection_to(now, found(6, 7, 100)));
-  EXPECT_TRUE(objection_to(now, found(5, 8, 100)));
-  now.truth.noted = accelerator_note{"fast", 7, 5'100};
-  EXPECT_FALSE(objection_to(now, std::nullopt));
+  EXPECT_FALSE(reason_for_distrust(now, std::nullopt));
+  EXPECT_FALSE(reason_for_distrust(now, found(5, 7, 100)));
+  EXPECT_FALSE(reason_for_distrust(now, found(4, 6, -90'000)));
+  EXPECT_TRUE(reason_for_distrust(now, found(6, 7, 100)));
+  EXPECT_TRUE(reason_for_distrust(now, found(5, 8, 100)));
+  now.truth.noted = accelerator_state{"fast", 7, 5'100};
+  EXPECT_FALSE(reason_for_distrust(now, std::nullopt));
   now.truth.noted->clock_ahead = 5'101;
-  EXPECT_TRUE(objection_to(now, std::nullopt));
-  now.truth.noted = accelerator_note{"fast", 8, 100};
-  EXPECT_TRUE(objection_to(now, std::nullopt));
+  EXPECT_TRUE(reason_for_distrust(now, std::nullopt));
+  now.truth.noted = accelerator_state{"fast", 8, 100};
+  EXPECT_TRUE(reason_for_distrust(now, std::nullopt));
 }
 
 TEST(tiered_judgement_test, a_clock_that_went_there_and_back_between_two_notes_is_in_doubt) {
   auto now = found(5, 7, 100);
-  now.truth.noted = accelerator_note{"fast", 7, 100};
-  EXPECT_TRUE(objection_to(now, found(5, 7, 3'600'100)));
+  now.truth.noted = accelerator_state{"fast", 7, 100};
+  EXPECT_TRUE(reason_for_distrust(now, found(5, 7, 3'600'100)));
 }
 
 TEST(tiered_judgement_test, another_place_of_the_truth_is_no_older_one) {
   auto before = found(6, 7, 100);
-  before.truth.place = "there";
-  EXPECT_FALSE(objection_to(found(5, 7, 100), before));
+  before.truth.origin = "there";
+  EXPECT_FALSE(reason_for_distrust(found(5, 7, 100), before));
 }
 
 // --- how long it counts
@@ -183,16 +183,16 @@ TEST(tiered_judgement_test, another_place_of_the_truth_is_no_older_one) {
 
 class tiered_standing_test : public ::testing::Test {
  protected:
-  using time_point = standing::time_point;
+  using time_point = circuit_breaker::time_point;
 
   static vitals told(std::uint64_t forgotten, const std::string& identity = "truth") {
     return {.identity = identity, .generation = 1, .forgotten = forgotten};
   }
-  void hear(standing& by, time_point at) { by.heard(by.ticket(), epoch_, 0, at); }
+  void hear(circuit_breaker& by, time_point at) { by.both_answered(by.ticket(), epoch_, 0, at); }
 
   tiered_counters counters_;
-  standing strict_{counters_, false};
-  standing lasting_{counters_, true};
+  circuit_breaker strict_{counters_, false};
+  circuit_breaker lasting_{counters_, true};
   digest epoch_{1, 2, 3};
   time_point start_ = base::boot_now();
 };
@@ -200,30 +200,30 @@ class tiered_standing_test : public ::testing::Test {
 TEST_F(tiered_standing_test, nothing_counts_before_something_was_heard_and_too_long_after) {
   EXPECT_FALSE(strict_.now(start_));
   hear(strict_, start_);
-  ASSERT_TRUE(strict_.now(start_ + believed_for));
-  EXPECT_TRUE(strict_.now(start_ + believed_for)->busy);
-  EXPECT_FALSE(strict_.now(start_ + believed_for + milliseconds(1)));
+  ASSERT_TRUE(strict_.now(start_ + fresh_for));
+  EXPECT_TRUE(strict_.now(start_ + fresh_for)->busy);
+  EXPECT_FALSE(strict_.now(start_ + fresh_for + milliseconds(1)));
 }
 
 TEST_F(tiered_standing_test, without_the_truth_only_answers_count_and_only_if_asked_for) {
-  const auto late = start_ + 10 * believed_for;
+  const auto late = start_ + 10 * fresh_for;
   for (auto* each : {&strict_, &lasting_}) {
     hear(*each, start_);
-    each->heard_accelerator(each->ticket(), late);
+    each->accelerator_answered(each->ticket(), late);
   }
   EXPECT_FALSE(strict_.now(late));
   ASSERT_TRUE(lasting_.now(late));
   EXPECT_EQ(lasting_.now(late)->epoch, epoch_);
   EXPECT_FALSE(lasting_.now(late)->busy);
-  EXPECT_FALSE(lasting_.now(late + believed_for + milliseconds(1)));
-  lasting_.doubt();
+  EXPECT_FALSE(lasting_.now(late + fresh_for + milliseconds(1)));
+  lasting_.distrust_now();
   EXPECT_FALSE(lasting_.now(late));
 }
 
 TEST_F(tiered_standing_test, a_look_that_began_before_a_doubt_tells_nothing) {
   const auto ticket = strict_.ticket();
-  strict_.doubt();
-  strict_.heard(ticket, epoch_, 0, start_);
+  strict_.distrust_now();
+  strict_.both_answered(ticket, epoch_, 0, start_);
   EXPECT_FALSE(strict_.now(start_));
   hear(strict_, start_);
   EXPECT_TRUE(strict_.now(start_));
@@ -235,7 +235,7 @@ TEST_F(tiered_standing_test, what_the_truth_tells_others_is_heard_on_the_way) {
   EXPECT_TRUE(strict_.now(start_));
   EXPECT_TRUE(strict_.told(told(1)));
   EXPECT_FALSE(strict_.now(start_));
-  strict_.heard(strict_.ticket(), epoch_, 1, start_);
+  strict_.both_answered(strict_.ticket(), epoch_, 1, start_);
   EXPECT_FALSE(strict_.told(told(1)));
   EXPECT_TRUE(strict_.now(start_));
   EXPECT_TRUE(strict_.told(told(1, "another")));
@@ -245,16 +245,16 @@ TEST_F(tiered_standing_test, what_the_truth_tells_others_is_heard_on_the_way) {
 TEST_F(tiered_standing_test, what_the_truth_told_is_not_undone_by_an_older_look) {
   hear(strict_, start_);
   strict_.told(told(0));
-  strict_.doubt();
+  strict_.distrust_now();
   const auto before = strict_.ticket();
   EXPECT_TRUE(strict_.told(told(1)));  // with nothing to believe at that moment
-  strict_.heard(before, epoch_, 0, start_);
+  strict_.both_answered(before, epoch_, 0, start_);
   EXPECT_FALSE(strict_.now(start_));
 
-  standing fresh(counters_, false);
+  circuit_breaker fresh(counters_, false);
   const auto first = fresh.ticket();
   EXPECT_TRUE(fresh.told(told(1)));
-  fresh.heard(first, epoch_, 0, start_);
+  fresh.both_answered(first, epoch_, 0, start_);
   EXPECT_FALSE(fresh.now(start_));
 }
 

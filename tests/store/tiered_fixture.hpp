@@ -31,7 +31,7 @@ class wavering_store final : public store {
     const std::lock_guard lock(mutex_);
     pretended_ = std::move(told);
   }
-  void announce(const std::vector<std::uint64_t>& settled) const { told_(settled); }
+  void announce(const std::vector<std::uint64_t>& settled) const { reported_(settled); }
 
   [[nodiscard]] store_traits traits() const override { return inner_.traits(); }
   boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
@@ -84,7 +84,7 @@ class wavering_store final : public store {
     if (auto told = pretended()) co_return std::move(*told);
     co_return co_await inner_.vitals(timeout);
   }
-  void on_settled(settled_listener told) override { told_ = std::move(told); }
+  void on_settled(settled_listener told) override { reported_ = std::move(told); }
   void stop() override {}
 
  private:
@@ -102,11 +102,11 @@ class wavering_store final : public store {
   store& inner_;
   mutable std::mutex mutex_;
   std::optional<onceguard::vitals> pretended_;
-  settled_listener told_;
+  settled_listener reported_;
 };
 
 /// As a database keeps it: a release of a completed record ends the epoch in the same moment.
-class memory_book final : public epoch_book {
+class memory_book final : public epoch_metadata {
  public:
   memory_book(store& truth, const base::clock& clock) : truth_(truth), clock_(clock) {}
 
@@ -115,7 +115,7 @@ class memory_book final : public epoch_book {
     const std::lock_guard lock(mutex_);
     return ended_;
   }
-  [[nodiscard]] std::optional<accelerator_note> noted() const {
+  [[nodiscard]] std::optional<accelerator_state> noted() const {
     const std::lock_guard lock(mutex_);
     return noted_;
   }
@@ -125,7 +125,7 @@ class memory_book final : public epoch_book {
     if (out) co_return error(errc::store_unreachable, "the book is out of reach");
     const auto told = co_await truth_.vitals(timeout);
     epoch_reading reading;
-    reading.place = told->identity;
+    reading.origin = told->identity;
     reading.forgotten = told->forgotten;
     reading.generation = told->generation;
     reading.now = clock_.wall_ms();
@@ -134,7 +134,7 @@ class memory_book final : public epoch_book {
     if (noted_ && noted_->identity == accelerator) reading.noted = noted_;
     co_return reading;
   }
-  boost::asio::awaitable<result<bool>> note(accelerator_note found, std::string doubted,
+  boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string doubted,
                                             milliseconds /*timeout*/) override {
     if (out) co_return error(errc::store_unreachable, "the book is out of reach");
     const std::lock_guard lock(mutex_);
@@ -149,7 +149,7 @@ class memory_book final : public epoch_book {
   const base::clock& clock_;
   mutable std::mutex mutex_;
   int ended_ = 0;
-  std::optional<accelerator_note> noted_;
+  std::optional<accelerator_state> noted_;
 };
 
 class tiered_fixture : public ::testing::Test {
@@ -163,11 +163,11 @@ class tiered_fixture : public ::testing::Test {
       truth = upper.get();
       tiered::tiered_params params;
       params.interval = milliseconds(10);
-      params.believed = std::chrono::hours(1);  // however slow the machine
+      params.trusted = std::chrono::hours(1);  // however slow the machine
       params.clock = &in.clock_;
       params.replays_without_truth = without_truth;
       auto opened =
-          tiered::tiered_store::open(std::move(upper), in.book_, in.factory(*this), params);
+          tiered::tiered_store::open(std::move(upper), in.metadata_, in.factory(*this), params);
       if (!opened) throw std::runtime_error(opened.error().detail);
       store = std::move(*opened);
       desk.emplace(*store);
@@ -178,14 +178,14 @@ class tiered_fixture : public ::testing::Test {
     void stop_believing() {
       fast->all = mood::unreachable;
       wait_until("the breaker", [&] {
-        store->look_now();
-        return !store->believes();
+        store->poll_now();
+        return !store->trusts();
       });
     }
     void wait_until_it_believes() {
       wait_until("a look at both levels", [&] {
-        store->look_now();
-        return store->believes();
+        store->poll_now();
+        return store->trusts();
       });
     }
 
@@ -205,30 +205,30 @@ class tiered_fixture : public ::testing::Test {
   }
 
   /// Where the accelerator has what belongs to that claim, in the present epoch.
-  record_id place_of(const claim& asked) {
+  record_id slot_of(const claim& asked) {
     boost::asio::io_context context;
-    tiered::belief present;
-    const auto reading = run(context, book_.read_epoch({}, patience)).value();
+    tiered::trusted_epoch present;
+    const auto reading = run(context, metadata_.read_epoch({}, patience)).value();
     present.epoch = tiered::epoch_in_use(reading, fast_desk_.vitals().identity);
-    return present.place_of(asked.id);
+    return present.slot_of(asked.id);
   }
   std::optional<record_view> copy_of(const claim& asked) {
-    return fast_desk_.find(place_of(asked));
+    return fast_desk_.find(slot_of(asked));
   }
   /// A marker that somebody else has put there.
-  void mark(const claim& asked) {
-    auto marker = claim_of("marker");
-    marker.id = place_of(asked);
+  void marker(const claim& asked) {
+    auto marker_state = claim_of("marker");
+    marker_state.id = slot_of(asked);
     auto about = std::make_shared<subject>();
     about->print = asked.about->print;
-    marker.about = about;
-    fast_desk_.leased(marker);
+    marker_state.about = about;
+    fast_desk_.leased(marker_state);
   }
   base::manual_clock clock_;
   base::manual_clock fast_clock_;
   memory_store truth_{clock_};
   memory_store fast_{fast_clock_};
-  memory_book book_{truth_, clock_};
+  memory_book metadata_{truth_, clock_};
   desk truth_desk_{truth_};
   desk fast_desk_{fast_};
   std::atomic<const error*> no_accelerator_{nullptr};

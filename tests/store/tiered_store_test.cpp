@@ -94,7 +94,7 @@ TEST_F(tiered_store_test, that_it_took_effect_without_an_answer_is_no_copy) {
   how.by_application = true;
   one.desk->settle(how);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kept, answer_kept::none);
-  const auto after = settle_of(asked, {.token = how.token, .nonce = how.nonce});
+  const auto after = settle_of(asked, {.token = how.token, .claim_id = how.claim_id});
   EXPECT_EQ(one.desk->settle(after).outcome, settle_outcome::done);  // the holder adds its answer
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(*one.desk->claim(claim_of("k")).answer, *answer_of());
@@ -105,10 +105,10 @@ TEST_F(tiered_store_test, the_answer_of_the_application_is_the_copy) {
   process one(*this);
   const auto asked = claim_of("k");
   const auto held = one.desk->leased(asked);
-  auto own = settle_of(asked, held);
-  own.by_application = true;
-  own.answer = answer_of("by the application");
-  truth_desk_.settle(own);
+  auto placed_marker = settle_of(asked, held);
+  placed_marker.by_application = true;
+  placed_marker.answer = answer_of("by the application");
+  truth_desk_.settle(placed_marker);
   EXPECT_EQ(one.desk->settle(settle_of(asked, held)).answer->body, "by the application");
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(one.desk->claim(claim_of("k")).answer->body, "by the application");
@@ -121,12 +121,12 @@ TEST_F(tiered_store_test, what_the_application_completed_lasts_no_longer_than_it
   for (const auto kept : {answer_kept::full, answer_kept::none}) {
     const auto asked = claim_of(kept == answer_kept::full ? "with its answer" : "without");
     const auto held = one.desk->leased(asked);
-    auto own = settle_of(asked, held);
-    own.by_application = true;
-    own.kept = kept;
-    if (kept == answer_kept::none) own.answer = nullptr;
-    own.retention = second;
-    truth_desk_.settle(own);
+    auto placed_marker = settle_of(asked, held);
+    placed_marker.by_application = true;
+    placed_marker.kept = kept;
+    if (kept == answer_kept::none) placed_marker.answer = nullptr;
+    placed_marker.retention = second;
+    truth_desk_.settle(placed_marker);
     EXPECT_EQ(one.desk->settle(settle_of(asked, held)).outcome, settle_outcome::done);
     EXPECT_EQ(one.desk->claim(claim_of(asked.about->key)).kind, verdict_kind::replay);
     for (auto* clock : {&clock_, &fast_clock_}) clock->advance(second);
@@ -168,9 +168,9 @@ TEST_F(tiered_store_test, a_repeat_of_a_claim_of_unknown_fate_is_for_the_truth) 
   one.truth->claims = mood::late;
   EXPECT_EQ(one.desk->try_claim(asked).error().effect, effect::unknown);
   one.truth->claims = mood::well;
-  mark(asked);
+  marker(asked);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
-  EXPECT_EQ(one.desk->leased(repeat_of(asked)).nonce, asked.nonce);
+  EXPECT_EQ(one.desk->leased(repeat_of(asked)).claim_id, asked.claim_id);
 }
 
 TEST_F(tiered_store_test, the_repeat_of_a_claim_puts_no_marker_that_outlasts_its_lease) {
@@ -223,16 +223,17 @@ TEST_F(tiered_store_test, a_superseded_holder_takes_its_marker_along) {
 
 TEST_F(tiered_store_test, an_old_marker_holds_nobody_up_who_hears_of_the_end) {
   process one(*this);
-  std::vector<std::uint64_t> heard;
-  one.store->on_settled([&](const std::vector<std::uint64_t>& settled) { heard = settled; });
+  std::vector<std::uint64_t> both_answered;
+  one.store->on_settled(
+      [&](const std::vector<std::uint64_t>& settled) { both_answered = settled; });
   const auto asked = claim_of("k");
   truth_desk_.completed(asked);
-  mark(asked);
+  marker(asked);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
   std::uint64_t prefix = 0;
   for (std::size_t i = 0; i < sizeof prefix; ++i) prefix = prefix << 8 | asked.id[i];
   one.truth->announce({prefix});
-  EXPECT_EQ(heard, std::vector<std::uint64_t>{prefix});
+  EXPECT_EQ(both_answered, std::vector<std::uint64_t>{prefix});
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
   one.store->on_settled(nullptr);
 }
@@ -283,7 +284,7 @@ TEST_F(tiered_store_test, what_it_did_without_saying_so_is_undone) {
     EXPECT_EQ(one.desk->claim(claim_of(key)).kind, verdict_kind::replay);
     late = mood::well;
     wait_until("a look", [&] {
-      one.store->look_now();
+      one.store->poll_now();
       const auto left = copy_of(asked);
       return !left || left->state == observed_state::completed ||
              left->state == observed_state::released;
@@ -296,7 +297,7 @@ TEST_F(tiered_store_test, it_is_opened_once_it_is_there) {
   const error away(errc::store_unreachable, "not there yet");
   no_accelerator_ = &away;
   process one(*this);
-  EXPECT_FALSE(one.store->believes());
+  EXPECT_FALSE(one.store->trusts());
   one.desk->completed(claim_of("k"));
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
   no_accelerator_ = nullptr;
@@ -317,9 +318,9 @@ TEST_F(tiered_store_test, nothing_new_runs_without_the_truth) {
   process one(*this);
   one.desk->completed(claim_of("k"));
   const auto asked = claim_of("new");
-  const auto place = place_of(asked);
+  const auto place = slot_of(asked);
   one.truth->all = mood::unreachable;
-  book_.out = true;
+  metadata_.out = true;
   EXPECT_EQ(one.desk->try_claim(asked).error().code, errc::store_unreachable);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
   const auto left = fast_desk_.find(place);

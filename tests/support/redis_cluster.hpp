@@ -143,7 +143,7 @@ class redis_cluster {
   }
 
   /// Is it a master, and of which slots? Of each node, by its id.
-  using roles = std::map<std::string, std::pair<bool, decltype(redis::node_line::slots)>>;
+  using roles = std::map<std::string, std::pair<bool, decltype(redis::node_entry::slots)>>;
   [[nodiscard]] static roles roles_in(std::string_view nodes) {
     roles out;
     for (const auto& line : redis::read_nodes(nodes)) out[line.id] = {line.master, line.slots};

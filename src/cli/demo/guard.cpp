@@ -67,12 +67,12 @@ std::string guard::command() const {
 }
 
 asio::awaitable<void> guard::start() {
-  const auto heard = std::make_shared<listening>(executor_);
-  process_ =
-      std::make_unique<child>(executor_, arguments(), [heard](auto line) { heard->read(line); });
-  if (!heard->address) co_await heard->told.async_wait(quietly);
-  if (!heard->address) throw std::runtime_error("the gateway did not start:\n" + heard->log);
-  const auto& text = *heard->address;
+  const auto answered = std::make_shared<listening>(executor_);
+  process_ = std::make_unique<child>(executor_, arguments(),
+                                     [answered](auto line) { answered->read(line); });
+  if (!answered->address) co_await answered->told.async_wait(quietly);
+  if (!answered->address) throw std::runtime_error("the gateway did not start:\n" + answered->log);
+  const auto& text = *answered->address;
   const auto port = text.find_last_of(':') + 1;
   std::from_chars(text.data() + port, text.data() + text.size(), address_.port);
 }

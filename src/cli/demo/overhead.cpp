@@ -38,12 +38,12 @@ asio::awaitable<double> measure(gateway::endpoint to, std::string key, bool new_
 
 }  // namespace
 
-asio::awaitable<overhead> measure_overhead(shop& cards, guard& gate) {
+asio::awaitable<overhead> measure_overhead(shop& cards, guard& limit) {
   cards.take(std::chrono::milliseconds(0));
   overhead found;
   found.straight = co_await measure(cards.address(), "straight-", true);
-  found.first = co_await measure(gate.address(), "first-", true);
-  found.repeat = co_await measure(gate.address(), "repeat", false);
+  found.first = co_await measure(limit.address(), "first-", true);
+  found.repeat = co_await measure(limit.address(), "repeat", false);
   cards.take(std::chrono::milliseconds(30));
   co_return found;
 }

@@ -17,9 +17,9 @@ namespace {
 // Everything that one run is made of; the destructors end the children and remove the folder.
 struct stage {
   explicit stage(asio::io_context& context)
-      : cards(context), gate(context.get_executor(), cards.address()) {}
+      : cards(context), limit(context.get_executor(), cards.address()) {}
   shop cards;
-  guard gate;
+  guard limit;
   bool right = true;
 };
 
@@ -29,23 +29,23 @@ constexpr played_scene programme[] = {lost_answer,   fifty_at_once, another_amou
                                       gateway_killed};
 
 asio::awaitable<void> play_all(stage& on, report& told) {
-  co_await on.gate.start();
-  told.begin(on.cards, on.gate);
+  co_await on.limit.start();
+  told.begin(on.cards, on.limit);
   for (const auto next : programme) {
-    const auto played = co_await next(on.cards, on.gate);
+    const auto played = co_await next(on.cards, on.limit);
     on.right = on.right && played.right();
     told.add(played);
   }
-  const auto cost = co_await measure_overhead(on.cards, on.gate);
+  const auto cost = co_await measure_overhead(on.cards, on.limit);
   told.add(cost);
 }
 
-void tell_what_runs(const stage& on) {
+void print_what_runs(const stage& on) {
   std::cerr << "\nShop and gateway run on until Ctrl-C. Pay twice, with one key:\n"
-            << "   curl -i http://" << text_of(on.gate.address()) << "/charges "
+            << "   curl -i http://" << text_of(on.limit.address()) << "/charges "
             << "-H 'Idempotency-Key: \"order-1\"' -H 'Authorization: Bearer ada' "
             << "-H 'Content-Type: application/json' -d '{\"order\":\"1\",\"amount\":4200}'\n"
-            << "   onceguard keys list --store " << on.gate.store_url() << "\n";
+            << "   onceguard keys list --store " << on.limit.store_url() << "\n";
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ int play(report& told, bool keep) {
     }
     ended = true;
     told.end(!fault && on.right, fault);
-    if (keep && !fault) return tell_what_runs(on);
+    if (keep && !fault) return print_what_runs(on);
     context.stop();
   });
   context.run();

@@ -26,11 +26,11 @@ class story final : public report {
  public:
   story(std::ostream& out, bool coloured) : out_(out), coloured_(coloured) {}
 
-  void begin(const shop& cards, const guard& gate) override {
+  void begin(const shop& cards, const guard& limit) override {
     out_ << bold("Onceguard demo") << ": a shop charges cards. It is slow, and answers get lost.\n"
          << "The charges are counted in the shop. It knows nothing of idempotency keys.\n\n"
          << "  shop      http://" << text_of(cards.address()) << "\n"
-         << "  gateway   " << gate.command() << "\n"
+         << "  gateway   " << limit.command() << "\n"
          << std::flush;
   }
 
@@ -93,10 +93,10 @@ class json_report final : public report {
  public:
   explicit json_report(std::ostream& out) : out_(out) { all_["scenes"] = json::array(); }
 
-  void begin(const shop& cards, const guard& gate) override {
+  void begin(const shop& cards, const guard& limit) override {
     all_["shop"] = "http://" + text_of(cards.address());
-    all_["gateway"] = "http://" + text_of(gate.address());
-    all_["store"] = gate.store_url();
+    all_["gateway"] = "http://" + text_of(limit.address());
+    all_["store"] = limit.store_url();
   }
 
   void add(const scene& played) override {

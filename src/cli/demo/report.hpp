@@ -14,7 +14,7 @@ namespace onceguard::cli::demo {
 class report {
  public:
   virtual ~report() = default;
-  virtual void begin(const shop& cards, const guard& gate) = 0;
+  virtual void begin(const shop& cards, const guard& limit) = 0;
   virtual void add(const scene& played) = 0;
   virtual void add(const overhead& measured) = 0;
   /// The last word. `fault` is what ended the demo early, if something did.

@@ -6,13 +6,13 @@
 
 namespace onceguard::cli::demo {
 
-asio::awaitable<scene> lost_answer(shop& cards, guard& gate);
-asio::awaitable<scene> fifty_at_once(shop& cards, guard& gate);
-asio::awaitable<scene> another_amount(shop& cards, guard& gate);
-asio::awaitable<scene> two_customers(shop& cards, guard& gate);
-asio::awaitable<scene> shop_down(shop& cards, guard& gate);
-asio::awaitable<scene> shop_loses_answers(shop& cards, guard& gate);
-asio::awaitable<scene> gateway_killed(shop& cards, guard& gate);
+asio::awaitable<scene> lost_answer(shop& cards, guard& limit);
+asio::awaitable<scene> fifty_at_once(shop& cards, guard& limit);
+asio::awaitable<scene> another_amount(shop& cards, guard& limit);
+asio::awaitable<scene> two_customers(shop& cards, guard& limit);
+asio::awaitable<scene> shop_down(shop& cards, guard& limit);
+asio::awaitable<scene> shop_loses_answers(shop& cards, guard& limit);
+asio::awaitable<scene> gateway_killed(shop& cards, guard& limit);
 
 /// Medians, in milliseconds, of requests to a shop that takes no time.
 struct overhead {
@@ -21,6 +21,6 @@ struct overhead {
   double repeat = 0;    ///< through the gateway, one key again and again
   [[nodiscard]] double added() const noexcept { return first - straight; }
 };
-asio::awaitable<overhead> measure_overhead(shop& cards, guard& gate);
+asio::awaitable<overhead> measure_overhead(shop& cards, guard& limit);
 
 }  // namespace onceguard::cli::demo

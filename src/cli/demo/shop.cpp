@@ -24,8 +24,8 @@ std::string answer_with(std::uint16_t status, std::string_view body) {
 
 }  // namespace
 
-shop::shop(asio::io_context& context) : context_(context), news_(context) {
-  news_.expires_at(asio::steady_timer::time_point::max());
+shop::shop(asio::io_context& context) : context_(context), pending_(context) {
+  pending_.expires_at(asio::steady_timer::time_point::max());
   open();
 }
 
@@ -62,14 +62,14 @@ std::string shop::first_charge(const std::string& order) const {
 }
 
 asio::awaitable<void> shop::arrived(std::string order, std::size_t count) {
-  while (orders_[order].arrived < count) co_await news_.async_wait(quietly);
+  while (orders_[order].arrived < count) co_await pending_.async_wait(quietly);
 }
 
 asio::awaitable<void> shop::charged(std::string order, std::size_t count) {
-  while (orders_[order].charges.size() < count) co_await news_.async_wait(quietly);
+  while (orders_[order].charges.size() < count) co_await pending_.async_wait(quietly);
 }
 
-void shop::tell() { news_.cancel(); }
+void shop::tell() { pending_.cancel(); }
 
 asio::awaitable<void> shop::listen() {
   for (;;) {

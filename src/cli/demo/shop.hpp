@@ -67,7 +67,7 @@ class shop {
   std::size_t answers_ = 0;
   std::size_t charges_ = 0;
   std::map<std::string, ledger> orders_;
-  asio::steady_timer news_;  // cancelled whenever something came in or was charged
+  asio::steady_timer pending_;  // cancelled whenever something came in or was charged
 };
 
 }  // namespace onceguard::cli::demo

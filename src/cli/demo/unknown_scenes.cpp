@@ -45,20 +45,20 @@ void note_command(scene& play, const std::string& command, const command_result&
 
 // An operator looks the key up, asks the shop, and says that it happened, with this answer. It
 // is refused for as long as the work may still be under way.
-asio::awaitable<void> resolve(scene& play, const guard& gate, const std::string& key,
+asio::awaitable<void> resolve(scene& play, const guard& limit, const std::string& key,
                               const std::string& answer) {
   std::vector<std::string> list{"keys", "list", "--state", "unknown"};
-  const auto listed = co_await gate.command_beside(list);
+  const auto listed = co_await limit.command_beside(list);
   note_command(play, "keys list --state unknown", listed);
   play.expect(listed.exit_code == 0 && listed.output.find(key) != std::string::npos,
               "the key was not listed as unknown");
   std::vector<std::string> complete{"keys", "complete", key, "--status", "201"};
   complete.insert(complete.end(), {"--header", "Content-Type: application/json"});
   complete.insert(complete.end(), {"--body", answer});
-  auto resolved = co_await gate.command_beside(complete);
+  auto resolved = co_await limit.command_beside(complete);
   for (int tries = 0; resolved.exit_code != 0 && tries < 60; ++tries) {
     co_await pause();
-    resolved = co_await gate.command_beside(complete);
+    resolved = co_await limit.command_beside(complete);
   }
   note_command(play, "keys complete " + key + " --status 201 --body …", resolved);
   play.expect(resolved.exit_code == 0, "the key could not be resolved");
@@ -66,7 +66,7 @@ asio::awaitable<void> resolve(scene& play, const guard& gate, const std::string&
 
 }  // namespace
 
-asio::awaitable<scene> shop_loses_answers(shop& cards, guard& gate) {
+asio::awaitable<scene> shop_loses_answers(shop& cards, guard& limit) {
   scene play("The shop loses one answer in three: three orders, each sent twice");
   std::size_t straight_charges = 0;
   std::size_t guarded_charges = 0;
@@ -81,8 +81,8 @@ asio::awaitable<scene> shop_loses_answers(shop& cards, guard& gate) {
   cards.lose_answers(true);
   for (const std::string order : {"F-4", "F-5", "F-6"}) {
     const payment guarded("ada", order, 300, order);
-    const auto first = saw(play.with, co_await pay(gate.address(), guarded));
-    const auto second = saw(play.with, co_await pay(gate.address(), guarded));
+    const auto first = saw(play.with, co_await pay(limit.address(), guarded));
+    const auto second = saw(play.with, co_await pay(limit.address(), guarded));
     guarded_charges += cards.charges(order);
     const bool lost = first.status() == 502 && first.problem() == "upstream-broken" &&
                       second.problem() == "outcome-unknown";
@@ -97,7 +97,7 @@ asio::awaitable<scene> shop_loses_answers(shop& cards, guard& gate) {
   co_return play;
 }
 
-asio::awaitable<scene> gateway_killed(shop& cards, guard& gate) {
+asio::awaitable<scene> gateway_killed(shop& cards, guard& limit) {
   scene play("The guard itself is killed (SIGKILL) in the middle of a request");
   const auto executor = co_await asio::this_coro::executor;
   const payment straight("ada", "G-1", 8000, "g-1");
@@ -113,17 +113,17 @@ asio::awaitable<scene> gateway_killed(shop& cards, guard& gate) {
 
   const payment guarded("ada", "G-2", 8000, "g-2");
   line caller(executor);
-  play.expect(co_await caller.open(gate.address()) && co_await caller.send(guarded),
+  play.expect(co_await caller.open(limit.address()) && co_await caller.send(guarded),
               "the gateway did not take the request");
   co_await cards.arrived("G-2", 1);
-  gate.kill();
+  limit.kill();
   saw(play.with, co_await caller.receive());
   co_await cards.charged("G-2", 1);
-  co_await gate.start();
-  play.expect(co_await retry_until_unknown(play.with, gate.address(), guarded),
+  co_await limit.start();
+  play.expect(co_await retry_until_unknown(play.with, limit.address(), guarded),
               "after its restart the gateway did not hold the key as unknown");
-  co_await resolve(play, gate, "g-2", cards.first_charge("G-2"));
-  const auto replay = saw(play.with, co_await pay(gate.address(), guarded));
+  co_await resolve(play, limit, "g-2", cards.first_charge("G-2"));
+  const auto replay = saw(play.with, co_await pay(limit.address(), guarded));
   play.expect(replay.status() == 201 && replay.replayed() &&
                   replay.message.body == cards.first_charge("G-2"),
               "the repeat did not get the answer that the operator gave");

@@ -167,12 +167,12 @@ awaitable<result<counts>> memory_store::count(std::string, milliseconds) {
   co_return out;
 }
 
-awaitable<result<adopt_outcome>> memory_store::adopt(adoption what, milliseconds) {
+awaitable<result<import_outcome>> memory_store::import_record(imported_record what, milliseconds) {
   if (!what.stored.about) co_return subject_missing();
   const std::lock_guard lock(mutex_);
   if (stopped_) co_return stopped();
   const auto now = read_clocks(clock_, guard_);
-  auto decided = decide_adoption(look_up(what.id), what, now);
+  auto decided = decide_import(look_up(what.id), what, now);
   if (decided.write) {
     last_token_ = token_above(last_token_, decided.write->token, now);
     put(what.id, std::move(*decided.write));

@@ -53,7 +53,7 @@ std::string lease_text(const record_id& id, const lease& held) {
   std::string token(16, '0');
   const auto low = [&](std::size_t digit) { return (held.token >> (4 * digit)) & 0xf; };
   for (std::size_t i = 0; i < token.size(); ++i) token[15 - i] = "0123456789abcdef"[low(i)];
-  return "'OG1-" + base::to_hex(id) + '-' + token + '-' + base::to_hex(held.nonce) + "'";
+  return "'OG1-" + base::to_hex(id) + '-' + token + '-' + base::to_hex(held.claim_id) + "'";
 }
 
 /// Milliseconds as an interval. Not as a multiple of one: that is inexact from 2^53 on.
@@ -110,7 +110,7 @@ std::string claim_text(const claim& asked) {
   std::string out = select_claim;
   const auto add = [&](const std::string& value) { out += value + ','; };
   add(bytes(asked.id));
-  add(bytes(asked.nonce));
+  add(bytes(asked.claim_id));
   add(bytes(about.scope));
   for (const auto* part : {&about.scope_kind, &about.key, &about.method, &about.path, &about.route,
                            &about.print.method}) {
@@ -143,7 +143,7 @@ claimed read_claimed(const sql_transaction::row& from, const claim& asked) {
   out.told.kind = static_cast<verdict_kind>(kind);
   if (out.told.kind == verdict_kind::run) {
     out.told.lease.token = static_cast<token>(number_at(from, at_token));
-    out.told.lease.nonce = asked.nonce;
+    out.told.lease.claim_id = asked.claim_id;
     out.told.lease.attempt = static_cast<std::uint32_t>(number_at(from, at_attempt));
     out.progress = bytes_at(from, at_progress);
   }
@@ -154,7 +154,7 @@ claimed read_claimed(const sql_transaction::row& from, const claim& asked) {
   out.told.since = milliseconds(number_at(from, at_since));
   out.told.why = static_cast<unknown_reason>(number_at(from, at_why));
   out.told.why_status = static_cast<std::uint16_t>(number_at(from, at_why_status));
-  out.told = as_told(std::move(out.told));
+  out.told = as_reported(std::move(out.told));
   return out;
 }
 

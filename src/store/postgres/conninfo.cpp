@@ -42,7 +42,7 @@ void set_defaults(option_map& options, milliseconds timeout) {
   otherwise("tcp_user_timeout", std::to_string(2 * timeout.count()));
 }
 
-std::string look_up(const option_map& in, const std::string& name) {
+std::string find_address(const option_map& in, const std::string& name) {
   const auto found = in.find(name);
   return found == in.end() ? std::string() : found->second;
 }
@@ -52,11 +52,11 @@ std::string nth(const std::vector<std::string>& of, std::size_t n) {
   return of.size() == 1 ? of.front() : of.at(n);
 }
 
-std::string place_of(const option_map& options) {
-  auto host = look_up(options, "host");
-  if (host.empty()) host = look_up(options, "hostaddr");
+std::string location_of(const option_map& options) {
+  auto host = find_address(options, "host");
+  if (host.empty()) host = find_address(options, "hostaddr");
   if (host.empty()) host = "the local server";
-  const auto port = look_up(options, "port");
+  const auto port = find_address(options, "port");
   return port.empty() ? host : host + ":" + port;
 }
 
@@ -72,9 +72,9 @@ result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout) {
     if (at->val != nullptr) common[at->keyword] = at->val;
   }
   set_defaults(common, timeout);
-  const auto hosts = split(look_up(common, "host"));
-  const auto addresses = split(look_up(common, "hostaddr"));
-  const auto ports = split(look_up(common, "port"));
+  const auto hosts = split(find_address(common, "host"));
+  const auto addresses = split(find_address(common, "hostaddr"));
+  const auto ports = split(find_address(common, "port"));
   const auto count = std::max(hosts.size(), addresses.size());
   const auto fits = [count](const auto& list) {
     return list.size() == count || (list.size() == 1 && list.front().empty());
@@ -83,7 +83,7 @@ result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout) {
     return unreadable("the numbers of hosts and ports differ");
   }
   conninfo out;
-  out.place = "postgresql ";
+  out.name = "postgresql ";
   for (std::size_t i = 0; i < count; ++i) {
     target one;
     one.options = common;
@@ -94,12 +94,12 @@ result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout) {
     set("host", hosts);
     set("hostaddr", addresses);
     set("port", ports);
-    one.place = place_of(one.options);
-    out.place += (i == 0 ? "" : ",") + one.place;
+    one.name = location_of(one.options);
+    out.name += (i == 0 ? "" : ",") + one.name;
     out.targets.push_back(std::move(one));
   }
-  if (const auto database = look_up(common, "dbname"); !database.empty()) {
-    out.place += "/" + database;
+  if (const auto database = find_address(common, "dbname"); !database.empty()) {
+    out.name += "/" + database;
   }
   return out;
 }

@@ -13,12 +13,12 @@ namespace onceguard::postgres {
 /// One server that may be the one, as libpq's keywords and values.
 struct target {
   std::map<std::string, std::string> options;
-  std::string place;  ///< "host:port", for people
+  std::string name;  ///< "host:port", for people
 };
 
 struct conninfo {
   std::vector<target> targets;
-  std::string place;  ///< "postgresql host:port,host:port/database": no user, no password
+  std::string name;  ///< "postgresql host:port,host:port/database": no user, no password
 };
 
 /// errc::invalid_argument: libpq cannot read it. No error text repeats any part of the URL.

@@ -18,14 +18,14 @@ error lapsed(bool doubtful) {
                doubtful ? effect::unknown : effect::none);
 }
 
-error lock_held(const std::string& place, bool doubtful) {
+error lock_held(const std::string& name, bool doubtful) {
   return error(errc::store_unreachable,
-               place + ": another transaction held the record until the timeout",
+               name + ": another transaction held the record until the timeout",
                doubtful ? effect::unknown : effect::none);
 }
 
-error not_what_it_was(const std::string& place, effect on_store) {
-  return error(errc::store_lost, place + ": its memory is not what it was", on_store);
+error not_what_it_was(const std::string& name, effect on_store) {
+  return error(errc::store_lost, name + ": its memory is not what it was", on_store);
 }
 
 /// Another attempt may get through: the transactions were in one another's way.
@@ -40,12 +40,12 @@ bool transient(const failure& why) {
 template <class Kind>
 class batch_trip final : public trip {
  public:
-  batch_trip(dispatcher& from, typename line<Kind>::batch entries)
+  batch_trip(dispatcher& from, typename request_queue<Kind>::batch entries)
       : from_(from), entries_(std::move(entries)) {
     if constexpr (std::is_same_v<Kind, claims>) expected_ = from.generation_;
     for (const auto& one : entries_) parcels_.push_back({&one.item(), one.with_subject});
-    confirms_ = from.standby_doubted_ || std::any_of(entries_.begin(), entries_.end(),
-                                                     [](const auto& e) { return e.doubtful; });
+    confirms_ = from.standby_distrusted_ || std::any_of(entries_.begin(), entries_.end(),
+                                                        [](const auto& e) { return e.doubtful; });
   }
 
   [[nodiscard]] const char* statement() const noexcept override { return Kind::statement; }
@@ -63,12 +63,14 @@ class batch_trip final : public trip {
     return out;
   }
   void arrived(const rows& results) override { from_.arrived(*this, results); }
-  void failed(const failure& why, fate after) override { from_.failed(*this, why, after); }
+  void failed(const failure& why, effect_of_failure after) override {
+    from_.failed(*this, why, after);
+  }
 
  private:
   friend class dispatcher;
   dispatcher& from_;
-  typename line<Kind>::batch entries_;
+  typename request_queue<Kind>::batch entries_;
   std::vector<parcel<typename Kind::item>> parcels_;
   known_generation expected_;  // of the memory that claims meet
   bool confirms_ = false;
@@ -77,7 +79,7 @@ class batch_trip final : public trip {
 class question_trip final : public trip {
  public:
   question_trip(dispatcher& from, std::shared_ptr<question> asked)
-      : from_(from), asked_(std::move(asked)), confirms_(from.standby_doubted_) {}
+      : from_(from), asked_(std::move(asked)), confirms_(from.standby_distrusted_) {}
 
   [[nodiscard]] const char* statement() const noexcept override { return asked_->statement(); }
   [[nodiscard]] bool confirms() const noexcept override { return confirms_; }
@@ -85,7 +87,9 @@ class question_trip final : public trip {
     return asked_->encode({from_, from_.expiry_paused_});
   }
   void arrived(const rows& results) override { from_.arrived(*this, results); }
-  void failed(const failure& why, fate after) override { from_.failed(*this, why, after); }
+  void failed(const failure& why, effect_of_failure after) override {
+    from_.failed(*this, why, after);
+  }
 
  private:
   friend class dispatcher;
@@ -124,7 +128,7 @@ void dispatcher::queue(const call_ptr& self,
     if (auto wrong = Kind::complaint(one.item())) {
       if (whole->take()) conclude<Kind>(one, std::move(*wrong));
     } else {
-      line_of<Kind>().push(std::move(one));
+      queue_of<Kind>().push(std::move(one));
     }
   }
 }
@@ -147,7 +151,7 @@ void dispatcher::conclude_lapsed(entry<Kind>& ended) {
 template <class Kind>
 void dispatcher::retry(entry<Kind> again, steady_time now) {
   again.not_before = now + pause_before(again.tries++);
-  line_of<Kind>().push_front(std::move(again));
+  queue_of<Kind>().push_front(std::move(again));
 }
 
 // --- sending --------------------------------------------------------------------------------
@@ -179,13 +183,13 @@ std::unique_ptr<trip> dispatcher::next() {
 
 template <class Kind>
 std::unique_ptr<trip> dispatcher::next_batch() {
-  auto& from = line_of<Kind>();
+  auto& from = queue_of<Kind>();
   if constexpr (std::is_same_v<Kind, claims>) {
     if (!memory_.known()) refuse_claims();
     if (claims_held_) return nullptr;
   }
   if (from.empty()) return nullptr;
-  typename line<Kind>::batch over;
+  typename request_queue<Kind>::batch over;
   auto batch =
       from.take(params_.batch_max, params_.batch_bytes, under_way_, base::boot_now(), over);
   for (auto& one : over) conclude_lapsed<Kind>(one);
@@ -212,7 +216,7 @@ std::unique_ptr<trip> dispatcher::next_question() {
 
 void dispatcher::ended(bool confirmed) {
   --trips_;
-  if (confirmed) standby_doubted_ = false;
+  if (confirmed) standby_distrusted_ = false;
 }
 
 template <class Kind>
@@ -244,7 +248,7 @@ void dispatcher::take_reply(entry<Kind>& of, reply<typename Kind::outcome>& said
       said.outcome.emplace(claims::locked());
     }
     if (said.what == kind::said && *said.outcome) told = said.outcome->value();
-    if (told && told->kind == verdict_kind::run && !memory_.known()) return doubt_grant(of);
+    if (told && told->kind == verdict_kind::run && !memory_.known()) return put_grant_in_doubt(of);
     take_joined(of, told);
   }
   switch (said.what) {
@@ -255,24 +259,24 @@ void dispatcher::take_reply(entry<Kind>& of, reply<typename Kind::outcome>& said
         if (of.with_subject || !of.item().about) return conclude<Kind>(of, subject_missing());
         of.with_subject = true;
       }
-      return line_of<Kind>().push_front(std::move(of));
+      return queue_of<Kind>().push_front(std::move(of));
     case kind::locked:
-      if (of.of->give_up_at() <= now) return conclude<Kind>(of, lock_held(place_, of.doubtful));
+      if (of.of->give_up_at() <= now) return conclude<Kind>(of, lock_held(name_, of.doubtful));
       return retry(std::move(of), now);
   }
 }
 
 /// The memory changed while it was on its way: that lease is nobody's, and is to be given back.
-void dispatcher::doubt_grant(entry<claims>& of) {
+void dispatcher::put_grant_in_doubt(entry<claims>& of) {
   take_joined(of, std::nullopt);
-  conclude<claims>(of, not_what_it_was(place_, effect::done));
+  conclude<claims>(of, not_what_it_was(name_, effect::done));
 }
 
 /// Nobody asks for a lease in a memory that is not known yet.
 void dispatcher::refuse_claims() {
-  for (auto& one : line_of<claims>().drain()) {
+  for (auto& one : queue_of<claims>().drain()) {
     const auto left = one.doubtful ? effect::unknown : effect::none;
-    if (one.of->take()) conclude<claims>(one, not_what_it_was(place_, left));
+    if (one.of->take()) conclude<claims>(one, not_what_it_was(name_, left));
   }
 }
 
@@ -280,19 +284,19 @@ void dispatcher::refuse_claims() {
 void dispatcher::take_joined(entry<claims>& of, const std::optional<verdict>& told) {
   auto joined = std::exchange(of.joined, {});
   for (auto one = joined.rbegin(); one != joined.rend(); ++one) {
-    auto along = told ? claims::told_along(of.item(), *told, one->item()) : std::nullopt;
+    auto along = told ? claims::reported_generation(of.item(), *told, one->item()) : std::nullopt;
     if (along) {
       conclude<claims>(*one, std::move(*along));
     } else {
-      line_of<claims>().push_front(std::move(*one));
+      queue_of<claims>().push_front(std::move(*one));
     }
   }
 }
 
 template <class Kind>
-void dispatcher::failed(batch_trip<Kind>& of, const failure& why, fate after) {
+void dispatcher::failed(batch_trip<Kind>& of, const failure& why, effect_of_failure after) {
   ended(false);
-  if (after == fate::unknown && !why.lost) standby_doubted_ = true;
+  if (after == effect_of_failure::unknown && !why.lost) standby_distrusted_ = true;
   if (why.sqlstate == another_memory) memory_.changed();
   const auto now = base::boot_now();
   const auto cure = remedy_of(why);
@@ -301,21 +305,21 @@ void dispatcher::failed(batch_trip<Kind>& of, const failure& why, fate after) {
   for (std::size_t i = of.entries_.size(); i-- > 0;) {
     auto& one = of.entries_[i];
     if constexpr (std::is_same_v<Kind, claims>) take_joined(one, std::nullopt);
-    one.doubtful = one.doubtful || after == fate::unknown;
+    one.doubtful = one.doubtful || after == effect_of_failure::unknown;
     const bool late = one.of->give_up_at() <= now;
-    if (after == fate::unknown || cure == remedy::reconnect) {
+    if (after == effect_of_failure::unknown || cure == remedy::reconnect) {
       if (late) {
-        conclude<Kind>(one, to_error(why, place_, one.doubtful ? effect::unknown : effect::none));
+        conclude<Kind>(one, to_error(why, name_, one.doubtful ? effect::unknown : effect::none));
       } else {
-        line_of<Kind>().push_front(std::move(one));
+        queue_of<Kind>().push_front(std::move(one));
       }
     } else if (cure == remedy::one_by_one && several && !late) {
       one.alone = true;
-      line_of<Kind>().push_front(std::move(one));
+      queue_of<Kind>().push_front(std::move(one));
     } else if (transient(why) && !late) {
       retry(std::move(one), now);
     } else {
-      conclude<Kind>(one, to_error(why, place_, one.doubtful ? effect::unknown : effect::none));
+      conclude<Kind>(one, to_error(why, name_, one.doubtful ? effect::unknown : effect::none));
     }
   }
 }
@@ -327,46 +331,48 @@ void dispatcher::arrived(question_trip& of, const rows& results) {
   if (answered) return finish(of.asked_);
   const auto now = base::boot_now();
   if (of.asked_->give_up_at() <= now) {
-    of.asked_->fail(lock_held(place_, false));
+    of.asked_->fail(lock_held(name_, false));
     return finish(of.asked_);
   }
   of.asked_->not_before = now + pause_before(of.asked_->tries++);
   questions_.push_front(of.asked_);
 }
 
-void dispatcher::failed(question_trip& of, const failure& why, fate after) {
+void dispatcher::failed(question_trip& of, const failure& why, effect_of_failure after) {
   ended(false);
   --questions_under_way_;
-  if (after == fate::unknown && !why.lost) standby_doubted_ = true;
+  if (after == effect_of_failure::unknown && !why.lost) standby_distrusted_ = true;
   if (why.sqlstate == another_memory) memory_.changed();
   const auto& asked = of.asked_;
   const auto now = base::boot_now();
-  const bool again = after == fate::unknown ? why.lost && asked->repeatable()
-                                            : transient(why) || remedy_of(why) == remedy::reconnect;
+  const bool again = after == effect_of_failure::unknown
+                         ? why.lost && asked->repeatable()
+                         : transient(why) || remedy_of(why) == remedy::reconnect;
   if (again && asked->give_up_at() > now) {
-    if (after == fate::undone) asked->not_before = now + pause_before(asked->tries++);
+    if (after == effect_of_failure::rolled_back)
+      asked->not_before = now + pause_before(asked->tries++);
     return questions_.push_front(asked);
   }
-  const bool doubt = after == fate::unknown && !asked->repeatable();
-  asked->fail(to_error(why, place_, doubt ? effect::unknown : effect::none));
+  const bool doubt = after == effect_of_failure::unknown && !asked->repeatable();
+  asked->fail(to_error(why, name_, doubt ? effect::unknown : effect::none));
   finish(asked);
 }
 
 // --- giving up ------------------------------------------------------------------------------
 
 bool dispatcher::waiting() const noexcept {
-  return !questions_.empty() || !std::get<0>(lines_).empty() || !std::get<1>(lines_).empty() ||
-         !std::get<2>(lines_).empty();
+  return !questions_.empty() || !std::get<0>(queues_).empty() || !std::get<1>(queues_).empty() ||
+         !std::get<2>(queues_).empty();
 }
 
 void dispatcher::purge() {
   const auto now = base::boot_now();
-  const auto purge_line = [&]<class Kind>(line<Kind>& of) {
-    typename line<Kind>::batch over;
+  const auto purge_queue = [&]<class Kind>(request_queue<Kind>& of) {
+    typename request_queue<Kind>::batch over;
     of.purge(now, over);
     for (auto& one : over) conclude_lapsed<Kind>(one);
   };
-  std::apply([&](auto&... each) { (purge_line(each), ...); }, lines_);
+  std::apply([&](auto&... each) { (purge_queue(each), ...); }, queues_);
   std::erase_if(questions_, [&](const std::shared_ptr<question>& asked) {
     const bool over = asked->give_up_at() <= now || asked->dropped();
     if (over && asked->take()) {
@@ -378,7 +384,7 @@ void dispatcher::purge() {
 }
 
 void dispatcher::fail_waiting(const error& why) {
-  const auto fail_line = [&]<class Kind>(line<Kind>& of) {
+  const auto fail_queue = [&]<class Kind>(request_queue<Kind>& of) {
     for (auto& one : of.drain()) {
       auto mine = why;
       if (one.doubtful) mine.effect = effect::unknown;
@@ -386,7 +392,7 @@ void dispatcher::fail_waiting(const error& why) {
       if (one.of->take()) conclude<Kind>(one, std::move(mine));
     }
   };
-  std::apply([&](auto&... each) { (fail_line(each), ...); }, lines_);
+  std::apply([&](auto&... each) { (fail_queue(each), ...); }, queues_);
   for (const auto& asked : std::exchange(questions_, {})) {
     if (!asked->take()) continue;
     asked->fail(why);

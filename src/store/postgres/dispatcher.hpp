@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "store/memory_watch.hpp"
-#include "store/postgres/line.hpp"
+#include "store/grant_gate.hpp"
 #include "store/postgres/postgres_params.hpp"
 #include "store/postgres/question.hpp"
+#include "store/postgres/request_queue.hpp"
 #include "store/postgres/trip.hpp"
 #include "store/postgres/wire.hpp"
 #include "store/wall_guard.hpp"
@@ -26,8 +26,8 @@ class question_trip;
 class dispatcher {
  public:
   /// `params` and `place` must outlive it.
-  dispatcher(const postgres_params& params, const std::string& place)
-      : params_(params), place_(place) {}
+  dispatcher(const postgres_params& params, const std::string& name)
+      : params_(params), name_(name) {}
 
   /// Takes all of `calls`.
   void accept(std::vector<call_ptr>& calls);
@@ -45,14 +45,14 @@ class dispatcher {
 
   [[nodiscard]] bool knows_clock() const noexcept { return wall_.has_value(); }
   /// The database's clock, as it was told just now.
-  void look_at_clock(std::int64_t database_now);
+  void read_clock(std::int64_t database_now);
   /// What the store said of itself; the highest is remembered. Another identity is another memory.
-  void look_at_generation(const known_generation& told);
+  void read_generation(const known_generation& told);
   [[nodiscard]] const known_generation& generation() const noexcept { return generation_; }
   /// Meanwhile claims wait.
   void hold_claims(bool held) noexcept { claims_held_ = held; }
   /// Any thread.
-  [[nodiscard]] memory_watch& memory() noexcept { return memory_; }
+  [[nodiscard]] grant_gate& memory() noexcept { return memory_; }
 
  private:
   friend class question;
@@ -63,8 +63,8 @@ class dispatcher {
   friend class question_trip;
 
   template <class Kind>
-  [[nodiscard]] line<Kind>& line_of() {
-    return std::get<line<Kind>>(lines_);
+  [[nodiscard]] request_queue<Kind>& queue_of() {
+    return std::get<request_queue<Kind>>(queues_);
   }
 
   // the parts of jobs
@@ -85,33 +85,33 @@ class dispatcher {
   void arrived(batch_trip<Kind>& of, const rows& results);
   template <class Kind>
   void take_reply(entry<Kind>& of, reply<typename Kind::outcome>& said, steady_time now);
-  void doubt_grant(entry<claims>& of);
+  void put_grant_in_doubt(entry<claims>& of);
   void refuse_claims();
   void take_joined(entry<claims>& of, const std::optional<verdict>& told);
   template <class Kind>
-  void failed(batch_trip<Kind>& of, const failure& why, fate after);
+  void failed(batch_trip<Kind>& of, const failure& why, effect_of_failure after);
   void arrived(question_trip& of, const rows& results);
-  void failed(question_trip& of, const failure& why, fate after);
+  void failed(question_trip& of, const failure& why, effect_of_failure after);
 
   void finish(call_ptr done) { finished_.push_back(std::move(done)); }
   void ended(bool confirmed);
 
   const postgres_params& params_;
-  const std::string& place_;
-  std::tuple<line<settles>, line<extensions>, line<claims>> lines_;
+  const std::string& name_;
+  std::tuple<request_queue<settles>, request_queue<extensions>, request_queue<claims>> queues_;
   std::deque<std::shared_ptr<question>> questions_;
   records_under_way under_way_;
   std::size_t trips_ = 0;
   std::size_t questions_under_way_ = 0;
   unsigned turn_ = 0;  // whose turn it is to be looked at first
   /// A standby was not waited for: until a commit has waited for it again, each one does.
-  bool standby_doubted_ = false;
+  bool standby_distrusted_ = false;
   std::vector<call_ptr> finished_;
   std::optional<wall_guard> wall_;
   bool expiry_paused_ = false;
   known_generation generation_;
   bool claims_held_ = false;
-  memory_watch memory_;
+  grant_gate memory_;
 };
 
 }  // namespace onceguard::postgres

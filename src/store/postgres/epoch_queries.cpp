@@ -13,7 +13,7 @@ epoch_reading read_epoch(const rows& from, const std::string& accelerator) {
   if (from.size() != 1) throw unexpected_answer("the schema does not say which epoch it is");
   epoch_reading out;
   out.epoch = from.bytes(0, 0);
-  out.place = from.bytes(0, 1);
+  out.origin = from.bytes(0, 1);
   out.forgotten = static_cast<std::uint64_t>(from.integer(0, 2));
   out.generation = static_cast<std::uint64_t>(from.integer(0, 3));
   out.now = from.integer(0, 4);
@@ -25,14 +25,14 @@ epoch_reading read_epoch(const rows& from, const std::string& accelerator) {
   return out;
 }
 
-parameters ask_note(const accelerator_note& found, const std::string& doubted) {
+parameters ask_note(const accelerator_state& found, const std::string& distrusted) {
   parameters out;
   out.bytes(found.identity).int8(static_cast<std::int64_t>(found.generation));
   out.int8(found.clock_ahead);
-  if (doubted.empty()) {
+  if (distrusted.empty()) {
     out.null();
   } else {
-    out.bytes(doubted);
+    out.bytes(distrusted);
   }
   return out;
 }

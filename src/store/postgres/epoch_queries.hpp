@@ -1,6 +1,6 @@
 // What is asked for an accelerator, and how the answers are read.
 #pragma once
-#include "store/epoch_book.hpp"
+#include "store/epoch_metadata.hpp"
 #include "store/postgres/parameters.hpp"
 #include "store/postgres/rows.hpp"
 
@@ -9,7 +9,7 @@ namespace onceguard::postgres {
 [[nodiscard]] parameters ask_epoch(const std::string& accelerator);
 [[nodiscard]] epoch_reading read_epoch(const rows& from, const std::string& accelerator);
 
-[[nodiscard]] parameters ask_note(const accelerator_note& found, const std::string& doubted);
+[[nodiscard]] parameters ask_note(const accelerator_state& found, const std::string& distrusted);
 [[nodiscard]] bool read_note(const rows& from);
 
 }  // namespace onceguard::postgres

@@ -1,5 +1,5 @@
 #include "store/postgres/libpq_transaction.hpp"
-#include "store/postgres/own_claim.hpp"
+#include "store/postgres/transaction_claim.hpp"
 #include "store/requested.hpp"
 
 namespace onceguard::postgres {

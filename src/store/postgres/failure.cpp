@@ -12,7 +12,7 @@ std::string field(const PGresult* of, int code) {
 }
 
 /// One line, without the trailing line break of libpq's messages.
-std::string one_line(std::string text) {
+std::string one_queue(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
@@ -42,11 +42,11 @@ bool is_of_another_schema(const failure& failed) noexcept {
 failure failure_of(const PGresult* result) {
   failure out;
   out.sqlstate = field(result, PG_DIAG_SQLSTATE);
-  out.text = one_line(field(result, PG_DIAG_MESSAGE_PRIMARY));
+  out.text = one_queue(field(result, PG_DIAG_MESSAGE_PRIMARY));
   if (const auto hint = field(result, PG_DIAG_MESSAGE_HINT); !hint.empty()) {
-    out.text += " (" + one_line(hint) + ")";
+    out.text += " (" + one_queue(hint) + ")";
   }
-  if (out.text.empty()) out.text = one_line(PQresultErrorMessage(result));
+  if (out.text.empty()) out.text = one_queue(PQresultErrorMessage(result));
   const auto severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   out.lost = severity != "ERROR";
   return out;
@@ -54,7 +54,7 @@ failure failure_of(const PGresult* result) {
 
 failure failure_of(const PGconn* connection) {
   failure out;
-  out.text = one_line(PQerrorMessage(connection));
+  out.text = one_queue(PQerrorMessage(connection));
   if (out.text.empty()) out.text = "the connection broke";
   out.lost = true;
   return out;
@@ -75,21 +75,21 @@ remedy remedy_of(const failure& failed) noexcept {
   return one ? remedy::one_by_one : remedy::none;
 }
 
-error to_error(const failure& failed, const std::string& place, effect on_store) {
-  auto detail = place + ": " + failed.text;
+error to_error(const failure& failed, const std::string& name, effect on_store) {
+  auto detail = name + ": " + failed.text;
   if (!failed.sqlstate.empty()) detail += " [" + failed.sqlstate + "]";
   constexpr auto cure = "; run: onceguard migrate --store URL";
   if (is_one_of(failed, schema_missing)) {
     return error(
         errc::invalid_argument,
-        place + ": there is no schema onceguard of this version [" + failed.sqlstate + "]" + cure,
+        name + ": there is no schema onceguard of this version [" + failed.sqlstate + "]" + cure,
         on_store);
   }
   if (failed.sqlstate == older_schema) {
-    return error(errc::invalid_argument, place + ": " + failed.text + cure, on_store);
+    return error(errc::invalid_argument, name + ": " + failed.text + cure, on_store);
   }
   if (failed.sqlstate == newer_schema) {
-    return error(errc::invalid_argument, place + ": " + failed.text, on_store);
+    return error(errc::invalid_argument, name + ": " + failed.text, on_store);
   }
   if (is_one_of(failed, refused)) return error(errc::invalid_argument, detail, on_store);
   if (failed.sqlstate == another_memory) return error(errc::store_lost, detail, on_store);

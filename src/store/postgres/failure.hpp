@@ -35,7 +35,7 @@ enum class remedy : std::uint8_t {
 [[nodiscard]] remedy remedy_of(const failure& failed) noexcept;
 
 /// `place` says which store; it is named, the URL is not.
-[[nodiscard]] error to_error(const failure& failed, const std::string& place, effect on_store);
+[[nodiscard]] error to_error(const failure& failed, const std::string& name, effect on_store);
 
 /// Is it the configuration that is wrong (schema missing or newer, no permission, no such
 /// database, wrong password), so that waiting does not help?

@@ -4,7 +4,7 @@
 
 namespace onceguard::postgres {
 
-void dispatcher::look_at_clock(std::int64_t database_now) {
+void dispatcher::read_clock(std::int64_t database_now) {
   const auto boot = params_.clock->boot_ms();
   if (!wall_) {
     wall_memory first;
@@ -17,10 +17,10 @@ void dispatcher::look_at_clock(std::int64_t database_now) {
   base::log(base::log_level::warning,
             paused ? "the database's clock stepped: nothing expires until it is confirmed"
                    : "the database's clock is confirmed: expiry goes on",
-            {{"store", place_}});
+            {{"store", name_}});
 }
 
-void dispatcher::look_at_generation(const known_generation& told) {
+void dispatcher::read_generation(const known_generation& told) {
   const bool same = told.identity == generation_.identity;
   if (!same && !generation_.identity.empty()) memory_.changed();
   if (!same || told.number > generation_.number) generation_ = told;

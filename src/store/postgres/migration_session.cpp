@@ -26,12 +26,12 @@ connection_ptr connect(const target& to) {
 }
 
 /// Takes all results of one simple query, which may hold many statements; the last one counts.
-result<std::string> run_all(PGconn* on, const std::string& place, const std::string& sql) {
+result<std::string> run_all(PGconn* on, const std::string& name, const std::string& sql) {
   const result_ptr got(PQexec(on, sql.c_str()));
   const auto status = PQresultStatus(got.get());
   if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
     const auto failed = got ? failure_of(got.get()) : failure_of(on);
-    auto why = to_error(failed, place, effect::none);
+    auto why = to_error(failed, name, effect::none);
     // What the server forbids is no fault of the URL or the flags.
     if (failed.sqlstate == no_permission) why.code = errc::store_unreachable;
     return why;
@@ -46,18 +46,17 @@ result<migrated> migrate_database(const std::string& url, milliseconds timeout,
                                   const migration_params& params) {
   auto where = parse_conninfo(url, timeout);
   if (!where) return where.error();
-  error why(errc::store_unreachable, where->place + ": it names no server");
+  error why(errc::store_unreachable, where->name + ": it names no server");
   for (const auto& to : where->targets) {
     const auto on = connect(to);
     if (PQstatus(on.get()) != CONNECTION_OK) {
-      why = to_error(failure_of(on.get()), to.place, effect::none);
+      why = to_error(failure_of(on.get()), to.name, effect::none);
       continue;
     }
     // Notices (a role that exists already) are of no use to anybody here.
     PQsetNoticeReceiver(
         on.get(), [](void*, const PGresult*) {}, nullptr);
-    return migrate([&](const std::string& sql) { return run_all(on.get(), to.place, sql); },
-                   params);
+    return migrate([&](const std::string& sql) { return run_all(on.get(), to.name, sql); }, params);
   }
   return why;
 }

@@ -139,7 +139,7 @@ result<void> outcome_query::open() {
 result<void> outcome_query::connect() {
   const auto where = parse_conninfo(params_.url, params_.timeout);
   if (!where) return error(where.error().code, "[reconcile] database: " + where.error().detail);
-  error why(errc::store_unreachable, where->place + ": it names no server");
+  error why(errc::store_unreachable, where->name + ": it names no server");
   const auto seconds = std::max<std::int64_t>(params_.timeout.count() / 1'000, 2);
   for (const auto& to : where->targets) {
     auto options = to.options;
@@ -154,13 +154,13 @@ result<void> outcome_query::connect() {
     values.push_back(nullptr);
     on_.reset(PQconnectdbParams(names.data(), values.data(), 0));
     if (PQstatus(on_.get()) == CONNECTION_OK) {
-      place_ = to.place;
+      name_ = to.name;
       // What the query's functions have to remark is of no use to anybody here.
       PQsetNoticeReceiver(
           on_.get(), [](void*, const PGresult*) {}, nullptr);
       return {};
     }
-    why = to_error(failure_of(on_.get()), to.place, effect::none);
+    why = to_error(failure_of(on_.get()), to.name, effect::none);
   }
   on_.reset();
   return why;
@@ -173,17 +173,17 @@ result<void> outcome_query::set_up() {
                                     "SELECT set_config('statement_timeout', $1, false),"
                                     " set_config('default_transaction_read_only', $2, false)",
                                     2, nullptr, values.data(), nullptr, nullptr, 0));
-  if (!succeeded(set.get())) return to_error(failure_of(set.get()), place_, effect::none);
+  if (!succeeded(set.get())) return to_error(failure_of(set.get()), name_, effect::none);
   constexpr std::array<Oid, 3> types{oid::text, oid::text, oid::int8};
   const result_ptr made(
       PQprepare(on_.get(), prepared, params_.query.c_str(), types.size(), types.data()));
   if (!succeeded(made.get())) {
     const auto why = failure_of(made.get());
-    return why.lost ? to_error(why, place_, effect::none) : wrong_query(why.text);
+    return why.lost ? to_error(why, name_, effect::none) : wrong_query(why.text);
   }
   const result_ptr described(PQdescribePrepared(on_.get(), prepared));
   if (!succeeded(described.get())) {
-    return to_error(failure_of(described.get()), place_, effect::none);
+    return to_error(failure_of(described.get()), name_, effect::none);
   }
   if (PQnparams(described.get()) > static_cast<int>(types.size())) {
     return wrong_query("there are the parameters $1 (scope), $2 (key) and $3 (token) only");

@@ -49,7 +49,7 @@ class outcome_query {
   [[nodiscard]] result<void> set_up();
 
   const outcome_query_params params_;
-  std::string place_;
+  std::string name_;
   std::unique_ptr<PGconn, close> on_;
 };
 

@@ -22,11 +22,11 @@ pool::pool(postgres_params params, conninfo where)
       where_(std::move(where)),
       queue_(std::make_shared<batch_queue>(
           [this] { boost::asio::post(context_, [this] { turn(); }); })),
-      dispatcher_(params_, where_.place),
+      dispatcher_(params_, where_.name),
       timer_(context_) {
-  link_events& own = *this;
+  connection_events& own = *this;
   for (std::size_t i = 0; i < std::max<std::size_t>(params_.connections, 1); ++i) {
-    links_.push_back({std::make_unique<link>(context_, own, params_.timeout), {}});
+    connections_.push_back({std::make_unique<connection>(context_, own, params_.timeout), {}});
   }
   thread_ = std::thread([this] { run(); });
 }
@@ -34,12 +34,12 @@ pool::pool(postgres_params params, conninfo where)
 std::optional<error> pool::wait_until_ready() {
   // The thread gives up by itself; it can be late only where a host's name is being looked up.
   if (is_ready_.wait_for(2 * params_.timeout) == std::future_status::ready) return is_ready_.get();
-  return error(errc::store_unreachable, where_.place + ": no connection within the timeout");
+  return error(errc::store_unreachable, where_.name + ": no connection within the timeout");
 }
 
 void pool::listen(settled_listener told) {
   const std::lock_guard lock(listening_);
-  told_ = std::move(told);
+  reported_ = std::move(told);
 }
 
 void pool::stop() {
@@ -53,7 +53,7 @@ void pool::run() {
   const auto keep = boost::asio::make_work_guard(context_);
   turn();
   context_.run();
-  for (auto& each : links_) each.on->close();
+  for (auto& each : connections_) each.on->close();
 }
 
 /// Everything that may have to be done next, in the order in which one leads to the other.
@@ -64,8 +64,8 @@ void pool::turn() {
   if (closing || any_idle() || !any_ready()) {
     while (queue_->poll(calls_)) dispatcher_.accept(calls_);
   }
-  open_links(now);
-  judge_outage(now);
+  open_connections(now);
+  note_outage(now);
   hand_out();
   dispatcher_.purge();
   if (closing && !any_ready() && dispatcher_.waiting()) {
@@ -85,9 +85,9 @@ void pool::soon() {
   });
 }
 
-void pool::open_links(steady_time now) {
-  for (std::size_t i = 0; i < links_.size(); ++i) {
-    auto& each = links_[i];
+void pool::open_connections(steady_time now) {
+  for (std::size_t i = 0; i < connections_.size(); ++i) {
+    auto& each = connections_[i];
     // The first link is where announcements are heard.
     if (each.on->closed() && each.open_at <= now) {
       each.open_at = steady_time::max();
@@ -98,7 +98,7 @@ void pool::open_links(steady_time now) {
 }
 
 void pool::hand_out() {
-  for (auto& each : links_) {
+  for (auto& each : connections_) {
     if (!each.on->idle()) continue;
     auto next = dispatcher_.next();
     if (!next) return;
@@ -110,7 +110,7 @@ void pool::hand_out() {
 void pool::wait_for_next_turn(steady_time now) {
   auto at = dispatcher_.waiting() || dispatcher_.under_way() ? now + pace : steady_time::max();
   if (!said_ready_) at = std::min(at, opened_at_ + params_.timeout);
-  for (const auto& each : links_) {
+  for (const auto& each : connections_) {
     if (each.on->closed()) at = std::min(at, each.open_at);
   }
   if (timer_at_ <= at) return;
@@ -126,46 +126,48 @@ void pool::wait_for_next_turn(steady_time now) {
 // --- links ----------------------------------------------------------------------------------
 
 bool pool::any_ready() const noexcept {
-  return std::any_of(links_.begin(), links_.end(), [](const auto& l) { return l.on->ready(); });
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [](const auto& l) { return l.on->ready(); });
 }
 
 bool pool::any_idle() const noexcept {
-  return std::any_of(links_.begin(), links_.end(), [](const auto& l) { return l.on->idle(); });
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [](const auto& l) { return l.on->idle(); });
 }
 
-pool::kept_link& pool::kept(const link& of) {
-  return *std::find_if(links_.begin(), links_.end(),
+pool::kept_connection& pool::kept(const connection& of) {
+  return *std::find_if(connections_.begin(), connections_.end(),
                        [&](const auto& each) { return each.on.get() == &of; });
 }
 
-kinship pool::on_greeting(const link& of, const greeting& said) {
+origin_match pool::on_greeting(const connection& of, const greeting& said) {
   // The first one sets what steps are measured against; after it each look at the vitals tells.
-  if (!dispatcher_.knows_clock()) dispatcher_.look_at_clock(said.now);
+  if (!dispatcher_.knows_clock()) dispatcher_.read_clock(said.now);
   const auto& before = kept(of).before;
   const bool same = before.identity.empty() || said.identity == before.identity;
   const bool older = same && said.generation < before.number;
   if (same && !older) {
-    dispatcher_.look_at_generation({said.identity, said.generation});
-    return kinship::same;
+    dispatcher_.read_generation({said.identity, said.generation});
+    return origin_match::same;
   }
   if (older) {
     base::log(base::log_level::error, "the store is an older copy of itself; its tokens are raised",
-              {{"store", where_.place}});
+              {{"store", where_.name}});
   }
   // What it is from now on, a look tells that comes behind that.
   dispatcher_.memory().changed();
   kept(of).raising = true;
   hold_claims();
-  return older ? kinship::older_copy : kinship::another;
+  return older ? origin_match::older_copy : origin_match::another;
 }
 
 /// While tokens are raised on one link, another must not grant what is below them.
 void pool::hold_claims() {
-  dispatcher_.hold_claims(
-      std::any_of(links_.begin(), links_.end(), [](const auto& each) { return each.raising; }));
+  dispatcher_.hold_claims(std::any_of(connections_.begin(), connections_.end(),
+                                      [](const auto& each) { return each.raising; }));
 }
 
-void pool::on_ready(link& of) {
+void pool::on_ready(connection& of) {
   auto& mine = kept(of);
   if (std::exchange(mine.raising, false)) hold_claims();
   soon();
@@ -175,19 +177,19 @@ void pool::on_ready(link& of) {
   say_ready(std::nullopt);
   if (!out_since_) return;
   const auto now = base::boot_now();
-  if (out_told_) {
+  if (outage_logged_) {
     const auto lasted = duration_cast<milliseconds>(now - *out_since_);
     base::log(base::log_level::info, "the store is in reach again",
-              {{"store", where_.place}, {"after_ms", std::to_string(lasted.count())}});
+              {{"store", where_.name}, {"after_ms", std::to_string(lasted.count())}});
   }
   out_since_.reset();
-  out_told_ = false;
-  for (auto& each : links_) {
+  outage_logged_ = false;
+  for (auto& each : connections_) {
     if (each.on->closed()) each.open_at = now;
   }
 }
 
-void pool::on_lost(link& of, const failure& why) {
+void pool::on_lost(connection& of, const failure& why) {
   const auto now = base::boot_now();
   auto& mine = kept(of);
   if (std::exchange(mine.raising, false)) hold_claims();
@@ -197,17 +199,17 @@ void pool::on_lost(link& of, const failure& why) {
   if (any_ready()) return;
   if (!out_since_) out_since_ = now;
   // While it is being opened, the caller is told.
-  if (said_ready_ && !std::exchange(out_told_, true)) {
+  if (said_ready_ && !std::exchange(outage_logged_, true)) {
     base::log(base::log_level::warning, "the store is out of reach",
-              {{"store", where_.place}, {"why", why.text}});
+              {{"store", where_.name}, {"why", why.text}});
   }
   // Where there is another server, it may be that one.
   const bool tried_all = mine.failures > 0 && mine.failures % where_.targets.size() == 0;
-  if (tried_all && misconfigured(why)) say_ready(to_error(why, where_.place, effect::none));
+  if (tried_all && misconfigured(why)) say_ready(to_error(why, where_.name, effect::none));
 }
 
 /// At once where it was ready before, else with a growing pause; each server gets its turn.
-steady_time pool::next_try(kept_link& of, steady_time now) {
+steady_time pool::next_try(kept_connection& of, steady_time now) {
   if (std::exchange(of.was_ready, false)) return now;
   ++target_;
   ++of.failures;
@@ -222,16 +224,16 @@ steady_time pool::next_try(kept_link& of, steady_time now) {
 }
 
 /// Once it lasts longer than anybody would wait, new calls are answered at once.
-void pool::judge_outage(steady_time now) {
+void pool::note_outage(steady_time now) {
   if (!said_ready_ && now >= opened_at_ + params_.timeout) {
-    say_ready(last_failure_ ? to_error(*last_failure_, where_.place, effect::none)
+    say_ready(last_failure_ ? to_error(*last_failure_, where_.name, effect::none)
                             : error(errc::store_unreachable,
-                                    where_.place + ": no connection within the timeout"));
+                                    where_.name + ": no connection within the timeout"));
   }
   if (!out_since_ || any_ready() || now - *out_since_ < params_.timeout) return;
   if (!dispatcher_.waiting()) return;
-  auto why = last_failure_ ? to_error(*last_failure_, where_.place, effect::none)
-                           : error(errc::store_unreachable, where_.place + ": out of reach");
+  auto why = last_failure_ ? to_error(*last_failure_, where_.name, effect::none)
+                           : error(errc::store_unreachable, where_.name + ": out of reach");
   // Whatever it is (a schema that was dropped, a password that was changed): it may come back.
   why.code = errc::store_unreachable;
   dispatcher_.fail_waiting(why);
@@ -253,12 +255,12 @@ void pool::on_announcement(std::string_view payload) {
     settled.push_back(prefix);
   }
   const std::lock_guard lock(listening_);
-  if (told_) told_(settled);
+  if (reported_) reported_(settled);
 }
 
 void pool::on_warning(std::string_view text) {
   base::log(base::log_level::warning, "a commit did not wait for its standby; it is repeated",
-            {{"store", where_.place}, {"why", std::string(text)}});
+            {{"store", where_.name}, {"why", std::string(text)}});
 }
 
 }  // namespace onceguard::postgres

@@ -17,13 +17,13 @@
 #include <onceguard/store.hpp>
 
 #include "store/batch_queue.hpp"
+#include "store/postgres/connection.hpp"
 #include "store/postgres/dispatcher.hpp"
-#include "store/postgres/link.hpp"
 #include "store/postgres/postgres_params.hpp"
 
 namespace onceguard::postgres {
 
-class pool final : private link_events {
+class pool final : private connection_events {
  public:
   pool(postgres_params params, conninfo where);
   ~pool() { stop(); }
@@ -33,8 +33,8 @@ class pool final : private link_events {
   /// Waits until a link is ready, the configuration is seen to be wrong, or the time is over.
   [[nodiscard]] std::optional<error> wait_until_ready();
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
-  [[nodiscard]] const std::string& place() const noexcept { return where_.place; }
-  [[nodiscard]] memory_watch& memory() noexcept { return dispatcher_.memory(); }
+  [[nodiscard]] const std::string& name() const noexcept { return where_.name; }
+  [[nodiscard]] grant_gate& memory() noexcept { return dispatcher_.memory(); }
   /// Any thread; told on the pool's own. See store::on_settled.
   void listen(settled_listener told);
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
@@ -46,8 +46,8 @@ class pool final : private link_events {
   }
 
  private:
-  struct kept_link {
-    std::unique_ptr<link> on;
+  struct kept_connection {
+    std::unique_ptr<connection> on;
     steady_time open_at{};
     known_generation before{};  ///< what was known of the store when it was opened
     bool was_ready = false;
@@ -55,25 +55,25 @@ class pool final : private link_events {
     std::uint32_t failures = 0;  ///< to connect, in a row
   };
 
-  void on_ready(link& of) override;
-  void on_lost(link& of, const failure& why) override;
-  [[nodiscard]] kinship on_greeting(const link& of, const greeting& said) override;
+  void on_ready(connection& of) override;
+  void on_lost(connection& of, const failure& why) override;
+  [[nodiscard]] origin_match on_greeting(const connection& of, const greeting& said) override;
   void on_announcement(std::string_view payload) override;
   void on_warning(std::string_view text) override;
 
   void run();
   void turn();
-  void open_links(steady_time now);
+  void open_connections(steady_time now);
   void hand_out();
-  void judge_outage(steady_time now);
+  void note_outage(steady_time now);
   void wait_for_next_turn(steady_time now);
   void soon();
   void hold_claims();
   void say_ready(std::optional<error> why);
   [[nodiscard]] bool any_ready() const noexcept;
   [[nodiscard]] bool any_idle() const noexcept;
-  [[nodiscard]] kept_link& kept(const link& of);
-  [[nodiscard]] steady_time next_try(kept_link& of, steady_time now);
+  [[nodiscard]] kept_connection& kept(const connection& of);
+  [[nodiscard]] steady_time next_try(kept_connection& of, steady_time now);
 
   const postgres_params params_;
   const conninfo where_;
@@ -83,16 +83,16 @@ class pool final : private link_events {
   std::future<std::optional<error>> is_ready_ = ready_.get_future();
   std::atomic<std::uint64_t> trips_{0};
   std::mutex listening_;  // guards what follows
-  settled_listener told_;
+  settled_listener reported_;
 
   // All else belongs to the thread.
   dispatcher dispatcher_;
   boost::asio::steady_timer timer_;
   std::vector<call_ptr> calls_;
-  std::vector<kept_link> links_;
+  std::vector<kept_connection> connections_;
   std::size_t target_ = 0;  // the server that is tried next
   std::optional<steady_time> out_since_;
-  bool out_told_ = false;
+  bool outage_logged_ = false;
   std::optional<failure> last_failure_;
   const steady_time opened_at_ = base::boot_now();
   bool said_ready_ = false;

@@ -62,14 +62,15 @@ awaitable<result<resolve_decision>> postgres_store::resolve(resolution how, mill
   return ask(pool_.queue(), std::move(asked), timeout);
 }
 
-awaitable<result<adopt_outcome>> postgres_store::adopt(adoption what, milliseconds timeout) {
+awaitable<result<import_outcome>> postgres_store::import_record(imported_record what,
+                                                                milliseconds timeout) {
   if (!what.stored.about) co_return subject_missing();
   auto encode = [what = std::move(what)](const surroundings& now) {
-    return ask_adopt(what, now.expiry_paused);
+    return ask_import(what, now.expiry_paused);
   };
-  auto read = [](const rows& from, const surroundings&) { return read_adopt(from); };
-  auto asked = make_question<adopt_outcome>(statement::adopt, not_repeatable, timeout,
-                                            std::move(encode), read);
+  auto read = [](const rows& from, const surroundings&) { return read_import(from); };
+  auto asked = make_question<import_outcome>(statement::import_record, not_repeatable, timeout,
+                                             std::move(encode), read);
   co_return co_await ask(pool_.queue(), std::move(asked), timeout);
 }
 
@@ -91,8 +92,8 @@ awaitable<result<list_page>> postgres_store::list(list_filter filter, std::strin
   auto encode = [filter = std::move(filter), from = *after, limit](const surroundings& now) {
     return ask_list(filter, from, limit, now.expiry_paused);
   };
-  auto read = [place = pool_.place()](const rows& from, const surroundings&) {
-    return std::optional<result<list_page>>(read_list(from, place));
+  auto read = [name = pool_.name()](const rows& from, const surroundings&) {
+    return std::optional<result<list_page>>(read_list(from, name));
   };
   auto asked = make_question<list_page>(statement::list, repeatable, timeout, std::move(encode),
                                         std::move(read));
@@ -130,9 +131,9 @@ awaitable<result<std::size_t>> postgres_store::sweep(std::size_t limit, millisec
 }
 
 awaitable<result<onceguard::vitals>> postgres_store::vitals(milliseconds timeout) {
-  const auto begun = pool_.memory().look_begins();
+  const auto begun = pool_.memory().poll_begins();
   auto told = co_await read_vitals(timeout);
-  if (told) pool_.memory().look_told(begun);
+  if (told) pool_.memory().poll_ended(begun);
   co_return told;
 }
 
@@ -141,8 +142,8 @@ awaitable<result<onceguard::vitals>> postgres_store::read_vitals(milliseconds ti
   auto read = [](const rows& from, const surroundings& here) {
     std::int64_t now = 0;
     auto told = postgres::read_vitals(from, now);
-    here.at.look_at_clock(now);
-    here.at.look_at_generation({told.identity, told.generation});
+    here.at.read_clock(now);
+    here.at.read_generation({told.identity, told.generation});
     return std::optional<result<onceguard::vitals>>(std::move(told));
   };
   auto asked =
@@ -161,11 +162,10 @@ awaitable<result<epoch_reading>> postgres_store::read_epoch(std::string accelera
   return ask(pool_.queue(), std::move(asked), timeout);
 }
 
-awaitable<result<bool>> postgres_store::note(accelerator_note found, std::string doubted,
+awaitable<result<bool>> postgres_store::note(accelerator_state found, std::string distrusted,
                                              milliseconds timeout) {
-  auto encode = [found = std::move(found), doubted = std::move(doubted)](const surroundings&) {
-    return ask_note(found, doubted);
-  };
+  auto encode = [found = std::move(found), distrusted = std::move(distrusted)](
+                    const surroundings&) { return ask_note(found, distrusted); };
   auto read = [](const rows& from, const surroundings&) {
     return std::optional<result<bool>>(read_note(from));
   };

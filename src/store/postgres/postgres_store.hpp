@@ -5,7 +5,7 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/epoch_book.hpp"
+#include "store/epoch_metadata.hpp"
 #include "store/open.hpp"
 #include "store/postgres/pool.hpp"
 #include "store/postgres/postgres_params.hpp"
@@ -14,7 +14,7 @@ namespace onceguard::postgres {
 
 /// What callers wait for at the same time travels in one statement. Callers are coroutines on
 /// io_contexts that one thread each runs. Stop it before the last of those ends.
-class postgres_store final : public store, public epoch_book {
+class postgres_store final : public store, public epoch_metadata {
  public:
   /// Connects; blocks, up to the timeout. Creates nothing. errc::invalid_argument: the URL, the
   /// permissions or the schema are wrong; no error text repeats the URL.
@@ -36,13 +36,14 @@ class postgres_store final : public store, public epoch_book {
                                                  std::size_t limit, milliseconds timeout) override;
   boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
   /// Looks at the database's clock first: where it stepped, nothing goes.
-  boost::asio::awaitable<result<adopt_outcome>> adopt(adoption what, milliseconds timeout) override;
+  boost::asio::awaitable<result<import_outcome>> import_record(imported_record what,
+                                                               milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
   boost::asio::awaitable<result<epoch_reading>> read_epoch(std::string accelerator,
                                                            milliseconds timeout) override;
-  boost::asio::awaitable<result<bool>> note(accelerator_note found, std::string doubted,
+  boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string distrusted,
                                             milliseconds timeout) override;
   /// LISTEN onceguard_settled, which every settle of a PostgreSQL store is followed by.
   void on_settled(settled_listener told) override { pool_.listen(std::move(told)); }

@@ -41,7 +41,7 @@ enum column : int {
   earlier_unknown,
   maybe_repeated,
   record_digest,
-  nonce,
+  claim_id,
   scope,
   scope_kind,
   key,
@@ -86,7 +86,7 @@ record read_record(const rows& from, int row) {
   out.about = read_subject(from, row);
   out.state = static_cast<record_state>(from.integer(row, state));
   out.token = static_cast<token>(from.integer(row, token_given));
-  out.nonce = from.fixed<claim_id>(row, nonce);
+  out.claim_id = from.fixed<onceguard::claim_id>(row, claim_id);
   out.attempt = static_cast<std::uint32_t>(from.integer(row, attempt));
   out.deadline_lease = from.integer(row, deadline_at);
   out.retry_at_lease = from.integer(row, retry_at);
@@ -122,9 +122,9 @@ void add_answer(parameters& to, const answer_ptr& with) {
   }
 }
 
-void report_unreadable(const rows& from, int row, const std::string& place) {
+void report_unreadable(const rows& from, int row, const std::string& name) {
   base::log(base::log_level::error, "a record can't be read",
-            {{"store", place},
+            {{"store", name},
              {"record", base::to_hex(from.fixed<record_id>(row, record_digest))},
              {"why", unreadable().detail}});
 }
@@ -153,11 +153,11 @@ std::optional<result<resolve_decision>> read_resolve(const rows& from) {
   return result<resolve_decision>(std::move(out));
 }
 
-parameters ask_adopt(const adoption& what, bool expiry_paused) {
+parameters ask_import(const imported_record& what, bool expiry_paused) {
   const auto& r = what.stored;
   const auto length = [](milliseconds of) { return std::max<std::int64_t>(of.count(), 0); };
   parameters out;
-  out.bytes(what.id).int8(static_cast<std::int64_t>(r.token)).bytes(r.nonce);
+  out.bytes(what.id).int8(static_cast<std::int64_t>(r.token)).bytes(r.claim_id);
   out.int2(static_cast<std::int64_t>(r.state)).int4(r.attempt).int4(r.failures);
   out.int2(static_cast<std::int64_t>(r.why)).int2(r.why_status);
   out.int2(static_cast<std::int64_t>(r.kept));
@@ -174,14 +174,14 @@ parameters ask_adopt(const adoption& what, bool expiry_paused) {
   return out;
 }
 
-std::optional<result<adopt_outcome>> read_adopt(const rows& from) {
+std::optional<result<import_outcome>> read_import(const rows& from) {
   from.expect_columns(2);
   if (from.size() != 1) throw unexpected_answer("an adoption without its answer");
   if (const auto wrong = from.integer(0, 0); wrong != 0) {
-    if (wrong == unreadable_record) return result<adopt_outcome>(unreadable());
+    if (wrong == unreadable_record) return result<import_outcome>(unreadable());
     return std::nullopt;
   }
-  return result<adopt_outcome>(static_cast<adopt_outcome>(from.integer(0, 1)));
+  return result<import_outcome>(static_cast<import_outcome>(from.integer(0, 1)));
 }
 
 parameters ask_find(const record_id& id, bool expiry_paused) {
@@ -230,7 +230,7 @@ parameters ask_list(const list_filter& filter, std::int64_t after, std::size_t l
   return out;
 }
 
-list_page read_list(const rows& from, const std::string& place) {
+list_page read_list(const rows& from, const std::string& name) {
   from.expect_columns(columns);
   constexpr std::int64_t goes_on = 3;
   list_page out;
@@ -239,7 +239,7 @@ list_page read_list(const rows& from, const std::string& place) {
     if (what == goes_on) {
       out.cursor = std::to_string(from.integer(row, born));
     } else if (what != 0) {
-      report_unreadable(from, row, place);
+      report_unreadable(from, row, name);
       out.unreadable.push_back({from.fixed<record_id>(row, record_digest), unreadable().detail});
     } else {
       out.records.push_back(read_view(from, row));

@@ -16,8 +16,8 @@ namespace onceguard::postgres {
 [[nodiscard]] parameters ask_resolve(const resolution& how, bool expiry_paused);
 [[nodiscard]] std::optional<result<resolve_decision>> read_resolve(const rows& from);
 
-[[nodiscard]] parameters ask_adopt(const adoption& what, bool expiry_paused);
-[[nodiscard]] std::optional<result<adopt_outcome>> read_adopt(const rows& from);
+[[nodiscard]] parameters ask_import(const imported_record& what, bool expiry_paused);
+[[nodiscard]] std::optional<result<import_outcome>> read_import(const rows& from);
 
 [[nodiscard]] parameters ask_find(const record_id& id, bool expiry_paused);
 [[nodiscard]] result<std::optional<record_view>> read_find(const rows& from);
@@ -27,7 +27,7 @@ namespace onceguard::postgres {
 /// Asks for one more than `limit`, to know whether there is a next page.
 [[nodiscard]] parameters ask_list(const list_filter& filter, std::int64_t after, std::size_t limit,
                                   bool expiry_paused);
-[[nodiscard]] list_page read_list(const rows& from, const std::string& place);
+[[nodiscard]] list_page read_list(const rows& from, const std::string& name);
 
 [[nodiscard]] counts read_counts(const rows& from);
 

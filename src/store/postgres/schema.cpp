@@ -58,7 +58,7 @@ std::string script_of(const migration& one) {
 }
 
 /// What stands in the database.
-struct standing {
+struct circuit_breaker {
   int version = 0;  ///< 0: nothing
   int minimum = 0;
   std::string layout;
@@ -75,8 +75,8 @@ result<int> number_from(const sql_runner& run, const std::string& sql) {
   return out;
 }
 
-result<standing> look(const sql_runner& run) {
-  standing out;
+result<circuit_breaker> look(const sql_runner& run) {
+  circuit_breaker out;
   auto there = run("SELECT coalesce(to_regclass('onceguard.meta')::text, '')");
   if (!there) return there.error();
   if (there->empty()) return out;
@@ -92,7 +92,7 @@ result<standing> look(const sql_runner& run) {
   return out;
 }
 
-std::optional<error> refusal(const standing& found, const migration_params& params) {
+std::optional<error> refusal(const circuit_breaker& found, const migration_params& params) {
   if (found.minimum > schema_version) {
     return error(errc::conflict,
                  "migrate: this database belongs to a newer Onceguard: its schema "

@@ -11,9 +11,9 @@
 namespace onceguard::postgres {
 
 /// How a trip ended that has no results.
-enum class fate : std::uint8_t {
-  undone,   ///< its transaction was rolled back, or nothing was sent
-  unknown,  ///< the link broke, or a standby was not waited for: it may stand
+enum class effect_of_failure : std::uint8_t {
+  rolled_back,  ///< its transaction was rolled back, or nothing was sent
+  unknown,      ///< the link broke, or a standby was not waited for: it may stand
 };
 
 class trip {
@@ -34,7 +34,7 @@ class trip {
 
   /// One of these two ends the trip. The rows are those of a transaction that is committed.
   virtual void arrived(const rows& results) = 0;
-  virtual void failed(const failure& why, fate after) = 0;
+  virtual void failed(const failure& why, effect_of_failure after) = 0;
 };
 
 }  // namespace onceguard::postgres

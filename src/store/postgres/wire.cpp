@@ -36,11 +36,11 @@ std::vector<reply<Outcome>> read_rows(const rows& from, std::size_t items, int c
   from.expect_columns(columns);
   std::vector<reply<Outcome>> out(items);
   for (int row = 0; row < from.size(); ++row) {
-    const auto place = from.integer(row, 0);
-    if (place < 1 || place > static_cast<std::int64_t>(items)) {
+    const auto name = from.integer(row, 0);
+    if (name < 1 || name > static_cast<std::int64_t>(items)) {
       throw unexpected_answer("an answer to an item that was not sent");
     }
-    auto& mine = out[static_cast<std::size_t>(place - 1)];
+    auto& mine = out[static_cast<std::size_t>(name - 1)];
     switch (from.integer(row, 1)) {
       case no_problem:
         mine.outcome.emplace(read(row));
@@ -78,7 +78,7 @@ std::int64_t number_or_0(const rows& from, int row, int column) {
 lease read_lease(const rows& from, int row, const claim& of) {
   lease out;
   out.token = static_cast<token>(from.integer(row, 3));
-  out.nonce = of.nonce;
+  out.claim_id = of.claim_id;
   out.attempt = static_cast<std::uint32_t>(from.integer(row, 4));
   out.probe = from.boolean(row, 5);
   out.started = from.boolean(row, 6);
@@ -176,7 +176,7 @@ std::size_t claims::weight(const item& of) noexcept {
 parameters claims::encode(const std::vector<parcel<item>>& of, const batch_surroundings& in) {
   row_array out(in.to.claim_item, 17);
   for (const auto& [one, with_subject] : of) {
-    out.row().bytes(one->id).bytes(one->nonce);
+    out.row().bytes(one->id).bytes(one->claim_id);
     write_subject(out, *one->about);
     out.int8(one->lease.count()).boolean(one->into_started);
     out.int2(static_cast<std::int64_t>(one->unknown));
@@ -191,8 +191,8 @@ parameters claims::encode(const std::vector<parcel<item>>& of, const batch_surro
 
 std::vector<reply<verdict>> claims::decode(const rows& from, const std::vector<parcel<item>>& of) {
   return read_rows<verdict>(from, of.size(), claim_columns, [&](int row) {
-    const auto place = static_cast<std::size_t>(from.integer(row, 0) - 1);
-    return read_verdict(from, row, *of[place].item);
+    const auto name = static_cast<std::size_t>(from.integer(row, 0) - 1);
+    return read_verdict(from, row, *of[name].item);
   });
 }
 
@@ -212,12 +212,12 @@ verdict claims::locked() {
 }
 
 bool claims::alike(const item& first, const item& second) noexcept {
-  return first.nonce != second.nonce && first.about->print == second.about->print &&
+  return first.claim_id != second.claim_id && first.about->print == second.about->print &&
          first.unknown == second.unknown && first.probe_after == second.probe_after;
 }
 
-std::optional<verdict> claims::told_along(const item& first, const outcome& told,
-                                          const item& second) {
+std::optional<verdict> claims::reported_generation(const item& first, const outcome& told,
+                                                   const item& second) {
   if (!alike(first, second)) return std::nullopt;
   switch (told.kind) {
     case verdict_kind::run: {
@@ -244,7 +244,7 @@ std::size_t settles::weight(const item& of) noexcept {
 parameters settles::encode(const std::vector<parcel<item>>& of, const batch_surroundings& in) {
   row_array out(in.to.settle_item, 24);
   for (const auto& [one, with_subject] : of) {
-    out.row().bytes(one->id).int8(as_bigint(one->token)).bytes(one->nonce);
+    out.row().bytes(one->id).int8(as_bigint(one->token)).bytes(one->claim_id);
     out.int2(static_cast<std::int64_t>(one->kind)).answered(one->answer.get());
     out.int2(static_cast<std::int64_t>(one->kept));
     out.int8(one->retention.count()).int8(one->backoff.count()).int8(one->backoff_max.count());
@@ -267,8 +267,8 @@ parameters settles::encode(const std::vector<parcel<item>>& of, const batch_surr
 
 std::vector<reply<settled>> settles::decode(const rows& from, const std::vector<parcel<item>>& of) {
   return read_rows<settled>(from, of.size(), 8, [&](int row) {
-    const auto place = static_cast<std::size_t>(from.integer(row, 0) - 1);
-    return read_settled(from, row, *of[place].item);
+    const auto name = static_cast<std::size_t>(from.integer(row, 0) - 1);
+    return read_settled(from, row, *of[name].item);
   });
 }
 
@@ -281,7 +281,7 @@ std::size_t extensions::weight(const item&) noexcept { return row_overhead; }
 parameters extensions::encode(const std::vector<parcel<item>>& of, const batch_surroundings& in) {
   row_array out(in.to.extend_item, 5);
   for (const auto& [one, with_subject] : of) {
-    out.row().bytes(one->id).int8(as_bigint(one->token)).bytes(one->nonce);
+    out.row().bytes(one->id).int8(as_bigint(one->token)).bytes(one->claim_id);
     out.int8(one->lease.count()).boolean(one->dispatch);
   }
   parameters all;

@@ -68,8 +68,9 @@ struct claims {
   [[nodiscard]] static outcome locked();
   /// What `second` is told, which came at the same time as `first` and is taken to come right
   /// after it; none: it has to ask for itself.
-  [[nodiscard]] static std::optional<outcome> told_along(const item& first, const outcome& told,
-                                                         const item& second);
+  [[nodiscard]] static std::optional<outcome> reported_generation(const item& first,
+                                                                  const outcome& told,
+                                                                  const item& second);
   /// Would `told_along` tell it, whatever the first one is told (unless it is refused)?
   [[nodiscard]] static bool alike(const item& first, const item& second) noexcept;
 };

@@ -170,7 +170,7 @@ bool read_scheme(address& out, std::string_view scheme) {
   return scheme.empty() || out.servers != deployment::single;
 }
 
-std::string place_of(const address& at) {
+std::string location_of(const address& at) {
   std::string out = "redis ";
   if (at.servers == deployment::sentinel) out += "sentinel ";
   if (at.servers == deployment::cluster) out += "cluster ";
@@ -203,7 +203,7 @@ result<address> parse_address(const std::string& url) {
   if (auto why = read_hosts(out, rest)) return std::move(*why);
   if (auto why = read_path(out, path)) return std::move(*why);
   if (auto why = read_parameters(out, query)) return std::move(*why);
-  out.place = place_of(out);
+  out.name = location_of(out);
   return out;
 }
 

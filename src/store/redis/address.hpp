@@ -50,7 +50,7 @@ struct address {
   std::uint32_t min_replicas = 0;
   std::optional<std::size_t> connections;
   bool functions = true;  ///< false: scripts by EVALSHA even where the server has functions
-  std::string place;      ///< "redis host:port/0", for people: no user, no password
+  std::string name;       ///< "redis host:port/0", for people: no user, no password
 };
 
 /// errc::invalid_argument says what is wrong; no error text repeats a user or a password.

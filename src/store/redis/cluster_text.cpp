@@ -22,7 +22,7 @@ bool has_flag(std::string_view flags, std::string_view flag) {
 }
 
 /// "5", "0-16383", "[93->-ID]", "[93-<-ID]"
-void read_slot_word(node_line& to, std::string_view word) {
+void read_slot_word(node_entry& to, std::string_view word) {
   if (word.starts_with('[')) {
     word.remove_prefix(1);
     const auto arrow = word.find("->-");
@@ -58,11 +58,11 @@ std::vector<slot_range> read_slots(const reply& said, const endpoint& asked) {
   return out;
 }
 
-std::vector<node_line> read_nodes(std::string_view text) {
-  std::vector<node_line> out;
+std::vector<node_entry> read_nodes(std::string_view text) {
+  std::vector<node_entry> out;
   while (!text.empty()) {
     auto rest = next_word(text, '\n');
-    node_line one;
+    node_entry one;
     one.id = next_word(rest);
     next_word(rest);  // the address
     const auto flags = next_word(rest);

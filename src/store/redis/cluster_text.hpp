@@ -23,7 +23,7 @@ struct slot_range {
 /// Of CLUSTER SLOTS. `asked`: whom, as a node may not know its own address.
 [[nodiscard]] std::vector<slot_range> read_slots(const reply& said, const endpoint& asked);
 
-struct node_line {
+struct node_entry {
   struct move {
     std::uint16_t slot = 0;
     std::string to;  ///< a node's id
@@ -37,7 +37,7 @@ struct node_line {
 };
 
 /// Of CLUSTER NODES; lines that can't be read are left out.
-[[nodiscard]] std::vector<node_line> read_nodes(std::string_view text);
+[[nodiscard]] std::vector<node_entry> read_nodes(std::string_view text);
 
 /// Where MOVED and ASK lead. `from`: who said it. None: it leads nowhere.
 [[nodiscard]] std::optional<endpoint> target_of(const failure& redirected, const endpoint& from);

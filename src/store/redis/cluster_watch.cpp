@@ -15,7 +15,7 @@ constexpr milliseconds patience_most{500};
 
 }  // namespace
 
-cluster_watch::cluster_watch(const line_surroundings& in, const keyspace& names,
+cluster_watch::cluster_watch(const connection_context& in, const keyspace& names,
                              const redis_params& params, topology_events& events)
     : in_(in),
       names_(names),
@@ -37,7 +37,7 @@ void cluster_watch::ask_next() {
     const auto first = static_cast<std::ptrdiff_t>(round_++ % to_ask_.size());
     std::rotate(to_ask_.begin(), to_ask_.begin() + first, to_ask_.end());
     begun_ = base::boot_now();
-    doubted_ = false;
+    distrusted_ = false;
   }
   const auto next = to_ask_.back();
   to_ask_.pop_back();
@@ -46,11 +46,11 @@ void cluster_watch::ask_next() {
   asking_ = true;
   from.ask({words("CLUSTER", "SLOTS"), words("CLUSTER", "NODES")},
            [this, &from](const std::vector<reply_ptr>& replies, std::optional<failure> why) {
-             hear(from, replies, std::move(why));
+             read(from, replies, std::move(why));
            });
 }
 
-void cluster_watch::hear(scout& from, const std::vector<reply_ptr>& replies,
+void cluster_watch::read(topology_poller& from, const std::vector<reply_ptr>& replies,
                          std::optional<failure> why) {
   asking_ = false;
   if (closed_) return;
@@ -59,12 +59,12 @@ void cluster_watch::hear(scout& from, const std::vector<reply_ptr>& replies,
   } catch (const broken& wrong) {
     why = wrong.why;
   } catch (const unexpected_reply& wrong) {
-    why = own_failure(wrong.what());
+    why = connection_failure(wrong.what());
   }
   if (!why) {
     to_ask_.clear();
     forget_strangers();
-    return wait(doubted_ ? in_doubt : at_rest);
+    return wait(distrusted_ ? in_doubt : at_rest);
   }
   if (why->text.find("cluster support disabled") != std::string::npos) why->misconfigured = true;
   if (!to_ask_.empty() && !why->misconfigured) return ask_next();
@@ -78,7 +78,8 @@ void cluster_watch::read(const endpoint& asked, const std::vector<reply_ptr>& re
   const reply slots(*replies.at(0));
   if (slots.is_error()) throw broken{failure_of(slots.text())};
   const auto ranges = read_slots(slots, asked);
-  if (ranges.empty()) throw broken{own_failure(asked.text() + " knows of no node with slots")};
+  if (ranges.empty())
+    throw broken{connection_failure(asked.text() + " knows of no node with slots")};
   std::map<std::string, std::uint64_t> epochs;
   for (const auto& each : nodes) epochs[each.id] = each.epoch;
   for (std::size_t part = 0; part < owners_.size(); ++part) {
@@ -98,7 +99,7 @@ void cluster_watch::read(const endpoint& asked, const std::vector<reply_ptr>& re
   tell(nodes);
 }
 
-void cluster_watch::tell(const std::vector<node_line>& nodes) {
+void cluster_watch::tell(const std::vector<node_entry>& nodes) {
   layout found;
   std::map<endpoint, std::size_t> places;
   for (const auto& each : owners_) {
@@ -106,9 +107,9 @@ void cluster_watch::tell(const std::vector<node_line>& nodes) {
       found.owner.emplace_back();
       continue;
     }
-    const auto [place, fresh] = places.try_emplace(each->at, found.masters.size());
+    const auto [name, fresh] = places.try_emplace(each->at, found.masters.size());
     if (fresh) found.masters.push_back({each->at, each->id});
-    found.owner.emplace_back(place->second);
+    found.owner.emplace_back(name->second);
   }
   for (const auto& each : nodes) {
     if (each.master) found.ids += (found.ids.empty() ? "" : ",") + each.id;
@@ -128,8 +129,8 @@ void cluster_watch::forget_strangers() {
   });
 }
 
-void cluster_watch::doubt() {
-  if (std::exchange(doubted_, true) || closed_ || asking_) return;
+void cluster_watch::distrust() {
+  if (std::exchange(distrusted_, true) || closed_ || asking_) return;
   const auto since = base::boot_now() - begun_;
   wait(std::max(std::chrono::duration_cast<milliseconds>(in_doubt - since), milliseconds(0)));
 }

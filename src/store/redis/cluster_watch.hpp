@@ -7,18 +7,18 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "store/redis/cluster_text.hpp"
-#include "store/redis/scout.hpp"
 #include "store/redis/topology.hpp"
+#include "store/redis/topology_poller.hpp"
 
 namespace onceguard::redis {
 
 class cluster_watch final : public topology {
  public:
-  cluster_watch(const line_surroundings& in, const keyspace& names, const redis_params& params,
+  cluster_watch(const connection_context& in, const keyspace& names, const redis_params& params,
                 topology_events& events);
 
   void begin() override { ask_next(); }
-  void doubt() override;
+  void distrust() override;
   void close() override;
 
  private:
@@ -30,24 +30,25 @@ class cluster_watch final : public topology {
   };
 
   void ask_next();
-  void hear(scout& from, const std::vector<reply_ptr>& replies, std::optional<failure> why);
+  void read(topology_poller& from, const std::vector<reply_ptr>& replies,
+            std::optional<failure> why);
   void read(const endpoint& asked, const std::vector<reply_ptr>& replies);
-  void tell(const std::vector<node_line>& nodes);
+  void tell(const std::vector<node_entry>& nodes);
   void forget_strangers();
   void wait(std::chrono::milliseconds pause);
 
-  const line_surroundings in_;
+  const connection_context in_;
   const keyspace& names_;
   const redis_params& params_;
   topology_events& events_;
-  std::map<endpoint, scout> nodes_;
+  std::map<endpoint, topology_poller> nodes_;
   std::vector<endpoint> to_ask_;  // of this round, the next one last
   std::vector<std::optional<owner>> owners_;
   boost::asio::steady_timer timer_;
   steady_time begun_{};
   std::size_t round_ = 0;
   bool asking_ = false;
-  bool doubted_ = false;
+  bool distrusted_ = false;
   bool closed_ = false;
 };
 

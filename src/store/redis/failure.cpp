@@ -41,15 +41,15 @@ failure failure_of(std::string_view said) {
   return out;
 }
 
-failure own_failure(std::string text) { return {{}, std::move(text), false}; }
+failure connection_failure(std::string text) { return {{}, std::move(text), false}; }
 
 remedy remedy_of(const failure& failed) noexcept {
   if (is_one_of(failed, misplaced)) return remedy::redirect;
   return is_one_of(failed, elsewhere) ? remedy::reconnect : remedy::none;
 }
 
-error to_error(const failure& failed, const std::string& place, effect on_store) {
-  const auto detail = place + ": " + failed.text;
+error to_error(const failure& failed, const std::string& name, effect on_store) {
+  const auto detail = name + ": " + failed.text;
   if (failed.misconfigured) return error(errc::invalid_argument, detail, on_store);
   if (failed.code == "OOM") return error(errc::store_full, detail, on_store);
   if (is_one_of(failed, damaged)) return error(errc::record_unreadable, detail, on_store);

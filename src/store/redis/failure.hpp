@@ -22,11 +22,11 @@ enum class remedy : std::uint8_t {
 
 /// Of an error's text as the server sent it.
 [[nodiscard]] failure failure_of(std::string_view said);
-[[nodiscard]] failure own_failure(std::string text);
+[[nodiscard]] failure connection_failure(std::string text);
 
 [[nodiscard]] remedy remedy_of(const failure& refused) noexcept;
 
 /// `place` says which store; it is named, the URL is not.
-[[nodiscard]] error to_error(const failure& failed, const std::string& place, effect on_store);
+[[nodiscard]] error to_error(const failure& failed, const std::string& name, effect on_store);
 
 }  // namespace onceguard::redis

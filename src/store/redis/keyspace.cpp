@@ -23,16 +23,16 @@ keyspace::keyspace(const std::string& prefix, bool cut)
     : touch_(prefix + "touch"), settled_(prefix + "settled") {
   if (!cut) {
     counters_ = {prefix + "tokens", prefix + "generation"};
-    const auto books = prefix + "store";
-    parts_.push_back({prefix + "r:", books, {counters_[0], counters_[1], books}});
+    const auto metadata = prefix + "store";
+    parts_.push_back({prefix + "r:", metadata, {counters_[0], counters_[1], metadata}});
     pattern_ = quoted_pattern(prefix + "r:") + "*";
     return;
   }
   for (const auto& tag : evenly_spread_tags(cluster_parts)) {
     auto begin = prefix;
     begin.append("{").append(tag).append("}:");
-    const auto books = begin + "store";
-    parts_.push_back({begin + "r:", books, {books}, slot_of(books)});
+    const auto metadata = begin + "store";
+    parts_.push_back({begin + "r:", metadata, {metadata}, slot_of(metadata)});
   }
   pattern_ = quoted_pattern(prefix) + "{*}:r:*";
 }
@@ -44,8 +44,8 @@ std::string keyspace::record(const record_id& id) const {
   return out.append(records).append(base::as_chars(id));
 }
 
-std::span<const std::string> keyspace::counters_and_books(std::size_t part) const {
-  return parts_.at(part).counters_and_books;
+std::span<const std::string> keyspace::counters_and_metadata(std::size_t part) const {
+  return parts_.at(part).counters_and_metadata;
 }
 
 std::optional<record_id> keyspace::id_of(std::string_view name) const {

@@ -36,12 +36,14 @@ class keyspace {
     return parts_[part_of(id)].records;
   }
   /// The hash that says what the store is, or a part of it.
-  [[nodiscard]] const std::string& books(std::size_t part) const { return parts_.at(part).books; }
+  [[nodiscard]] const std::string& metadata(std::size_t part) const {
+    return parts_.at(part).metadata;
+  }
   /// What a script is given behind the record or the books: the counter of tokens and the
   /// generation. In a cluster nothing: tokens come from the clock, generations are in the books.
   [[nodiscard]] std::span<const std::string> counters() const noexcept { return counters_; }
   /// What it is given to tell the books as well.
-  [[nodiscard]] std::span<const std::string> counters_and_books(std::size_t part) const;
+  [[nodiscard]] std::span<const std::string> counters_and_metadata(std::size_t part) const;
   /// Grows with what was written. On one server.
   [[nodiscard]] const std::string& generation() const noexcept { return counters_.at(1); }
   /// Written so that WAIT has something to wait for. On one server.
@@ -57,8 +59,8 @@ class keyspace {
  private:
   struct part_names {
     std::string records;
-    std::string books;
-    std::vector<std::string> counters_and_books;
+    std::string metadata;
+    std::vector<std::string> counters_and_metadata;
     std::uint16_t slot = 0;
   };
 

@@ -21,16 +21,16 @@ pool::pool(redis_params params, address at, std::optional<boost::asio::ssl::cont
     : params_(std::move(params)),
       at_(std::move(at)),
       names_(at_.prefix, at_.servers == deployment::cluster),
-      links_each_(at_.connections.value_or(default_connections(at_))),
+      pipelines_each_(at_.connections.value_or(default_connections(at_))),
       tls_(std::move(tls)),
-      lines_made_{context_, at_, tls_ ? &*tls_ : nullptr},
+      connections_made_{context_, at_, tls_ ? &*tls_ : nullptr},
       queue_(std::make_shared<batch_queue>(
           [this] { boost::asio::post(context_, [this] { turn(); }); })),
       timer_(context_),
-      lanes_(names_.cut() ? names_.parts() : links_each_),
-      topology_(make_topology(lines_made_, names_, params_, *this)),
+      queues_(names_.cut() ? names_.parts() : pipelines_each_),
+      topology_(make_topology(connections_made_, names_, params_, *this)),
       known_(names_.parts()) {
-  for (auto& each : lanes_) each.nowhere_since = opened_at_;
+  for (auto& each : queues_) each.nowhere_since = opened_at_;
   thread_ = std::thread([this] { run(); });
 }
 
@@ -54,7 +54,7 @@ void pool::run() {
   turn();
   context_.run();  // until everything accepted has ended and the queue is closed
   topology_->close();
-  for (auto& each : servers_) each.close(own_failure("the store was stopped"));
+  for (auto& each : servers_) each.close(connection_failure("the store was stopped"));
   timer_.cancel();
   keep.reset();
   context_.restart();
@@ -69,8 +69,8 @@ void pool::turn() {
   while (queue_->poll(calls_)) accept();
   drop_servers(now);
   auto next = steady_time::max();
-  for (auto& each : servers_) next = std::min(next, each.open_links(now));
-  judge_outage(now);
+  for (auto& each : servers_) next = std::min(next, each.open_pipelines(now));
+  note_outage(now);
   hand_out(now);
   if (closed) refuse_what_is_out_of_reach();
   deliver_all(finished_);
@@ -108,11 +108,11 @@ void pool::accept(entry part) {
   if (const auto* pin = what.pin()) {
     if (auto* to = find_server(pin->at)) return to->named().push_back(std::move(part));
     return end(part, error(errc::store_unreachable,
-                           at_.place + ": " + pin->at.text() + " has no part of the store now"));
+                           at_.name + ": " + pin->at.text() + " has no part of the store now"));
   }
-  const std::size_t at = what.about() != nullptr ? what.about()->front() : next_lane_++;
-  part.lane = static_cast<std::uint16_t>(at % lanes_.size());
-  lanes_.add(std::move(part));
+  const std::size_t at = what.about() != nullptr ? what.about()->front() : next_queue_++;
+  part.request_queue = static_cast<std::uint16_t>(at % queues_.size());
+  queues_.add(std::move(part));
 }
 
 /// Without a reply.
@@ -134,19 +134,19 @@ void pool::finish(entry ended) {
 void pool::hand_out(steady_time now) {
   // Before the lanes: what a node has sent on came before what waits.
   for (auto& each : servers_) hand_out_named(each, now);
-  lanes_.each_waiting([&](std::size_t i, lane& one) { hand_out_lane(i, one, now); });
+  queues_.each_waiting([&](std::size_t i, request_queue& one) { send_queued(i, one, now); });
   for (auto& each : servers_) each.flush();
 }
 
-void pool::hand_out_lane(std::size_t i, lane& of, steady_time now) {
-  auto* const by = of.at != nullptr ? of.at->link_for(i, topology_->vouched()) : nullptr;
+void pool::send_queued(std::size_t i, request_queue& of, steady_time now) {
+  auto* const by = of.at != nullptr ? of.at->pipeline_for(i, topology_->vouched()) : nullptr;
   if (by == nullptr) return purge(of.waiting, now);
   // What is under way elsewhere comes first.
   if (of.paused_until > now || (of.under_way > 0 && of.by != by)) return purge(of.waiting, now);
   for (auto room = by->room(); room > 0 && !of.waiting.empty(); --room) {
     auto next = std::move(of.waiting.front());
     of.waiting.pop_front();
-    next.in_lane = true;
+    next.queued = true;
     if (!send(*by, std::move(next), false)) continue;
     of.by = by;
     ++of.under_way;
@@ -161,26 +161,25 @@ void pool::hand_out_named(server& to, steady_time now) {
   for (auto left = waiting.size(); left > 0; --left) {
     auto next = std::move(waiting.front());
     waiting.pop_front();
-    auto* const by = to.link_for(next.lane, topology_->vouched());
+    auto* const by = to.pipeline_for(next.request_queue, topology_->vouched());
     if (by == nullptr || by->room() == 0) {
       waiting.push_back(std::move(next));
       continue;
     }
     const auto* pin = next.what->pin();
     if (pin != nullptr && *pin != to.pin()) {
-      end(next,
-          error(errc::store_unreachable, at_.place + ": the server is not the same any more"));
+      end(next, error(errc::store_unreachable, at_.name + ": the server is not the same any more"));
       continue;
     }
-    next.in_lane = false;
+    next.queued = false;
     send(*by, std::move(next), pin == nullptr);
   }
 }
 
 /// False: its caller has given up, or asks for a lease in a memory that nobody knows yet.
-bool pool::send(link& by, entry next, bool asking) {
+bool pool::send(pipeline& by, entry next, bool asking) {
   if (next.what->claims() && !memory_.known()) {
-    end(next, error(errc::store_lost, at_.place + ": its data is not what it was"));
+    end(next, error(errc::store_lost, at_.name + ": its data is not what it was"));
     return false;
   }
   if (!next.of->take()) {
@@ -193,7 +192,7 @@ bool pool::send(link& by, entry next, bool asking) {
 
 /// Those whose callers wait no longer.
 void pool::purge(std::deque<entry>& waiting, steady_time now) {
-  const error why(errc::store_unreachable, at_.place + ": no answer within the timeout");
+  const error why(errc::store_unreachable, at_.name + ": no answer within the timeout");
   std::erase_if(waiting, [&](const entry& one) {
     const bool over = one.of->give_up_at() <= now || one.of->dropped();
     if (over) end(one, why);
@@ -207,7 +206,7 @@ void pool::fail_all(std::deque<entry>& waiting, const error& why) {
 
 void pool::wait_for_next_turn(steady_time now, steady_time at) {
   if (!said_ready_) at = std::min(at, opened_at_ + params_.timeout);
-  lanes_.each_waiting([&](std::size_t, const lane&) { at = std::min(at, now + pace); });
+  queues_.each_waiting([&](std::size_t, const request_queue&) { at = std::min(at, now + pace); });
   for (auto& each : servers_) {
     if (!each.named().empty()) at = std::min(at, now + pace);
   }
@@ -224,14 +223,14 @@ void pool::wait_for_next_turn(steady_time now, steady_time at) {
 // --- what is out of reach -------------------------------------------------------------------
 
 error pool::unreachable(const std::optional<failure>& why) const {
-  return why ? to_error(*why, at_.place, effect::none)
-             : error(errc::store_unreachable, at_.place + ": no connection");
+  return why ? to_error(*why, at_.name, effect::none)
+             : error(errc::store_unreachable, at_.name + ": no connection");
 }
 
 /// Once it lasts longer than anybody would wait, what comes is answered at once.
-void pool::judge_outage(steady_time now) {
-  judge_beginning(now);
-  lanes_.each_waiting([&](std::size_t i, lane& one) {
+void pool::note_outage(steady_time now) {
+  check_beginning(now);
+  queues_.each_waiting([&](std::size_t i, request_queue& one) {
     const auto since = one.at != nullptr ? one.at->out_since(i) : one.nowhere_since;
     if (!since || now - *since < params_.timeout) return;
     auto why = unreachable(one.at != nullptr ? one.at->last_failure() : lost_why_);
@@ -242,7 +241,7 @@ void pool::judge_outage(steady_time now) {
 }
 
 /// Ready is a store whose servers are all in reach, or some of them when the time is over.
-void pool::judge_beginning(steady_time now) {
+void pool::check_beginning(steady_time now) {
   if (said_ready_) return;
   const auto vouched = topology_->vouched();
   std::size_t usable = 0;
@@ -254,8 +253,8 @@ void pool::judge_beginning(steady_time now) {
     if (each.usable(vouched)) ++usable;
     if (each.last_failure()) why = each.last_failure();
   }
-  const bool nowhere = std::any_of(lanes_.begin(), lanes_.end(),
-                                   [](const lane& each) { return each.at == nullptr; });
+  const bool nowhere = std::any_of(queues_.begin(), queues_.end(),
+                                   [](const request_queue& each) { return each.at == nullptr; });
   const bool over = now >= opened_at_ + params_.timeout;
   if (usable > 0 && (over || (usable == wanted && !nowhere))) return say_ready(std::nullopt);
   if (over || (why && why->misconfigured && usable == 0)) say_ready(unreachable(why));
@@ -269,8 +268,9 @@ void pool::say_ready(std::optional<error> why) {
 void pool::refuse_what_is_out_of_reach() {
   const error why(errc::stopped, "the store was stopped while out of reach");
   const auto vouched = topology_->vouched();
-  lanes_.each_waiting([&](std::size_t i, lane& one) {
-    if (one.at == nullptr || one.at->link_for(i, vouched) == nullptr) fail_all(one.waiting, why);
+  queues_.each_waiting([&](std::size_t i, request_queue& one) {
+    if (one.at == nullptr || one.at->pipeline_for(i, vouched) == nullptr)
+      fail_all(one.waiting, why);
   });
   for (auto& each : servers_) {
     if (!each.usable(vouched)) fail_all(each.named(), why);

@@ -15,8 +15,8 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "store/batch_queue.hpp"
-#include "store/memory_watch.hpp"
-#include "store/redis/lanes.hpp"
+#include "store/grant_gate.hpp"
+#include "store/redis/request_queues.hpp"
 #include "store/redis/server.hpp"
 #include "store/redis/topology.hpp"
 #include "store/wall_guard.hpp"
@@ -46,15 +46,15 @@ class pool final : private server_events, private topology_events {
   /// connection asks the server again. Any thread.
   void refuse_server_of(std::size_t part, failure why);
   /// A server's clock, as it was told just now. Any thread.
-  void look_at_clock(std::int64_t server_now);
+  void read_clock(std::int64_t server_now);
   /// Who looks at the vitals tells it here. Any thread.
-  [[nodiscard]] memory_watch& memory() noexcept { return memory_; }
+  [[nodiscard]] grant_gate& memory() noexcept { return memory_; }
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
   void stop();
 
  private:
   // what servers tell
-  [[nodiscard]] const known_books& known(std::size_t part) const noexcept override {
+  [[nodiscard]] const known_metadata& known(std::size_t part) const noexcept override {
     return known_[part];
   }
   [[nodiscard]] const std::string& masters() const noexcept override { return masters_; }
@@ -83,10 +83,10 @@ class pool final : private server_events, private topology_events {
   void finish(entry ended);
   void hand_out(steady_time now);
   void hand_out_named(server& to, steady_time now);
-  void hand_out_lane(std::size_t i, lane& of, steady_time now);
-  bool send(link& by, entry next, bool asking);
-  void judge_outage(steady_time now);
-  void judge_beginning(steady_time now);
+  void send_queued(std::size_t i, request_queue& of, steady_time now);
+  bool send(pipeline& by, entry next, bool asking);
+  void note_outage(steady_time now);
+  void check_beginning(steady_time now);
   void purge(std::deque<entry>& waiting, steady_time now);
   void fail_all(std::deque<entry>& waiting, const error& why);
   void refuse_what_is_out_of_reach();
@@ -97,24 +97,24 @@ class pool final : private server_events, private topology_events {
   // who is where
   [[nodiscard]] server& server_at(const endpoint& at);
   [[nodiscard]] server* find_server(const endpoint& at) noexcept;
-  void lead(std::size_t lane, server* to, steady_time now);
+  void lead(std::size_t request_queue, server* to, steady_time now);
   void settle_in();
   void drop_servers(steady_time now);
   void take_out(server& of);
   void publish();
-  void tell_what_a_restart_loses(const server_facts& facts);
-  [[nodiscard]] std::size_t part_of_lane(std::size_t i) const noexcept {
+  void warn_of_loss_at_restart(const server_facts& facts);
+  [[nodiscard]] std::size_t part_of_queue(std::size_t i) const noexcept {
     return names_.cut() ? i : 0;
   }
 
   const redis_params params_;
-  memory_watch memory_;
+  grant_gate memory_;
   const address at_;
   const keyspace names_;
-  const std::size_t links_each_;
+  const std::size_t pipelines_each_;
   std::optional<boost::asio::ssl::context> tls_;
   boost::asio::io_context context_{1};
-  const line_surroundings lines_made_;
+  const connection_context connections_made_;
   const std::shared_ptr<batch_queue> queue_;
   std::promise<std::optional<error>> ready_;
   std::future<std::optional<error>> is_ready_ = ready_.get_future();
@@ -122,26 +122,26 @@ class pool final : private server_events, private topology_events {
   mutable std::mutex shared_;  // guards what follows
   std::vector<server_pin> published_;
   std::optional<wall_guard> wall_;
-  bool clock_doubted_ = false;
+  bool clock_distrusted_ = false;
 
   // All else belongs to the thread.
   boost::asio::steady_timer timer_;
   std::vector<call_ptr> calls_;
   std::vector<call_ptr> finished_;
   std::list<server> servers_;
-  lane_set lanes_;
+  request_queues queues_;
   std::unique_ptr<topology> topology_;
   std::vector<endpoint> layout_;  // whom it named last
   std::size_t under_way_ = 0;     // parts that were accepted and have not ended
   std::uint64_t accepted_ = 0;
-  std::size_t next_lane_ = 0;  // for what is about no record
-  std::vector<known_books> known_;
+  std::size_t next_queue_ = 0;  // for what is about no record
+  std::vector<known_metadata> known_;
   std::string masters_;
   std::optional<failure> lost_why_;  // no layout could be found
-  std::string told_loss_;
+  std::string loss_logged_;
   const steady_time opened_at_ = base::boot_now();
   bool said_ready_ = false;
-  bool out_told_ = false;
+  bool outage_logged_ = false;
   bool turn_posted_ = false;
   bool closing_ = false;
   steady_time timer_at_ = steady_time::max();

@@ -28,11 +28,11 @@ server& pool::server_at(const endpoint& at) {
     return *known;
   }
   server_events& told = *this;
-  return servers_.emplace_back(lines_made_, told, params_, names_, at, links_each_);
+  return servers_.emplace_back(connections_made_, told, params_, names_, at, pipelines_each_);
 }
 
 void pool::lead(std::size_t i, server* to, steady_time now) {
-  auto& mine = lanes_[i];
+  auto& mine = queues_[i];
   mine.at = to;
   if (to != nullptr) {
     mine.nowhere_since.reset();
@@ -53,15 +53,15 @@ void pool::on_layout(const layout& found) {
     for (const auto& each : named) all += (all.empty() ? "" : " ") + each.text();
     if (at_.servers != deployment::single) {
       base::log(base::log_level::info, "the masters of the store are",
-                {{"store", at_.place}, {"servers", all}});
+                {{"store", at_.name}, {"servers", all}});
     }
     layout_ = std::move(named);
   }
   std::vector<server*> servers;
   servers.reserve(found.masters.size());
   for (const auto& each : found.masters) servers.push_back(&server_at(each.at));
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    const auto owner = found.owner[part_of_lane(i)];
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    const auto owner = found.owner[part_of_queue(i)];
     lead(i, owner ? servers[*owner] : nullptr, now);
   }
   settle_in();
@@ -78,8 +78,8 @@ void pool::settle_in() {
   for (auto& each : servers_) {
     server::part_set parts;
     bool leads = false;
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      if (lanes_[i].at != &each) continue;
+    for (std::size_t i = 0; i < queues_.size(); ++i) {
+      if (queues_[i].at != &each) continue;
       leads = true;
       if (names_.cut()) parts.set(i);
     }
@@ -96,7 +96,7 @@ void pool::take_out(server& of) {
   if (of.lingers(base::boot_now())) return;
   const bool listed = std::find(layout_.begin(), layout_.end(), of.at()) != layout_.end();
   if (!listed) {
-    of.close(own_failure("the server is not a master of the store any more"));
+    of.close(connection_failure("the server is not a master of the store any more"));
   }
   of.retire();
 }
@@ -104,8 +104,8 @@ void pool::take_out(server& of) {
 void pool::refuse_server_of(std::size_t part, failure why) {
   boost::asio::post(context_, [this, part, why = std::move(why)] {
     if (closing_) return;
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      if (part_of_lane(i) == part && lanes_[i].at != nullptr) return lanes_[i].at->close(why);
+    for (std::size_t i = 0; i < queues_.size(); ++i) {
+      if (part_of_queue(i) == part && queues_[i].at != nullptr) return queues_[i].at->close(why);
     }
   });
 }
@@ -141,26 +141,26 @@ void pool::publish() {
 
 void pool::on_facts(server&, const server_facts& facts) {
   publish();
-  if (!params_.copies_only) tell_what_a_restart_loses(facts);
+  if (!params_.copies_only) warn_of_loss_at_restart(facts);
 }
 
-void pool::tell_what_a_restart_loses(const server_facts& facts) {
+void pool::warn_of_loss_at_restart(const server_facts& facts) {
   const std::string loss(lost_by_restart(facts));
-  if (loss == std::exchange(told_loss_, loss)) return;
+  if (loss == std::exchange(loss_logged_, loss)) return;
   base::log(keeps_everything(facts) ? base::log_level::info : base::log_level::warning,
             "what a restart of the server would lose",
-            {{"store", at_.place}, {"loss", loss}, {"version", facts.version}});
+            {{"store", at_.name}, {"loss", loss}, {"version", facts.version}});
   if (facts.eviction.empty()) {
     base::log(base::log_level::warning,
               "the server does not tell its maxmemory-policy; it must be noeviction",
-              {{"store", at_.place}});
+              {{"store", at_.name}});
   }
 }
 
 void pool::on_greeting(const greeting& said) {
   if (said.lost) {
     base::log(base::log_level::error, "the server has lost a part of what it acknowledged",
-              {{"store", at_.place}});
+              {{"store", at_.name}});
   }
   auto& mine = known_[said.part];
   if (said.identity != mine.identity) {
@@ -174,7 +174,7 @@ void pool::on_greeting(const greeting& said) {
     mine.run = said.run;
     mine.generation = std::max(mine.generation, said.generation);
   }
-  look_at_clock(said.now);
+  read_clock(said.now);
 }
 
 void pool::on_generation(std::size_t part, const std::string& run, std::uint64_t generation) {
@@ -185,62 +185,62 @@ void pool::on_generation(std::size_t part, const std::string& run, std::uint64_t
 }
 
 void pool::on_up(server& of) {
-  topology_->doubt();  // where somebody has to vouch for it
-  if (std::exchange(out_told_, false)) {
+  topology_->distrust();  // where somebody has to vouch for it
+  if (std::exchange(outage_logged_, false)) {
     base::log(base::log_level::info, "the store is in reach again",
-              {{"store", at_.place}, {"server", of.at().text()}});
+              {{"store", at_.name}, {"server", of.at().text()}});
   }
   soon();
 }
 
 void pool::on_down(server& of, const failure& why) {
   if (closing_) return;
-  topology_->doubt();
+  topology_->distrust();
   // What was sent on to it is tried where it came from.
   if (!of.any_ready()) {
     for (auto& each : std::exchange(of.named(), {})) {
       if (each.what->pin() != nullptr) {
         of.named().push_back(std::move(each));
       } else {
-        lanes_.add(std::move(each));
+        queues_.add(std::move(each));
       }
     }
   }
   soon();
   const bool expected = of.retired() || !said_ready_ || of.any_ready();
-  if (!expected && !std::exchange(out_told_, true)) {
+  if (!expected && !std::exchange(outage_logged_, true)) {
     base::log(base::log_level::warning, "the store is out of reach",
-              {{"store", at_.place}, {"server", of.at().text()}, {"why", why.text}});
+              {{"store", at_.name}, {"server", of.at().text()}, {"why", why.text}});
   }
 }
 
 void pool::on_ended(entry ended) {
-  if (ended.in_lane) --lanes_[ended.lane].under_way;
-  lanes_[ended.lane].turned_away = 0;
+  if (ended.queued) --queues_[ended.request_queue].under_way;
+  queues_[ended.request_queue].turned_away = 0;
   finish(std::move(ended));
 }
 
 void pool::on_returned(server& of, entry back, const failure& why) {
-  if (back.in_lane) --lanes_[back.lane].under_way;
-  back.in_lane = false;
+  if (back.queued) --queues_[back.request_queue].under_way;
+  back.queued = false;
   const bool late = back.of->give_up_at() <= base::boot_now();
   if (late || (back.what->doubtful && !back.what->repeatable())) {
     auto told = why;
     told.misconfigured = false;
-    return end(back, to_error(told, at_.place, effect::none));
+    return end(back, to_error(told, at_.name, effect::none));
   }
   if (back.what->pin() != nullptr) return of.named().push_back(std::move(back));
-  lanes_.add(std::move(back));
+  queues_.add(std::move(back));
 }
 
 void pool::on_redirected(server& of, entry back, const failure& why) {
   const auto now = base::boot_now();
   const auto to = target_of(why, of.at());
-  auto& mine = lanes_[back.lane];
+  auto& mine = queues_[back.request_queue];
   const bool in_circles = ++mine.turned_away > redirections_max;
   if (in_circles) mine.paused_until = now + pause;
   if (why.code == "ASK" && to && !in_circles) {
-    if (std::exchange(back.in_lane, false)) --mine.under_way;
+    if (std::exchange(back.queued, false)) --mine.under_way;
     auto& there = server_at(*to);
     there.use(now);
     return there.named().push_back(std::move(back));
@@ -248,7 +248,7 @@ void pool::on_redirected(server& of, entry back, const failure& why) {
   if (why.code == "MOVED" && to) {
     if (mine.at == &of) {
       auto& next = server_at(*to);
-      lead(back.lane, &next, now);
+      lead(back.request_queue, &next, now);
       // It is greeted for the part with the next layout, which also says whether the one before is
       // a master still: else a failover would look like a slot that moved.
       if (!next.leads()) next.hold(true, {});
@@ -257,24 +257,24 @@ void pool::on_redirected(server& of, entry back, const failure& why) {
   } else {
     mine.paused_until = now + pause;
   }
-  topology_->doubt();
+  topology_->distrust();
   on_returned(of, std::move(back), why);
 }
 
-void pool::on_astray(server&) { topology_->doubt(); }
+void pool::on_astray(server&) { topology_->distrust(); }
 
 /// Expiry follows the server's clock whatever is found here: a step is only told.
-void pool::look_at_clock(std::int64_t server_now) {
+void pool::read_clock(std::int64_t server_now) {
   const std::lock_guard lock(shared_);
   const auto boot = params_.clock->boot_ms();
   if (!wall_) wall_.emplace(wall_memory{.offset = server_now - boot});
-  const bool doubted = !wall_->trusts(boot, server_now);
-  if (doubted && !clock_doubted_) {
+  const bool distrusted = !wall_->trusts(boot, server_now);
+  if (distrusted && !clock_distrusted_) {
     base::log(base::log_level::error,
               "the server's clock stepped: leases and retention end that much off",
-              {{"store", at_.place}});
+              {{"store", at_.name}});
   }
-  clock_doubted_ = doubted;
+  clock_distrusted_ = distrusted;
 }
 
 }  // namespace onceguard::redis

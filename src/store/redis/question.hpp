@@ -10,8 +10,8 @@ namespace onceguard::redis {
 
 /// How a question may be treated.
 struct question_traits {
-  bool repeatable = true;         ///< asking it again changes nothing
-  bool tells_generation = false;  ///< the second word of its reply
+  bool repeatable = true;           ///< asking it again changes nothing
+  bool carries_generation = false;  ///< the second word of its reply
   std::optional<server_pin> pin{};
 };
 
@@ -45,7 +45,9 @@ class question final : public job, private request {
     write_(to, how, names);
   }
   [[nodiscard]] bool repeatable() const noexcept override { return traits_.repeatable; }
-  [[nodiscard]] bool tells_generation() const noexcept override { return traits_.tells_generation; }
+  [[nodiscard]] bool carries_generation() const noexcept override {
+    return traits_.carries_generation;
+  }
   [[nodiscard]] const server_pin* pin() const noexcept override {
     return traits_.pin ? &*traits_.pin : nullptr;
   }

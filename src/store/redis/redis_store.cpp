@@ -5,8 +5,8 @@
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
-#include "store/redis/census.hpp"
-#include "store/redis/look.hpp"
+#include "store/redis/full_scan.hpp"
+#include "store/redis/operator_queries.hpp"
 #include "store/redis/wire.hpp"
 #include "store/view.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 using boost::asio::awaitable;
 
 /// The books of a part; it goes where a record of that part would.
-struct books {
+struct metadata {
   static constexpr bool writes = false;
   struct item {
     record_id id{};
@@ -42,15 +42,15 @@ awaitable<std::vector<result<typename Kind::outcome>>> send_all(
   co_return whole->outcomes();
 }
 
-void tell_unreadable(const std::string& place, const std::map<record_id, std::string>& found) {
+void log_unreadable(const std::string& name, const std::map<record_id, std::string>& found) {
   for (const auto& [id, why] : found) {
     base::log(base::log_level::error, "a stored record can't be read",
-              {{"store", place}, {"record", base::to_hex(id)}, {"why", why}});
+              {{"store", name}, {"record", base::to_hex(id)}, {"why", why}});
   }
 }
 
 /// The records that come first behind a cursor.
-class page_taker final : public census_taker {
+class page_taker final : public scan_listener {
  public:
   page_taker(const list_filter& filter, const listed& after, std::size_t limit)
       : filter_(filter), after_(after), limit_(limit) {}
@@ -62,9 +62,9 @@ class page_taker final : public census_taker {
   }
   void take(scan_step step) override {
     for (auto& each : step.unreadable) unreadable_.insert_or_assign(each.id, std::move(each.why));
-    for (auto& [place, view] : step.found) {
-      if (place <= after_ || !matches(filter_, view)) continue;
-      found_.insert_or_assign(place, std::move(view));
+    for (auto& [name, view] : step.found) {
+      if (name <= after_ || !matches(filter_, view)) continue;
+      found_.insert_or_assign(name, std::move(view));
       if (found_.size() <= limit_) continue;
       found_.erase(std::prev(found_.end()));
       more_ = true;
@@ -78,7 +78,7 @@ class page_taker final : public census_taker {
       for (const auto& [id, why] : unreadable_) out.unreadable.push_back({id, why});
     }
     if (more_ && !found_.empty()) out.cursor = cursor_of(found_.rbegin()->first);
-    for (auto& [place, view] : found_) out.records.push_back(std::move(view));
+    for (auto& [name, view] : found_) out.records.push_back(std::move(view));
     return out;
   }
 
@@ -91,7 +91,7 @@ class page_taker final : public census_taker {
   bool more_ = false;
 };
 
-class count_taker final : public census_taker {
+class count_taker final : public scan_listener {
  public:
   void begin() override {
     out_ = {};
@@ -174,23 +174,24 @@ awaitable<result<resolve_decision>> redis_store::resolve(resolution how, millise
   auto read = [](const reply& said) { return read_resolve(said); };
   question_traits traits;
   traits.repeatable = false;
-  traits.tells_generation = true;
+  traits.carries_generation = true;
   auto asked = make_question<resolve_decision>(traits, id, timeout, std::move(write), read);
   co_return co_await ask(pool_->queue(), std::move(asked), timeout);
 }
 
-awaitable<result<adopt_outcome>> redis_store::adopt(adoption what, milliseconds timeout) {
+awaitable<result<import_outcome>> redis_store::import_record(imported_record what,
+                                                             milliseconds timeout) {
   if (auto wrong = complaint(what)) co_return std::move(*wrong);
   const auto id = what.id;
   auto write = [what = std::move(what)](std::string& to, const script_calls& calls,
                                         const keyspace& names) {
-    write_adopt(to, calls, names, what);
+    write_import(to, calls, names, what);
   };
-  auto read = [](const reply& said) { return read_adopt(said); };
+  auto read = [](const reply& said) { return read_import(said); };
   question_traits traits;
   traits.repeatable = false;
-  traits.tells_generation = true;
-  auto asked = make_question<adopt_outcome>(traits, id, timeout, std::move(write), read);
+  traits.carries_generation = true;
+  auto asked = make_question<import_outcome>(traits, id, timeout, std::move(write), read);
   co_return co_await ask(pool_->queue(), std::move(asked), timeout);
 }
 
@@ -210,42 +211,42 @@ awaitable<result<list_page>> redis_store::list(list_filter filter, std::string c
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
   page_taker page(filter, *after, limit);
-  census_wish wish;
+  scan_scope wish;
   wish.state = filter.state ? static_cast<int>(*filter.state) : 0;
   wish.heads = true;
-  if (auto why = co_await take_census(*pool_, wish, until, page)) co_return std::move(*why);
-  if (cursor.empty()) tell_unreadable(pool_->at().place, page.unreadable());
+  if (auto why = co_await scan_all(*pool_, wish, until, page)) co_return std::move(*why);
+  if (cursor.empty()) log_unreadable(pool_->at().name, page.unreadable());
   co_return page.page();
 }
 
 awaitable<result<counts>> redis_store::count(std::string, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
   count_taker counted;
-  const census_wish states;
-  if (auto why = co_await take_census(*pool_, states, until, counted)) co_return std::move(*why);
+  const scan_scope states;
+  if (auto why = co_await scan_all(*pool_, states, until, counted)) co_return std::move(*why);
   co_return counted.counted();
 }
 
 awaitable<result<std::size_t>> redis_store::sweep(std::size_t, milliseconds timeout) {
-  const auto looked = co_await read_books(timeout);
-  if (!looked) co_return looked.error();
+  const auto polled = co_await read_metadata(timeout);
+  if (!polled) co_return polled.error();
   co_return std::size_t{0};
 }
 
 awaitable<result<onceguard::vitals>> redis_store::vitals(milliseconds timeout) {
-  const auto begun = pool_->memory().look_begins();
-  auto told = co_await read_books(timeout);
-  if (told) pool_->memory().look_told(begun);
+  const auto begun = pool_->memory().poll_begins();
+  auto told = co_await read_metadata(timeout);
+  if (told) pool_->memory().poll_ended(begun);
   co_return told;
 }
 
-awaitable<result<onceguard::vitals>> redis_store::read_books(milliseconds timeout) {
-  std::vector<books::item> parts(pool_->names().parts());
+awaitable<result<onceguard::vitals>> redis_store::read_metadata(milliseconds timeout) {
+  std::vector<metadata::item> parts(pool_->names().parts());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts[i].id.front() = static_cast<unsigned char>(i);
     parts[i].copies_only = pool_->copies_only();
   }
-  const auto told = co_await send_all<books>(pool_->queue(), std::move(parts), timeout);
+  const auto told = co_await send_all<metadata>(pool_->queue(), std::move(parts), timeout);
   onceguard::vitals out;
   base::sha256 identities;
   if (auto why = refuse_eviction(told)) co_return std::move(*why);
@@ -256,7 +257,7 @@ awaitable<result<onceguard::vitals>> redis_store::read_books(milliseconds timeou
     out.generation += each->of.generation;
     out.forgotten += each->of.forgotten;
   }
-  pool_->look_at_clock(told.front()->now);
+  pool_->read_clock(told.front()->now);
   if (told.size() > 1) out.identity = base::to_hex(identities.finish());
   co_return out;
 }
@@ -270,12 +271,12 @@ std::optional<error> redis_store::refuse_eviction(
     if (!told[part]) continue;
     if (told[part]->evicted > 0) {
       base::log(base::log_level::error, "the server evicted keys: what they guard may run again",
-                {{"store", pool_->at().place}, {"keys", std::to_string(told[part]->evicted)}});
+                {{"store", pool_->at().name}, {"keys", std::to_string(told[part]->evicted)}});
     }
     const auto wrong = objection_to_eviction(told[part]->eviction);
     if (!wrong) continue;
     pool_->refuse_server_of(part, *wrong);
-    out = to_error(*wrong, pool_->at().place, effect::none);
+    out = to_error(*wrong, pool_->at().name, effect::none);
     out->code = errc::store_unreachable;  // it was right when the store was opened
   }
   return out;

@@ -36,7 +36,8 @@ class redis_store final : public store {
                                                            milliseconds timeout) override;
   boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
                                                            milliseconds timeout) override;
-  boost::asio::awaitable<result<adopt_outcome>> adopt(adoption what, milliseconds timeout) override;
+  boost::asio::awaitable<result<import_outcome>> import_record(imported_record what,
+                                                               milliseconds timeout) override;
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override;
   /// Goes through all records for each page: there is no index. The answers are left out.
@@ -53,7 +54,7 @@ class redis_store final : public store {
   void stop() override;
 
  private:
-  boost::asio::awaitable<result<onceguard::vitals>> read_books(milliseconds timeout);
+  boost::asio::awaitable<result<onceguard::vitals>> read_metadata(milliseconds timeout);
 
   redis_store(std::unique_ptr<pool> servers, milliseconds timeout);
   [[nodiscard]] std::optional<error> refuse_eviction(

@@ -54,14 +54,14 @@ class request {
   /// May it be sent again when its fate is unknown?
   [[nodiscard]] virtual bool repeatable() const noexcept { return true; }
   /// Is the second word of its reply the generation that a write got, or 0?
-  [[nodiscard]] virtual bool tells_generation() const noexcept { return true; }
+  [[nodiscard]] virtual bool carries_generation() const noexcept { return true; }
   /// One of these two ends it. The reply is no error; unexpected_reply may be thrown.
   virtual void arrived(const reply& said) = 0;
   virtual void fail(const error& why) = 0;
   /// The data went back with its reply: a lease that it got is nobody's, and is to be given back.
-  void doubt_grant(const std::string& place) {
+  void put_grant_in_doubt(const std::string& name) {
     if (!claims()) return;
-    fail(error(errc::store_lost, place + ": its data is older than it was", effect::done));
+    fail(error(errc::store_lost, name + ": its data is older than it was", effect::done));
   }
 
   bool doubtful = false;  ///< an earlier copy of it is of unknown fate
@@ -89,8 +89,8 @@ struct entry {
   std::shared_ptr<job> of;
   request* what = nullptr;
   std::uint64_t number = 0;  ///< in the order in which they came
-  std::uint16_t lane = 0;
-  bool in_lane = false;  ///< sent as its lane goes, not to a server that was named
+  std::uint16_t request_queue = 0;
+  bool queued = false;  ///< sent as its lane goes, not to a server that was named
 };
 
 }  // namespace onceguard::redis

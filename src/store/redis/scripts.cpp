@@ -24,7 +24,7 @@ std::string_view name_of(script which) noexcept {
 std::string_view flags_of(script which) noexcept {
   const bool only_reads = which == script::find || which == script::head || which == script::scan;
   if (only_reads) return "flags={'no-writes'}";
-  if (which == script::claim || which == script::adopt) return "flags={}";
+  if (which == script::claim || which == script::import_record) return "flags={}";
   return "flags={'allow-oom'}";
 }
 

@@ -27,7 +27,7 @@ enum class script : std::uint8_t {
   scan,
   greet,
   vitals,
-  adopt,
+  import_record,
   reserve,
 };
 inline constexpr std::size_t script_count = 11;

@@ -26,7 +26,7 @@ std::string value_in(const reply& pairs, std::string_view name) {
 
 }  // namespace
 
-sentinel_watch::sentinel_watch(const line_surroundings& in, const redis_params& params,
+sentinel_watch::sentinel_watch(const connection_context& in, const redis_params& params,
                                topology_events& events)
     : in_(in), params_(params), events_(events), timer_(in.context) {
   for (const auto& each : in.at.seeds) meet(each);
@@ -40,7 +40,7 @@ void sentinel_watch::meet(const endpoint& sentinel) {
 
 void sentinel_watch::ask_all() {
   timer_.cancel();
-  doubted_ = false;
+  distrusted_ = false;
   begun_ = base::boot_now();
   const auto round = now_.round + 1;
   now_ = {};
@@ -53,13 +53,13 @@ void sentinel_watch::ask_all() {
     ++now_.open;
     each.ask(commands,
              [this, round](const std::vector<reply_ptr>& replies, std::optional<failure> why) {
-               hear(round, replies, std::move(why));
+               read(round, replies, std::move(why));
              });
   }
   if (now_.open == 0) wait(in_doubt);
 }
 
-void sentinel_watch::hear(std::uint64_t round, const std::vector<reply_ptr>& replies,
+void sentinel_watch::read(std::uint64_t round, const std::vector<reply_ptr>& replies,
                           std::optional<failure> why) {
   if (closed_ || round != now_.round || now_.open == 0) return;
   --now_.open;
@@ -68,7 +68,7 @@ void sentinel_watch::hear(std::uint64_t round, const std::vector<reply_ptr>& rep
   } catch (const broken& wrong) {
     why = wrong.why;
   } catch (const unexpected_reply& wrong) {
-    why = own_failure(wrong.what());
+    why = connection_failure(wrong.what());
   }
   if (why) now_.why = std::move(why);
   if (now_.open == 0) return decide();
@@ -85,12 +85,13 @@ void sentinel_watch::read(const std::vector<reply_ptr>& replies) {
     why.misconfigured = why.misconfigured || stranger;
     throw broken{why};
   }
-  if (!where.is_array()) throw broken{own_failure("the sentinel knows no address of the master")};
+  if (!where.is_array())
+    throw broken{connection_failure("the sentinel knows no address of the master")};
   const endpoint said{std::string(where.at(0).text()), std::string(where.at(1).text())};
   std::uint64_t epoch = 0;
   const auto text = value_in(what, "config-epoch");
   std::from_chars(text.data(), text.data() + text.size(), epoch);
-  ++now_.heard;
+  ++now_.answered;
   if (!now_.master || epoch > now_.epoch) {
     now_.master = said;
     now_.epoch = epoch;
@@ -106,18 +107,18 @@ void sentinel_watch::decide() {
   now_.open = 0;
   if (!now_.master) {
     wait(in_doubt * 2);
-    return events_.on_no_layout(
-        now_.why.value_or(own_failure("no sentinel has answered which server is the master")));
+    return events_.on_no_layout(now_.why.value_or(
+        connection_failure("no sentinel has answered which server is the master")));
   }
   // A sentinel that was cut off knows of an earlier failover only. Most of them do where they were
   // made to forget (SENTINEL RESET): a failover takes most of them, so one of these would know.
-  if (now_.epoch < latest_ && 2 * now_.heard <= sentinels_.size()) {
+  if (now_.epoch < latest_ && 2 * now_.answered <= sentinels_.size()) {
     wait(in_doubt * 2);
     return events_.on_no_layout(
-        own_failure("the sentinels that answer do not know of the latest failover"));
+        connection_failure("the sentinels that answer do not know of the latest failover"));
   }
   latest_ = now_.epoch;
-  wait(doubted_ ? in_doubt : at_rest);
+  wait(distrusted_ ? in_doubt : at_rest);
   vouched_ = begun_;
   layout found;
   found.masters.push_back({*now_.master, {}});
@@ -125,8 +126,8 @@ void sentinel_watch::decide() {
   events_.on_layout(found);
 }
 
-void sentinel_watch::doubt() {
-  if (std::exchange(doubted_, true) || closed_ || now_.open > 0) return;
+void sentinel_watch::distrust() {
+  if (std::exchange(distrusted_, true) || closed_ || now_.open > 0) return;
   const auto since = base::boot_now() - begun_;
   wait(std::max(std::chrono::duration_cast<milliseconds>(in_doubt - since), milliseconds(0)));
 }

@@ -5,17 +5,17 @@
 
 #include <boost/asio/steady_timer.hpp>
 
-#include "store/redis/scout.hpp"
 #include "store/redis/topology.hpp"
+#include "store/redis/topology_poller.hpp"
 
 namespace onceguard::redis {
 
 class sentinel_watch final : public topology {
  public:
-  sentinel_watch(const line_surroundings& in, const redis_params& params, topology_events& events);
+  sentinel_watch(const connection_context& in, const redis_params& params, topology_events& events);
 
   void begin() override { ask_all(); }
-  void doubt() override;
+  void distrust() override;
   [[nodiscard]] steady_time vouched() const noexcept override { return vouched_; }
   void close() override;
 
@@ -24,7 +24,7 @@ class sentinel_watch final : public topology {
   struct answers {
     std::uint64_t round = 0;
     std::size_t open = 0;
-    std::size_t heard = 0;
+    std::size_t answered = 0;
     std::optional<endpoint> master;
     std::uint64_t epoch = 0;
     std::optional<failure> why;
@@ -32,21 +32,21 @@ class sentinel_watch final : public topology {
 
   void meet(const endpoint& sentinel);
   void ask_all();
-  void hear(std::uint64_t round, const std::vector<reply_ptr>& replies, std::optional<failure> why);
+  void read(std::uint64_t round, const std::vector<reply_ptr>& replies, std::optional<failure> why);
   void read(const std::vector<reply_ptr>& replies);
   void decide();
   void wait(std::chrono::milliseconds pause);
 
-  const line_surroundings in_;
+  const connection_context in_;
   const redis_params& params_;
   topology_events& events_;
-  std::map<endpoint, scout> sentinels_;
+  std::map<endpoint, topology_poller> sentinels_;
   boost::asio::steady_timer timer_;
   answers now_;
   std::uint64_t latest_ = 0;  // failover that was believed
   steady_time begun_{};
   steady_time vouched_ = steady_time::min();
-  bool doubted_ = false;
+  bool distrusted_ = false;
   bool closed_ = false;
 };
 

@@ -13,51 +13,53 @@ constexpr std::chrono::seconds linger{5};  // of links to a server that has no p
 
 }  // namespace
 
-server::server(const line_surroundings& lines, server_events& events, const redis_params& params,
-               const keyspace& names, const endpoint& at, std::size_t links)
+server::server(const connection_context& connections, server_events& events,
+               const redis_params& params, const keyspace& names, const endpoint& at,
+               std::size_t pipelines)
     : events_(events), names_(names), at_(at) {
   const auto now = base::boot_now();
-  const link_surroundings shared{lines, *this, params, names, at, tokens_};
-  for (std::size_t i = 0; i < links; ++i) {
-    links_.emplace_back().on = std::make_unique<link>(shared);
-    links_.back().out_since = now;
+  const pipeline_context shared{connections, *this, params, names, at, tokens_};
+  for (std::size_t i = 0; i < pipelines; ++i) {
+    pipelines_.emplace_back().on = std::make_unique<pipeline>(shared);
+    pipelines_.back().out_since = now;
   }
 }
 
 bool server::usable(steady_time vouched) const noexcept {
-  return std::any_of(links_.begin(), links_.end(), [vouched](const kept_link& each) {
+  return std::any_of(pipelines_.begin(), pipelines_.end(), [vouched](const kept_pipeline& each) {
     return each.on->ready() && each.on->ready_since() <= vouched;
   });
 }
 
 bool server::any_ready() const noexcept { return usable(steady_time::max()); }
 
-link* server::link_for(std::size_t lane, steady_time vouched) noexcept {
-  auto& on = *kept_for(lane).on;
+pipeline* server::pipeline_for(std::size_t request_queue, steady_time vouched) noexcept {
+  auto& on = *kept_for(request_queue).on;
   return on.ready() && on.ready_since() <= vouched ? &on : nullptr;
 }
 
 /// In which part a link counts its writes: the first whose books are here, if any are.
-void server::choose_books(std::size_t lane) {
+void server::choose_metadata(std::size_t request_queue) {
   std::optional<std::size_t> first, counted;
-  for (std::size_t part = lane; part < parts_.size() && !counted; part += links_.size()) {
+  for (std::size_t part = request_queue; part < parts_.size() && !counted;
+       part += pipelines_.size()) {
     if (!parts_[part]) continue;
     if (!first) first = part;
-    if (!links_[lane].uncounted[part]) counted = part;
+    if (!pipelines_[request_queue].uncounted[part]) counted = part;
   }
-  links_[lane].on->count_in(counted ? counted : first);
+  pipelines_[request_queue].on->count_in(counted ? counted : first);
 }
 
 /// Each link greets for what travels by it.
 void server::greet_parts() {
   if (!names_.cut()) return;
-  for (std::size_t i = 0; i < links_.size(); ++i) {
-    auto& mine = links_[i];
+  for (std::size_t i = 0; i < pipelines_.size(); ++i) {
+    auto& mine = pipelines_[i];
     if (!mine.on->ready()) continue;
     mine.greeted &= parts_;
     mine.uncounted &= parts_;
-    choose_books(i);
-    for (std::size_t part = i; part < parts_.size(); part += links_.size()) {
+    choose_metadata(i);
+    for (std::size_t part = i; part < parts_.size(); part += pipelines_.size()) {
       if (!parts_[part] || mine.greeted[part]) continue;
       mine.greeted.set(part);
       mine.on->greet(part);
@@ -67,14 +69,14 @@ void server::greet_parts() {
 
 // --- links ----------------------------------------------------------------------------------
 
-server::kept_link& server::kept(const link& of) {
-  return *std::find_if(links_.begin(), links_.end(),
+server::kept_pipeline& server::kept(const pipeline& of) {
+  return *std::find_if(pipelines_.begin(), pipelines_.end(),
                        [&](const auto& each) { return each.on.get() == &of; });
 }
 
-steady_time server::open_links(steady_time now) {
+steady_time server::open_pipelines(steady_time now) {
   auto next = steady_time::max();
-  for (auto& each : links_) {
+  for (auto& each : pipelines_) {
     if (!each.on->closed() || retired_) continue;
     if (each.open_at <= now) {
       each.open_at = steady_time::max();
@@ -87,22 +89,22 @@ steady_time server::open_links(steady_time now) {
 }
 
 void server::flush() {
-  for (auto& each : links_) {
+  for (auto& each : pipelines_) {
     if (each.on->ready()) each.on->flush();
   }
 }
 
 void server::close(const failure& why) {
-  for (auto& each : links_) {
+  for (auto& each : pipelines_) {
     if (!each.on->closed()) each.on->close(why);
   }
 }
 
 void server::retire() {
   retired_ = true;
-  for (auto& each : links_) {
+  for (auto& each : pipelines_) {
     if (!each.on->closed() && each.on->idle()) {
-      each.on->close(own_failure("the server has no part of the store any more"));
+      each.on->close(connection_failure("the server has no part of the store any more"));
     }
   }
 }
@@ -111,12 +113,12 @@ bool server::lingers(steady_time now) const noexcept { return now < used_at_ + l
 
 bool server::gone() const noexcept {
   return retired_ && named_.empty() &&
-         std::all_of(links_.begin(), links_.end(),
-                     [](const kept_link& each) { return each.on->closed(); });
+         std::all_of(pipelines_.begin(), pipelines_.end(),
+                     [](const kept_pipeline& each) { return each.on->closed(); });
 }
 
 /// At once where it was ready before, else with a growing pause.
-steady_time server::next_try(kept_link& of, steady_time now) const {
+steady_time server::next_try(kept_pipeline& of, steady_time now) const {
   if (std::exchange(of.was_ready, false)) {
     of.failures = 0;
     return now;
@@ -131,10 +133,10 @@ steady_time server::next_try(kept_link& of, steady_time now) const {
 
 // --- what links tell ------------------------------------------------------------------------
 
-const known_books& server::known(std::size_t part) const noexcept { return events_.known(part); }
+const known_metadata& server::known(std::size_t part) const noexcept { return events_.known(part); }
 const std::string& server::masters() const noexcept { return events_.masters(); }
 
-void server::on_facts(link&, const server_facts& facts) {
+void server::on_facts(pipeline&, const server_facts& facts) {
   durable_ = keeps_everything(facts);
   if (facts.run.empty() || facts.run != run_) ++life_;
   run_ = facts.run;
@@ -145,7 +147,7 @@ void server::on_generation(std::size_t part, const std::string& run, std::uint64
   events_.on_generation(part, run, generation);
 }
 
-void server::on_ready(link& of) {
+void server::on_ready(pipeline& of) {
   auto& mine = kept(of);
   mine.was_ready = true;
   mine.out_since.reset();
@@ -153,14 +155,14 @@ void server::on_ready(link& of) {
   mine.uncounted.reset();
   last_failure_.reset();
   const auto now = base::boot_now();
-  for (auto& each : links_) {
+  for (auto& each : pipelines_) {
     if (each.on->closed()) each.open_at = now;
   }
   greet_parts();
   events_.on_up(*this);
 }
 
-void server::on_lost(link& of, const failure& why) {
+void server::on_lost(pipeline& of, const failure& why) {
   const auto now = base::boot_now();
   auto& mine = kept(of);
   tokens_.drop();
@@ -171,17 +173,17 @@ void server::on_lost(link& of, const failure& why) {
   events_.on_down(*this, why);
 }
 
-void server::on_uncounted(link& of, std::size_t part) {
+void server::on_uncounted(pipeline& of, std::size_t part) {
   auto& mine = kept(of);
   mine.uncounted.set(part);
-  choose_books(static_cast<std::size_t>(&mine - links_.data()));
+  choose_metadata(static_cast<std::size_t>(&mine - pipelines_.data()));
 }
 
-void server::on_returned(link&, entry back, const failure& why) {
+void server::on_returned(pipeline&, entry back, const failure& why) {
   events_.on_returned(*this, std::move(back), why);
 }
 
-void server::on_redirected(link&, entry back, const failure& why) {
+void server::on_redirected(pipeline&, entry back, const failure& why) {
   events_.on_redirected(*this, std::move(back), why);
 }
 

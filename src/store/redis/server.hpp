@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "store/redis/link.hpp"
+#include "store/redis/pipeline.hpp"
 
 namespace onceguard::redis {
 
@@ -17,7 +17,7 @@ class server;
 /// As link_events; those links that are meant are known by their server.
 class server_events {
  public:
-  [[nodiscard]] virtual const known_books& known(std::size_t part) const noexcept = 0;
+  [[nodiscard]] virtual const known_metadata& known(std::size_t part) const noexcept = 0;
   [[nodiscard]] virtual const std::string& masters() const noexcept = 0;
   virtual void on_facts(server& of, const server_facts& facts) = 0;
   virtual void on_greeting(const greeting& said) = 0;
@@ -35,12 +35,12 @@ class server_events {
   ~server_events() = default;
 };
 
-class server final : private link_events {
+class server final : private pipeline_events {
  public:
   using part_set = std::bitset<keyspace::cluster_parts>;
 
-  server(const line_surroundings& lines, server_events& events, const redis_params& params,
-         const keyspace& names, const endpoint& at, std::size_t links);
+  server(const connection_context& connections, server_events& events, const redis_params& params,
+         const keyspace& names, const endpoint& at, std::size_t pipelines);
 
   [[nodiscard]] const endpoint& at() const noexcept { return at_; }
   [[nodiscard]] server_pin pin() const { return {at_, life_}; }
@@ -48,14 +48,14 @@ class server final : private link_events {
   [[nodiscard]] const std::optional<failure>& last_failure() const noexcept {
     return last_failure_;
   }
-  [[nodiscard]] std::optional<steady_time> out_since(std::size_t lane) const noexcept {
-    return kept_for(lane).out_since;
+  [[nodiscard]] std::optional<steady_time> out_since(std::size_t request_queue) const noexcept {
+    return kept_for(request_queue).out_since;
   }
   /// Is a link ready that was made by then?
   [[nodiscard]] bool usable(steady_time vouched) const noexcept;
   [[nodiscard]] bool any_ready() const noexcept;
   /// The link of a lane; null: it is not ready, or newer than that.
-  [[nodiscard]] link* link_for(std::size_t lane, steady_time vouched) noexcept;
+  [[nodiscard]] pipeline* pipeline_for(std::size_t request_queue, steady_time vouched) noexcept;
 
   /// Does any lane lead here? In a cluster: the parts that it has now.
   void hold(bool leads, const part_set& parts) { leads_ = leads, parts_ = parts; }
@@ -68,7 +68,7 @@ class server final : private link_events {
   void use(steady_time now) noexcept { used_at_ = now; }
 
   /// Opens what is closed and due. When the next one is.
-  steady_time open_links(steady_time now);
+  steady_time open_pipelines(steady_time now);
   void flush();
   void close(const failure& why);
   /// Wanted no more: no link is opened again; those that are idle are closed.
@@ -79,8 +79,8 @@ class server final : private link_events {
   [[nodiscard]] bool gone() const noexcept;
 
  private:
-  struct kept_link {
-    std::unique_ptr<link> on;
+  struct kept_pipeline {
+    std::unique_ptr<pipeline> on;
     part_set greeted{};
     part_set uncounted{};  ///< their books are on their way to another server
     steady_time open_at{};
@@ -89,32 +89,32 @@ class server final : private link_events {
     std::uint32_t failures = 0;  ///< to connect, or to be greeted, in a row
   };
 
-  [[nodiscard]] const known_books& known(std::size_t part) const noexcept override;
+  [[nodiscard]] const known_metadata& known(std::size_t part) const noexcept override;
   [[nodiscard]] const std::string& masters() const noexcept override;
-  void on_facts(link& of, const server_facts& facts) override;
+  void on_facts(pipeline& of, const server_facts& facts) override;
   void on_greeting(const greeting& said) override { events_.on_greeting(said); }
   void on_generation(std::size_t part, const std::string& run, std::uint64_t generation) override;
-  void on_ready(link& of) override;
-  void on_lost(link& of, const failure& why) override;
+  void on_ready(pipeline& of) override;
+  void on_lost(pipeline& of, const failure& why) override;
   void on_ended(entry ended) override { events_.on_ended(std::move(ended)); }
-  void on_returned(link& of, entry back, const failure& why) override;
-  void on_redirected(link& of, entry back, const failure& why) override;
-  void on_astray(link&) override { events_.on_astray(*this); }
-  void on_uncounted(link& of, std::size_t part) override;
-  void on_progress(link&) override { events_.on_progress(); }
+  void on_returned(pipeline& of, entry back, const failure& why) override;
+  void on_redirected(pipeline& of, entry back, const failure& why) override;
+  void on_astray(pipeline&) override { events_.on_astray(*this); }
+  void on_uncounted(pipeline& of, std::size_t part) override;
+  void on_progress(pipeline&) override { events_.on_progress(); }
 
-  [[nodiscard]] kept_link& kept(const link& of);
-  [[nodiscard]] const kept_link& kept_for(std::size_t lane) const noexcept {
-    return links_[lane % links_.size()];
+  [[nodiscard]] kept_pipeline& kept(const pipeline& of);
+  [[nodiscard]] const kept_pipeline& kept_for(std::size_t request_queue) const noexcept {
+    return pipelines_[request_queue % pipelines_.size()];
   }
-  void choose_books(std::size_t lane);
-  [[nodiscard]] steady_time next_try(kept_link& of, steady_time now) const;
+  void choose_metadata(std::size_t request_queue);
+  [[nodiscard]] steady_time next_try(kept_pipeline& of, steady_time now) const;
 
   server_events& events_;
   const keyspace& names_;
   const endpoint at_;
   token_block tokens_;
-  std::vector<kept_link> links_;
+  std::vector<kept_pipeline> pipelines_;
   part_set parts_;
   std::deque<entry> named_;
   std::string run_;

@@ -7,14 +7,15 @@ namespace {
 
 using info_map = std::map<std::string_view, std::string_view>;
 
-info_map lines_of(std::string_view info) {
+info_map connections_of(std::string_view info) {
   info_map out;
   while (!info.empty()) {
     const auto end = info.find("\r\n");
-    const auto line = info.substr(0, end);
+    const auto connection = info.substr(0, end);
     info.remove_prefix(end == std::string_view::npos ? info.size() : end + 2);
-    const auto colon = line.find(':');
-    if (colon != std::string_view::npos) out[line.substr(0, colon)] = line.substr(colon + 1);
+    const auto colon = connection.find(':');
+    if (colon != std::string_view::npos)
+      out[connection.substr(0, colon)] = connection.substr(colon + 1);
   }
   return out;
 }
@@ -34,28 +35,29 @@ failure wrong(std::string what) { return {{}, std::move(what), true}; }
 }  // namespace
 
 server_facts read_info(std::string_view info) {
-  const auto lines = lines_of(info);
-  const auto look_up = [&](std::string_view name) {
-    const auto found = lines.find(name);
-    return found == lines.end() ? std::string() : std::string(found->second);
+  const auto connections = connections_of(info);
+  const auto find_address = [&](std::string_view name) {
+    const auto found = connections.find(name);
+    return found == connections.end() ? std::string() : std::string(found->second);
   };
   server_facts out;
-  out.version = look_up("redis_version");
+  out.version = find_address("redis_version");
   out.functions = number_of(out.version) >= 7'000;
   out.too_old = number_of(out.version) < 6'002;
-  out.run = look_up("run_id");
-  out.replica = look_up("role") == "slave";
-  out.loading = look_up("loading") == "1";
-  out.in_cluster = look_up("cluster_enabled") == "1";
-  out.eviction = look_up("maxmemory_policy");
-  if (const auto on = look_up("aof_enabled"); !on.empty())
+  out.run = find_address("run_id");
+  out.replica = find_address("role") == "slave";
+  out.loading = find_address("loading") == "1";
+  out.in_cluster = find_address("cluster_enabled") == "1";
+  out.eviction = find_address("maxmemory_policy");
+  if (const auto on = find_address("aof_enabled"); !on.empty())
     out.append_only = on == "1" ? "yes" : "no";
   return out;
 }
 
-std::optional<failure> objection_to(const server_facts& of, deployment meant, bool copies_only) {
-  if (of.loading) return own_failure("the server is still loading its data");
-  if (of.replica) return own_failure("the server is a replica: it takes no writes");
+std::optional<failure> reason_for_distrust(const server_facts& of, deployment meant,
+                                           bool copies_only) {
+  if (of.loading) return connection_failure("the server is still loading its data");
+  if (of.replica) return connection_failure("the server is a replica: it takes no writes");
   if (of.too_old) {
     return wrong("the server is Redis " + of.version + "; 6.2 is the oldest that will do");
   }

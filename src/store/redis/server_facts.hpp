@@ -29,9 +29,9 @@ struct server_facts {
 
 /// Why this server can't hold the store, or its part of it; none: it can. `copies_only`: it may
 /// forget at any time.
-[[nodiscard]] std::optional<failure> objection_to(const server_facts& of,
-                                                  deployment meant = deployment::single,
-                                                  bool copies_only = false);
+[[nodiscard]] std::optional<failure> reason_for_distrust(const server_facts& of,
+                                                         deployment meant = deployment::single,
+                                                         bool copies_only = false);
 
 /// Why a server with this maxmemory-policy can't hold the store; none: it can, or is not known.
 [[nodiscard]] std::optional<failure> objection_to_eviction(const std::string& policy);

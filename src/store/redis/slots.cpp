@@ -42,9 +42,9 @@ std::vector<std::string> evenly_spread_tags(std::size_t parts) {
   for (std::uint32_t number = 0; left > 0; ++number) {
     auto text = std::to_string(number);
     const std::size_t slot = slot_of(text);
-    auto& place = out[slot / stretch];
-    if (slot % stretch != stretch / 2 || !place.empty()) continue;
-    place = std::move(text);
+    auto& name = out[slot / stretch];
+    if (slot % stretch != stretch / 2 || !name.empty()) continue;
+    name = std::move(text);
     --left;
   }
   return out;

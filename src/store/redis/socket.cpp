@@ -65,7 +65,7 @@ result<std::optional<ssl::context>> make_tls(const address& at) {
 
 awaitable<socket::error_code> socket::connect() {
   error_code ec;
-  const auto found = co_await look_up(ec);
+  const auto found = co_await find_address(ec);
   if (ec) co_return ec;
   // Closed just as the look-up ended: connecting would open it again, and nobody would close it.
   if (closed_) co_return boost::asio::error::operation_aborted;
@@ -77,7 +77,7 @@ awaitable<socket::error_code> socket::connect() {
 }
 
 /// Look-ups wait for one another, and a slow one can't be ended: an address needs none.
-awaitable<std::vector<tcp::endpoint>> socket::look_up(error_code& why) {
+awaitable<std::vector<tcp::endpoint>> socket::find_address(error_code& why) {
   std::vector<tcp::endpoint> out;
   error_code is_a_name;
   const auto address = boost::asio::ip::make_address(to_.host, is_a_name);

@@ -37,7 +37,7 @@ class socket {
   void close() noexcept;
 
  private:
-  [[nodiscard]] boost::asio::awaitable<std::vector<boost::asio::ip::tcp::endpoint>> look_up(
+  [[nodiscard]] boost::asio::awaitable<std::vector<boost::asio::ip::tcp::endpoint>> find_address(
       error_code& why);
   [[nodiscard]] boost::asio::awaitable<error_code> shake_hands();
 

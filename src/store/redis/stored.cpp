@@ -101,13 +101,13 @@ subject_ptr read_subject(fields& in) {
   return about;
 }
 
-struct answer_place {
+struct answer_slot {
   std::size_t size = 0;
   std::string_view sum;
 };
 
 /// After the format and the size of the head.
-stored_record read_head(fields& in, answer_place& at) {
+stored_record read_head(fields& in, answer_slot& at) {
   stored_record out;
   auto& r = out.record;
   r.state = in.choice(record_state::started, record_state::released);
@@ -118,7 +118,7 @@ stored_record read_head(fields& in, answer_place& at) {
   r.attempt = in.take<std::uint32_t>();
   r.failures = in.take<std::uint32_t>();
   r.token = in.take<token>();
-  in.take_into(r.nonce);
+  in.take_into(r.claim_id);
   out.first = in.take<token>();
   r.deadline_lease = in.take<std::int64_t>();
   r.retry_at_lease = in.take<std::int64_t>();
@@ -138,7 +138,7 @@ stored_record read_head(fields& in, answer_place& at) {
 }
 
 /// Takes the head and its checksum off `bytes`.
-result<stored_record> take_head(std::string_view& bytes, answer_place& at) {
+result<stored_record> take_head(std::string_view& bytes, answer_slot& at) {
   fields whole(bytes);
   const auto format = whole.take<std::uint8_t>();
   const auto size = whole.take<std::uint32_t>();
@@ -205,7 +205,7 @@ void append_first(std::string& to, const claim& asked, token given) {
   put(to, std::uint32_t{1});  // attempt
   put(to, std::uint32_t{0});  // failures
   put(to, given);
-  to += base::as_chars(asked.nonce);
+  to += base::as_chars(asked.claim_id);
   put(to, given);
   put(to, std::int64_t{asked.lease.count()});
   to.append(4 * sizeof(std::int64_t), '\0');  // points in time
@@ -264,12 +264,12 @@ result<answer_ptr> decode_answer(std::string_view bytes, std::string_view sum) {
 }
 
 result<stored_record> decode_head(std::string_view bytes) {
-  answer_place at;
+  answer_slot at;
   return take_head(bytes, at);
 }
 
 result<stored_record> decode_stored(std::string_view bytes) {
-  answer_place at;
+  answer_slot at;
   auto out = take_head(bytes, at);
   if (!out) return out;
   if (bytes.size() != at.size) return unreadable("its answer is cut short");

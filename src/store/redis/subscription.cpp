@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "store/redis/ear.hpp"
+#include "store/redis/subscriber.hpp"
 
 namespace onceguard::redis {
 
@@ -21,12 +21,12 @@ void subscription::listen(settled_listener told) {
   const bool wanted = told != nullptr && !stopped_;
   {
     const std::lock_guard lock(telling_);
-    told_ = wanted ? std::move(told) : nullptr;
+    listener_ = wanted ? std::move(told) : nullptr;
   }
   if (!wanted) {
-    hearing_.reset();
-  } else if (!hearing_) {
-    hearing_ = std::make_unique<ear>(*this);
+    reading_.reset();
+  } else if (!reading_) {
+    reading_ = std::make_unique<subscriber>(*this);
   }
 }
 
@@ -40,14 +40,14 @@ void subscription::stop() {
 
 void subscription::tell(const std::vector<std::uint64_t>& settled) {
   const std::lock_guard lock(telling_);
-  if (told_) told_(settled);
+  if (listener_) listener_(settled);
 }
 
-void subscription::tell_refusal(const std::string& why) {
-  if (refusal_told_.exchange(true)) return;
+void subscription::log_refusal(const std::string& why) {
+  if (refusal_logged_.exchange(true)) return;
   base::log(base::log_level::warning,
             "who waits for another process has to ask: the user may not publish or subscribe",
-            {{"store", at_.place}, {"channel", channel_}, {"why", why}});
+            {{"store", at_.name}, {"channel", channel_}, {"why", why}});
 }
 
 }  // namespace onceguard::redis

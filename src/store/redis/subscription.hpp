@@ -14,7 +14,7 @@
 
 namespace onceguard::redis {
 
-class ear;
+class subscriber;
 
 class subscription {
  public:
@@ -34,20 +34,20 @@ class subscription {
   void stop();
 
  private:
-  friend class ear;
+  friend class subscriber;
   void tell(const std::vector<std::uint64_t>& settled);
-  void tell_refusal(const std::string& why);
+  void log_refusal(const std::string& why);
 
   const address at_;
   const std::string channel_;
   const servers_now servers_;
   const milliseconds timeout_;
-  std::atomic<bool> refusal_told_{false};
+  std::atomic<bool> refusal_logged_{false};
   std::mutex telling_;  // guards what follows
-  settled_listener told_;
+  settled_listener listener_;
   std::mutex changing_;  // guards what follows
   bool stopped_ = false;
-  std::unique_ptr<ear> hearing_;
+  std::unique_ptr<subscriber> reading_;
 };
 
 }  // namespace onceguard::redis

@@ -22,7 +22,7 @@ class fixed_topology final : public topology {
 
 }  // namespace
 
-std::unique_ptr<topology> make_topology(const line_surroundings& in, const keyspace& names,
+std::unique_ptr<topology> make_topology(const connection_context& in, const keyspace& names,
                                         const redis_params& params, topology_events& events) {
   switch (in.at.servers) {
     case deployment::sentinel:

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "store/redis/connection.hpp"
 #include "store/redis/keyspace.hpp"
-#include "store/redis/line.hpp"
 #include "store/redis/redis_params.hpp"
 
 namespace onceguard::redis {
@@ -46,7 +46,7 @@ class topology {
 
   virtual void begin() = 0;
   /// Something looks as if it were otherwise by now: looks again soon.
-  virtual void doubt() {}
+  virtual void distrust() {}
   /// A connection that was ready by then leads to who is a master still.
   [[nodiscard]] virtual steady_time vouched() const noexcept { return steady_time::max(); }
   /// Ends what is under way; the io_context is run on until that is so.
@@ -54,7 +54,7 @@ class topology {
 };
 
 /// All arguments outlive it.
-[[nodiscard]] std::unique_ptr<topology> make_topology(const line_surroundings& in,
+[[nodiscard]] std::unique_ptr<topology> make_topology(const connection_context& in,
                                                       const keyspace& names,
                                                       const redis_params& params,
                                                       topology_events& events);

@@ -42,7 +42,7 @@ constexpr std::uint64_t status_max = 65'535;
 
 void read_run(verdict& out, const reply& said, const claim& asked) {
   out.lease.token = said.at(2).number<token>(any);
-  out.lease.nonce = asked.nonce;
+  out.lease.claim_id = asked.claim_id;
   out.lease.attempt = said.at(3).number<std::uint32_t>(0xffff'ffff);
   const auto state = choice(said.at(4), record_state::probing);
   out.lease.probe = state == record_state::probing;
@@ -84,7 +84,7 @@ void claims::write(std::string& to, const script_calls& how, const keyspace& nam
   // In a cluster an answer to a later repeat of it may have been heard, by another server.
   const bool anew = unheard && !names.cut();
   append_call(to, how, script::claim, names.record(asked.id), names.counters(),
-              {base::as_chars(asked.nonce), text_of(asked.lease),
+              {base::as_chars(asked.claim_id), text_of(asked.lease),
                asked.into_started ? "started" : "in_progress", name_of(asked.unknown),
                text_of(asked.probe_after), text_of(asked.unknown_retention),
                text_of(asked.maybe_repeated), encode_subject(*asked.about), text_of(anew)});
@@ -114,7 +114,7 @@ verdict claims::granted_first(const claim& asked, token given) {
   verdict out;
   out.kind = verdict_kind::run;
   out.lease.token = given;
-  out.lease.nonce = asked.nonce;
+  out.lease.claim_id = asked.claim_id;
   out.lease.attempt = 1;
   out.lease.started = asked.into_started;
   return out;
@@ -168,10 +168,10 @@ void settles::write(std::string& to, const script_calls& how, const keyspace& na
   const auto bytes = what.answer ? encode_answer(*what.answer) : std::string();
   append_call(
       to, how, script::settle, names.record(what.id), names.counters(),
-      {decimal(what.token), base::as_chars(what.nonce), name_of(what.kind), text_of(what.retention),
-       text_of(what.backoff), text_of(what.backoff_max), decimal(static_cast<int>(what.why)),
-       decimal(what.why_status), text_of(what.probe_pause), text_of(what.by_application),
-       what.about ? encode_subject(*what.about) : std::string(),
+      {decimal(what.token), base::as_chars(what.claim_id), name_of(what.kind),
+       text_of(what.retention), text_of(what.backoff), text_of(what.backoff_max),
+       decimal(static_cast<int>(what.why)), decimal(what.why_status), text_of(what.probe_pause),
+       text_of(what.by_application), what.about ? encode_subject(*what.about) : std::string(),
        decimal(static_cast<int>(what.kept)), bytes, answer_sum(bytes), names.settled()});
 }
 
@@ -201,7 +201,7 @@ std::optional<error> extensions::complaint(const extension& how) { return too_la
 void extensions::write(std::string& to, const script_calls& how, const keyspace& names,
                        const extension& what) {
   append_call(to, how, script::extend, names.record(what.id), names.counters(),
-              {decimal(what.token), base::as_chars(what.nonce), text_of(what.lease),
+              {decimal(what.token), base::as_chars(what.claim_id), text_of(what.lease),
                text_of(what.dispatch)});
 }
 

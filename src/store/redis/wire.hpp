@@ -54,7 +54,7 @@ struct batch_part : request {
   void write(std::string& to, const script_calls& how, const keyspace& names) const override {
     Kind::write(to, how, names, item);
   }
-  [[nodiscard]] bool tells_generation() const noexcept override { return Kind::writes; }
+  [[nodiscard]] bool carries_generation() const noexcept override { return Kind::writes; }
   void arrived(const reply& said) override { outcome.emplace(Kind::read(said, item)); }
   void fail(const error& why) override { outcome.emplace(why); }
 

@@ -12,9 +12,9 @@
 
 #include "base/hash.hpp"
 #include "store/sqlite/lock_file.hpp"
-#include "store/sqlite/log_state.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/session.hpp"
+#include "store/sqlite/wal_state.hpp"
 
 namespace onceguard::sqlite {
 namespace {
@@ -166,7 +166,7 @@ bool take_rights_of(const std::string& path, const std::string& to) {
 }
 
 /// A kill in between leaves the new file with the old log, which no session opens.
-result<std::string> put_in_place(const part_file& made, const std::string& path) {
+result<std::string> replace_file(const part_file& made, const std::string& path) {
   if (!take_rights_of(path, made.path()) || !flush(made.path())) return from_system(made.path());
   auto former = name_again(path);
   if (!former) return former.error();
@@ -208,7 +208,7 @@ result<void> back_up(const sqlite_params& from, const std::string& to) {
 }
 
 result<std::string> restore(const sqlite_params& to, const std::string& from) {
-  const auto path = check_place(to.path);
+  const auto path = check_location(to.path);
   if (!path) return path.error();
   if (mark_of(from) == mark_of(*path) && mark_of(from) != file_mark{}) {
     return error(errc::invalid_argument, from + " is the store itself");
@@ -222,7 +222,7 @@ result<std::string> restore(const sqlite_params& to, const std::string& from) {
     }
     const part_file made(*path + ".restoring");
     if (auto why = copy_backup(from, made, *to.clock)) return *why;
-    return put_in_place(made, *path);
+    return replace_file(made, *path);
   } catch (const failure& failed) {
     return to_error(failed, *path, effect::none);
   }

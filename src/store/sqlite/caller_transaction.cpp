@@ -50,10 +50,10 @@ result<std::optional<verdict>> look(connection& on, const claim& asked) {
     ~reading() { on.roll_back(); }
   } const whatever_happens{on};
   on.run("BEGIN");
-  const auto version = own_tables_version(on);
-  if (version > own_version) return newer_tables();
+  const auto version = caller_tables_version(on);
+  if (version > caller_version) return newer_tables();
   if (version == 0) return std::optional<verdict>();
-  auto told = own_tables(on).look(asked);
+  auto told = caller_tables(on).look(asked);
   if (!told) return told.error();
   return std::optional(std::move(*told));
 }
@@ -77,7 +77,7 @@ result<claimed> try_to_claim(connection& on, caller_transaction& in, const claim
 
 }  // namespace
 
-error undone(const failure& failed) { return make_error(failed, effect::none); }
+error rolled_back(const failure& failed) { return make_error(failed, effect::none); }
 
 bool caller_transaction::try_begin() {
   if (!whole_) {
@@ -103,11 +103,11 @@ bool caller_transaction::begin(const patience& until) {
   return true;
 }
 
-result<own_tables*> caller_transaction::tables() {
+result<caller_tables*> caller_transaction::tables() {
   if (!tables_) {
-    const auto version = own_tables_version(on_);
-    if (version > own_version) return newer_tables();
-    if (version < own_version) make_own_tables(on_);
+    const auto version = caller_tables_version(on_);
+    if (version > caller_version) return newer_tables();
+    if (version < caller_version) make_caller_tables(on_);
     tables_.emplace(on_);
   }
   return &*tables_;
@@ -177,12 +177,12 @@ result<claimed> begin_and_claim(connection& on, caller_transaction& in, const cl
       got = std::move(*tried);
     } catch (const failure& failed) {
       in.roll_back();
-      if (!in.whole() || failed.code() != SQLITE_BUSY) return undone(failed);
+      if (!in.whole() || failed.code() != SQLITE_BUSY) return rolled_back(failed);
     }
     // Within the caller's transaction nothing changes, however long one looks at it.
     const bool waits = in.whole() && until.left().count() > 0;
     if (got.told.kind != verdict_kind::busy || !waits) {
-      got.told = as_told(std::move(got.told));
+      got.told = as_reported(std::move(got.told));
       return got;
     }
     until.pause(got.locked ? lock_step : got.told.retry_after);

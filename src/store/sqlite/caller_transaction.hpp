@@ -5,8 +5,8 @@
 #include <onceguard/error.hpp>
 
 #include "store/requested.hpp"
+#include "store/sqlite/caller_tables.hpp"
 #include "store/sqlite/connection.hpp"
-#include "store/sqlite/own_tables.hpp"
 
 namespace onceguard::sqlite {
 
@@ -29,7 +29,7 @@ class caller_transaction {
 
   /// The tables, made where they are missing. Once begun. errc::invalid_argument: a newer
   /// version's.
-  [[nodiscard]] result<own_tables*> tables();
+  [[nodiscard]] result<caller_tables*> tables();
 
   /// Waits for those who read where they are in the way. What is known of it after a failure:
   /// none, where it is provably undone.
@@ -44,11 +44,11 @@ class caller_transaction {
   const bool whole_;
   bool begun_ = false;
   std::int64_t synchronous_ = -1;  // as the caller had it; negative: as it is
-  std::optional<own_tables> tables_;
+  std::optional<caller_tables> tables_;
 };
 
 /// What a failure before the commit means: nothing was done.
-[[nodiscard]] error undone(const failure& failed);
+[[nodiscard]] error rolled_back(const failure& failed);
 
 /// Claims in a transaction that is then left open for kind `run`; else nothing was written.
 [[nodiscard]] result<claimed> begin_and_claim(connection& on, caller_transaction& in,

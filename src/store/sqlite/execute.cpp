@@ -11,7 +11,7 @@ settlement complete_of(const claim& asked, const verdict& told, const execute_po
   settlement out;
   out.id = asked.id;
   out.token = told.lease.token;
-  out.nonce = told.lease.nonce;
+  out.claim_id = told.lease.claim_id;
   out.about = asked.about;
   out.answer = told.answer;
   out.retention = policy.retention;
@@ -35,7 +35,7 @@ std::optional<error> complete(caller_transaction& in, const claim& asked, const 
     if (done->outcome != settle_outcome::done) return ended_by_others();
     static_cast<void>((*tables)->sweep(swept_along));
   } catch (const failure& failed) {
-    return undone(failed);
+    return rolled_back(failed);
   }
   return in.commit(patience(policy));
 }
@@ -47,27 +47,27 @@ result<T> in_transaction(sqlite3* borrowed, Act act) {
   try {
     caller_transaction in(on);
     const patience until{execute_policy{}};
-    if (!in.begin(until)) return undone(failure(SQLITE_BUSY, "another process writes"));
+    if (!in.begin(until)) return rolled_back(failure(SQLITE_BUSY, "another process writes"));
     auto tables = in.tables();
     if (!tables) return tables.error();
     result<T> out = act(**tables);
     if (const auto failed = in.commit(until)) return *failed;
     return out;
   } catch (const failure& failed) {
-    return undone(failed);
+    return rolled_back(failed);
   }
 }
 
 }  // namespace
 
 result<void> prepare(sqlite3* on) {
-  const auto done = in_transaction<bool>(on, [](own_tables&) { return true; });
+  const auto done = in_transaction<bool>(on, [](caller_tables&) { return true; });
   if (!done) return done.error();
   return {};
 }
 
 result<std::size_t> sweep(sqlite3* on, std::size_t most) {
-  return in_transaction<std::size_t>(on, [&](own_tables& in) { return in.sweep(most); });
+  return in_transaction<std::size_t>(on, [&](caller_tables& in) { return in.sweep(most); });
 }
 
 result<verdict> execute(sqlite3* borrowed, const request& what, const execute_policy& policy,

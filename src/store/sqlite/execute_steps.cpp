@@ -12,17 +12,17 @@ execute_policy waiting(execute_policy policy) {
   return policy;
 }
 
-class own_flow final : public step_flow {
+class sqlite_flow final : public step_flow {
  public:
-  own_flow(connection& on, const claim& asked, const execute_policy& policy, const lease& granted,
-           std::vector<step_done> done)
+  sqlite_flow(connection& on, const claim& asked, const execute_policy& policy,
+              const lease& granted, std::vector<step_done> done)
       : step_flow(asked.id, granted, std::move(done)),
         on_(on),
         asked_(asked),
         policy_(waiting(policy)) {}
 
   void complete(const answer_ptr& with) {
-    commit([&](caller_transaction&, own_tables& in) {
+    commit([&](caller_transaction&, caller_tables& in) {
       auto how = settlement_of(settle_kind::complete);
       how.answer = with;
       return holds(in.settle(how));
@@ -32,7 +32,7 @@ class own_flow final : public step_flow {
   /// Its lease ends now, so that the next attempt need not wait for its end.
   void give_up() noexcept {
     try {
-      commit([&](caller_transaction&, own_tables& in) {
+      commit([&](caller_transaction&, caller_tables& in) {
         auto how = settlement_of(settle_kind::abandon);
         how.why = unknown_reason::abandoned;
         return holds(in.settle(how));
@@ -44,7 +44,7 @@ class own_flow final : public step_flow {
 
  protected:
   void commit_step(std::string_view name, const std::function<std::string()>& progress) override {
-    commit([&](caller_transaction& now, own_tables& in) -> result<bool> {
+    commit([&](caller_transaction& now, caller_tables& in) -> result<bool> {
       const auto bytes = progress();
       if (!now.open()) {
         return error(errc::conflict, "execute_steps: the step's transaction was ended within it",
@@ -53,7 +53,7 @@ class own_flow final : public step_flow {
       extension how;
       how.id = asked_.id;
       how.token = held().token;
-      how.nonce = held().nonce;
+      how.claim_id = held().claim_id;
       how.lease = policy_.lease;
       return in.save_progress(how, name, bytes);
     });
@@ -64,7 +64,7 @@ class own_flow final : public step_flow {
     settlement out;
     out.id = asked_.id;
     out.token = held().token;
-    out.nonce = held().nonce;
+    out.claim_id = held().claim_id;
     out.about = asked_.about;
     out.kind = kind;
     out.retention = policy_.retention;
@@ -85,7 +85,7 @@ class own_flow final : public step_flow {
       caller_transaction now(on_);
       const patience until(policy_);
       if (!now.whole()) stop({errc::conflict, "execute_steps: within another transaction"});
-      if (!now.begin(until)) stop(undone(failure(SQLITE_BUSY, "another process writes")));
+      if (!now.begin(until)) stop(rolled_back(failure(SQLITE_BUSY, "another process writes")));
       auto tables = now.tables();
       if (!tables) stop(tables.error());
       const auto held = act(now, **tables);
@@ -93,7 +93,7 @@ class own_flow final : public step_flow {
       if (!*held) stop(overtaken());
       if (auto failed = now.commit(until)) stop(std::move(*failed));
     } catch (const failure& failed) {
-      stop(undone(failed));
+      stop(rolled_back(failed));
     }
   }
 
@@ -117,7 +117,7 @@ result<verdict> claim_steps(connection& on, const claim& asked, const execute_po
   return std::move(got->told);
 }
 
-answer_ptr run_steps(own_flow& flow, const steps_work& work) {
+answer_ptr run_steps(sqlite_flow& flow, const steps_work& work) {
   try {
     auto out = checked(work(flow));
     if (flow.ended()) throw attempt_ended{*flow.ended()};
@@ -139,7 +139,7 @@ result<verdict> execute_steps(sqlite3* borrowed, const request& what, const exec
   auto told = claim_steps(on, asked, policy, done);
   if (!told || told->kind != verdict_kind::run) return told;
   try {
-    own_flow flow(on, asked, policy, told->lease, std::move(done));
+    sqlite_flow flow(on, asked, policy, told->lease, std::move(done));
     told->answer = run_steps(flow, work);
     told->kept = answer_kept::full;
     flow.complete(told->answer);

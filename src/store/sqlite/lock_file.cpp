@@ -22,7 +22,7 @@ constexpr std::int64_t users_to = users_from + (std::int64_t{1} << 40);
   throw failure(why == ENOSPC ? SQLITE_FULL : SQLITE_CANTOPEN, path + ": " + std::strerror(why));
 }
 
-std::int64_t place_of_boot(std::string_view boot_id) {
+std::int64_t byte_of_boot(std::string_view boot_id) {
   const auto sum = base::sha256_of(boot_id);
   std::int64_t out = 0;
   for (std::size_t i = 0; i < 5; ++i) out = out * 256 + sum[i];
@@ -73,7 +73,7 @@ void lock_file::open() {
 void lock_file::reopen_if_replaced() {
   if (mark_of(path_) == mark_) return;
   open();
-  if (place_ != 0 && !lock(F_RDLCK, place_, 1)) {
+  if (location_ != 0 && !lock(F_RDLCK, location_, 1)) {
     throw failure(SQLITE_BUSY, path_ + ": another process has the store for itself");
   }
 }
@@ -94,14 +94,14 @@ bool lock_file::others_hold(std::int64_t from, std::int64_t to) const {
 
 lock_file::entry lock_file::enter(std::string_view boot_id) {
   reopen_if_replaced();
-  const auto place = place_of_boot(boot_id);
-  if (!lock(F_RDLCK, place, 1)) return entry::closed_to_all;
+  const auto location = byte_of_boot(boot_id);
+  if (!lock(F_RDLCK, location, 1)) return entry::closed_to_all;
   // Entered before looking: of two that come at once, at least one sees the other.
-  if (others_hold(users_from, place) || others_hold(place + 1, users_to)) {
-    static_cast<void>(lock(F_UNLCK, place, 1));
+  if (others_hold(users_from, location) || others_hold(location + 1, users_to)) {
+    static_cast<void>(lock(F_UNLCK, location, 1));
     return entry::another_boot;
   }
-  place_ = place;
+  location_ = location;
   return entry::entered;
 }
 

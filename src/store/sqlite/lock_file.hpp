@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/sqlite/place.hpp"
+#include "store/sqlite/location.hpp"
 
 namespace onceguard::sqlite {
 
@@ -46,7 +46,7 @@ class lock_file {
   const std::string path_;
   int file_ = -1;
   file_mark mark_;
-  std::int64_t place_ = 0;  // the byte that stands for the boot id; 0: not entered
+  std::int64_t location_ = 0;  // the byte that stands for the boot id; 0: not entered
 };
 
 /// The turn, for the length of a scope.

@@ -42,7 +42,7 @@ void reader::serve(read_job& asked) {
 }
 
 std::optional<error> reader::make_ready() {
-  if (session_ && session_->in_place()) return std::nullopt;
+  if (session_ && session_->still_there()) return std::nullopt;
   close();
   auto opened = session::open(params_, session_use::read);
   if (!opened) return opened.error();

@@ -73,7 +73,7 @@ record_queries::record_queries(session& on)
 
 result<std::optional<record_view>> record_queries::find(const record_id& id) {
   const snapshot of_now(on_.on());
-  const auto at = on_.books().look_at_clocks_only();
+  const auto at = on_.metadata().read_clocks();
   try {
     return find_row(id, id, at);
   } catch (const failure& failed) {
@@ -175,7 +175,7 @@ bool record_queries::visit_one(std::int64_t number, const std::string& digest,
 result<list_page> record_queries::list(const list_filter& filter, const std::string& cursor,
                                        std::size_t limit) {
   const snapshot of_now(on_.on());
-  const auto at = on_.books().look_at_clocks_only();
+  const auto at = on_.metadata().read_clocks();
   list_page page;
   const auto left_out = [&page](const row& at_row, const error& why) {
     report_unreadable(at_row.digest, why);
@@ -204,7 +204,7 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
 
 result<counts> record_queries::count(const std::string& cursor) {
   const snapshot of_now(on_.on());
-  const auto at = on_.books().look_at_clocks_only();
+  const auto at = on_.metadata().read_clocks();
   counts out;
   const auto unread = [&out](const row& it, const error& why) {
     report_unreadable(it.digest, why);
@@ -224,8 +224,8 @@ result<counts> record_queries::count(const std::string& cursor) {
   return out;
 }
 
-result<vitals> record_queries::look_at_vitals() {
-  const auto found = on_.books().read_meta();
+result<vitals> record_queries::read_vitals() {
+  const auto found = on_.metadata().read_meta();
   vitals out;
   out.identity = found.identity;
   out.generation = found.granted;

@@ -22,7 +22,7 @@ class record_queries {
   [[nodiscard]] result<list_page> list(const list_filter& filter, const std::string& cursor,
                                        std::size_t limit);
   [[nodiscard]] result<counts> count(const std::string& cursor);
-  [[nodiscard]] result<vitals> look_at_vitals();
+  [[nodiscard]] result<vitals> read_vitals();
 
  private:
   struct row;

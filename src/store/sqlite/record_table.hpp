@@ -15,7 +15,7 @@
 
 #include "core/record_codec.hpp"
 #include "store/sqlite/connection.hpp"
-#include "store/sqlite/ledger.hpp"
+#include "store/sqlite/metadata.hpp"
 
 namespace onceguard::sqlite {
 

@@ -40,7 +40,7 @@ CREATE TABLE %meta (
 )";
 
 // In somebody else's database: the recovery points, and its version beside its identity.
-constexpr std::string_view own_columns = R"(
+constexpr std::string_view table_columns = R"(
 ALTER TABLE %records ADD COLUMN step TEXT;
 ALTER TABLE %records ADD COLUMN progress BLOB;
 ALTER TABLE %meta ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
@@ -116,18 +116,18 @@ void migrate(connection& on) {
   on.run(("PRAGMA user_version = " + std::to_string(schema_version)).c_str());
 }
 
-std::int64_t own_tables_version(connection& on) {
+std::int64_t caller_tables_version(connection& on) {
   constexpr auto there = "SELECT count(*) FROM main.sqlite_schema WHERE name = 'onceguard_meta'";
   return on.integer(there) == 0 ? 0 : on.integer("SELECT version FROM onceguard_meta");
 }
 
-void make_own_tables(connection& on) {
-  if (own_tables_version(on) == 0) {
-    on.run(with_prefix(first_tables, own_prefix).c_str());
-    on.run(with_prefix(own_columns, own_prefix).c_str());
-    write_identity(on, own_prefix);
+void make_caller_tables(connection& on) {
+  if (caller_tables_version(on) == 0) {
+    on.run(with_prefix(first_tables, caller_prefix).c_str());
+    on.run(with_prefix(table_columns, caller_prefix).c_str());
+    write_identity(on, caller_prefix);
   }
-  on.run(("UPDATE onceguard_meta SET version = " + std::to_string(own_version)).c_str());
+  on.run(("UPDATE onceguard_meta SET version = " + std::to_string(caller_version)).c_str());
 }
 
 std::string renew_identity(connection& on) {

@@ -22,13 +22,13 @@ void migrate(connection& on);
 [[nodiscard]] std::string renew_identity(connection& on);
 
 /// In the database of somebody else's: the names of all tables and indexes begin with this.
-inline constexpr std::string_view own_prefix = "onceguard_";
-inline constexpr std::int64_t own_version = 2;
+inline constexpr std::string_view caller_prefix = "onceguard_";
+inline constexpr std::int64_t caller_version = 2;
 
 /// What such a database has of them: 0 is nothing, above `own_version` a newer version's.
-[[nodiscard]] std::int64_t own_tables_version(connection& on);
+[[nodiscard]] std::int64_t caller_tables_version(connection& on);
 
 /// Makes them, or brings an older version's up to date. Within a transaction of the caller.
-void make_own_tables(connection& on);
+void make_caller_tables(connection& on);
 
 }  // namespace onceguard::sqlite

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "base/log.hpp"
-#include "store/sqlite/log_state.hpp"
 #include "store/sqlite/schema.hpp"
+#include "store/sqlite/wal_state.hpp"
 
 namespace onceguard::sqlite {
 namespace {
@@ -57,14 +57,14 @@ session::session(const sqlite_params& params, std::string path)
 session::~session() {
   if (on_.get() == nullptr) return;
   try {
-    if (!in_place() || !log_is_ours()) keep_log_at_close(on_, true);
+    if (!still_there() || !log_is_ours()) keep_log_at_close(on_, true);
   } catch (const failure&) {
     keep_log_at_close(on_, true);  // the next who opens it sees to it
   }
 }
 
 result<std::unique_ptr<session>> session::open(const sqlite_params& params, session_use use) {
-  auto path = check_place(params.path);
+  auto path = check_location(params.path);
   if (!path) return path.error();
   if (params.clock->boot_id().empty()) {
     return refuse(*path, "the system does not tell its boot id, so leases could outlive a reboot");
@@ -72,7 +72,7 @@ result<std::unique_ptr<session>> session::open(const sqlite_params& params, sess
   try {
     std::unique_ptr<session> opened(new session(params, *path));
     if (auto why = opened->enter()) return *why;
-    if (auto why = opened->look_at_file()) return *why;
+    if (auto why = opened->check_file()) return *why;
     opened->set_up(use);
     return opened;
   } catch (const failure& failed) {
@@ -99,7 +99,7 @@ std::optional<error> session::enter() {
 }
 
 /// Before anything is written, or moved out of a log: is all of this ours?
-std::optional<error> session::look_at_file() {
+std::optional<error> session::check_file() {
   const bool fresh = mark_of(path_) == file_mark{};
   on_ = connection(path_, files_.name());
   keep_log_at_close(on_, true);  // until it is known whose it is
@@ -139,11 +139,11 @@ void session::set_up(session_use use) {
     begin_within_timeout();
     migrate(on_);
   }
-  books_.emplace(on_, *params_.clock, "", path_);
+  metadata_.emplace(on_, *params_.clock, "", path_);
   if (fresh) {
     began();
-    static_cast<void>(books_->look_at_clocks());  // the boot is entered
-    books_->write_meta(books_->read_meta());
+    static_cast<void>(metadata_->update_clocks());  // the boot is entered
+    metadata_->write_meta(metadata_->read_meta());
     commit();
   }
   if (use == session_use::read) {
@@ -151,7 +151,7 @@ void session::set_up(session_use use) {
   } else {
     keep_reserve();
   }
-  identity_ = books_->read_meta().identity;
+  identity_ = metadata_->read_meta().identity;
   log_ = mark_of(path_ + "-wal");
 }
 
@@ -184,10 +184,10 @@ void session::configure() {
 }
 
 void session::log_has(int pages) {
-  if (pages < log_pages_ || pages >= look_at_) {
+  if (pages < log_pages_ || pages >= time_of_look_) {
     constexpr int stretch = 256;
     bound_log();
-    look_at_ = pages + stretch;
+    time_of_look_ = pages + stretch;
   }
   log_pages_ = pages;
 }
@@ -230,17 +230,17 @@ bool session::make_room() {
 }
 
 bool session::roll_back() noexcept {
-  if (books_) books_->rolled_back();
+  if (metadata_) metadata_->rolled_back();
   return on_.roll_back();
 }
 
 void session::begin_another_memory() {
   begin_within_timeout();
   began();
-  auto now = books_->read_meta();
+  auto now = metadata_->read_meta();
   if (now.identity == identity_) {
     ++now.last_token;
-    books_->write_meta(now);
+    metadata_->write_meta(now);
     identity_ = renew_identity(on_);
   } else {
     identity_ = now.identity;  // another process was first
@@ -254,7 +254,7 @@ void session::begin_within_timeout() {
 
 /// Whoever begins to write while all of the log is moved begins it anew, unless somebody reads it.
 /// Nobody else can until this transaction ends.
-void session::began() { books_->begins_log(all_moved(on_)); }
+void session::began() { metadata_->begins_log(all_moved(on_)); }
 
 bool session::try_begin() {
   limit_log();
@@ -268,7 +268,7 @@ bool session::try_begin() {
   }
 }
 
-bool session::in_place() const noexcept {
+bool session::still_there() const noexcept {
   return !log_is_foreign_ && mark_of(path_) == file_ && mark_of(path_ + "-wal") == log_;
 }
 

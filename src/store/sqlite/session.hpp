@@ -8,11 +8,11 @@
 #include <onceguard/error.hpp>
 
 #include "store/sqlite/connection.hpp"
-#include "store/sqlite/ledger.hpp"
+#include "store/sqlite/location.hpp"
 #include "store/sqlite/lock_file.hpp"
-#include "store/sqlite/log_layer.hpp"
-#include "store/sqlite/place.hpp"
+#include "store/sqlite/metadata.hpp"
 #include "store/sqlite/sqlite_params.hpp"
+#include "store/sqlite/wal_vfs.hpp"
 
 namespace onceguard::sqlite {
 
@@ -30,14 +30,14 @@ class session {
   session& operator=(const session&) = delete;
 
   [[nodiscard]] connection& on() noexcept { return on_; }
-  [[nodiscard]] ledger& books() noexcept { return *books_; }
+  [[nodiscard]] metadata_table& metadata() noexcept { return *metadata_; }
   [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
   /// Which file it is.
   [[nodiscard]] const file_mark& file() const noexcept { return file_; }
 
   /// False: the file was deleted, or another one put into its place or written over it. To be
   /// closed then, without a touch on whatever lies there now.
-  [[nodiscard]] bool in_place() const noexcept;
+  [[nodiscard]] bool still_there() const noexcept;
 
   /// This memory has lost a part of what it was: it gets another identity, by which every process
   /// that saw it before notices, however much was granted since.
@@ -62,7 +62,7 @@ class session {
  private:
   session(const sqlite_params& params, std::string path);
   [[nodiscard]] std::optional<error> enter();
-  [[nodiscard]] std::optional<error> look_at_file();
+  [[nodiscard]] std::optional<error> check_file();
   void set_up(session_use use);
   void began();
   [[nodiscard]] bool log_is_ours();
@@ -78,18 +78,18 @@ class session {
   const sqlite_params& params_;
   std::string path_;
   lock_file lock_;
-  log_layer files_;
+  wal_vfs files_;
   connection on_;
   statement begin_, commit_;
-  std::optional<ledger> books_;  // once its tables are there
+  std::optional<metadata_table> metadata_;  // once its tables are there
   std::string identity_;
   file_mark file_, log_;
   bool log_is_foreign_ = false;
   int log_pages_ = 0;
-  int log_bound_ = 0;  // in pages; by the room on the volume
-  int log_limit_ = 0;  // as SQLite was told of it
-  int left_ = 0;       // the length at which it could not be moved whole
-  int look_at_ = 0;    // at this length the room is looked at again
+  int log_bound_ = 0;     // in pages; by the room on the volume
+  int log_limit_ = 0;     // as SQLite was told of it
+  int left_ = 0;          // the length at which it could not be moved whole
+  int time_of_look_ = 0;  // at this length the room is looked at again
 };
 
 /// Makes an error of a failure; `doing` and the path tell a person where.

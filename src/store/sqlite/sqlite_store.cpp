@@ -71,8 +71,9 @@ awaitable<result<resolve_decision>> sqlite_store::resolve(resolution how, millis
   return write_one<resolve_decision>(writer_.queue(), std::move(how), timeout);
 }
 
-awaitable<result<adopt_outcome>> sqlite_store::adopt(adoption what, milliseconds timeout) {
-  return write_one<adopt_outcome>(writer_.queue(), std::move(what), timeout);
+awaitable<result<import_outcome>> sqlite_store::import_record(imported_record what,
+                                                              milliseconds timeout) {
+  return write_one<import_outcome>(writer_.queue(), std::move(what), timeout);
 }
 
 awaitable<result<std::size_t>> sqlite_store::sweep(std::size_t limit, milliseconds timeout) {
@@ -101,10 +102,10 @@ awaitable<result<counts>> sqlite_store::count(std::string cursor, milliseconds t
 }
 
 awaitable<result<onceguard::vitals>> sqlite_store::vitals(milliseconds timeout) {
-  const auto begun = writer_.memory().look_begins();
-  auto ask = [](record_queries& on) { return on.look_at_vitals(); };
+  const auto begun = writer_.memory().poll_begins();
+  auto ask = [](record_queries& on) { return on.read_vitals(); };
   auto told = co_await ask_reader<onceguard::vitals>(reader_.queue(), ask, timeout);
-  if (told) writer_.memory().look_told(begun);
+  if (told) writer_.memory().poll_ended(begun);
   co_return told;
 }
 
@@ -120,11 +121,11 @@ namespace onceguard {
 
 result<std::unique_ptr<store>> make_sqlite_store(const store_params& params) {
   constexpr std::string_view scheme = "sqlite:";
-  sqlite::sqlite_params own;
-  own.path = params.url.substr(std::min(params.url.size(), scheme.size()));
-  own.timeout = params.timeout;
-  own.clock = params.clock;
-  auto opened = sqlite::sqlite_store::open(std::move(own));
+  sqlite::sqlite_params caller;
+  caller.path = params.url.substr(std::min(params.url.size(), scheme.size()));
+  caller.timeout = params.timeout;
+  caller.clock = params.clock;
+  auto opened = sqlite::sqlite_store::open(std::move(caller));
   if (!opened) return opened.error();
   return std::unique_ptr<store>(std::move(*opened));
 }

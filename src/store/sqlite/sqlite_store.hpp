@@ -34,7 +34,8 @@ class sqlite_store final : public store {
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
   boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  boost::asio::awaitable<result<adopt_outcome>> adopt(adoption what, milliseconds timeout) override;
+  boost::asio::awaitable<result<import_outcome>> import_record(imported_record what,
+                                                               milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;

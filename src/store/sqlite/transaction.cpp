@@ -13,7 +13,7 @@ const record* known(const std::optional<stored_row>& row) noexcept {
 
 }  // namespace
 
-std::optional<result<verdict>> glance::apply(const claim& asked, const encoded_parts& parts) {
+std::optional<result<verdict>> reading_pass::apply(const claim& asked, const encoded_parts& parts) {
   if (!asked.about) return subject_missing();
   const auto found = table_.load(asked.id, at_.boot, parts);
   if (!found) return found.error();
@@ -24,13 +24,14 @@ std::optional<result<verdict>> glance::apply(const claim& asked, const encoded_p
   return std::move(decided.verdict);
 }
 
-transaction::transaction(ledger& books, record_table& table, token token_floor, culprits* damaged)
-    : books_(books),
+transaction::transaction(metadata_table& metadata, record_table& table, token token_floor,
+                         damaged_records* damaged)
+    : metadata_(metadata),
       table_(table),
       token_floor_(token_floor),
-      changes_before_(books.changes()),
+      changes_before_(metadata.changes()),
       damaged_(damaged),
-      at_(books.look_at_clocks()) {}
+      at_(metadata.update_clocks()) {}
 
 result<std::optional<stored_row>> transaction::load(const record_id& id,
                                                     const encoded_parts& parts) {
@@ -43,7 +44,7 @@ result<std::optional<stored_row>> transaction::load(const record_id& id,
 
 meta& transaction::counters() {
   if (!meta_) {
-    meta_ = books_.read_meta();
+    meta_ = metadata_.read_meta();
     token_read_ = meta_->last_token;
     meta_->last_token = std::max(token_read_, token_floor_);
   }
@@ -112,11 +113,11 @@ resolve_decision transaction::replace_unreadable(const resolution& how) {
   return decided;
 }
 
-result<adopt_outcome> transaction::apply(const adoption& what, const encoded_parts& parts) {
+result<import_outcome> transaction::apply(const imported_record& what, const encoded_parts& parts) {
   if (!what.stored.about) return subject_missing();
   const auto found = load(what.id, parts);
   if (!found) return found.error();
-  const auto decided = decide_adoption(known(*found), what, at_.now);
+  const auto decided = decide_import(known(*found), what, at_.now);
   if (decided.write) {
     write(what.id, *found, *decided.write, parts);
     counters().last_token = token_above(counters().last_token, decided.write->token, at_.now);
@@ -131,9 +132,9 @@ std::size_t transaction::sweep(std::size_t most) {
 }
 
 void transaction::finish() {
-  if (books_.changes() == changes_before_) return;
+  if (metadata_.changes() == changes_before_) return;
   if (counters().last_token == token_read_) ++counters().last_token;
-  books_.write_meta(*meta_);
+  metadata_.write_meta(*meta_);
 }
 
 }  // namespace onceguard::sqlite

@@ -6,8 +6,8 @@
 #include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
 
-#include "store/sqlite/culprits.hpp"
-#include "store/sqlite/ledger.hpp"
+#include "store/sqlite/damaged_records.hpp"
+#include "store/sqlite/metadata.hpp"
 #include "store/sqlite/record_table.hpp"
 
 namespace onceguard::sqlite {
@@ -26,9 +26,10 @@ template <class Item>
 
 /// Replays and mismatches, which need no write, in a transaction that only reads. What else a
 /// claim meets may be ended by what waits to be written. Failures of SQLite are thrown.
-class glance {
+class reading_pass {
  public:
-  glance(ledger& books, record_table& table) : table_(table), at_(books.look_at_clocks_only()) {}
+  reading_pass(metadata_table& metadata, record_table& table)
+      : table_(table), at_(metadata.read_clocks()) {}
   /// None: it is for a transaction that writes.
   [[nodiscard]] std::optional<result<verdict>> apply(const claim& asked,
                                                      const encoded_parts& parts);
@@ -43,13 +44,14 @@ class transaction {
  public:
   /// `token_floor`: the last token that this process ever gave. `damaged`: not to be read; may be
   /// null.
-  transaction(ledger& books, record_table& table, token token_floor, culprits* damaged = nullptr);
+  transaction(metadata_table& metadata, record_table& table, token token_floor,
+              damaged_records* damaged = nullptr);
 
   result<verdict> apply(const claim& asked, const encoded_parts& parts = {});
   result<settled> apply(const settlement& how, const encoded_parts& parts = {});
   result<bool> apply(const extension& how, const encoded_parts& parts = {});
   result<resolve_decision> apply(const resolution& how, const encoded_parts& parts = {});
-  result<adopt_outcome> apply(const adoption& what, const encoded_parts& parts = {});
+  result<import_outcome> apply(const imported_record& what, const encoded_parts& parts = {});
   [[nodiscard]] std::size_t sweep(std::size_t most);
   void probe_sweep(std::size_t most) { table_.probe_expired(at_, most); }
 
@@ -69,11 +71,11 @@ class transaction {
              const encoded_parts& parts);
   meta& counters();
 
-  ledger& books_;
+  metadata_table& metadata_;
   record_table& table_;
   const token token_floor_;
   const std::int64_t changes_before_;
-  culprits* const damaged_;
+  damaged_records* const damaged_;
   const moment at_;
   std::optional<meta> meta_;
   token token_read_ = 0;

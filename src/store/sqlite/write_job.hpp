@@ -9,7 +9,7 @@
 #include <onceguard/error.hpp>
 
 #include "store/call.hpp"
-#include "store/sqlite/culprits.hpp"
+#include "store/sqlite/damaged_records.hpp"
 #include "store/sqlite/session.hpp"
 #include "store/sqlite/transaction.hpp"
 
@@ -24,19 +24,19 @@ class write_job : public call {
     wrote_ = in.writes() != before;
   }
   /// After a damaged page has ended a transaction: finds out which of its records are to blame.
-  virtual void probe(transaction& in, record_table& table, culprits& found,
-                     const std::string& place) = 0;
+  virtual void probe(transaction& in, record_table& table, damaged_records& found,
+                     const std::string& location) = 0;
   /// In place of results: nothing was carried out, or, `of_commit`, what was written may be.
   void fail(error why, bool of_commit) {
     if (of_commit && wrote_) why.effect = effect::unknown;
     do_fail(why);
   }
   /// While nothing can be written, once: does it need a write? If not, it has its results.
-  void look(glance& at) {
-    if (std::exchange(looked_at_, true)) return;
-    answered_ = do_look(at);
+  void look(reading_pass& at) {
+    if (std::exchange(examined_, true)) return;
+    answered_ = try_without_writing(at);
   }
-  [[nodiscard]] bool looked_at() const noexcept { return looked_at_; }
+  [[nodiscard]] bool examined() const noexcept { return examined_; }
   [[nodiscard]] bool answered() const noexcept { return answered_; }
   /// Is there more to do, in a transaction after this one?
   [[nodiscard]] virtual bool unfinished() const noexcept { return false; }
@@ -49,9 +49,9 @@ class write_job : public call {
  private:
   virtual void do_carry_out(transaction& in) = 0;
   virtual void do_fail(const error& why) = 0;
-  [[nodiscard]] virtual bool do_look(glance& /*at*/) { return false; }
+  [[nodiscard]] virtual bool try_without_writing(reading_pass& /*at*/) { return false; }
   bool wrote_ = false;
-  bool looked_at_ = false;
+  bool examined_ = false;
   bool answered_ = false;
 };
 
@@ -90,19 +90,19 @@ class batch_job final : public write_job {
       }
     }
   }
-  void probe(transaction&, record_table& table, culprits& found,
-             const std::string& place) override {
+  void probe(transaction&, record_table& table, damaged_records& found,
+             const std::string& location) override {
     for (const auto& item : items_) {
       try {
         table.probe(item.id);
       } catch (const failure& failed) {
         if (!is_damage(failed)) throw;
-        found.add(item.id, to_error(failed, place, effect::none));
+        found.add(item.id, to_error(failed, location, effect::none));
       }
     }
   }
   void do_fail(const error& why) override { outcomes_.assign(count_, why); }
-  bool do_look(glance& at) override {
+  bool try_without_writing(reading_pass& at) override {
     if constexpr (std::is_same_v<Item, onceguard::claim>) {
       std::vector<result<Outcome>> seen;
       for (std::size_t i = 0; i < count_; ++i) {
@@ -139,7 +139,7 @@ class sweep_job final : public write_job {
   [[nodiscard]] bool unfinished() const noexcept override { return more_; }
 
  private:
-  void probe(transaction& in, record_table&, culprits&, const std::string&) override {
+  void probe(transaction& in, record_table&, damaged_records&, const std::string&) override {
     in.probe_sweep(slice);
   }
   void do_carry_out(transaction& in) override {

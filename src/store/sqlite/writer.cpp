@@ -18,14 +18,14 @@ bool harmless(const failure& failed) noexcept {
 }  // namespace
 
 writer::writer(const sqlite_params& params, const session& seen)
-    : params_(params), mover_(params), identity_(seen.identity()), file_(seen.file()) {
+    : params_(params), checkpointer_(params), identity_(seen.identity()), file_(seen.file()) {
   thread_ = std::thread([this] { run(); });
 }
 
 void writer::stop() {
   queue_->close();
   if (thread_.joinable()) thread_.join();
-  mover_.stop();
+  checkpointer_.stop();
 }
 
 void writer::run() {
@@ -69,23 +69,23 @@ void writer::finish_commit() {
   }
 }
 
-void writer::fail_after(const failure& what, bool undone) {
+void writer::fail_after(const failure& what, bool rolled_back) {
   end_transaction(what);
-  if (undone && what.code() == SQLITE_FULL) {
+  if (rolled_back && what.code() == SQLITE_FULL) {
     answer_what_needs_no_write();
     make_room();
   }
-  fail_all(to_error(what, params_.path, effect::none), !undone);
+  fail_all(to_error(what, params_.path, effect::none), !rolled_back);
 }
 
-void writer::adopt(std::unique_ptr<session> opened) {
+void writer::import_record(std::unique_ptr<session> opened) {
   session_ = std::move(opened);
   table_.emplace(session_->on());
   identity_ = session_->identity();
   // Tokens grow also if the file is an older copy of itself, or a new one.
   last_token_ = std::max(last_token_, static_cast<token>(params_.clock->wall_ms()) * 1'000);
-  culprits_.forget_all();
-  granted_ = session_->books().read_meta().granted;
+  damaged_records_.forget_all();
+  granted_ = session_->metadata().read_meta().granted;
   file_ = session_->file();
 }
 
@@ -99,7 +99,7 @@ error writer::lost() {
 }
 
 std::optional<error> writer::make_ready() {
-  if (session_ && session_->in_place()) return std::nullopt;
+  if (session_ && session_->still_there()) return std::nullopt;
   // Told once; from then on, what keeps it from being opened.
   const bool was_open = !lost_ && (session_ || mark_of(params_.path) != file_);
   table_.reset();
@@ -112,12 +112,12 @@ std::optional<error> writer::make_ready() {
       return was_open ? lost() : opened.error();
     }
     const bool renamed = (*opened)->identity() != identity_;
-    const bool older = !renamed && (*opened)->books().read_meta().granted < granted_;
+    const bool older = !renamed && (*opened)->metadata().read_meta().granted < granted_;
     const bool moved = (*opened)->file() != file_;
     // Kept until it was told, also where what follows fails.
     lost_ = lost_ || was_open || renamed || older || moved;
     if (older) (*opened)->begin_another_memory();
-    adopt(std::move(*opened));
+    import_record(std::move(*opened));
     if (std::exchange(lost_, false)) return lost();
   } catch (const failure& failed) {
     table_.reset();
@@ -158,11 +158,11 @@ void writer::give_up_sweeps() {
 
 /// While another process holds the lock, or there is no room.
 void writer::answer_what_needs_no_write() {
-  const auto seen = [](const call_ptr& queued) { return job(queued).looked_at(); };
+  const auto seen = [](const call_ptr& queued) { return job(queued).examined(); };
   if (!session_ || std::all_of(calls_.begin(), calls_.end(), seen)) return;
   try {
     session_->on().run("BEGIN");
-    glance at(session_->books(), *table_);
+    reading_pass at(session_->metadata(), *table_);
     for (const auto& queued : calls_) job(queued).look(at);
   } catch (const failure& failed) {
     // What was not looked at fails, or waits, as it would without.
@@ -188,7 +188,7 @@ void writer::make_room() {
 
 std::optional<failure> writer::carry_out() {
   try {
-    transaction in(session_->books(), *table_, last_token_, &culprits_);
+    transaction in(session_->metadata(), *table_, last_token_, &damaged_records_);
     const bool grants = memory_.known();
     for (const auto& queued : calls_) {
       if (grants || !job(queued).claims()) {
@@ -229,12 +229,13 @@ std::optional<failure> writer::carry_out_past_damage(const failure& first) {
                       {{"store", params_.path},
                        {"why", first.what()},
                        {"code", std::to_string(first.extended_code())}});
-  const auto known = [this] { return culprits_.size() + table_->left_alone(); };
+  const auto known = [this] { return damaged_records_.size() + table_->left_alone(); };
   for (;;) {
     if (auto failed = begin_anew()) return failed;
     try {
-      transaction in(session_->books(), *table_, last_token_, &culprits_);
-      for (const auto& queued : calls_) job(queued).probe(in, *table_, culprits_, params_.path);
+      transaction in(session_->metadata(), *table_, last_token_, &damaged_records_);
+      for (const auto& queued : calls_)
+        job(queued).probe(in, *table_, damaged_records_, params_.path);
     } catch (const failure& failed) {
       return failed;
     }
@@ -276,12 +277,12 @@ std::optional<failure> writer::commit() {
 }
 
 void writer::end_transaction(const failure& after) {
-  const bool undone = session_->roll_back();
+  const bool rolled_back = session_->roll_back();
   base::log_recurring(base::log_level::error, "a transaction failed",
                       {{"store", params_.path},
                        {"why", after.what()},
                        {"code", std::to_string(after.extended_code())}});
-  if (undone && harmless(after)) return;
+  if (rolled_back && harmless(after)) return;
   // A failed flush is never trusted: what is true is what a new connection finds.
   table_.reset();
   session_.reset();
@@ -305,10 +306,10 @@ void writer::hand_back() {
 /// The log begins anew only where all of it is moved and nobody has written since. So most of it is
 /// moved beside the writer, and what came meanwhile, which is little, by the writer itself.
 void writer::keep_log_short() {
-  if (mover_.ended()) {
+  if (checkpointer_.ended()) {
     if (session_) session_->move_log();
   } else if (session_ && session_->log_is_long()) {
-    mover_.begin();
+    checkpointer_.begin();
   }
 }
 

@@ -8,8 +8,8 @@
 
 #include "base/clock.hpp"
 #include "store/batch_queue.hpp"
-#include "store/memory_watch.hpp"
-#include "store/sqlite/log_mover.hpp"
+#include "store/grant_gate.hpp"
+#include "store/sqlite/checkpointer.hpp"
 #include "store/sqlite/session.hpp"
 #include "store/sqlite/sqlite_params.hpp"
 #include "store/sqlite/write_job.hpp"
@@ -27,7 +27,7 @@ class writer {
 
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
   /// Who looks at the file's vitals tells it here; any thread may.
-  [[nodiscard]] memory_watch& memory() noexcept { return memory_; }
+  [[nodiscard]] grant_gate& memory() noexcept { return memory_; }
   /// Finishes what is queued, then ends. Not thread-safe; idempotent.
   void stop();
 
@@ -36,7 +36,7 @@ class writer {
   void serve();
   [[nodiscard]] std::optional<error> make_ready();
   [[nodiscard]] error lost();
-  void adopt(std::unique_ptr<session> opened);
+  void import_record(std::unique_ptr<session> opened);
   [[nodiscard]] std::optional<failure> lock();
   void give_up_sweeps();
   void answer_what_needs_no_write();
@@ -47,7 +47,7 @@ class writer {
   void serve_one_by_one();
   void finish_commit();
   [[nodiscard]] std::optional<failure> commit();
-  void fail_after(const failure& what, bool undone);
+  void fail_after(const failure& what, bool rolled_back);
   void fail_all(const error& why, bool of_commit);
   void end_transaction(const failure& after);
   void hand_back();
@@ -55,9 +55,9 @@ class writer {
 
   const sqlite_params& params_;
   const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
-  memory_watch memory_;
+  grant_gate memory_;
   // All else belongs to the thread.
-  log_mover mover_;
+  checkpointer checkpointer_;
   std::unique_ptr<session> session_;
   std::optional<record_table> table_;
   std::string identity_;
@@ -65,7 +65,7 @@ class writer {
   bool lost_ = false;  // its file was not what it had been, and could not be opened
   token last_token_ = 0;
   base::boot_clock::time_point room_tried_{};
-  culprits culprits_;
+  damaged_records damaged_records_;
   std::uint64_t granted_ = 0;    // so far, for certain: a file that knows of fewer is an older one
   std::uint64_t granting_ = 0;   // with what is not committed yet
   std::vector<call_ptr> calls_;  // the batch: write_jobs all of them

@@ -6,16 +6,16 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/tiered/belief.hpp"
 #include "store/tiered/counters.hpp"
-#include "store/tiered/own_marks.hpp"
+#include "store/tiered/marker_table.hpp"
+#include "store/tiered/trusted_epoch.hpp"
 
 namespace onceguard::tiered {
 
 class claim_round {
  public:
-  claim_round(std::vector<claim> batch, const belief& believed, own_marks& marks,
-              tiered_counters& counters, own_marks::time_point now);
+  claim_round(std::vector<claim> batch, const trusted_epoch& trusted, marker_table& marks,
+              tiered_counters& counters, marker_table::time_point now);
 
   /// The claims of the markers. Empty: there is nothing to ask.
   [[nodiscard]] std::vector<claim> for_accelerator() const;
@@ -31,12 +31,12 @@ class claim_round {
   [[nodiscard]] std::vector<result<verdict>> take_verdicts();
 
  private:
-  enum class marker : std::uint8_t { none, held, perhaps };
+  enum class marker_state : std::uint8_t { none, held, perhaps };
   struct item {
     claim asked;
-    mark place;
+    tiered::marker marker;
     bool alone = false;  ///< for the truth alone
-    marker has = marker::none;
+    marker_state has = marker_state::none;
     std::optional<result<verdict>> told;
   };
 
@@ -46,10 +46,10 @@ class claim_round {
   [[nodiscard]] static settlement settle_of(const item& of, settle_kind kind);
   void release(const item& of);
 
-  const belief believed_;
-  own_marks& marks_;
+  const trusted_epoch trusted_;
+  marker_table& marks_;
   tiered_counters& counters_;
-  const own_marks::time_point now_;
+  const marker_table::time_point now_;
   std::vector<item> items_;
   std::vector<settlement> settles_;
 };

@@ -4,11 +4,11 @@ namespace onceguard::tiered {
 namespace {
 
 /// Ends the marker by the claim id alone: its token may never have been heard.
-settlement release_of(const claim_id& nonce, const mark& own) {
+settlement release_of(const claim_id& holder, const marker& placed_marker) {
   settlement out;
-  out.id = own.at;
-  out.about = own.about;
-  out.nonce = nonce;
+  out.id = placed_marker.id;
+  out.about = placed_marker.about;
+  out.claim_id = holder;
   out.kind = settle_kind::release;
   return out;
 }
@@ -32,8 +32,8 @@ std::optional<settlement> copy_of(const settlement& how, const settled& told, mi
 
 std::vector<settlement> after_settles(const std::vector<settlement>& asked,
                                       const std::vector<result<settled>>& told, milliseconds waited,
-                                      const std::optional<belief>& believed, own_marks& marks,
-                                      tiered_counters& counters) {
+                                      const std::optional<trusted_epoch>& trusted,
+                                      marker_table& marks, tiered_counters& counters) {
   std::vector<settlement> out;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const auto& how = asked[i];
@@ -41,22 +41,23 @@ std::vector<settlement> after_settles(const std::vector<settlement>& asked,
     if (!told[i] && told[i].error().effect == effect::none) continue;
     // An abandoned lease is given once more to the claim that had it.
     const bool over = how.kind != settle_kind::abandon;
-    const auto own = over ? marks.take(how.nonce) : marks.take_mark(how.nonce);
-    if (!own) continue;
-    if (!believed) {
-      marks.leave({own->at, own->about, how.nonce});
+    const auto placed_marker = over ? marks.take(how.claim_id) : marks.take_mark(how.claim_id);
+    if (!placed_marker) continue;
+    if (!trusted) {
+      marks.leave({placed_marker->id, placed_marker->about, how.claim_id});
       continue;
     }
-    if (own->at != believed->place_of(how.id)) continue;  // nobody looks there any more
-    auto copy = told[i] && own->token != 0 ? copy_of(how, *told[i], waited) : std::nullopt;
+    if (placed_marker->id != trusted->slot_of(how.id)) continue;  // nobody looks there any more
+    auto copy =
+        told[i] && placed_marker->token != 0 ? copy_of(how, *told[i], waited) : std::nullopt;
     if (!copy) {
-      out.push_back(release_of(how.nonce, *own));
+      out.push_back(release_of(how.claim_id, *placed_marker));
       continue;
     }
-    copy->id = own->at;
-    copy->about = own->about;
-    copy->nonce = how.nonce;
-    copy->token = own->token;
+    copy->id = placed_marker->id;
+    copy->about = placed_marker->about;
+    copy->claim_id = how.claim_id;
+    copy->token = placed_marker->token;
     out.push_back(std::move(*copy));
     counters.copied.fetch_add(1, std::memory_order_relaxed);
   }

@@ -5,9 +5,9 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/tiered/belief.hpp"
 #include "store/tiered/counters.hpp"
-#include "store/tiered/own_marks.hpp"
+#include "store/tiered/marker_table.hpp"
+#include "store/tiered/trusted_epoch.hpp"
 
 namespace onceguard::tiered {
 
@@ -16,7 +16,7 @@ namespace onceguard::tiered {
 [[nodiscard]] std::vector<settlement> after_settles(const std::vector<settlement>& asked,
                                                     const std::vector<result<settled>>& told,
                                                     milliseconds waited,
-                                                    const std::optional<belief>& believed,
-                                                    own_marks& marks, tiered_counters& counters);
+                                                    const std::optional<trusted_epoch>& trusted,
+                                                    marker_table& marks, tiered_counters& counters);
 
 }  // namespace onceguard::tiered

@@ -9,20 +9,20 @@ namespace onceguard::tiered {
 
 using boost::asio::awaitable;
 
-tiered_store::tiered_store(std::unique_ptr<store> truth, epoch_book& book,
+tiered_store::tiered_store(std::unique_ptr<store> truth, epoch_metadata& metadata,
                            accelerator_factory accelerator, const tiered_params& params)
     : truth_(std::move(truth)),
       params_(params),
-      standing_(counters_, params.replays_without_truth, params.believed),
-      watch_(book, std::move(accelerator), standing_, marks_, counters_, params) {}
+      standing_(counters_, params.replays_without_truth, params.trusted),
+      watch_(metadata, std::move(accelerator), standing_, marks_, counters_, params) {}
 
 result<std::unique_ptr<tiered_store>> tiered_store::open(std::unique_ptr<store> truth,
-                                                         epoch_book& book,
+                                                         epoch_metadata& metadata,
                                                          accelerator_factory accelerator,
                                                          const tiered_params& params) {
   std::unique_ptr<tiered_store> made(
-      new tiered_store(std::move(truth), book, std::move(accelerator), params));
-  if (auto why = made->watch_.first_look()) return std::move(*why);
+      new tiered_store(std::move(truth), metadata, std::move(accelerator), params));
+  if (auto why = made->watch_.first_poll()) return std::move(*why);
   return made;
 }
 
@@ -48,9 +48,9 @@ void tiered_store::note_calls(const std::vector<result<Outcome>>& replies) {
 awaitable<std::vector<result<verdict>>> tiered_store::claim(std::vector<onceguard::claim> batch,
                                                             milliseconds timeout) {
   const auto now = base::boot_now();
-  const auto believed = standing_.now(now);
-  if (!believed) co_return co_await claim_alone(std::move(batch), timeout);
-  claim_round round(std::move(batch), *believed, marks_, counters_, now);
+  const auto trusted = standing_.now(now);
+  if (!trusted) co_return co_await claim_alone(std::move(batch), timeout);
+  claim_round round(std::move(batch), *trusted, marks_, counters_, now);
   if (auto markers = round.for_accelerator(); !markers.empty()) {
     auto told =
         co_await watch_.accelerator()->claim(std::move(markers), params_.accelerator_timeout);
@@ -62,32 +62,32 @@ awaitable<std::vector<result<verdict>>> tiered_store::claim(std::vector<onceguar
     auto told = co_await truth_->claim(std::move(open), timeout);
     round.truth_said(std::move(told), milliseconds(params_.clock->boot_ms() - before));
     auto settles = round.take_settles();
-    co_await tell(std::move(settles));
+    co_await update_accelerator(std::move(settles));
   }
   co_return round.take_verdicts();
 }
 
 awaitable<std::vector<result<verdict>>> tiered_store::claim_alone(
     std::vector<onceguard::claim> batch, milliseconds timeout) {
-  std::vector<claim_id> nonces;
-  for (const auto& each : batch) nonces.push_back(each.nonce);
+  std::vector<claim_id> claim_ids;
+  for (const auto& each : batch) claim_ids.push_back(each.claim_id);
   auto told = co_await truth_->claim(std::move(batch), timeout);
   for (std::size_t i = 0; i < told.size(); ++i) {
-    if (told[i] && told[i]->kind == verdict_kind::run) marks_.hold(nonces[i], std::nullopt);
+    if (told[i] && told[i]->kind == verdict_kind::run) marks_.hold(claim_ids[i], std::nullopt);
   }
   counters_.asked_truth.fetch_add(told.size(), std::memory_order_relaxed);
   co_return told;
 }
 
 /// Waits no longer than a moment: so that who asks once more meets the answer and not the marker.
-awaitable<void> tiered_store::tell(std::vector<settlement> batch) {
+awaitable<void> tiered_store::update_accelerator(std::vector<settlement> batch) {
   if (batch.empty()) co_return;
   auto sent = batch;
   const auto told =
       co_await watch_.accelerator()->settle(std::move(sent), params_.accelerator_timeout);
   note_calls(told);
   for (std::size_t i = 0; i < told.size(); ++i) {
-    if (!told[i]) marks_.leave({batch[i].id, batch[i].about, batch[i].nonce});
+    if (!told[i]) marks_.leave({batch[i].id, batch[i].about, batch[i].claim_id});
   }
 }
 
@@ -95,13 +95,13 @@ awaitable<void> tiered_store::tell(std::vector<settlement> batch) {
 
 awaitable<std::vector<result<settled>>> tiered_store::settle(std::vector<settlement> batch,
                                                              milliseconds timeout) {
-  const auto believed = standing_.now(base::boot_now());
+  const auto trusted = standing_.now(base::boot_now());
   const auto before = params_.clock->boot_ms();
   auto sent = batch;
   auto told = co_await truth_->settle(std::move(sent), timeout);
   const milliseconds waited(params_.clock->boot_ms() - before);
-  auto settles = after_settles(batch, told, waited, believed, marks_, counters_);
-  co_await tell(std::move(settles));
+  auto settles = after_settles(batch, told, waited, trusted, marks_, counters_);
+  co_await update_accelerator(std::move(settles));
   co_return told;
 }
 
@@ -109,30 +109,30 @@ awaitable<std::vector<result<bool>>> tiered_store::extend(std::vector<extension>
                                                           milliseconds timeout) {
   auto sent = batch;
   auto told = co_await truth_->extend(std::move(sent), timeout);
-  const bool believed = standing_.now(base::boot_now()).has_value();
+  const bool trusted = standing_.now(base::boot_now()).has_value();
   std::vector<extension> markers;
   std::vector<settlement> ends;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (!told[i]) continue;
-    const auto& nonce = batch[i].nonce;
+    const auto& claim_id = batch[i].claim_id;
     const bool held = *told[i];
-    const auto own = !held      ? marks_.take(nonce)
-                     : believed ? marks_.find(nonce)
-                                : marks_.take_mark(nonce);
-    if (!own) continue;
-    if (!believed) {
+    const auto placed_marker = !held     ? marks_.take(claim_id)
+                               : trusted ? marks_.find(claim_id)
+                                         : marks_.take_mark(claim_id);
+    if (!placed_marker) continue;
+    if (!trusted) {
       // It would speak of a lease that has changed since.
-      marks_.leave({own->at, own->about, nonce});
+      marks_.leave({placed_marker->id, placed_marker->about, claim_id});
     } else if (!held) {
       auto& end = ends.emplace_back();
-      end.id = own->at;
-      end.about = own->about;
-      end.nonce = nonce;
+      end.id = placed_marker->id;
+      end.about = placed_marker->about;
+      end.claim_id = claim_id;
       end.kind = settle_kind::release;
-    } else if (own->token != 0) {
+    } else if (placed_marker->token != 0) {
       auto& longer = markers.emplace_back(batch[i]);
-      longer.id = own->at;
-      longer.token = own->token;
+      longer.id = placed_marker->id;
+      longer.token = placed_marker->token;
       longer.dispatch = false;
     }
   }
@@ -148,7 +148,7 @@ awaitable<void> tiered_store::extend_markers(std::vector<extension> batch,
         co_await watch_.accelerator()->extend(std::move(batch), params_.accelerator_timeout);
     note_calls(told);
   }
-  co_await tell(std::move(ends));
+  co_await update_accelerator(std::move(ends));
 }
 
 // --- operators ------------------------------------------------------------------------------
@@ -160,8 +160,8 @@ awaitable<result<resolve_decision>> tiered_store::resolve(resolution how, millis
   const bool forgets = told && told->forgets_answer;
   if (perhaps || forgets) {
     // The truth has begun another epoch with it.
-    standing_.doubt();
-    watch_.look_now();
+    standing_.distrust_now();
+    watch_.poll_now();
   } else if (told && told->outcome == resolve_outcome::done) {
     co_await drop(id);
   }
@@ -170,20 +170,21 @@ awaitable<result<resolve_decision>> tiered_store::resolve(resolution how, millis
 
 /// The marker of a lease that is no more.
 awaitable<void> tiered_store::drop(record_id id) {
-  const auto believed = standing_.now(base::boot_now());
-  if (!believed) {
+  const auto trusted = standing_.now(base::boot_now());
+  if (!trusted) {
     marks_.end(id);
     co_return;
   }
   resolution how;
-  how.id = believed->place_of(id);
+  how.id = trusted->slot_of(id);
   how.force = true;
   const auto done = co_await watch_.accelerator()->resolve(how, params_.accelerator_timeout);
   if (!done) marks_.end(id);
 }
 
-awaitable<result<adopt_outcome>> tiered_store::adopt(adoption brought, milliseconds timeout) {
-  return truth_->adopt(std::move(brought), timeout);
+awaitable<result<import_outcome>> tiered_store::import_record(imported_record brought,
+                                                              milliseconds timeout) {
+  return truth_->import_record(std::move(brought), timeout);
 }
 
 awaitable<result<std::optional<record_view>>> tiered_store::find(record_id id,
@@ -207,7 +208,7 @@ awaitable<result<std::size_t>> tiered_store::sweep(std::size_t limit, millisecon
 awaitable<result<onceguard::vitals>> tiered_store::vitals(milliseconds timeout) {
   auto told = co_await truth_->vitals(timeout);
   // Whoever hears that an answer was forgotten must not get it from here any more.
-  if (told && standing_.told(*told)) watch_.look_now();
+  if (told && standing_.told(*told)) watch_.poll_now();
   co_return told;
 }
 

@@ -9,9 +9,9 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/epoch_book.hpp"
-#include "store/tiered/own_marks.hpp"
-#include "store/tiered/standing.hpp"
+#include "store/epoch_metadata.hpp"
+#include "store/tiered/circuit_breaker.hpp"
+#include "store/tiered/marker_table.hpp"
 #include "store/tiered/tiered_params.hpp"
 #include "store/tiered/watch.hpp"
 
@@ -25,7 +25,7 @@ class tiered_store final : public store {
   /// an accelerator that is out of reach is opened later. errc::invalid_argument: it is not what it
   /// must be.
   [[nodiscard]] static result<std::unique_ptr<tiered_store>> open(std::unique_ptr<store> truth,
-                                                                  epoch_book& book,
+                                                                  epoch_metadata& metadata,
                                                                   accelerator_factory accelerator,
                                                                   const tiered_params& params);
   ~tiered_store() override { stop(); }
@@ -39,8 +39,8 @@ class tiered_store final : public store {
                                                            milliseconds timeout) override;
   boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
                                                            milliseconds timeout) override;
-  boost::asio::awaitable<result<adopt_outcome>> adopt(adoption brought,
-                                                      milliseconds timeout) override;
+  boost::asio::awaitable<result<import_outcome>> import_record(imported_record brought,
+                                                               milliseconds timeout) override;
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override;
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
@@ -54,17 +54,17 @@ class tiered_store final : public store {
 
   [[nodiscard]] const tiered_counters& counters() const noexcept { return counters_; }
   /// May anything be believed of the accelerator now?
-  [[nodiscard]] bool believes() const { return standing_.now(base::boot_now()).has_value(); }
+  [[nodiscard]] bool trusts() const { return standing_.now(base::boot_now()).has_value(); }
   /// Looks at both levels at once, and not only when it is time.
-  void look_now() { watch_.look_now(); }
+  void poll_now() { watch_.poll_now(); }
 
  private:
-  tiered_store(std::unique_ptr<store> truth, epoch_book& book, accelerator_factory accelerator,
-               const tiered_params& params);
+  tiered_store(std::unique_ptr<store> truth, epoch_metadata& metadata,
+               accelerator_factory accelerator, const tiered_params& params);
 
   boost::asio::awaitable<std::vector<result<verdict>>> claim_alone(
       std::vector<onceguard::claim> batch, milliseconds timeout);
-  boost::asio::awaitable<void> tell(std::vector<settlement> batch);
+  boost::asio::awaitable<void> update_accelerator(std::vector<settlement> batch);
   boost::asio::awaitable<void> extend_markers(std::vector<extension> batch,
                                               std::vector<settlement> ends);
   boost::asio::awaitable<void> drop(record_id id);
@@ -74,8 +74,8 @@ class tiered_store final : public store {
   const std::unique_ptr<store> truth_;
   const tiered_params params_;
   tiered_counters counters_;
-  standing standing_;
-  own_marks marks_;
+  circuit_breaker standing_;
+  marker_table marks_;
   watch watch_;
   std::mutex stopping_;
 };

@@ -14,9 +14,9 @@ using asio::awaitable;
 
 namespace {
 
-constexpr milliseconds look_timeout{1'000};
+constexpr milliseconds poll_timeout{1'000};
 constexpr milliseconds note_again{10'000};
-constexpr int looks_in_a_row = 16;
+constexpr int polls_in_a_row = 16;
 constexpr std::size_t removed_at_once = 256;
 
 // A record whose end is known: by it, and by what is left of it, a store tells its clock.
@@ -32,21 +32,21 @@ subject_ptr beacon_subject() {
 
 }  // namespace
 
-watch::watch(epoch_book& book, accelerator_factory open, standing& known, own_marks& marks,
-             tiered_counters& counters, const tiered_params& params)
-    : book_(book),
+watch::watch(epoch_metadata& metadata, accelerator_factory open, circuit_breaker& known,
+             marker_table& marks, tiered_counters& counters, const tiered_params& params)
+    : metadata_(metadata),
       factory_(std::move(open)),
       known_(known),
       marks_(marks),
       counters_(counters),
       params_(params) {
   asio::co_spawn(context_, live(), [this](std::exception_ptr failed) {
-    tell_first_look();
+    report_first_poll();
     if (!failed) return;
     try {
       std::rethrow_exception(failed);
     } catch (const std::exception& e) {
-      known_.doubt();
+      known_.distrust_now();
       base::log(base::log_level::error, "the accelerator is not watched any more",
                 {{"why", e.what()}});
     }
@@ -54,7 +54,7 @@ watch::watch(epoch_book& book, accelerator_factory open, standing& known, own_ma
   thread_ = std::thread([this] { context_.run(); });
 }
 
-void watch::look_now() {
+void watch::poll_now() {
   asio::post(context_, [this] {
     poked_ = true;
     timer_.cancel();
@@ -63,7 +63,7 @@ void watch::look_now() {
 
 void watch::stop() {
   stopping_ = true;
-  look_now();
+  poll_now();
   if (thread_.joinable()) thread_.join();
   if (accelerator_) accelerator_->stop();
 }
@@ -74,19 +74,19 @@ awaitable<void> watch::live() {
   while (!stopping_) {
     if (!accelerator_) try_to_open();
     auto then = next::wait;
-    for (int i = 0; accelerator_ && i < looks_in_a_row && !stopping_; ++i) {
-      then = co_await look();
+    for (int i = 0; accelerator_ && i < polls_in_a_row && !stopping_; ++i) {
+      then = co_await poll();
       if (then == next::wait) break;
     }
-    tell_first_look();
+    report_first_poll();
     co_await pause();
   }
 }
 
-void watch::tell_first_look() {
-  if (std::exchange(has_looked_, true)) return;
+void watch::report_first_poll() {
+  if (std::exchange(has_polled_, true)) return;
   const bool wrong = why_not_open_ && why_not_open_->code == errc::invalid_argument;
-  first_look_.set_value(wrong ? std::exchange(why_not_open_, std::nullopt) : std::nullopt);
+  first_poll_.set_value(wrong ? std::exchange(why_not_open_, std::nullopt) : std::nullopt);
 }
 
 awaitable<void> watch::pause() {
@@ -120,20 +120,20 @@ void watch::say_once(const error& why) {
 
 // --- one look -------------------------------------------------------------------------------
 
-awaitable<watch::next> watch::look() {
+awaitable<watch::next> watch::poll() {
   const auto ticket = known_.ticket();
   const auto asked = base::boot_now();
   // What was noted comes first: the accelerator's own word is the later one then.
-  auto truth = co_await book_.read_epoch(identity_, look_timeout);
+  auto truth = co_await metadata_.read_epoch(identity_, poll_timeout);
   const auto told = co_await accelerator_->vitals(params_.accelerator_timeout);
   if (!told) {
     known_.failed(told.error().detail, base::boot_now());
     co_return next::wait;
   }
   known_.probed(base::boot_now());
-  if (is_another(*told)) co_return next::look;
+  if (is_another(*told)) co_return next::poll;
   if (!truth) {
-    known_.heard_accelerator(ticket, asked);
+    known_.accelerator_answered(ticket, asked);
     co_return next::wait;
   }
   const auto beacon = co_await accelerator_->find(beacon_id(), params_.accelerator_timeout);
@@ -150,11 +150,11 @@ awaitable<watch::next> watch::look() {
   const auto clock = seen.stored.expires_at_wall - seen.retention_left.count();
   found.accelerator.clock_ahead = clock - found.truth.now;
   // Read too far apart, the two clocks tell nothing about one another.
-  if (found.truth.noted && base::boot_now() - asked > look_timeout) {
+  if (found.truth.noted && base::boot_now() - asked > poll_timeout) {
     found.accelerator.clock_ahead = found.truth.noted->clock_ahead;
   }
   said_.clear();
-  co_return co_await judge(ticket, std::move(found), asked);
+  co_return co_await compare(ticket, std::move(found), asked);
 }
 
 /// Then what was noted of it is to be asked for anew. One that went back is doubted at once, and
@@ -163,50 +163,50 @@ bool watch::is_another(const vitals& told) {
   const bool other = told.identity != std::exchange(identity_, told.identity);
   const bool older = before_ && before_->accelerator.identity == told.identity &&
                      told.generation < before_->accelerator.generation;
-  if (other || older) known_.doubt();
+  if (other || older) known_.distrust_now();
   return other;
 }
 
 awaitable<watch::next> watch::make_beacon() {
   claim asked;
   asked.id = beacon_id();
-  base::random_bytes(asked.nonce);
+  base::random_bytes(asked.claim_id);
   asked.about = beacon_subject();
-  asked.lease = look_timeout;
+  asked.lease = poll_timeout;
   asked.unknown = unknown_policy::rerun;
   std::vector<claim> claims(1, asked);
-  const auto told = co_await accelerator_->claim(std::move(claims), look_timeout);
+  const auto told = co_await accelerator_->claim(std::move(claims), poll_timeout);
   if (!told[0] || told[0]->kind != verdict_kind::run) co_return next::wait;
   settlement how;
   how.id = asked.id;
   how.token = told[0]->lease.token;
-  how.nonce = asked.nonce;
+  how.claim_id = asked.claim_id;
   how.about = asked.about;
   how.kept = answer_kept::none;
   how.retention = beacon_retention;
   std::vector<settlement> settles(1, how);
-  const auto done = co_await accelerator_->settle(std::move(settles), look_timeout);
-  co_return done[0] ? next::look : next::wait;
+  const auto done = co_await accelerator_->settle(std::move(settles), poll_timeout);
+  co_return done[0] ? next::poll : next::wait;
 }
 
-awaitable<watch::next> watch::judge(std::uint64_t ticket, findings found, time_point asked) {
-  const auto objection = objection_to(found, before_);
-  if (objection) co_return co_await end_epoch(std::move(found), *objection);
+awaitable<watch::next> watch::compare(std::uint64_t ticket, findings found, time_point asked) {
+  const auto distrust = reason_for_distrust(found, before_);
+  if (distrust) co_return co_await end_epoch(std::move(found), *distrust);
   const auto& noted = found.truth.noted;
   const auto now = base::boot_now();
   if (!noted || (*noted != found.accelerator && now - noted_at_ > note_again)) {
-    const auto done = co_await book_.note(found.accelerator, std::string(), look_timeout);
+    const auto done = co_await metadata_.note(found.accelerator, std::string(), poll_timeout);
     if (done) noted_at_ = now;
   }
   before_ = found;
   const auto epoch = epoch_in_use(found.truth, identity_);
-  known_.heard(ticket, epoch, found.truth.forgotten, asked);
+  known_.both_answered(ticket, epoch, found.truth.forgotten, asked);
   co_return co_await remove_leftovers(epoch);
 }
 
 awaitable<watch::next> watch::end_epoch(findings found, std::string_view why) {
-  known_.doubt();
-  const auto ended = co_await book_.note(found.accelerator, found.truth.epoch, look_timeout);
+  known_.distrust_now();
+  const auto ended = co_await metadata_.note(found.accelerator, found.truth.epoch, poll_timeout);
   if (!ended) co_return next::wait;
   before_ = std::move(found);
   if (*ended) {
@@ -214,40 +214,40 @@ awaitable<watch::next> watch::end_epoch(findings found, std::string_view why) {
     base::log(base::log_level::warning, "an epoch of the accelerator has ended",
               {{"why", std::string(why)}});
   }
-  co_return next::look;
+  co_return next::poll;
 }
 
 // --- what calls have left behind ------------------------------------------------------------
 
 awaitable<watch::next> watch::remove_leftovers(digest epoch) {
-  const belief present{epoch};
+  const trusted_epoch present{epoch};
   const auto ended = marks_.ended(removed_at_once);
   for (const auto& each : ended) {
-    const auto place = present.place_of(each);
+    const auto place = present.slot_of(each);
     if (!co_await forget(place)) co_return next::wait;
     marks_.dropped(each);
   }
   const auto left = marks_.left(removed_at_once);
   for (const auto& each : left) {
     if (!co_await remove(each)) co_return next::wait;
-    marks_.removed(each.at);
+    marks_.removed(each.id);
   }
-  co_return marks_.left_count() > 0 ? next::look : next::wait;
+  co_return marks_.left_count() > 0 ? next::poll : next::wait;
 }
 
 /// False: not yet.
 awaitable<bool> watch::remove(leftover what) {
-  if (!what.nonce) co_return co_await forget(what.at);
+  if (!what.claim_id) co_return co_await forget(what.id);
   settlement how;
-  how.id = what.at;
+  how.id = what.id;
   how.about = what.about;
-  how.nonce = *what.nonce;
+  how.claim_id = *what.claim_id;
   how.kind = settle_kind::release;  // by the claim id alone: the token may never have been heard
   std::vector<settlement> batch(1, how);
-  const auto told = co_await accelerator_->settle(std::move(batch), look_timeout);
+  const auto told = co_await accelerator_->settle(std::move(batch), poll_timeout);
   if (!told[0]) co_return !told[0].error().retryable();
   // An answer that came there late after all, with too much retention.
-  if (told[0]->state == observed_state::completed) co_return co_await forget(what.at);
+  if (told[0]->state == observed_state::completed) co_return co_await forget(what.id);
   co_return true;
 }
 
@@ -255,7 +255,7 @@ awaitable<bool> watch::forget(record_id at) {
   resolution how;
   how.id = at;
   how.force = true;
-  const auto done = co_await accelerator_->resolve(how, look_timeout);
+  const auto done = co_await accelerator_->resolve(how, poll_timeout);
   co_return done || !done.error().retryable();
 }
 

@@ -11,10 +11,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "store/epoch_book.hpp"
-#include "store/tiered/judgement.hpp"
-#include "store/tiered/own_marks.hpp"
-#include "store/tiered/standing.hpp"
+#include "store/epoch_metadata.hpp"
+#include "store/tiered/circuit_breaker.hpp"
+#include "store/tiered/distrust.hpp"
+#include "store/tiered/marker_table.hpp"
 #include "store/tiered/tiered_params.hpp"
 
 namespace onceguard::tiered {
@@ -22,57 +22,57 @@ namespace onceguard::tiered {
 class watch {
  public:
   /// What is handed in outlives it, or its stop().
-  watch(epoch_book& book, accelerator_factory open, standing& known, own_marks& marks,
-        tiered_counters& counters, const tiered_params& params);
+  watch(epoch_metadata& metadata, accelerator_factory open, circuit_breaker& known,
+        marker_table& marks, tiered_counters& counters, const tiered_params& params);
   watch(const watch&) = delete;
   watch& operator=(const watch&) = delete;
   ~watch() { stop(); }
 
   /// Blocks until it has looked once. errc::invalid_argument: the accelerator is not what it must
   /// be; it may be out of reach.
-  [[nodiscard]] std::optional<error> first_look() { return first_looked_.get(); }
+  [[nodiscard]] std::optional<error> first_poll() { return first_polled_.get(); }
   /// The accelerator, once it was opened; it stays until this object ends.
   [[nodiscard]] store* accelerator() const noexcept { return open_.load(); }
   /// Looks at once. From any thread.
-  void look_now();
+  void poll_now();
   /// Ends the thread, then stops the accelerator. Blocks; idempotent.
   void stop();
 
  private:
-  using time_point = standing::time_point;
-  enum class next { wait, look };  ///< what a look leads to
+  using time_point = circuit_breaker::time_point;
+  enum class next { wait, poll };  ///< what a look leads to
 
   boost::asio::awaitable<void> live();
   boost::asio::awaitable<void> pause();
   void try_to_open();
-  boost::asio::awaitable<next> look();
+  boost::asio::awaitable<next> poll();
   [[nodiscard]] bool is_another(const vitals& told);
   boost::asio::awaitable<next> make_beacon();
-  boost::asio::awaitable<next> judge(std::uint64_t ticket, findings found, time_point asked);
+  boost::asio::awaitable<next> compare(std::uint64_t ticket, findings found, time_point asked);
   boost::asio::awaitable<next> end_epoch(findings found, std::string_view why);
   boost::asio::awaitable<next> remove_leftovers(digest epoch);
   boost::asio::awaitable<bool> remove(leftover what);
   boost::asio::awaitable<bool> forget(record_id at);
-  void tell_first_look();
+  void report_first_poll();
   void say_once(const error& why);
 
-  epoch_book& book_;
+  epoch_metadata& metadata_;
   const accelerator_factory factory_;
-  standing& known_;
-  own_marks& marks_;
+  circuit_breaker& known_;
+  marker_table& marks_;
   tiered_counters& counters_;
   const tiered_params params_;
 
   boost::asio::io_context context_{1};
   boost::asio::steady_timer timer_{context_};
-  std::promise<std::optional<error>> first_look_;
-  std::future<std::optional<error>> first_looked_ = first_look_.get_future();
+  std::promise<std::optional<error>> first_poll_;
+  std::future<std::optional<error>> first_polled_ = first_poll_.get_future();
   std::atomic<bool> stopping_{false};
   std::unique_ptr<store> accelerator_;
   std::atomic<store*> open_{nullptr};
 
   // All else belongs to the thread.
-  bool has_looked_ = false;
+  bool has_polled_ = false;
   bool poked_ = false;
   std::optional<error> why_not_open_;
   std::string said_;

@@ -1,0 +1,71 @@
+// Deadlines for many operations on one I/O thread, at almost no cost each: an armed entry is a
+// node in a timing wheel (Varghese and Lauck 1987), and one coarse timer per io_context turns it.
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstdint>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/clock.hpp"
+
+namespace onceguard::base {
+
+class timer_wheel;
+
+/// Something with a deadline. Belongs to the thread that runs its io_context; disarms itself when
+/// it is destroyed. Deadlines are met within two ticks, never early.
+class deadline {
+ public:
+  deadline() = default;
+  deadline(const deadline&) = delete;
+  deadline& operator=(const deadline&) = delete;
+  virtual ~deadline() { disarm(); }
+
+  /// Arms it, or moves it if it was armed.
+  void arm(timer_wheel& wheel, std::chrono::milliseconds from_now);
+  void disarm() noexcept;
+  [[nodiscard]] bool armed() const noexcept { return wheel_ != nullptr; }
+
+ protected:
+  /// Called on the io_context's thread, disarmed; may arm again or destroy itself.
+  virtual void expired() = 0;
+
+ private:
+  friend class timer_wheel;
+  timer_wheel* wheel_ = nullptr;
+  deadline** slot_ = nullptr;
+  deadline* previous_ = nullptr;
+  deadline* next_ = nullptr;
+  std::uint64_t due_tick_ = 0;
+};
+
+/// The service of an io_context that one thread runs: `watchdog::of(context)`.
+class timer_wheel final : public boost::asio::execution_context::service {
+ public:
+  static inline boost::asio::execution_context::id id;
+  static constexpr std::chrono::milliseconds tick{10};
+
+  explicit timer_wheel(boost::asio::io_context& context);
+  static timer_wheel& of(boost::asio::io_context& context) {
+    return boost::asio::use_service<timer_wheel>(context);
+  }
+
+ private:
+  friend class deadline;
+  static constexpr std::size_t slots = 512;  // one turn takes 5 s
+  void shutdown() noexcept override;
+  void schedule();
+  void turn();
+  [[nodiscard]] std::uint64_t ticks_now() const;
+
+  boost::asio::steady_timer timer_;
+  boot_clock::time_point start_;
+  std::array<deadline*, slots> wheel_{};
+  std::uint64_t turned_ = 0;  // the last tick that was looked at
+  std::size_t armed_ = 0;
+  bool ticking_ = false;
+};
+
+}  // namespace onceguard::base

@@ -1,0 +1,72 @@
+// llhttp, fed with whole blocks that were scanned before: it cuts them into their parts.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <llhttp.h>
+
+#include "http1/message.hpp"
+
+namespace onceguard::http1 {
+
+/// The parts of one message. Views point into what was fed. After a fault: restart(), or nothing.
+/// Stays where it was made, as llhttp points back to it.
+class parser {
+ public:
+  explicit parser(reader::kind what);
+  parser(const parser&) = delete;
+  parser& operator=(const parser&) = delete;
+
+  /// Before each message.
+  void restart() noexcept;
+
+  /// A whole head, from the start line to the empty line, with at most `field_count` fields.
+  [[nodiscard]] std::optional<fault> cut_head(std::string_view block, std::size_t field_count);
+  /// A chunk's first line with its line end; then chunk_size() is known.
+  [[nodiscard]] std::optional<fault> cut_chunk_line(std::string_view line);
+  /// Bytes of a chunk, at most those that are left of it.
+  [[nodiscard]] std::optional<fault> cut_chunk(std::string_view bytes);
+  /// The two bytes behind a chunk.
+  [[nodiscard]] std::optional<fault> cut_chunk_end(std::string_view bytes);
+  /// The trailer section with its empty line, with at most `field_count` fields.
+  [[nodiscard]] std::optional<fault> cut_trailers(std::string_view block, std::size_t field_count);
+
+  [[nodiscard]] std::string_view method() const noexcept { return method_; }
+  [[nodiscard]] std::string_view target() const noexcept { return target_; }
+  [[nodiscard]] std::string_view reason() const noexcept { return reason_; }
+  [[nodiscard]] std::uint16_t status() const noexcept { return llhttp_.status_code; }
+  [[nodiscard]] std::uint8_t minor() const noexcept { return llhttp_.http_minor; }
+  [[nodiscard]] const std::vector<base::field>& fields() const noexcept { return fields_; }
+
+  [[nodiscard]] const std::vector<base::field>& trailers() const noexcept { return trailers_; }
+  [[nodiscard]] std::uint64_t chunk_size() const noexcept { return chunk_size_; }
+
+  /// Gives memory back; fields() is empty then.
+  void shrink() noexcept {
+    std::vector<base::field>().swap(fields_);
+    std::vector<base::field>().swap(trailers_);
+  }
+
+ private:
+  friend struct callbacks;
+  llhttp_errno_t feed(std::string_view bytes) noexcept;
+  [[nodiscard]] fault fault_of(llhttp_errno_t error) const noexcept;
+
+  llhttp_t llhttp_;
+  reader::kind kind_;
+  bool in_trailers_ = false;
+  bool head_ended_ = false;
+  bool message_ended_ = false;
+  bool chunk_line_ended_ = false;
+  bool chunk_ended_ = false;
+  std::uint64_t chunk_size_ = 0;
+  std::string_view method_, target_, reason_, name_, value_;
+  std::size_t body_bytes_ = 0;  ///< that llhttp took for the body in what was fed last
+  std::vector<base::field> fields_;
+  std::vector<base::field> trailers_;
+};
+
+}  // namespace onceguard::http1

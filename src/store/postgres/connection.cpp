@@ -1,0 +1,328 @@
+#include "store/postgres/connection.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+
+#include "store/postgres/schema.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+using boost::asio::posix::stream_descriptor;
+
+failure connection_failure(std::string text) { return {{}, std::move(text), true}; }
+
+bool is_rows(ExecStatusType status) noexcept {
+  return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK || status == PGRES_SINGLE_TUPLE;
+}
+
+}  // namespace
+
+connection::connection(boost::asio::io_context& context, connection_events& events,
+                       milliseconds timeout)
+    : context_(context), events_(events), timeout_(timeout), socket_(context) {}
+
+// --- connecting -----------------------------------------------------------------------------
+
+void connection::open(const target& at, bool listens) {
+  std::vector<const char*> names;
+  std::vector<const char*> values;
+  for (const auto& [name, value] : at.options) {
+    names.push_back(name.c_str());
+    values.push_back(value.c_str());
+  }
+  names.push_back(nullptr);
+  values.push_back(nullptr);
+  listens_ = listens;
+  phase_ = phase::connecting;
+  arm(base::timer_wheel::of(context_), timeout_);
+  on_ = PQconnectStartParams(names.data(), values.data(), 0);
+  const auto begun = epoch_;
+  boost::asio::post(context_, [this, begun] {
+    if (begun != epoch_) return;
+    if (on_ == nullptr) return lose(connection_failure("out of memory"));
+    PQsetNoticeReceiver(on_, on_notice, this);
+    if (PQstatus(on_) == CONNECTION_BAD) return lose(failure_of(on_));
+    if (attach()) await(stream_descriptor::wait_write);
+  });
+}
+
+void connection::poll_connection() {
+  // libpq may go on with another socket in here.
+  detach();
+  const auto state = PQconnectPoll(on_);
+  if (state == PGRES_POLLING_FAILED) return lose(failure_of(on_));
+  if (!attach()) return;
+  switch (state) {
+    case PGRES_POLLING_READING:
+      return await(stream_descriptor::wait_read);
+    case PGRES_POLLING_WRITING:
+      return await(stream_descriptor::wait_write);
+    default:
+      return set_up();
+  }
+}
+
+/// Waits by a descriptor of its own: libpq closes its own whenever the connection breaks, and that
+/// number may be another thread's at once.
+bool connection::attach() {
+  boost::system::error_code failed;
+  const int own = ::fcntl(PQsocket(on_), F_DUPFD_CLOEXEC, 0);
+  if (own < 0) {
+    failed.assign(errno, boost::system::system_category());
+  } else if (socket_.assign(own, failed); failed) {
+    ::close(own);
+  }
+  if (failed) lose(connection_failure("waiting for the server: " + failed.message()));
+  return !failed;
+}
+
+void connection::detach() noexcept {
+  ++epoch_;
+  reading_ = writing_ = false;
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+}
+
+void connection::set_up() {
+  phase_ = phase::setting_up;
+  arm(base::timer_wheel::of(context_), timeout_);
+  const bool sent = PQsetnonblocking(on_, 1) == 0 && PQenterPipelineMode(on_) == 1 &&
+                    send_settings(on_, timeout_) && send_hello(on_) &&
+                    (!listens_ || send_listen(on_)) && send_preparations(on_) &&
+                    PQpipelineSync(on_) == 1;
+  if (!sent) return lose(failure_of(on_));
+  syncs_ = 1;
+  set_up_results_ = 0;
+  raised_ = false;
+  await(stream_descriptor::wait_read);
+  flush();
+}
+
+// --- waiting --------------------------------------------------------------------------------
+
+void connection::await(stream_descriptor::wait_type what) {
+  auto& waiting = what == stream_descriptor::wait_read ? reading_ : writing_;
+  if (std::exchange(waiting, true)) return;
+  socket_.async_wait(what, [this, what, begun = epoch_](const boost::system::error_code& ec) {
+    if (ec || begun != epoch_) return;
+    (what == stream_descriptor::wait_read ? reading_ : writing_) = false;
+    on_event(what);
+  });
+}
+
+void connection::on_event(stream_descriptor::wait_type what) {
+  if (phase_ == phase::connecting) return poll_connection();
+  if (what == stream_descriptor::wait_write) return flush();
+  if (PQconsumeInput(on_) == 0) {
+    // What came before the end still counts: the server says why it ends a session.
+    const auto begun = epoch_;
+    receive();
+    if (begun == epoch_) lose(failure_of(on_));
+    return;
+  }
+  const auto begun = epoch_;
+  receive();
+  if (begun != epoch_) return;
+  await(stream_descriptor::wait_read);
+  flush();
+}
+
+void connection::flush() {
+  const int left = PQflush(on_);
+  if (left < 0) {
+    // The server's last words may lie there to be read.
+    if (PQconsumeInput(on_) == 0) return lose(failure_of(on_));
+    return;
+  }
+  if (left > 0) await(stream_descriptor::wait_write);
+}
+
+void connection::expired() {
+  lose(connection_failure(phase_ == phase::busy ? "the server did not answer in time"
+                                                : "the connection was not made in time"));
+}
+
+// --- trips ----------------------------------------------------------------------------------
+
+void connection::start(std::unique_ptr<trip> sent) {
+  trip_ = std::move(sent);
+  phase_ = phase::busy;
+  failed_.reset();
+  rows_.reset();
+  distrusted_ = false;
+  // The server gives up at its own timeout, and says so, unless it is out of reach.
+  arm(base::timer_wheel::of(context_), timeout_ + timeout_ / 4);
+  const auto announcement = trip_->announcement();
+  bool sent_all = (!trip_->confirms() || send_marker(on_)) &&
+                  trip_->encode(greeting_).send(on_, trip_->statement()) &&
+                  PQpipelineSync(on_) == 1;
+  syncs_ = 1;
+  if (sent_all && !announcement.empty()) {
+    sent_all = send_announcement(on_, announcement) && PQpipelineSync(on_) == 1;
+    syncs_ = 2;
+  }
+  if (sent_all) return flush();
+  // Not from within `start`: the pool is still handing out.
+  boost::asio::post(context_, [this, why = failure_of(on_), begun = epoch_] {
+    if (begun == epoch_) lose(why);
+  });
+}
+
+void connection::receive() {
+  read_announcements();
+  int ends = 0;  // of results in a row: a second one says that libpq expects nothing more
+  const auto begun = epoch_;
+  while (syncs_ > 0 && begun == epoch_ && PQisBusy(on_) == 0) {
+    result_ptr got(PQgetResult(on_));
+    if (!got && ++ends < 2) continue;
+    if (!got) return;
+    ends = 0;
+    take(std::move(got));
+  }
+}
+
+void connection::take(result_ptr got) {
+  const auto status = PQresultStatus(got.get());
+  if (status == PGRES_PIPELINE_SYNC) return synced();
+  if (status == PGRES_PIPELINE_ABORTED) return;
+  if (!is_rows(status)) {
+    // A second one comes from the break that follows the server's own last words.
+    if (!failed_) failed_ = failure_of(got.get());
+    if (PQstatus(on_) == CONNECTION_BAD) lose(*failed_);
+    return;
+  }
+  if (phase_ == phase::setting_up) return take_set_up(got.get());
+  // The marker's row comes before that of the statement, an announcement's after its sync.
+  if (trip_) rows_ = std::move(got);
+}
+
+void connection::take_set_up(const PGresult* got) {
+  constexpr int hello = 1;  // the settings came before it
+  if (set_up_results_++ != hello) return;
+  try {
+    greeting_ = read_greeting(rows(got));
+  } catch (const unexpected_answer& wrong) {
+    failed_ = {"XX000", wrong.what(), false};
+    return;
+  }
+  if (greeting_.schema_version < schema_version) {
+    failed_ = {older_schema,
+               "the schema onceguard is at " + std::to_string(greeting_.schema_version) +
+                   " and this version needs " + std::to_string(schema_version),
+               false};
+  } else if (greeting_.minimum_version > schema_version) {
+    failed_ = {newer_schema,
+               "the schema onceguard was written by a newer version of onceguard (schema " +
+                   std::to_string(greeting_.schema_version) + "; this version knows " +
+                   std::to_string(schema_version) + ")",
+               false};
+  }
+}
+
+void connection::synced() {
+  --syncs_;
+  if (phase_ == phase::setting_up) return end_set_up();
+  const auto begun = epoch_;
+  if (trip_) end_trip();
+  if (begun != epoch_) return;
+  failed_.reset();
+  if (syncs_ > 0 || phase_ != phase::busy) return;
+  disarm();
+  phase_ = phase::idle;
+  events_.on_ready(*this);
+}
+
+void connection::refuse_set_up() {
+  if (failed_->sqlstate == no_permission) {
+    const std::string_view user(PQuser(on_));
+    failed_->text += "; an administrator types: GRANT onceguard_gateway TO ";
+    failed_->text.append(1, '"').append(user).append("\";");
+  }
+  lose(*failed_);
+}
+
+void connection::end_set_up() {
+  if (failed_) return refuse_set_up();
+  const auto found = raised_ ? origin_match::same : events_.on_greeting(*this, greeting_);
+  if (found != origin_match::same) {
+    raised_ = true;
+    const bool sent = found == origin_match::another ? send_raise_tokens(on_)
+                                                     : send_another_memory(on_, greeting_.identity);
+    if (!sent || PQpipelineSync(on_) != 1) return lose(failure_of(on_));
+    syncs_ = 1;
+    return;  // flushed by whoever received this
+  }
+  disarm();
+  phase_ = phase::idle;
+  events_.on_ready(*this);
+}
+
+void connection::end_trip() {
+  const auto ended = std::move(trip_);
+  const auto results = std::move(rows_);
+  if (failed_) {
+    const bool elsewhere = remedy_of(*failed_) == remedy::reconnect;
+    ended->failed(*failed_,
+                  failed_->lost ? effect_of_failure::unknown : effect_of_failure::rolled_back);
+    if (elsewhere) lose(*failed_);
+    return;
+  }
+  if (distrusted_) {
+    return ended->failed({"01000", "the wait for the standby was cancelled", false},
+                         effect_of_failure::unknown);
+  }
+  if (!results) return ended->failed(connection_failure("no answer"), effect_of_failure::unknown);
+  try {
+    ended->arrived(rows(results.get()));
+  } catch (const unexpected_answer& wrong) {
+    ended->failed({"XX000", wrong.what(), false}, effect_of_failure::unknown);
+  }
+}
+
+void connection::read_announcements() {
+  while (PGnotify* ended = PQnotifies(on_)) {
+    // Those of this very session were told to the callers of this process already.
+    if (ended->be_pid != PQbackendPID(on_)) events_.on_announcement(ended->extra);
+    PQfreemem(ended);
+  }
+}
+
+void connection::on_notice(void* self, const PGresult* notice) {
+  auto& of = *static_cast<connection*>(self);
+  if (standby_wait_cancelled(notice)) {
+    of.distrusted_ = true;
+    const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+    of.events_.on_warning(text == nullptr ? "" : text);
+  }
+}
+
+// --- ending ---------------------------------------------------------------------------------
+
+void connection::lose(const failure& why) {
+  const auto pending = std::move(trip_);
+  // An error, and not the end of the session, came before the break: rolled back.
+  const bool rolled_back = failed_ && !failed_->lost;
+  const auto reason = failed_ ? *failed_ : why;
+  close();
+  if (pending)
+    pending->failed(reason,
+                    rolled_back ? effect_of_failure::rolled_back : effect_of_failure::unknown);
+  events_.on_lost(*this, reason);
+}
+
+void connection::close() noexcept {
+  disarm();
+  detach();
+  if (on_ != nullptr) PQfinish(std::exchange(on_, nullptr));
+  trip_.reset();
+  rows_.reset();
+  failed_.reset();
+  syncs_ = 0;
+  phase_ = phase::closed;
+}
+
+}  // namespace onceguard::postgres

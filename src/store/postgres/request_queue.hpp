@@ -1,0 +1,121 @@
+// The items of one kind that wait for a link, and the batches that they travel in. A record that
+// is on its way in one batch is not put into another: its items follow one another, as they came.
+#pragma once
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "store/postgres/job.hpp"
+#include "store/postgres/wire.hpp"
+
+namespace onceguard::postgres {
+
+struct record_hash {
+  std::size_t operator()(const record_id& id) const noexcept {
+    std::size_t out = 0;
+    std::copy_n(id.begin(), sizeof out, reinterpret_cast<unsigned char*>(&out));
+    return out;
+  }
+};
+/// The records that are on their way, of all kinds of items.
+using records_under_way = std::unordered_set<record_id, record_hash>;
+
+/// One item of a job.
+template <class Kind>
+struct entry {
+  using job_type = batch_job<typename Kind::item, typename Kind::outcome>;
+
+  std::shared_ptr<job_type> of;
+  std::size_t index = 0;
+  bool doubtful = false;        ///< an earlier trip of it ended with an unknown fate
+  bool alone = false;           ///< its batch failed as a whole: one of them is to blame
+  bool with_subject = false;    ///< the record is gone
+  std::uint32_t tries = 0;      ///< how often somebody else was writing its record
+  steady_time not_before{};     ///< the next try
+  std::vector<entry> joined{};  ///< claims that this one's verdict answers as well
+
+  [[nodiscard]] const typename Kind::item& item() const { return of->item(index); }
+};
+
+template <class Kind>
+class request_queue {
+ public:
+  using entry_type = entry<Kind>;
+  using batch = std::vector<entry_type>;
+
+  void push(entry_type added) { waiting_.push_back(std::move(added)); }
+  /// Before all others: it has waited already.
+  void push_front(entry_type added) { waiting_.push_front(std::move(added)); }
+  [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
+
+  /// Takes out a batch, and notes its records in `under_way`. Items whose caller has given up go
+  /// to `ended`.
+  [[nodiscard]] batch take(std::size_t most, std::size_t bytes_most, records_under_way& under_way,
+                           steady_time now, batch& ended) {
+    batch out;
+    std::size_t bytes = 0;
+    std::deque<entry_type> left;
+    while (!waiting_.empty() && out.size() < most && bytes < bytes_most) {
+      auto next = std::move(waiting_.front());
+      waiting_.pop_front();
+      if (next.of->give_up_at() <= now || next.of->dropped()) {
+        ended.push_back(std::move(next));
+        continue;
+      }
+      const bool due = next.not_before <= now && (!next.alone || out.empty());
+      auto* twin = due && under_way.contains(next.item().id) ? twin_in(out, next) : nullptr;
+      if (!due || (twin == nullptr && under_way.contains(next.item().id))) {
+        left.push_back(std::move(next));
+      } else if (!next.of->take()) {  // its caller gave up at this moment
+        ended.push_back(std::move(next));
+      } else if (twin != nullptr) {
+        twin->joined.push_back(std::move(next));
+      } else {
+        under_way.insert(next.item().id);
+        bytes += Kind::weight(next.item());
+        out.push_back(std::move(next));
+        if (out.back().alone) break;
+      }
+    }
+    std::move(left.rbegin(), left.rend(), std::front_inserter(waiting_));
+    return out;
+  }
+
+  /// Takes out those whose caller has given up.
+  void purge(steady_time now, batch& ended) {
+    const auto over = std::stable_partition(
+        waiting_.begin(), waiting_.end(),
+        [now](const entry_type& e) { return e.of->give_up_at() > now && !e.of->dropped(); });
+    std::move(over, waiting_.end(), std::back_inserter(ended));
+    waiting_.erase(over, waiting_.end());
+  }
+
+  /// Takes out everything.
+  [[nodiscard]] batch drain() {
+    batch out(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
+    waiting_.clear();
+    return out;
+  }
+
+ private:
+  /// The claim in the batch whose verdict says what this one would be told.
+  static entry_type* twin_in(batch& in, const entry_type& of) {
+    if constexpr (requires { Kind::alike(of.item(), of.item()); }) {
+      if (of.doubtful || of.item().repeated) return nullptr;  // it may hold the lease itself
+      for (auto& one : in) {
+        if (one.item().id == of.item().id) {
+          return Kind::alike(one.item(), of.item()) ? &one : nullptr;
+        }
+      }
+    }
+    return nullptr;
+  }
+
+  std::deque<entry_type> waiting_;
+};
+
+}  // namespace onceguard::postgres

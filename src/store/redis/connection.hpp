@@ -1,0 +1,69 @@
+// A connection to one server: bytes out, replies in. Belongs to the thread that runs its
+// io_context.
+#pragma once
+#include <array>
+#include <memory>
+#include <string>
+
+#include "store/redis/command.hpp"
+#include "store/redis/failure.hpp"
+#include "store/redis/reply.hpp"
+#include "store/redis/socket.hpp"
+
+namespace onceguard::redis {
+
+/// What lines are made of; it outlives them.
+struct connection_context {
+  boost::asio::io_context& context;
+  const address& at;
+  boost::asio::ssl::context* tls;
+};
+
+/// Thrown by what a line does, and caught where it is used.
+struct broken {
+  failure why;
+};
+
+[[noreturn]] inline void give_up(std::string why) {
+  throw broken{connection_failure(std::move(why))};
+}
+
+/// A command. Not as a list in braces: the compiler can't keep one across a suspension.
+template <class... Word>
+std::string words(const Word&... each) {
+  std::string out;
+  append_command(out, {std::string_view(each)...});
+  return out;
+}
+
+/// The text of a reply; an error is thrown.
+std::string text_in(const reply_ptr& got);
+
+class connection {
+ public:
+  connection(const connection_context& in, const endpoint& to)
+      : socket_(in.context, to, in.tls, in.at.tls && in.at.tls->verify),
+        reader_(redisReaderCreate(), redisReaderFree) {}
+
+  [[nodiscard]] boost::asio::awaitable<void> connect();
+  [[nodiscard]] boost::asio::awaitable<void> log_in(const credentials& as);
+  /// One command and its reply, while nothing else is under way.
+  [[nodiscard]] boost::asio::awaitable<reply_ptr> ask(std::string command);
+
+  [[nodiscard]] boost::asio::awaitable<socket::error_code> write(const std::string& bytes) {
+    return socket_.write(bytes);
+  }
+  /// Waits for more bytes.
+  [[nodiscard]] boost::asio::awaitable<void> receive();
+  /// Null: not all of it has come yet.
+  [[nodiscard]] reply_ptr next_reply();
+  /// Ends what is under way, with a failure.
+  void close() noexcept { socket_.close(); }
+
+ private:
+  socket socket_;
+  std::unique_ptr<redisReader, void (*)(redisReader*)> reader_;
+  std::array<char, 65'536> buffer_{};
+};
+
+}  // namespace onceguard::redis

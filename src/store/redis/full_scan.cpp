@@ -1,0 +1,166 @@
+#include "store/redis/full_scan.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "store/redis/slot_ownership.hpp"
+#include "store/redis/wire.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+using boost::asio::awaitable;
+
+constexpr int rounds_max = 100;
+
+/// Heads of records, a batch at a time.
+struct heads {
+  static constexpr bool writes = false;
+  struct item {
+    record_id id{};
+  };
+  using outcome = found_head;
+  [[nodiscard]] static std::optional<error> complaint(const item&) { return std::nullopt; }
+  static void write(std::string& to, const script_calls& how, const keyspace& names,
+                    const item& what) {
+    write_head(to, how, names, what.id);
+  }
+  [[nodiscard]] static result<found_head> read(const reply& said, const item& what) {
+    return read_head(said, what.id);
+  }
+};
+
+question_traits on(const server_pin& pin) {
+  question_traits out;
+  out.pin = pin;
+  return out;
+}
+
+awaitable<result<scan_step>> scan_once(pool& of, const server_pin& pin, std::string cursor,
+                                       scan_scope wish, steady_time until) {
+  auto write = [cursor = std::move(cursor), wish](std::string& to, const script_calls& how,
+                                                  const keyspace& names) {
+    write_scan(to, how, names, cursor, wish.state, wish.heads);
+  };
+  auto read = [&of, wish](const reply& said) { return read_scan(said, of.names(), wish.heads); };
+  const auto left = left_until(until);
+  auto asked = make_question<scan_step>(on(pin), std::nullopt, left, std::move(write), read);
+  return ask(of.queue(), std::move(asked), left);
+}
+
+/// One server with everything.
+awaitable<std::optional<error>> scan_server(pool& of, const server_pin& pin, scan_scope wish,
+                                            steady_time until, scan_listener& to) {
+  std::string cursor = "0";
+  do {
+    auto step = co_await scan_once(of, pin, cursor, wish, until);
+    if (!step) co_return step.error();
+    cursor = step->cursor;
+    to.take(std::move(*step));
+  } while (cursor != "0");
+  co_return std::nullopt;
+}
+
+awaitable<result<name_step>> names_once(pool& of, const server_pin& pin, std::string cursor,
+                                        steady_time until) {
+  auto write = [cursor = std::move(cursor)](std::string& to, const script_calls&,
+                                            const keyspace& names) {
+    write_names(to, names, cursor);
+  };
+  auto read = [&of](const reply& said) -> result<name_step> {
+    return read_names(said, of.names());
+  };
+  const auto left = left_until(until);
+  auto asked = make_question<name_step>(on(pin), std::nullopt, left, std::move(write), read);
+  return ask(of.queue(), std::move(asked), left);
+}
+
+/// What the records of these names are, wherever they are by now.
+awaitable<result<scan_step>> poll(pool& of, const std::vector<record_id>& ids, scan_scope wish,
+                                  steady_time until) {
+  std::vector<heads::item> items;
+  items.reserve(ids.size());
+  for (const auto& id : ids) items.push_back({id});
+  const auto left = left_until(until);
+  const auto whole = std::make_shared<batch_job<heads>>(std::move(items), left);
+  co_await perform(whole, of.queue(), left);
+  scan_step out;
+  auto outcomes = whole->outcomes();
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    auto& each = outcomes[i];
+    if (!each && each.error().code == errc::record_unreadable) {
+      out.unreadable.push_back({ids[i], each.error().detail});
+    } else if (!each) {
+      co_return each.error();
+    } else if (*each) {
+      const auto state = static_cast<std::size_t>((*each)->second.state);
+      ++out.counts[state];
+      if (wish.state == 0 || wish.state == static_cast<int>(state)) {
+        out.found.push_back(std::move(**each));
+      }
+    }
+  }
+  co_return out;
+}
+
+/// A node of a cluster. `seen`: of parts that move, which records were told.
+awaitable<std::optional<error>> scan_node(pool& of, const slot_ownership& now, std::size_t node,
+                                          scan_scope wish, steady_time until,
+                                          std::set<record_id>& seen, scan_listener& to) {
+  std::string cursor = "0";
+  do {
+    auto step = co_await names_once(of, now.nodes[node].pin, cursor, until);
+    if (!step) co_return step.error();
+    cursor = step->cursor;
+    std::erase_if(step->found, [&](const record_id& id) {
+      const auto& part = now.parts[of.names().part_of(id)];
+      const bool settled = part.owner == node && part.to.empty();
+      return !settled && !seen.insert(id).second;
+    });
+    auto found = co_await poll(of, step->found, wish, until);
+    if (!found) co_return found.error();
+    to.take(std::move(*found));
+  } while (cursor != "0");
+  co_return std::nullopt;
+}
+
+awaitable<std::optional<error>> scan_cluster(pool& of, const std::vector<server_pin>& pins,
+                                             scan_scope wish, steady_time until,
+                                             scan_listener& to) {
+  const auto before = co_await read_slot_ownership(of, pins, until);
+  if (!before) co_return before.error();
+  const auto order = sources_first(*before);
+  std::set<record_id> seen;
+  for (const auto node : order) {
+    if (auto why = co_await scan_node(of, *before, node, wish, until, seen, to)) co_return why;
+  }
+  const auto after = co_await read_slot_ownership(of, pins, until);
+  if (!after) co_return after.error();
+  if (!nothing_passed_by(*before, *after, order)) {
+    co_return error(errc::store_unreachable, of.at().name + ": parts of it moved meanwhile");
+  }
+  co_return std::nullopt;
+}
+
+}  // namespace
+
+awaitable<std::optional<error>> scan_all(pool& of, scan_scope wish, steady_time until,
+                                         scan_listener& to) {
+  std::optional<error> why;
+  for (int round = 0; round < rounds_max; ++round) {
+    const auto pins = of.servers();
+    if (pins.empty()) co_return error(errc::store_unreachable, of.at().name + ": no connection");
+    to.begin();
+    if (of.names().cut()) {
+      why = co_await scan_cluster(of, pins, wish, until, to);
+    } else {
+      why = co_await scan_server(of, pins.front(), wish, until, to);
+    }
+    if (!why || why->code != errc::store_unreachable) co_return why;
+    // A server that changed: from the beginning, as its cursors mean nothing to another.
+    if (left_until(until).count() == 0) co_return why;
+  }
+  co_return why;
+}
+
+}  // namespace onceguard::redis

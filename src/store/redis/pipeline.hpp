@@ -1,0 +1,194 @@
+// One connection to a server: made, set up, then used for as many commands at a time as there
+// are. Belongs to the thread that runs its io_context.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/timer_wheel.hpp"
+#include "store/redis/connection.hpp"
+#include "store/redis/redis_params.hpp"
+#include "store/redis/request.hpp"
+#include "store/redis/server_facts.hpp"
+
+namespace onceguard::redis {
+
+class pipeline;
+
+/// What a process knows of a part of the store: whose memory it is, and how far it had come in
+/// which run of a server.
+struct known_metadata {
+  std::string identity;
+  std::string run;
+  std::uint64_t generation = 0;
+};
+
+/// What the books of a part say when a link is made.
+struct greeting {
+  std::size_t part = 0;
+  std::string run;
+  std::string identity;
+  std::uint64_t generation = 0;
+  std::int64_t now = 0;
+  bool lost = false;  ///< something is missing of what this process had seen
+};
+
+class pipeline_events {
+ public:
+  [[nodiscard]] virtual const known_metadata& known(std::size_t part) const noexcept = 0;
+  /// Which servers are masters now, separated by commas. Empty: only the one that is spoken to.
+  [[nodiscard]] virtual const std::string& masters() const noexcept = 0;
+  virtual void on_facts(pipeline& of, const server_facts& facts) = 0;
+  virtual void on_greeting(const greeting& said) = 0;
+  virtual void on_generation(std::size_t part, const std::string& run,
+                             std::uint64_t generation) = 0;
+  /// It takes commands now.
+  virtual void on_ready(pipeline& of) = 0;
+  /// It is closed, and everything that was on its way has been told.
+  virtual void on_lost(pipeline& of, const failure& why) = 0;
+  /// This one has its answer.
+  virtual void on_ended(entry ended) = 0;
+  /// It has none, and `doubtful` says whether it may have been carried out.
+  virtual void on_returned(pipeline& of, entry back, const failure& why) = 0;
+  /// It was not carried out: it belongs to another server, or can't be done right now.
+  virtual void on_redirected(pipeline& of, entry back, const failure& why) = 0;
+  /// A part of the store is not on this server any more, or is about to go.
+  virtual void on_astray(pipeline& of) = 0;
+  /// Nor can this link's writes be counted in its books.
+  virtual void on_uncounted(pipeline& of, std::size_t part) = 0;
+  /// Some replies have come, all told: more may be sent.
+  virtual void on_progress(pipeline& of) = 0;
+
+ protected:
+  ~pipeline_events() = default;
+};
+
+/// What all links to a server share; it outlives them.
+struct pipeline_context {
+  connection_context connections;
+  pipeline_events& events;
+  const redis_params& params;
+  const keyspace& names;
+  endpoint to;
+  token_block& tokens;  ///< on one server; in a cluster it stays empty
+};
+
+class pipeline final : private base::deadline {
+ public:
+  explicit pipeline(const pipeline_context& in) : in_(in) {}
+  pipeline(const pipeline&) = delete;
+  pipeline& operator=(const pipeline&) = delete;
+
+  [[nodiscard]] bool closed() const noexcept { return phase_ == phase::closed; }
+  [[nodiscard]] bool ready() const noexcept { return phase_ == phase::ready; }
+  [[nodiscard]] steady_time ready_since() const noexcept { return ready_since_; }
+  /// How many more commands it takes now.
+  [[nodiscard]] std::size_t room() const noexcept;
+  [[nodiscard]] bool idle() const noexcept { return sent_.empty() && held_.empty(); }
+
+  /// Closed: begins to connect. Ends in `on_ready` or `on_lost`, never from within.
+  void open();
+  /// Ready: puts it behind the others; `flush` sends them. `asking`: to where the slot moves.
+  void send(entry what, bool asking = false);
+  /// Ready, in a cluster: greets that part; what is sent later comes after it.
+  void greet(std::size_t part);
+  /// In a cluster: the part whose books count this link's writes; none: none here.
+  void count_in(std::optional<std::size_t> part);
+  void flush();
+  /// Ends it; `on_lost` follows, never from within.
+  void close(failure why);
+
+ private:
+  enum class phase : std::uint8_t { closed, opening, ready };
+  enum class kind : std::uint8_t {
+    request,
+    plain,     ///< a request that was written without a script
+    asking,    ///< ASKING before a request
+    counting,  ///< behind a batch: the write that counts it
+    touching,  ///< or one that WAIT has to wait for
+    wait,      ///< WAIT, whose reply says what became of those before it
+    greeting,
+    clock,   ///< were the tokens of those before it young enough?
+    tokens,  ///< that are reserved
+  };
+  struct expected {
+    kind what = kind::request;
+    entry of{};
+    std::size_t part = 0;          ///< greeted, counted in
+    std::int64_t taken_at = 0;     ///< clock: those tokens, by the server's
+    bool not_carried_out = false;  ///< the server said that it has not carried it out
+    steady_time sent_at{};         ///< tokens
+  };
+  /// It has its reply, and waits for what came behind it.
+  struct held_request {
+    entry of;
+    reply_ptr got;
+    bool plain = false;
+  };
+
+  void expired() override;
+  [[nodiscard]] boost::asio::awaitable<void> live();
+  [[nodiscard]] boost::asio::awaitable<void> write_all();
+  void expect(expected next) { sent_.push_back(std::move(next)); }
+  void watch();
+  void append_counting();
+  void append_reservation();
+  void append_reserve(std::string& to) const;
+
+  // setting up (link_setup.cpp); what goes wrong is thrown
+  [[nodiscard]] boost::asio::awaitable<void> set_up();
+  [[nodiscard]] boost::asio::awaitable<reply_ptr> ask(std::string command);
+  [[nodiscard]] boost::asio::awaitable<server_facts> ask_facts();
+  [[nodiscard]] boost::asio::awaitable<std::optional<std::string>> ask_setting(const char* name);
+  [[nodiscard]] boost::asio::awaitable<void> load_scripts();
+  [[nodiscard]] boost::asio::awaitable<void> make_current();
+  void append_greeting(std::string& to, std::optional<std::size_t> part) const;
+  [[nodiscard]] greeting read_greeting(const reply& said, std::size_t part) const;
+  void take_greeting(const greeting& said);
+  [[nodiscard]] boost::asio::awaitable<void> reserve_tokens();
+
+  // replies
+  void take_replies();
+  void take(const reply_ptr& got);
+  void take_request(entry of, reply_ptr got, bool plain);
+  void ask_the_script(entry of);
+  void take_tokens(const reply& said, steady_time asked_at);
+  void take_clock(const reply& said, std::int64_t taken_at);
+  void take_refusal(const failure& refused);
+  void take_count(std::size_t part, const reply& said);
+  void take_wait(const reply& said);
+  void conclude(held_request one);
+  void conclude_all();
+  void note_generation(std::size_t part, std::uint64_t told);
+  void return_all();
+  [[nodiscard]] std::uint32_t replicas() const noexcept { return in_.connections.at.min_replicas; }
+
+  const pipeline_context in_;
+  phase phase_ = phase::closed;
+  steady_time ready_since_{};
+  std::unique_ptr<connection> connection_;
+  script_calls calls_;
+  std::string run_;             // of the server
+  std::string node_;            // which of several it is
+  std::optional<failure> why_;  // it was closed
+  int running_ = 0;             // coroutines
+  std::string outgoing_;        // to be written next
+  std::string writing_;         // being written
+  std::deque<expected> sent_;
+  std::size_t unconfirmed_ = 0;           // sent behind the last WAIT
+  bool wrote_ = false;                    // one of them may be a write
+  bool wrote_plainly_ = false;            // one of them was written without a script
+  bool uncounted_ = false;                // what was written plainly before: the count was refused
+  bool counted_ = true;                   // the write before the last WAIT was done
+  std::vector<held_request> held_;        // replied, and waiting for their count or WAIT
+  std::vector<held_request> concluding_;  // empty but in conclude_all, so that its room is kept
+  std::optional<std::size_t> counting_in_;
+  std::optional<std::uint64_t> held_count_;  // replied, and waiting for its WAIT
+  std::uint64_t generation_ = 0;             // the last that this connection was told
+};
+
+}  // namespace onceguard::redis

@@ -1,0 +1,64 @@
+// What waits to be sent, in lanes: the requests of a record are all in one lane, and a lane's
+// requests travel by one link at a time, so they follow one another as they came.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "store/redis/request.hpp"
+
+namespace onceguard::redis {
+
+class pipeline;
+class server;
+
+struct request_queue {
+  server* at = nullptr;          ///< where it leads now
+  const pipeline* by = nullptr;  ///< what is under way went by this one
+  std::deque<entry> waiting;     ///< in the order of their numbers
+  std::size_t under_way = 0;
+  std::optional<steady_time> nowhere_since{};
+  steady_time paused_until{};
+  std::uint32_t turned_away = 0;  ///< in a row
+  bool listed = false;
+};
+
+class request_queues {
+ public:
+  explicit request_queues(std::size_t count) : queues_(count) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return queues_.size(); }
+  [[nodiscard]] request_queue& operator[](std::size_t i) { return queues_[i]; }
+  auto begin() noexcept { return queues_.begin(); }
+  auto end() noexcept { return queues_.end(); }
+
+  /// Where its number belongs: at the end when it is new, near the beginning when it comes back.
+  void add(entry one) {
+    auto& to = queues_[one.request_queue];
+    if (!std::exchange(to.listed, true)) waiting_.push_back(one.request_queue);
+    const auto later = [&](const entry& each) { return each.number > one.number; };
+    const bool last = to.waiting.empty() || !later(to.waiting.back());
+    const auto name =
+        last ? to.waiting.end() : std::find_if(to.waiting.begin(), to.waiting.end(), later);
+    to.waiting.insert(name, std::move(one));
+  }
+
+  /// `Visit`: std::size_t, lane& → void, for each lane where something waits.
+  template <class Visit>
+  void each_waiting(Visit visit) {
+    std::erase_if(waiting_, [&](std::uint16_t i) {
+      auto& one = queues_[i];
+      if (!one.waiting.empty()) visit(i, one);
+      one.listed = !one.waiting.empty();
+      return !one.listed;
+    });
+  }
+
+ private:
+  std::vector<request_queue> queues_;
+  std::vector<std::uint16_t> waiting_;
+};
+
+}  // namespace onceguard::redis

@@ -1,0 +1,129 @@
+#include "store/redis/subscriber.hpp"
+
+#include <algorithm>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/hash.hpp"
+#include "base/rethrow.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+using boost::asio::awaitable;
+
+constexpr std::int64_t pause_first_ms = 50;
+constexpr std::int64_t pause_most_ms = 2'000;
+// What is not permitted may be granted later.
+constexpr std::chrono::milliseconds refused_pause{30'000};
+
+/// The first 8 bytes of an id, as a big-endian number; none: it is something else.
+std::optional<std::uint64_t> prefix_in(std::string_view bytes) {
+  if (bytes.size() != sizeof(std::uint64_t)) return std::nullopt;
+  std::uint64_t out = 0;
+  for (const char c : bytes) out = out << 8 | static_cast<unsigned char>(c);
+  return out;
+}
+
+}  // namespace
+
+subscriber::subscriber(subscription& of) : of_(of) {
+  // Its files were read when the store was opened.
+  if (auto tls = make_tls(of.at_)) tls_ = std::move(*tls);
+  boost::asio::co_spawn(context_, live(), base::rethrow);
+  thread_ = std::thread([this] { context_.run(); });
+}
+
+subscriber::~subscriber() {
+  boost::asio::post(context_, [this] {
+    stopping_ = true;
+    pause_.cancel();
+    if (connection_) connection_->close();
+  });
+  thread_.join();
+}
+
+void subscriber::expired() { connection_->close(); }
+
+awaitable<void> subscriber::live() {
+  while (!stopping_) {
+    const auto why = co_await read();
+    disarm();
+    if (stopping_) break;
+    pause_.expires_after(next_pause(why));
+    boost::system::error_code cancelled;
+    co_await pause_.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
+  }
+}
+
+awaitable<failure> subscriber::read() {
+  subscribed_ = false;
+  const auto servers = of_.servers_();
+  if (servers.empty()) co_return connection_failure("no server is known");
+  const connection_context made{context_, of_.at_, tls_ ? &*tls_ : nullptr};
+  connection_.emplace(made, servers[turn_++ % servers.size()]);
+  arm(base::timer_wheel::of(context_), of_.timeout_);
+  try {
+    co_await connection_->connect();
+    co_await connection_->log_in(of_.at_.login);
+    co_await subscribe();
+    disarm();
+    subscribed_ = true;
+    failures_ = 0;
+    while (!stopping_) {
+      co_await connection_->receive();
+      take_messages();
+    }
+  } catch (const broken& wrong) {
+    co_return wrong.why;
+  } catch (const unexpected_reply& wrong) {
+    co_return connection_failure(wrong.what());
+  }
+  co_return connection_failure("it is not wanted any more");
+}
+
+awaitable<void> subscriber::subscribe() {
+  // An empty message is told to nobody, and shows whether this user may publish: settles can't
+  // tell, as they are done either way. Others may, so that is no end.
+  const auto published = co_await connection_->ask(words("PUBLISH", of_.channel_, ""));
+  if (const reply said(*published); said.is_error()) {
+    const auto why = failure_of(said.text());
+    if (why.code != "NOPERM") throw broken{why};
+    of_.log_refusal(why.text);
+  }
+  const auto subscribed = co_await connection_->ask(words("SUBSCRIBE", of_.channel_));
+  const reply said(*subscribed);
+  if (!said.is_error()) co_return;
+  const auto why = failure_of(said.text());
+  if (why.code == "NOPERM") of_.log_refusal(why.text);
+  throw broken{why};
+}
+
+void subscriber::take_messages() {
+  while (const auto got = connection_->next_reply()) {
+    const reply said(*got);
+    if (said.is_error()) throw broken{failure_of(said.text())};
+    if (!said.is_array() || said.at(0).text() != "message") continue;
+    if (const auto prefix = prefix_in(said.at(2).text())) ended_.push_back(*prefix);
+  }
+  if (ended_.empty()) return;
+  of_.tell(ended_);
+  ended_.clear();
+}
+
+/// None where it had been heard from, else a growing one.
+std::chrono::milliseconds subscriber::next_pause(const failure& why) {
+  if (why.misconfigured) return refused_pause;
+  if (subscribed_) return std::chrono::milliseconds(0);
+  const auto round = std::min(failures_++, 8u);
+  const auto pause = std::min(pause_first_ms << round, pause_most_ms);
+  std::array<unsigned char, 1> random{};
+  base::random_bytes(random);
+  // Between half and the whole of it, so that processes don't come back all at once.
+  return std::chrono::milliseconds(pause * (256 + random[0]) / 512);
+}
+
+}  // namespace onceguard::redis

@@ -1,0 +1,73 @@
+#include "store/sqlite/checkpointer.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace onceguard::sqlite {
+
+checkpointer::checkpointer(const sqlite_params& params) : params_(params) {
+  thread_ = std::thread([this] { run(); });
+}
+
+void checkpointer::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    phase_ = phase::closing;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void checkpointer::begin() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != phase::idle) return;
+    phase_ = phase::asked;
+  }
+  changed_.notify_one();
+}
+
+bool checkpointer::ended() {
+  const std::lock_guard lock(mutex_);
+  if (phase_ != phase::ended) return false;
+  phase_ = phase::idle;
+  return true;
+}
+
+void checkpointer::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return phase_ == phase::asked || phase_ == phase::closing; });
+    if (phase_ == phase::closing) break;
+    lock.unlock();
+    move();
+    lock.lock();
+    if (phase_ == phase::asked) phase_ = phase::ended;
+  }
+  lock.unlock();
+  session_.reset();
+}
+
+/// What goes wrong here is left to the writer, which moves the log itself then.
+void checkpointer::move() {
+  const auto unable = [this](const std::string& why) {
+    base::log_recurring(base::log_level::warning, "the log could not be moved beside the writer",
+                        {{"store", params_.path}, {"why", why}});
+  };
+  try {
+    if (session_ && !session_->still_there()) session_.reset();
+    if (!session_) {
+      auto opened = session::open(params_, session_use::read);
+      if (!opened) return unable(opened.error().detail);
+      session_ = std::move(*opened);
+    }
+    session_->move_log();
+    session_->flush_file();
+  } catch (const failure& failed) {
+    session_.reset();
+    unable(failed.what());
+  }
+}
+
+}  // namespace onceguard::sqlite

@@ -1,0 +1,53 @@
+// Which records could not be read because of a bad page or a bad sector. One of them fails the
+// transaction that it is in, and that is done again without it; to remember it for a moment spares
+// the neighbours that of each repeat.
+#pragma once
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+
+#include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+#include "base/clock.hpp"
+
+namespace onceguard::sqlite {
+
+/// Used by one thread.
+class damaged_records {
+ public:
+  static constexpr std::chrono::seconds remembered{5};
+  static constexpr std::size_t most = 4'096;
+
+  void add(const record_id& id, const error& why) {
+    if (known_.size() >= most) known_.clear();
+    known_.insert_or_assign(id, entry{why, base::boot_now() + remembered});
+  }
+  /// What is wrong with that record, as far as that is remembered.
+  [[nodiscard]] const error* find(const record_id& id) {
+    if (known_.empty()) return nullptr;
+    const auto at = known_.find(id);
+    if (at == known_.end()) return nullptr;
+    if (base::boot_now() < at->second.until) return &at->second.why;
+    known_.erase(at);
+    return nullptr;
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }
+  void forget_all() { known_.clear(); }
+
+ private:
+  struct entry {
+    error why;
+    base::boot_clock::time_point until;
+  };
+  struct id_hash {
+    std::size_t operator()(const record_id& id) const noexcept {
+      std::size_t out = 0;  // the id is a SHA-256: any part of it is a good hash
+      std::memcpy(&out, id.data(), sizeof out);
+      return out;
+    }
+  };
+  std::unordered_map<record_id, entry, id_hash> known_;
+};
+
+}  // namespace onceguard::sqlite

@@ -1,0 +1,105 @@
+#include "store/sqlite/location.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+namespace onceguard::sqlite {
+namespace {
+
+struct named_magic {
+  std::uint32_t magic;
+  std::string_view name;
+};
+
+// statfs(2), and the kernel's own headers where it has them not.
+constexpr named_magic refused[] = {
+    {0x6969, "NFS"},        {0x517b, "SMB"},        {0xff534d42, "CIFS"},
+    {0xfe534d42, "SMB2"},   {0x65735546, "FUSE"},   {0x01021997, "9p"},
+    {0x5346414f, "AFS"},    {0x6b414653, "AFS"},    {0x0bd00bd0, "Lustre"},
+    {0x00c36400, "Ceph"},   {0x73757245, "Coda"},   {0x564c, "NCP"},
+    {0x47504653, "GPFS"},   {0x01161970, "GFS2"},   {0x7461636f, "OCFS2"},
+    {0x786f4256, "vboxsf"}, {0x19830326, "BeeGFS"}, {0x20030528, "OrangeFS"},
+    {0xbacbacbc, "vmhgfs"}, {0x7c7c6673, "prl_fs"},
+};
+
+}  // namespace
+
+error refuse(const std::string& path, std::string_view why) {
+  return error(errc::invalid_argument, "sqlite store " + path + ": " + std::string(why));
+}
+
+std::string_view network_file_system(std::int64_t magic) noexcept {
+  for (const auto& known : refused) {
+    // Some platforms widen the magic number with its sign.
+    if (static_cast<std::uint32_t>(magic) == known.magic) return known.name;
+  }
+  return {};
+}
+
+result<std::string> check_location(const std::string& path) {
+  if (path.empty()) return refuse(path, "the path is empty; write sqlite:PATH");
+  if (path == ":memory:") return refuse(path, "for a store in memory write memory:");
+  if (path.find('\0') != std::string::npos) return refuse("", "the path has a NUL byte in it");
+  std::error_code failed;
+  const auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path), failed);
+  if (failed) return refuse(path, failed.message());
+  struct stat about {};
+  if (::stat(whole.c_str(), &about) == 0) {
+    if (S_ISDIR(about.st_mode)) return refuse(path, "is a directory, not a file");
+    if (!S_ISREG(about.st_mode)) return refuse(path, "is not a regular file");
+    if (::access(whole.c_str(), R_OK | W_OK) != 0) return refuse(path, "is not writable");
+  } else if (errno != ENOENT) {
+    return refuse(path, std::strerror(errno));
+  }
+  const auto folder = whole.parent_path();
+  if (::stat(folder.c_str(), &about) != 0) {
+    return refuse(path, "the directory " + folder.string() + ": " + std::strerror(errno));
+  }
+  if (!S_ISDIR(about.st_mode)) return refuse(path, folder.string() + " is not a directory");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    return refuse(path, "the directory " + folder.string() +
+                            " is not writable (the log is kept beside the file)");
+  }
+  struct statfs system {};
+  if (::statfs(folder.c_str(), &system) == 0) {
+    const auto name = network_file_system(static_cast<std::int64_t>(system.f_type));
+    if (!name.empty()) {
+      return refuse(path, "lies on a network file system (" + std::string(name) +
+                              "), where SQLite's locks can't be trusted; use a local disk");
+    }
+  }
+  return whole.string();
+}
+
+volume volume_of(const std::string& path) noexcept {
+  struct statvfs about {};
+  if (::statvfs(path.c_str(), &about) != 0) return {};
+  const auto bytes = [&](fsblkcnt_t blocks) {
+    return static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(about.f_frsize);
+  };
+  return {bytes(about.f_blocks), bytes(about.f_bavail)};
+}
+
+file_mark mark_of(const std::string& path) noexcept {
+  // Not stat, which asks for the times, too: once somebody has seen them, Linux keeps the next
+  // change apart from this one, so each batch would have to write the log's inode to the disk as
+  // well.
+  struct statx about {};
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_INO, &about) != 0) return {};
+  return {makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino};
+}
+
+std::int64_t size_of(const std::string& path) noexcept {
+  struct statx about {};  // not stat, as above
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_SIZE, &about) != 0) return 0;
+  return static_cast<std::int64_t>(about.stx_size);
+}
+
+}  // namespace onceguard::sqlite

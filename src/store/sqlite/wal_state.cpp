@@ -1,0 +1,118 @@
+#include "store/sqlite/wal_state.hpp"
+
+#include <cstdint>
+#include <optional>
+
+#include "store/sqlite/location.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+// The head of the index of the log, as walformat.html of SQLite's documentation has it, by words
+// of 32 bits.
+constexpr int index_region = 32'768;
+constexpr std::size_t frames_word = 16 / 4;
+constexpr std::size_t moved_word = 96 / 4;
+
+constexpr std::int64_t log_header = 32;
+
+struct pair_mark {
+  std::string identity, log_identity;
+  std::int64_t token = 0;
+  std::int64_t log_base = 0;
+  std::int64_t cookie = 0;  // of the schema: VACUUM raises it
+};
+
+struct seen {
+  std::optional<pair_mark> mark;  ///< none: damaged, or without the table
+  bool damaged = false;
+};
+
+seen read_mark(connection& on) {
+  try {
+    pair_mark out;
+    auto columns = on.prepare(
+        "SELECT count(*) FROM pragma_table_info('meta') "
+        "WHERE name = 'log_base'");
+    const bool names_base = columns.step() && columns.integer(0) == 1;
+    columns.reset();
+    auto row = on.prepare(names_base ? "SELECT identity, token, log_base, log_identity FROM meta"
+                                     : "SELECT identity, token, 0, '' FROM meta");
+    if (!row.step()) return {std::nullopt, true};
+    out.identity = row.bytes(0);
+    out.token = row.integer(1);
+    out.log_base = row.integer(2);
+    out.log_identity = row.bytes(3);
+    row.reset();
+    out.cookie = on.integer("PRAGMA schema_version");
+    return {out, false};
+  } catch (const failure& failed) {
+    if (failed.code() == SQLITE_ERROR) return {};  // no such table
+    if (failed.code() != SQLITE_CORRUPT && failed.code() != SQLITE_NOTADB) throw;
+    return {std::nullopt, true};
+  }
+}
+
+struct reading {
+  connection& on;
+  ~reading() { on.roll_back(); }
+};
+
+}  // namespace
+
+std::string file_alone(const std::string& path) {
+  std::string out = "file:";
+  for (const char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      constexpr char digits[] = "0123456789ABCDEF";
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'%', digits[byte / 16], digits[byte % 16]};
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out + "?immutable=1";
+}
+
+bool all_moved(connection& on) noexcept {
+  sqlite3_file* file = nullptr;
+  const int found = sqlite3_file_control(on.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (found != SQLITE_OK || file->pMethods == nullptr || file->pMethods->iVersion < 2) return true;
+  void volatile* index = nullptr;
+  const int mapped = file->pMethods->xShmMap(file, 0, index_region, 0, &index);
+  if (mapped != SQLITE_OK || index == nullptr) return true;
+  auto* const words = static_cast<std::uint32_t volatile*>(index);
+  const auto frames = __atomic_load_n(words + frames_word, __ATOMIC_ACQUIRE);
+  return __atomic_load_n(words + moved_word, __ATOMIC_ACQUIRE) >= frames;
+}
+
+bool log_belongs(connection& on, const std::string& path, const char* vfs) {
+  if (size_of(path + "-wal") <= log_header) return true;
+  // First with the log: who reads keeps the last other process from moving it as it closes.
+  const reading whole{on};
+  on.run("BEGIN");
+  const auto together = read_mark(on);
+  connection file(file_alone(path), vfs, open_as::reader);
+  const auto caller = read_mark(file);
+  if (caller.damaged) return true;  // by a power cut amid a move: the log mends it
+  if (!caller.mark) return !together.mark || together.mark->log_base == 0;  // its first log
+  if (!together.mark) return false;
+  // Another one may have been given to it within this log.
+  const bool same_store = caller.mark->identity == together.mark->identity ||
+                          caller.mark->identity == together.mark->log_identity;
+  return same_store && caller.mark->cookie <= together.mark->cookie &&
+         caller.mark->token >= together.mark->log_base &&
+         caller.mark->token <= together.mark->token;
+}
+
+std::string foreign_log(const std::string& path) {
+  return "sqlite store " + path + ": the log beside it (" + path +
+         "-wal) is not this file's: the file was replaced, as by a copy, and the log was left. "
+         "Nothing was changed. Stop every process that has the store open; then, to go on with the "
+         "file as it is, move " +
+         path + "-wal and " + path +
+         "-shm away, or, to go on with the log, put the file back that it belongs to. "
+         "`onceguard restore FILE` puts a backup in place with nothing left behind";
+}
+
+}  // namespace onceguard::sqlite

@@ -1,0 +1,206 @@
+#include "store/sqlite/wal_vfs.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "store/sqlite/connection.hpp"
+#include "store/sqlite/location.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+// Kept back at most. SQLite's layer for Unix writes 17 bits of a size: more than that at a time is
+// an error to it that looks like a full disk.
+constexpr std::size_t room = 0x1ffff;
+
+// As SQLite writes a frame: its head, and then its page.
+constexpr std::size_t frame_head = 24;
+constexpr std::int64_t page_size = 4'096;
+constexpr std::uint32_t ahead = 16;  // pages
+
+// Left on the volume for what whoever looks needs: the index of the log in shared memory.
+constexpr sqlite3_int64 least_room = 65'536;
+
+/// The log. SQLite reserves the memory, and that of the file below right behind it.
+class log_file : public sqlite3_file {
+ public:
+  log_file() noexcept : sqlite3_file{nullptr} {}
+
+  [[nodiscard]] sqlite3_file* below() noexcept { return reinterpret_cast<sqlite3_file*>(this + 1); }
+  [[nodiscard]] const sqlite3_io_methods& real() noexcept { return *below()->pMethods; }
+
+  void opened_as(const char* path) {
+    path_ = path;
+    database_ = path_.substr(0, path_.rfind("-wal"));
+  }
+
+  int write(const void* from, std::size_t size, sqlite3_int64 at) noexcept {
+    if (size == frame_head) {
+      if (const int code = may_commit(static_cast<const unsigned char*>(from)); code != SQLITE_OK) {
+        return code;
+      }
+    }
+    if (at != begin_ + static_cast<sqlite3_int64>(kept_) || kept_ + size > room) {
+      if (const int code = send(); code != SQLITE_OK) return code;
+    }
+    if (!bytes_) bytes_.reset(new (std::nothrow) unsigned char[room]);
+    if (!bytes_ || size > room) return write_below(from, size, at);
+    if (kept_ == 0) begin_ = at;
+    std::memcpy(bytes_.get() + kept_, from, size);
+    kept_ += size;
+    return SQLITE_OK;
+  }
+
+  /// What was kept back goes out. After a failure it is forgotten: its transaction has failed.
+  int send() noexcept {
+    if (kept_ == 0) return SQLITE_OK;
+    return write_below(bytes_.get(), std::exchange(kept_, 0), begin_);
+  }
+
+  void cut_to(sqlite3_int64 size) noexcept { size_ = std::min(size_, size); }
+
+ private:
+  int write_below(const void* from, std::size_t size, sqlite3_int64 at) noexcept {
+    const auto end = at + static_cast<sqlite3_int64>(size);
+    if (const int code = may_reach(end); code != SQLITE_OK) return code;
+    return real().xWrite(below(), from, static_cast<int>(size), at);
+  }
+
+  /// A log may grow only where as much room is left as its pages may need in the file: one that
+  /// took the last of it could never be moved, nor begin anew.
+  int may_reach(sqlite3_int64 end) noexcept {
+    if (end <= size_) return SQLITE_OK;
+    if (const int code = real().xFileSize(below(), &size_); code != SQLITE_OK) return code;
+    if (end <= size_) return SQLITE_OK;  // another process made it that long
+    const auto left = volume_of(path_).room;
+    if (left >= 0 && left < (end - size_) + end + least_room) return SQLITE_FULL;
+    return SQLITE_OK;
+  }
+
+  /// The head of a commit's last frame says how many pages the database has with it. Those that
+  /// the file has not must find room there, or this log could not be moved: also where it is
+  /// written over an earlier one and needs none itself.
+  int may_commit(const unsigned char* head) noexcept {
+    std::uint32_t pages = 0;
+    for (int i = 4; i < 8; ++i) pages = pages << 8 | head[i];
+    if (pages <= promised_) return SQLITE_OK;
+    const auto left = volume_of(path_).room;
+    const auto grows = pages * page_size - size_of(database_);
+    if (left >= 0 && grows > 0 && left < grows) return SQLITE_FULL;
+    // Not asked again for each page, where there are more.
+    const bool plenty = left >= grows + ahead * page_size;
+    promised_ = pages + (plenty ? ahead : 0);
+    return SQLITE_OK;
+  }
+
+  std::string path_, database_;
+  std::uint32_t promised_ = 0;              // so many pages the database may have
+  sqlite3_int64 size_ = 0;                  // it is at least this long
+  std::unique_ptr<unsigned char[]> bytes_;  // once something was written
+  sqlite3_int64 begin_ = 0;
+  std::size_t kept_ = 0;
+};
+
+log_file& log(sqlite3_file* f) noexcept { return *static_cast<log_file*>(f); }
+
+/// Sends first what was kept back, then does what SQLite asks of the file below.
+template <auto Method, class... Arguments>
+int after_sending(sqlite3_file* f, Arguments... given) {
+  if (const int code = log(f).send(); code != SQLITE_OK) return code;
+  return (log(f).real().*Method)(log(f).below(), given...);
+}
+
+/// Asks the file below and no more.
+template <auto Method, class... Arguments>
+int straight(sqlite3_file* f, Arguments... given) {
+  return (log(f).real().*Method)(log(f).below(), given...);
+}
+
+int close(sqlite3_file* f) {
+  const int sent = log(f).send();
+  const int closed = log(f).real().xClose(log(f).below());
+  log(f).~log_file();
+  return sent != SQLITE_OK ? sent : closed;
+}
+
+int write(sqlite3_file* f, const void* from, int size, sqlite3_int64 at) {
+  return log(f).write(from, static_cast<std::size_t>(size), at);
+}
+
+int truncate(sqlite3_file* f, sqlite3_int64 size) {
+  log(f).cut_to(size);
+  return after_sending<&sqlite3_io_methods::xTruncate, sqlite3_int64>(f, size);
+}
+
+using io = sqlite3_io_methods;
+
+// Of version 1: a log is never mapped, and its index in shared memory belongs to the database.
+constexpr io log_methods = {1,
+                            close,
+                            after_sending<&io::xRead, void*, int, sqlite3_int64>,
+                            write,
+                            truncate,
+                            after_sending<&io::xSync, int>,
+                            after_sending<&io::xFileSize, sqlite3_int64*>,
+                            straight<&io::xLock, int>,
+                            straight<&io::xUnlock, int>,
+                            straight<&io::xCheckReservedLock, int*>,
+                            after_sending<&io::xFileControl, int, void*>,
+                            straight<&io::xSectorSize>,
+                            straight<&io::xDeviceCharacteristics>,
+                            nullptr,
+                            nullptr,
+                            nullptr,
+                            nullptr,
+                            nullptr,
+                            nullptr};
+
+sqlite3_vfs* layer_below(sqlite3_vfs* of) noexcept {
+  return static_cast<sqlite3_vfs*>(of->pAppData);
+}
+
+/// Every file but the log is the layer's below, with nothing in between.
+int open(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int* out) {
+  auto* const below = layer_below(vfs);
+  if ((flags & SQLITE_OPEN_WAL) == 0) return below->xOpen(below, path, file, flags, out);
+  auto* const made = new (static_cast<void*>(file)) log_file;
+  const int code = below->xOpen(below, path, made->below(), flags, out);
+  if (code != SQLITE_OK) return code;
+  made->opened_as(path);
+  made->pMethods = &log_methods;
+  return code;
+}
+
+}  // namespace
+
+wal_vfs::wal_vfs(const char* below)
+    : name_("onceguard-log-" + std::to_string(reinterpret_cast<std::uintptr_t>(this))) {
+  sqlite3_vfs* const found = sqlite3_vfs_find(below);
+  if (found == nullptr) throw failure(SQLITE_ERROR, "no such file layer");
+  made_ = *found;
+  made_.zName = name_.c_str();
+  made_.pNext = nullptr;
+  made_.pAppData = found;
+  made_.szOsFile = static_cast<int>(sizeof(log_file)) + found->szOsFile;
+  made_.xOpen = open;
+  made_.xDelete = [](sqlite3_vfs* v, const char* path, int sync) {
+    return layer_below(v)->xDelete(layer_below(v), path, sync);
+  };
+  made_.xAccess = [](sqlite3_vfs* v, const char* path, int flags, int* out) {
+    return layer_below(v)->xAccess(layer_below(v), path, flags, out);
+  };
+  made_.xFullPathname = [](sqlite3_vfs* v, const char* path, int size, char* out) {
+    return layer_below(v)->xFullPathname(layer_below(v), path, size, out);
+  };
+  const int code = sqlite3_vfs_register(&made_, 0);
+  if (code != SQLITE_OK) throw failure(code, "the file layer can't be registered");
+}
+
+wal_vfs::~wal_vfs() { sqlite3_vfs_unregister(&made_); }
+
+}  // namespace onceguard::sqlite

@@ -1,0 +1,98 @@
+#include "store/tiered/circuit_breaker.hpp"
+
+#include "base/log.hpp"
+
+namespace onceguard::tiered {
+namespace {
+
+constexpr std::uint32_t failures_most = 3;  // in a row …
+constexpr milliseconds failures_within{10'000};
+
+}  // namespace
+
+std::optional<trusted_epoch> circuit_breaker::now(time_point at) const {
+  const std::lock_guard lock(mutex_);
+  if (open_since_ || !epoch_ || at - accelerator_answered_at_ > trusted_) return std::nullopt;
+  const bool fresh = at - truth_answered_at_ <= trusted_;
+  if (!fresh && !without_truth_) return std::nullopt;
+  trusted_epoch out;
+  out.epoch = *epoch_;
+  out.busy = fresh;
+  return out;
+}
+
+std::uint64_t circuit_breaker::ticket() const {
+  const std::lock_guard lock(mutex_);
+  return distrusts_;
+}
+
+void circuit_breaker::both_answered(std::uint64_t ticket, const digest& epoch,
+                                    std::uint64_t forgotten, time_point asked) {
+  const std::lock_guard lock(mutex_);
+  if (ticket != distrusts_) return;
+  epoch_ = epoch;
+  forgotten_ = forgotten;
+  truth_answered_at_ = accelerator_answered_at_ = asked;
+}
+
+void circuit_breaker::accelerator_answered(std::uint64_t ticket, time_point asked) {
+  const std::lock_guard lock(mutex_);
+  if (ticket == distrusts_) accelerator_answered_at_ = asked;
+}
+
+void circuit_breaker::distrust_now() {
+  const std::lock_guard lock(mutex_);
+  ++distrusts_;
+  epoch_.reset();
+}
+
+bool circuit_breaker::told(const vitals& by_truth) {
+  const std::lock_guard lock(mutex_);
+  const bool moved = reported_ && (reported_->identity != by_truth.identity ||
+                                   reported_->forgotten != by_truth.forgotten ||
+                                   by_truth.generation < reported_->generation);
+  const bool differs = epoch_ && forgotten_ != by_truth.forgotten;
+  // A look that is on its way now may have read what was before this.
+  const bool first = !reported_ && !epoch_;
+  reported_ = by_truth;
+  if (!moved && !differs && !first) return false;
+  ++distrusts_;
+  epoch_.reset();
+  return true;
+}
+
+void circuit_breaker::reached() {
+  const std::lock_guard lock(mutex_);
+  failures_ = 0;
+}
+
+void circuit_breaker::failed(const std::string& why, time_point at) {
+  counters_.failures.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    if (failures_ == 0 || at - first_failure_ > failures_within) {
+      failures_ = 0;
+      first_failure_ = at;
+    }
+    if (++failures_ < failures_most || open_since_) return;
+    open_since_ = at;
+  }
+  counters_.outages.fetch_add(1, std::memory_order_relaxed);
+  base::log(base::log_level::warning, "the accelerator is out of reach; the store goes on alone",
+            {{"why", why}});
+}
+
+void circuit_breaker::probed(time_point at) {
+  milliseconds lasted{0};
+  {
+    const std::lock_guard lock(mutex_);
+    failures_ = 0;
+    if (!open_since_) return;
+    lasted = std::chrono::duration_cast<milliseconds>(at - *open_since_);
+    open_since_.reset();
+  }
+  base::log(base::log_level::info, "the accelerator is in reach again",
+            {{"after_ms", std::to_string(lasted.count())}});
+}
+
+}  // namespace onceguard::tiered
