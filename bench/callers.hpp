@@ -37,9 +37,9 @@ struct load {
   std::vector<double> took{};
 };
 
-inline boost::asio::awaitable<verdict> claimed(store& on, claim asked) {
-  std::vector<claim> claims(1, std::move(asked));
-  auto verdicts = co_await on.claim(std::move(claims), patience);
+inline boost::asio::awaitable<verdict> claimed(store& records, claim request) {
+  std::vector<claim> claims(1, std::move(request));
+  auto verdicts = co_await records.claim(std::move(claims), patience);
   if (!verdicts[0]) {
     std::fprintf(stderr, "%s\n", verdicts[0].error().detail.c_str());
     std::exit(1);
@@ -47,46 +47,46 @@ inline boost::asio::awaitable<verdict> claimed(store& on, claim asked) {
   co_return std::move(*verdicts[0]);
 }
 
-inline boost::asio::awaitable<void> cycle(load& of, const claim& asked) {
-  const auto told = co_await claimed(of.on, asked);
-  if (told.kind != verdict_kind::run) std::abort();
+inline boost::asio::awaitable<void> cycle(load& load, const claim& request) {
+  const auto reply = co_await claimed(load.on, request);
+  if (reply.kind != verdict_kind::run) std::abort();
   std::vector<settlement> settles(1);
-  auto& how = settles[0];
-  how.id = asked.id;
-  how.token = told.lease.token;
-  how.claim_id = asked.claim_id;
-  how.about = asked.about;
-  how.answer = of.kept;
-  const auto settled = co_await of.on.settle(std::move(settles), patience);
+  auto& mode = settles[0];
+  mode.id = request.id;
+  mode.token = reply.lease.token;
+  mode.claim_id = request.claim_id;
+  mode.about = request.about;
+  mode.answer = load.kept;
+  const auto settled = co_await load.on.settle(std::move(settles), patience);
   if (!settled[0] || settled[0]->outcome != settle_outcome::done) std::abort();
 }
 
-inline boost::asio::awaitable<void> complete_until_the_end(load& of) {
-  while (steady::now() < of.end) {
-    const auto asked = make_claim();
+inline boost::asio::awaitable<void> complete_until_the_end(load& load) {
+  while (steady::now() < load.end) {
+    const auto request = make_claim();
     const auto begin = steady::now();
-    co_await cycle(of, asked);
-    of.took.push_back(microseconds_since(begin));
+    co_await cycle(load, request);
+    load.took.push_back(microseconds_since(begin));
   }
 }
 
-inline boost::asio::awaitable<void> complete_some(load& of, std::size_t count) {
+inline boost::asio::awaitable<void> complete_some(load& load, std::size_t count) {
   for (; count > 0; --count) {
-    const auto asked = make_claim();
-    co_await cycle(of, asked);
-    of.completed.push_back(asked);
+    const auto request = make_claim();
+    co_await cycle(load, request);
+    load.completed.push_back(request);
   }
 }
 
-inline boost::asio::awaitable<void> repeat_until_the_end(load& of, std::size_t first,
+inline boost::asio::awaitable<void> repeat_until_the_end(load& load, std::size_t first,
                                                          std::size_t step) {
-  for (std::size_t i = first; steady::now() < of.end; i += step) {
-    auto again = of.completed[i % of.completed.size()];
+  for (std::size_t i = first; steady::now() < load.end; i += step) {
+    auto again = load.completed[i % load.completed.size()];
     base::random_bytes(again.claim_id);
     const auto begin = steady::now();
-    const auto told = co_await claimed(of.on, std::move(again));
-    if (told.kind != verdict_kind::replay) std::abort();
-    of.took.push_back(microseconds_since(begin));
+    const auto reply = co_await claimed(load.on, std::move(again));
+    if (reply.kind != verdict_kind::replay) std::abort();
+    load.took.push_back(microseconds_since(begin));
   }
 }
 
@@ -103,18 +103,18 @@ void run_callers(std::size_t callers, Begin begin) {
   context.run();
 }
 
-inline double median(std::vector<double>& of) {
-  if (of.empty()) std::abort();
-  const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
-  std::nth_element(of.begin(), middle, of.end());
+inline double median(std::vector<double>& items) {
+  if (items.empty()) std::abort();
+  const auto middle = items.begin() + static_cast<std::ptrdiff_t>(items.size() / 2);
+  std::nth_element(items.begin(), middle, items.end());
   return *middle;
 }
 
 /// What was asked for on the command line, from `begin` on.
-inline void print_result(load& of, steady::time_point begin) {
+inline void print_result(load& load, steady::time_point begin) {
   const double lasted = microseconds_since(begin) * 1e-6;
-  std::printf("%.0f per second, %.1f us\n", static_cast<double>(of.took.size()) / lasted,
-              median(of.took));
+  std::printf("%.0f per second, %.1f us\n", static_cast<double>(load.took.size()) / lasted,
+              median(load.took));
 }
 
 }  // namespace onceguard::bench

@@ -33,14 +33,14 @@ class bare_client {
     expect_done(PQprepare(on_.get(), name, statement, 0, nullptr));
   }
   void run_prepared(const char* name, std::initializer_list<std::string_view> values) {
-    std::vector<const char*> at;
+    std::vector<const char*> items;
     std::vector<int> sizes;
     for (const auto value : values) {
-      at.push_back(value.data());
+      items.push_back(value.data());
       sizes.push_back(static_cast<int>(value.size()));
     }
     const std::vector<int> binary(values.size(), 1);
-    expect_done(PQexecPrepared(on_.get(), name, static_cast<int>(at.size()), at.data(),
+    expect_done(PQexecPrepared(on_.get(), name, static_cast<int>(items.size()), items.data(),
                                sizes.data(), binary.data(), 1));
   }
 
@@ -56,32 +56,32 @@ class bare_client {
 };
 
 /// What one bare commit takes: a row of the table `charges`.
-void commit_until_the_end(const char* url, load& of) {
-  bare_client on(url);
-  while (steady::now() < of.end) {
+void commit_until_the_end(const char* url, load& load) {
+  bare_client client(url);
+  while (steady::now() < load.end) {
     const auto begin = steady::now();
-    on.run("INSERT INTO charges (amount) VALUES (500)");
-    of.took.push_back(microseconds_since(begin));
+    client.run("INSERT INTO charges (amount) VALUES (500)");
+    load.took.push_back(microseconds_since(begin));
   }
 }
 
 /// What a claim and its settle can't go below: a row of postgres_bare.sql, written twice.
-void write_rows_until_the_end(const char* url, load& of) {
-  bare_client on(url);
-  on.prepare(
+void write_rows_until_the_end(const char* url, load& load) {
+  bare_client client(url);
+  client.prepare(
       "insert",
       "INSERT INTO bare VALUES ($1::bytea, nextval('bare_tokens'), $2::bytea, 2, $3::bytea)");
-  on.prepare("update",
-             "UPDATE bare SET state = 4, answer = $3::bytea"
-             " WHERE digest = $1::bytea AND nonce = $2::bytea");
-  while (steady::now() < of.end) {
-    const auto asked = make_claim();
+  client.prepare("update",
+                 "UPDATE bare SET state = 4, answer = $3::bytea"
+                 " WHERE digest = $1::bytea AND nonce = $2::bytea");
+  while (steady::now() < load.end) {
+    const auto request = make_claim();
     const auto begin = steady::now();
-    on.run_prepared("insert",
-                    {base::as_chars(asked.id), base::as_chars(asked.claim_id), asked.about->key});
-    on.run_prepared("update",
-                    {base::as_chars(asked.id), base::as_chars(asked.claim_id), of.kept->body});
-    of.took.push_back(microseconds_since(begin));
+    client.run_prepared("insert", {base::as_chars(request.id), base::as_chars(request.claim_id),
+                                   request.about->key});
+    client.run_prepared(
+        "update", {base::as_chars(request.id), base::as_chars(request.claim_id), load.kept->body});
+    load.took.push_back(microseconds_since(begin));
   }
 }
 
@@ -93,8 +93,8 @@ int main(int argc, char** argv) {
                  "postgres_bench URL cycles|replays|commits|rows CALLERS SECONDS [CONNECTIONS]\n");
     return 2;
   }
-  const std::string_view what = argv[2];
-  const bool replays = what == "replays";
+  const std::string_view description = argv[2];
+  const bool replays = description == "replays";
   const std::size_t callers = std::stoul(argv[3]);
   const std::chrono::duration<double> seconds(std::stod(argv[4]));
   postgres::postgres_params params;
@@ -112,9 +112,9 @@ int main(int argc, char** argv) {
   }
   const auto begin = steady::now();
   all.end = begin + std::chrono::duration_cast<steady::duration>(seconds);
-  if (what == "commits") {
+  if (description == "commits") {
     commit_until_the_end(argv[1], all);
-  } else if (what == "rows") {
+  } else if (description == "rows") {
     write_rows_until_the_end(argv[1], all);
   } else if (replays) {
     run_callers(callers, [&](std::size_t i) { return repeat_until_the_end(all, i, callers); });

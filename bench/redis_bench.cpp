@@ -37,14 +37,14 @@ std::vector<claim> make_claims(double seconds) {
   return out;
 }
 
-boost::asio::awaitable<void> claim_until_the_end(load& of, std::vector<claim>& made) {
-  for (auto begin = steady::now(); begin < of.end && !made.empty();) {
+boost::asio::awaitable<void> claim_until_the_end(load& load, std::vector<claim>& made) {
+  for (auto begin = steady::now(); begin < load.end && !made.empty();) {
     std::vector<claim> claims(1, std::move(made.back()));
     made.pop_back();
-    const auto told = co_await of.on.claim(std::move(claims), patience);
-    if (!told[0] || told[0]->kind != verdict_kind::run) std::abort();
+    const auto verdict = co_await load.on.claim(std::move(claims), patience);
+    if (!verdict[0] || verdict[0]->kind != verdict_kind::run) std::abort();
     const auto end = steady::now();
-    of.took.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
+    load.took.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
     begin = end;
   }
 }
@@ -69,10 +69,10 @@ class bare_line {
   std::unique_ptr<redisContext, void (*)(redisContext*)> on_;
 };
 
-void ask_until_the_end(int port, load& of, bool pings) {
+void ask_until_the_end(int port, load& load, bool pings) {
   bare_line line(port);
   const redis::keyspace names("onceguard:", false);
-  while (steady::now() < of.end) {
+  while (steady::now() < load.end) {
     std::string commands;
     if (pings) {
       redis::append_command(commands, {"PING"});
@@ -83,7 +83,7 @@ void ask_until_the_end(int port, load& of, bool pings) {
     }
     const auto begin = steady::now();
     line.round_trip(commands, pings ? 1 : 3);
-    of.took.push_back(microseconds_since(begin));
+    load.took.push_back(microseconds_since(begin));
   }
 }
 
@@ -91,18 +91,18 @@ void ask_until_the_end(int port, load& of, bool pings) {
 const std::string twenty(20, 'x');
 
 void print_arguments() {
-  const auto asked = make_claim();
-  const std::string value(redis::size_of_first(asked), 'x');
+  const auto request = make_claim();
+  const std::string value(redis::size_of_first(request), 'x');
   std::printf("SET\nonceguard:r:%s__rand_int__\n%s\nNX\nPX\n%lld\n", twenty.c_str(), value.c_str(),
-              static_cast<long long>(redis::first_lives(asked).count()));
+              static_cast<long long>(redis::first_lives(request).count()));
 }
 
 void print_arguments_of_the_script() {
-  const auto asked = make_claim();
+  const auto request = make_claim();
   const redis::keyspace names("onceguard:", false);
-  auto subject = redis::encode_subject(*asked.about);
+  auto subject = redis::encode_subject(*request.about);
   std::replace(subject.begin(), subject.end(), '\0', 'x');
-  subject.replace(subject.find(asked.about->key), 32, twenty + "__rand_int__");
+  subject.replace(subject.find(request.about->key), 32, twenty + "__rand_int__");
   std::vector<std::string> words{"FCALL", std::string(redis::function_name(redis::script::claim)),
                                  "3", "onceguard:r:" + twenty + "__rand_int__"};
   words.insert(words.end(), names.counters().begin(), names.counters().end());
@@ -115,9 +115,9 @@ void print_arguments_of_the_script() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view what = argc > 2 ? argv[2] : "";
-  if (what == "arguments") return print_arguments(), 0;
-  if (what == "script") return print_arguments_of_the_script(), 0;
+  const std::string_view description = argc > 2 ? argv[2] : "";
+  if (description == "arguments") return print_arguments(), 0;
+  if (description == "script") return print_arguments_of_the_script(), 0;
   if (argc != 5) {
     std::fprintf(stderr, "redis_bench PORT cycles|replays|claims|bare|pings CALLERS SECONDS\n");
     return 2;
@@ -133,19 +133,19 @@ int main(int argc, char** argv) {
     return 1;
   }
   load all{**opened, {}};
-  if (what == "replays") {
+  if (description == "replays") {
     run_callers(64, [&](std::size_t) { return complete_some(all, replayed_keys / 64); });
   }
   std::vector<claim> made;
-  if (what == "claims") made = make_claims(seconds.count());
+  if (description == "claims") made = make_claims(seconds.count());
   all.took.reserve(made.size());
   const auto begin = steady::now();
   all.end = begin + std::chrono::duration_cast<steady::duration>(seconds);
-  if (what == "pings" || what == "bare") {
-    ask_until_the_end(std::stoi(argv[1]), all, what == "pings");
-  } else if (what == "replays") {
+  if (description == "pings" || description == "bare") {
+    ask_until_the_end(std::stoi(argv[1]), all, description == "pings");
+  } else if (description == "replays") {
     run_callers(callers, [&](std::size_t i) { return repeat_until_the_end(all, i, callers); });
-  } else if (what == "claims") {
+  } else if (description == "claims") {
     run_callers(callers, [&](std::size_t) { return claim_until_the_end(all, made); });
   } else {
     run_callers(callers, [&](std::size_t) { return complete_until_the_end(all); });

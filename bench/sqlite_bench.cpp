@@ -44,19 +44,19 @@ double cpu_seconds() {
 /// The same statements as the store's, without anything around them: the records are encoded
 /// beforehand, and nothing is decided.
 double raw(const std::string& path, std::size_t cycles) {
-  sq::connection on(path, nullptr);
-  on.run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -8192");
-  on.run("BEGIN");
-  sq::migrate(on);
-  on.run("COMMIT");
-  auto begin = on.prepare("BEGIN IMMEDIATE");
-  auto commit = on.prepare("COMMIT");
-  auto load = on.prepare("SELECT id, boot, record FROM records WHERE digest = ?");
-  auto insert = on.prepare(
+  sq::connection connection(path, nullptr);
+  connection.run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -8192");
+  connection.run("BEGIN");
+  sq::migrate(connection);
+  connection.run("COMMIT");
+  auto begin = connection.prepare("BEGIN IMMEDIATE");
+  auto commit = connection.prepare("COMMIT");
+  auto load = connection.prepare("SELECT id, boot, record FROM records WHERE digest = ?");
+  auto insert = connection.prepare(
       "INSERT INTO records (digest, state, expires_at, boot, record) VALUES (?, 2, NULL, 1, ?)");
-  auto update =
-      on.prepare("UPDATE records SET state = 4, expires_at = ?, boot = 1, record = ? WHERE id = ?");
-  auto meta = on.prepare("UPDATE meta SET token = ?, granted = ?, last_wall = ?");
+  auto update = connection.prepare(
+      "UPDATE records SET state = 4, expires_at = ?, boot = 1, record = ? WHERE id = ?");
+  auto meta = connection.prepare("UPDATE meta SET token = ?, granted = ?, last_wall = ?");
   record stored;
   stored.about = make_claim().about;
   stored.state = record_state::in_progress;
@@ -92,22 +92,22 @@ double raw(const std::string& path, std::size_t cycles) {
   return static_cast<double>(cycles) / seconds_since(start);
 }
 
-boost::asio::awaitable<void> caller(store& on, std::size_t& left) {
+boost::asio::awaitable<void> caller(store& records, std::size_t& left) {
   const auto kept = make_answer();
   while (left > 0) {
     --left;
-    const auto asked = make_claim();
-    std::vector<claim> claims(1, asked);
-    const auto verdicts = co_await on.claim(std::move(claims), milliseconds(10'000));
+    const auto request = make_claim();
+    std::vector<claim> claims(1, request);
+    const auto verdicts = co_await records.claim(std::move(claims), milliseconds(10'000));
     if (!verdicts[0] || verdicts[0]->kind != verdict_kind::run) std::abort();
     std::vector<settlement> settles(1);
-    auto& how = settles[0];
-    how.id = asked.id;
-    how.token = verdicts[0]->lease.token;
-    how.claim_id = asked.claim_id;
-    how.about = asked.about;
-    how.answer = kept;
-    const auto settled = co_await on.settle(std::move(settles), milliseconds(10'000));
+    auto& mode = settles[0];
+    mode.id = request.id;
+    mode.token = verdicts[0]->lease.token;
+    mode.claim_id = request.claim_id;
+    mode.about = request.about;
+    mode.answer = kept;
+    const auto settled = co_await records.settle(std::move(settles), milliseconds(10'000));
     if (!settled[0] || settled[0]->outcome != settle_outcome::done) std::abort();
   }
 }
@@ -167,10 +167,10 @@ int main(int argc, char** argv) {
   std::filesystem::create_directories(folder);
   std::printf("encode and decode: %.2f us\n", codec_microseconds());
   const auto file = [&](const char* name) { return (folder / name).string(); };
-  const auto report = [](const char* what, std::size_t count, auto run) {
+  const auto report = [](const char* description, std::size_t count, auto run) {
     const double cpu = cpu_seconds();
     const double rate = run(count);
-    std::printf("%-28s %8.0f cycles/s, %5.1f us of CPU each\n", what, rate,
+    std::printf("%-28s %8.0f cycles/s, %5.1f us of CPU each\n", description, rate,
                 (cpu_seconds() - cpu) / static_cast<double>(count) * 1e6);
     return rate;
   };

@@ -17,7 +17,7 @@ int main(int count, char** words) {
   const std::string key = words[2], customer = words[3], cents = words[4];
   const std::unique_ptr<PGconn, decltype(&PQfinish)> shop(PQconnectdb(words[1]), PQfinish);
 
-  const auto told = onceguard::postgres::execute(
+  const auto reply = onceguard::postgres::execute(
       shop.get(), {customer, key, cents}, [&](const onceguard::lease&) -> onceguard::answer {
         const char* values[] = {customer.c_str(), cents.c_str()};
         const result_ptr made(
@@ -29,15 +29,16 @@ int main(int count, char** words) {
         return {201, {}, "{\"id\":" + std::string(PQgetvalue(made.get(), 0, 0)) + "}"};
       });
 
-  if (!told) {
-    std::fprintf(stderr, "%s\n", told.error().detail.c_str());
-    return told.error().retryable() ? 75 : 1;  // 75: try again
+  if (!reply) {
+    std::fprintf(stderr, "%s\n", reply.error().detail.c_str());
+    return reply.error().retryable() ? 75 : 1;  // 75: try again
   }
-  switch (told->kind) {
+  switch (reply->kind) {
     case onceguard::verdict_kind::run:
-      return std::printf("%d %s\n", told->answer->status, told->answer->body.c_str()), 0;
+      return std::printf("%d %s\n", reply->answer->status, reply->answer->body.c_str()), 0;
     case onceguard::verdict_kind::replay:
-      return std::printf("%d %s (replayed)\n", told->answer->status, told->answer->body.c_str()), 0;
+      return std::printf("%d %s (replayed)\n", reply->answer->status, reply->answer->body.c_str()),
+             0;
     case onceguard::verdict_kind::busy:
       return std::puts("409 somebody is at it"), 75;
     case onceguard::verdict_kind::mismatch:

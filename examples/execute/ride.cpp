@@ -14,9 +14,9 @@
 
 namespace {
 
-void run(sqlite3* on, const std::string& sql) {
-  if (sqlite3_exec(on, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
-    throw std::runtime_error(sqlite3_errmsg(on));
+void run(sqlite3* database, const std::string& sql) {
+  if (sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    throw std::runtime_error(sqlite3_errmsg(database));
   }
 }
 
@@ -48,7 +48,7 @@ int main(int count, char** words) try {
   if (code != SQLITE_OK) throw std::runtime_error(sqlite3_errmsg(opened));
   run(opened, "CREATE TABLE IF NOT EXISTS rides (id INTEGER PRIMARY KEY, customer, paid)");
 
-  const auto told = onceguard::sqlite::execute_steps(
+  const auto reply = onceguard::sqlite::execute_steps(
       opened, {customer, key, cents}, [&](onceguard::steps& flow) -> onceguard::answer {
         const auto ride = flow.step("book", [&] {
           run(opened, "INSERT INTO rides (customer) VALUES (" + quoted(customer) + ")");
@@ -62,10 +62,10 @@ int main(int count, char** words) try {
         return {201, {}, "ride " + ride + " is booked and paid"};
       });
 
-  if (!told) throw std::runtime_error(told.error().detail);
-  if (!told->answer) return std::puts("not now"), 1;
-  const bool again = told->kind == onceguard::verdict_kind::replay;
-  std::printf("%s%s\n", told->answer->body.c_str(), again ? " (replayed)" : "");
+  if (!reply) throw std::runtime_error(reply.error().detail);
+  if (!reply->answer) return std::puts("not now"), 1;
+  const bool again = reply->kind == onceguard::verdict_kind::replay;
+  std::printf("%s%s\n", reply->answer->body.c_str(), again ? " (replayed)" : "");
   return 0;
 } catch (const std::exception& failed) {
   std::fprintf(stderr, "%s\n", failed.what());

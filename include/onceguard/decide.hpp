@@ -78,7 +78,7 @@ struct decision {
 
 /// What a claim meets. `stored` is null where there is no record; `next` is the token that a new
 /// lease gets: larger than any that this store ever gave.
-[[nodiscard]] decision decide(const record* stored, const claim& asked, const instant& now,
+[[nodiscard]] decision decide(const record* stored, const claim& request, const instant& now,
                               token next);
 
 enum class settle_kind : std::uint8_t {
@@ -129,7 +129,7 @@ struct settle_decision {
   std::optional<record> write;
 };
 
-[[nodiscard]] settle_decision decide_settle(const record* stored, const settlement& how,
+[[nodiscard]] settle_decision decide_settle(const record* stored, const settlement& request,
                                             const instant& now);
 
 /// Renew a lease, or move it from `started` or `probing` to `in_progress` (dispatch). Both give
@@ -148,7 +148,7 @@ struct extend_decision {
   std::optional<record> write;
 };
 
-[[nodiscard]] extend_decision decide_extension(const record* stored, const extension& how,
+[[nodiscard]] extend_decision decide_extension(const record* stored, const extension& request,
                                                const instant& now);
 
 /// How an operator ends what nobody else does.
@@ -178,13 +178,13 @@ struct resolve_decision {
   std::optional<record> write;
 };
 
-[[nodiscard]] resolve_decision decide_resolution(const record* stored, const resolution& how,
+[[nodiscard]] resolve_decision decide_resolution(const record* stored, const resolution& request,
                                                  const instant& now);
 
 /// What an operator puts in the place of a record that can't be read; only with `force`. Whoever
 /// held a lease on it is superseded. `next` is larger than any token that this store ever gave. Of
 /// the first request nothing is known, so what is completed is compared with none.
-[[nodiscard]] resolve_decision resolve_unreadable(const resolution& how, const instant& now,
+[[nodiscard]] resolve_decision resolve_unreadable(const resolution& request, const instant& now,
                                                   token next);
 
 /// A record of another store, as it moves into this one. Its holder stays behind: no lease comes
@@ -211,7 +211,7 @@ struct import_decision {
 };
 
 /// Tokens that its record is given from then on are above the one that it brings.
-[[nodiscard]] import_decision decide_import(const record* stored, const imported_record& what,
+[[nodiscard]] import_decision decide_import(const record* stored, const imported_record& request,
                                             const instant& now);
 
 /// A released record is kept this long, so that tokens and attempts go on from it.

@@ -38,9 +38,10 @@ namespace onceguard::postgres {
 ///
 /// Thread-safety: as the connection, one thread at a time. Blocks. `work` uses the same
 /// connection, leaves the transaction open, and may call execute for another key.
-[[nodiscard]] result<verdict> execute(pg_conn* on, const request& what,
+[[nodiscard]] result<verdict> execute(pg_conn* connection, const request& request,
                                       const execute_policy& policy, const effect_work& work);
-[[nodiscard]] result<verdict> execute(pg_conn* on, const request& what, const effect_work& work);
+[[nodiscard]] result<verdict> execute(pg_conn* connection, const request& request,
+                                      const effect_work& work);
 
 /// The same in several transactions, for work that calls somebody else in between. Each step
 /// commits with the mark that it is done; after a crash the next call goes on behind the last
@@ -50,9 +51,9 @@ namespace onceguard::postgres {
 /// Needs `on` outside of a transaction. Errors as above, and: errc::write_conflict with
 /// effect::unknown: overtaken by another attempt; errc::store_unreachable may come with
 /// effect::unknown at any step. Call again: it goes on, or tells.
-[[nodiscard]] result<verdict> execute_steps(pg_conn* on, const request& what,
+[[nodiscard]] result<verdict> execute_steps(pg_conn* connection, const request& request,
                                             const execute_policy& policy, const steps_work& work);
-[[nodiscard]] result<verdict> execute_steps(pg_conn* on, const request& what,
+[[nodiscard]] result<verdict> execute_steps(pg_conn* connection, const request& request,
                                             const steps_work& work);
 
 /// A statement that did not succeed. Thrown by `check`, for callables: execute passes it on like
@@ -73,7 +74,7 @@ class statement_failed : public std::runtime_error {
 
 /// Throws statement_failed unless this is the result of a statement that succeeded; `of` may be
 /// null, as libpq returns it where the connection broke. Does not free it.
-void check(const pg_conn* on, const pg_result* of);
+void check(const pg_conn* connection, const pg_result* result);
 
 /// For adapters of other client libraries: a transaction that execute begins and ends, its own or
 /// a part (a savepoint) of the caller's. Every statement is text of ASCII characters, without
@@ -98,9 +99,9 @@ class sql_transaction {
   virtual void roll_back() noexcept = 0;
 };
 
-[[nodiscard]] result<verdict> execute(sql_transaction& in, const request& what,
+[[nodiscard]] result<verdict> execute(sql_transaction& transaction, const request& request,
                                       const execute_policy& policy, const effect_work& work);
-[[nodiscard]] result<verdict> execute_steps(sql_transaction& in, const request& what,
+[[nodiscard]] result<verdict> execute_steps(sql_transaction& transaction, const request& request,
                                             const execute_policy& policy, const steps_work& work);
 
 }  // namespace onceguard::postgres

@@ -17,7 +17,7 @@ namespace onceguard::postgres {
 /// pqxx::subtransaction), during which the caller's own object can't be used.
 class pqxx_transaction final : public sql_transaction {
  public:
-  explicit pqxx_transaction(pqxx::connection& on) : on_(&on) {}
+  explicit pqxx_transaction(pqxx::connection& connection) : on_(&connection) {}
   explicit pqxx_transaction(pqxx::dbtransaction& within) : within_(&within) {}
 
   [[nodiscard]] bool whole() const noexcept override { return within_ == nullptr; }
@@ -115,27 +115,27 @@ class pqxx_transaction final : public sql_transaction {
 using pqxx_work = std::function<answer(pqxx::transaction_base&, const lease&)>;
 
 /// As execute on a connection of libpq, in a transaction of its own.
-[[nodiscard]] inline result<verdict> execute(pqxx::connection& on, const request& what,
+[[nodiscard]] inline result<verdict> execute(pqxx::connection& connection, const request& request,
                                              const execute_policy& policy, const pqxx_work& work) {
-  pqxx_transaction in(on);
-  return execute(in, what, policy, [&](const lease& held) {
-    return pqxx_transaction::translating([&] { return work(in.open(), held); });
+  pqxx_transaction transaction(connection);
+  return execute(transaction, request, policy, [&](const lease& held) {
+    return pqxx_transaction::translating([&] { return work(transaction.open(), held); });
   });
 }
 
 /// Within the caller's transaction: the caller commits, and sends the answer after that.
-[[nodiscard]] inline result<verdict> execute(pqxx::dbtransaction& within, const request& what,
+[[nodiscard]] inline result<verdict> execute(pqxx::dbtransaction& within, const request& request,
                                              const execute_policy& policy, const pqxx_work& work) {
-  pqxx_transaction in(within);
-  return execute(in, what, policy, [&](const lease& held) {
-    return pqxx_transaction::translating([&] { return work(in.open(), held); });
+  pqxx_transaction transaction(within);
+  return execute(transaction, request, policy, [&](const lease& held) {
+    return pqxx_transaction::translating([&] { return work(transaction.open(), held); });
   });
 }
 
 /// As onceguard::steps, with the transaction of each step.
 class pqxx_steps {
  public:
-  pqxx_steps(steps& flow, pqxx_transaction& in) : flow_(flow), in_(in) {}
+  pqxx_steps(steps& flow, pqxx_transaction& transaction) : flow_(flow), in_(transaction) {}
 
   std::string step(std::string_view name,
                    const std::function<std::string(pqxx::transaction_base&)>& work) {
@@ -153,12 +153,13 @@ class pqxx_steps {
 };
 
 /// As execute_steps on a connection of libpq.
-[[nodiscard]] inline result<verdict> execute_steps(pqxx::connection& on, const request& what,
+[[nodiscard]] inline result<verdict> execute_steps(pqxx::connection& connection,
+                                                   const request& request,
                                                    const execute_policy& policy,
                                                    const std::function<answer(pqxx_steps&)>& work) {
-  pqxx_transaction in(on);
-  return execute_steps(in, what, policy, [&](steps& flow) {
-    pqxx_steps with_transactions(flow, in);
+  pqxx_transaction transaction(connection);
+  return execute_steps(transaction, request, policy, [&](steps& flow) {
+    pqxx_steps with_transactions(flow, transaction);
     return work(with_transactions);
   });
 }

@@ -12,7 +12,7 @@ namespace onceguard::sqlite {
 /// Makes the tables of the records (`onceguard_…`, three of them with their indexes) in the main
 /// database of `on`. execute does so by itself when they are missing. Within an open transaction
 /// it joins in; else it has its own.
-[[nodiscard]] result<void> prepare(sqlite3* on);
+[[nodiscard]] result<void> prepare(sqlite3* database);
 
 /// Runs `work` once for this request, and gives its answer to every repeat while that is kept.
 ///
@@ -43,9 +43,10 @@ namespace onceguard::sqlite {
 ///
 /// Thread-safety: as the connection, one thread at a time. Blocks. `work` uses the same
 /// connection, leaves the transaction open, and may call execute for another key.
-[[nodiscard]] result<verdict> execute(sqlite3* on, const request& what,
+[[nodiscard]] result<verdict> execute(sqlite3* database, const request& request,
                                       const execute_policy& policy, const effect_work& work);
-[[nodiscard]] result<verdict> execute(sqlite3* on, const request& what, const effect_work& work);
+[[nodiscard]] result<verdict> execute(sqlite3* database, const request& request,
+                                      const effect_work& work);
 
 /// The same in several transactions, for work that calls somebody else in between. Each step
 /// commits with the mark that it is done; after a crash the next call goes on behind the last
@@ -55,12 +56,12 @@ namespace onceguard::sqlite {
 /// idempotency key. Needs `on` outside of a transaction.
 /// Errors as above, and errc::write_conflict with effect::unknown: overtaken by another attempt.
 /// Call again: it goes on, or tells.
-[[nodiscard]] result<verdict> execute_steps(sqlite3* on, const request& what,
+[[nodiscard]] result<verdict> execute_steps(sqlite3* database, const request& request,
                                             const execute_policy& policy, const steps_work& work);
-[[nodiscard]] result<verdict> execute_steps(sqlite3* on, const request& what,
+[[nodiscard]] result<verdict> execute_steps(sqlite3* database, const request& request,
                                             const steps_work& work);
 
 /// Removes up to `most` records that have outlived their retention; how many went.
-[[nodiscard]] result<std::size_t> sweep(sqlite3* on, std::size_t most);
+[[nodiscard]] result<std::size_t> sweep(sqlite3* database, std::size_t most);
 
 }  // namespace onceguard::sqlite

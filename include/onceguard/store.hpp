@@ -104,7 +104,7 @@ class store {
   virtual boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                                                    milliseconds timeout) = 0;
 
-  virtual boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+  virtual boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
                                                                    milliseconds timeout) = 0;
   virtual boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                           milliseconds timeout) = 0;
@@ -130,7 +130,7 @@ class store {
 
   /// From now on `told` hears of what other processes settle, where a store can know that; null:
   /// nobody does. One listener: once this returned, the one before hears nothing any more.
-  virtual void on_settled(settled_listener told) { static_cast<void>(told); }
+  virtual void on_settled(settled_listener listener) { static_cast<void>(listener); }
 
   /// Finishes what was accepted, then refuses with errc::stopped. Blocks until done; idempotent.
   virtual void stop() = 0;

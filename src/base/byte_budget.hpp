@@ -37,7 +37,7 @@ class byte_budget {
 class reservation {
  public:
   reservation() = default;
-  explicit reservation(byte_budget& from) noexcept : from_(&from) {}
+  explicit reservation(byte_budget& budget) noexcept : from_(&budget) {}
   reservation(reservation&& other) noexcept
       : from_(std::exchange(other.from_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   reservation& operator=(reservation&& other) noexcept {

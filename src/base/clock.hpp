@@ -61,9 +61,11 @@ class manual_clock final : public clock {
   /// Both clocks tell the same time, for stores that have only one.
   explicit manual_clock(std::int64_t both) : boot_(both), wall_(both) {}
 
-  void advance(std::chrono::milliseconds by) { boot_ += by.count(), step_wall(by); }
-  void step_wall(std::chrono::milliseconds by) {
-    wall_ += by.count();
+  void advance(std::chrono::milliseconds duration) {
+    boot_ += duration.count(), step_wall(duration);
+  }
+  void step_wall(std::chrono::milliseconds duration) {
+    wall_ += duration.count();
     if (moved_) moved_();
   }
   void reboot(std::string id) { boot_ = 1'000, id_ = std::move(id); }

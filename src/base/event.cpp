@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 /// for its io_context afterwards.
 class event::slot {
  public:
-  slot(event& of, timer_ptr timer) : of_(of), timer_(std::move(timer)) {
+  slot(event& event, timer_ptr timer) : of_(event), timer_(std::move(timer)) {
     const std::lock_guard lock(of_.mutex_);
     if (!of_.happened_) of_.waiting_.push_back(timer_);
   }

@@ -93,10 +93,10 @@ std::array<unsigned char, 32> sha256_of(std::string_view bytes) {
 }
 
 std::array<unsigned char, 20> sha1_of(std::string_view bytes) {
-  static thread_local hashing by("SHA1");
+  static thread_local hashing hashing("SHA1");
   std::array<unsigned char, 20> out{};
-  auto* const context = by.context.get();
-  if (EVP_DigestInit_ex2(context, by.method.get(), nullptr) != 1 ||
+  auto* const context = hashing.context.get();
+  if (EVP_DigestInit_ex2(context, hashing.method.get(), nullptr) != 1 ||
       EVP_DigestUpdate(context, bytes.data(), bytes.size()) != 1 ||
       EVP_DigestFinal_ex(context, out.data(), nullptr) != 1) {
     throw std::runtime_error("SHA-1 could not be made");
@@ -133,10 +133,10 @@ void append_hex(std::string& out, std::span<const unsigned char> bytes) {
     for (std::size_t i = 0; i < made.size(); ++i) made[i] = {digits[i >> 4], digits[i & 15]};
     return made;
   }();
-  const auto at = out.size();
-  out.resize(at + 2 * bytes.size());
-  char* to = out.data() + at;
-  for (const auto byte : bytes) to = std::copy_n(pairs[byte].data(), 2, to);
+  const auto position = out.size();
+  out.resize(position + 2 * bytes.size());
+  char* target = out.data() + position;
+  for (const auto byte : bytes) target = std::copy_n(pairs[byte].data(), 2, target);
 }
 
 std::string to_hex(std::span<const unsigned char> bytes) {

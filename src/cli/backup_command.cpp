@@ -10,18 +10,18 @@
 namespace onceguard::cli {
 namespace {
 
-int run(const given_flags& given, const std::string& to) {
+int run(const given_flags& given, const std::string& text) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  const auto from = sqlite_file(*settings);
-  if (!from) return exit_usage;
+  const auto source = sqlite_file(*settings);
+  if (!source) return exit_usage;
   if (const auto why = unusable_store(settings->store.url); !why.empty()) {
     std::cerr << "onceguard: " << why << "\n";
     return exit_store;
   }
-  const auto done = sqlite::back_up(*from, to);
+  const auto done = sqlite::back_up(*source, text);
   if (!done) return complain(done.error());
-  std::cout << to << ": written\n";
+  std::cout << text << ": written\n";
   return exit_ok;
 }
 
@@ -30,12 +30,12 @@ int run(const given_flags& given, const std::string& to) {
 void add_backup_command(command app) {
   const auto added = app.add_command(
       "backup", "Copy a SQLite store, also beside a running gateway, into a new file");
-  const auto to = std::make_shared<std::string>();
-  added.add_option("file", *to, "which must not be there yet").type("FILE").required();
+  const auto target = std::make_shared<std::string>();
+  added.add_option("file", *target, "which must not be there yet").type("FILE").required();
   const auto given = add_store_flags(added);
   added.footer(
       "Example:\n  onceguard backup /backup/keys.db --store sqlite:/var/lib/onceguard/keys.db");
-  added.runs([=] { return run(*given, *to); });
+  added.runs([=] { return run(*given, *target); });
 }
 
 }  // namespace onceguard::cli

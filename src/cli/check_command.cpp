@@ -10,15 +10,15 @@ namespace onceguard::cli {
 namespace {
 
 int check(const given_flags& given) {
-  const auto from = sources_of(given, true);
-  const auto read = config::load(from);
+  const auto source = sources_of(given, true);
+  const auto read = config::load(source);
   std::size_t faults = 0;
   for (const auto& r : read.said) {
     const bool fault = r.weight == config::remark::grade::fault;
     faults += fault ? 1 : 0;
     (fault ? std::cerr : std::cout) << r.text() << "\n";
   }
-  const auto name = from.file.empty() ? std::string("configuration") : from.file;
+  const auto name = source.file.empty() ? std::string("configuration") : source.file;
   if (faults == 0) {
     std::cout << name << ": ok\n";
     return exit_ok;

@@ -17,7 +17,7 @@ namespace onceguard::cli {
 /// One flag, option or positional argument of a command.
 class argument {
  public:
-  explicit argument(CLI::Option& on) : on_(&on) {}
+  explicit argument(CLI::Option& Option) : on_(&Option) {}
 
   /// What the help says in the place of the value; empty: nothing.
   argument type(const std::string& name) const;
@@ -41,7 +41,7 @@ class argument {
 class command {
  public:
   /// `exit_code` is where a command that runs leaves its own.
-  command(CLI::App& on, int& exit_code) : on_(&on), exit_code_(&exit_code) {}
+  command(CLI::App& App, int& exit_code) : on_(&App), exit_code_(&exit_code) {}
 
   [[nodiscard]] command add_command(const std::string& name, const std::string& text) const;
   /// Nothing happens but through a command below this one.

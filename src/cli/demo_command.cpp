@@ -16,10 +16,10 @@ struct demo_flags {
 bool coloured() { return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr; }
 
 int run_demo(const demo_flags& flags) {
-  const auto told =
+  const auto reply =
       flags.json ? demo::make_json_report(std::cout) : demo::make_story(std::cout, coloured());
   try {
-    return demo::play(*told, flags.keep);
+    return demo::play(*reply, flags.keep);
   } catch (const std::exception& fault) {
     std::cerr << "onceguard demo: " << fault.what() << "\n";
     return 1;

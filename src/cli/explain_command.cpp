@@ -36,16 +36,16 @@ std::string method_fault(const std::string& text) {
 }
 
 /// A URL is taken apart as a client would: its host becomes the Host field.
-described_request described(const explain_request& asked) {
+described_request described(const explain_request& explain_request) {
   described_request request;
-  request.method = asked.method;
-  request.fields = fields_of(asked.message);
-  request.body = body_of(asked.message);
-  request.client_address = asked.client;
-  request.target = asked.url;
-  const auto scheme = asked.url.find("://");
-  if (scheme == asked.url.npos) return request;
-  const auto rest = asked.url.substr(scheme + 3);
+  request.method = explain_request.method;
+  request.fields = fields_of(explain_request.message);
+  request.body = body_of(explain_request.message);
+  request.client_address = explain_request.client;
+  request.target = explain_request.url;
+  const auto scheme = explain_request.url.find("://");
+  if (scheme == explain_request.url.npos) return request;
+  const auto rest = explain_request.url.substr(scheme + 3);
   const auto end = rest.find_first_of("/?#");
   const bool slash = end != rest.npos && rest[end] == '/';
   request.target = (slash ? "" : "/") + (end == rest.npos ? "" : rest.substr(end));
@@ -59,8 +59,8 @@ struct store_reading {
   std::string note;
 };
 
-awaitable<int> inspection(store& in, record_id id, milliseconds timeout, store_reading& seen) {
-  auto found = co_await in.find(id, timeout);
+awaitable<int> inspection(store& records, record_id id, milliseconds timeout, store_reading& seen) {
+  auto found = co_await records.find(id, timeout);
   if (found) {
     seen.current = std::move(*found);
   } else {
@@ -73,8 +73,9 @@ store_reading find_one(const config::settings& settings, const record_id& id) {
   store_reading seen;
   seen.note = unusable_store(settings.store.url);
   if (!seen.note.empty()) return seen;
-  const int code = with_store(
-      settings, [&](store& in) { return inspection(in, id, settings.store.timeout, seen); });
+  const int code = with_store(settings, [&](store& records) {
+    return inspection(records, id, settings.store.timeout, seen);
+  });
   if (code != exit_ok) seen.note = "out of reach";
   return seen;
 }
@@ -84,35 +85,36 @@ bool is_alive(const store_reading& seen) {
 }
 
 /// As the gateway does: what is alive under a former scope of the route counts.
-store_reading find_all(const config::settings& settings, explanation& told) {
-  for (const auto& [id, kind] : told.former) {
+store_reading find_all(const config::settings& settings, explanation& explanation) {
+  for (const auto& [id, kind] : explanation.former) {
     auto seen = find_one(settings, id);
     if (!is_alive(seen) && seen.note.empty()) continue;
-    if (is_alive(seen)) told.warnings.push_back("its record stands under a former scope: " + kind);
+    if (is_alive(seen))
+      explanation.warnings.push_back("its record stands under a former scope: " + kind);
     return seen;
   }
-  return find_one(settings, told.id);
+  return find_one(settings, explanation.id);
 }
 
-int run(const given_flags& given, const explain_request& asked) {
+int run(const given_flags& given, const explain_request& explain_request) {
   const auto settings = load_settings(given, true);
   if (!settings) return exit_configuration;
-  const auto request = described(asked);
-  auto told = explain(*settings, request);
+  const auto request = described(explain_request);
+  auto reply = explain(*settings, request);
   store_reading seen;
   std::optional<bool> same;
-  if (told.kind == explanation::effect::guard) {
-    seen = find_all(*settings, told);
+  if (reply.kind == explanation::effect::guard) {
+    seen = find_all(*settings, reply);
     if (is_alive(seen)) {
       const auto& stored = seen.current->stored.about->print;
       const auto print = print_like(*settings, request, seen.current->id, stored.method);
       same = print && print->value == stored.value;
     }
   }
-  if (asked.json) {
-    std::cout << json_line(explanation_json(told, seen.current, same, seen.note)) << "\n";
+  if (explain_request.json) {
+    std::cout << json_line(explanation_json(reply, seen.current, same, seen.note)) << "\n";
   } else {
-    std::cout << explanation_page(told, seen.current, same, seen.note);
+    std::cout << explanation_page(reply, seen.current, same, seen.note);
   }
   return exit_ok;
 }
@@ -122,12 +124,12 @@ int run(const given_flags& given, const explain_request& asked) {
 void add_explain_command(command app) {
   const auto added =
       app.add_command("explain", "Tell which rule, scope, key and fingerprint a request would get");
-  const auto asked = std::make_shared<explain_request>();
-  added.add_option("METHOD", asked->method, "The request's method")
+  const auto request = std::make_shared<explain_request>();
+  added.add_option("METHOD", request->method, "The request's method")
       .required()
       .type("")
       .check(method_fault);
-  added.add_option("URL", asked->url, "Its URL, or its path and query")
+  added.add_option("URL", request->url, "Its URL, or its path and query")
       .required()
       .type("")
       .check([](const std::string& text) {
@@ -135,17 +137,17 @@ void add_explain_command(command app) {
             text.starts_with('/') || text.starts_with("http://") || text.starts_with("https://");
         return fine ? std::string() : "expected a path or a URL with http://";
       });
-  add_message_flags(added, asked->message);
-  added.add_option("--client", asked->client, "The client's address, for scope = \"address\"")
+  add_message_flags(added, request->message);
+  added.add_option("--client", request->client, "The client's address, for scope = \"address\"")
       .type("ADDRESS");
-  added.add_flag("--json", asked->json, "As one JSON object");
+  added.add_flag("--json", request->json, "As one JSON object");
   const auto given = add_all_flags(added);
   added.footer(
       "Nothing is sent and nothing is written; the store is only read.\n\n"
       "Example:\n"
       "  onceguard explain POST http://127.0.0.1:8080/charges -H 'Idempotency-Key: order-4711' \\\n"
       "    --body '{\"amount\":100}' --config onceguard.toml");
-  added.runs([=] { return run(*given, *asked); });
+  added.runs([=] { return run(*given, *request); });
 }
 
 }  // namespace onceguard::cli

@@ -43,14 +43,14 @@ assessed assess(const gateway::routing_table& table, const described_request& re
   return out;
 }
 
-fingerprint make_print(const assessed& how, const http::scope_place& under,
+fingerprint make_print(const assessed& assessed, const http::scope_place& under,
                        const described_request& request, const std::vector<base::field>& fields,
                        const fingerprint_rule& rule) {
   const auto target = http::split_target(request.target);
   const auto* type = base::find_field(fields, "content-type");
   const std::vector<std::string_view> more(under.more.begin(), under.more.end());
   fingerprint_input input;
-  input.upstream = how.rule->upstream->identity;
+  input.upstream = assessed.rule->upstream->identity;
   input.method = request.method;
   input.path = target.path;
   input.query = target.query;
@@ -65,51 +65,51 @@ fingerprint make_print(const assessed& how, const http::scope_place& under,
 explanation explain(const config::settings& settings, const described_request& request) {
   const gateway::routing_table table(settings.routing);
   const auto fields = views_of(request);
-  const auto how = assess(table, request, fields);
-  const auto& rule = how.rule->rule;
-  const auto& admitted = how.admitted;
-  explanation told;
-  told.route = rule.host + rule.path;
-  told.methods = rule.method;
-  told.upstream = how.rule->upstream->name;
+  const auto mode = assess(table, request, fields);
+  const auto& rule = mode.rule->rule;
+  const auto& admitted = mode.admitted;
+  explanation reply;
+  reply.route = rule.host + rule.path;
+  reply.methods = rule.method;
+  reply.upstream = mode.rule->upstream->name;
   switch (admitted.kind) {
     case http::admission_kind::pass:
-      told.reason = admitted.reason;
-      return told;
+      reply.reason = admitted.reason;
+      return reply;
     case http::admission_kind::refuse: {
       const auto& info = http::info_of(admitted.refusal);
-      told.kind = explanation::effect::refuse;
-      told.problem = info.type;
-      told.status = info.status;
-      told.reason = admitted.detail.empty() ? std::string(info.detail) : admitted.detail;
-      return told;
+      reply.kind = explanation::effect::refuse;
+      reply.problem = info.type;
+      reply.status = info.status;
+      reply.reason = admitted.detail.empty() ? std::string(info.detail) : admitted.detail;
+      return reply;
     }
     case http::admission_kind::guard:
       break;
   }
   if (request.body.size() > rule.policy.max_request_body) {
     const auto& info = http::info_of(http::problem::request_too_large);
-    told.kind = explanation::effect::refuse;
-    told.problem = info.type;
-    told.status = info.status;
-    told.reason = info.detail;
-    return told;
+    reply.kind = explanation::effect::refuse;
+    reply.problem = info.type;
+    reply.status = info.status;
+    reply.reason = info.detail;
+    return reply;
   }
-  told.kind = explanation::effect::guard;
-  told.key = admitted.key;
-  told.scope = admitted.scope;
-  told.scope_kind = admitted.scope_kind;
-  told.print = make_print(how, admitted, request, fields, rule.policy.fingerprint);
-  told.id = make_record_id(admitted.scope, admitted.key);
+  reply.kind = explanation::effect::guard;
+  reply.key = admitted.key;
+  reply.scope = admitted.scope;
+  reply.scope_kind = admitted.scope_kind;
+  reply.print = make_print(mode, admitted, request, fields, rule.policy.fingerprint);
+  reply.id = make_record_id(admitted.scope, admitted.key);
   for (const auto& place : admitted.former) {
-    told.former.emplace_back(make_record_id(place.scope, admitted.key), place.scope_kind);
+    reply.former.emplace_back(make_record_id(place.scope, admitted.key), place.scope_kind);
   }
   if (admitted.scope_kind == "anonymous") {
-    told.warnings.emplace_back(
+    reply.warnings.emplace_back(
         "nothing tells who the caller is, so all such callers share one scope; set the option "
         "scope");
   }
-  return told;
+  return reply;
 }
 
 std::optional<fingerprint> print_like(const config::settings& settings,
@@ -119,12 +119,12 @@ std::optional<fingerprint> print_like(const config::settings& settings,
   if (!rule) return std::nullopt;
   const gateway::routing_table table(settings.routing);
   const auto fields = views_of(request);
-  const auto how = assess(table, request, fields);
-  const http::scope_place* under = &how.admitted;
-  for (const auto& place : how.admitted.former) {
-    if (make_record_id(place.scope, how.admitted.key) == id) under = &place;
+  const auto mode = assess(table, request, fields);
+  const http::scope_place* under = &mode.admitted;
+  for (const auto& place : mode.admitted.former) {
+    if (make_record_id(place.scope, mode.admitted.key) == id) under = &place;
   }
-  return make_print(how, *under, request, fields, *rule);
+  return make_print(mode, *under, request, fields, *rule);
 }
 
 }  // namespace onceguard::cli

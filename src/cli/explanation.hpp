@@ -49,11 +49,11 @@ struct explanation {
                                                     const record_id& id, const std::string& method);
 
 /// `current`: what stands in the store; `store_note`: why nothing is known of that.
-[[nodiscard]] std::string explanation_page(const explanation& told,
+[[nodiscard]] std::string explanation_page(const explanation& explanation,
                                            const std::optional<record_view>& current,
                                            const std::optional<bool>& same_request,
                                            const std::string& store_note);
-[[nodiscard]] nlohmann::ordered_json explanation_json(const explanation& told,
+[[nodiscard]] nlohmann::ordered_json explanation_json(const explanation& explanation,
                                                       const std::optional<record_view>& current,
                                                       const std::optional<bool>& same_request,
                                                       const std::string& store_note);

@@ -27,53 +27,54 @@ std::string_view comparison(bool same) {
 
 }  // namespace
 
-std::string explanation_page(const explanation& told, const std::optional<record_view>& current,
+std::string explanation_page(const explanation& reply, const std::optional<record_view>& current,
                              const std::optional<bool>& same_request,
                              const std::string& store_note) {
-  std::string out =
-      line("route", told.route + (told.methods.empty() ? "" : " (" + joined(told.methods) + ")"));
-  out += line("upstream", told.upstream);
-  if (told.kind == explanation::effect::refuse) {
-    out += line("refused", std::to_string(told.status) + " " + told.problem);
-    return out + line("why", plain_text(told.reason) == told.reason ? told.reason
-                                                                    : terminal_text(told.reason));
+  std::string out = line(
+      "route", reply.route + (reply.methods.empty() ? "" : " (" + joined(reply.methods) + ")"));
+  out += line("upstream", reply.upstream);
+  if (reply.kind == explanation::effect::refuse) {
+    out += line("refused", std::to_string(reply.status) + " " + reply.problem);
+    return out + line("why", plain_text(reply.reason) == reply.reason
+                                 ? reply.reason
+                                 : terminal_text(reply.reason));
   }
-  if (told.kind == explanation::effect::pass) return out + line("guarded", "no: " + told.reason);
+  if (reply.kind == explanation::effect::pass) return out + line("guarded", "no: " + reply.reason);
   out += line("guarded", "yes");
-  out += line("key", plain_text(told.key));
-  out += line("scope", base::to_hex(told.scope) + " (" + plain_text(told.scope_kind) + ")");
+  out += line("key", plain_text(reply.key));
+  out += line("scope", base::to_hex(reply.scope) + " (" + plain_text(reply.scope_kind) + ")");
   out += line("fingerprint",
-              base::to_hex(told.print.value) + " (" + plain_text(told.print.method) + ")");
-  out += line("record", base::to_hex(told.id));
-  for (const auto& warning : told.warnings) out += line("warning", warning);
+              base::to_hex(reply.print.value) + " (" + plain_text(reply.print.method) + ")");
+  out += line("record", base::to_hex(reply.id));
+  for (const auto& warning : reply.warnings) out += line("warning", warning);
   if (!store_note.empty()) return out + line("store", store_note);
   if (!current) return out + line("store", "no such record: it would run");
   if (same_request) out += line("compared", std::string(comparison(*same_request)));
   return out + "\n" + record_page(*current);
 }
 
-nlohmann::ordered_json explanation_json(const explanation& told,
+nlohmann::ordered_json explanation_json(const explanation& reply,
                                         const std::optional<record_view>& current,
                                         const std::optional<bool>& same_request,
                                         const std::string& store_note) {
   nlohmann::ordered_json out;
-  out["route"] = told.route;
-  out["methods"] = told.methods;
-  out["upstream"] = told.upstream;
-  out["guarded"] = told.kind == explanation::effect::guard;
-  if (!told.reason.empty()) out["reason"] = told.reason;
-  if (told.kind == explanation::effect::refuse) {
-    out["status"] = told.status;
-    out["problem"] = told.problem;
+  out["route"] = reply.route;
+  out["methods"] = reply.methods;
+  out["upstream"] = reply.upstream;
+  out["guarded"] = reply.kind == explanation::effect::guard;
+  if (!reply.reason.empty()) out["reason"] = reply.reason;
+  if (reply.kind == explanation::effect::refuse) {
+    out["status"] = reply.status;
+    out["problem"] = reply.problem;
   }
-  if (told.kind != explanation::effect::guard) return out;
-  out["key"] = told.key;
-  out["scope"] = base::to_hex(told.scope);
-  out["scope_kind"] = told.scope_kind;
-  out["fingerprint"] = base::to_hex(told.print.value);
-  out["fingerprint_method"] = told.print.method;
-  out["record"] = base::to_hex(told.id);
-  out["warnings"] = told.warnings;
+  if (reply.kind != explanation::effect::guard) return out;
+  out["key"] = reply.key;
+  out["scope"] = base::to_hex(reply.scope);
+  out["scope_kind"] = reply.scope_kind;
+  out["fingerprint"] = base::to_hex(reply.print.value);
+  out["fingerprint_method"] = reply.print.method;
+  out["record"] = base::to_hex(reply.id);
+  out["warnings"] = reply.warnings;
   if (!store_note.empty()) {
     out["store"] = store_note;
   } else if (current) {

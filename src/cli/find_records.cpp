@@ -16,13 +16,15 @@ namespace onceguard::cli {
 
 using boost::asio::awaitable;
 
-void add_key_choice(const command& to, key_choice& choice) {
-  to.add_option("KEY", choice.key,
-                "The idempotency key, as parsed (without quotes), or the id of a record")
+void add_key_choice(const command& command, key_choice& choice) {
+  command
+      .add_option("KEY", choice.key,
+                  "The idempotency key, as parsed (without quotes), or the id of a record")
       .required()
       .type("");
-  to.add_option("--scope", choice.scope,
-                "The scope's digest in hex, or its beginning, where several scopes use the key")
+  command
+      .add_option("--scope", choice.scope,
+                  "The scope's digest in hex, or its beginning, where several scopes use the key")
       .type("DIGEST")
       .check([](const std::string& text) {
         return is_scope_prefix(text) ? std::string() : "the digest is up to 64 digits 0-9 a-f";
@@ -41,7 +43,7 @@ struct findings {
 };
 
 /// All records of that key whose scope begins so, and all that can't be read.
-awaitable<result<findings>> find_records(store& in, const key_choice& choice, bool released,
+awaitable<result<findings>> find_records(store& store, const key_choice& choice, bool released,
                                          milliseconds timeout) {
   constexpr std::size_t page_size = 200;
   list_filter filter;
@@ -49,7 +51,7 @@ awaitable<result<findings>> find_records(store& in, const key_choice& choice, bo
   findings found;
   std::string cursor;
   do {
-    auto page = co_await in.list(filter, cursor, page_size, timeout);
+    auto page = co_await store.list(filter, cursor, page_size, timeout);
     if (!page) co_return page.error();
     for (auto& seen : page->records) {
       const bool fits = base::to_hex(seen.stored.about->scope).starts_with(choice.scope);
@@ -64,10 +66,10 @@ awaitable<result<findings>> find_records(store& in, const key_choice& choice, bo
 }
 
 /// By its id, which needs no list and may be that of a record that can't be read.
-awaitable<found_record> find_by_id(store& in, const record_id& id, bool released,
+awaitable<found_record> find_by_id(store& records, const record_id& id, bool released,
                                    milliseconds timeout) {
   found_record out;
-  auto found = co_await in.find(id, timeout);
+  auto found = co_await records.find(id, timeout);
   if (!found && found.error().code == errc::record_unreadable) {
     out.unreadable = unreadable_record{id, found.error().detail};
   } else if (!found) {
@@ -101,11 +103,11 @@ int print_none(const key_choice& choice, const std::vector<unreadable_record>& u
 
 }  // namespace
 
-awaitable<found_record> find_one(store& in, const key_choice& choice, bool released,
+awaitable<found_record> find_one(store& store, const key_choice& choice, bool released,
                                  milliseconds timeout) {
   found_record out;
   if (digest scope{}; base::from_hex(choice.scope, scope)) {
-    out = co_await find_by_id(in, make_record_id(scope, choice.key), released, timeout);
+    out = co_await find_by_id(store, make_record_id(scope, choice.key), released, timeout);
     if (out.unreadable) {
       auto about = std::make_shared<subject>();
       about->scope = scope;
@@ -114,7 +116,7 @@ awaitable<found_record> find_one(store& in, const key_choice& choice, bool relea
     }
     if (out.any() || out.exit_code != exit_ok) co_return out;
   }
-  auto found = co_await find_records(in, choice, released, timeout);
+  auto found = co_await find_records(store, choice, released, timeout);
   if (!found) {
     out.exit_code = complain(found.error());
     co_return out;
@@ -129,7 +131,7 @@ awaitable<found_record> find_one(store& in, const key_choice& choice, bool relea
     co_return out;
   }
   if (record_id id{}; choice.scope.empty() && base::from_hex(choice.key, id)) {
-    out = co_await find_by_id(in, id, released, timeout);
+    out = co_await find_by_id(store, id, released, timeout);
     if (out.any() || out.exit_code != exit_ok) co_return out;
   }
   out.exit_code = print_none(choice, found->unreadable);

@@ -18,7 +18,7 @@ struct key_choice {
   std::string scope;
 };
 /// Gives the command KEY and --scope.
-void add_key_choice(const command& to, key_choice& choice);
+void add_key_choice(const command& command, key_choice& choice);
 
 /// Is it the beginning of a digest in hex? Empty counts.
 [[nodiscard]] bool is_scope_prefix(std::string_view text) noexcept;
@@ -33,8 +33,9 @@ struct found_record {
   subject_ptr about;  ///< of an unreadable one, where key and scope were given
   [[nodiscard]] bool any() const noexcept { return record || unreadable; }
 };
-[[nodiscard]] boost::asio::awaitable<found_record> find_one(store& in, const key_choice& choice,
-                                                            bool released, milliseconds timeout);
+[[nodiscard]] boost::asio::awaitable<found_record> find_one(store& records,
+                                                            const key_choice& choice, bool released,
+                                                            milliseconds timeout);
 
 /// Says that what can't be read gives way only to --force; the exit code fits.
 [[nodiscard]] int refuse_unreadable(const unreadable_record& seen);

@@ -26,9 +26,9 @@ unknown_reason why_of(const record& r) {
 
 std::string finding_line(const finding& found) {
   constexpr std::size_t column = 13;
-  auto what = words_of(found.what);
-  what.resize(std::max(what.size(), column), ' ');
-  std::string out = (found.preview ? "preview: " : "") + what + "  " + record_line(found.seen);
+  auto value = words_of(found.what);
+  value.resize(std::max(value.size(), column), ' ');
+  std::string out = (found.preview ? "preview: " : "") + value + "  " + record_line(found.seen);
   if (!found.means.empty()) out += "  by " + std::string(found.means);
   if (!found.why.empty()) out += ": " + plain_text(found.why);
   if (found.retry_after.count() > 0) {

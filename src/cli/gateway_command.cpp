@@ -24,9 +24,9 @@ namespace {
 
 using base::log_level;
 
-std::string text_of(const gateway::endpoint& at) {
-  const bool v6 = at.host.find(':') != std::string::npos;
-  return (v6 ? "[" + at.host + "]" : at.host) + ":" + std::to_string(at.port);
+std::string text_of(const gateway::endpoint& endpoint) {
+  const bool v6 = endpoint.host.find(':') != std::string::npos;
+  return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
 }
 
 /// Two descriptors for each connection: raise the soft limit as far as one may.
@@ -43,8 +43,8 @@ void allow_descriptors(std::size_t connections) {
   }
 }
 
-void log_remarks(const config::remarks& said) {
-  for (const auto& r : said) {
+void log_remarks(const config::remarks& remarks) {
+  for (const auto& r : remarks) {
     if (r.weight == config::remark::grade::note) continue;
     const bool fault = r.weight == config::remark::grade::fault;
     base::log(fault ? log_level::error : log_level::warning, "configuration",

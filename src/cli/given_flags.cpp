@@ -14,16 +14,17 @@ namespace {
 using config::option;
 using config::value_kind;
 
-void add_flag(const command& to, const option& o, const std::string& group, given_flags& given) {
+void add_flag(const command& command, const option& o, const std::string& group,
+              given_flags& given) {
   const auto name = "--" + std::string(o.flag);
   auto& texts = given.texts[std::string(o.flag)];
   std::string text(o.text);
   if (!o.fallback.empty()) text += " [" + std::string(o.fallback) + "]";
   if (o.kind == value_kind::boolean) {
     const auto set = [&texts] { texts = {"true"}; };
-    to.add_flag(name, set, text).group(group);
+    command.add_flag(name, set, text).group(group);
   } else {
-    const auto added = to.add_option(name, texts, text).group(group).one_at_a_time();
+    const auto added = command.add_option(name, texts, text).group(group).one_at_a_time();
     // A list may be given piece by piece; anything else only once.
     if (o.kind != value_kind::list && o.kind != value_kind::outcomes) added.once();
     added.type(o.kind == value_kind::duration  ? "DURATION"
@@ -33,16 +34,17 @@ void add_flag(const command& to, const option& o, const std::string& group, give
   }
 }
 
-given_flags_ptr add_flags(const command& to, const std::function<bool(const option&)>& wanted) {
+given_flags_ptr add_flags(const command& command,
+                          const std::function<bool(const option&)>& wanted) {
   auto given = std::make_shared<given_flags>();
-  to.add_option("--config", given->config, "The TOML file (or ONCEGUARD_CONFIG)").type("FILE");
+  command.add_option("--config", given->config, "The TOML file (or ONCEGUARD_CONFIG)").type("FILE");
   if (wanted(config::upstream_flag())) {
-    add_flag(to, config::upstream_flag(), "Options", *given);
+    add_flag(command, config::upstream_flag(), "Options", *given);
   }
   for (const auto& s : config::sections()) {
     for (const auto* o : s.options) {
       if (!o->flag.empty() && wanted(*o)) {
-        add_flag(to, *o, "Configuration: " + std::string(s.title), *given);
+        add_flag(command, *o, "Configuration: " + std::string(s.title), *given);
       }
     }
   }
@@ -62,30 +64,30 @@ config::sources::texts environment() {
 
 }  // namespace
 
-given_flags_ptr add_all_flags(const command& to) {
-  return add_flags(to, [](const option&) { return true; });
+given_flags_ptr add_all_flags(const command& command) {
+  return add_flags(command, [](const option&) { return true; });
 }
 
-given_flags_ptr add_store_flags(const command& to, const std::vector<std::string_view>& also) {
-  return add_flags(to, [&](const option& o) {
+given_flags_ptr add_store_flags(const command& command, const std::vector<std::string_view>& also) {
+  return add_flags(command, [&](const option& o) {
     return o.flag == "store" || o.flag == "store-timeout" ||
            std::find(also.begin(), also.end(), o.flag) != also.end();
   });
 }
 
 config::sources sources_of(const given_flags& given, bool need_upstream) {
-  config::sources from;
-  from.environment = environment();
-  from.need_upstream = need_upstream;
-  from.file = given.config;
-  if (from.file.empty()) from.file = from.environment["ONCEGUARD_CONFIG"];
+  config::sources source;
+  source.environment = environment();
+  source.need_upstream = need_upstream;
+  source.file = given.config;
+  if (source.file.empty()) source.file = source.environment["ONCEGUARD_CONFIG"];
   for (const auto& [flag, texts] : given.texts) {
     if (texts.empty()) continue;
     std::string joined;
     for (const auto& text : texts) joined += (joined.empty() ? "" : ",") + text;
-    from.flags[flag] = joined;
+    source.flags[flag] = joined;
   }
-  return from;
+  return source;
 }
 
 std::optional<config::settings> load_settings(const given_flags& given, bool need_upstream) {

@@ -29,8 +29,9 @@ constexpr auto digit_values = [] {
 std::string json_string(std::string_view text, bool ascii) {
   auto out = json(text).dump(-1, ' ', ascii, json::error_handler_t::replace);
   // JSON lets DEL stand as it is; a terminal might not.
-  for (auto at = out.find('\x7f'); at != out.npos; at = out.find('\x7f', at)) {
-    out.replace(at, 1, "\\u007f");
+  for (auto position = out.find('\x7f'); position != out.npos;
+       position = out.find('\x7f', position)) {
+    out.replace(position, 1, "\\u007f");
   }
   return out;
 }

@@ -32,14 +32,14 @@ std::string unstored_field(const answer& made) {
   return {};
 }
 
-answer_ptr answer_of(const complete_request& asked) {
-  const bool given = asked.status != 0 || !asked.message.headers.empty() ||
-                     !asked.message.body.empty() || !asked.message.body_file.empty();
+answer_ptr answer_of(const complete_request& request) {
+  const bool given = request.status != 0 || !request.message.headers.empty() ||
+                     !request.message.body.empty() || !request.message.body_file.empty();
   if (!given) return nullptr;
   auto made = std::make_shared<answer>();
-  made->status = static_cast<std::uint16_t>(asked.status == 0 ? 200 : asked.status);
-  made->headers = fields_of(asked.message);
-  made->body = body_of(asked.message);
+  made->status = static_cast<std::uint16_t>(request.status == 0 ? 200 : request.status);
+  made->headers = fields_of(request.message);
+  made->body = body_of(request.message);
   return made;
 }
 
@@ -51,10 +51,10 @@ milliseconds retention_for(const found_record& found, const config::settings& se
   return settings.defaults.retention;
 }
 
-awaitable<int> complete_record(store& in, const complete_request& asked, answer_ptr made,
+awaitable<int> complete_record(store& records, const complete_request& request, answer_ptr made,
                                const config::settings& settings) {
   const auto timeout = settings.store.timeout;
-  const auto found = co_await find_one(in, asked.choice, false, timeout);
+  const auto found = co_await find_one(records, request.choice, false, timeout);
   if (!found.any()) {
     if (found.exit_code == exit_not_found) {
       std::cerr
@@ -63,29 +63,30 @@ awaitable<int> complete_record(store& in, const complete_request& asked, answer_
     }
     co_return found.exit_code;
   }
-  if (found.unreadable && !asked.force) co_return refuse_unreadable(*found.unreadable);
-  resolution how;
-  how.id = found.record ? found.record->id : found.unreadable->id;
-  how.about = found.about;
-  how.completed = true;
-  how.answer = std::move(made);
-  how.force = asked.force;
-  how.retention = retention_for(found, settings);
-  co_return co_await resolve_record(in, std::move(how), timeout);
+  if (found.unreadable && !request.force) co_return refuse_unreadable(*found.unreadable);
+  resolution mode;
+  mode.id = found.record ? found.record->id : found.unreadable->id;
+  mode.about = found.about;
+  mode.completed = true;
+  mode.answer = std::move(made);
+  mode.force = request.force;
+  mode.retention = retention_for(found, settings);
+  co_return co_await resolve_record(records, std::move(mode), timeout);
 }
 
-int run(const given_flags& given, const complete_request& asked) {
+int run(const given_flags& given, const complete_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  const auto made = answer_of(asked);
+  const auto made = answer_of(request);
   if (made) {
     if (const auto name = unstored_field(*made); !name.empty()) {
       std::cerr << "onceguard: " << name << " is made anew for each answer and can't be kept\n";
       return exit_usage;
     }
   }
-  return with_store(*settings,
-                    [&](store& in) { return complete_record(in, asked, made, *settings); });
+  return with_store(*settings, [&](store& records) {
+    return complete_record(records, request, made, *settings);
+  });
 }
 
 }  // namespace
@@ -93,12 +94,12 @@ int run(const given_flags& given, const complete_request& asked) {
 void add_keys_complete_command(command keys) {
   const auto added = keys.add_command(
       "complete", "It did happen: repeats get the answer that is given here, or are told so");
-  const auto asked = std::make_shared<complete_request>();
-  add_key_choice(added, asked->choice);
-  added.add_number("--status", asked->status, "The status of the answer [200]", 200, 599)
+  const auto request = std::make_shared<complete_request>();
+  add_key_choice(added, request->choice);
+  added.add_number("--status", request->status, "The status of the answer [200]", 200, 599)
       .type("STATUS");
-  add_message_flags(added, asked->message);
-  added.add_flag("--force", asked->force,
+  add_message_flags(added, request->message);
+  added.add_flag("--force", request->force,
                  "Also while the lease runs, and if the record can't be read");
   const auto given = add_store_flags(added, {"retention"});
   added.footer(
@@ -108,7 +109,7 @@ void add_keys_complete_command(command keys) {
       "Example:\n"
       "  onceguard keys complete order-4711 --status 201 -H 'Content-Type: application/json' \\\n"
       "    --body '{\"id\":17}' --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *asked); });
+  added.runs([=] { return run(*given, *request); });
 }
 
 }  // namespace onceguard::cli

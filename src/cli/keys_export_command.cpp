@@ -54,8 +54,8 @@ error still_running(const record_view& seen) {
 /// Looks up the answers that a page has left out.
 class answer_search {
  public:
-  answer_search(store& in, std::vector<record_view>& page, milliseconds timeout)
-      : in_(in), page_(page), timeout_(timeout), gone_(page.size(), false) {}
+  answer_search(store& records, std::vector<record_view>& page, milliseconds timeout)
+      : in_(records), page_(page), timeout_(timeout), gone_(page.size(), false) {}
 
   /// Those that are gone by now leave the page.
   awaitable<result<void>> run() {
@@ -70,15 +70,15 @@ class answer_search {
  private:
   awaitable<void> find_each() {
     while (next_ < page_.size() && !failed_) {
-      const auto at = next_++;
-      if (!answer_left_out(page_[at])) continue;
-      auto found = co_await in_.find(page_[at].id, timeout_);
+      const auto position = next_++;
+      if (!answer_left_out(page_[position])) continue;
+      auto found = co_await in_.find(page_[position].id, timeout_);
       if (!found) {
         failed_ = found.error();
       } else if (*found) {
-        page_[at] = std::move(**found);
+        page_[position] = std::move(**found);
       } else {
-        gone_[at] = true;
+        gone_[position] = true;
       }
     }
   }
@@ -92,14 +92,14 @@ class answer_search {
 };
 
 /// All records, in the order of their first claim, as they were at `begun`: the file has one time.
-awaitable<result<void>> export_all(store& in, new_file& file, record_writer& to, std::int64_t begun,
-                                   bool force, milliseconds timeout) {
+awaitable<result<void>> export_all(store& store, new_file& file, record_writer& writer,
+                                   std::int64_t begun, bool force, milliseconds timeout) {
   const auto& clock = base::system_clock();
   const list_filter everything;
   std::string cursor;
   std::size_t limit = page_of_records;
   do {
-    auto page = co_await in.list(everything, cursor, limit, timeout);
+    auto page = co_await store.list(everything, cursor, limit, timeout);
     if (!page) co_return page.error();
     if (!page->unreadable.empty() && !force) {
       co_return error(errc::record_unreadable,
@@ -110,14 +110,14 @@ awaitable<result<void>> export_all(store& in, new_file& file, record_writer& to,
     }
     if (std::any_of(page->records.begin(), page->records.end(), answer_left_out)) {
       limit = page_of_heads;
-      answer_search search(in, page->records, timeout);
+      answer_search search(store, page->records, timeout);
       const auto filled = co_await search.run();
       if (!filled) co_return filled.error();
     }
     for (auto& seen : page->records) {
       if (lease_runs(seen) && !force) co_return still_running(seen);
       const auto now = clock.wall_ms();
-      to.add(*aged(make_imported_record(std::move(seen), now), milliseconds(begun - now)));
+      writer.add(*aged(make_imported_record(std::move(seen), now), milliseconds(begun - now)));
     }
     // At once: a full disk is told by its own error, and not by a later one.
     if (auto gone_out = file.flush(); !gone_out) co_return gone_out.error();
@@ -126,37 +126,40 @@ awaitable<result<void>> export_all(store& in, new_file& file, record_writer& to,
   co_return result<void>();
 }
 
-awaitable<int> export_records(store& in, const export_request& asked, milliseconds store_timeout) {
+awaitable<int> export_records(store& records, const export_request& request,
+                              milliseconds store_timeout) {
   const auto timeout = std::max(store_timeout, least_timeout);
-  new_file file(asked.file);
+  new_file file(request.file);
   if (const auto opened = file.open(); !opened) co_return complain(opened.error());
-  const auto before = co_await in.vitals(timeout);
+  const auto before = co_await records.vitals(timeout);
   if (!before) co_return complain(before.error());
   stream_head head;
   head.exported_at = base::system_clock().wall_ms();
-  head.store = in.traits().name;
-  record_writer to(file.stream(), head);
-  const auto exported = co_await export_all(in, file, to, head.exported_at, asked.force, timeout);
+  head.store = records.traits().name;
+  record_writer writer(file.stream(), head);
+  const auto exported =
+      co_await export_all(records, file, writer, head.exported_at, request.force, timeout);
   if (!exported) co_return complain(exported.error());
-  const auto after = co_await in.vitals(timeout);
+  const auto after = co_await records.vitals(timeout);
   if (!after) co_return complain(after.error());
   const bool still = before->identity == after->identity && before->generation == after->generation;
-  if (!still && !asked.force) {
+  if (!still && !request.force) {
     co_return complain(error(errc::conflict,
                              "keys were claimed meanwhile, and may be missing: stop the gateways "
                              "and try again, or use --force"));
   }
-  to.finish();
+  writer.finish();
   if (const auto done = file.finish(); !done) co_return complain(done.error());
-  std::cout << to.count() << " records exported to " << asked.file << "\n";
+  std::cout << writer.count() << " records exported to " << request.file << "\n";
   co_return exit_ok;
 }
 
-int run(const given_flags& given, const export_request& asked) {
+int run(const given_flags& given, const export_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  return with_store(*settings,
-                    [&](store& in) { return export_records(in, asked, settings->store.timeout); });
+  return with_store(*settings, [&](store& records) {
+    return export_records(records, request, settings->store.timeout);
+  });
 }
 
 }  // namespace
@@ -164,18 +167,18 @@ int run(const given_flags& given, const export_request& asked) {
 void add_keys_export_command(command keys) {
   const auto added = keys.add_command(
       "export", "Write all live records, with their answers, to a file for `keys import`");
-  const auto asked = std::make_shared<export_request>();
-  added.add_option("FILE", asked->file, "What to write; it must not be there yet")
+  const auto request = std::make_shared<export_request>();
+  added.add_option("FILE", request->file, "What to write; it must not be there yet")
       .required()
       .type("");
-  added.add_flag("--force", asked->force,
+  added.add_flag("--force", request->force,
                  "Also while leases run (these records will be unknown) and keys are claimed");
   const auto given = add_store_flags(added);
   added.footer(
       "Stop the gateways first: what they claim afterwards is not in the file.\n\n"
       "Example:\n"
       "  onceguard keys export records.jsonl --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *asked); });
+  added.runs([=] { return run(*given, *request); });
 }
 
 }  // namespace onceguard::cli

@@ -27,13 +27,13 @@ int refuse(const std::string& file, const error& why) {
 
 /// Reads all of it, so that nothing of a damaged file is imported.
 result<stream_head> check(const std::string& file) {
-  std::ifstream from(file, std::ios::binary);
-  if (!from) return error(errc::invalid_argument, "it can't be opened");
-  record_reader in(from);
-  const auto head = in.head();
+  std::ifstream input(file, std::ios::binary);
+  if (!input) return error(errc::invalid_argument, "it can't be opened");
+  record_reader reader(input);
+  const auto head = reader.head();
   if (!head) return head;
   for (;;) {
-    const auto read = in.next();
+    const auto read = reader.next();
     if (!read) return read.error();
     if (!*read) return head;
   }
@@ -41,14 +41,14 @@ result<stream_head> check(const std::string& file) {
 
 class importing {
  public:
-  importing(store& to, std::istream& from, const stream_head& head, milliseconds timeout)
-      : to_(to), in_(from), exported_at_(head.exported_at), timeout_(timeout) {}
+  importing(store& records, std::istream& input, const stream_head& head, milliseconds timeout)
+      : to_(records), in_(input), exported_at_(head.exported_at), timeout_(timeout) {}
 
   awaitable<int> run();
 
  private:
   [[nodiscard]] awaitable<void> import_each();
-  void note(const result<import_outcome>& said, std::uint64_t line, const std::string& key);
+  void note(const result<import_outcome>& reply, std::uint64_t line, const std::string& key);
 
   store& to_;
   record_reader in_;
@@ -90,21 +90,21 @@ awaitable<void> importing::import_each() {
     }
     const auto line = in_.line();
     const auto later = base::system_clock().wall_ms() - exported_at_;
-    auto what = aged(std::move(**read), milliseconds(std::max<std::int64_t>(later, 0)));
-    if (!what) {
+    auto value = aged(std::move(**read), milliseconds(std::max<std::int64_t>(later, 0)));
+    if (!value) {
       ++expired_;
       continue;
     }
-    const auto key = plain_text(what->stored.about->key);
-    note(co_await to_.import_record(std::move(*what), timeout_), line, key);
+    const auto key = plain_text(value->stored.about->key);
+    note(co_await to_.import_record(std::move(*value), timeout_), line, key);
   }
 }
 
-void importing::note(const result<import_outcome>& said, std::uint64_t line,
+void importing::note(const result<import_outcome>& reply, std::uint64_t line,
                      const std::string& key) {
   const auto where = "onceguard: line " + std::to_string(line) + ", key " + key + ": ";
-  if (!said) {
-    const auto& why = said.error();
+  if (!reply) {
+    const auto& why = reply.error();
     if (why.code != errc::invalid_argument && why.code != errc::record_unreadable) {
       stopped_by_ = why;
       return;
@@ -113,7 +113,7 @@ void importing::note(const result<import_outcome>& said, std::uint64_t line,
     std::cerr << where << why.detail << "\n";
     return;
   }
-  switch (*said) {
+  switch (*reply) {
     case import_outcome::imported:
       ++done_;
       break;
@@ -142,9 +142,9 @@ int run(const given_flags& given, const std::string& file) {
                                   " ahead of this machine's clock: set the clock, as retention "
                                   "goes on by it"));
   }
-  std::ifstream from(file, std::ios::binary);
-  const auto work = [&](store& to) -> awaitable<int> {
-    importing all(to, from, *head, settings->store.timeout);
+  std::ifstream input(file, std::ios::binary);
+  const auto work = [&](store& records) -> awaitable<int> {
+    importing all(records, input, *head, settings->store.timeout);
     co_return co_await all.run();
   };
   return with_store(*settings, work, missing_file::made);

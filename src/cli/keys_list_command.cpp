@@ -35,67 +35,68 @@ std::vector<std::string> state_names() {
   return names;
 }
 
-list_filter filter_of(const list_request& asked) {
+list_filter filter_of(const list_request& request) {
   list_filter filter;
   const auto names = state_names();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i < observed_states && names[i] == asked.state)
+    if (i < observed_states && names[i] == request.state)
       filter.state = static_cast<observed_state>(i + 1);
   }
-  if (!asked.key.empty()) filter.key = asked.key;
-  if (digest whole{}; base::from_hex(asked.scope, whole)) filter.scope = whole;
+  if (!request.key.empty()) filter.key = request.key;
+  if (digest whole{}; base::from_hex(request.scope, whole)) filter.scope = whole;
   return filter;
 }
 
-awaitable<int> list_records(store& in, const list_request& asked, milliseconds timeout) {
+awaitable<int> list_records(store& store, const list_request& request, milliseconds timeout) {
   constexpr std::size_t page_size = 200;
-  const auto filter = filter_of(asked);
+  const auto filter = filter_of(request);
   std::string cursor;
   std::size_t shown = 0;
   do {
-    auto page = co_await in.list(filter, cursor, page_size, timeout);
+    auto page = co_await store.list(filter, cursor, page_size, timeout);
     if (!page) co_return complain(page.error());
     // They may be what any filter looks for.
     for (const auto& seen : page->unreadable) {
-      if (asked.limit != 0 && shown == asked.limit) co_return exit_ok;
+      if (request.limit != 0 && shown == request.limit) co_return exit_ok;
       ++shown;
-      std::cout << (asked.json ? json_line(record_json(seen)) : record_line(seen)) << "\n";
+      std::cout << (request.json ? json_line(record_json(seen)) : record_line(seen)) << "\n";
     }
     for (const auto& seen : page->records) {
-      if (asked.state == unreadable) break;
-      if (!base::to_hex(seen.stored.about->scope).starts_with(asked.scope)) continue;
-      if (asked.limit != 0 && shown == asked.limit) co_return exit_ok;
+      if (request.state == unreadable) break;
+      if (!base::to_hex(seen.stored.about->scope).starts_with(request.scope)) continue;
+      if (request.limit != 0 && shown == request.limit) co_return exit_ok;
       ++shown;
-      std::cout << (asked.json ? json_line(record_json(seen, false)) : record_line(seen)) << "\n";
+      std::cout << (request.json ? json_line(record_json(seen, false)) : record_line(seen)) << "\n";
     }
     cursor = page->cursor;
   } while (!cursor.empty() && std::cout.good());
   co_return exit_ok;
 }
 
-int run(const given_flags& given, const list_request& asked) {
+int run(const given_flags& given, const list_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  return with_store(*settings,
-                    [&](store& in) { return list_records(in, asked, settings->store.timeout); });
+  return with_store(*settings, [&](store& records) {
+    return list_records(records, request, settings->store.timeout);
+  });
 }
 
 }  // namespace
 
 void add_keys_list_command(command keys) {
   const auto added = keys.add_command("list", "List records in the order of their first claim");
-  const auto asked = std::make_shared<list_request>();
-  added.add_option("--state", asked->state, "Only records in this state")
+  const auto request = std::make_shared<list_request>();
+  added.add_option("--state", request->state, "Only records in this state")
       .one_of(state_names())
       .type("STATE");
-  added.add_option("--key", asked->key, "Only records of this key").type("KEY");
-  added.add_option("--scope", asked->scope, "Only of this scope: its digest or the beginning")
+  added.add_option("--key", request->key, "Only records of this key").type("KEY");
+  added.add_option("--scope", request->scope, "Only of this scope: its digest or the beginning")
       .type("DIGEST")
       .check([](const std::string& text) {
         return is_scope_prefix(text) ? std::string() : "the digest is up to 64 digits 0-9 a-f";
       });
-  added.add_number("--limit", asked->limit, "At most so many; 0: all");
-  added.add_flag("--json", asked->json, "One JSON object per line");
+  added.add_number("--limit", request->limit, "At most so many; 0: all");
+  added.add_flag("--json", request->json, "One JSON object per line");
   const auto given = add_store_flags(added);
   added.footer(
       "A line has state, time of the first claim, scope (its first 12 digits), method and path,\n"
@@ -103,7 +104,7 @@ void add_keys_list_command(command keys) {
       "their\nid, which `keys show`, `release` and `complete` take in the place of a key.\n\n"
       "Example:\n"
       "  onceguard keys list --state unknown --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *asked); });
+  added.runs([=] { return run(*given, *request); });
 }
 
 }  // namespace onceguard::cli

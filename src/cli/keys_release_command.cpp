@@ -16,22 +16,24 @@ struct release_request {
   bool force = false;
 };
 
-awaitable<int> release_record(store& in, const release_request& asked, milliseconds timeout) {
-  const auto found = co_await find_one(in, asked.choice, false, timeout);
+awaitable<int> release_record(store& records, const release_request& request,
+                              milliseconds timeout) {
+  const auto found = co_await find_one(records, request.choice, false, timeout);
   if (!found.any()) co_return found.exit_code;
-  if (found.unreadable && !asked.force) co_return refuse_unreadable(*found.unreadable);
-  resolution how;
-  how.id = found.record ? found.record->id : found.unreadable->id;
-  how.about = found.about;
-  how.force = asked.force;
-  co_return co_await resolve_record(in, std::move(how), timeout);
+  if (found.unreadable && !request.force) co_return refuse_unreadable(*found.unreadable);
+  resolution mode;
+  mode.id = found.record ? found.record->id : found.unreadable->id;
+  mode.about = found.about;
+  mode.force = request.force;
+  co_return co_await resolve_record(records, std::move(mode), timeout);
 }
 
-int run(const given_flags& given, const release_request& asked) {
+int run(const given_flags& given, const release_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  return with_store(*settings,
-                    [&](store& in) { return release_record(in, asked, settings->store.timeout); });
+  return with_store(*settings, [&](store& records) {
+    return release_record(records, request, settings->store.timeout);
+  });
 }
 
 }  // namespace
@@ -40,10 +42,10 @@ void add_keys_release_command(command keys) {
   const auto added = keys.add_command(
       "release",
       "It did not happen: free the key; the next request with it runs the operation again");
-  const auto asked = std::make_shared<release_request>();
-  add_key_choice(added, asked->choice);
+  const auto request = std::make_shared<release_request>();
+  add_key_choice(added, request->choice);
   added.add_flag(
-      "--force", asked->force,
+      "--force", request->force,
       "Also while the lease runs, the upstream may still be at work, or the record can't "
       "be read");
   const auto given = add_store_flags(added);
@@ -54,7 +56,7 @@ void add_keys_release_command(command keys) {
       "answer from its memory any more: after 5 seconds.\n\n"
       "Example:\n"
       "  onceguard keys release order-4711 --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *asked); });
+  added.runs([=] { return run(*given, *request); });
 }
 
 }  // namespace onceguard::cli

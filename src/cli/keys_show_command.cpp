@@ -20,18 +20,18 @@ struct show_request {
   bool body = false;
 };
 
-awaitable<int> show_record(store& in, const show_request& asked, milliseconds timeout) {
-  const auto found = co_await find_one(in, asked.choice, true, timeout);
+awaitable<int> show_record(store& records, const show_request& request, milliseconds timeout) {
+  const auto found = co_await find_one(records, request.choice, true, timeout);
   if (!found.any()) co_return found.exit_code;
   if (found.unreadable) {
     const auto& seen = *found.unreadable;
-    if (asked.body) co_return refuse_unreadable(seen);
-    std::cout << (asked.json ? json_line(record_json(seen)) + "\n" : record_page(seen));
+    if (request.body) co_return refuse_unreadable(seen);
+    std::cout << (request.json ? json_line(record_json(seen)) + "\n" : record_page(seen));
     co_return exit_ok;
   }
   const auto& seen = *found.record;
-  if (!asked.body) {
-    std::cout << (asked.json ? json_line(record_json(seen, true)) + "\n" : record_page(seen));
+  if (!request.body) {
+    std::cout << (request.json ? json_line(record_json(seen, true)) + "\n" : record_page(seen));
     co_return exit_ok;
   }
   if (!seen.stored.answer) {
@@ -43,26 +43,27 @@ awaitable<int> show_record(store& in, const show_request& asked, milliseconds ti
   co_return exit_ok;
 }
 
-int run(const given_flags& given, const show_request& asked) {
+int run(const given_flags& given, const show_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  return with_store(*settings,
-                    [&](store& in) { return show_record(in, asked, settings->store.timeout); });
+  return with_store(*settings, [&](store& records) {
+    return show_record(records, request, settings->store.timeout);
+  });
 }
 
 }  // namespace
 
 void add_keys_show_command(command keys) {
   const auto added = keys.add_command("show", "Show all that is kept for one key");
-  const auto asked = std::make_shared<show_request>();
-  add_key_choice(added, asked->choice);
-  const auto as_json = added.add_flag("--json", asked->json,
+  const auto request = std::make_shared<show_request>();
+  add_key_choice(added, request->choice);
+  const auto as_json = added.add_flag("--json", request->json,
                                       "As one JSON object; a body that is no text as body_base64");
-  added.add_flag("--body", asked->body, "Only the body of the stored answer, byte for byte")
+  added.add_flag("--body", request->body, "Only the body of the stored answer, byte for byte")
       .excludes(as_json);
   const auto given = add_store_flags(added);
   added.footer("Example:\n  onceguard keys show order-4711 --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *asked); });
+  added.runs([=] { return run(*given, *request); });
 }
 
 }  // namespace onceguard::cli

@@ -63,9 +63,9 @@ bool line_writer::queue::put(std::string_view line) {
 void line_writer::queue::say_what_is_missing(std::unique_lock<std::mutex>& lock) {
   const auto count = dropped;
   lock.unlock();
-  const bool said = put(missing(count));
+  const bool reported = put(missing(count));
   lock.lock();
-  if (said) dropped -= count;
+  if (reported) dropped -= count;
 }
 
 void line_writer::queue::run() {
@@ -97,8 +97,8 @@ bool line_writer::queue::wait(std::unique_lock<std::mutex>& lock,
   return !given_up;
 }
 
-line_writer::line_writer(int to, std::size_t room, missing_line missing)
-    : queue_(std::make_shared<queue>(to, room, std::move(missing))) {
+line_writer::line_writer(int descriptor, std::size_t room, missing_line missing)
+    : queue_(std::make_shared<queue>(descriptor, room, std::move(missing))) {
   std::thread([q = queue_] { q->run(); }).detach();
 }
 

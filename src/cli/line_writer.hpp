@@ -18,7 +18,7 @@ class line_writer {
   static constexpr std::chrono::milliseconds patience{1'000};
 
   /// `room`: bytes that may wait. The descriptor stays the caller's, who never closes it.
-  line_writer(int to, std::size_t room, missing_line missing);
+  line_writer(int descriptor, std::size_t room, missing_line missing);
   ~line_writer();
   line_writer(const line_writer&) = delete;
   line_writer& operator=(const line_writer&) = delete;

@@ -47,17 +47,17 @@ log_lines::form log_lines::form_for(config::log_format wanted) {
   return attached && shows_colours() ? form::coloured : form::text;
 }
 
-std::string log_lines::line_of(form how, base::log_level level, std::string_view event,
+std::string log_lines::line_of(form request, base::log_level level, std::string_view event,
                                std::initializer_list<base::log_field> fields) {
   const auto inspection = style_of(level);
-  std::string line = how == form::json ? "{\"time\":\"" : "";
+  std::string line = request == form::json ? "{\"time\":\"" : "";
   line += time_text(base::system_clock().wall_ms());
-  if (how == form::json) {
+  if (request == form::json) {
     line.append("\",\"level\":\"").append(inspection.name).append("\",");
     return line.append(log_json(event, fields)).append("}\n");
   }
   line += ' ';
-  const bool coloured = how == form::coloured;
+  const bool coloured = request == form::coloured;
   if (coloured) line += inspection.colour;
   line.append(inspection.name).append(inspection.padding);
   if (coloured) line += "\x1b[m";

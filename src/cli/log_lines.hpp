@@ -25,7 +25,7 @@ class log_lines final : public base::log_sink {
   enum class form : std::uint8_t { text, coloured, json };
 
   static form form_for(config::log_format wanted);
-  static std::string line_of(form how, base::log_level level, std::string_view event,
+  static std::string line_of(form form, base::log_level level, std::string_view event,
                              std::initializer_list<base::log_field> fields);
 
   const form form_;

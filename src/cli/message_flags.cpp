@@ -23,13 +23,13 @@ std::string field_fault(const std::string& text) {
 
 }  // namespace
 
-void add_message_flags(const command& to, message_flags& given) {
-  to.add_option("-H,--header", given.headers, "A header field, as \"Name: value\"")
+void add_message_flags(const command& command, message_flags& given) {
+  command.add_option("-H,--header", given.headers, "A header field, as \"Name: value\"")
       .one_at_a_time()
       .type("FIELD")
       .check(field_fault);
-  const auto body = to.add_option("--body", given.body, "The body").type("TEXT");
-  to.add_option("--body-file", given.body_file, "The body, from a file")
+  const auto body = command.add_option("--body", given.body, "The body").type("TEXT");
+  command.add_option("--body-file", given.body_file, "The body, from a file")
       .type("FILE")
       .existing_file()
       .excludes(body);
@@ -47,9 +47,9 @@ std::vector<std::pair<std::string, std::string>> fields_of(const message_flags& 
 
 std::string body_of(const message_flags& given) {
   if (given.body_file.empty()) return given.body;
-  std::ifstream in(given.body_file, std::ios::binary);
-  std::string body{std::istreambuf_iterator<char>(in), {}};
-  if (!in.good() && !in.eof()) throw std::runtime_error(given.body_file + ": can't be read");
+  std::ifstream file(given.body_file, std::ios::binary);
+  std::string body{std::istreambuf_iterator<char>(file), {}};
+  if (!file.good() && !file.eof()) throw std::runtime_error(given.body_file + ": can't be read");
   return body;
 }
 

@@ -15,7 +15,7 @@ struct message_flags {
 };
 
 /// Gives the command -H/--header, --body and --body-file; wrong fields are wrong usage.
-void add_message_flags(const command& to, message_flags& given);
+void add_message_flags(const command& command, message_flags& given);
 
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> fields_of(
     const message_flags& given);

@@ -31,14 +31,14 @@ int report(const postgres::migrated& done) {
   return exit_ok;
 }
 
-int run(const given_flags& given, const wanted& what) {
-  if (!what.how.layout.empty() && !postgres::is_layout(what.how.layout)) {
+int run(const given_flags& given, const wanted& wanted) {
+  if (!wanted.how.layout.empty() && !postgres::is_layout(wanted.how.layout)) {
     std::cerr << "onceguard: --layout: expected " << postgres::layout_names << ", got "
-              << json_string(what.how.layout, true) << "\n";
+              << json_string(wanted.how.layout, true) << "\n";
     return exit_usage;
   }
-  if (what.print) {
-    std::cout << postgres::migration_script(what.how);
+  if (wanted.print) {
+    std::cout << postgres::migration_script(wanted.how);
     return exit_ok;
   }
   const auto settings = load_settings(given, false);
@@ -48,7 +48,7 @@ int run(const given_flags& given, const wanted& what) {
     std::cout << "nothing to do: only a postgresql:// store has a schema to migrate\n";
     return exit_ok;
   }
-  const auto done = postgres::migrate_database(store.url, store.timeout, what.how);
+  const auto done = postgres::migrate_database(store.url, store.timeout, wanted.how);
   if (done) return report(*done);
   const auto code = done.error().code;
   if (code != errc::conflict && code != errc::invalid_argument) return complain(done.error());
@@ -62,14 +62,14 @@ void add_migrate_command(command app) {
   const auto added = app.add_command(
       "migrate", "Create the schema of a PostgreSQL store, or bring it to this version's");
   const auto given = add_store_flags(added);
-  const auto what = std::make_shared<wanted>();
-  added.add_flag("--print", what->print,
+  const auto value = std::make_shared<wanted>();
+  added.add_flag("--print", value->print,
                  "print the SQL of a new schema instead, for those who apply it themselves");
-  added.add_option("--layout", what->how.layout,
+  added.add_option("--layout", value->how.layout,
                    "of a new schema: plain, time[:1d] (partitions by day), hash:N");
-  added.add_flag("--finish", what->how.finish, "no older version of onceguard is in use any more");
+  added.add_flag("--finish", value->how.finish, "no older version of onceguard is in use any more");
   added.footer("Example:\n  onceguard migrate --store postgresql://owner@db.internal/payments");
-  added.runs([=] { return run(*given, *what); });
+  added.runs([=] { return run(*given, *value); });
 }
 
 }  // namespace onceguard::cli

@@ -15,17 +15,17 @@ using postgres::queried;
 
 namespace {
 
-postgres::outcome_query_params params_of(const config::settings& from, bool read_only) {
+postgres::outcome_query_params params_of(const config::settings& settings, bool read_only) {
   postgres::outcome_query_params out;
-  out.url = from.query.database.empty() ? from.store.url : from.query.database;
-  out.query = from.query.text;
+  out.url = settings.query.database.empty() ? settings.store.url : settings.query.database;
+  out.query = settings.query.text;
   out.read_only = read_only;
   return out;
 }
 
 /// Why a header field can't be sent; empty: all can.
-std::string field_fault(const answer& of) {
-  for (const auto& [name, value] : of.headers) {
+std::string field_fault(const answer& answer) {
+  for (const auto& [name, value] : answer.headers) {
     if (!http1::is_token(name)) return "no header field can be called \"" + name + "\"";
     if (!http1::is_field_value(base::trim(value))) return "a control character in " + name;
   }
@@ -33,28 +33,28 @@ std::string field_fault(const answer& of) {
 }
 
 /// As if it had come from the upstream: without what never is stored.
-answer_ptr as_kept(const answer& told) {
+answer_ptr as_kept(const answer& stored_answer) {
   std::vector<base::field> fields;
-  for (const auto& [name, value] : told.headers) {
+  for (const auto& [name, value] : stored_answer.headers) {
     if (!http::is_reserved_field(name)) fields.push_back({name, base::trim(value)});
   }
   auto out = std::make_shared<answer>();
-  out->status = told.status;
-  out->body = told.body;
+  out->status = stored_answer.status;
+  out->body = stored_answer.body;
   http::keep_fields(fields, false, *out);
   return out;
 }
 
 }  // namespace
 
-probe_report report_of(postgres::queried_outcome said, bool absent_is_none) {
+probe_report report_of(postgres::queried_outcome outcome, bool absent_is_none) {
   probe_report out;
-  switch (said.said) {
+  switch (outcome.said) {
     case queried::done:
-      if (said.answer) {
-        out.why = field_fault(*said.answer);
+      if (outcome.answer) {
+        out.why = field_fault(*outcome.answer);
         if (!out.why.empty()) return out;
-        out.answer = as_kept(*said.answer);
+        out.answer = as_kept(*outcome.answer);
       }
       out.said = probe_answer::did;
       break;
@@ -69,16 +69,16 @@ probe_report report_of(postgres::queried_outcome said, bool absent_is_none) {
       }
       break;
     case queried::unknown:
-      out.why = std::move(said.why);
+      out.why = std::move(outcome.why);
       break;
   }
   return out;
 }
 
-query_source::query_source(const config::settings& from, bool read_only)
-    : absent_is_none_(from.query.absent_is_none),
+query_source::query_source(const config::settings& settings, bool read_only)
+    : absent_is_none_(settings.query.absent_is_none),
       read_only_(read_only),
-      thread_(params_of(from, read_only)) {}
+      thread_(params_of(settings, read_only)) {}
 
 asio::awaitable<result<void>> query_source::prepare() { return thread_.open(); }
 
@@ -86,9 +86,9 @@ asio::awaitable<probe_report> query_source::ask(const subject& about, const held
   co_return co_await query(about, held.lease().token);
 }
 
-asio::awaitable<probe_report> query_source::query(const subject& about, token with) {
-  auto said = co_await thread_.ask(about.scope, about.key, with);
-  co_return report_of(std::move(said), absent_is_none_);
+asio::awaitable<probe_report> query_source::query(const subject& about, token lease_token) {
+  auto reply = co_await thread_.ask(about.scope, about.key, lease_token);
+  co_return report_of(std::move(reply), absent_is_none_);
 }
 
 asio::awaitable<std::optional<probe_report>> query_source::preview(const subject& about,
@@ -97,9 +97,9 @@ asio::awaitable<std::optional<probe_report>> query_source::preview(const subject
   co_return co_await query(about, standing);
 }
 
-std::unique_ptr<query_source> make_query_source(const config::settings& from, bool read_only) {
-  if (from.query.text.empty()) return nullptr;
-  return std::make_unique<query_source>(from, read_only);
+std::unique_ptr<query_source> make_query_source(const config::settings& settings, bool read_only) {
+  if (settings.query.text.empty()) return nullptr;
+  return std::make_unique<query_source>(settings, read_only);
 }
 
 }  // namespace onceguard::cli

@@ -11,7 +11,7 @@ namespace onceguard::cli {
 class query_source final : public outcome_source {
  public:
   /// With `read_only` it may be asked for previews, and the server refuses what would write.
-  query_source(const config::settings& from, bool read_only);
+  query_source(const config::settings& settings, bool read_only);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "query"; }
   boost::asio::awaitable<result<void>> prepare() override;
@@ -20,7 +20,7 @@ class query_source final : public outcome_source {
                                                               token standing) override;
 
  private:
-  boost::asio::awaitable<probe_report> query(const subject& about, token with);
+  boost::asio::awaitable<probe_report> query(const subject& about, token lease_token);
 
   const bool absent_is_none_;
   const bool read_only_;
@@ -28,10 +28,10 @@ class query_source final : public outcome_source {
 };
 
 /// Null where no query is configured.
-[[nodiscard]] std::unique_ptr<query_source> make_query_source(const config::settings& from,
+[[nodiscard]] std::unique_ptr<query_source> make_query_source(const config::settings& settings,
                                                               bool read_only);
 
 /// What a row says, as far as HTTP allows it in an answer; for tests.
-[[nodiscard]] probe_report report_of(postgres::queried_outcome said, bool absent_is_none);
+[[nodiscard]] probe_report report_of(postgres::queried_outcome outcome, bool absent_is_none);
 
 }  // namespace onceguard::cli

@@ -32,9 +32,9 @@ int refuse(const error& why) {
   return exit_configuration;
 }
 
-awaitable<int> reconcile_store(store& in, const config::settings& settings,
-                               const reconcile_request& asked) {
-  const auto query = make_query_source(settings, asked.dry_run);
+awaitable<int> reconcile_store(store& records, const config::settings& settings,
+                               const reconcile_request& request) {
+  const auto query = make_query_source(settings, request.dry_run);
   // Commands run on an io_context of their own.
   const auto executor = co_await boost::asio::this_coro::executor;
   auto& io = static_cast<boost::asio::io_context&>(
@@ -42,8 +42,8 @@ awaitable<int> reconcile_store(store& in, const config::settings& settings,
   gateway::host_names names;
   gateway::suspect_upstreams doubts;
   gateway::upstream_pool pool(io, settings.gateway, names, doubts);
-  const gateway::inquiries how(pool, settings.routing.routes, query.get());
-  if (!how.any()) {
+  const gateway::inquiries inquiries(pool, settings.routing.routes, query.get());
+  if (!inquiries.any()) {
     std::cerr << "onceguard: nobody can be asked: set query in [reconcile], or the probe of a "
                  "route\n";
     co_return exit_configuration;
@@ -54,25 +54,25 @@ awaitable<int> reconcile_store(store& in, const config::settings& settings,
   }
   reconcile_params params;
   params.store_timeout = settings.store.timeout;
-  params.limit = asked.limit;
-  params.dry_run = asked.dry_run;
-  auto choose = [&how](const subject& of) { return how.about(of); };
-  auto show = [&asked](const finding& found) {
-    std::cout << (asked.json ? finding_json(found) : finding_line(found)) << std::endl;
+  params.limit = request.limit;
+  params.dry_run = request.dry_run;
+  auto choose = [&inquiries](const subject& subject) { return inquiries.about(subject); };
+  auto show = [&request](const finding& found) {
+    std::cout << (request.json ? finding_json(found) : finding_line(found)) << std::endl;
   };
-  const auto counts = co_await reconcile(io, in, params, std::move(choose), std::move(show));
+  const auto counts = co_await reconcile(io, records, params, std::move(choose), std::move(show));
   if (!counts) co_return complain(counts.error());
-  if (!asked.json) std::cout << summary(*counts, asked.dry_run) << "\n";
+  if (!request.json) std::cout << summary(*counts, request.dry_run) << "\n";
   co_return exit_ok;
 }
 
-int run(const given_flags& given, const reconcile_request& asked) {
+int run(const given_flags& given, const reconcile_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   log_lines lines(settings->log);
   base::set_log_sink(&lines);
-  const int code =
-      with_store(*settings, [&](store& in) { return reconcile_store(in, *settings, asked); });
+  const int code = with_store(
+      *settings, [&](store& records) { return reconcile_store(records, *settings, request); });
   base::set_log_sink(nullptr);
   return code;
 }
@@ -82,12 +82,12 @@ int run(const given_flags& given, const reconcile_request& asked) {
 void add_reconcile_command(command app) {
   const auto added = app.add_command(
       "reconcile", "Find out what became of records whose outcome is unknown, by probe or query");
-  const auto asked = std::make_shared<reconcile_request>();
+  const auto request = std::make_shared<reconcile_request>();
   added.add_flag(
-      "--dry-run", asked->dry_run,
+      "--dry-run", request->dry_run,
       "Only say what a query would decide, and which probes would be asked; change nothing");
-  added.add_number("--limit", asked->limit, "Look at so many records at most; 0: at all");
-  added.add_flag("--json", asked->json, "One JSON object per line");
+  added.add_number("--limit", request->limit, "Look at so many records at most; 0: at all");
+  added.add_flag("--json", request->json, "One JSON object per line");
   const auto given = add_store_flags(
       added, {"reconcile-query", "reconcile-absent", "reconcile-database", "probe", "probe-mode",
               "probe-present", "probe-absent", "upstream-timeout", "log-level", "log-format"});
@@ -100,7 +100,7 @@ void add_reconcile_command(command app) {
       "  onceguard reconcile --store postgresql://db.internal/shop --dry-run \\\n"
       "    --reconcile-query 'SELECT 201 AS status, body FROM payments\n"
       "                       WHERE scope = $1 AND key = $2'");
-  added.runs([=] { return run(*given, *asked); });
+  added.runs([=] { return run(*given, *request); });
 }
 
 }  // namespace onceguard::cli

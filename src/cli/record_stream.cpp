@@ -30,13 +30,13 @@ std::string sum_of(const record_id& id, std::string_view bytes) {
 }
 
 /// Its points in time as distances from the moment of the export.
-record at_zero(const imported_record& what) {
-  record out = what.stored;
-  out.deadline_lease = -what.lease_over.count();
-  out.retry_at_lease = what.retry_after.count();
-  out.claimed_at_wall = -what.claimed_ago.count();
-  out.settled_at_wall = -what.settled_ago.count();
-  out.expires_at_wall = what.retention_left.count();
+record at_zero(const imported_record& request) {
+  record out = request.stored;
+  out.deadline_lease = -request.lease_over.count();
+  out.retry_at_lease = request.retry_after.count();
+  out.claimed_at_wall = -request.claimed_ago.count();
+  out.settled_at_wall = -request.settled_ago.count();
+  out.expires_at_wall = request.retention_left.count();
   return out;
 }
 
@@ -54,9 +54,9 @@ imported_record from_zero(const record_id& id, record stored) {
 }
 
 template <class Value>
-std::optional<Value> member(const json& of, const char* name) {
-  const auto found = of.find(name);
-  if (found == of.end()) return std::nullopt;
+std::optional<Value> member(const json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end()) return std::nullopt;
   if constexpr (std::is_same_v<Value, std::string>) {
     if (!found->is_string()) return std::nullopt;
   } else {
@@ -69,7 +69,7 @@ std::optional<Value> member(const json& of, const char* name) {
 
 // --- writing --------------------------------------------------------------------------------
 
-record_writer::record_writer(std::ostream& to, const stream_head& head) : to_(to) {
+record_writer::record_writer(std::ostream& output, const stream_head& head) : to_(output) {
   ordered_json line;
   line["onceguard_export"] = format;
   line["exported_at"] = time_text(head.exported_at);
@@ -78,14 +78,14 @@ record_writer::record_writer(std::ostream& to, const stream_head& head) : to_(to
   put(json_line(line));
 }
 
-void record_writer::add(const imported_record& what) {
-  const auto bytes = encode_record(at_zero(what));
+void record_writer::add(const imported_record& request) {
+  const auto bytes = encode_record(at_zero(request));
   ordered_json line;
-  line["key"] = what.stored.about->key;
-  line["state"] = name_of(what.stored.state);
-  line["id"] = base::to_hex(what.id);
+  line["key"] = request.stored.about->key;
+  line["state"] = name_of(request.stored.state);
+  line["id"] = base::to_hex(request.id);
   line["record"] = base64(bytes);
-  line["sum"] = sum_of(what.id, bytes);
+  line["sum"] = sum_of(request.id, bytes);
   put(json_line(line));
   ++count_;
 }
@@ -105,8 +105,9 @@ void record_writer::put(const std::string& line) {
 
 // --- reading --------------------------------------------------------------------------------
 
-error record_reader::wrong(std::string_view what) const {
-  return error(errc::invalid_argument, "line " + std::to_string(line_) + ": " + std::string(what));
+error record_reader::wrong(std::string_view description) const {
+  return error(errc::invalid_argument,
+               "line " + std::to_string(line_) + ": " + std::string(description));
 }
 
 /// False: there is none, or its end is missing.
@@ -120,28 +121,29 @@ bool record_reader::take_line() {
 
 result<stream_head> record_reader::head() {
   if (!take_line()) return wrong("this is no file of `onceguard keys export`");
-  const auto said = json::parse(text_, nullptr, false);
+  const auto reply = json::parse(text_, nullptr, false);
   const auto version =
-      said.is_object() ? member<std::int64_t>(said, "onceguard_export") : std::nullopt;
+      reply.is_object() ? member<std::int64_t>(reply, "onceguard_export") : std::nullopt;
   if (!version) return wrong("this is no file of `onceguard keys export`");
   if (*version > format) {
     return wrong("format " + std::to_string(*version) + " is newer than " + std::to_string(format) +
                  ", the newest that this version reads");
   }
-  const auto at = member<std::int64_t>(said, "exported_at_ms");
-  auto from = member<std::string>(said, "store");
-  if (!at || !from) return wrong("it does not say when and from where it was exported");
-  return stream_head{*at, *std::move(from)};
+  const auto position = member<std::int64_t>(reply, "exported_at_ms");
+  auto source = member<std::string>(reply, "store");
+  if (!position || !source) return wrong("it does not say when and from where it was exported");
+  return stream_head{*position, *std::move(source)};
 }
 
 result<std::optional<imported_record>> record_reader::next() {
   if (!take_line()) return wrong("the file breaks off: it has no last line, or only a part of it");
-  const auto said = json::parse(text_, nullptr, false);
-  if (!said.is_object()) return wrong("it is damaged: no JSON object");
-  const auto sum = member<std::string>(said, "sum");
-  if (const auto count = member<std::uint64_t>(said, "end"); count && sum) return end(*count, *sum);
-  const auto id_text = member<std::string>(said, "id");
-  const auto record_text = member<std::string>(said, "record");
+  const auto reply = json::parse(text_, nullptr, false);
+  if (!reply.is_object()) return wrong("it is damaged: no JSON object");
+  const auto sum = member<std::string>(reply, "sum");
+  if (const auto count = member<std::uint64_t>(reply, "end"); count && sum)
+    return end(*count, *sum);
+  const auto id_text = member<std::string>(reply, "id");
+  const auto record_text = member<std::string>(reply, "record");
   if (!id_text || !record_text || !sum) return wrong("it is damaged: id, record or sum is missing");
   record_id id{};
   const auto bytes = from_base64(*record_text);
@@ -171,17 +173,18 @@ result<std::optional<imported_record>> record_reader::end(std::uint64_t count,
   return std::optional<imported_record>();
 }
 
-std::optional<imported_record> aged(imported_record what, milliseconds later) {
-  if (what.retention_left.count() != 0) {
-    if (what.retention_left <= later) return std::nullopt;
-    what.retention_left -= later;
+std::optional<imported_record> aged(imported_record request, milliseconds later) {
+  if (request.retention_left.count() != 0) {
+    if (request.retention_left <= later) return std::nullopt;
+    request.retention_left -= later;
   }
   constexpr milliseconds none{0};
-  if (what.retry_after != none) what.retry_after = std::max(what.retry_after - later, none);
-  what.lease_over = std::max(what.lease_over + later, none);
-  what.claimed_ago = std::max(what.claimed_ago + later, none);
-  what.settled_ago = std::max(what.settled_ago + later, none);
-  return what;
+  if (request.retry_after != none)
+    request.retry_after = std::max(request.retry_after - later, none);
+  request.lease_over = std::max(request.lease_over + later, none);
+  request.claimed_ago = std::max(request.claimed_ago + later, none);
+  request.settled_ago = std::max(request.settled_ago + later, none);
+  return request;
 }
 
 }  // namespace onceguard::cli

@@ -22,8 +22,8 @@ struct stream_head {
 class record_writer {
  public:
   /// Writes the first line.
-  record_writer(std::ostream& to, const stream_head& head);
-  void add(const imported_record& what);
+  record_writer(std::ostream& output, const stream_head& head);
+  void add(const imported_record& request);
   /// The last line, without which a file is refused as cut.
   void finish();
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
@@ -39,7 +39,7 @@ class record_writer {
 /// Every error is errc::invalid_argument and names the line and what is wrong with it.
 class record_reader {
  public:
-  explicit record_reader(std::istream& from) : from_(from) {}
+  explicit record_reader(std::istream& input) : from_(input) {}
 
   [[nodiscard]] result<stream_head> head();
   /// None: that was all, and it is as it was written.
@@ -49,7 +49,7 @@ class record_reader {
 
  private:
   [[nodiscard]] bool take_line();
-  [[nodiscard]] error wrong(std::string_view what) const;
+  [[nodiscard]] error wrong(std::string_view description) const;
   [[nodiscard]] result<std::optional<imported_record>> end(std::uint64_t count,
                                                            std::string_view chain);
 
@@ -63,6 +63,6 @@ class record_reader {
 
 /// Of an adoption what it is so much `later` (negative: what it was before); none: it has expired
 /// by then.
-[[nodiscard]] std::optional<imported_record> aged(imported_record what, milliseconds later);
+[[nodiscard]] std::optional<imported_record> aged(imported_record request, milliseconds later);
 
 }  // namespace onceguard::cli

@@ -89,10 +89,10 @@ std::string record_page(const record_view& seen) {
   out.line("key", plain_text(r.about->key));
   out.line("scope", base::to_hex(r.about->scope) + " (" + plain_text(r.about->scope_kind) + ")");
   out.line("record", base::to_hex(seen.id));
-  const auto* by = r.by_operator      ? ", by an operator"
-                   : r.by_application ? ", by the application"
-                                      : "";
-  out.line("state", std::string(name_of(seen.state)) + by);
+  const auto* other = r.by_operator      ? ", by an operator"
+                      : r.by_application ? ", by the application"
+                                         : "";
+  out.line("state", std::string(name_of(seen.state)) + other);
   if (const auto why = why_text(seen); !why.empty()) out.line("why", why);
   out.line("request", plain_text(r.about->method) + " " + plain_text(r.about->path));
   out.line("route", plain_text(r.about->route));

@@ -13,9 +13,10 @@
 
 namespace onceguard::cli {
 
-boost::asio::awaitable<int> resolve_record(store& in, resolution how, milliseconds timeout) {
-  const bool completes = how.completed;
-  const auto resolved = co_await in.resolve(std::move(how), timeout);
+boost::asio::awaitable<int> resolve_record(store& records, resolution request,
+                                           milliseconds timeout) {
+  const bool completes = request.completed;
+  const auto resolved = co_await records.resolve(std::move(request), timeout);
   if (!resolved) co_return complain(resolved.error());
   switch (resolved->outcome) {
     case resolve_outcome::done:

@@ -8,7 +8,7 @@ namespace onceguard::cli {
 
 /// Resolves; returns only after every replay cache must have dropped a forgotten answer. What was
 /// done or refused is said; the exit code fits.
-[[nodiscard]] boost::asio::awaitable<int> resolve_record(store& in, resolution how,
+[[nodiscard]] boost::asio::awaitable<int> resolve_record(store& records, resolution request,
                                                          milliseconds timeout);
 
 }  // namespace onceguard::cli

@@ -10,14 +10,14 @@
 namespace onceguard::cli {
 namespace {
 
-int run(const given_flags& given, const std::string& from) {
+int run(const given_flags& given, const std::string& source) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  const auto to = sqlite_file(*settings);
-  if (!to) return exit_usage;
-  const auto former = sqlite::restore(*to, from);
+  const auto target = sqlite_file(*settings);
+  if (!target) return exit_usage;
+  const auto former = sqlite::restore(*target, source);
   if (!former) return complain(former.error());
-  std::cout << to->path << ": restored from " << from << "\n";
+  std::cout << target->path << ": restored from " << source << "\n";
   if (!former->empty()) std::cout << *former << ": what was there before\n";
   std::cout << "What was claimed since that backup is forgotten, and may run again. A gateway with "
                "state_dir notices\nit at its start, and does what after_loss says.\n";
@@ -29,12 +29,12 @@ int run(const given_flags& given, const std::string& from) {
 void add_restore_command(command app) {
   const auto added = app.add_command(
       "restore", "Put a backup in the place of a SQLite store that no process has open");
-  const auto from = std::make_shared<std::string>();
-  added.add_option("file", *from, "what `onceguard backup` wrote").type("FILE").required();
+  const auto source = std::make_shared<std::string>();
+  added.add_option("file", *source, "what `onceguard backup` wrote").type("FILE").required();
   const auto given = add_store_flags(added);
   added.footer(
       "Example:\n  onceguard restore /backup/keys.db --store sqlite:/var/lib/onceguard/keys.db");
-  added.runs([=] { return run(*given, *from); });
+  added.runs([=] { return run(*given, *source); });
 }
 
 }  // namespace onceguard::cli

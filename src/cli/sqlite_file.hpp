@@ -8,6 +8,6 @@
 namespace onceguard::cli {
 
 /// None, and a word on standard error, where the store is of another kind.
-[[nodiscard]] std::optional<sqlite::sqlite_params> sqlite_file(const config::settings& from);
+[[nodiscard]] std::optional<sqlite::sqlite_params> sqlite_file(const config::settings& settings);
 
 }  // namespace onceguard::cli

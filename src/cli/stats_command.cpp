@@ -34,10 +34,10 @@ void print(const counts& found, bool as_json) {
   }
 }
 
-awaitable<int> show_counts(store& in, bool as_json, milliseconds timeout) {
+awaitable<int> show_counts(store& records, bool as_json, milliseconds timeout) {
   counts all;
   do {
-    const auto piece = co_await in.count(all.cursor, timeout);
+    const auto piece = co_await records.count(all.cursor, timeout);
     if (!piece) co_return complain(piece.error());
     for (std::size_t i = 0; i < all.by_state.size(); ++i) all.by_state[i] += piece->by_state[i];
     all.unreadable += piece->unreadable;
@@ -50,8 +50,9 @@ awaitable<int> show_counts(store& in, bool as_json, milliseconds timeout) {
 int run(const given_flags& given, bool as_json) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  return with_store(*settings,
-                    [&](store& in) { return show_counts(in, as_json, settings->store.timeout); });
+  return with_store(*settings, [&](store& records) {
+    return show_counts(records, as_json, settings->store.timeout);
+  });
 }
 
 }  // namespace

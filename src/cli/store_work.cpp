@@ -21,9 +21,9 @@ std::string unusable_store(const std::string& url) {
   return std::filesystem::exists(path, failed) ? std::string() : path + ": there is no such file";
 }
 
-int complain(const error& what) {
-  std::cerr << "onceguard: " << what.detail << "\n";
-  switch (what.code) {
+int complain(const error& failure) {
+  std::cerr << "onceguard: " << failure.detail << "\n";
+  switch (failure.code) {
     case errc::not_found:
       return exit_not_found;
     case errc::store_unreachable:
@@ -35,13 +35,13 @@ int complain(const error& what) {
   }
 }
 
-int with_store(const config::settings& from, const store_work& work, missing_file if_missing) {
-  const bool make = if_missing == missing_file::made && from.store.url.starts_with("sqlite:");
-  if (const auto why = unusable_store(from.store.url); !make && !why.empty()) {
+int with_store(const config::settings& settings, const store_work& work, missing_file if_missing) {
+  const bool make = if_missing == missing_file::made && settings.store.url.starts_with("sqlite:");
+  if (const auto why = unusable_store(settings.store.url); !make && !why.empty()) {
     std::cerr << "onceguard: " << why << "\n";
     return exit_store;
   }
-  auto opened = config::known_stores().open(from.store);
+  auto opened = config::known_stores().open(settings.store);
   if (!opened) {
     std::cerr << "onceguard: " << opened.error().detail << "\n";
     return exit_store;

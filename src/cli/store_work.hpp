@@ -21,13 +21,13 @@ using store_work = std::function<boost::asio::awaitable<int>(store&)>;
 enum class missing_file : std::uint8_t { refused, made };
 
 /// Opens the store of the settings and runs `work` on an io_context of its own.
-[[nodiscard]] int with_store(const config::settings& from, const store_work& work,
+[[nodiscard]] int with_store(const config::settings& settings, const store_work& work,
                              missing_file if_missing = missing_file::refused);
 
 /// Why a command could not use a store that only another process can; empty where it can.
 [[nodiscard]] std::string unusable_store(const std::string& url);
 
 /// Says it on standard error; the exit code that fits.
-[[nodiscard]] int complain(const error& what);
+[[nodiscard]] int complain(const error& failure);
 
 }  // namespace onceguard::cli

@@ -10,13 +10,13 @@ namespace {
 
 using boost::asio::awaitable;
 
-awaitable<int> sweep_all(store& in, milliseconds timeout) {
+awaitable<int> sweep_all(store& records, milliseconds timeout) {
   constexpr std::size_t batch = 500;  // small, so that a running gateway is not held up
   // Each call may look at a part of the store only, of which there are sixty at the most.
   constexpr int calls_for_all = 61;
   std::size_t removed = 0;
   for (int in_vain = 0; in_vain < calls_for_all; ++in_vain) {
-    const auto gone = co_await in.sweep(batch, timeout);
+    const auto gone = co_await records.sweep(batch, timeout);
     if (!gone) co_return complain(gone.error());
     removed += *gone;
     if (*gone != 0) in_vain = 0;
@@ -28,7 +28,8 @@ awaitable<int> sweep_all(store& in, milliseconds timeout) {
 int run(const given_flags& given) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  return with_store(*settings, [&](store& in) { return sweep_all(in, settings->store.timeout); });
+  return with_store(*settings,
+                    [&](store& records) { return sweep_all(records, settings->store.timeout); });
 }
 
 }  // namespace

@@ -58,14 +58,14 @@ std::vector<const CLI::App*> steps_of(const CLI::App& program) {
   return steps;
 }
 
-std::string unexpected(const CLI::App& at, const std::string& word) {
+std::string unexpected(const CLI::App& App, const std::string& word) {
   const auto word_alone = word.substr(0, word.find('='));
   if (is_option(word))
-    return "unknown option " + as_shown(word) + meant(word_alone, options_of(at));
+    return "unknown option " + as_shown(word) + meant(word_alone, options_of(App));
   return "unexpected argument " + as_shown(word);
 }
 
-std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::ParseError& what) {
+std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::ParseError& failure) {
   const auto& last = *steps.back();
   const auto left = last.remaining();
   const auto word = std::find_if_not(left.begin(), left.end(), is_option);
@@ -75,22 +75,22 @@ std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::Parse
     if (word == left.end()) return unexpected(last, left.front());
     return "unknown command " + as_shown(*word) + meant(*word, names) + choice;
   }
-  if (dynamic_cast<const CLI::ExtrasError*>(&what) == nullptr) return what.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&failure) == nullptr) return failure.what();
   for (const auto* step : steps) {
     if (const auto extra = step->remaining(); !extra.empty()) {
       return unexpected(*step, extra.front());
     }
   }
-  return what.what();
+  return failure.what();
 }
 
 }  // namespace
 
-std::string wrong_usage(const CLI::App& program, const CLI::ParseError& what) {
+std::string wrong_usage(const CLI::App& program, const CLI::ParseError& failure) {
   const auto steps = steps_of(program);
   std::string command;
   for (const auto* step : steps) command += step->get_name() + " ";
-  return fault_of(steps, what) + "\nSee: " + command + "--help";
+  return fault_of(steps, failure) + "\nSee: " + command + "--help";
 }
 
 }  // namespace onceguard::cli

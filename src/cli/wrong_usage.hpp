@@ -10,6 +10,6 @@ class ParseError;
 namespace onceguard::cli {
 
 /// What is wrong, and what could have been meant.
-[[nodiscard]] std::string wrong_usage(const CLI::App& program, const CLI::ParseError& what);
+[[nodiscard]] std::string wrong_usage(const CLI::App& program, const CLI::ParseError& failure);
 
 }  // namespace onceguard::cli

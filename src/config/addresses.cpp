@@ -11,7 +11,7 @@
 namespace onceguard::config {
 namespace {
 
-error refusal(std::string what) { return {errc::invalid_argument, std::move(what)}; }
+error refusal(std::string description) { return {errc::invalid_argument, std::move(description)}; }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -175,8 +175,9 @@ result<std::string> parse_route_path(std::string_view text) {
   if (path.size() > 1 && path.ends_with('/')) path.pop_back();
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (path[i] != '%') continue;  // the normal form of an escape is in upper case
-    for (const auto at : {i + 1, i + 2}) {
-      if (path[at] >= 'a' && path[at] <= 'f') path[at] = static_cast<char>(path[at] - 'a' + 'A');
+    for (const auto position : {i + 1, i + 2}) {
+      if (path[position] >= 'a' && path[position] <= 'f')
+        path[position] = static_cast<char>(path[position] - 'a' + 'A');
     }
   }
   return path;

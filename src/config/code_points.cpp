@@ -48,10 +48,10 @@ bool is_lifted(char32_t c) { return c >= first + lift && c <= last + lift; }
 }  // namespace
 
 std::optional<std::size_t> find_unreadable(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const auto c = decode(text.substr(at));
-    if (c.size == 0 || is_lifted(c.value)) return at;
-    at += c.size;
+  for (std::size_t position = 0; position < text.size();) {
+    const auto c = decode(text.substr(position));
+    if (c.size == 0 || is_lifted(c.value)) return position;
+    position += c.size;
   }
   return std::nullopt;
 }
@@ -59,11 +59,11 @@ std::optional<std::size_t> find_unreadable(std::string_view text) {
 std::string lifted(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const auto c = decode(text.substr(at));
-    const bool mark = at == 0 && c.value == last;
+  for (std::size_t position = 0; position < text.size();) {
+    const auto c = decode(text.substr(position));
+    const bool mark = position == 0 && c.value == last;
     append(out, c.value >= first && c.value <= last && !mark ? c.value + lift : c.value);
-    at += c.size;
+    position += c.size;
   }
   return out;
 }
@@ -71,10 +71,10 @@ std::string lifted(std::string_view text) {
 std::string lowered(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const auto c = decode(text.substr(at));
+  for (std::size_t position = 0; position < text.size();) {
+    const auto c = decode(text.substr(position));
     append(out, is_lifted(c.value) ? c.value - lift : c.value);
-    at += c.size;
+    position += c.size;
   }
   return out;
 }

@@ -28,7 +28,7 @@ struct parser_fault : std::logic_error {
 namespace onceguard::config {
 namespace {
 
-node converted(const toml::node& from);
+node converted(const toml::node& source);
 
 /// What the parser says may quote the document.
 std::string printable(std::string_view text) {
@@ -42,16 +42,16 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-void convert_array(const toml::array& from, node& out) {
+void convert_array(const toml::array& source, node& out) {
   out.what = node::type::array;
-  out.items.reserve(from.size());
-  for (const auto& item : from) out.items.push_back(converted(item));
+  out.items.reserve(source.size());
+  for (const auto& item : source) out.items.push_back(converted(item));
 }
 
-void convert_table(const toml::table& from, node& out) {
+void convert_table(const toml::table& origin, node& out) {
   out.what = node::type::table;
-  out.members.reserve(from.size());
-  for (const auto& [key, value] : from) {
+  out.members.reserve(origin.size());
+  for (const auto& [key, value] : origin) {
     const auto begin = key.source().begin;
     out.members.push_back({lowered(key.str()), begin.line, begin.column, converted(value)});
   }
@@ -60,24 +60,24 @@ void convert_table(const toml::table& from, node& out) {
   });
 }
 
-node converted(const toml::node& from) {
+node converted(const toml::node& origin) {
   node out;
-  out.line = from.source().begin.line;
-  out.column = from.source().begin.column;
-  if (const auto* table = from.as_table()) {
+  out.line = origin.source().begin.line;
+  out.column = origin.source().begin.column;
+  if (const auto* table = origin.as_table()) {
     convert_table(*table, out);
-  } else if (const auto* array = from.as_array()) {
+  } else if (const auto* array = origin.as_array()) {
     convert_array(*array, out);
-  } else if (const auto* text = from.as_string()) {
+  } else if (const auto* text = origin.as_string()) {
     out.what = node::type::text;
     out.text = lowered(text->get());
-  } else if (const auto* integer = from.as_integer()) {
+  } else if (const auto* integer = origin.as_integer()) {
     out.what = node::type::integer;
     out.integer = integer->get();
-  } else if (const auto* boolean = from.as_boolean()) {
+  } else if (const auto* boolean = origin.as_boolean()) {
     out.what = node::type::boolean;
     out.boolean = boolean->get();
-  } else if (from.is_floating_point()) {
+  } else if (origin.is_floating_point()) {
     out.what = node::type::real;
   } else {
     out.what = node::type::date_time;
@@ -122,8 +122,8 @@ std::size_t find_break(std::string_view text) {
 }  // namespace
 
 std::optional<node> read_document(std::string_view text, const std::string& file, remarks& out) {
-  const auto refuse = [&](const origin& at, const std::string& what) {
-    out.push_back({remark::grade::fault, at, what});
+  const auto refuse = [&](const origin& origin, const std::string& detail) {
+    out.push_back({remark::grade::fault, origin, detail});
     return std::nullopt;
   };
   if (text.size() > document_size_max) return refuse({layer::file, file}, "larger than 1MiB");

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 7> table_names{"gateway",  "store",    "r
 
 class loader {
  public:
-  explicit loader(const sources& from) : from_(from) {}
+  explicit loader(const sources& sources) : from_(sources) {}
 
   loaded run(const node& document) {
     check_names(document);
@@ -38,8 +38,8 @@ class loader {
   }
 
  private:
-  void say(remark::grade weight, const origin& at, std::string what) {
-    result_.said.push_back({weight, at, std::move(what)});
+  void say(remark::grade weight, const origin& origin, std::string description) {
+    result_.said.push_back({weight, origin, std::move(description)});
   }
   [[nodiscard]] origin at(std::uint32_t line, std::uint32_t column) const {
     return {layer::file, from_.file, line, column};
@@ -239,9 +239,9 @@ class loader {
   std::map<std::string_view, origin> positions_;
 };
 
-loaded refused(remarks said) {
+loaded refused(remarks remarks) {
   loaded out;
-  out.said = std::move(said);
+  out.said = std::move(remarks);
   return out;
 }
 
@@ -252,29 +252,29 @@ bool loaded::ok() const noexcept {
                       [](const remark& r) { return r.weight == remark::grade::fault; });
 }
 
-loaded load_text(std::string_view toml, const sources& from) {
-  remarks said;
-  const auto document = read_document(toml, from.file, said);
-  if (!document) return refused(std::move(said));
-  return loader(from).run(*document);
+loaded load_text(std::string_view toml, const sources& sources) {
+  remarks remarks;
+  const auto document = read_document(toml, sources.file, remarks);
+  if (!document) return refused(std::move(remarks));
+  return loader(sources).run(*document);
 }
 
-loaded load(const sources& from) {
-  if (from.file.empty()) return load_text({}, from);
+loaded load(const sources& sources) {
+  if (sources.file.empty()) return load_text({}, sources);
   errno = 0;
-  std::ifstream in(from.file, std::ios::binary);
+  std::ifstream input(sources.file, std::ios::binary);
   std::string text;
-  if (in) {
+  if (input) {
     text.resize(document_size_max + 1);
-    in.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(in.gcount()));
+    input.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(input.gcount()));
   }
-  if (!in.eof() && text.size() <= document_size_max) {
-    auto what = std::string("can't be read");
-    if (errno != 0) what += ": " + std::generic_category().message(errno);
-    return refused({{remark::grade::fault, {layer::file, from.file}, std::move(what)}});
+  if (!input.eof() && text.size() <= document_size_max) {
+    auto value = std::string("can't be read");
+    if (errno != 0) value += ": " + std::generic_category().message(errno);
+    return refused({{remark::grade::fault, {layer::file, sources.file}, std::move(value)}});
   }
-  return load_text(text, from);
+  return load_text(text, sources);
 }
 
 std::vector<std::string> fixed_changes(const settings& running, const settings& wanted) {

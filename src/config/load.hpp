@@ -26,9 +26,9 @@ struct loaded {
 };
 
 /// Reads and checks. A file that can't be read is a fault like any other.
-[[nodiscard]] loaded load(const sources& from);
+[[nodiscard]] loaded load(const sources& sources);
 /// The same with the file's text at hand; `from.file` is only its name.
-[[nodiscard]] loaded load_text(std::string_view toml, const sources& from);
+[[nodiscard]] loaded load_text(std::string_view toml, const sources& sources);
 
 /// The names of what differs and can't change while the gateway runs.
 [[nodiscard]] std::vector<std::string> fixed_changes(const settings& running,

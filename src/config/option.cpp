@@ -15,8 +15,8 @@ class complaints {
   complaints(const option& spec, std::string_view title, remarks& out)
       : prefix_(std::string(title) + (title.empty() ? "" : " ") + std::string(spec.name) + ": "),
         out_(out) {}
-  std::nullopt_t operator()(const origin& at, const std::string& what) {
-    out_.push_back({remark::grade::fault, at, prefix_ + what});
+  std::nullopt_t operator()(const origin& origin, const std::string& description) {
+    out_.push_back({remark::grade::fault, origin, prefix_ + description});
     return std::nullopt;
   }
 
@@ -47,36 +47,36 @@ result<std::int64_t> number_of(const option& spec, std::string_view text) {
   return error(errc::invalid_argument, "expected " + expectation(spec) + got(text));
 }
 
-std::optional<option_value> read_number(const option& spec, std::string_view text, const origin& at,
-                                        complaints& complain) {
+std::optional<option_value> read_number(const option& spec, std::string_view text,
+                                        const origin& origin, complaints& complain) {
   if (text.empty() && spec.may_be_empty) return option_value(std::int64_t{0});
   const auto number = number_of(spec, text);
-  if (!number) return complain(at, number.error().detail);
+  if (!number) return complain(origin, number.error().detail);
   if (*number < spec.min || *number > spec.max) {
-    return complain(at, "expected " + expectation(spec) + got(text));
+    return complain(origin, "expected " + expectation(spec) + got(text));
   }
   return option_value(*number);
 }
 
-std::optional<option_value> read_word(const option& spec, std::string_view text, const origin& at,
-                                      complaints& complain) {
+std::optional<option_value> read_word(const option& spec, std::string_view text,
+                                      const origin& origin, complaints& complain) {
   if (spec.kind == value_kind::boolean) {
     if (text == "true") return option_value(true);
     if (text == "false") return option_value(false);
-    return complain(at, "expected true or false" + got(text));
+    return complain(origin, "expected true or false" + got(text));
   }
   const bool empty = text.empty() && spec.may_be_empty;
   if (spec.complaint != nullptr && !empty) {
-    if (auto what = spec.complaint(text); !what.empty()) return complain(at, what);
+    if (auto value = spec.complaint(text); !value.empty()) return complain(origin, value);
   }
   if (spec.kind == value_kind::text) {
-    if (text.empty() && !spec.may_be_empty) return complain(at, "must not be empty");
+    if (text.empty() && !spec.may_be_empty) return complain(origin, "must not be empty");
     return option_value(std::string(text));
   }
   const auto found = std::find(spec.choices.begin(), spec.choices.end(), text);
   if (found == spec.choices.end()) {
     const auto meant = nearest(text, spec.choices);
-    return complain(at,
+    return complain(origin,
                     "expected " + expectation(spec) + got(text) +
                         (meant.empty() ? "" : "; did you mean \"" + std::string(meant) + "\"?"));
   }
@@ -84,16 +84,16 @@ std::optional<option_value> read_word(const option& spec, std::string_view text,
 }
 
 /// Adds an item to a list; false: it was complained about.
-bool add_item(const option& spec, std::string_view text, const origin& at,
+bool add_item(const option& spec, std::string_view text, const origin& origin,
               std::vector<std::string>& items, complaints& complain) {
   if (spec.complaint != nullptr) {
-    if (auto what = spec.complaint(text); !what.empty()) {
-      complain(at, what);
+    if (auto value = spec.complaint(text); !value.empty()) {
+      complain(origin, value);
       return false;
     }
   }
   if (std::find(items.begin(), items.end(), text) != items.end()) {
-    complain(at, quoted(text) + " is there twice");
+    complain(origin, quoted(text) + " is there twice");
     return false;
   }
   items.emplace_back(text);
@@ -101,41 +101,41 @@ bool add_item(const option& spec, std::string_view text, const origin& at,
 }
 
 bool add_outcome(const option& spec, std::string_view status, std::string_view word,
-                 const origin& at, outcome_list& items, complaints& complain) {
+                 const origin& origin, outcome_list& items, complaints& complain) {
   const bool digits = status.size() == 3 && status[0] >= '1' && status[0] <= '5' &&
                       (status.substr(1) == "xx" || (status[1] >= '0' && status[1] <= '9' &&
                                                     status[2] >= '0' && status[2] <= '9'));
   if (!digits) {
-    complain(at, "expected a status such as \"402\" or a class such as \"5xx\"" + got(status));
+    complain(origin, "expected a status such as \"402\" or a class such as \"5xx\"" + got(status));
     return false;
   }
   if (status[0] == '1') {
-    complain(at, "an answer of 1xx is never the final one" + got(status));
+    complain(origin, "an answer of 1xx is never the final one" + got(status));
     return false;
   }
   if (std::find(spec.choices.begin(), spec.choices.end(), word) == spec.choices.end()) {
-    complain(at, "expected " + expectation(spec) + got(word));
+    complain(origin, "expected " + expectation(spec) + got(word));
     return false;
   }
   const auto same = [&](const auto& item) { return item.first == status; };
   if (std::any_of(items.begin(), items.end(), same)) {
-    complain(at, quoted(status) + " is there twice");
+    complain(origin, quoted(status) + " is there twice");
     return false;
   }
   items.emplace_back(status, word);
   return true;
 }
 
-std::string kind_text(const node& from) {
-  switch (from.what) {
+std::string kind_text(const node& source) {
+  switch (source.what) {
     case node::type::boolean:
-      return from.boolean ? "true" : "false";
+      return source.boolean ? "true" : "false";
     case node::type::integer:
-      return "the number " + std::to_string(from.integer);
+      return "the number " + std::to_string(source.integer);
     case node::type::real:
       return "a floating-point number";
     case node::type::text:
-      return quoted(from.text);
+      return quoted(source.text);
     case node::type::date_time:
       return "a date or time";
     case node::type::array:
@@ -146,30 +146,30 @@ std::string kind_text(const node& from) {
   return {};
 }
 
-std::optional<option_value> read_items(const option& spec, const node& from,
+std::optional<option_value> read_items(const option& spec, const node& source,
                                        const std::string& file, layer where, complaints& complain) {
   bool fine = true;
   if (spec.kind == value_kind::list) {
     std::vector<std::string> items;
-    for (const auto& item : from.items) {
-      const origin at{where, file, item.line, item.column};
+    for (const auto& item : source.items) {
+      const origin origin{where, file, item.line, item.column};
       if (item.what != node::type::text) {
-        complain(at, "expected a text in quotes, got " + kind_text(item));
+        complain(origin, "expected a text in quotes, got " + kind_text(item));
         fine = false;
       } else {
-        fine = add_item(spec, item.text, at, items, complain) && fine;
+        fine = add_item(spec, item.text, origin, items, complain) && fine;
       }
     }
     return fine ? std::optional(option_value(std::move(items))) : std::nullopt;
   }
   outcome_list items;
-  for (const auto& entry : from.members) {
-    const origin at{where, file, entry.line, entry.column};
+  for (const auto& entry : source.members) {
+    const origin origin{where, file, entry.line, entry.column};
     if (entry.value.what != node::type::text) {
-      complain(at, "expected " + expectation(spec) + ", got " + kind_text(entry.value));
+      complain(origin, "expected " + expectation(spec) + ", got " + kind_text(entry.value));
       fine = false;
     } else {
-      fine = add_outcome(spec, entry.name, entry.value.text, at, items, complain) && fine;
+      fine = add_outcome(spec, entry.name, entry.value.text, origin, items, complain) && fine;
     }
   }
   return fine ? std::optional(option_value(std::move(items))) : std::nullopt;
@@ -185,24 +185,24 @@ std::string option::variable() const {
   return out;
 }
 
-std::optional<option_value> read_text(const option& spec, std::string_view text, const origin& at,
-                                      std::string_view title, remarks& out) {
+std::optional<option_value> read_text(const option& spec, std::string_view text,
+                                      const origin& origin, std::string_view title, remarks& out) {
   complaints complain(spec, title, out);
   switch (spec.kind) {
     case value_kind::integer:
     case value_kind::size:
     case value_kind::duration:
     case value_kind::status:
-      return read_number(spec, text, at, complain);
+      return read_number(spec, text, origin, complain);
     case value_kind::boolean:
     case value_kind::choice:
     case value_kind::text:
-      return read_word(spec, text, at, complain);
+      return read_word(spec, text, origin, complain);
     case value_kind::list: {
       std::vector<std::string> items;
       bool fine = true;
       base::each_list_element(text, [&](std::string_view item) {
-        fine = add_item(spec, item, at, items, complain) && fine;
+        fine = add_item(spec, item, origin, items, complain) && fine;
       });
       return fine ? std::optional(option_value(std::move(items))) : std::nullopt;
     }
@@ -212,8 +212,8 @@ std::optional<option_value> read_text(const option& spec, std::string_view text,
       base::each_list_element(text, [&](std::string_view item) {
         const auto equals = item.find('=');
         const auto word = equals == item.npos ? std::string_view{} : item.substr(equals + 1);
-        fine = add_outcome(spec, base::trim(item.substr(0, equals)), base::trim(word), at, items,
-                           complain) &&
+        fine = add_outcome(spec, base::trim(item.substr(0, equals)), base::trim(word), origin,
+                           items, complain) &&
                fine;
       });
       return fine ? std::optional(option_value(std::move(items))) : std::nullopt;
@@ -222,39 +222,40 @@ std::optional<option_value> read_text(const option& spec, std::string_view text,
   return std::nullopt;
 }
 
-std::optional<option_value> read_node(const option& spec, const node& from, const std::string& file,
-                                      layer where, std::string_view title, remarks& out) {
+std::optional<option_value> read_node(const option& spec, const node& source,
+                                      const std::string& file, layer where, std::string_view title,
+                                      remarks& out) {
   complaints complain(spec, title, out);
-  const origin at{where, file, from.line, from.column};
+  const origin origin{where, file, source.line, source.column};
   const auto refuse = [&] {
-    return complain(at, "expected " + expectation(spec) + ", got " + kind_text(from));
+    return complain(origin, "expected " + expectation(spec) + ", got " + kind_text(source));
   };
   switch (spec.kind) {
     case value_kind::boolean:
-      if (from.what != node::type::boolean) return refuse();
-      return option_value(from.boolean);
+      if (source.what != node::type::boolean) return refuse();
+      return option_value(source.boolean);
     case value_kind::integer:
-      if (from.what != node::type::integer) return refuse();
-      return read_number(spec, std::to_string(from.integer), at, complain);
+      if (source.what != node::type::integer) return refuse();
+      return read_number(spec, std::to_string(source.integer), origin, complain);
     case value_kind::size:
     case value_kind::status:
-      if (from.what == node::type::integer) {
-        return read_number(spec, std::to_string(from.integer), at, complain);
+      if (source.what == node::type::integer) {
+        return read_number(spec, std::to_string(source.integer), origin, complain);
       }
       [[fallthrough]];
     case value_kind::duration:
-      if (from.what != node::type::text) return refuse();
-      return read_number(spec, from.text, at, complain);
+      if (source.what != node::type::text) return refuse();
+      return read_number(spec, source.text, origin, complain);
     case value_kind::choice:
     case value_kind::text:
-      if (from.what != node::type::text) return refuse();
-      return read_word(spec, from.text, at, complain);
+      if (source.what != node::type::text) return refuse();
+      return read_word(spec, source.text, origin, complain);
     case value_kind::list:
-      if (from.what != node::type::array) return refuse();
-      return read_items(spec, from, file, where, complain);
+      if (source.what != node::type::array) return refuse();
+      return read_items(spec, source, file, where, complain);
     case value_kind::outcomes:
-      if (from.what != node::type::table) return refuse();
-      return read_items(spec, from, file, where, complain);
+      if (source.what != node::type::table) return refuse();
+      return read_items(spec, source, file, where, complain);
   }
   return std::nullopt;
 }

@@ -67,9 +67,9 @@ struct setting {
 /// Reads a flag or variable: lists and outcomes separated by commas (`5xx=release,402=complete`).
 /// `title` stands before the option's name in a fault. Faults go to `out`.
 [[nodiscard]] std::optional<option_value> read_text(const option& spec, std::string_view text,
-                                                    const origin& at, std::string_view title,
+                                                    const origin& origin, std::string_view title,
                                                     remarks& out);
-[[nodiscard]] std::optional<option_value> read_node(const option& spec, const node& from,
+[[nodiscard]] std::optional<option_value> read_node(const option& spec, const node& node,
                                                     const std::string& file, layer where,
                                                     std::string_view title, remarks& out);
 

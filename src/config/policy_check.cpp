@@ -34,18 +34,24 @@ class checker {
   }
 
   /// The first name is what the remark is about; it stands where the nearest of them stands.
-  void say(remark::grade weight, names about, const std::string& what) {
-    origin at = where(*about.begin());
+  void say(remark::grade weight, names about, const std::string& description) {
+    origin origin = where(*about.begin());
     for (const auto name : about) {
       const auto other = where(name);
-      if (other.where > at.where) at = other;
+      if (other.where > origin.where) origin = other;
     }
-    const std::string title = at.of_route() ? "[[route]] " : "[defaults] ";
-    out_.push_back({weight, at, title + std::string(*about.begin()) + ": " + what});
+    const std::string title = origin.of_route() ? "[[route]] " : "[defaults] ";
+    out_.push_back({weight, origin, title + std::string(*about.begin()) + ": " + description});
   }
-  void fault(names about, const std::string& what) { say(remark::grade::fault, about, what); }
-  void warn(names about, const std::string& what) { say(remark::grade::warning, about, what); }
-  void note(names about, const std::string& what) { say(remark::grade::note, about, what); }
+  void fault(names about, const std::string& description) {
+    say(remark::grade::fault, about, description);
+  }
+  void warn(names about, const std::string& description) {
+    say(remark::grade::warning, about, description);
+  }
+  void note(names about, const std::string& description) {
+    say(remark::grade::note, about, description);
+  }
 
   void fingerprint() {
     auto& rule = policy_.fingerprint;
@@ -143,8 +149,8 @@ class checker {
   }
 
   void outcomes() {
-    const auto rule = [](const auto& map, std::uint16_t of) {
-      const auto found = map.find(of);
+    const auto rule = [](const auto& map, std::uint16_t number) {
+      const auto found = map.find(number);
       return found == map.end() ? outcome_rule::unknown : found->second;
     };
     const auto again = [](outcome_rule r) {

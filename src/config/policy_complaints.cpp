@@ -27,11 +27,11 @@ std::string pointer_complaint(std::string_view value) {
 std::string probe_complaint(std::string_view value) {
   std::string plain(value);
   for (const std::string_view name : {"{scope}", "{key}"}) {
-    const auto at = plain.find(name);
-    if (at == std::string::npos) {
+    const auto position = plain.find(name);
+    if (position == std::string::npos) {
       return "expected a URL with {scope} and {key} in it, got " + quoted(value);
     }
-    plain.replace(at, name.size(), "x");
+    plain.replace(position, name.size(), "x");
     if (plain.find(name) != std::string::npos) {
       return std::string(name) + " is there twice, got " + quoted(value);
     }

@@ -11,7 +11,7 @@ namespace {
 
 class routing_builder {
  public:
-  routing_builder(const routing_input& from, remarks& out) : from_(from), out_(out) {}
+  routing_builder(const routing_input& input, remarks& out) : from_(input), out_(out) {}
 
   routing_output run() {
     read_upstreams();
@@ -24,8 +24,8 @@ class routing_builder {
   }
 
  private:
-  void fault(const origin& at, std::string what) {
-    out_.push_back({remark::grade::fault, at, std::move(what)});
+  void fault(const origin& origin, std::string description) {
+    out_.push_back({remark::grade::fault, origin, std::move(description)});
   }
   [[nodiscard]] origin at(const node& n) const {
     return {layer::route, from_.file, n.line, n.column};
@@ -181,8 +181,8 @@ class routing_builder {
 
 }  // namespace
 
-routing_output build_routing(const routing_input& from, remarks& out) {
-  return routing_builder(from, out).run();
+routing_output build_routing(const routing_input& input, remarks& out) {
+  return routing_builder(input, out).run();
 }
 
 }  // namespace onceguard::config

@@ -25,6 +25,6 @@ struct routing_output {
   std::vector<policy_draft> policies;  ///< one for each route, with the places of its options
 };
 
-[[nodiscard]] routing_output build_routing(const routing_input& from, remarks& out);
+[[nodiscard]] routing_output build_routing(const routing_input& input, remarks& out);
 
 }  // namespace onceguard::config

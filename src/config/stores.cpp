@@ -10,11 +10,11 @@ namespace onceguard::config {
 namespace {
 
 /// Opens it; each call tries anew.
-tiered::accelerator_factory accelerator_of(const settings& from) {
+tiered::accelerator_factory accelerator_of(const settings& settings) {
   redis::redis_params given;
-  given.url = from.accelerator.url;
-  given.timeout = from.store.timeout;
-  given.clock = from.store.clock;
+  given.url = settings.accelerator.url;
+  given.timeout = settings.store.timeout;
+  given.clock = settings.store.clock;
   given.copies_only = true;
   return [given]() -> result<std::unique_ptr<store>> {
     auto opened = redis::redis_store::open(given);
@@ -25,19 +25,20 @@ tiered::accelerator_factory accelerator_of(const settings& from) {
   };
 }
 
-result<std::unique_ptr<store>> open_tiered(const settings& from) {
+result<std::unique_ptr<store>> open_tiered(const settings& settings) {
   postgres::postgres_params given;
-  given.url = from.store.url;
-  given.timeout = from.store.timeout;
-  given.clock = from.store.clock;
-  given.connections = from.store.connections;
+  given.url = settings.store.url;
+  given.timeout = settings.store.timeout;
+  given.clock = settings.store.clock;
+  given.connections = settings.store.connections;
   auto truth = postgres::postgres_store::open(std::move(given));
   if (!truth) return truth.error();
   epoch_metadata& book = **truth;
   tiered::tiered_params params;
-  params.replays_without_truth = from.accelerator.replays_without_store;
-  params.clock = from.store.clock;
-  auto opened = tiered::tiered_store::open(std::move(*truth), book, accelerator_of(from), params);
+  params.replays_without_truth = settings.accelerator.replays_without_store;
+  params.clock = settings.store.clock;
+  auto opened =
+      tiered::tiered_store::open(std::move(*truth), book, accelerator_of(settings), params);
   if (!opened) return opened.error();
   return std::unique_ptr<store>(std::move(*opened));
 }
@@ -60,8 +61,9 @@ const store_registry& known_stores() {
   return all;
 }
 
-result<std::unique_ptr<store>> open_store(const settings& from) {
-  return from.accelerator.url.empty() ? known_stores().open(from.store) : open_tiered(from);
+result<std::unique_ptr<store>> open_store(const settings& settings) {
+  return settings.accelerator.url.empty() ? known_stores().open(settings.store)
+                                          : open_tiered(settings);
 }
 
 }  // namespace onceguard::config

@@ -9,6 +9,6 @@ namespace onceguard::config {
 
 /// The store of the settings, behind the accelerator where there is one. Commands do without: a
 /// release ends the accelerator's epoch in the database.
-[[nodiscard]] result<std::unique_ptr<store>> open_store(const settings& from);
+[[nodiscard]] result<std::unique_ptr<store>> open_store(const settings& settings);
 
 }  // namespace onceguard::config

@@ -75,10 +75,10 @@ std::vector<setting> named_settings(const std::vector<const option*>& known, lay
     const auto name = flag ? std::string(o->flag) : o->variable();
     const auto found = texts.find(name);
     if (found == texts.end() || (!flag && found->second.empty())) continue;
-    const origin at{where, flag ? "--" + name : name};
+    const origin origin{where, flag ? "--" + name : name};
     // A flag or variable names the option well enough: no title before it.
-    if (auto value = read_text(*o, found->second, at, {}, out)) {
-      read.push_back({o, *std::move(value), at});
+    if (auto value = read_text(*o, found->second, origin, {}, out)) {
+      read.push_back({o, *std::move(value), origin});
     }
   }
   return read;

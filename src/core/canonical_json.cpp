@@ -24,8 +24,8 @@ class writer {
  public:
   writer(const json_tree& tree, std::string& out) noexcept : tree_(tree), out_(out) {}
 
-  void value(std::uint32_t at) {
-    const auto& node = tree_.nodes[at];
+  void value(std::uint32_t position) {
+    const auto& node = tree_.nodes[position];
     switch (node.kind) {
       case json_kind::null:
         out_ += "null";
@@ -76,17 +76,18 @@ void write_picked(const json_tree& tree, const std::vector<std::string>& pointer
   std::vector<std::pair<std::string_view, std::uint32_t>> picked;
   for (const auto& pointer : pointers) {
     if (!is_json_pointer(pointer)) continue;
-    if (const auto at = core::find_value(tree, pointer)) picked.emplace_back(pointer, *at);
+    if (const auto position = core::find_value(tree, pointer))
+      picked.emplace_back(pointer, *position);
   }
   std::sort(picked.begin(), picked.end(),
             [](const auto& a, const auto& b) { return core::utf16_less(a.first, b.first); });
   picked.erase(std::unique(picked.begin(), picked.end()), picked.end());
   out += '{';
-  for (const auto& [pointer, at] : picked) {
+  for (const auto& [pointer, position] : picked) {
     if (out.size() > 1) out += ',';
     core::append_json_string(out, pointer);
     out += ':';
-    writer(tree, out).value(at);
+    writer(tree, out).value(position);
   }
   out += '}';
 }
@@ -94,7 +95,7 @@ void write_picked(const json_tree& tree, const std::vector<std::string>& pointer
 void mark_omitted(json_tree& tree, const std::vector<std::string>& pointers) {
   for (const auto& pointer : pointers) {
     if (!is_json_pointer(pointer)) continue;
-    if (const auto at = core::find_value(tree, pointer)) tree.nodes[*at].omitted = true;
+    if (const auto position = core::find_value(tree, pointer)) tree.nodes[*position].omitted = true;
   }
 }
 
@@ -102,9 +103,10 @@ void mark_omitted(json_tree& tree, const std::vector<std::string>& pointers) {
 
 result<std::string> canonical_json(std::string_view text, const fingerprint_rule& rule) {
   json_tree tree;
-  core::json_cursor in{.text = text};
-  if (!core::read_json(in, tree)) {
-    return error{errc::invalid_argument, "byte " + std::to_string(in.at + 1) + ": " + in.fault};
+  core::json_cursor cursor{.text = text};
+  if (!core::read_json(cursor, tree)) {
+    return error{errc::invalid_argument,
+                 "byte " + std::to_string(cursor.at + 1) + ": " + cursor.fault};
   }
   std::string out;
   out.reserve(text.size());

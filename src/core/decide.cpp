@@ -22,8 +22,8 @@ lease lease_of(const record& r) {
 }
 
 /// A new lease on what stands there (or on nothing).
-decision grant(const record* stored, const claim& asked, const instant& now, token next,
-               record_state into) {
+decision grant(const record* stored, const claim& request, const instant& now, token next,
+               record_state next_state) {
   record r;
   if (stored != nullptr && !expired(*stored, now)) {
     r.attempt = stored->attempt;
@@ -33,15 +33,15 @@ decision grant(const record* stored, const claim& asked, const instant& now, tok
     r.why = stored->earlier_unknown ? stored->why : unknown_reason::none;
     r.why_status = stored->earlier_unknown ? stored->why_status : std::uint16_t{0};
   }
-  r.about = asked.about;
-  r.state = into;
+  r.about = request.about;
+  r.state = next_state;
   r.token = next;
-  r.claim_id = asked.claim_id;
+  r.claim_id = request.claim_id;
   r.attempt += 1;
   r.claimed_at_wall = now.wall;
-  r.unknown_retention_ms = asked.unknown_retention.count();
-  r.maybe_repeated = r.maybe_repeated || asked.maybe_repeated;
-  set_deadline(r, asked.lease, now);
+  r.unknown_retention_ms = request.unknown_retention.count();
+  r.maybe_repeated = r.maybe_repeated || request.maybe_repeated;
+  set_deadline(r, request.lease, now);
 
   decision out;
   out.verdict.kind = verdict_kind::run;
@@ -73,29 +73,29 @@ decision outcome_unknown(const record& r, const instant& now, std::int64_t ask_a
 
 /// A lease on a record whose outcome is unknown: it stays the unknown that it was, until this
 /// lease completes or the application says that nothing had happened.
-decision grant_unknown(const record& r, const claim& asked, const instant& now, token next,
-                       record_state into) {
-  auto out = grant(&r, asked, now, next, into);
+decision grant_unknown(const record& r, const claim& request, const instant& now, token next,
+                       record_state state) {
+  auto out = grant(&r, request, now, next, state);
   out.write->earlier_unknown = true;
   out.write->why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
   out.write->why_status = r.why_status;
   return out;
 }
 
-decision meet_unknown(const record& r, const claim& asked, const instant& now, token next) {
-  switch (asked.unknown) {
+decision meet_unknown(const record& r, const claim& request, const instant& now, token next) {
+  switch (request.unknown) {
     case unknown_policy::hold:
       return outcome_unknown(r, now, 0);
     case unknown_policy::rerun:
-      return grant_unknown(r, asked, now, next, record_state::in_progress);
+      return grant_unknown(r, request, now, next, record_state::in_progress);
     case unknown_policy::probe:
       break;
   }
   const auto paused = r.retry_at_lease - now.lease;
-  const auto too_young = r.claimed_at_wall + asked.probe_after.count() - now.wall;
-  const auto first_ask = asked.probe_after.count() == 0 ? 0 : too_young;
+  const auto too_young = r.claimed_at_wall + request.probe_after.count() - now.wall;
+  const auto first_ask = request.probe_after.count() == 0 ? 0 : too_young;
   if (const auto left = std::max(paused, first_ask); left > 0) return outcome_unknown(r, now, left);
-  auto out = grant_unknown(r, asked, now, next, record_state::probing);
+  auto out = grant_unknown(r, request, now, next, record_state::probing);
   // The time of the claim is that of the attempt whose outcome is unknown.
   out.write->claimed_at_wall = r.claimed_at_wall;
   return out;
@@ -127,12 +127,12 @@ observed_state observe(const record& stored, const instant& now) noexcept {
   return static_cast<observed_state>(stored.state);
 }
 
-decision decide(const record* stored, const claim& asked, const instant& now, token next) {
-  const bool same_claim = stored != nullptr && stored->claim_id == asked.claim_id;
+decision decide(const record* stored, const claim& request, const instant& now, token next) {
+  const bool same_claim = stored != nullptr && stored->claim_id == request.claim_id;
   if (same_claim && stored->state == record_state::released) return only(verdict_kind::refused);
   if (counts_as_absent(stored, now)) {
-    return grant(stored, asked, now, next,
-                 asked.into_started ? record_state::started : record_state::in_progress);
+    return grant(stored, request, now, next,
+                 request.into_started ? record_state::started : record_state::in_progress);
   }
   const record& r = *stored;
   if (same_claim && unsettled(r)) {  // the repeat of a claim whose reply was lost
@@ -144,15 +144,15 @@ decision decide(const record* stored, const claim& asked, const instant& now, to
   // an operator has completed what could not be read.
   const auto& print = r.about->print;
   if (!print.method.empty()) {
-    if (print.method != asked.about->print.method) {
+    if (print.method != request.about->print.method) {
       auto out = only(verdict_kind::remake_fingerprint);
       out.verdict.fingerprint_method = print.method;
       return out;
     }
-    if (print.value != asked.about->print.value) return only(verdict_kind::mismatch);
+    if (print.value != request.about->print.value) return only(verdict_kind::mismatch);
   }
 
-  const auto into = asked.into_started ? record_state::started : record_state::in_progress;
+  const auto target = request.into_started ? record_state::started : record_state::in_progress;
   switch (r.state) {
     case record_state::completed:
       return replay(r, now);
@@ -160,14 +160,14 @@ decision decide(const record* stored, const claim& asked, const instant& now, to
       if (now.lease < r.retry_at_lease) {
         return wait_for(verdict_kind::backoff, r.retry_at_lease, now);
       }
-      return grant(&r, asked, now, next, into);
+      return grant(&r, request, now, next, target);
     case record_state::started:
       if (!lease_over(r, now)) return wait_for(verdict_kind::busy, r.deadline_lease, now);
-      return grant(&r, asked, now, next, into);
+      return grant(&r, request, now, next, target);
     case record_state::in_progress:
     case record_state::probing:
       if (!lease_over(r, now)) return wait_for(verdict_kind::busy, r.deadline_lease, now);
-      return meet_unknown(r, asked, now, next);
+      return meet_unknown(r, request, now, next);
     case record_state::released:
       break;  // counted as absent above
   }

@@ -35,51 +35,52 @@ void end(record& r, record_state state, milliseconds retention, const instant& n
   r.expires_at_wall = now.wall + retention.count();
 }
 
-void complete_by_hand(record& r, const resolution& how, const instant& now) {
-  end(r, record_state::completed, how.retention, now);
-  r.answer = how.answer;
-  r.kept = how.answer ? answer_kept::full : answer_kept::none;
+void complete_by_hand(record& r, const resolution& request, const instant& now) {
+  end(r, record_state::completed, request.retention, now);
+  r.answer = request.answer;
+  r.kept = request.answer ? answer_kept::full : answer_kept::none;
 }
 
 /// The lease is over, and nobody knows what became of the work.
-void become_unknown(record& r, const settlement& how, const instant& now) {
-  if (!r.earlier_unknown && how.why != unknown_reason::none) {
-    r.why = how.why;
-    r.why_status = how.why_status;
+void become_unknown(record& r, const settlement& request, const instant& now) {
+  if (!r.earlier_unknown && request.why != unknown_reason::none) {
+    r.why = request.why;
+    r.why_status = request.why_status;
   }
   r.state = record_state::in_progress;
   set_deadline(r, milliseconds(0), now);
-  r.retry_at_lease = now.lease + how.probe_pause.count();
+  r.retry_at_lease = now.lease + request.probe_pause.count();
 }
 
 /// What the settle makes of its own record.
-record apply(const record& r, const settlement& how, const instant& now) {
+record apply(const record& r, const settlement& request, const instant& now) {
   record out = r;
-  switch (how.kind) {
+  switch (request.kind) {
     case settle_kind::complete:
-      end(out, record_state::completed, how.retention, now);
-      out.about = how.about ? how.about : r.about;
-      out.answer = how.answer;
-      out.kept = how.kept;
+      end(out, record_state::completed, request.retention, now);
+      out.about = request.about ? request.about : r.about;
+      out.answer = request.answer;
+      out.kept = request.kept;
       out.why = unknown_reason::none;
       out.why_status = 0;
       out.failures = 0;
       out.earlier_unknown = false;
-      out.by_application = how.by_application;
+      out.by_application = request.by_application;
       break;
     case settle_kind::fail: {
-      end(out, record_state::failed, how.retention, now);
+      end(out, record_state::failed, request.retention, now);
       const auto doublings = std::min<std::uint32_t>(out.failures, 30);
-      const auto pause = std::min(how.backoff.count() << doublings, how.backoff_max.count());
+      const auto pause =
+          std::min(request.backoff.count() << doublings, request.backoff_max.count());
       out.retry_at_lease = now.lease + pause;
       out.failures += 1;
-      if (!out.earlier_unknown) out.why = how.why, out.why_status = how.why_status;
+      if (!out.earlier_unknown) out.why = request.why, out.why_status = request.why_status;
       break;
     }
     case settle_kind::release:
       // What this lease did not do, an earlier one may have done.
       if (r.earlier_unknown) {
-        become_unknown(out, how, now);
+        become_unknown(out, request, now);
       } else {
         out = released(r, now);
       }
@@ -89,7 +90,7 @@ record apply(const record& r, const settlement& how, const instant& now) {
       if (r.state == record_state::started && !r.earlier_unknown) {
         out = released(r, now);
       } else {
-        become_unknown(out, how, now);
+        become_unknown(out, request, now);
       }
       break;
   }
@@ -97,12 +98,12 @@ record apply(const record& r, const settlement& how, const instant& now) {
 }
 
 /// The record as its lease had left it, for a settle that finds that it is gone.
-record remade(const settlement& how, const instant& now) {
+record remade(const settlement& request, const instant& now) {
   record r;
-  r.about = how.about;
+  r.about = request.about;
   r.state = record_state::in_progress;
-  r.token = how.token;
-  r.claim_id = how.claim_id;
+  r.token = request.token;
+  r.claim_id = request.claim_id;
   r.attempt = 1;
   r.claimed_at_wall = now.wall;
   r.incident = true;
@@ -120,15 +121,16 @@ settle_decision stale(const record* r, const instant& now) {
   return out;
 }
 
-settle_decision settle_missing(const record* stored, const settlement& how, const instant& now) {
+settle_decision settle_missing(const record* stored, const settlement& request,
+                               const instant& now) {
   settle_decision out;
-  if (how.kind == settle_kind::release) {
+  if (request.kind == settle_kind::release) {
     // Remember the claim id, so that the claim is refused should it arrive after its release.
-    if (stored == nullptr && how.about) out.write = released(remade(how, now), now);
+    if (stored == nullptr && request.about) out.write = released(remade(request, now), now);
     return out;
   }
   out.result.outcome = settle_outcome::incident;
-  out.write = apply(remade(how, now), how, now);
+  out.write = apply(remade(request, now), request, now);
   return out;
 }
 
@@ -147,17 +149,17 @@ bool settled_alike(const record& r, settle_kind kind) noexcept {
 }
 
 /// The holder's settle of what its application has completed in its own transaction.
-settle_decision complete_again(const record& r, const settlement& how) {
+settle_decision complete_again(const record& r, const settlement& request) {
   settle_decision out;
-  if (!r.by_application || how.by_application) return out;
+  if (!r.by_application || request.by_application) return out;
   // The retention is the application's: whoever copies the answer must know that.
   out.result.state = observed_state::completed;
   if (r.kept == answer_kept::none) {
-    if (how.kept == answer_kept::none) return out;
+    if (request.kept == answer_kept::none) return out;
     out.write = r;
-    out.write->answer = how.answer;
-    out.write->kept = how.kept;
-  } else if (r.answer && (how.answer == nullptr || *r.answer != *how.answer)) {
+    out.write->answer = request.answer;
+    out.write->kept = request.kept;
+  } else if (r.answer && (request.answer == nullptr || *r.answer != *request.answer)) {
     out.result.state = observed_state::completed;
     out.result.answer = r.answer;
     out.result.kept = r.kept;
@@ -171,27 +173,27 @@ bool holds_answer(const record& r) noexcept {
 
 }  // namespace
 
-settle_decision decide_settle(const record* stored, const settlement& how, const instant& now) {
-  const bool by_claim_id = how.token == 0 && how.kind == settle_kind::release;
-  const bool own = stored != nullptr && stored->claim_id == how.claim_id &&
-                   (by_claim_id || stored->token == how.token);
+settle_decision decide_settle(const record* stored, const settlement& request, const instant& now) {
+  const bool by_claim_id = request.token == 0 && request.kind == settle_kind::release;
+  const bool own = stored != nullptr && stored->claim_id == request.claim_id &&
+                   (by_claim_id || stored->token == request.token);
   if (own) {
     settle_decision out;
-    if (settled_alike(*stored, how.kind)) return complete_again(*stored, how);
+    if (settled_alike(*stored, request.kind)) return complete_again(*stored, request);
     const bool released_since = stored->state == record_state::released;
-    if (released_since && how.kind == settle_kind::complete && !how.by_application) {
+    if (released_since && request.kind == settle_kind::complete && !request.by_application) {
       out.result.outcome = settle_outcome::incident;
-      out.write = apply(*stored, how, now);
+      out.write = apply(*stored, request, now);
       out.write->incident = true;
       out.write->by_operator = false;  // the holder's word, and done if it is said once more
       return out;
     }
     if (!unsettled(*stored)) return stale(stored, now);
-    out.write = apply(*stored, how, now);
+    out.write = apply(*stored, request, now);
     return out;
   }
-  if (how.by_application) return stale(stored, now);
-  if (stored == nullptr || expired(*stored, now)) return settle_missing(stored, how, now);
+  if (request.by_application) return stale(stored, now);
+  if (stored == nullptr || expired(*stored, now)) return settle_missing(stored, request, now);
   if (by_claim_id) return {};  // that claim holds nothing here
   return stale(stored, now);
 }
@@ -204,16 +206,17 @@ bool abandoned(const record& r) noexcept { return r.retry_at_lease != 0; }
 
 }  // namespace
 
-extend_decision decide_extension(const record* stored, const extension& how, const instant& now) {
+extend_decision decide_extension(const record* stored, const extension& request,
+                                 const instant& now) {
   extend_decision out;
-  const bool own = stored != nullptr && stored->claim_id == how.claim_id &&
-                   stored->token == how.token && unsettled(*stored) && !abandoned(*stored);
+  const bool own = stored != nullptr && stored->claim_id == request.claim_id &&
+                   stored->token == request.token && unsettled(*stored) && !abandoned(*stored);
   if (!own) {
     out.stale = true;
     return out;
   }
   out.write = *stored;
-  if (how.dispatch) {
+  if (request.dispatch) {
     // The application said that nothing had happened, and refuses the earlier tokens now.
     if (stored->state == record_state::probing) {
       out.write->earlier_unknown = false;
@@ -222,44 +225,44 @@ extend_decision decide_extension(const record* stored, const extension& how, con
     }
     out.write->state = record_state::in_progress;
   }
-  set_deadline(*out.write, how.lease, now);
+  set_deadline(*out.write, request.lease, now);
   return out;
 }
 
-resolve_decision decide_resolution(const record* stored, const resolution& how,
+resolve_decision decide_resolution(const record* stored, const resolution& request,
                                    const instant& now) {
   resolve_decision out;
   if (counts_as_absent(stored, now)) {
     out.outcome = resolve_outcome::not_found;
     return out;
   }
-  if (stored->state == record_state::completed && how.completed) {
-    if (holds_answer(*stored) || !how.answer) {
+  if (stored->state == record_state::completed && request.completed) {
+    if (holds_answer(*stored) || !request.answer) {
       out.outcome = resolve_outcome::already_completed;
       return out;
     }
     // The work is a fact as it was, for as long as it was. Caches have it without an answer.
     out.write = *stored;
-    out.write->answer = how.answer;
+    out.write->answer = request.answer;
     out.write->kept = answer_kept::full;
     out.write->by_operator = true;
     out.forgets_answer = true;
     return out;
   }
-  if (unsettled(*stored) && !how.force) {
+  if (unsettled(*stored) && !request.force) {
     // After an answer the work is over; else it may go on until the upstream's timeout.
     const bool answered =
         stored->why == unknown_reason::upstream_status && !stored->earlier_unknown;
-    const auto tail = how.completed || answered ? 0 : stored->about->run_timeout.count();
+    const auto tail = request.completed || answered ? 0 : stored->about->run_timeout.count();
     if (const auto left = stored->deadline_lease + tail - now.lease; left > 0) {
       out.outcome = resolve_outcome::running;
       out.retry_after = milliseconds(left);
       return out;
     }
   }
-  if (how.completed) {
+  if (request.completed) {
     out.write = *stored;
-    complete_by_hand(*out.write, how, now);
+    complete_by_hand(*out.write, request, now);
   } else {
     out.forgets_answer = stored->state == record_state::completed;
     out.write = released(*stored, now);
@@ -268,17 +271,18 @@ resolve_decision decide_resolution(const record* stored, const resolution& how,
   return out;
 }
 
-resolve_decision resolve_unreadable(const resolution& how, const instant& now, token next) {
+resolve_decision resolve_unreadable(const resolution& request, const instant& now, token next) {
   record r;
-  auto about = how.about ? std::make_shared<subject>(*how.about) : std::make_shared<subject>();
+  auto about =
+      request.about ? std::make_shared<subject>(*request.about) : std::make_shared<subject>();
   about->print = {};
   r.about = std::move(about);
   r.token = next;
   r.claimed_at_wall = now.wall;
   resolve_decision out;
   out.forgets_answer = true;  // it may have held one
-  if (how.completed) {
-    complete_by_hand(r, how, now);
+  if (request.completed) {
+    complete_by_hand(r, request, now);
     out.write = std::move(r);
   } else {
     out.write = released(r, now);

@@ -22,13 +22,14 @@ void append_escaped(std::string& out, std::string_view pointer) {
   }
 }
 
-error wrong(std::size_t at, std::string what) {
-  return {errc::invalid_argument, "byte " + std::to_string(at + 1) + ": " + std::move(what)};
+error wrong(std::size_t position, std::string description) {
+  return {errc::invalid_argument,
+          "byte " + std::to_string(position + 1) + ": " + std::move(description)};
 }
 
 /// Reads a pointer that begins at `at` up to the next space or the end.
-result<std::string> read_pointer(std::string_view text, std::size_t at) {
-  const auto written = text.substr(at, text.find(' ', at) - at);
+result<std::string> read_pointer(std::string_view text, std::size_t position) {
+  const auto written = text.substr(position, text.find(' ', position) - position);
   std::string pointer;
   for (std::size_t i = 0; i < written.size(); ++i) {
     if (written[i] != '%') {
@@ -37,13 +38,13 @@ result<std::string> read_pointer(std::string_view text, std::size_t at) {
     }
     const auto escape = written.substr(i, 3);
     if (escape != "%20" && escape != "%25") {
-      return wrong(at + i, "a percent sign stands in %20 (space) and %25 (itself) only");
+      return wrong(position + i, "a percent sign stands in %20 (space) and %25 (itself) only");
     }
     pointer += escape == "%20" ? ' ' : '%';
     i += 2;
   }
   if (!is_json_pointer(pointer)) {
-    return wrong(at, "not a JSON Pointer: empty, or begins with /, and ~ only as ~0 and ~1");
+    return wrong(position, "not a JSON Pointer: empty, or begins with /, and ~ only as ~0 and ~1");
   }
   return pointer;
 }
@@ -72,16 +73,16 @@ result<fingerprint_rule> fingerprint_rule::parse(std::string_view text) {
     return wrong(0, "neither exact, none, json, json pick … nor json omit …");
   }
   rule.selection = pick ? json_selection::pick : json_selection::omit;
-  std::size_t at = pick_word.size();
+  std::size_t position = pick_word.size();
   static_assert(pick_word.size() == omit_word.size());
-  if (at == text.size()) return wrong(at, "a JSON Pointer is missing");
-  while (at < text.size()) {
-    if (text[at] != ' ') return wrong(at, "a space is missing before a JSON Pointer");
-    auto pointer = read_pointer(text, at + 1);
+  if (position == text.size()) return wrong(position, "a JSON Pointer is missing");
+  while (position < text.size()) {
+    if (text[position] != ' ') return wrong(position, "a space is missing before a JSON Pointer");
+    auto pointer = read_pointer(text, position + 1);
     if (!pointer) return std::move(pointer).error();
     rule.pointers.push_back(*std::move(pointer));
-    at = text.find(' ', at + 1);
-    if (at == std::string_view::npos) break;
+    position = text.find(' ', position + 1);
+    if (position == std::string_view::npos) break;
   }
   return rule;
 }

@@ -16,8 +16,8 @@ struct json_cursor {
   [[nodiscard]] char peek() const noexcept { return at_end() ? '\0' : text[at]; }
   [[nodiscard]] std::string_view rest() const noexcept { return text.substr(at); }
 
-  bool fail(const char* what) noexcept {
-    fault = what;
+  bool fail(const char* description) noexcept {
+    fault = description;
     return false;
   }
 

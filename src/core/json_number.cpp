@@ -46,33 +46,33 @@ class significand {
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 /// One digit or more; those of a significand are handed to it.
-bool read_digits(json_cursor& in, significand* digits) noexcept {
-  if (!is_digit(in.peek())) return in.fail("a digit is missing");
-  for (; is_digit(in.peek()); ++in.at) {
-    if (digits != nullptr) digits->add(in.peek());
+bool read_digits(json_cursor& cursor, significand* digits) noexcept {
+  if (!is_digit(cursor.peek())) return cursor.fail("a digit is missing");
+  for (; is_digit(cursor.peek()); ++cursor.at) {
+    if (digits != nullptr) digits->add(cursor.peek());
   }
   return true;
 }
 
 /// Goes over `-? int frac? exp?`; `plain` when there is neither fraction nor exponent.
-bool scan(json_cursor& in, significand& digits, bool& plain) noexcept {
-  if (in.peek() == '-') ++in.at;
-  if (in.peek() == '0') {
-    ++in.at;
-    if (is_digit(in.peek())) return in.fail("a number begins with a needless zero");
-  } else if (!read_digits(in, &digits)) {
+bool scan(json_cursor& cursor, significand& digits, bool& plain) noexcept {
+  if (cursor.peek() == '-') ++cursor.at;
+  if (cursor.peek() == '0') {
+    ++cursor.at;
+    if (is_digit(cursor.peek())) return cursor.fail("a number begins with a needless zero");
+  } else if (!read_digits(cursor, &digits)) {
     return false;
   }
-  if (in.peek() == '.') {
+  if (cursor.peek() == '.') {
     plain = false;
-    ++in.at;
-    if (!read_digits(in, &digits)) return false;
+    ++cursor.at;
+    if (!read_digits(cursor, &digits)) return false;
   }
-  if (in.peek() == 'e' || in.peek() == 'E') {
+  if (cursor.peek() == 'e' || cursor.peek() == 'E') {
     plain = false;
-    ++in.at;
-    if (in.peek() == '+' || in.peek() == '-') ++in.at;
-    if (!read_digits(in, nullptr)) return false;
+    ++cursor.at;
+    if (cursor.peek() == '+' || cursor.peek() == '-') ++cursor.at;
+    if (!read_digits(cursor, nullptr)) return false;
   }
   return true;
 }
@@ -87,22 +87,22 @@ bool beyond_exact_integers(double magnitude, const significand& digits, bool pla
 
 }  // namespace
 
-bool read_json_number(json_cursor& in, double& value) noexcept {
-  const std::size_t begin = in.at;
+bool read_json_number(json_cursor& cursor, double& value) noexcept {
+  const std::size_t begin = cursor.at;
   significand digits;
   bool plain = true;
-  if (!scan(in, digits, plain)) return false;
-  const auto fail_at_begin = [&](const char* what) {
-    in.at = begin;
-    return in.fail(what);
+  if (!scan(cursor, digits, plain)) return false;
+  const auto fail_at_begin = [&](const char* description) {
+    cursor.at = begin;
+    return cursor.fail(description);
   };
   if (digits.too_long()) return fail_at_begin("a number of more than 17 significant digits");
   if (digits.digits().empty()) {
     value = 0;
     return true;
   }
-  const char* const text = in.text.data();
-  if (std::from_chars(text + begin, text + in.at, value).ec != std::errc{}) {
+  const char* const text = cursor.text.data();
+  if (std::from_chars(text + begin, text + cursor.at, value).ec != std::errc{}) {
     return fail_at_begin("a number outside the range of a double");
   }
   if (beyond_exact_integers(std::fabs(value), digits, plain)) {

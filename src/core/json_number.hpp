@@ -12,7 +12,7 @@ namespace onceguard::core {
 /// - what a double can't hold: too large, or not zero and too near to it;
 /// - an integer beyond 2^53, also in another notation where its canonical form would be such an
 ///   integer (1e20, as ECMAScript writes it out; 1e21 and above stay in their notation).
-[[nodiscard]] bool read_json_number(json_cursor& in, double& value) noexcept;
+[[nodiscard]] bool read_json_number(json_cursor& cursor, double& value) noexcept;
 
 /// Appends the canonical form of a finite number; -0 is 0.
 void append_json_number(std::string& out, double value);

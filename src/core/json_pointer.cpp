@@ -62,12 +62,12 @@ std::optional<std::uint32_t> find_element(const json_tree& tree, json_span eleme
 }  // namespace
 
 std::optional<std::uint32_t> find_value(const json_tree& tree, std::string_view pointer) {
-  std::uint32_t at = 0;
+  std::uint32_t position = 0;
   while (!pointer.empty()) {
     pointer.remove_prefix(1);
     const auto segment = pointer.substr(0, pointer.find('/'));
     pointer.remove_prefix(segment.size());
-    const auto& node = tree.nodes[at];
+    const auto& node = tree.nodes[position];
     std::optional<std::uint32_t> child;
     if (node.kind == json_kind::object) {
       child = find_member(tree, node.span, unescaped(segment));
@@ -75,9 +75,9 @@ std::optional<std::uint32_t> find_value(const json_tree& tree, std::string_view 
       child = find_element(tree, node.span, segment);
     }
     if (!child) return std::nullopt;
-    at = *child;
+    position = *child;
   }
-  return at;
+  return position;
 }
 
 }  // namespace core

@@ -56,10 +56,10 @@ void append_utf8(std::string& out, std::uint32_t point) {
 }
 
 /// The four hexadecimal digits after `\u`.
-bool read_code_unit(json_cursor& in, std::uint32_t& unit) noexcept {
+bool read_code_unit(json_cursor& cursor, std::uint32_t& unit) noexcept {
   unit = 0;
-  for (int i = 0; i < 4; ++i, ++in.at) {
-    const char c = in.peek();
+  for (int i = 0; i < 4; ++i, ++cursor.at) {
+    const char c = cursor.peek();
     std::uint32_t digit = 0;
     if (c >= '0' && c <= '9') {
       digit = static_cast<std::uint32_t>(c - '0');
@@ -68,7 +68,7 @@ bool read_code_unit(json_cursor& in, std::uint32_t& unit) noexcept {
     } else if (c >= 'A' && c <= 'F') {
       digit = static_cast<std::uint32_t>(c - 'A') + 10;
     } else {
-      return in.fail("\\u needs four hexadecimal digits");
+      return cursor.fail("\\u needs four hexadecimal digits");
     }
     unit = unit << 4 | digit;
   }
@@ -76,16 +76,16 @@ bool read_code_unit(json_cursor& in, std::uint32_t& unit) noexcept {
 }
 
 /// What follows `\u`, with the second half of a surrogate pair.
-bool read_code_point(json_cursor& in, std::string& out) {
+bool read_code_point(json_cursor& cursor, std::string& out) {
   std::uint32_t point = 0;
-  if (!read_code_unit(in, point)) return false;
-  if (point >= 0xDC00 && point <= 0xDFFF) return in.fail("a lone surrogate");
+  if (!read_code_unit(cursor, point)) return false;
+  if (point >= 0xDC00 && point <= 0xDFFF) return cursor.fail("a lone surrogate");
   if (point >= 0xD800 && point <= 0xDBFF) {
-    if (!in.rest().starts_with("\\u")) return in.fail("a lone surrogate");
-    in.at += 2;
+    if (!cursor.rest().starts_with("\\u")) return cursor.fail("a lone surrogate");
+    cursor.at += 2;
     std::uint32_t low = 0;
-    if (!read_code_unit(in, low)) return false;
-    if (low < 0xDC00 || low > 0xDFFF) return in.fail("a lone surrogate");
+    if (!read_code_unit(cursor, low)) return false;
+    if (low < 0xDC00 || low > 0xDFFF) return cursor.fail("a lone surrogate");
     point = 0x10000 + ((point - 0xD800) << 10) + (low - 0xDC00);
   }
   append_utf8(out, point);
@@ -93,8 +93,8 @@ bool read_code_point(json_cursor& in, std::string& out) {
 }
 
 /// What follows a backslash.
-bool read_escape(json_cursor& in, std::string& out) {
-  const char c = in.peek();
+bool read_escape(json_cursor& cursor, std::string& out) {
+  const char c = cursor.peek();
   switch (c) {
     case '"':
     case '\\':
@@ -117,48 +117,48 @@ bool read_escape(json_cursor& in, std::string& out) {
       out += '\t';
       break;
     case 'u':
-      ++in.at;
-      return read_code_point(in, out);
+      ++cursor.at;
+      return read_code_point(cursor, out);
     default:
-      return in.fail("an escape that JSON does not know");
+      return cursor.fail("an escape that JSON does not know");
   }
-  ++in.at;
+  ++cursor.at;
   return true;
 }
 
 /// Passes what stands for itself, up to the next quotation mark, escape, fault or the end.
-void pass_plain(json_cursor& in) noexcept {
-  while (!in.at_end()) {
-    const unsigned char c = byte_of(in.text[in.at]);
+void pass_plain(json_cursor& cursor) noexcept {
+  while (!cursor.at_end()) {
+    const unsigned char c = byte_of(cursor.text[cursor.at]);
     if (plain_ascii[c]) {
-      ++in.at;
+      ++cursor.at;
       continue;
     }
-    const std::size_t length = c < 0x80 ? 0 : utf8_sequence(in.rest());
+    const std::size_t length = c < 0x80 ? 0 : utf8_sequence(cursor.rest());
     if (length == 0) return;
-    in.at += length;
+    cursor.at += length;
   }
 }
 
 }  // namespace
 
-bool read_json_string(json_cursor& in, std::string& out) {
-  ++in.at;
+bool read_json_string(json_cursor& cursor, std::string& out) {
+  ++cursor.at;
   while (true) {
-    const std::size_t begin = in.at;
-    pass_plain(in);
-    out.append(in.text, begin, in.at - begin);
-    if (in.at_end()) return in.fail("a string without an end");
-    const char c = in.peek();
+    const std::size_t begin = cursor.at;
+    pass_plain(cursor);
+    out.append(cursor.text, begin, cursor.at - begin);
+    if (cursor.at_end()) return cursor.fail("a string without an end");
+    const char c = cursor.peek();
     if (c == '"') {
-      ++in.at;
+      ++cursor.at;
       return true;
     }
     if (c != '\\') {
-      return in.fail(byte_of(c) < 0x20 ? "a control character in a string" : "not UTF-8");
+      return cursor.fail(byte_of(c) < 0x20 ? "a control character in a string" : "not UTF-8");
     }
-    ++in.at;
-    if (!read_escape(in, out)) return false;
+    ++cursor.at;
+    if (!read_escape(cursor, out)) return false;
   }
 }
 

@@ -10,7 +10,7 @@ namespace onceguard::core {
 /// Reads the string at the cursor (which is at its quotation mark) and appends what it says to
 /// `out`: never more bytes than it took. Refused are control characters, unknown escapes, lone
 /// surrogates and what is not UTF-8.
-[[nodiscard]] bool read_json_string(json_cursor& in, std::string& out);
+[[nodiscard]] bool read_json_string(json_cursor& cursor, std::string& out);
 
 /// Appends the text (valid UTF-8) in quotation marks, escaping only what must be.
 void append_json_string(std::string& out, std::string_view text);

@@ -22,7 +22,7 @@ std::uint32_t u32(std::size_t n) noexcept { return static_cast<std::uint32_t>(n)
 
 class reader {
  public:
-  reader(json_cursor& in, json_tree& tree) noexcept : in_(in), tree_(tree) {}
+  reader(json_cursor& cursor, json_tree& tree) noexcept : in_(cursor), tree_(tree) {}
 
   bool run() {
     json_span name{};
@@ -115,12 +115,12 @@ class reader {
 
   /// Lists the children of the innermost array or object, which is complete now.
   bool end_container() {
-    const std::uint32_t at = open_[--depth_];
-    auto& node = tree_.nodes[at];
+    const std::uint32_t position = open_[--depth_];
+    auto& node = tree_.nodes[position];
     auto& children = tree_.children;
     const std::size_t first = children.size();
     node.end = u32(tree_.nodes.size());
-    for (auto i = at + 1; i < node.end; i = tree_.nodes[i].end) children.push_back(i);
+    for (auto i = position + 1; i < node.end; i = tree_.nodes[i].end) children.push_back(i);
     node.span = {u32(first), u32(children.size() - first)};
     return node.kind == json_kind::array || sort_members(first);
   }
@@ -170,16 +170,16 @@ class reader {
 
 }  // namespace
 
-bool read_json(json_cursor& in, json_tree& tree) {
-  if (in.text.size() > std::numeric_limits<std::uint32_t>::max() / 2) {
-    return in.fail("longer than 2 GiB");
+bool read_json(json_cursor& cursor, json_tree& tree) {
+  if (cursor.text.size() > std::numeric_limits<std::uint32_t>::max() / 2) {
+    return cursor.fail("longer than 2 GiB");
   }
   // Reserved once: nothing that a client sends makes these grow by doubling.
-  const std::size_t values = values_at_most(in.text);
+  const std::size_t values = values_at_most(cursor.text);
   tree.nodes.reserve(values);
   tree.children.reserve(values);
-  tree.bytes.reserve(in.text.size());
-  return reader(in, tree).run();
+  tree.bytes.reserve(cursor.text.size());
+  return reader(cursor, tree).run();
 }
 
 }  // namespace onceguard::core

@@ -47,6 +47,6 @@ struct json_tree {
 
 /// Reads the whole text. False where it is not I-JSON (RFC 7493) as far as equality needs it: the
 /// cursor then says what is wrong and where. Needs no stack that grows with the nesting.
-[[nodiscard]] bool read_json(json_cursor& in, json_tree& tree);
+[[nodiscard]] bool read_json(json_cursor& cursor, json_tree& tree);
 
 }  // namespace onceguard::core

@@ -83,15 +83,15 @@ class reader {
     return fail("something follows the key");
   }
 
-  bool fail(const char* what) noexcept { return fail_at(at_, what); }
-  bool fail_at(std::size_t at, const char* what) noexcept {
-    at_ = at;
-    fault_ = what;
+  bool fail(const char* description) noexcept { return fail_at(at_, description); }
+  bool fail_at(std::size_t position, const char* description) noexcept {
+    at_ = position;
+    fault_ = description;
     return false;
   }
   /// A fault in the key itself, `offset` bytes into it, before any escape.
-  bool fail_in_key(std::size_t offset, const char* what) noexcept {
-    return fail_at(content_ + offset, what);
+  bool fail_in_key(std::size_t offset, const char* description) noexcept {
+    return fail_at(content_ + offset, description);
   }
   [[nodiscard]] error fault() const {
     return {errc::invalid_argument,
@@ -201,17 +201,17 @@ std::size_t uuid_prefix(std::string_view text) noexcept {
   return i;
 }
 
-bool read_key(reader& in, std::string& key, key_syntax syntax, key_format format) {
-  if (in.at_end()) return in.fail("the key is empty");
-  if (in.quoted()) {
-    if (!in.string(key) || !in.parameters() || !in.end()) return false;
+bool read_key(reader& reader, std::string& key, key_syntax syntax, key_format format) {
+  if (reader.at_end()) return reader.fail("the key is empty");
+  if (reader.quoted()) {
+    if (!reader.string(key) || !reader.parameters() || !reader.end()) return false;
   } else if (syntax == key_syntax::strict) {
-    return in.fail("the key is not in quotation marks");
-  } else if (!in.bare(key)) {
+    return reader.fail("the key is not in quotation marks");
+  } else if (!reader.bare(key)) {
     return false;
   }
   if (format == key_format::uuid && !is_uuid(key)) {
-    return in.fail_in_key(uuid_prefix(key), "not a UUID, 8-4-4-4-12 hexadecimal digits");
+    return reader.fail_in_key(uuid_prefix(key), "not a UUID, 8-4-4-4-12 hexadecimal digits");
   }
   return true;
 }
@@ -219,9 +219,9 @@ bool read_key(reader& in, std::string& key, key_syntax syntax, key_format format
 }  // namespace
 
 result<std::string> parse_key(std::string_view field_value, key_syntax syntax, key_format format) {
-  reader in(field_value);
+  reader reader(field_value);
   std::string key;
-  if (!read_key(in, key, syntax, format)) return in.fault();
+  if (!read_key(reader, key, syntax, format)) return reader.fault();
   return key;
 }
 

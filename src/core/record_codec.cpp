@@ -112,8 +112,8 @@ class byte_reader {
   std::string text() { return std::string(raw(varint())); }
   template <std::size_t N>
   void bytes(std::array<unsigned char, N>& out) {
-    const auto from = raw(N);
-    if (from.size() == N) std::memcpy(out.data(), from.data(), N);
+    const auto source = raw(N);
+    if (source.size() == N) std::memcpy(out.data(), source.data(), N);
   }
   template <class Enum>
   Enum choice(Enum lowest, Enum highest) {
@@ -159,17 +159,17 @@ void write_subject(byte_writer& out, const subject& about) {
   out.time(about.run_timeout.count());
 }
 
-subject_ptr read_subject(byte_reader& in) {
+subject_ptr read_subject(byte_reader& reader) {
   auto about = std::make_shared<subject>();
-  in.bytes(about->scope);
-  about->scope_kind = in.text();
-  about->key = in.text();
-  about->method = in.text();
-  about->path = in.text();
-  about->route = in.text();
-  about->print.method = in.text();
-  in.bytes(about->print.value);
-  about->run_timeout = milliseconds(in.time());
+  reader.bytes(about->scope);
+  about->scope_kind = reader.text();
+  about->key = reader.text();
+  about->method = reader.text();
+  about->path = reader.text();
+  about->route = reader.text();
+  about->print.method = reader.text();
+  reader.bytes(about->print.value);
+  about->run_timeout = milliseconds(reader.time());
   return about;
 }
 
@@ -180,17 +180,17 @@ void write_answer(byte_writer& out, const answer& kept) {
   out.text(kept.body);
 }
 
-answer_ptr read_answer(byte_reader& in) {
+answer_ptr read_answer(byte_reader& reader) {
   auto kept = std::make_shared<answer>();
-  kept->status = in.number<std::uint16_t>();
-  const auto headers = in.varint();
+  kept->status = reader.number<std::uint16_t>();
+  const auto headers = reader.varint();
   // A header takes two bytes at least, so a count beyond that is a lie.
-  if (headers > in.left() / 2) in.refuse();
-  for (std::uint64_t i = 0; i < headers && in.ok(); ++i) {
-    auto name = in.text();
-    kept->headers.emplace_back(std::move(name), in.text());
+  if (headers > reader.left() / 2) reader.refuse();
+  for (std::uint64_t i = 0; i < headers && reader.ok(); ++i) {
+    auto name = reader.text();
+    kept->headers.emplace_back(std::move(name), reader.text());
   }
-  kept->body = in.text();
+  kept->body = reader.text();
   return kept;
 }
 
@@ -290,35 +290,35 @@ std::optional<error> damage_of(std::string_view bytes) {
 
 result<record> decode_record(std::string_view bytes, const encoded_parts& parts) {
   if (auto wrong = damage_of(bytes)) return std::move(*wrong);
-  byte_reader in(bytes.substr(1, bytes.size() - checksum_size - 1));
+  byte_reader reader(bytes.substr(1, bytes.size() - checksum_size - 1));
   record r;
-  r.state = in.choice(record_state::started, record_state::released);
-  const auto flags = in.byte();
-  r.why = in.choice(unknown_reason::none, unknown_reason::probe_inconclusive);
-  r.kept = in.choice(answer_kept::full, answer_kept::none);
-  r.token = in.fixed64();
-  in.bytes(r.claim_id);
-  r.attempt = in.number<std::uint32_t>();
-  r.failures = in.number<std::uint32_t>();
-  r.why_status = in.number<std::uint16_t>();
-  r.deadline_lease = in.time();
-  r.retry_at_lease = in.time();
-  r.claimed_at_wall = in.time();
-  r.settled_at_wall = in.time();
-  r.expires_at_wall = in.time();
-  r.unknown_retention_ms = in.time();
-  if ((flags & ~flags_known) != 0) in.refuse();
+  r.state = reader.choice(record_state::started, record_state::released);
+  const auto flags = reader.byte();
+  r.why = reader.choice(unknown_reason::none, unknown_reason::probe_inconclusive);
+  r.kept = reader.choice(answer_kept::full, answer_kept::none);
+  r.token = reader.fixed64();
+  reader.bytes(r.claim_id);
+  r.attempt = reader.number<std::uint32_t>();
+  r.failures = reader.number<std::uint32_t>();
+  r.why_status = reader.number<std::uint16_t>();
+  r.deadline_lease = reader.time();
+  r.retry_at_lease = reader.time();
+  r.claimed_at_wall = reader.time();
+  r.settled_at_wall = reader.time();
+  r.expires_at_wall = reader.time();
+  r.unknown_retention_ms = reader.time();
+  if ((flags & ~flags_known) != 0) reader.refuse();
   if ((flags & flag_about) != 0) {
-    const bool same = parts.about_ && in.take(parts.subject_);
-    r.about = same ? parts.about_ : read_subject(in);
+    const bool same = parts.about_ && reader.take(parts.subject_);
+    r.about = same ? parts.about_ : read_subject(reader);
   }
-  if ((flags & flag_answer) != 0) r.answer = read_answer(in);
+  if ((flags & flag_answer) != 0) r.answer = read_answer(reader);
   r.by_operator = (flags & flag_by_operator) != 0;
   r.incident = (flags & flag_incident) != 0;
   r.maybe_repeated = (flags & flag_maybe_repeated) != 0;
   r.earlier_unknown = (flags & flag_earlier_unknown) != 0;
   r.by_application = (flags & flag_by_application) != 0;
-  if (!in.at_end()) return unreadable("its fields do not fit together");
+  if (!reader.at_end()) return unreadable("its fields do not fit together");
   return r;
 }
 

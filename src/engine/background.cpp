@@ -8,15 +8,15 @@
 
 namespace onceguard {
 
-void spawn_background(const boost::asio::any_io_executor& executor, std::string_view what,
+void spawn_background(const boost::asio::any_io_executor& executor, std::string_view description,
                       boost::asio::awaitable<void> coroutine) {
-  boost::asio::co_spawn(executor, std::move(coroutine), [what](std::exception_ptr failure) {
+  boost::asio::co_spawn(executor, std::move(coroutine), [description](std::exception_ptr failure) {
     if (!failure) return;
     try {
       std::rethrow_exception(failure);
     } catch (const std::exception& e) {
       base::log(base::log_level::error, "background-work-failed",
-                {{"what", std::string(what)}, {"why", e.what()}});
+                {{"what", std::string(description)}, {"why", e.what()}});
     }
   });
 }

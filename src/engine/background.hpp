@@ -9,11 +9,11 @@
 namespace onceguard {
 
 /// Runs the coroutine on the executor; `what` names it in the log should it throw.
-void spawn_background(const boost::asio::any_io_executor& executor, std::string_view what,
+void spawn_background(const boost::asio::any_io_executor& executor, std::string_view description,
                       boost::asio::awaitable<void> coroutine);
-inline void spawn_background(boost::asio::io_context& io, std::string_view what,
+inline void spawn_background(boost::asio::io_context& io, std::string_view description,
                              boost::asio::awaitable<void> coroutine) {
-  spawn_background(io.get_executor(), what, std::move(coroutine));
+  spawn_background(io.get_executor(), description, std::move(coroutine));
 }
 
 }  // namespace onceguard

@@ -30,9 +30,9 @@ execution of_kind(execution_kind kind) {
   return out;
 }
 
-execution stored_answer(const answer_ptr& what, answer_kept kept) {
+execution stored_answer(const answer_ptr& first_answer, answer_kept kept) {
   auto out = of_kind(execution_kind::stored);
-  out.answer = what;
+  out.answer = first_answer;
   out.kept = kept;
   return out;
 }
@@ -83,14 +83,14 @@ std::optional<cached_replay> engine::find_replay(const record_id& id, const fing
   return found;
 }
 
-void engine::remember(const operation& op, answer_ptr what, answer_kept kept, milliseconds for_,
-                      std::uint64_t epoch) {
+void engine::remember(const operation& op, answer_ptr stored_answer, answer_kept kept,
+                      milliseconds duration, std::uint64_t epoch) {
   // Whoever has the answer that is missing may still bring it.
-  if (for_.count() <= 0 || kept == answer_kept::none) return;
+  if (duration.count() <= 0 || kept == answer_kept::none) return;
   cached_replay entry;
-  entry.answer = std::move(what);
+  entry.answer = std::move(stored_answer);
   entry.kept = kept;
-  cache_.put(op.id, op.about->print, std::move(entry), base::boot_now() + for_, epoch);
+  cache_.put(op.id, op.about->print, std::move(entry), base::boot_now() + duration, epoch);
 }
 
 claim engine::make_claim(const operation& op) {
@@ -132,18 +132,18 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
     const auto before = base::boot_now();
     if (loss_->refuses(before)) co_return failed_for_now(memory_lost(effect::none));
     const auto epoch = cache_.epoch();
-    const auto asked = make_claim(op);
-    std::vector<claim> batch(1, asked);
+    const auto request = make_claim(op);
+    std::vector<claim> batch(1, request);
     auto replies = co_await store_.claim(std::move(batch), params_.store_timeout);
     auto& reply = replies[0];
     if (!reply) note(reply.error());
-    if (!reply) co_return co_await claim_failed(io, op, doing, asked, reply.error());
+    if (!reply) co_return co_await claim_failed(io, op, doing, request, reply.error());
 
     switch (reply->kind) {
       case verdict_kind::run:
         if (loss_->refuses(base::boot_now())) {
           // A look told of a loss meanwhile. Nothing was sent: the lease is given back.
-          co_return co_await claim_failed(io, op, doing, asked, memory_lost(effect::done));
+          co_return co_await claim_failed(io, op, doing, request, memory_lost(effect::done));
         }
         if (!op.places.empty()) {
           const auto moved = co_await yield_to_another_place(io, op, reply->lease);
@@ -171,7 +171,7 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
         counters_.unknowns.fetch_add(1, std::memory_order_relaxed);
         auto out = of_kind(execution_kind::unknown);
         out.retry_after = reply->retry_after;
-        out.probed = asked.unknown == unknown_policy::probe;
+        out.probed = request.unknown == unknown_policy::probe;
         co_return out;
       }
       case verdict_kind::remake_fingerprint:
@@ -187,12 +187,12 @@ asio::awaitable<execution> engine::attempt(asio::io_context& io, operation& op, 
 }
 
 asio::awaitable<execution> engine::claim_failed(asio::io_context& io, operation& op, work& doing,
-                                                claim asked, error why) {
+                                                claim request, error why) {
   if (why.effect != effect::none && !stopping_) {
     tally one(following_up_);
     if (one.before() < params_.max_follow_ups) {
       spawn_background(io, "follow up a claim of unknown fate",
-                       follow_up(std::move(asked), std::move(one)));
+                       follow_up(std::move(request), std::move(one)));
     } else {
       base::log_recurring(base::log_level::error, "claim-not-followed-up",
                           {{"record", base::to_hex(op.id)}, {"why", "too many at once"}});
@@ -229,25 +229,25 @@ asio::awaitable<execution> engine::granted(asio::io_context& io, operation& op, 
   const held_list::entry listed(*held_, held);
   held->keep_renewing();
   if (got.probe) {
-    if (auto told = co_await asked(io, op, doing, *held)) co_return std::move(*told);
+    if (auto reply = co_await asked(io, op, doing, *held)) co_return std::move(*reply);
   }
   counters_.runs.fetch_add(1, std::memory_order_relaxed);
   const auto epoch = cache_.epoch();
-  settlement how;
+  settlement request;
   std::exception_ptr failure;
   try {
-    how = co_await doing.run(*held);
+    request = co_await doing.run(*held);
   } catch (...) {
     // Whatever it was: the work had begun, so nobody knows what became of it.
     failure = std::current_exception();
-    how.kind = settle_kind::abandon;
-    how.why = unknown_reason::abandoned;
+    request.kind = settle_kind::abandon;
+    request.why = unknown_reason::abandoned;
   }
-  how.id = op.id;
-  how.token = held->lease().token;
-  how.claim_id = held->lease().claim_id;
-  how.about = op.about;
-  auto out = co_await finish(io, op, *held, std::move(how), epoch);
+  request.id = op.id;
+  request.token = held->lease().token;
+  request.claim_id = held->lease().claim_id;
+  request.about = op.about;
+  auto out = co_await finish(io, op, *held, std::move(request), epoch);
   held->stop_renewing();
   if (failure) std::rethrow_exception(failure);
   co_return out;
@@ -279,20 +279,20 @@ asio::awaitable<std::optional<execution>> engine::asked(asio::io_context& io, op
     if (!*dispatched) co_return of_kind(execution_kind::busy);
     co_return std::nullopt;
   }
-  auto how = settle_of(op, held.lease());
-  how.retention = op.policy->retention;
+  auto request = settle_of(op, held.lease());
+  request.retention = op.policy->retention;
   if (report.said == probe_answer::did) {
-    how.kind = settle_kind::complete;
-    how.answer = report.answer;
-    how.kept = report.answer ? answer_kept::full : answer_kept::none;
+    request.kind = settle_kind::complete;
+    request.answer = report.answer;
+    request.kept = report.answer ? answer_kept::full : answer_kept::none;
   } else {
-    how.kind = settle_kind::abandon;
-    how.why = unknown_reason::probe_inconclusive;
-    how.probe_pause = milliseconds(1'000);
+    request.kind = settle_kind::abandon;
+    request.why = unknown_reason::probe_inconclusive;
+    request.probe_pause = milliseconds(1'000);
   }
   const bool did = report.said == probe_answer::did;
-  const auto kept = how.kept;
-  auto out = co_await finish(io, op, held, std::move(how), epoch);
+  const auto kept = request.kept;
+  auto out = co_await finish(io, op, held, std::move(request), epoch);
   held.stop_renewing();
   if (out.kind == execution_kind::ran) {
     if (did) co_return stored_answer(report.answer, kept);
@@ -303,37 +303,38 @@ asio::awaitable<std::optional<execution>> engine::asked(asio::io_context& io, op
 }
 
 asio::awaitable<execution> engine::finish(asio::io_context& io, operation& op, held_lease& held,
-                                          settlement how, std::uint64_t epoch) {
+                                          settlement request, std::uint64_t epoch) {
   // What was done is kept from others while the store is told. A lease that is given up is not
   // renewed any more.
-  if (how.kind == settle_kind::abandon || how.kind == settle_kind::release) held.stop_renewing();
+  if (request.kind == settle_kind::abandon || request.kind == settle_kind::release)
+    held.stop_renewing();
   const auto until = base::boot_now() + params_.settle_wait;
   retry_pause pause;
   for (;;) {
-    std::vector<settlement> batch(1, how);
+    std::vector<settlement> batch(1, request);
     auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
     if (replies[0]) {
       if (replies[0]->outcome == settle_outcome::stale) co_return co_await superseded(op);
-      co_return after_settle(op, how, *replies[0], epoch);
+      co_return after_settle(op, request, *replies[0], epoch);
     }
-    settle_failed(how, replies[0].error());
+    settle_failed(request, replies[0].error());
     if (base::boot_now() + pause.next() >= until || stopping_) break;
     co_await pause.sleep();
   }
   // The effect happened: it is not forgotten because nobody waits any longer.
   auto out = of_kind(execution_kind::unrecorded);
-  out.settled_as = how.kind;
+  out.settled_as = request.kind;
   base::reservation room(budget_);
-  if (how.answer && op.answer_room != nullptr) room = std::move(*op.answer_room);
-  settle_behind(io, std::move(how), std::move(room));
+  if (request.answer && op.answer_room != nullptr) room = std::move(*op.answer_room);
+  settle_behind(io, std::move(request), std::move(room));
   co_return out;
 }
 
-void engine::settle_behind(asio::io_context& io, settlement how, base::reservation room) {
+void engine::settle_behind(asio::io_context& io, settlement request, base::reservation room) {
   counters_.late_settles.fetch_add(1, std::memory_order_relaxed);
-  room.set(bytes_of(how) + waiting_bytes);
+  room.set(bytes_of(request) + waiting_bytes);
   spawn_background(io, "settle later",
-                   settle_later(std::move(how), std::move(room), tally(settling_late_)));
+                   settle_later(std::move(request), std::move(room), tally(settling_late_)));
 }
 
 asio::awaitable<execution> engine::superseded(const operation& op) {
@@ -351,8 +352,8 @@ asio::awaitable<execution> engine::superseded(const operation& op) {
   co_return of_kind(execution_kind::unsure);
 }
 
-execution engine::after_settle(const operation& op, const settlement& how, const settled& result,
-                               std::uint64_t epoch) {
+execution engine::after_settle(const operation& op, const settlement& request,
+                               const settled& result, std::uint64_t epoch) {
   if (result.outcome == settle_outcome::incident) {
     counters_.incidents.fetch_add(1, std::memory_order_relaxed);
     base::log(base::log_level::error, "settled-a-record-that-was-gone",
@@ -362,17 +363,17 @@ execution engine::after_settle(const operation& op, const settlement& how, const
     tell(op, stored_answer(result.answer, result.kept));
     return stored_answer(result.answer, result.kept);
   }
-  if (how.kind == settle_kind::complete) {
+  if (request.kind == settle_kind::complete) {
     // Completed by the application before: for how long, the next repeat hears.
     if (result.state != observed_state::completed) {
-      remember(op, how.answer, how.kept, how.retention, epoch);
+      remember(op, request.answer, request.kept, request.retention, epoch);
     }
-    tell(op, stored_answer(how.answer, how.kept));
+    tell(op, stored_answer(request.answer, request.kept));
   } else {
     waiting_.look(op.id);
   }
   auto out = of_kind(execution_kind::ran);
-  out.settled_as = how.kind;
+  out.settled_as = request.kind;
   return out;
 }
 

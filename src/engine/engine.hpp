@@ -138,8 +138,8 @@ class engine {
                                             work& doing);
   boost::asio::awaitable<execution> wait_for_twin(boost::asio::io_context& io, operation& op,
                                                   work& doing);
-  [[nodiscard]] std::optional<execution> take_news(const operation& op, const news& told);
-  void tell(const operation& op, execution what);
+  [[nodiscard]] std::optional<execution> take_news(const operation& op, const news& news);
+  void tell(const operation& op, execution execution);
   static result<void> remake(operation& op, work& doing, std::string_view method);
   /// Turns to another place of `op` where a record is alive; false: there is none.
   boost::asio::awaitable<result<bool>> go_where_it_is(operation& op);
@@ -151,29 +151,30 @@ class engine {
   boost::asio::awaitable<std::optional<execution>> asked(boost::asio::io_context& io, operation& op,
                                                          work& doing, held_lease& held);
   boost::asio::awaitable<execution> finish(boost::asio::io_context& io, operation& op,
-                                           held_lease& held, settlement how, std::uint64_t epoch);
+                                           held_lease& held, settlement request,
+                                           std::uint64_t epoch);
   boost::asio::awaitable<execution> claim_failed(boost::asio::io_context& io, operation& op,
-                                                 work& doing, claim asked, error why);
+                                                 work& doing, claim request, error why);
   boost::asio::awaitable<execution> out_of_reach(operation& op, work& doing, error why);
   /// Where the store lost its memory it says when to come back.
   [[nodiscard]] execution failed_for_now(error why) const;
-  execution after_settle(const operation& op, const settlement& how, const settled& result,
+  execution after_settle(const operation& op, const settlement& request, const settled& result,
                          std::uint64_t epoch);
   /// The lease was another's when the settle came.
   boost::asio::awaitable<execution> superseded(const operation& op);
-  boost::asio::awaitable<void> follow_up(claim asked, tally one);
+  boost::asio::awaitable<void> follow_up(claim request, tally one);
   /// The store could not be told, and will be told again.
-  void settle_failed(const settlement& how, const error& why);
+  void settle_failed(const settlement& request, const error& why);
   /// Goes on behind the request; `room` is what its answer holds already.
-  void settle_behind(boost::asio::io_context& io, settlement how, base::reservation room);
-  boost::asio::awaitable<void> settle_later(settlement how, base::reservation room, tally one);
+  void settle_behind(boost::asio::io_context& io, settlement request, base::reservation room);
+  boost::asio::awaitable<void> settle_later(settlement request, base::reservation room, tally one);
   boost::asio::awaitable<result<void>> look_now();
   boost::asio::awaitable<void> watch();
   boost::asio::awaitable<void> sweep();
   /// What the store says of itself decides whether it is looked at before the next claim.
   void note(const error& why) noexcept;
   claim make_claim(const operation& op);
-  void remember(const operation& op, answer_ptr what, answer_kept kept, milliseconds for_,
+  void remember(const operation& op, answer_ptr answer, answer_kept kept, milliseconds duration,
                 std::uint64_t epoch);
 
   store& store_;

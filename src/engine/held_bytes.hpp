@@ -7,22 +7,22 @@
 
 namespace onceguard {
 
-[[nodiscard]] inline std::size_t bytes_of(const answer& what) {
-  std::size_t bytes = sizeof(answer) + what.body.size();
-  for (const auto& [name, value] : what.headers) bytes += 64 + name.size() + value.size();
+[[nodiscard]] inline std::size_t bytes_of(const answer& stored_answer) {
+  std::size_t bytes = sizeof(answer) + stored_answer.body.size();
+  for (const auto& [name, value] : stored_answer.headers) bytes += 64 + name.size() + value.size();
   return bytes;
 }
 
-[[nodiscard]] inline std::size_t bytes_of(const subject& what) {
-  return sizeof(subject) + what.scope_kind.size() + what.key.size() + what.method.size() +
-         what.path.size() + what.route.size() + what.print.method.size();
+[[nodiscard]] inline std::size_t bytes_of(const subject& about) {
+  return sizeof(subject) + about.scope_kind.size() + about.key.size() + about.method.size() +
+         about.path.size() + about.route.size() + about.print.method.size();
 }
 
 /// With what it shares: its answer, and what it is about.
-[[nodiscard]] inline std::size_t bytes_of(const settlement& what) {
+[[nodiscard]] inline std::size_t bytes_of(const settlement& request) {
   std::size_t bytes = sizeof(settlement);
-  if (what.answer) bytes += bytes_of(*what.answer);
-  if (what.about) bytes += bytes_of(*what.about);
+  if (request.answer) bytes += bytes_of(*request.answer);
+  if (request.about) bytes += bytes_of(*request.about);
   return bytes;
 }
 

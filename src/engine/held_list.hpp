@@ -15,7 +15,7 @@ struct engine::held_list {
  public:
   class entry {
    public:
-    entry(held_list& in, const std::shared_ptr<held_lease>& held) : in_(in) {
+    entry(held_list& list, const std::shared_ptr<held_lease>& held) : in_(list) {
       const std::lock_guard lock(in_.mutex_);
       at_ = in_.held_.insert(in_.held_.end(), held);
     }

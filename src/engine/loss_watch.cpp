@@ -8,13 +8,13 @@
 namespace onceguard {
 namespace {
 
-std::int64_t ms_of(loss_watch::time_point at) noexcept {
-  return std::chrono::duration_cast<milliseconds>(at.time_since_epoch()).count();
+std::int64_t ms_of(loss_watch::time_point time) noexcept {
+  return std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count();
 }
 
-void raise_to(std::atomic<std::int64_t>& what, std::int64_t least) noexcept {
-  auto now = what.load();
-  while (now < least && !what.compare_exchange_weak(now, least)) {
+void raise_to(std::atomic<std::int64_t>& atomic, std::int64_t least) noexcept {
+  auto now = atomic.load();
+  while (now < least && !atomic.compare_exchange_weak(now, least)) {
   }
 }
 
@@ -55,50 +55,50 @@ void loss_watch::expect(milliseconds quiet, milliseconds retention) noexcept {
   raise_to(retention_ms_, retention.count());
 }
 
-loss_watch::change loss_watch::heard(const vitals& now, time_point at) {
-  change what = change::none;
+loss_watch::change loss_watch::heard(const vitals& now, time_point time) {
+  change value = change::none;
   if (last_) {
     if (last_->identity != now.identity || now.generation < last_->generation) {
-      lost(at);
-      what = change::lost;
+      lost(time);
+      value = change::lost;
     } else if (last_->forgotten != now.forgotten) {
-      what = change::forgotten;
+      value = change::forgotten;
     }
   }
-  const bool news = what == change::lost || !last_ || last_->identity != now.identity;
+  const bool news = value == change::lost || !last_ || last_->identity != now.identity;
   last_ = now;
   // The generation of the witness may lag: a copy that is older than a second is noticed.
   if (news || now.generation != written_generation_) {
     written_generation_ = now.generation;
-    testimony heard_now{now.identity, now.generation, wall_end(refuse_until_, at),
-                        wall_end(flagged_until_, at)};
+    testimony heard_now{now.identity, now.generation, wall_end(refuse_until_, time),
+                        wall_end(flagged_until_, time)};
     if (news) {
       witness_.write(heard_now);
     } else {
       witness_.write_soon(std::move(heard_now));
     }
   }
-  return what;
+  return value;
 }
 
-void loss_watch::lost(time_point at) {
+void loss_watch::lost(time_point time) {
   base::log(base::log_level::error, "store-lost-its-memory",
             {{"after_loss", rule_ == after_loss_rule::refuse ? "refuse" : "flag"}});
-  if (rule_ == after_loss_rule::refuse) refuse_until_ = ms_of(at) + quiet_ms_;
-  flagged_until_ = ms_of(at) + retention_ms_;
+  if (rule_ == after_loss_rule::refuse) refuse_until_ = ms_of(time) + quiet_ms_;
+  flagged_until_ = ms_of(time) + retention_ms_;
 }
 
-bool loss_watch::refuses(time_point at) const noexcept { return refuses_for(at).count() > 0; }
+bool loss_watch::refuses(time_point time) const noexcept { return refuses_for(time).count() > 0; }
 
-milliseconds loss_watch::refuses_for(time_point at) const noexcept {
+milliseconds loss_watch::refuses_for(time_point time) const noexcept {
   const auto until = refuse_until_.load(std::memory_order_relaxed);
   if (until == 0) return milliseconds(0);
-  return milliseconds(std::max<std::int64_t>(until - ms_of(at), 0));
+  return milliseconds(std::max<std::int64_t>(until - ms_of(time), 0));
 }
 
-bool loss_watch::maybe_repeated(time_point at) const noexcept {
+bool loss_watch::maybe_repeated(time_point time) const noexcept {
   const auto until = flagged_until_.load(std::memory_order_relaxed);
-  return until != 0 && ms_of(at) < until;
+  return until != 0 && ms_of(time) < until;
 }
 
 }  // namespace onceguard

@@ -27,18 +27,18 @@ class loss_watch {
 
   enum class change : std::uint8_t { none, forgotten, lost };
   /// Compares with what was heard before, and writes the witness when it changed.
-  change heard(const vitals& now, time_point at);
+  change heard(const vitals& now, time_point time);
 
   /// May new claims be made? After a loss, with after_loss = refuse, not for a while.
-  [[nodiscard]] bool refuses(time_point at) const noexcept;
-  [[nodiscard]] milliseconds refuses_for(time_point at) const noexcept;
+  [[nodiscard]] bool refuses(time_point time) const noexcept;
+  [[nodiscard]] milliseconds refuses_for(time_point time) const noexcept;
   /// New runs may be repeats of what the store forgot.
-  [[nodiscard]] bool maybe_repeated(time_point at) const noexcept;
+  [[nodiscard]] bool maybe_repeated(time_point time) const noexcept;
   /// See engine::expect(). From any thread.
   void expect(milliseconds quiet, milliseconds retention) noexcept;
 
  private:
-  void lost(time_point at);
+  void lost(time_point time);
 
   const after_loss_rule rule_;
   std::atomic<std::int64_t> quiet_ms_;

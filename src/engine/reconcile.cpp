@@ -25,33 +25,33 @@ constexpr milliseconds lease{30'000};  // to ask; renewed while the answer takes
 constexpr milliseconds probe_pause{1'000};
 
 /// How long the first attempt may still be under way.
-milliseconds too_early_for(const record_view& seen, const inquiry& how) {
+milliseconds too_early_for(const record_view& seen, const inquiry& inquiry) {
   const auto& r = seen.stored;
   // After an answer the work is over, whatever it was.
   if (r.why == unknown_reason::upstream_status && !r.earlier_unknown) return milliseconds(0);
-  return std::max(how.quiet + seen.lease_left, milliseconds(0));
+  return std::max(inquiry.quiet + seen.lease_left, milliseconds(0));
 }
 
 class round {
  public:
   round(asio::io_context& io, store& records, const reconcile_params& params,
-        const inquiry_chooser& choose, const finding_listener& told)
-      : io_(io), store_(records), params_(params), choose_(choose), told_(told) {}
+        const inquiry_chooser& choose, const finding_listener& listener)
+      : io_(io), store_(records), params_(params), choose_(choose), told_(listener) {}
 
   asio::awaitable<result<reconcile_counts>> run();
 
  private:
   asio::awaitable<void> work_off();
   asio::awaitable<void> look_at_each();
-  asio::awaitable<void> look_at(finding& of);
-  asio::awaitable<void> ask_now(finding& of, const inquiry& how);
-  asio::awaitable<void> preview(finding& of, const inquiry& how);
-  asio::awaitable<void> conclude(finding& of, const inquiry& how, held_lease& held,
-                                 probe_report said);
-  asio::awaitable<bool> settle(finding& of, const held_lease& held, settlement how);
-  void refused(finding& of, const verdict& by);
+  asio::awaitable<void> look_at(finding& finding);
+  asio::awaitable<void> ask_now(finding& finding, const inquiry& inquiry);
+  asio::awaitable<void> preview(finding& finding, const inquiry& inquiry);
+  asio::awaitable<void> conclude(finding& finding, const inquiry& inquiry, held_lease& held,
+                                 probe_report report);
+  asio::awaitable<bool> settle(finding& finding, const held_lease& held, settlement request);
+  void refused(finding& finding, const verdict& verdict);
   void failed(const error& why);
-  void count(const finding& of);
+  void count(const finding& finding);
 
   asio::io_context& io_;
   store& store_;
@@ -102,97 +102,98 @@ asio::awaitable<void> round::work_off() {
 
 asio::awaitable<void> round::look_at_each() {
   while (!waiting_.empty() && !failure_) {
-    finding of;
-    of.seen = std::move(waiting_.front());
+    finding finding;
+    finding.seen = std::move(waiting_.front());
     waiting_.pop_front();
-    co_await look_at(of);
+    co_await look_at(finding);
     if (failure_) co_return;
-    count(of);
-    told_(of);
+    count(finding);
+    told_(finding);
   }
 }
 
-asio::awaitable<void> round::look_at(finding& of) {
-  of.preview = params_.dry_run;
-  const auto how = choose_(*of.seen.stored.about);
-  if (how.source == nullptr) {
-    of.what = finding_kind::still_unknown;
-    of.why = "there is no query, and its route has no probe";
+asio::awaitable<void> round::look_at(finding& finding) {
+  finding.preview = params_.dry_run;
+  const auto request = choose_(*finding.seen.stored.about);
+  if (request.source == nullptr) {
+    finding.what = finding_kind::still_unknown;
+    finding.why = "there is no query, and its route has no probe";
     co_return;
   }
-  of.means = how.source->name();
-  if (const auto left = too_early_for(of.seen, how); left.count() > 0) {
-    of.what = finding_kind::too_early;
-    of.retry_after = left;
-    of.why = "the first attempt may still be under way";
+  finding.means = request.source->name();
+  if (const auto left = too_early_for(finding.seen, request); left.count() > 0) {
+    finding.what = finding_kind::too_early;
+    finding.retry_after = left;
+    finding.why = "the first attempt may still be under way";
     co_return;
   }
   if (params_.dry_run) {
-    co_await preview(of, how);
+    co_await preview(finding, request);
   } else {
-    co_await ask_now(of, how);
+    co_await ask_now(finding, request);
   }
 }
 
-asio::awaitable<void> round::preview(finding& of, const inquiry& how) {
-  const auto said = co_await how.source->preview(*of.seen.stored.about, of.seen.stored.token);
-  of.what = finding_kind::still_unknown;
-  if (!said) {
-    of.why = "would be asked";
+asio::awaitable<void> round::preview(finding& finding, const inquiry& inquiry) {
+  const auto reply =
+      co_await inquiry.source->preview(*finding.seen.stored.about, finding.seen.stored.token);
+  finding.what = finding_kind::still_unknown;
+  if (!reply) {
+    finding.why = "would be asked";
     co_return;
   }
-  of.why = said->why;
-  if (said->said == probe_answer::did) of.what = finding_kind::done;
-  if (said->said == probe_answer::did_not) of.what = finding_kind::not_done;
+  finding.why = reply->why;
+  if (reply->said == probe_answer::did) finding.what = finding_kind::done;
+  if (reply->said == probe_answer::did_not) finding.what = finding_kind::not_done;
 }
 
-asio::awaitable<void> round::ask_now(finding& of, const inquiry& how) {
-  const auto& r = of.seen.stored;
-  claim asked;
-  asked.id = of.seen.id;
-  base::random_bytes(asked.claim_id);
-  asked.about = r.about;
-  asked.lease = lease;
-  asked.unknown = unknown_policy::probe;
-  asked.probe_after = how.probe_after;
-  asked.unknown_retention = milliseconds(r.unknown_retention_ms);
+asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
+  const auto& r = finding.seen.stored;
+  claim request;
+  request.id = finding.seen.id;
+  base::random_bytes(request.claim_id);
+  request.about = r.about;
+  request.lease = lease;
+  request.unknown = unknown_policy::probe;
+  request.probe_after = inquiry.probe_after;
+  request.unknown_retention = milliseconds(r.unknown_retention_ms);
   // Should the key be free by now, what this claim gets is given back; and should it come to
   // nothing meanwhile, nobody has to wonder whether it ran.
-  asked.into_started = true;
+  request.into_started = true;
   const auto before = base::boot_now();
-  std::vector<claim> batch(1, asked);
+  std::vector<claim> batch(1, request);
   const auto replies = co_await store_.claim(std::move(batch), params_.store_timeout);
   if (!replies[0]) co_return failed(replies[0].error());
   const auto& got = *replies[0];
-  if (got.kind != verdict_kind::run) co_return refused(of, got);
+  if (got.kind != verdict_kind::run) co_return refused(finding, got);
 
-  const auto held = std::make_shared<held_lease>(io_, store_, asked.id, got.lease, lease,
+  const auto held = std::make_shared<held_lease>(io_, store_, request.id, got.lease, lease,
                                                  params_.store_timeout, before);
   // Another attempt in between would be one that nobody has waited for.
   if (!got.lease.probe || got.lease.attempt != r.attempt + 1) {
     settlement back;
     back.kind = got.lease.probe ? settle_kind::abandon : settle_kind::release;
-    co_await settle(of, *held, std::move(back));
-    of.why = "somebody else had it meanwhile";
+    co_await settle(finding, *held, std::move(back));
+    finding.why = "somebody else had it meanwhile";
     co_return;
   }
-  of.fenced_with = got.lease.token;
+  finding.fenced_with = got.lease.token;
   held->keep_renewing();
-  auto said = co_await how.source->ask(*r.about, *held);
-  co_await conclude(of, how, *held, std::move(said));
+  auto reply = co_await inquiry.source->ask(*r.about, *held);
+  co_await conclude(finding, inquiry, *held, std::move(reply));
 }
 
-asio::awaitable<void> round::conclude(finding& of, const inquiry& how, held_lease& held,
-                                      probe_report said) {
+asio::awaitable<void> round::conclude(finding& finding, const inquiry& inquiry, held_lease& held,
+                                      probe_report report) {
   settlement end;
-  end.retention = how.retention;
+  end.retention = inquiry.retention;
   auto found = finding_kind::still_unknown;
-  switch (said.said) {
+  switch (report.said) {
     case probe_answer::did:
       found = finding_kind::done;
       end.kind = settle_kind::complete;
-      end.answer = said.answer;
-      end.kept = said.answer ? answer_kept::full : answer_kept::none;
+      end.answer = report.answer;
+      end.kept = report.answer ? answer_kept::full : answer_kept::none;
       break;
     case probe_answer::did_not: {
       // With that word the unknown attempt is over; released without it, the record would still
@@ -203,7 +204,7 @@ asio::awaitable<void> round::conclude(finding& of, const inquiry& how, held_leas
         // As unknown as it was, or free, but not kept by this lease until that runs out.
         held.stop_renewing();
         end.kind = settle_kind::release;
-        co_await settle(of, held, std::move(end));
+        co_await settle(finding, held, std::move(end));
         co_return;
       }
       found = finding_kind::not_done;
@@ -217,42 +218,42 @@ asio::awaitable<void> round::conclude(finding& of, const inquiry& how, held_leas
       break;
   }
   held.stop_renewing();
-  if (co_await settle(of, held, std::move(end))) {
-    of.what = found;
-    of.why = std::move(said.why);
+  if (co_await settle(finding, held, std::move(end))) {
+    finding.what = found;
+    finding.why = std::move(report.why);
   }
 }
 
 /// False: another has the word now.
-asio::awaitable<bool> round::settle(finding& of, const held_lease& held, settlement how) {
-  how.id = held.id();
-  how.token = held.lease().token;
-  how.claim_id = held.lease().claim_id;
-  how.about = of.seen.stored.about;
-  std::vector<settlement> batch(1, how);
+asio::awaitable<bool> round::settle(finding& finding, const held_lease& held, settlement request) {
+  request.id = held.id();
+  request.token = held.lease().token;
+  request.claim_id = held.lease().claim_id;
+  request.about = finding.seen.stored.about;
+  std::vector<settlement> batch(1, request);
   const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
   if (!replies[0]) {
     failed(replies[0].error());
     co_return false;
   }
   if (replies[0]->outcome != settle_outcome::stale) co_return true;
-  of.what = finding_kind::left_alone;
-  of.why = "somebody else has the word meanwhile";
+  finding.what = finding_kind::left_alone;
+  finding.why = "somebody else has the word meanwhile";
   co_return false;
 }
 
-void round::refused(finding& of, const verdict& by) {
-  switch (by.kind) {
+void round::refused(finding& finding, const verdict& verdict) {
+  switch (verdict.kind) {
     case verdict_kind::unknown:
-      of.what = finding_kind::too_early;
-      of.retry_after = by.retry_after;
-      of.why = "the first attempt may still be under way, or it was asked just now";
+      finding.what = finding_kind::too_early;
+      finding.retry_after = verdict.retry_after;
+      finding.why = "the first attempt may still be under way, or it was asked just now";
       break;
     case verdict_kind::busy:
-      of.why = "somebody else has it now";
+      finding.why = "somebody else has it now";
       break;
     default:
-      of.why = "it is unknown no more";
+      finding.why = "it is unknown no more";
       break;
   }
 }
@@ -261,8 +262,8 @@ void round::failed(const error& why) {
   if (!failure_) failure_ = why;
 }
 
-void round::count(const finding& of) {
-  switch (of.what) {
+void round::count(const finding& finding) {
+  switch (finding.what) {
     case finding_kind::done:
       ++counts_.done;
       break;
@@ -307,8 +308,8 @@ std::string_view name_of(finding_kind kind) noexcept {
 
 asio::awaitable<result<reconcile_counts>> reconcile(asio::io_context& io, store& records,
                                                     reconcile_params params, inquiry_chooser choose,
-                                                    finding_listener told) {
-  round one(io, records, params, choose, told);
+                                                    finding_listener listener) {
+  round one(io, records, params, choose, listener);
   co_return co_await one.run();
 }
 

@@ -83,6 +83,6 @@ struct reconcile_counts {
 /// thread runs.
 [[nodiscard]] boost::asio::awaitable<result<reconcile_counts>> reconcile(
     boost::asio::io_context& io, store& records, reconcile_params params, inquiry_chooser choose,
-    finding_listener told);
+    finding_listener listener);
 
 }  // namespace onceguard

@@ -33,9 +33,9 @@ struct id_hash {
 using entries = std::list<entry>;  // front: the latest
 
 /// What an entry takes in memory, about, with its places in the list and in the index: rather more.
-std::size_t size_of(const fingerprint& print, const cached_replay& what) {
+std::size_t size_of(const fingerprint& print, const cached_replay& replay) {
   const std::size_t entry = 400 + print.method.size();
-  return what.answer ? entry + bytes_of(*what.answer) : entry;
+  return replay.answer ? entry + bytes_of(*replay.answer) : entry;
 }
 
 }  // namespace
@@ -83,9 +83,9 @@ std::optional<cached_replay> replay_cache::find(const record_id& id, const finge
   return it->what;
 }
 
-void replay_cache::put(const record_id& id, const fingerprint& print, cached_replay what,
+void replay_cache::put(const record_id& id, const fingerprint& print, cached_replay replay,
                        time_point ends, std::uint64_t epoch) {
-  const auto bytes = size_of(print, what);
+  const auto bytes = size_of(print, replay);
   if (bytes > bytes_max_per_shard_ / 4) return;  // one answer must not push out all others
   auto& s = shard_of(id);
   const std::lock_guard lock(s.mutex);
@@ -93,7 +93,7 @@ void replay_cache::put(const record_id& id, const fingerprint& print, cached_rep
   while (!s.recent.empty() && s.bytes + bytes > bytes_max_per_shard_) {
     s.drop(std::prev(s.recent.end()));
   }
-  s.recent.push_front(entry{id, print, std::move(what), ends, epoch, bytes});
+  s.recent.push_front(entry{id, print, std::move(replay), ends, epoch, bytes});
   s.by_id.emplace(id, s.recent.begin());
   s.bytes += bytes;
 }

@@ -42,7 +42,7 @@ class replay_cache {
 
   [[nodiscard]] std::optional<cached_replay> find(const record_id& id, const fingerprint& print,
                                                   time_point now);
-  void put(const record_id& id, const fingerprint& print, cached_replay what, time_point ends,
+  void put(const record_id& id, const fingerprint& print, cached_replay replay, time_point ends,
            std::uint64_t epoch);
   void erase(const record_id& id);
   [[nodiscard]] std::size_t bytes() const;

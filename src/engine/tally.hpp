@@ -9,8 +9,9 @@ namespace onceguard {
 /// One of the counted, for as long as it lives.
 class tally {
  public:
-  explicit tally(std::atomic<std::size_t>& of) : of_(&of), before_(of.fetch_add(1)) {}
-  tally(tally&& from) noexcept : of_(std::exchange(from.of_, nullptr)), before_(from.before_) {}
+  explicit tally(std::atomic<std::size_t>& atomic) : of_(&atomic), before_(atomic.fetch_add(1)) {}
+  tally(tally&& source) noexcept
+      : of_(std::exchange(source.of_, nullptr)), before_(source.before_) {}
   tally& operator=(tally&&) = delete;
   ~tally() {
     if (of_ != nullptr) of_->fetch_sub(1);

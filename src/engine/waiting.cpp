@@ -65,34 +65,34 @@ asio::awaitable<execution> engine::wait_for_twin(asio::io_context& io, operation
   co_return execution();
 }
 
-void engine::tell(const operation& op, execution what) {
+void engine::tell(const operation& op, execution execution) {
   if (waiting_.empty()) return;
-  auto told = std::make_shared<news>();
-  told->print = op.about->print;
-  told->policy = op.policy;
-  told->what = std::move(what);
-  waiting_.tell(op.id, told);
+  auto reply = std::make_shared<news>();
+  reply->print = op.about->print;
+  reply->policy = op.policy;
+  reply->what = std::move(execution);
+  waiting_.tell(op.id, reply);
 }
 
 /// None: it is about something else, and this one has to ask for itself.
-std::optional<execution> engine::take_news(const operation& op, const news& told) {
-  if (told.print != op.about->print) return std::nullopt;
-  switch (told.what.kind) {
+std::optional<execution> engine::take_news(const operation& op, const news& news) {
+  if (news.print != op.about->print) return std::nullopt;
+  switch (news.what.kind) {
     case execution_kind::stored:
       counters_.replays.fetch_add(1, std::memory_order_relaxed);
       break;
     case execution_kind::unknown:
-      if (told.policy != op.policy) return std::nullopt;
+      if (news.policy != op.policy) return std::nullopt;
       counters_.unknowns.fetch_add(1, std::memory_order_relaxed);
       break;
     case execution_kind::backoff:
-      if (told.policy != op.policy) return std::nullopt;
+      if (news.policy != op.policy) return std::nullopt;
       counters_.backoffs.fetch_add(1, std::memory_order_relaxed);
       break;
     default:
       return std::nullopt;
   }
-  return told.what;
+  return news.what;
 }
 
 }  // namespace onceguard

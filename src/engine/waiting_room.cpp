@@ -47,14 +47,14 @@ std::unique_ptr<waiting_room::place> waiting_room::enter(const record_id& id,
   return std::make_unique<place>(*this, id, std::move(self));
 }
 
-void waiting_room::leave(const record_id& id, const waiter_ptr& who) noexcept {
+void waiting_room::leave(const record_id& id, const waiter_ptr& waiter) noexcept {
   inside_.fetch_sub(1, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   const auto found = waiting_.find(id);
   if (found == waiting_.end()) return;
   auto& line = found->second;
-  const bool was_first = !line.empty() && line.front() == who;
-  std::erase(line, who);
+  const bool was_first = !line.empty() && line.front() == waiter;
+  std::erase(line, waiter);
   if (line.empty()) {
     waiting_.erase(found);
   } else if (was_first) {
@@ -62,18 +62,18 @@ void waiting_room::leave(const record_id& id, const waiter_ptr& who) noexcept {
   }
 }
 
-bool waiting_room::is_first(const record_id& id, const waiter_ptr& who) {
+bool waiting_room::is_first(const record_id& id, const waiter_ptr& waiter) {
   const std::lock_guard lock(mutex_);
   const auto found = waiting_.find(id);
-  return found != waiting_.end() && found->second.front() == who;
+  return found != waiting_.end() && found->second.front() == waiter;
 }
 
-void waiting_room::call(const waiter_ptr& who) {
-  auto wake = [who] {
-    who->called = true;
-    who->timer.cancel();
+void waiting_room::call(const waiter_ptr& waiter) {
+  auto wake = [waiter] {
+    waiter->called = true;
+    waiter->timer.cancel();
   };
-  asio::post(who->timer.get_executor(), std::move(wake));
+  asio::post(waiter->timer.get_executor(), std::move(wake));
 }
 
 void waiting_room::look(const record_id& id) {
@@ -88,23 +88,23 @@ void waiting_room::look_by_prefix(const std::vector<std::uint64_t>& prefixes) {
   const std::lock_guard lock(mutex_);
   for (const auto prefix : prefixes) {
     const auto lowest = lowest_with(prefix);
-    for (auto at = waiting_.lower_bound(lowest);
-         at != waiting_.end() && same_prefix(at->first, lowest); ++at) {
-      call(at->second.front());
+    for (auto position = waiting_.lower_bound(lowest);
+         position != waiting_.end() && same_prefix(position->first, lowest); ++position) {
+      call(position->second.front());
     }
   }
 }
 
-void waiting_room::tell(const record_id& id, const news_ptr& what) {
+void waiting_room::tell(const record_id& id, const news_ptr& news) {
   const std::lock_guard lock(mutex_);
   const auto found = waiting_.find(id);
   if (found == waiting_.end()) return;
-  for (const auto& who : found->second) {
-    auto wake = [who, what] {
-      who->told = what;
-      who->timer.cancel();
+  for (const auto& owner : found->second) {
+    auto wake = [owner, news] {
+      owner->told = news;
+      owner->timer.cancel();
     };
-    asio::post(who->timer.get_executor(), std::move(wake));
+    asio::post(owner->timer.get_executor(), std::move(wake));
   }
 }
 

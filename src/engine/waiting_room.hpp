@@ -47,7 +47,7 @@ class waiting_room {
   /// The same, for records of which the first 8 bytes are known. Cheap while nobody waits.
   void look_by_prefix(const std::vector<std::uint64_t>& prefixes);
   /// What became of the record: all in its line hear it.
-  void tell(const record_id& id, const news_ptr& what);
+  void tell(const record_id& id, const news_ptr& news);
   /// Is anybody there at all?
   [[nodiscard]] bool empty() const noexcept { return inside_.load() == 0; }
 
@@ -61,9 +61,9 @@ class waiting_room {
   };
   using waiter_ptr = std::shared_ptr<waiter>;
 
-  void leave(const record_id& id, const waiter_ptr& who) noexcept;
-  [[nodiscard]] bool is_first(const record_id& id, const waiter_ptr& who);
-  static void call(const waiter_ptr& who);
+  void leave(const record_id& id, const waiter_ptr& waiter) noexcept;
+  [[nodiscard]] bool is_first(const record_id& id, const waiter_ptr& waiter);
+  static void call(const waiter_ptr& waiter);
 
   const std::size_t waiters_max_;
   std::atomic<std::size_t> inside_{0};

@@ -44,11 +44,12 @@ void engine::stop() {
 /// A look that is under way: it is over when its owner lets go of it.
 struct engine::shared_look {
   base::event over;
-  result<void> told = error(errc::store_unreachable, "the look at the store broke off");
+  result<void> reply = error(errc::store_unreachable, "the look at the store broke off");
 
   class ownership {
    public:
-    ownership(engine& by, std::shared_ptr<shared_look> look) : by_(by), look_(std::move(look)) {}
+    ownership(engine& engine, std::shared_ptr<shared_look> look)
+        : by_(engine), look_(std::move(look)) {}
     ownership(const ownership&) = delete;
     ownership& operator=(const ownership&) = delete;
     ~ownership() {
@@ -76,10 +77,10 @@ asio::awaitable<result<void>> engine::look() {
   }
   if (alone) {
     const shared_look::ownership own(*this, shared);
-    shared->told = co_await look_now();
-    co_return shared->told;
+    shared->reply = co_await look_now();
+    co_return shared->reply;
   }
-  if (co_await shared->over.wait(params_.store_timeout)) co_return shared->told;
+  if (co_await shared->over.wait(params_.store_timeout)) co_return shared->reply;
   co_return error(errc::store_unreachable, "the store did not answer within its timeout");
 }
 

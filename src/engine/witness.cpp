@@ -37,10 +37,10 @@ class open_file {
   const int fd_;
 };
 
-std::string text_of(const testimony& what) {
-  return what.identity + ' ' + std::to_string(what.generation) + ' ' +
-         std::to_string(what.refuse_until_wall) + ' ' + std::to_string(what.flagged_until_wall) +
-         '\n';
+std::string text_of(const testimony& testimony) {
+  return testimony.identity + ' ' + std::to_string(testimony.generation) + ' ' +
+         std::to_string(testimony.refuse_until_wall) + ' ' +
+         std::to_string(testimony.flagged_until_wall) + '\n';
 }
 
 }  // namespace
@@ -87,20 +87,20 @@ result<void> witness::check() const {
 
 /// A name that is on the disk before its content would be an empty witness after a crash of the
 /// machine, and a rename that is not on the disk the old one.
-bool witness::replace(const numbered& by) {
+bool witness::replace(const numbered& numbered) {
   const std::lock_guard lock(file_);
-  if (by.number < written_) return true;  // overtaken
+  if (numbered.number < written_) return true;  // overtaken
   const auto next = path_ + ".next";
   const bool replaced = [&] {
     {
       const open_file file(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
-      if (!file.write(text_of(by.what)) || !file.flush()) return false;
+      if (!file.write(text_of(numbered.what)) || !file.flush()) return false;
     }
     if (::rename(next.c_str(), path_.c_str()) != 0) return false;
     return open_file(directory_, O_RDONLY | O_DIRECTORY | O_CLOEXEC).flush();
   }();
   if (replaced) {
-    written_ = by.number;
+    written_ = numbered.number;
   } else {
     const std::string why = std::strerror(errno);
     base::log_recurring(base::log_level::error, "witness-not-written",
@@ -109,14 +109,14 @@ bool witness::replace(const numbered& by) {
   return replaced;
 }
 
-void witness::write(const testimony& what) {
+void witness::write(const testimony& testimony) {
   if (!kept()) return;
-  numbered now{++given_, what};
+  numbered now{++given_, testimony};
   if (!replace(now)) hand_over(std::move(now));
 }
 
-void witness::write_soon(testimony what) {
-  if (kept()) hand_over({++given_, std::move(what)});
+void witness::write_soon(testimony testimony) {
+  if (kept()) hand_over({++given_, std::move(testimony)});
 }
 
 void witness::hand_over(numbered next) {
@@ -132,15 +132,15 @@ void witness::run() {
   for (;;) {
     changed_.wait(lock, [this] { return closing_ || next_; });
     if (!next_) return;
-    auto what = std::move(*next_);
+    auto value = std::move(*next_);
     next_.reset();
     lock.unlock();
-    const bool written = replace(what);
+    const bool written = replace(value);
     lock.lock();
     if (written) continue;
     changed_.wait_for(lock, retry_after, [this] { return closing_; });
     if (closing_) return;
-    if (!next_) next_ = std::move(what);
+    if (!next_) next_ = std::move(value);
   }
 }
 

@@ -36,17 +36,17 @@ class witness {
   [[nodiscard]] result<void> check() const;
   /// In the place of what was written before. On the disk when it returns, or logged and tried
   /// again each second.
-  void write(const testimony& what);
+  void write(const testimony& testimony);
   /// The same on a thread of its own, for what comes each second: a flush may take long, and the
   /// caller serves requests.
-  void write_soon(testimony what);
+  void write_soon(testimony testimony);
 
  private:
   struct numbered {
     std::uint64_t number = 0;
     testimony what;
   };
-  [[nodiscard]] bool replace(const numbered& by);
+  [[nodiscard]] bool replace(const numbered& numbered);
   void hand_over(numbered next);
   void run();
 

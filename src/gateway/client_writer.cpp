@@ -28,10 +28,10 @@ void append_connection(std::string& out, const answer_style& style) {
   }
 }
 
-void append_answer_head(std::string& out, const answer& what, const answer_style& style,
+void append_answer_head(std::string& out, const answer& answer, const answer_style& style,
                         const extra_fields& extra) {
-  http1::append_status_line(out, what.status);
-  for (const auto& [name, value] : what.headers) {
+  http1::append_status_line(out, answer.status);
+  for (const auto& [name, value] : answer.headers) {
     // Of a record that was written when it was still kept, or by the application or an operator.
     if (!http::is_replay_mark(name)) http1::append_field(out, name, value);
   }
@@ -42,7 +42,7 @@ void append_answer_head(std::string& out, const answer& what, const answer_style
   }
   if (!dated) append_date_now(out);
   if (style.replayed) http1::append_field(out, "Idempotent-Replayed", "true");
-  if (may_have_body(what.status)) http1::append_content_length(out, what.body.size());
+  if (may_have_body(answer.status)) http1::append_content_length(out, answer.body.size());
   append_connection(out, style);
   http1::append_end_of_head(out);
 }

@@ -77,23 +77,23 @@ asio::awaitable<bool> guarded_exchange::send_trouble() {
   return from_.send_problem(which, std::move(more));
 }
 
-asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr what, answer_kept kept) {
+asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr answer, answer_kept kept) {
   const bool whole =
-      what != nullptr && (kept == answer_kept::full || kept == answer_kept::status_only);
+      answer != nullptr && (kept == answer_kept::full || kept == answer_kept::status_only);
   if (!whole)
     co_return co_await from_.send_problem(http::problem::answer_not_kept, http::problem_detail());
-  if (what->body.size() > small_body) {
-    from_.rule().answers.note_longer(what->body.size());
+  if (answer->body.size() > small_body) {
+    from_.rule().answers.note_longer(answer->body.size());
     const auto id = make_record_id(admitted_.scope, admitted_.key);
     auto& shared = from_.thread().shared;
     const auto left = left_by_replays(shared.budget.bytes_max(), policy_.max_answer_body);
-    what = shared.replays.share(id, std::move(what), left);
-    if (!what) {
+    answer = shared.replays.share(id, std::move(answer), left);
+    if (!answer) {
       auto more = buffers_full("a replay");
       co_return co_await from_.send_problem(http::problem::overloaded, std::move(more));
     }
   }
-  co_return co_await from_.send(*what, from_.style(true));
+  co_return co_await from_.send(*answer, from_.style(true));
 }
 
 http::problem_detail guarded_exchange::buffers_full(std::string_view for_what) const {

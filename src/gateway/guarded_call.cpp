@@ -80,10 +80,10 @@ settlement guarded_exchange::trouble(settle_kind kind, http::problem which, unkn
   trouble_ = which;
   base::log_recurring(base::log_level::warning, http::info_of(which).type,
                       {{"upstream", from_.rule().upstream->name}, {"why", std::move(detail)}});
-  settlement how;
-  how.kind = kind;
-  how.why = why;
-  return how;
+  settlement request;
+  request.kind = kind;
+  request.why = why;
+  return request;
 }
 
 settlement guarded_exchange::judge(call_result result) {
@@ -120,18 +120,19 @@ settlement guarded_exchange::judge(call_result result) {
 
 settlement guarded_exchange::judge_answer(call_result result) {
   const auto& head = up_->reader.head();
-  settlement how;
-  http::settle_by_status(policy_, head.status, head.fields, how);
+  settlement request;
+  http::settle_by_status(policy_, head.status, head.fields, request);
   auto kept = std::make_shared<answer>();
   kept->status = head.status;
   http::keep_fields(head.fields, policy_.keep_set_cookie, *kept);
 
   if (result.end == call_end::too_large) {
-    how.kept = base::find_field(head.fields, "content-length") != nullptr ? answer_kept::too_large
-                                                                          : answer_kept::streamed;
+    request.kept = base::find_field(head.fields, "content-length") != nullptr
+                       ? answer_kept::too_large
+                       : answer_kept::streamed;
     stream_begun_ = std::move(result.body);
     take_room_of(stream_begun_->capacity());
-    return how;
+    return request;
   }
   for (const auto& f : head.fields) {
     const bool date = base::iequals(f.name, "date");
@@ -139,17 +140,17 @@ settlement guarded_exchange::judge_answer(call_result result) {
     if (date || cookie) extra_.emplace_back(f.name, f.value);
   }
   if (!policy_.keep_body) {
-    if (how.kind == settle_kind::complete) how.answer = std::make_shared<answer>(*kept);
-    how.kept = answer_kept::status_only;
+    if (request.kind == settle_kind::complete) request.answer = std::make_shared<answer>(*kept);
+    request.kept = answer_kept::status_only;
   }
   kept->body = std::move(result.body);
   // It may stay for long, and what is ahead of a chunked one does not count.
   if (kept->body.capacity() - kept->body.size() > small_body) kept->body.shrink_to_fit();
   own_ = std::move(kept);
-  if (policy_.keep_body && how.kind == settle_kind::complete) how.answer = own_;
+  if (policy_.keep_body && request.kind == settle_kind::complete) request.answer = own_;
   take_room_of(bytes_of(*own_));
   if (result.request_sent) keep_connection();
-  return how;
+  return request;
 }
 
 /// It ran, so what came of it is kept, whether there is room for it or not.
@@ -161,8 +162,8 @@ void guarded_exchange::take_room_of(std::size_t answer_bytes) {
 void guarded_exchange::keep_connection() {
   auto& thread = from_.thread();
   // Before anything was asked on it, there is no head that could say otherwise.
-  const bool asked = !up_->reader.idle();
-  if (!asked || up_->reader.head().keep_alive) thread.pool.keep(std::move(up_));
+  const bool flag = !up_->reader.idle();
+  if (!flag || up_->reader.head().keep_alive) thread.pool.keep(std::move(up_));
 }
 
 }  // namespace onceguard::gateway

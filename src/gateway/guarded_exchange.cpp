@@ -8,12 +8,12 @@ namespace onceguard::gateway {
 
 namespace asio = boost::asio;
 
-guarded_exchange::guarded_exchange(session& from, http::admission admitted)
-    : from_(from),
+guarded_exchange::guarded_exchange(session& session, http::admission admitted)
+    : from_(session),
       admitted_(std::move(admitted)),
-      policy_(from.rule().rule.policy),
-      body_room_(from.thread().shared.budget),
-      answer_room_(from.thread().shared.budget) {}
+      policy_(session.rule().rule.policy),
+      body_room_(session.thread().shared.budget),
+      answer_room_(session.thread().shared.budget) {}
 
 asio::awaitable<bool> guarded_exchange::serve() {
   const auto got = co_await read_body();

@@ -17,7 +17,7 @@ namespace onceguard::gateway {
 
 class guarded_exchange final : public work {
  public:
-  guarded_exchange(session& from, http::admission admitted);
+  guarded_exchange(session& session, http::admission admitted);
 
   /// True: the client's connection may go on with another request.
   boost::asio::awaitable<bool> serve();
@@ -56,7 +56,7 @@ class guarded_exchange final : public work {
   boost::asio::awaitable<bool> send_own();
   boost::asio::awaitable<bool> pass_on();  // what is too large to be held
   boost::asio::awaitable<bool> send_trouble();
-  boost::asio::awaitable<bool> send_stored(answer_ptr what, answer_kept kept);
+  boost::asio::awaitable<bool> send_stored(answer_ptr answer, answer_kept kept);
   boost::asio::awaitable<bool> send_store_failure(execution outcome);
   /// Logs it, and says when to come again.
   [[nodiscard]] http::problem_detail buffers_full(std::string_view for_what) const;

@@ -38,8 +38,8 @@ struct host_names::resolve {
   result<addresses> found = addresses();
   base::boot_clock::time_point until;
 
-  void end(result<addresses> with) {
-    found = std::move(with);
+  void end(result<addresses> reply) {
+    found = std::move(reply);
     if (found) until = base::boot_now() + name_valid_for;
     over.happen();
   }

@@ -16,8 +16,8 @@ class route_probe final : public outcome_source {
 
   [[nodiscard]] std::string_view name() const noexcept override { return "probe"; }
   asio::awaitable<probe_report> ask(const subject& about, const held_lease& held) override {
-    const auto with = held.lease().token;
-    auto question = make_probe_question(rule_.policy, about.scope, about.key, with);
+    const auto value = held.lease().token;
+    auto question = make_probe_question(rule_.policy, about.scope, about.key, value);
     co_return co_await ask_application(pool_, std::move(question), held);
   }
 
@@ -53,20 +53,20 @@ bool inquiries::any() const noexcept {
          std::any_of(routes_.begin(), routes_.end(), [](const auto& r) { return r->has_probe(); });
 }
 
-route_probe* inquiries::route_of(const subject& of) const {
+route_probe* inquiries::route_of(const subject& subject) const {
   const auto named = [&](std::string_view name) {
     const auto found = std::find_if(routes_.begin(), routes_.end(), [&](const auto& r) {
-      return r->has_name(name) && r->takes(of.method);
+      return r->has_name(name) && r->takes(subject.method);
     });
     return found == routes_.end() ? nullptr : found->get();
   };
-  if (auto* own = named(of.route)) return own;
+  if (auto* own = named(subject.route)) return own;
   return named("/");
 }
 
-inquiry inquiries::about(const subject& of) const {
+inquiry inquiries::about(const subject& subject) const {
   inquiry out;
-  auto* route = route_of(of);
+  auto* route = route_of(subject);
   if (route != nullptr) out.retention = route->rule().policy.retention;
   if (route != nullptr && route->has_probe()) {
     const auto& policy = route->rule().policy;
@@ -75,7 +75,7 @@ inquiry inquiries::about(const subject& of) const {
   } else if (query_ != nullptr) {
     out.source = query_;
     // The application does not refuse the earlier token because of a query: it has to be over.
-    out.quiet = of.run_timeout;
+    out.quiet = subject.run_timeout;
   }
   return out;
 }

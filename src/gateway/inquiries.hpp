@@ -21,12 +21,12 @@ class inquiries {
   inquiries(const inquiries&) = delete;
   inquiries& operator=(const inquiries&) = delete;
 
-  [[nodiscard]] inquiry about(const subject& of) const;
+  [[nodiscard]] inquiry about(const subject& subject) const;
   /// Is there anybody to ask at all?
   [[nodiscard]] bool any() const noexcept;
 
  private:
-  [[nodiscard]] route_probe* route_of(const subject& of) const;
+  [[nodiscard]] route_probe* route_of(const subject& subject) const;
 
   outcome_source* const query_;
   std::vector<std::unique_ptr<route_probe>> routes_;

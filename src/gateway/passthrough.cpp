@@ -33,8 +33,8 @@ bool may_upgrade(const http1::head& head) {
 /// One unguarded request on its way.
 class forwarding {
  public:
-  explicit forwarding(session& from)
-      : from_(from), params_(from.thread().shared.params), client_(from) {}
+  explicit forwarding(session& session)
+      : from_(session), params_(session.thread().shared.params), client_(session) {}
 
   asio::awaitable<bool> run();
 
@@ -288,8 +288,8 @@ asio::awaitable<bool> forwarding::give_up() {
 
 }  // namespace
 
-asio::awaitable<bool> forward_unguarded(session& from) {
-  forwarding request(from);
+asio::awaitable<bool> forward_unguarded(session& session) {
+  forwarding request(session);
   co_return co_await request.run();
 }
 

@@ -7,6 +7,6 @@
 namespace onceguard::gateway {
 
 /// True: the client's connection may go on with another request.
-boost::asio::awaitable<bool> forward_unguarded(session& from);
+boost::asio::awaitable<bool> forward_unguarded(session& session);
 
 }  // namespace onceguard::gateway

@@ -39,14 +39,14 @@ std::string quoted(std::string_view key) {
   return out += '"';
 }
 
-std::string make_request(const probe_question& question, const endpoint& to,
+std::string make_request(const probe_question& question, const endpoint& endpoint,
                          std::string_view target) {
   const bool fence = question.mode == probe_rule::fence;
   std::string out;
   http1::append_request_line(out, fence ? "POST" : "GET", target);
-  const bool six = to.host.find(':') != std::string::npos;
-  const auto host = six ? "[" + to.host + "]" : to.host;
-  http1::append_field(out, "Host", host + ":" + std::to_string(to.port));
+  const bool six = endpoint.host.find(':') != std::string::npos;
+  const auto host = six ? "[" + endpoint.host + "]" : endpoint.host;
+  http1::append_field(out, "Host", host + ":" + std::to_string(endpoint.port));
   http1::append_field(out, "Idempotency-Key", quoted(question.key));
   http1::append_field(out, "Onceguard-Scope", question.scope);
   http1::append_field(out, "Onceguard-Token", std::to_string(question.token));
@@ -62,14 +62,14 @@ bool parse_number(std::string_view text, Number& out) {
 }
 
 /// The first answer as the application gives it: null where its status makes no sense.
-answer_ptr read_first_answer(const http1::head& told, call_result result) {
+answer_ptr read_first_answer(const http1::head& head, call_result result) {
   auto out = std::make_shared<answer>();
   out->status = 200;
-  if (const auto* status = base::find_field(told.fields, "onceguard-status")) {
+  if (const auto* status = base::find_field(head.fields, "onceguard-status")) {
     if (!parse_number(status->value, out->status)) return nullptr;
     if (out->status < 200 || out->status > 599) return nullptr;
   }
-  http::keep_fields(told.fields, false, *out);
+  http::keep_fields(head.fields, false, *out);
   std::erase_if(out->headers, [](const auto& f) { return http::is_reserved_field(f.first); });
   out->body = std::move(result.body);
   return out;
@@ -146,7 +146,7 @@ std::string fill_probe_url(std::string_view url, std::string_view scope, std::st
   return out;
 }
 
-bool split_http_url(std::string_view url, endpoint& to, std::string& target) {
+bool split_http_url(std::string_view url, endpoint& endpoint, std::string& target) {
   constexpr std::string_view scheme = "http://";
   if (!url.starts_with(scheme)) return false;
   url.remove_prefix(scheme.size());
@@ -154,29 +154,31 @@ bool split_http_url(std::string_view url, endpoint& to, std::string& target) {
   auto authority = url.substr(0, path);
   target = path == std::string_view::npos ? "/" : std::string(url.substr(path));
   if (target.front() == '?') target.insert(0, "/");
-  to.port = 80;
+  endpoint.port = 80;
   const auto bracket = authority.rfind(']');
   const auto colon = authority.rfind(':');
   if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
-    if (!parse_number(authority.substr(colon + 1), to.port) || to.port == 0) return false;
+    if (!parse_number(authority.substr(colon + 1), endpoint.port) || endpoint.port == 0)
+      return false;
     authority = authority.substr(0, colon);
   }
   if (authority.starts_with('[') && authority.ends_with(']')) {
     authority = authority.substr(1, authority.size() - 2);
   }
-  to.host = authority;
-  return !to.host.empty();
+  endpoint.host = authority;
+  return !endpoint.host.empty();
 }
 
 asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_question question,
                                               const held_lease& held) {
   using base::log_level;
-  endpoint to;
+  endpoint endpoint;
   std::string target;
-  if (!split_http_url(fill_probe_url(question.url, question.scope, question.key), to, target)) {
+  if (!split_http_url(fill_probe_url(question.url, question.scope, question.key), endpoint,
+                      target)) {
     co_return failed_to_ask(log_level::error, "the probe is no http:// URL");
   }
-  auto connection = co_await pool.connect(to);
+  auto connection = co_await pool.connect(endpoint);
   if (!connection) co_return failed_to_ask(log_level::warning, connection.error().detail);
   auto& up = **connection;
   const bool fence = question.mode == probe_rule::fence;
@@ -186,7 +188,7 @@ asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_questio
   limits.write_timeout = question.timeout;
   limits.max_answer_body = question.max_answer_body;
   base::reservation not_counted;
-  auto request = make_request(question, to, target);
+  auto request = make_request(question, endpoint, target);
   auto result = co_await call_upstream(up, std::move(request), std::string_view(), limits, &held,
                                        not_counted);
   if (result.end == call_end::lease_over) {

@@ -44,6 +44,6 @@ boost::asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_
                                          std::string_view key);
 
 /// Splits "http://host:port/path"; false where it is no such URL.
-[[nodiscard]] bool split_http_url(std::string_view url, endpoint& to, std::string& target);
+[[nodiscard]] bool split_http_url(std::string_view url, endpoint& endpoint, std::string& target);
 
 }  // namespace onceguard::gateway

@@ -43,7 +43,7 @@ void log_finding(const finding& found) {
              {"why", found.why}});
 }
 
-asio::awaitable<void> reconcile_once(io_thread& on, outcome_source* query) {
+asio::awaitable<void> reconcile_once(io_thread& thread, outcome_source* query) {
   if (query != nullptr) {
     const auto ready = co_await query->prepare();
     if (!ready) {
@@ -52,14 +52,14 @@ asio::awaitable<void> reconcile_once(io_thread& on, outcome_source* query) {
     }
   }
   std::vector<route_params> routes;
-  for (const auto& r : on.routing->routes()) routes.push_back(r.rule);
-  const inquiries how(on.pool, routes, query);
-  if (!how.any()) co_return;
-  auto choose = [&how](const subject& of) { return how.about(of); };
+  for (const auto& r : thread.routing->routes()) routes.push_back(r.rule);
+  const inquiries inquiries(thread.pool, routes, query);
+  if (!inquiries.any()) co_return;
+  auto choose = [&inquiries](const subject& subject) { return inquiries.about(subject); };
   reconcile_params params;
-  params.store_timeout = on.shared.params.store_timeout;
-  const auto ended =
-      co_await reconcile(on.io, on.shared.engine.records(), params, std::move(choose), log_finding);
+  params.store_timeout = thread.shared.params.store_timeout;
+  const auto ended = co_await reconcile(thread.io, thread.shared.engine.records(), params,
+                                        std::move(choose), log_finding);
   if (!ended) {
     base::log(log_level::warning, "reconcile-broke-off", {{"why", ended.error().detail}});
   }
@@ -67,10 +67,10 @@ asio::awaitable<void> reconcile_once(io_thread& on, outcome_source* query) {
 
 }  // namespace
 
-asio::awaitable<void> keep_reconciling(io_thread& on, outcome_source* query) {
-  while (!on.shared.draining) {
-    co_await sleep_for(on.shared.params.reconcile_interval);
-    if (!on.shared.draining) co_await reconcile_once(on, query);
+asio::awaitable<void> keep_reconciling(io_thread& thread, outcome_source* query) {
+  while (!thread.shared.draining) {
+    co_await sleep_for(thread.shared.params.reconcile_interval);
+    if (!thread.shared.draining) co_await reconcile_once(thread, query);
   }
 }
 

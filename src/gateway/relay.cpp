@@ -14,8 +14,8 @@ constexpr std::size_t relayed_at_once = 16 * 1024;
 
 enum class framing : std::uint8_t { none, sized, chunked, until_close };
 
-framing framing_of(const http1::head& answer, std::string_view asked, std::uint8_t client_minor) {
-  if (asked == "HEAD" || !may_have_body(answer.status)) return framing::none;
+framing framing_of(const http1::head& answer, std::string_view text, std::uint8_t client_minor) {
+  if (text == "HEAD" || !may_have_body(answer.status)) return framing::none;
   switch (answer.body) {
     case http1::body_kind::none:
     case http1::body_kind::sized:
@@ -27,15 +27,15 @@ framing framing_of(const http1::head& answer, std::string_view asked, std::uint8
   return client_minor == 0 ? framing::until_close : framing::chunked;
 }
 
-void append_piece(std::string& out, framing how, std::string_view piece) {
-  if (how == framing::chunked) {
+void append_piece(std::string& out, framing request, std::string_view piece) {
+  if (request == framing::chunked) {
     http1::append_chunk(out, piece);
   } else {
     out += piece;
   }
 }
 
-void append_relayed_head(std::string& out, const http1::head& answer, framing how,
+void append_relayed_head(std::string& out, const http1::head& answer, framing request,
                          const answer_style& style, bool trailers) {
   http1::append_status_line(out, answer.status, answer.reason);
   const http::travel_filter filter(answer.fields);
@@ -46,12 +46,13 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing ho
     dated = dated || base::iequals(f.name, "date");
   }
   if (!dated) append_date_now(out);
-  if (how == framing::chunked) http1::append_field(out, "Transfer-Encoding", "chunked");
+  if (request == framing::chunked) http1::append_field(out, "Transfer-Encoding", "chunked");
   const auto* announced = base::find_field(answer.fields, "trailer");
   if (trailers && announced != nullptr) http1::append_field(out, "Trailer", announced->value);
-  if (how == framing::sized) http1::append_content_length(out, answer.content_length.value_or(0));
+  if (request == framing::sized)
+    http1::append_content_length(out, answer.content_length.value_or(0));
   // To HEAD, and with 304, the length is that of the body that is not sent.
-  if (how == framing::none && answer.content_length && answer.status != 204) {
+  if (request == framing::none && answer.content_length && answer.status != 204) {
     http1::append_content_length(out, *answer.content_length);
   }
   append_connection(out, style);
@@ -67,40 +68,42 @@ void empty(std::string& out, base::reservation* room) {
 
 /// What was sent of an answer must not look whole. Only where its end is that of the connection can
 /// that be mistaken. Where nothing was sent yet, a problem will be.
-void break_off(session& to, framing how, std::string why, relayed& result) {
+void break_off(session& session, framing request, std::string why, relayed& result) {
   result.why = std::move(why);
   if (!result.begun) return;
   base::log_recurring(base::log_level::warning, "upstream-broken",
-                      {{"upstream", to.rule().upstream->name}, {"why", result.why}});
-  if (how == framing::until_close) to.stream().abort();
+                      {{"upstream", session.rule().upstream->name}, {"why", result.why}});
+  if (request == framing::until_close) session.stream().abort();
 }
 
 }  // namespace
 
-asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from, std::string begun,
-                                      milliseconds timeout, base::reservation* room) {
+asio::awaitable<relayed> relay_answer(session& session, upstream_connection& upstream,
+                                      std::string begun, milliseconds timeout,
+                                      base::reservation* room) {
   relayed result;
-  const auto& answer = from.reader.head();
-  const auto how = framing_of(answer, to.reader().head().method, to.reader().head().minor);
-  auto style = to.style();
-  if (how == framing::until_close) style.then = after_answer::close;
-  const auto write_timeout = to.thread().shared.params.write_timeout;
+  const auto& answer = upstream.reader.head();
+  const auto request =
+      framing_of(answer, session.reader().head().method, session.reader().head().minor);
+  auto style = session.style();
+  if (request == framing::until_close) style.then = after_answer::close;
+  const auto write_timeout = session.thread().shared.params.write_timeout;
 
   const bool trailers =
-      how == framing::chunked && http::welcomes_trailers(to.reader().head().fields);
-  const auto append_end = [&](std::string& at) {
-    if (how != framing::chunked) return;
-    if (!trailers) return http1::append_last_chunk(at);
-    append_last_chunk(at, from.reader.trailers(), http::travel_filter(answer.fields));
+      request == framing::chunked && http::welcomes_trailers(session.reader().head().fields);
+  const auto append_end = [&](std::string& text) {
+    if (request != framing::chunked) return;
+    if (!trailers) return http1::append_last_chunk(text);
+    append_last_chunk(text, upstream.reader.trailers(), http::travel_filter(answer.fields));
   };
   std::string out;
-  append_relayed_head(out, answer, how, style, trailers);
-  if (!begun.empty()) append_piece(out, how, begun);
+  append_relayed_head(out, answer, request, style, trailers);
+  if (!begun.empty()) append_piece(out, request, begun);
   std::string().swap(begun);
   for (bool ended = false; !ended;) {
-    switch (from.reader.next()) {
+    switch (upstream.reader.next()) {
       case http1::progress::body:
-        append_piece(out, how, from.reader.body());
+        append_piece(out, request, upstream.reader.body());
         break;
       case http1::progress::end:
         append_end(out);
@@ -109,34 +112,34 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from, st
       case http1::progress::need_more: {
         if (!out.empty()) {
           result.begun = true;
-          const auto sent = co_await to.stream().write(out, write_timeout);
+          const auto sent = co_await session.stream().write(out, write_timeout);
           if (sent.failure) co_return result;
           empty(out, room);
         }
         const auto read =
-            co_await from.stream.read_some(from.reader.prepare(relayed_at_once), timeout);
+            co_await upstream.stream.read_some(upstream.reader.prepare(relayed_at_once), timeout);
         if (read.failure) {
           if (read.failure != asio::error::eof ||
-              from.reader.end_of_input() != http1::progress::end) {
-            break_off(to, how, "the answer broke off amid its body: " + read.failure.message(),
-                      result);
+              upstream.reader.end_of_input() != http1::progress::end) {
+            break_off(session, request,
+                      "the answer broke off amid its body: " + read.failure.message(), result);
             co_return result;
           }
           append_end(out);
           ended = true;
           break;
         }
-        from.reader.commit(read.bytes);
+        upstream.reader.commit(read.bytes);
         break;
       }
       case http1::progress::head:
       case http1::progress::error:
-        break_off(to, how, std::string(from.reader.fault().what), result);
+        break_off(session, request, std::string(upstream.reader.fault().what), result);
         co_return result;
     }
     if (out.size() >= flush_at || (ended && !out.empty())) {
       result.begun = true;
-      const auto sent = co_await to.stream().write(out, write_timeout);
+      const auto sent = co_await session.stream().write(out, write_timeout);
       if (sent.failure) co_return result;
       empty(out, room);
     }
@@ -146,8 +149,8 @@ asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from, st
   co_return result;
 }
 
-asio::awaitable<bool> relay_interim(session& to, const http1::head& interim) {
-  if (to.reader().head().minor == 0) co_return true;  // HTTP/1.0 knows no interim answers
+asio::awaitable<bool> relay_interim(session& session, const http1::head& interim) {
+  if (session.reader().head().minor == 0) co_return true;  // HTTP/1.0 knows no interim answers
   std::string out;
   http1::append_status_line(out, interim.status, interim.reason);
   const http::travel_filter filter(interim.fields);
@@ -156,7 +159,8 @@ asio::awaitable<bool> relay_interim(session& to, const http1::head& interim) {
     http1::append_field(out, f.name, f.value);
   }
   http1::append_end_of_head(out);
-  const auto sent = co_await to.stream().write(out, to.thread().shared.params.write_timeout);
+  const auto sent =
+      co_await session.stream().write(out, session.thread().shared.params.write_timeout);
   co_return !sent.failure;
 }
 

@@ -23,11 +23,11 @@ struct relayed {
 /// so that it does not look complete.
 /// `room`, where there is one, is what `begun` holds of the gateway's buffers: given back once the
 /// client has taken that, as the rest may come for hours.
-boost::asio::awaitable<relayed> relay_answer(session& to, upstream_connection& from,
+boost::asio::awaitable<relayed> relay_answer(session& session, upstream_connection& upstream,
                                              std::string begun, milliseconds timeout,
                                              base::reservation* room = nullptr);
 
 /// An interim answer (1xx), without body.
-boost::asio::awaitable<bool> relay_interim(session& to, const http1::head& interim);
+boost::asio::awaitable<bool> relay_interim(session& session, const http1::head& interim);
 
 }  // namespace onceguard::gateway

@@ -71,7 +71,7 @@ struct server::state {
 
   result<void> listen();
   asio::awaitable<void> accept();
-  void admit(tcp::socket socket, io_thread& on);
+  void admit(tcp::socket socket, io_thread& thread);
   asio::awaitable<void> finish();
   void end_reading();
 
@@ -88,9 +88,9 @@ result<void> server::state::listen() {
   error_code ec;
   const auto& wanted = shared.params.listen;
   const auto where = wanted.host + ":" + std::to_string(wanted.port);
-  const auto failed = [&](std::string_view what) {
+  const auto failed = [&](std::string_view description) {
     return error(errc::invalid_argument,
-                 "listening on " + where + ": " + std::string(what) + ": " + ec.message());
+                 "listening on " + where + ": " + std::string(description) + ": " + ec.message());
   };
   tcp::resolver resolver(threads.front()->io);
   const auto found =
@@ -108,21 +108,21 @@ result<void> server::state::listen() {
   return {};
 }
 
-void server::state::admit(tcp::socket socket, io_thread& on) {
-  auto start = [&on, s = std::move(socket)]() mutable {
-    auto one = std::make_unique<session>(on, std::move(s));
-    spawn_background(on.io, "serve a connection", session::run(std::move(one)));
+void server::state::admit(tcp::socket socket, io_thread& thread) {
+  auto start = [&thread, s = std::move(socket)]() mutable {
+    auto one = std::make_unique<session>(thread, std::move(s));
+    spawn_background(thread.io, "serve a connection", session::run(std::move(one)));
   };
-  asio::post(on.io, std::move(start));
+  asio::post(thread.io, std::move(start));
 }
 
 asio::awaitable<void> server::state::accept() {
   std::size_t turn = 0;
   while (acceptor->is_open()) {
-    auto& on = *threads[turn++ % threads.size()];
+    auto& target = *threads[turn++ % threads.size()];
     error_code ec;
     auto socket =
-        co_await acceptor->async_accept(on.io, asio::redirect_error(asio::use_awaitable, ec));
+        co_await acceptor->async_accept(target.io, asio::redirect_error(asio::use_awaitable, ec));
     if (ec == asio::error::operation_aborted) break;
     if (ec) {
       // Out of descriptors, most likely: what is open goes on, and new ones wait in the backlog.
@@ -144,7 +144,7 @@ asio::awaitable<void> server::state::accept() {
       socket.write_some(asio::buffer(refusal), ec);  // who does not take it at once goes without
       continue;
     }
-    admit(std::move(socket), on);
+    admit(std::move(socket), target);
   }
 }
 

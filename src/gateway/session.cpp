@@ -150,31 +150,31 @@ answer_style session::style(bool replayed) const noexcept {
   return out;
 }
 
-asio::awaitable<bool> session::send(const answer& what, answer_style how,
+asio::awaitable<bool> session::send(const answer& answer, answer_style style,
                                     const extra_fields& extra) {
   out_.clear();
-  append_answer_head(out_, what, how, extra);
+  append_answer_head(out_, answer, style, extra);
   // Content-Length says then what a GET would get (RFC 9110 section 9.3.2).
-  const bool bodiless = !may_have_body(what.status) || reader_.head().method == "HEAD";
+  const bool bodiless = !may_have_body(answer.status) || reader_.head().method == "HEAD";
   transfer sent;
   const auto timeout = thread_.shared.params.write_timeout;
   sending_ = true;
-  if (bodiless || what.body.size() <= small_body) {  // one buffer is cheaper than two
-    if (!bodiless) out_ += what.body;
+  if (bodiless || answer.body.size() <= small_body) {  // one buffer is cheaper than two
+    if (!bodiless) out_ += answer.body;
     sent = stream_.write_now(out_);
     // The kernel nearly always takes all of it at once; then there is nothing to wait for.
     if (sent.bytes < out_.size()) sent = co_await stream_.write_on(sent, out_, timeout);
   } else {
     stream_.hand_over_little();
-    sent = co_await stream_.write(out_, what.body, timeout);
+    sent = co_await stream_.write(out_, answer.body, timeout);
   }
   sending_ = false;
-  co_return !sent.failure && how.then == after_answer::keep;
+  co_return !sent.failure && style.then == after_answer::keep;
 }
 
 asio::awaitable<bool> session::send_problem(http::problem which, http::problem_detail more) {
-  const auto what = http::problem_answer(which, thread_.shared.params.problem_base, more);
-  co_return co_await send(what, style());
+  const auto value = http::problem_answer(which, thread_.shared.params.problem_base, more);
+  co_return co_await send(value, style());
 }
 
 asio::awaitable<bool> session::refuse(http::problem which, http::problem_detail more) {

@@ -7,8 +7,8 @@
 namespace onceguard::gateway {
 
 struct shared_answers::entry {
-  entry(shared_answers& in, const record_id& of, answer_ptr a)
-      : from(in), id(of), what(std::move(a)), room(in.room_) {}
+  entry(shared_answers& answers, const record_id& slot_id, answer_ptr a)
+      : from(answers), id(slot_id), what(std::move(a)), room(answers.room_) {}
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
   ~entry() {
@@ -32,7 +32,7 @@ std::size_t shared_answers::id_hash::operator()(const record_id& id) const noexc
   return h;
 }
 
-answer_ptr shared_answers::share(const record_id& id, answer_ptr what,
+answer_ptr shared_answers::share(const record_id& id, answer_ptr answer,
                                  std::size_t left_for_others) {
   std::shared_ptr<entry> on_its_way;
   {
@@ -42,11 +42,11 @@ answer_ptr shared_answers::share(const record_id& id, answer_ptr what,
     }
   }
   // Not so where the key was released and ran again meanwhile.
-  if (on_its_way && (on_its_way->what == what || *on_its_way->what == *what)) {
+  if (on_its_way && (on_its_way->what == answer || *on_its_way->what == *answer)) {
     const auto* theirs = on_its_way->what.get();
     return {std::move(on_its_way), theirs};
   }
-  auto made = std::make_shared<entry>(*this, id, std::move(what));
+  auto made = std::make_shared<entry>(*this, id, std::move(answer));
   if (!made->room.grow_to(bytes_of(*made->what), left_for_others)) return nullptr;
   {
     const std::lock_guard lock(mutex_);

@@ -20,7 +20,8 @@ class shared_answers {
 
   /// The answer of that record, for as long as it is held: the one that is on its way already where
   /// it is the same. Null: there is no room, of which `left_for_others` stays free.
-  [[nodiscard]] answer_ptr share(const record_id& id, answer_ptr what, std::size_t left_for_others);
+  [[nodiscard]] answer_ptr share(const record_id& id, answer_ptr answer,
+                                 std::size_t left_for_others);
 
  private:
   struct entry;

@@ -68,8 +68,8 @@ class stranded {
   }
 
   void tell(bool all) const {
-    const auto number = [&](std::size_t of) {
-      return (all ? "" : "at least ") + std::to_string(of);
+    const auto number = [&](std::size_t count) {
+      return (all ? "" : "at least ") + std::to_string(count);
     };
     for (const auto& [what, records] : moved_) {
       const auto& rule = what.first->rule;
@@ -105,16 +105,17 @@ class stranded {
 
 }  // namespace
 
-asio::awaitable<void> report_stranded(io_thread& on, routing_ptr before) {
-  const auto table = on.routing;
+asio::awaitable<void> report_stranded(io_thread& thread, routing_ptr before) {
+  const auto table = thread.routing;
   stranded found(*table, before.get());
-  auto& records = on.shared.engine.records();
+  auto& records = thread.shared.engine.records();
   const list_filter all;
   std::size_t seen = 0;
   std::string cursor;
   for (bool more = true; more;) {
-    const auto page = co_await records.list(all, cursor, page_size, on.shared.params.store_timeout);
-    if (on.shared.draining || on.routing != table) co_return;
+    const auto page =
+        co_await records.list(all, cursor, page_size, thread.shared.params.store_timeout);
+    if (thread.shared.draining || thread.routing != table) co_return;
     if (!page && !page.error().retryable()) {
       base::log(base::log_level::warning, "scopes-not-compared", {{"why", page.error().detail}});
       co_return;

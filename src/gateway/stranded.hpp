@@ -10,6 +10,6 @@ namespace onceguard::gateway {
 /// under a scope that their route has no more (`scope-changed`), and how many were made for an
 /// upstream that `before` knew by another identity (`upstream-renamed`). A retry of those runs
 /// again, or is refused. `before` may be null: at the start. Ends early when the routing changes.
-boost::asio::awaitable<void> report_stranded(io_thread& on, routing_ptr before);
+boost::asio::awaitable<void> report_stranded(io_thread& thread, routing_ptr before);
 
 }  // namespace onceguard::gateway

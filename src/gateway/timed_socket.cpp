@@ -74,16 +74,16 @@ timed_socket::timed_socket(tcp::socket socket, asio::io_context& io)
   }
 }
 
-error_code timed_socket::limit::end(error_code with) noexcept {
+error_code timed_socket::limit::end(error_code failure) noexcept {
   disarm();
-  if (passed_ && with) return asio::error::timed_out;
-  return with;
+  if (passed_ && failure) return asio::error::timed_out;
+  return failure;
 }
 
-asio::awaitable<error_code> timed_socket::connect(tcp::endpoint to, milliseconds timeout) {
+asio::awaitable<error_code> timed_socket::connect(tcp::endpoint endpoint, milliseconds timeout) {
   error_code ec;
   writing_.begin(timeout);
-  co_await socket_.async_connect(to, asio::redirect_error(asio::use_awaitable, ec));
+  co_await socket_.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, ec));
   ec = writing_.end(ec);
   if (!ec) {
     error_code ignored;
@@ -94,22 +94,22 @@ asio::awaitable<error_code> timed_socket::connect(tcp::endpoint to, milliseconds
   co_return ec;
 }
 
-asio::awaitable<transfer> timed_socket::read_some(std::span<char> into, milliseconds timeout) {
+asio::awaitable<transfer> timed_socket::read_some(std::span<char> bytes, milliseconds timeout) {
   // What has come meanwhile comes too late: a peer that drips would never be timed out.
   if (timeout.count() <= 0) return too_late();
-  auto begin = [this](auto handler, std::span<char> to, milliseconds within) {
+  auto begin = [this](auto handler, std::span<char> target, milliseconds within) {
     reading_.begin(within);
     socket_.async_read_some(
-        asio::buffer(to.data(), to.size()),
-        read_handler<decltype(handler), limit>{std::move(handler), reading_, *this, to});
+        asio::buffer(target.data(), target.size()),
+        read_handler<decltype(handler), limit>{std::move(handler), reading_, *this, target});
   };
   return asio::async_initiate<const asio::use_awaitable_t<>&, void(transfer)>(
-      begin, asio::use_awaitable, into, timeout);
+      begin, asio::use_awaitable, bytes, timeout);
 }
 
-transfer timed_socket::read_now(std::span<char> into) noexcept {
+transfer timed_socket::read_now(std::span<char> target) noexcept {
   transfer out;
-  out.bytes = socket_.read_some(asio::buffer(into.data(), into.size()), out.failure);
+  out.bytes = socket_.read_some(asio::buffer(target.data(), target.size()), out.failure);
   return out;
 }
 

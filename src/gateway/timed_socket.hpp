@@ -28,12 +28,12 @@ class timed_socket final {
  public:
   timed_socket(tcp::socket socket, boost::asio::io_context& io);
 
-  boost::asio::awaitable<error_code> connect(tcp::endpoint to, milliseconds timeout);
+  boost::asio::awaitable<error_code> connect(tcp::endpoint endpoint, milliseconds timeout);
   /// Failure end_of_file at a clean end; timed_out at once where no time is left. What lies there
   /// when the deadline passes is read: this process may have been stopped until then.
-  boost::asio::awaitable<transfer> read_some(std::span<char> into, milliseconds timeout);
+  boost::asio::awaitable<transfer> read_some(std::span<char> buffer, milliseconds timeout);
   /// Takes what the kernel has; would_block where it has nothing.
-  transfer read_now(std::span<char> into) noexcept;
+  transfer read_now(std::span<char> buffer) noexcept;
   /// Moves the deadline of the read that runs now (if one does).
   void limit_reading(milliseconds from_now) { reading_.move(from_now); }
   /// Writes all of it, or fails where the peer takes nothing for so long; `bytes` says how much the
@@ -73,7 +73,7 @@ class timed_socket final {
   /// The deadline of one direction.
   class limit final : public base::deadline {
    public:
-    explicit limit(timed_socket& of) : of_(of) {}
+    explicit limit(timed_socket& socket) : of_(socket) {}
     void begin(milliseconds timeout) {
       passed_ = false;
       arm(of_.wheel_, timeout);
@@ -81,7 +81,7 @@ class timed_socket final {
     void move(milliseconds timeout) {
       if (armed()) arm(of_.wheel_, timeout);
     }
-    [[nodiscard]] error_code end(error_code with) noexcept;
+    [[nodiscard]] error_code end(error_code failure) noexcept;
 
    private:
     void expired() override {

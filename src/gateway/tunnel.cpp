@@ -17,44 +17,45 @@ struct activity {
 };
 
 /// The deadline of the other direction may cancel a write that still goes on: it is resumed.
-asio::awaitable<bool> write_all(timed_socket& to, std::string_view bytes, milliseconds timeout) {
+asio::awaitable<bool> write_all(timed_socket& socket, std::string_view bytes,
+                                milliseconds timeout) {
   while (!bytes.empty()) {
-    const auto sent = co_await to.write(bytes, timeout);
+    const auto sent = co_await socket.write(bytes, timeout);
     bytes.remove_prefix(sent.bytes);
     if (sent.failure && sent.failure != asio::error::operation_aborted) co_return false;
-    if (sent.failure && !to.is_open()) co_return false;
+    if (sent.failure && !socket.is_open()) co_return false;
   }
   co_return true;
 }
 
-asio::awaitable<void> pump(timed_socket& from, timed_socket& to, activity& both,
+asio::awaitable<void> pump(timed_socket& socket, timed_socket& target, activity& both,
                            const gateway_params& params) {
   std::array<char, 16 * 1024> buffer;
   for (;;) {
-    const auto read = co_await from.read_some(buffer, params.idle_timeout);
+    const auto read = co_await socket.read_some(buffer, params.idle_timeout);
     if (read.failure) {
       const bool cancelled =
           read.failure == asio::error::timed_out || read.failure == asio::error::operation_aborted;
-      if (cancelled && from.is_open() && base::boot_now() - both.last < params.idle_timeout)
+      if (cancelled && socket.is_open() && base::boot_now() - both.last < params.idle_timeout)
         continue;
       break;
     }
     both.last = base::boot_now();
-    if (!co_await write_all(to, std::string_view(buffer.data(), read.bytes),
+    if (!co_await write_all(target, std::string_view(buffer.data(), read.bytes),
                             params.write_timeout)) {
       break;
     }
   }
   // An end in one direction is passed on; the other may still have something to say.
-  to.shut_sending();
+  target.shut_sending();
 }
 
 }  // namespace
 
-asio::awaitable<void> tunnel(session& from, upstream_connection& to) {
+asio::awaitable<void> tunnel(session& session, upstream_connection& upstream) {
   using namespace asio::experimental::awaitable_operators;
-  const auto& params = from.thread().shared.params;
-  const auto& answer = to.reader.head();
+  const auto& params = session.thread().shared.params;
+  const auto& answer = upstream.reader.head();
   std::string out;
   http1::append_status_line(out, answer.status, answer.reason);
   const http::travel_filter filter(answer.fields);
@@ -64,13 +65,13 @@ asio::awaitable<void> tunnel(session& from, upstream_connection& to) {
   }
   http1::append_field(out, "Connection", "Upgrade");
   http1::append_end_of_head(out);
-  out += to.reader.unread();
-  if (!co_await write_all(from.stream(), out, params.write_timeout)) co_return;
-  const std::string early(from.reader().unread());
-  if (!co_await write_all(to.stream, early, params.write_timeout)) co_return;
+  out += upstream.reader.unread();
+  if (!co_await write_all(session.stream(), out, params.write_timeout)) co_return;
+  const std::string early(session.reader().unread());
+  if (!co_await write_all(upstream.stream, early, params.write_timeout)) co_return;
   activity both;
-  co_await (pump(from.stream(), to.stream, both, params) &&
-            pump(to.stream, from.stream(), both, params));
+  co_await (pump(session.stream(), upstream.stream, both, params) &&
+            pump(upstream.stream, session.stream(), both, params));
 }
 
 }  // namespace onceguard::gateway

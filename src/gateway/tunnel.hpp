@@ -9,6 +9,6 @@ namespace onceguard::gateway {
 
 /// Sends the 101 answer that `to.reader` holds on to the client, then passes on what either side
 /// sends until one ends or both are silent for the idle timeout.
-boost::asio::awaitable<void> tunnel(session& from, upstream_connection& to);
+boost::asio::awaitable<void> tunnel(session& session, upstream_connection& upstream);
 
 }  // namespace onceguard::gateway

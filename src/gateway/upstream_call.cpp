@@ -67,7 +67,7 @@ class call {
   [[nodiscard]] bool take_head();
   void make_room_for(std::size_t more);
   void came(const transfer& read);
-  [[nodiscard]] transfer read_late(std::span<char> into);
+  [[nodiscard]] transfer read_late(std::span<char> buffer);
   void broke(std::string why) {
     result_.end = call_end::broken;
     result_.why = std::move(why);
@@ -220,8 +220,8 @@ asio::awaitable<void> call::read_on() {
 
 /// What came in time lies in the kernel, however late it is looked for; a peer that sends without
 /// an end gets no more for that.
-transfer call::read_late(std::span<char> into) {
-  auto out = up_.stream.read_now(into);
+transfer call::read_late(std::span<char> buffer) {
+  auto out = up_.stream.read_now(buffer);
   late_ += out.bytes;
   if (late_ > limits_.max_answer_body + late_more) out.failure = asio::error::timed_out;
   if (out.failure == asio::error::would_block) out.failure = asio::error::timed_out;

@@ -14,7 +14,9 @@ namespace {
 constexpr std::size_t kept_max = 256;         // per upstream and I/O thread
 constexpr std::chrono::seconds fresh_for{1};  // longer, and a race with its end is likely
 
-std::string text_of(const endpoint& to) { return to.host + ':' + std::to_string(to.port); }
+std::string text_of(const endpoint& endpoint) {
+  return endpoint.host + ':' + std::to_string(endpoint.port);
+}
 
 }  // namespace
 
@@ -86,23 +88,23 @@ upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params,
 
 upstream_pool::~upstream_pool() = default;
 
-upstream_ptr upstream_pool::take_kept(const endpoint& to, bool guarded) {
-  const auto on = shelves_.find(to);
-  auto kept = on == shelves_.end() ? nullptr : on->second->take(guarded);
+upstream_ptr upstream_pool::take_kept(const endpoint& endpoint, bool guarded) {
+  const auto target = shelves_.find(endpoint);
+  auto kept = target == shelves_.end() ? nullptr : target->second->take(guarded);
   if (kept) kept->reused = true;
   return kept;
 }
 
-asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& to, bool guarded) {
-  if (auto kept = take_kept(to, guarded)) co_return std::move(kept);
-  co_return co_await connect(to);
+asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& endpoint, bool guarded) {
+  if (auto kept = take_kept(endpoint, guarded)) co_return std::move(kept);
+  co_return co_await connect(endpoint);
 }
 
 /// Its time is for the look-up and all addresses together: each gets its share of what is left, so
 /// that one which swallows everything does not take the time of the next.
-asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& to) {
+asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& peer) {
   const auto until = base::boot_now() + connect_timeout_;
-  const auto found = co_await names_.find(to.host, connect_timeout_);
+  const auto found = co_await names_.find(peer.host, connect_timeout_);
   if (!found) co_return found.error();
   error_code ec = asio::error::host_not_found;
   auto untried = static_cast<std::int64_t>(found->size());
@@ -110,24 +112,24 @@ asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& to)
     const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now());
     const auto share = std::max(left / untried--, milliseconds(1));
     auto connection = std::make_unique<upstream_connection>(tcp::socket(io_), io_, limits_);
-    ec = co_await connection->stream.connect(tcp::endpoint(one, to.port), share);
+    ec = co_await connection->stream.connect(tcp::endpoint(one, peer.port), share);
     if (!ec) {
-      connection->address = to;
+      connection->address = peer;
       co_return std::move(connection);
     }
   }
-  co_return error(errc::overloaded, "connecting to " + text_of(to) + ": " + ec.message());
+  co_return error(errc::overloaded, "connecting to " + text_of(peer) + ": " + ec.message());
 }
 
 void upstream_pool::keep(upstream_ptr connection) {
   connection->reader.reset();
   if (!connection->reader.idle()) return;  // bytes that nobody asked for
-  auto& on = shelves_[connection->address];
-  if (!on) {
-    on = std::make_unique<idle_connections>(base::timer_wheel::of(io_), idle_timeout_,
-                                            connection->address, suspects_);
+  auto& target = shelves_[connection->address];
+  if (!target) {
+    target = std::make_unique<idle_connections>(base::timer_wheel::of(io_), idle_timeout_,
+                                                connection->address, suspects_);
   }
-  on->put(std::move(connection));
+  target->put(std::move(connection));
 }
 
 void upstream_pool::broke(const upstream_connection& connection) {

@@ -44,11 +44,11 @@ class upstream_pool {
   /// A connection that may be written to. For a guarded request, which is never sent twice, a kept
   /// one was idle for less than a second, at an upstream that is not known to end such ones. The
   /// error's detail says why there is none; nothing was sent then.
-  boost::asio::awaitable<result<upstream_ptr>> take(const endpoint& to, bool guarded);
+  boost::asio::awaitable<result<upstream_ptr>> take(const endpoint& endpoint, bool guarded);
   /// As `take`, but only a kept one, or null.
-  [[nodiscard]] upstream_ptr take_kept(const endpoint& to, bool guarded);
+  [[nodiscard]] upstream_ptr take_kept(const endpoint& endpoint, bool guarded);
   /// A new connection, whatever is kept.
-  boost::asio::awaitable<result<upstream_ptr>> connect(const endpoint& to);
+  boost::asio::awaitable<result<upstream_ptr>> connect(const endpoint& endpoint);
   /// Gives back a connection whose last answer was read to its end and that may be kept: it is
   /// closed once it was idle for `idle_timeout`, or in favour of later ones.
   void keep(upstream_ptr connection);

@@ -7,10 +7,10 @@ namespace onceguard::gateway {
 namespace {
 
 /// Without the port of the scheme.
-std::string authority_of(const endpoint& at) {
-  const bool six = at.host.find(':') != std::string::npos;
-  auto out = six ? "[" + at.host + "]" : at.host;
-  if (at.port != 80) out += ":" + std::to_string(at.port);
+std::string authority_of(const endpoint& endpoint) {
+  const bool six = endpoint.host.find(':') != std::string::npos;
+  auto out = six ? "[" + endpoint.host + "]" : endpoint.host;
+  if (endpoint.port != 80) out += ":" + std::to_string(endpoint.port);
   return out;
 }
 

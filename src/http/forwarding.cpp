@@ -147,17 +147,18 @@ travel_filter::travel_filter(std::span<const base::field> fields, const route_po
 }
 
 bool travel_filter::relied_on(std::string_view name) const noexcept {
-  const auto of = [&](const scope_rule& rule) { return is_of(rule, name); };
+  const auto subject = [&](const scope_rule& rule) { return is_of(rule, name); };
   return same_name(name, "idempotency-key") || same_name(name, "content-type") ||
-         of(policy_->scope) ||
-         std::any_of(policy_->previous_scope.begin(), policy_->previous_scope.end(), of) ||
+         subject(policy_->scope) ||
+         std::any_of(policy_->previous_scope.begin(), policy_->previous_scope.end(), subject) ||
          tells_callers_apart(name);
 }
 
 bool travel_filter::misspelt(std::string_view name) const noexcept {
-  const auto by = [&](const scope_rule& rule) { return spells_otherwise(rule, name); };
-  if (by(policy_->scope)) return true;
-  if (std::any_of(policy_->previous_scope.begin(), policy_->previous_scope.end(), by)) return true;
+  const auto other = [&](const scope_rule& rule) { return spells_otherwise(rule, name); };
+  if (other(policy_->scope)) return true;
+  if (std::any_of(policy_->previous_scope.begin(), policy_->previous_scope.end(), other))
+    return true;
   if (name.find('_') == std::string_view::npos) return false;
   return same_name(name, "idempotency-key") || same_name(name, "content-type");
 }

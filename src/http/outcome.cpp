@@ -21,8 +21,8 @@ outcome_rule judge(const route_policy& policy, std::uint16_t status,
                    std::span<const base::field> fields) {
   const auto rule = outcome_of(policy, status);
   if (status != 503 || rule != outcome_rule::release) return rule;
-  const bool said = policy.outcome_status.contains(503) || policy.outcome_class.contains(5);
-  return !said && is_of_mesh(fields) ? outcome_rule::unknown : rule;
+  const bool reported = policy.outcome_status.contains(503) || policy.outcome_class.contains(5);
+  return !reported && is_of_mesh(fields) ? outcome_rule::unknown : rule;
 }
 
 }  // namespace

@@ -16,10 +16,10 @@ int hex_digit(char c) noexcept {
 }
 
 /// The byte that an escape at `at` stands for, or -1 where there is none.
-int escaped_byte(std::string_view text, std::size_t at) noexcept {
-  if (text[at] != '%' || at + 2 >= text.size()) return -1;
-  const int high = hex_digit(text[at + 1]);
-  const int low = hex_digit(text[at + 2]);
+int escaped_byte(std::string_view text, std::size_t position) noexcept {
+  if (text[position] != '%' || position + 2 >= text.size()) return -1;
+  const int high = hex_digit(text[position + 1]);
+  const int low = hex_digit(text[position + 2]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 

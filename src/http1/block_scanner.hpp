@@ -21,8 +21,8 @@ class block_scanner {
     refused,     ///< why() says why
   };
 
-  block_scanner(kind what, std::size_t field_count_max) noexcept
-      : field_count_max_(field_count_max), in_start_line_(what == kind::head) {}
+  block_scanner(kind value, std::size_t field_count_max) noexcept
+      : field_count_max_(field_count_max), in_start_line_(value == kind::head) {}
 
   /// `block` begins at the block's first byte and only ever grows between calls.
   [[nodiscard]] step scan(std::string_view block) noexcept;
@@ -37,8 +37,8 @@ class block_scanner {
   [[nodiscard]] const fault& why() const noexcept { return why_; }
 
  private:
-  step refuse(std::string_view what) noexcept {
-    why_ = {400, what};
+  step refuse(std::string_view description) noexcept {
+    why_ = {400, description};
     return step::refused;
   }
   step refuse_control(char control) noexcept;

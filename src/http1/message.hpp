@@ -61,7 +61,7 @@ struct fault {
   std::uint16_t status = 400;
   std::string_view what;  ///< a constant text: a sentence for a person
 };
-constexpr fault bad(std::string_view what) noexcept { return {400, what}; }
+constexpr fault bad(std::string_view description) noexcept { return {400, description}; }
 
 /// Reads one message after the other from a connection's bytes.
 ///
@@ -79,7 +79,7 @@ constexpr fault bad(std::string_view what) noexcept { return {400, what}; }
 class reader {
  public:
   enum class kind : std::uint8_t { request, answer };
-  reader(kind what, const limits& bounds);
+  reader(kind kind, const limits& bounds);
   reader(reader&&) noexcept;
   reader& operator=(reader&&) noexcept;
   ~reader();

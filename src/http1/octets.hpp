@@ -51,16 +51,16 @@ inline constexpr octet_class host_octets = class_of_alphanumerics_and("-._~");
 }
 
 /// The first control character (a tab is one), or `end`. Eight octets a step.
-[[nodiscard]] inline const char* find_control(const char* at, const char* end) noexcept {
+[[nodiscard]] inline const char* find_control(const char* position, const char* end) noexcept {
   if constexpr (std::endian::native == std::endian::little) {
-    for (; end - at >= 8; at += 8) {
+    for (; end - position >= 8; position += 8) {
       std::uint64_t octets;
-      std::memcpy(&octets, at, sizeof octets);
-      if (const auto bits = control_bits(octets)) return at + std::countr_zero(bits) / 8;
+      std::memcpy(&octets, position, sizeof octets);
+      if (const auto bits = control_bits(octets)) return position + std::countr_zero(bits) / 8;
     }
   }
-  while (at != end && !is_control(*at)) ++at;
-  return at;
+  while (position != end && !is_control(*position)) ++position;
+  return position;
 }
 
 }  // namespace onceguard::http1

@@ -6,32 +6,32 @@ namespace onceguard::http1 {
 struct callbacks {
   static parser& self(llhttp_t* machine) noexcept { return *static_cast<parser*>(machine->data); }
 
-  static int on_method(llhttp_t* machine, const char* at, std::size_t length) noexcept {
-    self(machine).method_ = {at, length};
+  static int on_method(llhttp_t* machine, const char* position, std::size_t length) noexcept {
+    self(machine).method_ = {position, length};
     return 0;
   }
-  static int on_target(llhttp_t* machine, const char* at, std::size_t length) noexcept {
-    self(machine).target_ = {at, length};
+  static int on_target(llhttp_t* machine, const char* position, std::size_t length) noexcept {
+    self(machine).target_ = {position, length};
     return 0;
   }
-  static int on_reason(llhttp_t* machine, const char* at, std::size_t length) noexcept {
-    self(machine).reason_ = {at, length};
+  static int on_reason(llhttp_t* machine, const char* position, std::size_t length) noexcept {
+    self(machine).reason_ = {position, length};
     return 0;
   }
-  static int on_name(llhttp_t* machine, const char* at, std::size_t length) noexcept {
-    self(machine).name_ = {at, length};
+  static int on_name(llhttp_t* machine, const char* position, std::size_t length) noexcept {
+    self(machine).name_ = {position, length};
     self(machine).value_ = {};
     return 0;
   }
-  static int on_value(llhttp_t* machine, const char* at, std::size_t length) noexcept {
-    self(machine).value_ = {at, length};
+  static int on_value(llhttp_t* machine, const char* position, std::size_t length) noexcept {
+    self(machine).value_ = {position, length};
     return 0;
   }
   static int on_field(llhttp_t* machine) noexcept {
     auto& cut = self(machine);
-    auto& into = cut.in_trailers_ ? cut.trailers_ : cut.fields_;
-    if (into.size() == into.capacity()) return HPE_USER;
-    into.push_back({cut.name_, base::trim(cut.value_)});
+    auto& target = cut.in_trailers_ ? cut.trailers_ : cut.fields_;
+    if (target.size() == target.capacity()) return HPE_USER;
+    target.push_back({cut.name_, base::trim(cut.value_)});
     return 0;
   }
   static int on_head(llhttp_t* machine) noexcept {
@@ -77,8 +77,8 @@ struct callbacks {
   }
 };
 
-parser::parser(reader::kind what) : kind_(what) {
-  llhttp_init(&llhttp_, what == reader::kind::request ? HTTP_REQUEST : HTTP_RESPONSE,
+parser::parser(reader::kind value) : kind_(value) {
+  llhttp_init(&llhttp_, value == reader::kind::request ? HTTP_REQUEST : HTTP_RESPONSE,
               callbacks::settings());
   llhttp_.data = this;
 }

@@ -16,7 +16,7 @@ namespace onceguard::http1 {
 /// Stays where it was made, as llhttp points back to it.
 class parser {
  public:
-  explicit parser(reader::kind what);
+  explicit parser(reader::kind kind);
   parser(const parser&) = delete;
   parser& operator=(const parser&) = delete;
 

@@ -25,7 +25,7 @@ struct reader::state {
     failed,
   };
 
-  state(kind what, const limits& within) : what_read(what), bounds(within), cut(what) {}
+  state(kind kind, const limits& within) : what_read(kind), bounds(within), cut(kind) {}
 
   progress next() {
     piece = {};
@@ -251,7 +251,7 @@ progress reader::state::read_trailers() {
   return fail({431, "The trailer section is too long."});
 }
 
-reader::reader(kind what, const limits& bounds) : state_(std::make_unique<state>(what, bounds)) {}
+reader::reader(kind kind, const limits& bounds) : state_(std::make_unique<state>(kind, bounds)) {}
 reader::reader(reader&&) noexcept = default;
 reader& reader::operator=(reader&&) noexcept = default;
 reader::~reader() = default;

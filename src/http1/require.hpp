@@ -6,11 +6,11 @@
 namespace onceguard::http1 {
 
 /// Ends the process where going on would put a wrong byte on the wire.
-inline void require(bool holds, const char* what) noexcept {
+inline void require(bool holds, const char* description) noexcept {
   if (holds) [[likely]] {
     return;
   }
-  std::fprintf(stderr, "onceguard: programmer's error: %s\n", what);
+  std::fprintf(stderr, "onceguard: programmer's error: %s\n", description);
   std::abort();
 }
 

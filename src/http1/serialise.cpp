@@ -69,9 +69,9 @@ bool is_token(std::string_view text) noexcept {
 
 bool is_field_value(std::string_view text) noexcept {
   const char* const end = text.data() + text.size();
-  const char* at = find_control(text.data(), end);
-  while (at != end && *at == '\t') at = find_control(at + 1, end);
-  return at == end;
+  const char* position = find_control(text.data(), end);
+  while (position != end && *position == '\t') position = find_control(position + 1, end);
+  return position == end;
 }
 
 void append_request_line(std::string& out, std::string_view method, std::string_view target) {
@@ -92,14 +92,14 @@ void append_status_line(std::string& out, std::uint16_t status, std::string_view
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   require(is_token(name), "a header field with a malformed name");
   require(is_field_value(value), "a header field with a control character in its value");
-  const auto at = out.size();
-  out.resize(at + name.size() + 2 + value.size() + 2);  // grows once
-  char* to = std::copy(name.begin(), name.end(), out.data() + at);
-  *to++ = ':';
-  *to++ = ' ';
-  to = std::copy(value.begin(), value.end(), to);
-  *to++ = '\r';
-  *to = '\n';
+  const auto position = out.size();
+  out.resize(position + name.size() + 2 + value.size() + 2);  // grows once
+  char* target = std::copy(name.begin(), name.end(), out.data() + position);
+  *target++ = ':';
+  *target++ = ' ';
+  target = std::copy(value.begin(), value.end(), target);
+  *target++ = '\r';
+  *target = '\n';
 }
 
 void append_content_length(std::string& out, std::uint64_t length) {

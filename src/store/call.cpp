@@ -60,13 +60,13 @@ void call_channel::begin(const call_ptr& begun, const std::shared_ptr<batch_queu
   waiting_.push_back(begun);
   begun->arm(base::timer_wheel::of(*context_), timeout);
 
-  auto to = std::find_if(outbound_.begin(), outbound_.end(),
-                         [&](const bound& b) { return b.queue == queue; });
-  if (to == outbound_.end()) to = outbound_.insert(to, bound{queue, {}});
-  to->calls.push_back(begun);
+  auto target = std::find_if(outbound_.begin(), outbound_.end(),
+                             [&](const bound& b) { return b.queue == queue; });
+  if (target == outbound_.end()) target = outbound_.insert(target, bound{queue, {}});
+  target->calls.push_back(begun);
   // An idle worker begins before this turn of the loop is over, so that both work at once; but
   // not for a few, as each batch costs a flush of the disk.
-  if (to->calls.size() >= worth_a_batch && queue->asleep()) return flush();
+  if (target->calls.size() >= worth_a_batch && queue->asleep()) return flush();
   if (std::exchange(flush_posted_, true)) return;
   boost::asio::post(*context_, [self = shared_from_this()] {
     self->flush_posted_ = false;

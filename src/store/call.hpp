@@ -107,12 +107,12 @@ class call_channel : public std::enable_shared_from_this<call_channel> {
 [[nodiscard]] inline boost::asio::awaitable<void> perform(call_ptr begun,
                                                           std::shared_ptr<batch_queue> queue,
                                                           milliseconds timeout) {
-  auto begin = [](call::handler done, const call_ptr& sent, const std::shared_ptr<batch_queue>& to,
-                  milliseconds within) {
+  auto begin = [](call::handler done, const call_ptr& sent,
+                  const std::shared_ptr<batch_queue>& shared, milliseconds within) {
     const auto executor = boost::asio::get_associated_executor(done);
     auto& context = static_cast<boost::asio::io_context&>(
         boost::asio::query(executor, boost::asio::execution::context));
-    call_channel::of(context)->begin(sent, to, within, std::move(done));
+    call_channel::of(context)->begin(sent, shared, within, std::move(done));
   };
   return boost::asio::async_initiate<const boost::asio::use_awaitable_t<>&, void()>(
       begin, boost::asio::use_awaitable, std::move(begun), std::move(queue), timeout);
@@ -120,10 +120,11 @@ class call_channel : public std::enable_shared_from_this<call_channel> {
 
 /// Performs a call that has one outcome, and gives that.
 template <class Question>
-[[nodiscard]] auto ask(std::shared_ptr<batch_queue> queue, std::shared_ptr<Question> asked,
-                       milliseconds timeout) -> boost::asio::awaitable<decltype(asked->outcome())> {
-  co_await perform(asked, std::move(queue), timeout);
-  co_return asked->outcome();
+[[nodiscard]] auto ask(std::shared_ptr<batch_queue> queue, std::shared_ptr<Question> shared,
+                       milliseconds timeout)
+    -> boost::asio::awaitable<decltype(shared->outcome())> {
+  co_await perform(shared, std::move(queue), timeout);
+  co_return shared->outcome();
 }
 
 /// Hands a batch back, one post per io_context. Empties `finished`.

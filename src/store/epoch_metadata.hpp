@@ -23,7 +23,7 @@ struct accelerator_state {
 struct epoch_reading {
   /// Random. Another one after each release of a completed record, from the same moment on.
   std::string epoch;
-  std::string origin;             ///< whose memory it is: another copy of the truth tells another
+  std::string origin;            ///< whose memory it is: another copy of the truth tells another
   std::uint64_t forgotten = 0;   ///< as the vitals
   std::uint64_t generation = 0;  ///< of the truth; a smaller one means an older copy
   std::int64_t now = 0;          ///< the truth's clock

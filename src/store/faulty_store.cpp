@@ -9,8 +9,8 @@ namespace {
 
 using boost::asio::awaitable;
 
-error error_of(store_fault how) {
-  switch (how) {
+error error_of(store_fault fault) {
+  switch (fault) {
     case store_fault::after:
       return error(errc::store_unreachable, "faulty store: after", effect::done);
     case store_fault::after_timeout:
@@ -33,25 +33,25 @@ error error_of(store_fault how) {
 }
 
 /// Is the call itself made?
-bool carried_out(store_fault how) noexcept {
-  return how == store_fault::after || how == store_fault::after_timeout ||
-         how == store_fault::delay_before || how == store_fault::delay_after;
+bool carried_out(store_fault fault) noexcept {
+  return fault == store_fault::after || fault == store_fault::after_timeout ||
+         fault == store_fault::delay_before || fault == store_fault::delay_after;
 }
 
-bool delayed(store_fault how) noexcept {
-  return how == store_fault::delay_before || how == store_fault::delay_after;
+bool delayed(store_fault fault) noexcept {
+  return fault == store_fault::delay_before || fault == store_fault::delay_after;
 }
 
 }  // namespace
 
-void faulty_store::fail(store_call which, store_fault how, std::size_t times) {
+void faulty_store::fail(store_call which, store_fault fault, std::size_t times) {
   auto& p = plans_[static_cast<std::size_t>(which)];
-  p.how = how;
+  p.how = fault;
   p.times = times;
 }
 
-void faulty_store::fail_all(store_fault how) {
-  for (std::size_t i = 0; i < store_calls; ++i) fail(static_cast<store_call>(i), how);
+void faulty_store::fail_all(store_fault fault) {
+  for (std::size_t i = 0; i < store_calls; ++i) fail(static_cast<store_call>(i), fault);
 }
 
 void faulty_store::heal_all() {
@@ -106,8 +106,8 @@ awaitable<result<Outcome>> faulty_store::with_fault(store_call which,
   if (*fault == store_fault::delay_before) co_await wait_at_gate();
   result<Outcome> outcome = error_of(*fault);
   if (carried_out(*fault)) {
-    auto told = co_await std::move(call);
-    if (delayed(*fault)) outcome = std::move(told);
+    auto reply = co_await std::move(call);
+    if (delayed(*fault)) outcome = std::move(reply);
   }
   if (*fault == store_fault::delay_after) co_await wait_at_gate();
   co_return outcome;
@@ -139,8 +139,9 @@ awaitable<std::vector<result<bool>>> faulty_store::extend(std::vector<extension>
   return with_fault_each(store_call::extend, size, inner_.extend(std::move(batch), timeout));
 }
 
-awaitable<result<resolve_decision>> faulty_store::resolve(resolution how, milliseconds timeout) {
-  return with_fault(store_call::resolve, inner_.resolve(std::move(how), timeout));
+awaitable<result<resolve_decision>> faulty_store::resolve(resolution request,
+                                                          milliseconds timeout) {
+  return with_fault(store_call::resolve, inner_.resolve(std::move(request), timeout));
 }
 
 awaitable<result<std::optional<record_view>>> faulty_store::find(record_id id,
@@ -162,15 +163,15 @@ awaitable<result<std::size_t>> faulty_store::sweep(std::size_t limit, millisecon
   return with_fault(store_call::sweep, inner_.sweep(limit, timeout));
 }
 
-awaitable<result<import_outcome>> faulty_store::import_record(imported_record what,
+awaitable<result<import_outcome>> faulty_store::import_record(imported_record request,
                                                               milliseconds timeout) {
-  return with_fault(store_call::import_record, inner_.import_record(std::move(what), timeout));
+  return with_fault(store_call::import_record, inner_.import_record(std::move(request), timeout));
 }
 
 awaitable<result<onceguard::vitals>> faulty_store::vitals(milliseconds timeout) {
-  auto told = co_await with_fault(store_call::vitals, inner_.vitals(timeout));
-  if (told && pretended_) co_return *pretended_;
-  co_return told;
+  auto reply = co_await with_fault(store_call::vitals, inner_.vitals(timeout));
+  if (reply && pretended_) co_return *pretended_;
+  co_return reply;
 }
 
 }  // namespace onceguard

@@ -51,10 +51,10 @@ class faulty_store final : public store {
   explicit faulty_store(store& inner) : inner_(inner) {}
 
   /// The next `times` such calls go wrong like that; a later word replaces the one before.
-  void fail(store_call which, store_fault how, std::size_t times = always);
+  void fail(store_call which, store_fault fault, std::size_t times = always);
   void heal(store_call which) { fail(which, {}, 0); }
   /// Everything goes wrong like that, until `heal_all`.
-  void fail_all(store_fault how);
+  void fail_all(store_fault fault);
   void heal_all();
   /// The next `times` claims are not carried out and hear "busy", as while a transaction that is
   /// still open holds their keys.
@@ -71,7 +71,7 @@ class faulty_store final : public store {
     if (told_) told_(settled);
   }
   /// What `vitals` tells in place of the wrapped store's, until reset.
-  void pretend(std::optional<onceguard::vitals> told) { pretended_ = std::move(told); }
+  void pretend(std::optional<onceguard::vitals> reply) { pretended_ = std::move(reply); }
 
   [[nodiscard]] store_traits traits() const override { return inner_.traits(); }
   boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
@@ -80,19 +80,19 @@ class faulty_store final : public store {
                                                               milliseconds timeout) override;
   boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                                            milliseconds timeout) override;
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
                                                            milliseconds timeout) override;
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override;
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
   boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  boost::asio::awaitable<result<import_outcome>> import_record(imported_record what,
+  boost::asio::awaitable<result<import_outcome>> import_record(imported_record request,
                                                                milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
-  void on_settled(settled_listener told) override { told_ = std::move(told); }
+  void on_settled(settled_listener listener) override { told_ = std::move(listener); }
   void stop() override { inner_.stop(); }
 
  private:

@@ -23,8 +23,8 @@ error refuse(const char* why) { return error(errc::invalid_argument, why); }
 
 }  // namespace
 
-std::optional<error> complaint(const request& what, const execute_policy& policy) {
-  if (what.key.empty() || what.key.size() > key_size_max) {
+std::optional<error> complaint(const request& request, const execute_policy& policy) {
+  if (request.key.empty() || request.key.size() > key_size_max) {
     return refuse("request: a key has 1 to 255 bytes");
   }
   if (policy.wait.count() < 0) return refuse("execute_policy: wait is negative");
@@ -33,15 +33,15 @@ std::optional<error> complaint(const request& what, const execute_policy& policy
   return std::nullopt;
 }
 
-claim claim_of(const request& what, const execute_policy& policy, unknown_policy unknown) {
+claim claim_of(const request& request, const execute_policy& policy, unknown_policy unknown) {
   auto about = std::make_shared<subject>();
-  about->scope = make_scope_digest(what.scope_kind, what.scope);
-  about->scope_kind = what.scope_kind;
-  about->key = what.key;
+  about->scope = make_scope_digest(request.scope_kind, request.scope);
+  about->scope_kind = request.scope_kind;
+  about->key = request.key;
   about->print.method = print_method;
-  about->print.value = base::sha256_of(what.fingerprint);
+  about->print.value = base::sha256_of(request.fingerprint);
   claim out;
-  out.id = make_record_id(about->scope, what.key);
+  out.id = make_record_id(about->scope, request.key);
   base::random_bytes(out.claim_id);
   out.about = std::move(about);
   out.lease = policy.lease;
@@ -49,16 +49,16 @@ claim claim_of(const request& what, const execute_policy& policy, unknown_policy
   return out;
 }
 
-verdict as_reported(verdict from) {
-  if (from.kind == verdict_kind::remake_fingerprint) from.kind = verdict_kind::mismatch;
-  return from;
+verdict as_reported(verdict reply) {
+  if (reply.kind == verdict_kind::remake_fingerprint) reply.kind = verdict_kind::mismatch;
+  return reply;
 }
 
-answer_ptr checked(answer from) {
-  if (from.status < 100 || from.status > 999) {
+answer_ptr checked(answer stored_answer) {
+  if (stored_answer.status < 100 || stored_answer.status > 999) {
     throw std::invalid_argument("execute: an answer has a status from 100 to 999");
   }
-  return std::make_shared<const answer>(std::move(from));
+  return std::make_shared<const answer>(std::move(stored_answer));
 }
 
 patience::patience(const execute_policy& policy)

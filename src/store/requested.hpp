@@ -10,17 +10,17 @@
 namespace onceguard {
 
 /// What is wrong with it.
-[[nodiscard]] std::optional<error> complaint(const request& what, const execute_policy& policy);
+[[nodiscard]] std::optional<error> complaint(const request& request, const execute_policy& policy);
 
 /// A first attempt to claim it, with a claim id of its own.
-[[nodiscard]] claim claim_of(const request& what, const execute_policy& policy,
+[[nodiscard]] claim claim_of(const request& request, const execute_policy& policy,
                              unknown_policy unknown);
 
 /// As callers are told it: a fingerprint of another kind is another request.
-[[nodiscard]] verdict as_reported(verdict from);
+[[nodiscard]] verdict as_reported(verdict reply);
 
 /// Takes what the caller's work returned; throws std::invalid_argument where it is no answer.
-[[nodiscard]] answer_ptr checked(answer from);
+[[nodiscard]] answer_ptr checked(answer answer);
 
 /// How long a call still waits for whoever has its key.
 class patience {

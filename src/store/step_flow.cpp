@@ -11,23 +11,23 @@ namespace {
 
 constexpr char format = 1;
 
-void append_text(std::string& to, std::string_view text) {
+void append_text(std::string& out_text, std::string_view text) {
   for (int shift = 0; shift < 32; shift += 8) {
-    to.push_back(static_cast<char>((text.size() >> shift) & 0xff));
+    out_text.push_back(static_cast<char>((text.size() >> shift) & 0xff));
   }
-  to += text;
+  out_text += text;
 }
 
-std::optional<std::string> cut_text(std::string_view& from) {
-  if (from.size() < 4) return std::nullopt;
+std::optional<std::string> cut_text(std::string_view& text) {
+  if (text.size() < 4) return std::nullopt;
   std::size_t size = 0;
   for (std::size_t i = 0; i < 4; ++i) {
-    size |= std::size_t{static_cast<unsigned char>(from[i])} << (8 * i);
+    size |= std::size_t{static_cast<unsigned char>(text[i])} << (8 * i);
   }
-  from.remove_prefix(4);
-  if (from.size() < size) return std::nullopt;
-  std::string out(from.substr(0, size));
-  from.remove_prefix(size);
+  text.remove_prefix(4);
+  if (text.size() < size) return std::nullopt;
+  std::string out(text.substr(0, size));
+  text.remove_prefix(size);
   return out;
 }
 

@@ -12,8 +12,8 @@ namespace onceguard {
 
 /// What the guard knows; a durable store keeps it, so that a restart does not confirm a step.
 struct wall_memory {
-  std::int64_t offset = 0;  ///< of the clock of retention against the boot clock, for this boot
-  bool unconfirmed = false;     ///< the wall clock was seen at another distance …
+  std::int64_t offset = 0;   ///< of the clock of retention against the boot clock, for this boot
+  bool unconfirmed = false;  ///< the wall clock was seen at another distance …
   std::int64_t unconfirmed_offset = 0;
   std::int64_t unconfirmed_since_boot = 0;  ///< … since this time of the boot clock
   friend bool operator==(const wall_memory&, const wall_memory&) = default;

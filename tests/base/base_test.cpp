@@ -24,8 +24,8 @@ TEST(hashing, is_the_same_however_the_bytes_come) {
     const auto whole = sha256_of(bytes);
     for (const std::size_t step : {1U, 7U, 500U, 512U, 600U}) {
       sha256 pieces;
-      for (std::size_t at = 0; at < size; at += step) {
-        pieces.raw(std::string_view(bytes).substr(at, step));
+      for (std::size_t position = 0; position < size; position += step) {
+        pieces.raw(std::string_view(bytes).substr(position, step));
       }
       EXPECT_EQ(pieces.finish(), whole) << size << " bytes, " << step << " at a time";
     }
@@ -111,7 +111,7 @@ TEST(budget, what_is_there_in_any_case_keeps_others_out) {
 }
 
 struct noted final : deadline {
-  explicit noted(std::vector<int>& into, int name) : into_(into), name_(name) {}
+  explicit noted(std::vector<int>& items, int name) : into_(items), name_(name) {}
   void expired() override {
     into_.push_back(name_);
     if (then) then();

@@ -14,11 +14,11 @@ using postgres::queried_outcome;
 constexpr bool absent_is_none = true;
 
 queried_outcome done_with(std::vector<std::pair<std::string, std::string>> headers) {
-  auto told = std::make_shared<answer>();
-  told->status = 201;
-  told->headers = std::move(headers);
-  told->body = "paid";
-  return {queried::done, std::move(told), {}};
+  auto reply = std::make_shared<answer>();
+  reply->status = 201;
+  reply->headers = std::move(headers);
+  reply->body = "paid";
+  return {queried::done, std::move(reply), {}};
 }
 
 TEST(query_source, a_row_without_an_answer_says_that_it_did) {
@@ -59,9 +59,9 @@ TEST(query_source, no_row_means_what_was_configured) {
   EXPECT_EQ(report_of({queried::none, nullptr, {}}, !absent_is_none).said, probe_answer::did_not);
 }
 
-finding found(finding_kind what) {
+finding found(finding_kind kind) {
   finding out;
-  out.what = what;
+  out.what = kind;
   auto about = std::make_shared<subject>();
   about->key = "order \x1b[31m";
   about->method = "POST";

@@ -40,10 +40,10 @@ TEST(aged, back_to_when_an_export_began_loses_nothing_on_the_way) {
 }
 
 TEST(aged, what_may_run_or_never_expires_stays_so) {
-  auto what = some();
-  what.retry_after = milliseconds(0);
-  what.retention_left = milliseconds(0);
-  const auto before = aged(what, milliseconds(-100));
+  auto request = some();
+  request.retry_after = milliseconds(0);
+  request.retention_left = milliseconds(0);
+  const auto before = aged(request, milliseconds(-100));
   ASSERT_TRUE(before);
   EXPECT_EQ(before->retry_after, milliseconds(0));
   EXPECT_EQ(before->retention_left, milliseconds(0));

@@ -4,10 +4,10 @@
 #include "config/load.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* bytes, std::size_t size) {
-  onceguard::config::sources from;
-  from.file = "fuzz.toml";
+  onceguard::config::sources sources;
+  sources.file = "fuzz.toml";
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
-  const auto read = onceguard::config::load_text(text, from);
+  const auto read = onceguard::config::load_text(text, sources);
   for (const auto& remark : read.said) {
     // What is said may quote the file, and goes to a terminal.
     const auto line = remark.text();

@@ -8,9 +8,9 @@ namespace onceguard::config {
 namespace {
 
 sources from_file() {
-  sources from;
-  from.file = "c.toml";
-  return from;
+  sources source;
+  source.file = "c.toml";
+  return source;
 }
 
 constexpr std::string_view full_file = R"([gateway]
@@ -196,9 +196,9 @@ TEST(load, builds_the_routing) {
 }
 
 TEST(load, makes_one_upstream_and_one_route_of_a_flag) {
-  sources from;
-  from.flags["upstream"] = "http://shop:9000";
-  const auto read = load_text("", from);
+  sources sources;
+  sources.flags["upstream"] = "http://shop:9000";
+  const auto read = load_text("", sources);
   ASSERT_TRUE(read.ok()) << said(read);
   ASSERT_EQ(read.values.routing.upstreams.size(), 1U);
   EXPECT_EQ(read.values.routing.upstreams[0],
@@ -208,10 +208,10 @@ TEST(load, makes_one_upstream_and_one_route_of_a_flag) {
 }
 
 TEST(load, lets_the_flag_move_the_only_upstream_of_a_file) {
-  auto from = from_file();
-  from.flags["upstream"] = "http://other:1";
+  auto source = from_file();
+  source.flags["upstream"] = "http://other:1";
   const auto read =
-      load_text("[[upstream]]\nname = \"a\"\nidentity = \"first\"\nurl = \"http://b\"\n", from);
+      load_text("[[upstream]]\nname = \"a\"\nidentity = \"first\"\nurl = \"http://b\"\n", source);
   ASSERT_TRUE(read.ok()) << said(read);
   ASSERT_EQ(read.values.routing.upstreams.size(), 1U);
   EXPECT_EQ(read.values.routing.upstreams[0],
@@ -227,13 +227,13 @@ TEST(load, keeps_the_last_resort_that_a_file_names) {
 }
 
 TEST(load, lets_the_later_source_win) {
-  auto from = from_file();
-  from.need_upstream = false;
+  auto source = from_file();
+  source.need_upstream = false;
   const std::string_view file = "[defaults]\nlease = \"10s\"\nkeep = \"all\"\nwait = \"1s\"\n";
-  from.environment = {
+  source.environment = {
       {"ONCEGUARD_LEASE", "11s"}, {"ONCEGUARD_KEEP", "final"}, {"ONCEGUARD_WAIT", ""}};
-  from.flags = {{"lease", "12s"}};
-  const auto read = load_text(file, from);
+  source.flags = {{"lease", "12s"}};
+  const auto read = load_text(file, source);
   ASSERT_TRUE(read.ok()) << said(read);
   EXPECT_EQ(read.values.defaults.lease, milliseconds(12'000));
   EXPECT_EQ(read.values.defaults.keep, keep_rule::final);
@@ -242,14 +242,14 @@ TEST(load, lets_the_later_source_win) {
 }
 
 TEST(load, takes_lists_and_outcomes_from_flags) {
-  sources from;
-  from.need_upstream = false;
-  from.flags = {{"methods", "POST, PUT"},
-                {"outcome", "5xx=release, 402=complete"},
-                {"trusted-proxies", "10.0.0.0/8,::1"},
-                {"required", "true"},
-                {"max-buffered", "1GiB"}};
-  const auto read = load_text("", from);
+  sources sources;
+  sources.need_upstream = false;
+  sources.flags = {{"methods", "POST, PUT"},
+                   {"outcome", "5xx=release, 402=complete"},
+                   {"trusted-proxies", "10.0.0.0/8,::1"},
+                   {"required", "true"},
+                   {"max-buffered", "1GiB"}};
+  const auto read = load_text("", sources);
   ASSERT_TRUE(read.ok()) << said(read);
   EXPECT_EQ(read.values.defaults.methods, (std::vector<std::string>{"POST", "PUT"}));
   EXPECT_EQ(read.values.defaults.outcome_class.at(5), outcome_rule::release);
@@ -260,40 +260,40 @@ TEST(load, takes_lists_and_outcomes_from_flags) {
 }
 
 TEST(load, says_which_settings_need_a_restart) {
-  auto from = from_file();
-  from.need_upstream = false;
-  const auto running = load_text("", from);
+  auto source = from_file();
+  source.need_upstream = false;
+  const auto running = load_text("", source);
   const auto wanted = load_text(
       "[gateway]\nlisten = \"127.0.0.1:81\"\n[store]\ntimeout = \"3s\"\n"
       "[defaults]\nlease = \"9s\"\n",
-      from);
+      source);
   EXPECT_EQ(fixed_changes(running.values, wanted.values),
             (std::vector<std::string>{"[gateway] listen", "[store] timeout"}));
   EXPECT_TRUE(fixed_changes(running.values, running.values).empty());
 }
 
 TEST(load, takes_any_character_in_strings) {
-  auto from = from_file();
-  from.need_upstream = false;
+  auto source = from_file();
+  source.need_upstream = false;
   // From each range of UTF-8, and those that toml++ by itself takes for white space.
   const std::string path = "/caf\u00e9 \u00a0\u2028\u0499\u3000\ufeff\uffff\U0001f512";
-  const auto read = load_text("[gateway] # " + path + "\nstate_dir = '" + path + "'\n", from);
+  const auto read = load_text("[gateway] # " + path + "\nstate_dir = '" + path + "'\n", source);
   ASSERT_TRUE(read.ok()) << said(read);
   EXPECT_EQ(read.values.gateway.state_dir, path);
 }
 
 TEST(load, refuses_a_file_that_is_not_there) {
-  sources from;
-  from.file = "/nonexistent/c.toml";
-  const auto read = load(from);
+  sources sources;
+  sources.file = "/nonexistent/c.toml";
+  const auto read = load(sources);
   EXPECT_FALSE(read.ok());
   EXPECT_EQ(said(read), "/nonexistent/c.toml: can't be read: No such file or directory\n");
 }
 
 TEST(load, refuses_a_directory) {
-  sources from;
-  from.file = "/";
-  EXPECT_EQ(said(load(from)), "/: can't be read: Is a directory\n");
+  sources sources;
+  sources.file = "/";
+  EXPECT_EQ(said(load(sources)), "/: can't be read: Is a directory\n");
 }
 
 TEST(load, refuses_a_file_that_is_too_large) {

@@ -46,20 +46,20 @@ TEST(table_of_options, takes_its_own_defaults_and_examples) {
                                               "[[upstream]] identity", "[[route]] upstream"};
   for (const auto& s : sections()) {
     for (const auto* o : s.options) {
-      remarks said;
-      const bool has = read_text(*o, o->fallback, {}, {}, said).has_value();
+      remarks remarks;
+      const bool has = read_text(*o, o->fallback, {}, {}, remarks).has_value();
       EXPECT_EQ(has, !without_default.contains(label(s, *o))) << label(s, *o);
       if (o->example.empty()) continue;
-      EXPECT_TRUE(read_text(*o, o->example, {}, {}, said)) << label(s, *o);
+      EXPECT_TRUE(read_text(*o, o->example, {}, {}, remarks)) << label(s, *o);
     }
   }
 }
 
 // The rooms' own defaults (for tests and other programs) and the table's are the same.
 TEST(table_of_options, agrees_with_the_parameters_of_the_rooms) {
-  sources from;
-  from.flags["upstream"] = "http://127.0.0.1:9000";
-  const auto read = load_text("", from);
+  sources sources;
+  sources.flags["upstream"] = "http://127.0.0.1:9000";
+  const auto read = load_text("", sources);
   ASSERT_TRUE(read.ok());
   const auto& g = read.values.gateway;
   const gateway::gateway_params own;
@@ -90,9 +90,9 @@ TEST(table_of_options, agrees_with_the_parameters_of_the_rooms) {
 }
 
 TEST(table_of_options, agrees_with_the_policy_of_the_core) {
-  sources from;
-  from.need_upstream = false;
-  const auto read = load_text("", from);
+  sources sources;
+  sources.need_upstream = false;
+  const auto read = load_text("", sources);
   const auto& p = read.values.defaults;
   const route_policy own;
   EXPECT_EQ(p.methods, own.methods);

@@ -25,10 +25,10 @@ void PrintTo(const refusal& r, std::ostream* out) { *out << r.name; }
 class refusals : public testing::TestWithParam<refusal> {};
 
 TEST_P(refusals, say_what_and_where) {
-  sources from;
-  from.file = "c.toml";
-  from.need_upstream = false;
-  const auto read = load_text(GetParam().toml, from);
+  sources sources;
+  sources.file = "c.toml";
+  sources.need_upstream = false;
+  const auto read = load_text(GetParam().toml, sources);
   EXPECT_EQ(faults(read), GetParam().said);
   EXPECT_EQ(read.ok(), GetParam().said.empty());
 }

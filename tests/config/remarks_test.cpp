@@ -17,18 +17,18 @@ using testing::HasSubstr;
 using testing::Not;
 
 sources bare() {
-  sources from;
-  from.file = "c.toml";
-  from.flags["upstream"] = "http://127.0.0.1:9000";
-  return from;
+  sources source;
+  source.file = "c.toml";
+  source.flags["upstream"] = "http://127.0.0.1:9000";
+  return source;
 }
 
 TEST(faults, name_the_flag_or_the_variable) {
-  sources from;
-  from.environment["ONCEGUARD_LEASE"] = "5ms";
-  from.flags["scope"] = "jwt:sub";
-  from.flags["upstream"] = "https://a";
-  const auto read = load_text("", from);
+  sources sources;
+  sources.environment["ONCEGUARD_LEASE"] = "5ms";
+  sources.flags["scope"] = "jwt:sub";
+  sources.flags["upstream"] = "https://a";
+  const auto read = load_text("", sources);
   EXPECT_FALSE(read.ok());
   EXPECT_THAT(
       said(read),
@@ -38,10 +38,10 @@ TEST(faults, name_the_flag_or_the_variable) {
 }
 
 TEST(faults, say_that_an_upstream_is_missing) {
-  sources from;
-  EXPECT_THAT(said(load_text("", from)), HasSubstr("no upstream: give one with --upstream URL"));
-  from.need_upstream = false;
-  EXPECT_TRUE(load_text("", from).ok());
+  sources sources;
+  EXPECT_THAT(said(load_text("", sources)), HasSubstr("no upstream: give one with --upstream URL"));
+  sources.need_upstream = false;
+  EXPECT_TRUE(load_text("", sources).ok());
 }
 
 TEST(faults, say_that_a_flag_can_not_choose_among_upstreams) {
@@ -121,9 +121,9 @@ TEST(hints, leave_a_mesh_alone_where_the_route_says_what_a_503_means) {
 }
 
 TEST(hints, point_out_a_mistyped_variable) {
-  auto from = bare();
-  from.environment = {{"ONCEGUARD_LEESE", "30s"}, {"ONCEGUARD_SERVICE_HOST", "10.0.0.1"}};
-  const auto text = said(load_text("", from));
+  auto source = bare();
+  source.environment = {{"ONCEGUARD_LEESE", "30s"}, {"ONCEGUARD_SERVICE_HOST", "10.0.0.1"}};
+  const auto text = said(load_text("", source));
   EXPECT_THAT(text, HasSubstr("ONCEGUARD_LEESE: warning: no such variable; did you mean "
                               "ONCEGUARD_LEASE?"));
   EXPECT_THAT(text, Not(HasSubstr("SERVICE_HOST")));
@@ -140,9 +140,9 @@ TEST(remarks_in_order, stand_as_in_the_file_and_once) {
 
 TEST(reference, is_the_page_in_the_documentation) {
   const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
-  std::ifstream in(root / "docs/reference.md", std::ios::binary);
+  std::ifstream file(root / "docs/reference.md", std::ios::binary);
   std::stringstream page;
-  page << in.rdbuf();
+  page << file.rdbuf();
   EXPECT_TRUE(page.str() == reference())
       << "make it anew: onceguard check --reference > docs/reference.md";
 }

@@ -22,8 +22,8 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-bool refused_as(const error& e, std::string_view what) {
-  return e.detail.find(what) != std::string::npos;
+bool refused_as(const error& e, std::string_view description) {
+  return e.detail.find(description) != std::string::npos;
 }
 
 /// May a text that is JSON be refused like this?
@@ -67,15 +67,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   if (const auto rule = fingerprint_rule::parse(rule_text)) {
     require(rule->text() == rule_text);
     check_selection(body, *rule);
-    const fingerprint_input in{.upstream = "u",
-                               .method = "POST",
-                               .path = "/",
-                               .query = "",
-                               .content_type = "application/json",
-                               .body = body,
-                               .more = {}};
-    const auto made = make_fingerprint(*rule, in);
-    require(made == make_fingerprint(*rule, in) && made.method == rule_text);
+    const fingerprint_input scope{.upstream = "u",
+                                  .method = "POST",
+                                  .path = "/",
+                                  .query = "",
+                                  .content_type = "application/json",
+                                  .body = body,
+                                  .more = {}};
+    const auto made = make_fingerprint(*rule, scope);
+    require(made == make_fingerprint(*rule, scope) && made.method == rule_text);
   }
   return 0;
 }

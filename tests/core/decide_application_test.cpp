@@ -13,22 +13,22 @@ answer_ptr answer_with(std::string body) {
   return out;
 }
 
-settlement told_by_application(const lease& held, answer_ptr what) {
-  auto how = settle_of(held, settle_kind::complete);
-  how.by_application = true;
-  how.kept = what ? answer_kept::full : answer_kept::none;
-  how.answer = std::move(what);
-  return how;
+settlement told_by_application(const lease& held, answer_ptr stored_answer) {
+  auto request = settle_of(held, settle_kind::complete);
+  request.by_application = true;
+  request.kept = stored_answer ? answer_kept::full : answer_kept::none;
+  request.answer = std::move(stored_answer);
+  return request;
 }
 
 TEST_F(decide_walk, what_the_application_stored_is_the_answer_for_the_holder_too) {
   const auto held = ask(1).lease;
   EXPECT_EQ(end(told_by_application(held, answer_with("its own"))).outcome, settle_outcome::done);
-  const auto told = end(held, settle_kind::complete);
-  EXPECT_EQ(told.outcome, settle_outcome::done);
-  EXPECT_EQ(told.state, observed_state::completed);
-  ASSERT_TRUE(told.answer);
-  EXPECT_EQ(told.answer->body, "its own");
+  const auto reply = end(held, settle_kind::complete);
+  EXPECT_EQ(reply.outcome, settle_outcome::done);
+  EXPECT_EQ(reply.state, observed_state::completed);
+  ASSERT_TRUE(reply.answer);
+  EXPECT_EQ(reply.answer->body, "its own");
   EXPECT_EQ(ask(2).answer->body, "its own");
 }
 
@@ -60,10 +60,10 @@ TEST_F(decide_walk, what_the_application_completed_is_not_undone_by_its_holder) 
     stored.reset();
     const auto held = ask(1).lease;
     end(told_by_application(held, answer_with("its own")));
-    const auto told = end(held, kind);
-    EXPECT_EQ(told.outcome, settle_outcome::stale);
-    EXPECT_EQ(told.state, observed_state::completed);
-    EXPECT_EQ(told.answer->body, "its own");
+    const auto reply = end(held, kind);
+    EXPECT_EQ(reply.outcome, settle_outcome::stale);
+    EXPECT_EQ(reply.state, observed_state::completed);
+    EXPECT_EQ(reply.answer->body, "its own");
     EXPECT_EQ(state(), observed_state::completed);
   }
 }

@@ -10,9 +10,9 @@ namespace {
 
 TEST_F(decide_walk, what_could_not_be_read_is_replaced_with_a_later_token_and_no_holder) {
   const auto held = ask(1).lease;
-  resolution how;
-  how.force = true;
-  auto d = resolve_unreadable(how, now, next);
+  resolution request;
+  request.force = true;
+  auto d = resolve_unreadable(request, now, next);
   stored = d.write;
   EXPECT_TRUE(d.forgets_answer);
   EXPECT_EQ(state(), observed_state::released);
@@ -26,24 +26,24 @@ TEST_F(decide_walk, what_could_not_be_read_is_replaced_with_a_later_token_and_no
 }
 
 TEST_F(decide_walk, what_was_completed_unread_is_compared_with_no_request) {
-  resolution how;
-  how.force = true;
-  how.completed = true;
-  how.retention = milliseconds(1'000);
-  how.about = about();
-  how.answer = settle_of({}, settle_kind::complete).answer;
-  stored = resolve_unreadable(how, now, next).write;
+  resolution request;
+  request.force = true;
+  request.completed = true;
+  request.retention = milliseconds(1'000);
+  request.about = about();
+  request.answer = settle_of({}, settle_kind::complete).answer;
+  stored = resolve_unreadable(request, now, next).write;
   EXPECT_EQ(stored->about->key, about()->key);
   auto another = claim_of(2);
   auto changed = std::make_shared<subject>(*about());
   changed->print.method = "json";
   changed->print.value[0] ^= 1;
   another.about = changed;
-  for (const auto& asked : {claim_of(1), another}) {
-    const auto told = ask(asked);
-    EXPECT_EQ(told.kind, verdict_kind::replay);
-    EXPECT_EQ(told.answer, how.answer);
-    EXPECT_EQ(told.kept, answer_kept::full);
+  for (const auto& question : {claim_of(1), another}) {
+    const auto reply = ask(question);
+    EXPECT_EQ(reply.kind, verdict_kind::replay);
+    EXPECT_EQ(reply.answer, request.answer);
+    EXPECT_EQ(reply.kept, answer_kept::full);
   }
   pass(1'000);
   EXPECT_EQ(ask(3).kind, verdict_kind::run);
@@ -141,12 +141,12 @@ TEST_F(decide_walk, after_an_answer_nothing_is_under_way) {
 TEST_F(decide_walk, the_holder_of_a_record_that_an_operator_completed_is_stale) {
   const auto v = ask(1);
   pass(1'000);
-  resolution how;
-  how.completed = true;
+  resolution request;
+  request.completed = true;
   auto a = std::make_shared<answer>();
   a->body = "by hand";
-  how.answer = a;
-  stored = decide_resolution(there(), how, now).write;
+  request.answer = a;
+  stored = decide_resolution(there(), request, now).write;
   const auto late = end(v.lease, settle_kind::complete);
   EXPECT_EQ(late.outcome, settle_outcome::stale);
   ASSERT_TRUE(late.answer);
@@ -164,10 +164,10 @@ TEST_F(decide_walk, releasing_a_completed_one_makes_caches_forget) {
 TEST_F(decide_walk, an_operator_adds_the_answer_that_is_missing_once) {
   for (const auto kept : {answer_kept::none, answer_kept::too_large, answer_kept::streamed}) {
     stored.reset();
-    auto how = settle_of(ask(1).lease, settle_kind::complete);
-    how.kept = kept;
-    how.retention = milliseconds(hour);
-    end(how);
+    auto request = settle_of(ask(1).lease, settle_kind::complete);
+    request.kept = kept;
+    request.retention = milliseconds(hour);
+    end(request);
     const auto before = *stored;
     pass(1'000);
     resolution added;
@@ -191,17 +191,17 @@ TEST_F(decide_walk, an_operator_adds_the_answer_that_is_missing_once) {
     EXPECT_EQ(ask(2).kind, verdict_kind::replay);
     EXPECT_EQ(decide_resolution(there(), added, now).outcome, resolve_outcome::already_completed);
     // Its holder answers as the record does.
-    const auto late = end(how);
+    const auto late = end(request);
     EXPECT_EQ(late.outcome, settle_outcome::stale);
     EXPECT_EQ(late.answer, added.answer);
   }
 }
 
 TEST_F(decide_walk, an_answer_by_its_status_is_not_missing) {
-  auto how = settle_of(ask(1).lease, settle_kind::complete);
-  how.kept = answer_kept::status_only;
-  how.answer = std::make_shared<answer>();
-  end(how);
+  auto request = settle_of(ask(1).lease, settle_kind::complete);
+  request.kept = answer_kept::status_only;
+  request.answer = std::make_shared<answer>();
+  end(request);
   resolution added;
   added.completed = true;
   added.force = true;

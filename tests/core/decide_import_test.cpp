@@ -27,14 +27,14 @@ imported_record moving(record_state state) {
   return out;
 }
 
-record imported(const imported_record& what) {
-  return decide_import(nullptr, what, here()).write.value();
+record imported(const imported_record& request) {
+  return decide_import(nullptr, request, here()).write.value();
 }
 
 TEST(decide_import, durations_count_from_the_clocks_of_the_new_store) {
-  auto what = moving(record_state::completed);
-  what.retry_after = milliseconds(30);
-  const auto r = imported(what);
+  auto request = moving(record_state::completed);
+  request.retry_after = milliseconds(30);
+  const auto r = imported(request);
   EXPECT_EQ(r.deadline_lease, 5'000 - 70);
   EXPECT_EQ(r.retry_at_lease, 5'000 + 30);
   EXPECT_EQ(r.claimed_at_wall, 9'000'000 - 800);
@@ -46,10 +46,10 @@ TEST(decide_import, durations_count_from_the_clocks_of_the_new_store) {
 
 TEST(decide_import, no_lease_runs_on) {
   for (const auto state : {record_state::in_progress, record_state::probing}) {
-    auto what = moving(state);
-    what.lease_over = milliseconds(-hour);  // no such thing
-    what.retention_left = milliseconds(0);
-    const auto r = imported(what);
+    auto request = moving(state);
+    request.lease_over = milliseconds(-hour);  // no such thing
+    request.retention_left = milliseconds(0);
+    const auto r = imported(request);
     EXPECT_EQ(observe(r, here()), observed_state::unknown);
     EXPECT_EQ(r.settled_at_wall, 0);
     EXPECT_EQ(r.expires_at_wall, 0);
@@ -57,23 +57,23 @@ TEST(decide_import, no_lease_runs_on) {
 }
 
 TEST(decide_import, what_stands_there_stays) {
-  const auto what = moving(record_state::completed);
-  auto stored = imported(what);
-  const auto told = [&] { return decide_import(&stored, what, here()); };
-  EXPECT_EQ(told().outcome, import_outcome::already_there);
-  EXPECT_FALSE(told().write);
+  const auto request = moving(record_state::completed);
+  auto stored = imported(request);
+  const auto reply = [&] { return decide_import(&stored, request, here()); };
+  EXPECT_EQ(reply().outcome, import_outcome::already_there);
+  EXPECT_FALSE(reply().write);
   stored.state = record_state::released;
-  EXPECT_EQ(told().outcome, import_outcome::conflict);
-  stored.state = what.stored.state;
+  EXPECT_EQ(reply().outcome, import_outcome::conflict);
+  stored.state = request.stored.state;
   stored.claim_id = claim_id_of(2);
-  EXPECT_EQ(told().outcome, import_outcome::conflict);
-  stored.claim_id = what.stored.claim_id;
+  EXPECT_EQ(reply().outcome, import_outcome::conflict);
+  stored.claim_id = request.stored.claim_id;
   stored.token = 42;
-  EXPECT_EQ(told().outcome, import_outcome::conflict);
-  EXPECT_FALSE(told().write);
+  EXPECT_EQ(reply().outcome, import_outcome::conflict);
+  EXPECT_FALSE(reply().write);
   stored.expires_at_wall = here().wall;
-  EXPECT_EQ(told().outcome, import_outcome::imported);
-  EXPECT_EQ(told().write->token, 41u);
+  EXPECT_EQ(reply().outcome, import_outcome::imported);
+  EXPECT_EQ(reply().write->token, 41u);
 }
 
 }  // namespace

@@ -87,10 +87,10 @@ class decide_walk : public ::testing::Test {
     return !d.stale;
   }
   resolve_decision resolve(bool completed, bool force = false) {
-    resolution how;
-    how.completed = completed;
-    how.force = force;
-    auto d = decide_resolution(there(), how, now);
+    resolution request;
+    request.completed = completed;
+    request.force = force;
+    auto d = decide_resolution(there(), request, now);
     if (d.write) stored = *d.write;
     return d;
   }

@@ -11,8 +11,9 @@
 namespace onceguard {
 namespace {
 
-std::string selected(json_selection how, std::vector<std::string> pointers, std::string_view text) {
-  return canonical_json(text, {fingerprint_kind::json, how, std::move(pointers)}).value();
+std::string selected(json_selection selection, std::vector<std::string> pointers,
+                     std::string_view text) {
+  return canonical_json(text, {fingerprint_kind::json, selection, std::move(pointers)}).value();
 }
 std::string omitted(std::vector<std::string> pointers, std::string_view text) {
   return selected(json_selection::omit, std::move(pointers), text);

@@ -94,8 +94,8 @@ constexpr const char* no_value = "a parameter's value is malformed";
 constexpr const char* no_number = "a parameter's number is malformed";
 constexpr const char* no_bytes = "a parameter's byte sequence is malformed";
 
-refused at(std::string value, const std::string& what, int byte) {
-  return {std::move(value), what + " (byte " + std::to_string(byte) + ")"};
+refused at(std::string value, const std::string& description, int byte) {
+  return {std::move(value), description + " (byte " + std::to_string(byte) + ")"};
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -181,12 +181,12 @@ TEST(key, as_a_uuid) {
   EXPECT_EQ(parse(uuid).value(), uuid);
   EXPECT_EQ(parse(" \"" + uuid + "\";a=1").value(), uuid);
   const auto detail = [&](std::string_view value) { return parse(value).error().detail; };
-  const std::string what = "not a UUID, 8-4-4-4-12 hexadecimal digits";
-  EXPECT_EQ(detail("order-1"), what + " (byte 1)");
-  EXPECT_EQ(detail(" \"8e03978e-40D5-43dd-bc93-6894a57f932\""), what + " (byte 38)");
-  EXPECT_EQ(detail(uuid + '0'), what + " (byte 37)");
-  EXPECT_EQ(detail("8e03978e040D5-43dd-bc93-6894a57f9324"), what + " (byte 9)");
-  EXPECT_EQ(detail("\"8e03978e-40D5-43dd-bc93-6894a57f932\\\"\""), what + " (byte 37)");
+  const std::string description = "not a UUID, 8-4-4-4-12 hexadecimal digits";
+  EXPECT_EQ(detail("order-1"), description + " (byte 1)");
+  EXPECT_EQ(detail(" \"8e03978e-40D5-43dd-bc93-6894a57f932\""), description + " (byte 38)");
+  EXPECT_EQ(detail(uuid + '0'), description + " (byte 37)");
+  EXPECT_EQ(detail("8e03978e040D5-43dd-bc93-6894a57f9324"), description + " (byte 9)");
+  EXPECT_EQ(detail("\"8e03978e-40D5-43dd-bc93-6894a57f932\\\"\""), description + " (byte 37)");
 }
 
 TEST(key, is_uuid) {

@@ -19,8 +19,8 @@ void read_and_write_back(std::string_view bytes) {
   }
   const auto written = encode_record(*read);
   const bool older = bytes.front() != record_format;
-  const auto compared = [&](std::string_view of) {
-    return older ? of.substr(1, of.size() - 1 - testing::record_sum_size) : of;
+  const auto compared = [&](std::string_view text) {
+    return older ? text.substr(1, text.size() - 1 - testing::record_sum_size) : text;
   };
   if (compared(written) != compared(bytes)) std::abort();
   // With its own parts beside it, it is the same record.

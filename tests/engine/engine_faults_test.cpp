@@ -106,11 +106,11 @@ TEST_F(engine_over_faults, memory_serves_nothing_while_a_look_hangs_for_too_long
   store.fail(store_call::vitals, store_fault::delay_after);
   std::optional<bool> looked;
   asio::co_spawn(io, tested->look(),
-                 [&](std::exception_ptr, result<void> told) { looked = told.has_value(); });
+                 [&](std::exception_ptr, result<void> reply) { looked = reply.has_value(); });
   until([&] { return store.waiting() == 1; });
   EXPECT_TRUE(served()) << "the look before is young";
-  const auto asked = base::boot_now();
-  until([&] { return !served() && base::boot_now() >= asked + std::chrono::seconds(5); });
+  const auto request = base::boot_now();
+  until([&] { return !served() && base::boot_now() >= request + std::chrono::seconds(5); });
   // What this look tells was true when it was asked, and that is long ago.
   store.let_go();
   until([&] { return looked.has_value(); });

@@ -42,13 +42,13 @@ class counted_work final : public work {
     }
     if (sends_late) may_send = held.begin_sending();
     if (throws) throw std::runtime_error("the work broke");
-    settlement how;
-    how.kind = ends;
+    settlement request;
+    request.kind = ends;
     auto a = std::make_shared<answer>();
     a->status = 201;
     a->body = "run " + std::to_string(runs) + std::string(padding, '.');
-    how.answer = a;
-    co_return how;
+    request.answer = a;
+    co_return request;
   }
   asio::awaitable<probe_report> ask(held_lease&) override {
     ++asked;
@@ -110,8 +110,8 @@ class engine_over_faults : public ::testing::Test {
     out.policy = &policy;
     return out;
   }
-  execution execute(work& doing, operation what) {
-    return run(io, tested->execute(io, std::move(what), doing));
+  execution execute(work& doing, operation operation) {
+    return run(io, tested->execute(io, std::move(operation), doing));
   }
   execution execute(work& doing) { return execute(doing, op()); }
   /// Begins one whose work goes on until let_go().

@@ -17,21 +17,21 @@ TEST_F(engine_over_faults, runs_once_and_replays) {
 TEST_F(engine_over_faults, memory_serves_a_replay_without_the_store) {
   counted_work w;
   execute(w);
-  const auto what = op();
+  const auto request = op();
   const auto calls = store.made(store_call::claim);
-  const auto found = tested->find_replay(what.id, what.about->print);
+  const auto found = tested->find_replay(request.id, request.about->print);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->answer->body, "run 1");
   EXPECT_EQ(store.made(store_call::claim), calls);
-  EXPECT_FALSE(tested->find_replay(what.id, op("k", 2).about->print));
+  EXPECT_FALSE(tested->find_replay(request.id, op("k", 2).about->print));
 }
 
 TEST_F(engine_over_faults, memory_forgets_when_an_operator_released) {
   counted_work w;
   execute(w);
-  resolution how;
-  how.id = op().id;
-  EXPECT_TRUE(run(io, store.resolve(how, milliseconds(100))));
+  resolution request;
+  request.id = op().id;
+  EXPECT_TRUE(run(io, store.resolve(request, milliseconds(100))));
   EXPECT_TRUE(run(io, tested->look()));
   EXPECT_FALSE(tested->find_replay(op().id, op().about->print));
   execute(w);
@@ -152,12 +152,12 @@ TEST_F(engine_over_faults, what_waits_takes_over_what_its_answer_holds_already) 
   base::reservation answer(budget);
   ASSERT_TRUE(body.grow_to(300'000));
   ASSERT_TRUE(answer.grow_to(700'000));
-  auto what = op();
-  what.answer_room = &answer;
+  auto request = op();
+  request.answer_room = &answer;
   counted_work w;
   w.padding = 700'000;
   store.fail(store_call::settle, store_fault::before);
-  EXPECT_EQ(execute(w, what).kind, execution_kind::unrecorded);
+  EXPECT_EQ(execute(w, request).kind, execution_kind::unrecorded);
   EXPECT_EQ(answer.bytes(), 0u);
   EXPECT_GT(budget.used(), 1'000'000u);
   store.heal_all();
@@ -189,17 +189,17 @@ TEST_F(engine_over_faults, what_ran_is_kept_where_there_is_no_room_for_it) {
 TEST_F(engine_over_faults, nothing_is_claimed_where_the_longest_answer_has_no_room) {
   base::reservation others(budget);
   base::reservation answer(budget);
-  auto what = op();
-  what.answer_room = &answer;
-  what.usual_answer = 1'000;
-  what.longest_answer = 10'000;
+  auto request = op();
+  request.answer_room = &answer;
+  request.usual_answer = 1'000;
+  request.longest_answer = 10'000;
   ASSERT_TRUE(others.grow_to((1u << 20) - 9'999));
   counted_work w;
-  EXPECT_EQ(execute(w, what).kind, execution_kind::no_room);
+  EXPECT_EQ(execute(w, request).kind, execution_kind::no_room);
   EXPECT_EQ(store.made(store_call::claim), 0u);
   EXPECT_EQ(budget.used(), others.bytes());
   others.set((1u << 20) - 10'000);
-  EXPECT_EQ(execute(w, what).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w, request).kind, execution_kind::ran);
   EXPECT_EQ(answer.bytes(), 1'000u) << "what it is usually, before it is known";
   EXPECT_EQ(w.runs, 1);
 }

@@ -8,13 +8,13 @@ class lease_test : public engine_over_faults {
  protected:
   /// A lease of that length, as it was granted to a claim that was sent so long ago.
   std::shared_ptr<held_lease> granted(milliseconds length, milliseconds ago) {
-    claim asked;
-    asked.id = op().id;
-    base::random_bytes(asked.claim_id);
-    asked.about = op().about;
-    asked.lease = length;
-    const auto got = run(io, inner.claim({asked}, milliseconds(100))).at(0).value().lease;
-    return std::make_shared<held_lease>(io, store, asked.id, got, length, milliseconds(100),
+    claim request;
+    request.id = op().id;
+    base::random_bytes(request.claim_id);
+    request.about = op().about;
+    request.lease = length;
+    const auto got = run(io, inner.claim({request}, milliseconds(100))).at(0).value().lease;
+    return std::make_shared<held_lease>(io, store, request.id, got, length, milliseconds(100),
                                         base::boot_now() - ago);
   }
 };

@@ -23,31 +23,31 @@ class places_test : public engine_over_faults {
     out.places = {own, former, older};
     return out;
   }
-  claim claim_of(const record_place& at) {
+  claim claim_of(const record_place& place) {
     claim out;
-    out.id = at.id;
+    out.id = place.id;
     base::random_bytes(out.claim_id);
-    out.about = at.about;
+    out.about = place.about;
     return out;
   }
   /// Another process holds it from here on.
-  lease hold(const record_place& at) {
-    const auto got = run(io, inner.claim({claim_of(at)}, milliseconds(100))).at(0).value();
+  lease hold(const record_place& place) {
+    const auto got = run(io, inner.claim({claim_of(place)}, milliseconds(100))).at(0).value();
     EXPECT_EQ(got.kind, verdict_kind::run);
     return got.lease;
   }
-  void settle(const record_place& at, const lease& held, settle_kind how) {
+  void settle(const record_place& place, const lease& held, settle_kind settle_kind) {
     settlement s;
-    s.id = at.id;
+    s.id = place.id;
     s.token = held.token;
     s.claim_id = held.claim_id;
-    s.about = at.about;
-    s.kind = how;
+    s.about = place.about;
+    s.kind = settle_kind;
     EXPECT_TRUE(run(io, inner.settle({s}, milliseconds(100))).at(0));
   }
   /// None: there is no record.
-  std::optional<observed_state> state_at(const record_place& at) {
-    const auto found = run(io, inner.find(at.id, milliseconds(100))).value();
+  std::optional<observed_state> state_at(const record_place& place) {
+    const auto found = run(io, inner.find(place.id, milliseconds(100))).value();
     return found ? std::optional(found->state) : std::nullopt;
   }
   void begin_moved(counted_work& doing) {
@@ -78,14 +78,14 @@ TEST_F(places_test, what_stands_nowhere_is_made_at_its_own) {
 }
 
 TEST_F(places_test, what_stands_at_a_former_one_answers) {
-  for (const auto& at : {former, older}) {
-    settle(at, hold(at), settle_kind::complete);
+  for (const auto& reply : {former, older}) {
+    settle(reply, hold(reply), settle_kind::complete);
     counted_work w;
     EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
     EXPECT_EQ(w.runs, 0);
     EXPECT_FALSE(state_at(own));
     resolution forgotten;
-    forgotten.id = at.id;
+    forgotten.id = reply.id;
     EXPECT_TRUE(run(io, inner.resolve(forgotten, milliseconds(100))));
     EXPECT_TRUE(run(io, tested->look()));
   }

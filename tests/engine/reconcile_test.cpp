@@ -59,24 +59,24 @@ class reconcile_test : public engine_over_faults {
     engine_over_faults::SetUp();
     how.source = &source;
   }
-  static claim claim_of(const operation& of) {
+  static claim claim_of(const operation& operation) {
     claim out;
-    out.id = of.id;
+    out.id = operation.id;
     base::random_bytes(out.claim_id);
-    out.about = of.about;
+    out.about = operation.about;
     return out;
   }
-  verdict claimed(const claim& asked) {
-    std::vector<claim> batch(1, asked);
+  verdict claimed(const claim& request) {
+    std::vector<claim> batch(1, request);
     return *run(io, inner.claim(batch, milliseconds(100)))[0];
   }
-  settled settle(const claim& asked, const lease& held, settle_kind kind,
+  settled settle(const claim& request, const lease& held, settle_kind kind,
                  unknown_reason why = unknown_reason::none) {
     settlement out;
-    out.id = asked.id;
+    out.id = request.id;
     out.token = held.token;
     out.claim_id = held.claim_id;
-    out.about = asked.about;
+    out.about = request.about;
     out.kind = kind;
     out.why = why;
     std::vector<settlement> batch(1, out);
@@ -85,14 +85,14 @@ class reconcile_test : public engine_over_faults {
   /// A record whose outcome is unknown, as its holder was when it became so.
   std::pair<claim, lease> unknown(const std::string& key,
                                   unknown_reason why = unknown_reason::upstream_broken) {
-    auto what = op(key);
-    auto about = std::make_shared<subject>(*what.about);
+    auto request = op(key);
+    auto about = std::make_shared<subject>(*request.about);
     about->run_timeout = milliseconds(60'000);
-    what.about = std::move(about);
-    const auto asked = claim_of(what);
-    const auto held = claimed(asked).lease;
-    settle(asked, held, settle_kind::abandon, why);
-    return {asked, held};
+    request.about = std::move(about);
+    const auto question = claim_of(request);
+    const auto held = claimed(question).lease;
+    settle(question, held, settle_kind::abandon, why);
+    return {question, held};
   }
   result<reconcile_counts> reconciled() {
     auto choose = [this](const subject&) { return how; };

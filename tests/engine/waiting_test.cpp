@@ -44,7 +44,7 @@ class waiting_room_test : public ::testing::Test {
   visit& wait(const record_id& where, milliseconds until = for_ever,
               milliseconds look_again = for_ever) {
     auto& added = enter(where);
-    auto keep = [&added](std::exception_ptr, woken how) { added.ended = how; };
+    auto keep = [&added](std::exception_ptr, woken woken) { added.ended = woken; };
     asio::co_spawn(io, added.place->wait(base::boot_clock::now() + until, look_again), keep);
     poll();
     return added;
@@ -93,7 +93,7 @@ TEST_F(waiting_room_test, a_call_that_comes_before_the_wait_is_not_lost) {
   auto& first = enter(id);
   room.look(id);
   poll();
-  auto keep = [&first](std::exception_ptr, woken how) { first.ended = how; };
+  auto keep = [&first](std::exception_ptr, woken request) { first.ended = request; };
   asio::co_spawn(io, first.place->wait(base::boot_clock::now() + for_ever, for_ever), keep);
   poll();
   EXPECT_EQ(first.ended, woken::to_look);
@@ -103,13 +103,13 @@ TEST_F(waiting_room_test, what_is_told_all_of_the_line_hear) {
   auto& first = wait(id);
   auto& second = wait(id);
   auto& of_twin = wait(twin);
-  auto told = std::make_shared<news>();
-  told->what.kind = execution_kind::stored;
-  room.tell(id, told);
+  auto reply = std::make_shared<news>();
+  reply->what.kind = execution_kind::stored;
+  room.tell(id, reply);
   poll();
   EXPECT_EQ(first.ended, woken::told);
   EXPECT_EQ(second.ended, woken::told);
-  EXPECT_EQ(second.place->heard(), told);
+  EXPECT_EQ(second.place->heard(), reply);
   EXPECT_FALSE(of_twin.ended);
 }
 
@@ -169,9 +169,9 @@ class twin : public engine_over_faults {
     until([&] { return tested->counters().busy > busy + many; });
     io.poll();
   }
-  void expect_all(std::size_t many, execution_kind what) {
+  void expect_all(std::size_t many, execution_kind execution_kind) {
     until([&] { return out.size() == many; });
-    for (const auto& got : out) EXPECT_EQ(got.kind, what);
+    for (const auto& got : out) EXPECT_EQ(got.kind, execution_kind);
   }
 };
 
@@ -270,15 +270,15 @@ class crowd : public engine_over_faults {
     until([&] { return tested->counters().busy > size; });
   }
   void settle(settle_kind kind) {
-    settlement how;
-    how.id = theirs.id;
-    how.token = their_lease.token;
-    how.claim_id = their_lease.claim_id;
-    how.kind = kind;
+    settlement request;
+    request.id = theirs.id;
+    request.token = their_lease.token;
+    request.claim_id = their_lease.claim_id;
+    request.kind = kind;
     auto a = std::make_shared<answer>();
     a->status = 201;
-    how.answer = a;
-    std::vector<settlement> batch(1, how);
+    request.answer = a;
+    std::vector<settlement> batch(1, request);
     EXPECT_TRUE(run(io, inner.settle(batch, milliseconds(100)))[0]);
   }
   /// Runs until all have their answers; how many claims that took beside the looks that time

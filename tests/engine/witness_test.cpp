@@ -128,12 +128,12 @@ TEST_F(witness_test, a_place_where_nothing_can_be_written_is_told) {
   EXPECT_TRUE(witness("").check()) << "none is kept";
   EXPECT_TRUE(witness(place_).check());
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "the trial leaves nothing";
-  const auto told = witness(folder_.file("nowhere")).check();
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::invalid_argument);
-  EXPECT_NE(told.error().detail.find("nowhere: nothing can be written there: No such file"),
+  const auto reply = witness(folder_.file("nowhere")).check();
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::invalid_argument);
+  EXPECT_NE(reply.error().detail.find("nowhere: nothing can be written there: No such file"),
             std::string::npos)
-      << told.error().detail;
+      << reply.error().detail;
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class shared_answers_test : public ::testing::Test {
   shared_answers answers{budget};
   record_id id{};
 
-  answer_ptr share(answer_ptr what) { return answers.share(id, std::move(what), 25'000); }
+  answer_ptr share(answer_ptr answer) { return answers.share(id, std::move(answer), 25'000); }
   static answer_ptr make(char filler, std::size_t size = 30'000) {
     auto out = std::make_shared<answer>();
     out->status = 201;

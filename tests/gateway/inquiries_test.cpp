@@ -46,13 +46,13 @@ class inquiries_test : public ::testing::Test {
 TEST_F(inquiries_test, a_probe_comes_before_the_query) {
   route("/", hour);
   route("/paid", 2 * hour, "http://a/{scope}/{key}");
-  const inquiries asked(pool, routes, &query);
-  const auto paid = asked.about(of_route("/paid"));
+  const inquiries inquiries(pool, routes, &query);
+  const auto paid = inquiries.about(of_route("/paid"));
   EXPECT_EQ(paid.source->name(), "probe");
   EXPECT_EQ(paid.retention, 2 * hour);
   EXPECT_EQ(paid.quiet, milliseconds(0)) << "it refuses earlier tokens itself";
   EXPECT_EQ(paid.probe_after, milliseconds(0));
-  const auto other = asked.about(of_route("/"));
+  const auto other = inquiries.about(of_route("/"));
   EXPECT_EQ(other.source, &query);
   EXPECT_EQ(other.quiet, milliseconds(60'000));
 }
@@ -61,34 +61,34 @@ TEST_F(inquiries_test, a_probe_that_only_looks_waits_for_the_timeout) {
   auto& policy = route("/", hour, "http://a/{scope}/{key}").policy;
   policy.probe_mode = probe_rule::ask;
   policy.upstream_timeout = milliseconds(7'000);
-  const inquiries asked(pool, routes, nullptr);
-  EXPECT_EQ(asked.about(of_route("/")).probe_after, milliseconds(7'000));
+  const inquiries inquiries(pool, routes, nullptr);
+  EXPECT_EQ(inquiries.about(of_route("/")).probe_after, milliseconds(7'000));
 }
 
 TEST_F(inquiries_test, a_host_is_part_of_the_name) {
   route("/", hour);
   route("/paid", 2 * hour).host = "api.test";
-  const inquiries asked(pool, routes, &query);
-  EXPECT_EQ(asked.about(of_route("api.test/paid")).retention, 2 * hour);
-  EXPECT_EQ(asked.about(of_route("/paid")).retention, hour);
+  const inquiries inquiries(pool, routes, &query);
+  EXPECT_EQ(inquiries.about(of_route("api.test/paid")).retention, 2 * hour);
+  EXPECT_EQ(inquiries.about(of_route("/paid")).retention, hour);
 }
 
 TEST_F(inquiries_test, of_two_routes_the_one_with_the_method_counts) {
   route("/paid", hour);
   route("/paid", 2 * hour).method = {"PATCH"};
-  const inquiries asked(pool, routes, &query);
-  EXPECT_EQ(asked.about(of_route("/paid", "PATCH")).retention, 2 * hour);
-  EXPECT_EQ(asked.about(of_route("/paid", "POST")).retention, hour);
+  const inquiries inquiries(pool, routes, &query);
+  EXPECT_EQ(inquiries.about(of_route("/paid", "PATCH")).retention, 2 * hour);
+  EXPECT_EQ(inquiries.about(of_route("/paid", "POST")).retention, hour);
 }
 
 TEST_F(inquiries_test, a_route_that_is_gone_counts_as_the_last_resort) {
   route("/", hour, "http://a/{scope}/{key}");
   route("/paid", 2 * hour);
-  const inquiries asked(pool, routes, nullptr);
-  const auto gone = asked.about(of_route("/gone"));
+  const inquiries inquiries(pool, routes, nullptr);
+  const auto gone = inquiries.about(of_route("/gone"));
   EXPECT_EQ(gone.retention, hour);
   EXPECT_EQ(gone.source->name(), "probe");
-  EXPECT_EQ(asked.about(of_route("/paid")).source, nullptr);
+  EXPECT_EQ(inquiries.about(of_route("/paid")).source, nullptr);
 }
 
 TEST_F(inquiries_test, there_may_be_nobody_to_ask) {

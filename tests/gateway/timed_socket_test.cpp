@@ -33,8 +33,8 @@ class timed_socket_test : public ::testing::Test {
     EXPECT_FALSE(ec) << ec.message();
     return {std::move(ours), upstream.accept()};
   }
-  static void send(tcp::socket& on, std::string_view text) {
-    asio::write(on, asio::buffer(text.data(), text.size()));
+  static void send(tcp::socket& socket, std::string_view text) {
+    asio::write(socket, asio::buffer(text.data(), text.size()));
   }
   std::string_view text_of(const transfer& read) const { return {buffer.data(), read.bytes}; }
 };

@@ -44,11 +44,11 @@ class upstream_call_test : public ::testing::Test {
     return run(io, call_upstream(up, std::move(head), "", limits, held, room));
   }
   /// All that the upstream gets until the end of the connection.
-  static std::string received(tcp::socket& by) {
+  static std::string received(tcp::socket& socket) {
     std::string out;
     std::array<char, 4096> piece{};
     for (boost::system::error_code ec; !ec;) {
-      out.append(piece.data(), by.read_some(asio::buffer(piece), ec));
+      out.append(piece.data(), socket.read_some(asio::buffer(piece), ec));
     }
     return out;
   }

@@ -39,16 +39,17 @@ class upstream_pool_test : public ::testing::Test {
     while (done.wait_for(std::chrono::seconds(0)) != std::future_status::ready) io.run_one();
     return done.get();
   }
-  upstream_ptr take(upstream_pool& from, bool fresh_enough) {
-    auto got = run(from.take(address, fresh_enough));
+  upstream_ptr take(upstream_pool& pool, bool fresh_enough) {
+    auto got = run(pool.take(address, fresh_enough));
     EXPECT_TRUE(got) << (got ? "" : got.error().detail);
     if (!(*got)->reused) accepted.push_back(upstream.accept());
     return std::move(*got);
   }
   /// Keeps it as if that had been so long ago.
-  static void keep(upstream_pool& in, upstream_ptr connection, milliseconds ago = milliseconds(0)) {
+  static void keep(upstream_pool& pool, upstream_ptr connection,
+                   milliseconds ago = milliseconds(0)) {
     auto& kept = *connection;
-    in.keep(std::move(connection));
+    pool.keep(std::move(connection));
     kept.idle_since -= ago;
   }
   /// Has the gateway closed it? Both ends are on this machine, so the upstream knows at once.

@@ -303,10 +303,10 @@ TEST(outcome, kept_fields_leave_out_what_concerns_one_connection_or_one_moment) 
 }
 
 settle_kind settled_by(const route_policy& policy, std::uint16_t status, const fields& headers) {
-  settlement how;
-  settle_by_status(policy, status, headers, how);
-  EXPECT_EQ(how.why_status, status);
-  return how.kind;
+  settlement request;
+  settle_by_status(policy, status, headers, request);
+  EXPECT_EQ(request.why_status, status);
+  return request.kind;
 }
 
 TEST(outcome, a_503_of_a_mesh_says_nothing_unless_the_route_says_what) {

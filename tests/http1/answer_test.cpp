@@ -9,8 +9,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-message answer_in(std::string_view bytes, std::string_view asked = "GET") {
-  return single(read_answers(bytes, asked), bytes);
+message answer_in(std::string_view bytes, std::string_view text = "GET") {
+  return single(read_answers(bytes, text), bytes);
 }
 
 TEST(answer, has_status_and_reason) {
@@ -166,11 +166,11 @@ constexpr refused_answer refused_answers[] = {
 class refused_in_answer : public ::testing::TestWithParam<refused_answer> {};
 
 TEST_P(refused_in_answer, with_a_sentence_in_any_pieces) {
-  const input from{reader::kind::answer, GetParam().bytes};
-  const auto made = read(from);
+  const input input{reader::kind::answer, GetParam().bytes};
+  const auto made = read(input);
   EXPECT_NE(made.fault_status, 0u);
   EXPECT_THAT(made.fault, HasSubstr(std::string(GetParam().what)));
-  EXPECT_EQ(read(from, bytewise), made);
+  EXPECT_EQ(read(input, bytewise), made);
 }
 
 INSTANTIATE_TEST_SUITE_P(answer, refused_in_answer, ::testing::ValuesIn(refused_answers),

@@ -86,9 +86,9 @@ RC_GTEST_PROP(beast, agrees_on_any_valid_answer, ()) {
 /// Where ours takes a message after one byte was changed, Beast must read the very same in it.
 RC_GTEST_PROP(beast, reads_nothing_else_in_what_ours_accepts, ()) {
   auto made = *gen::request();
-  const auto at = *rc::gen::inRange<std::size_t>(0, made.bytes.size());
-  made.bytes[at] = *rc::gen::oneOf(rc::gen::arbitrary<char>(),
-                                   rc::gen::element('\r', '\n', ' ', '\t', ':', ',', '\0'));
+  const auto position = *rc::gen::inRange<std::size_t>(0, made.bytes.size());
+  made.bytes[position] = *rc::gen::oneOf(rc::gen::arbitrary<char>(),
+                                         rc::gen::element('\r', '\n', ' ', '\t', ':', ',', '\0'));
   const auto ours = read({made.kind, made.bytes});
   if (ours.messages.size() != 1 || !ours.messages[0].complete) return;
   const beast_reading<true> theirs(made.bytes);

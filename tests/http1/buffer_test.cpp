@@ -121,13 +121,13 @@ TEST(held_bytes, pinned_ones_outlive_any_growth) {
 
 TEST(control_search, agrees_with_a_look_at_each_byte) {
   for (unsigned c = 0; c < 256; ++c) {
-    for (std::size_t at = 0; at < 24; ++at) {
+    for (std::size_t position = 0; position < 24; ++position) {
       for (const char around : {'a', '\x80', '\xff', ' ', '~'}) {
         std::string text(24, around);
-        text[at] = static_cast<char>(c);
+        text[position] = static_cast<char>(c);
         const char* const end = text.data() + text.size();
         const char* const expected = std::find_if(std::as_const(text).data(), end, is_control);
-        ASSERT_EQ(find_control(text.data(), end), expected) << c << " at " << at;
+        ASSERT_EQ(find_control(text.data(), end), expected) << c << " at " << position;
       }
     }
   }

@@ -10,9 +10,9 @@
 namespace onceguard::http1::testing {
 namespace {
 
-void must(bool holds, const char* what) {
+void must(bool holds, const char* description) {
   if (holds) return;
-  std::fprintf(stderr, "broken: %s\n", what);
+  std::fprintf(stderr, "broken: %s\n", description);
   std::abort();
 }
 
@@ -41,13 +41,13 @@ std::string written_again(const message& m, reader::kind kind) {
   return out;
 }
 
-void check_written_again(const message& m, const input& from) {
+void check_written_again(const message& m, const input& input) {
   if (m.minor == 0) return;  // written as HTTP/1.1, other rules hold
-  const auto bytes = written_again(m, from.kind);
+  const auto bytes = written_again(m, input.kind);
   limits bounds;
   bounds.head_bytes_max = bytes.size();
-  reader r(from.kind, bounds);
-  r.answers_to(from.asked);
+  reader r(input.kind, bounds);
+  r.answers_to(input.asked);
   std::memcpy(r.prepare(bytes.size()).data(), bytes.data(), bytes.size());
   r.commit(bytes.size());
   must(r.next() == progress::head, "a head that was written again is refused");
@@ -61,17 +61,17 @@ void check_written_again(const message& m, const input& from) {
   must(again == expected, "a head that was written again says something else");
 }
 
-void check(const input& from, std::string_view sizes) {
-  const auto expected = read(from);
+void check(const input& input, std::string_view sizes) {
+  const auto expected = read(input);
   must(expected.fault_status != 0 || expected.fault.empty(), "the head changed");
   std::size_t turn = 0;
   const auto in_pieces = [&](std::size_t) -> std::size_t {
     if (sizes.empty()) return 1;
     return static_cast<unsigned char>(sizes[turn++ % sizes.size()]) % 64u + 1u;
   };
-  must(read(from, in_pieces) == expected, "split and whole feeding differ");
-  must(read(from, bytewise) == expected, "bytewise and whole feeding differ");
-  for (const auto& message : expected.messages) check_written_again(message, from);
+  must(read(input, in_pieces) == expected, "split and whole feeding differ");
+  must(read(input, bytewise) == expected, "bytewise and whole feeding differ");
+  for (const auto& message : expected.messages) check_written_again(message, input);
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const auto sizes = all.substr(3, count_of_sizes);
   const auto connection = all.substr(3 + count_of_sizes);
   check({onceguard::http1::reader::kind::request, connection, bounds}, sizes);
-  const auto asked = methods[bytes[2] % std::size(methods)];
-  check({onceguard::http1::reader::kind::answer, connection, bounds, asked}, sizes);
+  const auto question = methods[bytes[2] % std::size(methods)];
+  check({onceguard::http1::reader::kind::answer, connection, bounds, question}, sizes);
   return 0;
 }

@@ -45,11 +45,11 @@ RC_GTEST_PROP(round_trip, of_pipelined_requests, ()) {
 /// One byte that is changed, wherever: read or refused, the same in any pieces.
 RC_GTEST_PROP(spoilt_message, is_read_the_same_in_any_pieces, ()) {
   auto made = *rc::gen::oneOf(gen::request(), gen::answer());
-  const auto at = *rc::gen::inRange<std::size_t>(0, made.bytes.size());
-  made.bytes[at] = *rc::gen::oneOf(rc::gen::arbitrary<char>(),
-                                   rc::gen::element('\r', '\n', ' ', '\t', ':', ',', '\0'));
-  const input from{made.kind, made.bytes};
-  RC_ASSERT(read(from, arbitrary_pieces()) == read(from));
+  const auto position = *rc::gen::inRange<std::size_t>(0, made.bytes.size());
+  made.bytes[position] = *rc::gen::oneOf(rc::gen::arbitrary<char>(),
+                                         rc::gen::element('\r', '\n', ' ', '\t', ':', ',', '\0'));
+  const input input{made.kind, made.bytes};
+  RC_ASSERT(read(input, arbitrary_pieces()) == read(input));
 }
 
 RC_GTEST_PROP(field_value, has_no_control_but_tabs, (const std::string& text)) {

@@ -41,19 +41,19 @@ struct reading {
   friend bool operator==(const reading&, const reading&) = default;
 };
 
-inline message copy_of(const head& from) {
+inline message copy_of(const head& head) {
   message made;
-  made.method = from.method;
-  made.target = from.target;
-  made.reason = from.reason;
-  made.status = from.status;
-  made.minor = from.minor;
-  for (const auto& f : from.fields) made.fields.emplace_back(f.name, f.value);
-  made.kind = from.body;
-  made.content_length = from.content_length;
-  made.keep_alive = from.keep_alive;
-  made.expect_continue = from.expect_continue;
-  made.upgrade = from.upgrade;
+  made.method = head.method;
+  made.target = head.target;
+  made.reason = head.reason;
+  made.status = head.status;
+  made.minor = head.minor;
+  for (const auto& f : head.fields) made.fields.emplace_back(f.name, f.value);
+  made.kind = head.body;
+  made.content_length = head.content_length;
+  made.keep_alive = head.keep_alive;
+  made.expect_continue = head.expect_continue;
+  made.upgrade = head.upgrade;
   return made;
 }
 
@@ -71,11 +71,11 @@ struct input {
 
 /// Reads to the first fault, the first change of protocol, or the end of the connection. A head
 /// whose views did not stay as they were until the end of its message is a fault as well.
-inline reading read(const input& from, const splitter& next_piece = whole) {
-  reader r(from.kind, from.bounds);
-  r.answers_to(from.asked);
+inline reading read(const input& input, const splitter& next_piece = whole) {
+  reader r(input.kind, input.bounds);
+  r.answers_to(input.asked);
   reading made;
-  auto left = from.bytes;
+  auto left = input.bytes;
   bool ended = false;
   for (;;) {
     const auto step = ended ? r.end_of_input() : r.next();

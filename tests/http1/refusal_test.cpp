@@ -19,8 +19,8 @@ TEST_P(refused, with_its_status_and_a_sentence) {
 }
 
 TEST_P(refused, byte_by_byte_just_the_same) {
-  const input from{reader::kind::request, GetParam().bytes};
-  EXPECT_EQ(read(from, bytewise), read(from));
+  const input input{reader::kind::request, GetParam().bytes};
+  EXPECT_EQ(read(input, bytewise), read(input));
 }
 
 /// Whatever is wrong with a second request, the first one is still answered.

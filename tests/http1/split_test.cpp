@@ -19,16 +19,16 @@ const std::string answers =
     "2\r\nhi\r\n00\r\n\r\nHTTP/1.0 500 Oh\r\nX: y\r\n\r\nuntil the end";
 
 void expect_equal_however_split(reader::kind kind, std::string_view bytes) {
-  const input from{kind, bytes};
-  const auto expected = read(from);
-  EXPECT_EQ(read(from, bytewise), expected) << bytes;
+  const input input{kind, bytes};
+  const auto expected = read(input);
+  EXPECT_EQ(read(input, bytewise), expected) << bytes;
   for (std::size_t first = 1; first < bytes.size(); ++first) {
     bool done = false;
     const auto in_two = [&](std::size_t left) { return std::exchange(done, true) ? left : first; };
-    EXPECT_EQ(read(from, in_two), expected) << "cut at " << first << " of:\n" << bytes;
+    EXPECT_EQ(read(input, in_two), expected) << "cut at " << first << " of:\n" << bytes;
   }
   for (std::size_t size = 2; size < 12; ++size) {
-    EXPECT_EQ(read(from, [&](std::size_t) { return size; }), expected) << "in pieces of " << size;
+    EXPECT_EQ(read(input, [&](std::size_t) { return size; }), expected) << "in pieces of " << size;
   }
 }
 
@@ -52,11 +52,11 @@ TEST(split, faults_come_out_equal) {
       for (const char c : {'\r', '\n', '\0', ' ', '\t', ':', '0', '\x7f', '\xff'}) {
         auto spoilt = bytes;
         spoilt[i] = c;
-        const input from{kind, spoilt};
-        const auto expected = read(from);
-        ASSERT_EQ(read(from, bytewise), expected) << "byte " << i << ":\n" << spoilt;
+        const input input{kind, spoilt};
+        const auto expected = read(input);
+        ASSERT_EQ(read(input, bytewise), expected) << "byte " << i << ":\n" << spoilt;
         const auto in_two = [&](std::size_t left) { return left == spoilt.size() ? i + 1 : left; };
-        ASSERT_EQ(read(from, in_two), expected) << "byte " << i << ":\n" << spoilt;
+        ASSERT_EQ(read(input, in_two), expected) << "byte " << i << ":\n" << spoilt;
       }
     }
   }
@@ -64,8 +64,8 @@ TEST(split, faults_come_out_equal) {
 
 TEST(split, truncated_connections_come_out_equal) {
   for (std::size_t size = 0; size < requests.size(); ++size) {
-    const input from{reader::kind::request, std::string_view(requests).substr(0, size)};
-    EXPECT_EQ(read(from, bytewise), read(from)) << size;
+    const input input{reader::kind::request, std::string_view(requests).substr(0, size)};
+    EXPECT_EQ(read(input, bytewise), read(input)) << size;
   }
 }
 
@@ -74,13 +74,13 @@ TEST(split, a_large_head_and_body_survive_growing_buffers) {
   for (int i = 0; i < 90; ++i) bytes += "X: " + std::string(500, 'v') + "\r\n";
   bytes += "Content-Length: 300000\r\n\r\n" + std::string(300'000, 'b');
   bytes += "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-  const input from{reader::kind::request, bytes};
-  const auto expected = read(from);
+  const input input{reader::kind::request, bytes};
+  const auto expected = read(input);
   ASSERT_EQ(expected.fault, "");
   ASSERT_EQ(expected.messages.size(), 2u);
   EXPECT_EQ(expected.messages[0].body, std::string(300'000, 'b'));
   for (const std::size_t size : {std::size_t{1}, std::size_t{1000}, std::size_t{65'536}}) {
-    EXPECT_EQ(read(from, [&](std::size_t) { return size; }), expected) << size;
+    EXPECT_EQ(read(input, [&](std::size_t) { return size; }), expected) << size;
   }
 }
 
@@ -88,10 +88,10 @@ TEST(split, many_tiny_chunks_come_out_equal) {
   std::string bytes = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 100'000; ++i) bytes += "1\r\nx\r\n";
   bytes += "0\r\n\r\n";
-  const input from{reader::kind::request, bytes};
-  const auto expected = read(from);
+  const input input{reader::kind::request, bytes};
+  const auto expected = read(input);
   ASSERT_EQ(expected.messages.at(0).body.size(), 100'000u);
-  EXPECT_EQ(read(from, bytewise), expected);
+  EXPECT_EQ(read(input, bytewise), expected);
 }
 
 }  // namespace

@@ -44,9 +44,9 @@ inline claim claim_of(const std::string& key, const std::string& content = "body
   return out;
 }
 
-inline claim repeat_of(claim asked) {
-  asked.repeated = true;
-  return asked;
+inline claim repeat_of(claim request) {
+  request.repeated = true;
+  return request;
 }
 
 inline answer_ptr answer_of(const std::string& body = "paid") {
@@ -57,22 +57,22 @@ inline answer_ptr answer_of(const std::string& body = "paid") {
   return out;
 }
 
-inline settlement settle_of(const claim& asked, const lease& held,
+inline settlement settle_of(const claim& request, const lease& held,
                             settle_kind kind = settle_kind::complete) {
   settlement out;
-  out.id = asked.id;
+  out.id = request.id;
   out.token = held.token;
   out.claim_id = held.claim_id;
-  out.about = asked.about;
+  out.about = request.about;
   out.kind = kind;
   if (kind == settle_kind::complete) out.answer = answer_of();
   out.retention = day;
   return out;
 }
 
-inline extension extend_of(const claim& asked, const lease& held, bool dispatch = false) {
+inline extension extend_of(const claim& request, const lease& held, bool dispatch = false) {
   extension out;
-  out.id = asked.id;
+  out.id = request.id;
   out.token = held.token;
   out.claim_id = held.claim_id;
   out.lease = lease_length;
@@ -83,9 +83,9 @@ inline extension extend_of(const claim& asked, const lease& held, bool dispatch 
 /// A store whose calls wait. Failures of the store are thrown as std::logic_error.
 class desk {
  public:
-  explicit desk(store& at) : at_(&at) {}
+  explicit desk(store& records) : at_(&records) {}
   /// From here on these are calls of another store.
-  void move_to(store& at) { at_ = &at; }
+  void move_to(store& records) { at_ = &records; }
   [[nodiscard]] store& at() { return *at_; }
 
   std::vector<result<verdict>> claims(std::vector<onceguard::claim> batch,
@@ -99,20 +99,22 @@ class desk {
   std::vector<result<bool>> extends(std::vector<extension> batch, milliseconds timeout = patience) {
     return run(context_, at_->extend(std::move(batch), timeout));
   }
-  result<verdict> try_claim(const onceguard::claim& asked, milliseconds timeout = patience) {
-    return std::move(claims({asked}, timeout).at(0));
+  result<verdict> try_claim(const onceguard::claim& request, milliseconds timeout = patience) {
+    return std::move(claims({request}, timeout).at(0));
   }
-  verdict claim(const onceguard::claim& asked) { return try_claim(asked).value(); }
-  settled settle(const settlement& how) { return settles({how}).at(0).value(); }
-  bool extend(const extension& how) { return extends({how}).at(0).value(); }
-  result<resolve_decision> try_resolve(const resolution& how) {
-    return run(context_, at_->resolve(how, patience));
+  verdict claim(const onceguard::claim& request) { return try_claim(request).value(); }
+  settled settle(const settlement& request) { return settles({request}).at(0).value(); }
+  bool extend(const extension& request) { return extends({request}).at(0).value(); }
+  result<resolve_decision> try_resolve(const resolution& request) {
+    return run(context_, at_->resolve(request, patience));
   }
-  resolve_decision resolve(const resolution& how) { return try_resolve(how).value(); }
-  result<import_outcome> try_import(const imported_record& what) {
-    return run(context_, at_->import_record(what, patience));
+  resolve_decision resolve(const resolution& request) { return try_resolve(request).value(); }
+  result<import_outcome> try_import(const imported_record& request) {
+    return run(context_, at_->import_record(request, patience));
   }
-  import_outcome import_record(const imported_record& what) { return try_import(what).value(); }
+  import_outcome import_record(const imported_record& request) {
+    return try_import(request).value();
+  }
   result<std::optional<record_view>> try_find(const record_id& id) {
     return run(context_, at_->find(id, patience));
   }
@@ -147,15 +149,15 @@ class desk {
   onceguard::vitals vitals() { return try_vitals().value(); }
 
   /// Claims and expects to be told to run.
-  lease leased(const onceguard::claim& asked) {
-    const auto told = claim(asked);
-    EXPECT_EQ(told.kind, verdict_kind::run) << asked.about->key;
-    return told.lease;
+  lease leased(const onceguard::claim& request) {
+    const auto verdict = claim(request);
+    EXPECT_EQ(verdict.kind, verdict_kind::run) << request.about->key;
+    return verdict.lease;
   }
   /// A whole first request.
-  lease completed(const onceguard::claim& asked) {
-    const auto held = leased(asked);
-    EXPECT_EQ(settle(settle_of(asked, held)).outcome, settle_outcome::done);
+  lease completed(const onceguard::claim& request) {
+    const auto held = leased(request);
+    EXPECT_EQ(settle(settle_of(request, held)).outcome, settle_outcome::done);
     return held;
   }
 

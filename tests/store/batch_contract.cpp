@@ -11,17 +11,17 @@ INSTANTIATE_TEST_SUITE_P(stores, batch_contract, ::testing::ValuesIn(engines), e
 
 TEST_P(batch_contract, one_batch_behaves_as_if_its_items_came_one_after_the_other) {
   const auto first = claim_of("same");
-  const auto told = desk_.claims(
+  const auto reply = desk_.claims(
       {first, claim_of("same"), claim_of("same", "other"), claim_of("another"), first});
-  ASSERT_EQ(told.size(), 5u);
-  EXPECT_EQ(told[0]->kind, verdict_kind::run);
-  EXPECT_EQ(told[1]->kind, verdict_kind::busy);
-  EXPECT_EQ(told[2]->kind, verdict_kind::mismatch);
-  EXPECT_EQ(told[3]->kind, verdict_kind::run);
-  EXPECT_EQ(told[4]->kind, verdict_kind::run);
-  EXPECT_EQ(told[4]->lease, told[0]->lease);
-  const auto complete = settle_of(first, told[0]->lease);
-  const auto settled = desk_.settles({complete, settle_of(first, told[3]->lease), complete});
+  ASSERT_EQ(reply.size(), 5u);
+  EXPECT_EQ(reply[0]->kind, verdict_kind::run);
+  EXPECT_EQ(reply[1]->kind, verdict_kind::busy);
+  EXPECT_EQ(reply[2]->kind, verdict_kind::mismatch);
+  EXPECT_EQ(reply[3]->kind, verdict_kind::run);
+  EXPECT_EQ(reply[4]->kind, verdict_kind::run);
+  EXPECT_EQ(reply[4]->lease, reply[0]->lease);
+  const auto complete = settle_of(first, reply[0]->lease);
+  const auto settled = desk_.settles({complete, settle_of(first, reply[3]->lease), complete});
   EXPECT_EQ(settled[0]->outcome, settle_outcome::done);
   EXPECT_EQ(settled[1]->outcome, settle_outcome::stale);
   EXPECT_EQ(settled[2]->outcome, settle_outcome::done);
@@ -30,11 +30,11 @@ TEST_P(batch_contract, one_batch_behaves_as_if_its_items_came_one_after_the_othe
 TEST_P(batch_contract, one_bad_item_leaves_its_neighbours_alone) {
   auto bad = claim_of("bad");
   bad.about = nullptr;
-  const auto told = desk_.claims({claim_of("a"), bad, claim_of("b")});
-  EXPECT_EQ(told[0]->kind, verdict_kind::run);
-  ASSERT_FALSE(told[1]);
-  EXPECT_EQ(told[1].error().code, errc::invalid_argument);
-  EXPECT_EQ(told[2]->kind, verdict_kind::run);
+  const auto reply = desk_.claims({claim_of("a"), bad, claim_of("b")});
+  EXPECT_EQ(reply[0]->kind, verdict_kind::run);
+  ASSERT_FALSE(reply[1]);
+  EXPECT_EQ(reply[1].error().code, errc::invalid_argument);
+  EXPECT_EQ(reply[2]->kind, verdict_kind::run);
 }
 
 TEST_P(batch_contract, an_empty_batch_is_answered) {
@@ -46,25 +46,25 @@ TEST_P(batch_contract, an_empty_batch_is_answered) {
 TEST_P(batch_contract, tokens_grow_across_release_expiry_sweep_and_reopening) {
   token last = 0;
   const auto expect_greater = [&](const char* after) {
-    const auto asked = claim_of("k");
-    const auto held = desk_.leased(asked);
+    const auto request = claim_of("k");
+    const auto held = desk_.leased(request);
     EXPECT_GT(held.token, last) << after;
     last = held.token;
-    return settle_of(asked, held);
+    return settle_of(request, held);
   };
-  auto how = expect_greater("nothing");
-  how.kind = settle_kind::release;
-  desk_.settle(how);
-  how = expect_greater("a release");
-  desk_.settle(how);
+  auto mode = expect_greater("nothing");
+  mode.kind = settle_kind::release;
+  desk_.settle(mode);
+  mode = expect_greater("a release");
+  desk_.settle(mode);
   advance(day);
-  how = expect_greater("its expiry");
-  desk_.settle(how);
+  mode = expect_greater("its expiry");
+  desk_.settle(mode);
   advance(day);
   expect_swept(1);
-  how = expect_greater("the sweep");
-  how.kind = settle_kind::release;
-  desk_.settle(how);
+  mode = expect_greater("the sweep");
+  mode.kind = settle_kind::release;
+  desk_.settle(mode);
   advance(second);
   reopen();
   expect_greater("reopening");
@@ -92,27 +92,27 @@ TEST_P(batch_contract, generation_grows_with_the_leases) {
 TEST_P(batch_contract, a_repeated_claim_beside_a_fresh_one_hears_of_its_own_lease) {
   const auto mine = claim_of("k");
   const auto held = desk_.leased(mine);
-  const auto told = desk_.claims({claim_of("k"), repeat_of(mine), claim_of("k")});
-  EXPECT_EQ(told[0]->kind, verdict_kind::busy);
-  ASSERT_EQ(told[1]->kind, verdict_kind::run);
-  EXPECT_EQ(told[1]->lease.token, held.token);
-  EXPECT_EQ(told[2]->kind, verdict_kind::busy);
+  const auto reply = desk_.claims({claim_of("k"), repeat_of(mine), claim_of("k")});
+  EXPECT_EQ(reply[0]->kind, verdict_kind::busy);
+  ASSERT_EQ(reply[1]->kind, verdict_kind::run);
+  EXPECT_EQ(reply[1]->lease.token, held.token);
+  EXPECT_EQ(reply[2]->kind, verdict_kind::busy);
 }
 
 TEST_P(batch_contract, a_claim_after_a_loss_says_that_it_may_be_a_repeat) {
-  auto asked = claim_of("k");
-  asked.maybe_repeated = true;
-  desk_.completed(asked);
-  EXPECT_TRUE(desk_.seen(asked.id).stored.maybe_repeated);
+  auto request = claim_of("k");
+  request.maybe_repeated = true;
+  desk_.completed(request);
+  EXPECT_TRUE(desk_.seen(request.id).stored.maybe_repeated);
 }
 
 TEST_P(batch_contract, a_stopped_store_refuses_and_stops_again) {
   store_->stop();
   store_->stop();
-  const auto told = desk_.try_claim(claim_of("k"));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::stopped);
-  EXPECT_EQ(told.error().effect, effect::none);
+  const auto verdict = desk_.try_claim(claim_of("k"));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::stopped);
+  EXPECT_EQ(verdict.error().effect, effect::none);
   EXPECT_EQ(desk_.try_find(claim_of("k").id).error().code, errc::stopped);
   EXPECT_EQ(desk_.try_sweep(10).error().code, errc::stopped);
 }
@@ -122,9 +122,9 @@ TEST_P(batch_contract, many_callers_of_one_key_get_exactly_one_lease) {
   int leases = 0;
   int busy = 0;
   for (int i = 0; i < 64; ++i) {
-    auto count = [&](std::exception_ptr, std::vector<result<verdict>> told) {
-      leases += told[0]->kind == verdict_kind::run ? 1 : 0;
-      busy += told[0]->kind == verdict_kind::busy ? 1 : 0;
+    auto count = [&](std::exception_ptr, std::vector<result<verdict>> items) {
+      leases += items[0]->kind == verdict_kind::run ? 1 : 0;
+      busy += items[0]->kind == verdict_kind::busy ? 1 : 0;
     };
     boost::asio::co_spawn(context, store_->claim({claim_of("k")}, patience), count);
   }

@@ -18,41 +18,42 @@ struct orders {
 };
 
 /// Says that it is there, and waits for its end.
-void reach(const orders& of, const std::string& point) {
-  if (of.stop_at != point) return;
+void reach(const orders& orders, const std::string& point) {
+  if (orders.stop_at != point) return;
   std::cout << "at " << point << std::endl;
   while (true) ::pause();
 }
 
 /// Two statements, so that there is something between them.
-void charge(till& at, const orders& of, const std::string& who, const std::string& point) {
-  at.charge(who);
-  reach(of, point);
-  at.charge(who + " fee");
+void charge(till& till, const orders& orders, const std::string& customer,
+            const std::string& point) {
+  till.charge(customer);
+  reach(orders, point);
+  till.charge(customer + " fee");
 }
 
-result<verdict> once(till& at, const orders& of, const std::string& key) {
-  return at.execute({"shop", key}, of.policy, [&](const lease& held) {
-    reach(of, "after claim");
-    charge(at, of, key, "inside the effect");
-    reach(of, "before commit");
+result<verdict> once(till& till, const orders& orders, const std::string& key) {
+  return till.execute({"shop", key}, orders.policy, [&](const lease& held) {
+    reach(orders, "after claim");
+    charge(till, orders, key, "inside the effect");
+    reach(orders, "before commit");
     return answer{201, {}, "attempt " + std::to_string(held.attempt)};
   });
 }
 
-result<verdict> in_steps(till& at, const orders& of, const std::string& key) {
-  return at.execute_steps({"shop", key}, of.policy, [&](steps& flow) {
-    reach(of, "after claim");
+result<verdict> in_steps(till& till, const orders& orders, const std::string& key) {
+  return till.execute_steps({"shop", key}, orders.policy, [&](steps& flow) {
+    reach(orders, "after claim");
     const auto first = flow.step("one", [&] {
-      charge(at, of, key + " one", "inside step one");
+      charge(till, orders, key + " one", "inside step one");
       return flow.key_for(key).substr(0, 8);
     });
-    reach(of, "between the steps");
+    reach(orders, "between the steps");
     flow.step("two", [&] {
-      charge(at, of, key + " two", "inside step two");
+      charge(till, orders, key + " two", "inside step two");
       return std::string();
     });
-    reach(of, "before the answer");
+    reach(orders, "before the answer");
     return answer{201, {}, first};
   });
 }
@@ -64,29 +65,29 @@ std::unique_ptr<till> open(const std::string& url) {
 }
 
 /// Again and again, as a client does; the connection is made anew where it broke.
-verdict insist(std::unique_ptr<till>& at, const orders& of, const std::string& key) {
+verdict insist(std::unique_ptr<till>& owned, const orders& orders, const std::string& key) {
   while (true) {
     try {
-      if (!at) at = open(of.url);
-      auto told = of.in_steps ? in_steps(*at, of, key) : once(*at, of, key);
-      if (!told && !told.error().retryable()) throw std::logic_error(told.error().detail);
-      if (told && told->answer) return *told;
-      if (!told && told.error().code == errc::store_unreachable) at.reset();
+      if (!owned) owned = open(orders.url);
+      auto reply = orders.in_steps ? in_steps(*owned, orders, key) : once(*owned, orders, key);
+      if (!reply && !reply.error().retryable()) throw std::logic_error(reply.error().detail);
+      if (reply && reply->answer) return *reply;
+      if (!reply && reply.error().code == errc::store_unreachable) owned.reset();
     } catch (const std::runtime_error&) {  // nobody there to connect to
-      at.reset();
+      owned.reset();
     }
     ::poll(nullptr, 0, 5);
   }
 }
 
-int run(const orders& of) {
-  std::unique_ptr<till> at;
+int run(const orders& orders) {
+  std::unique_ptr<till> owned;
   for (std::string key; std::getline(std::cin, key);) {
-    reach(of, "before claim");
-    const auto told = insist(at, of, key);
-    reach(of, "after commit");
-    std::cout << key << (told.kind == verdict_kind::run ? " run " : " replay ") << told.answer->body
-              << std::endl;
+    reach(orders, "before claim");
+    const auto reply = insist(owned, orders, key);
+    reach(orders, "after commit");
+    std::cout << key << (reply.kind == verdict_kind::run ? " run " : " replay ")
+              << reply.answer->body << std::endl;
   }
   return 0;
 }
@@ -95,18 +96,18 @@ int run(const orders& of) {
 }  // namespace onceguard::testing
 
 int main(int count, char** words) {
-  onceguard::testing::orders of;
+  onceguard::testing::orders orders;
   if (count < 3) return 2;
-  of.url = words[1];
-  of.in_steps = std::string_view(words[2]) == "steps";
-  of.policy.lease = onceguard::milliseconds(200);
+  orders.url = words[1];
+  orders.in_steps = std::string_view(words[2]) == "steps";
+  orders.policy.lease = onceguard::milliseconds(200);
   for (int i = 3; i < count; ++i) {
     const std::string_view word = words[i];
-    if (word == "--stop-at" && i + 1 < count) of.stop_at = words[++i];
+    if (word == "--stop-at" && i + 1 < count) orders.stop_at = words[++i];
     if (word == "--serializable") {
-      of.policy.isolation = onceguard::isolation_level::serializable;
-      of.policy.conflict_retries = 20;
+      orders.policy.isolation = onceguard::isolation_level::serializable;
+      orders.policy.conflict_retries = 20;
     }
   }
-  return onceguard::testing::run(of);
+  return onceguard::testing::run(orders);
 }

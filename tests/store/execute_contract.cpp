@@ -81,9 +81,9 @@ TEST_P(execute_contract, what_is_no_answer_is_refused_and_rolled_back) {
 
 TEST_P(execute_contract, a_key_has_1_to_255_bytes) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{256}}) {
-    const auto told = at_->execute({"ada", std::string(size, 'k')}, {}, charging(*at_, "ada"));
-    ASSERT_FALSE(told);
-    EXPECT_EQ(told.error().code, errc::invalid_argument);
+    const auto reply = at_->execute({"ada", std::string(size, 'k')}, {}, charging(*at_, "ada"));
+    ASSERT_FALSE(reply);
+    EXPECT_EQ(reply.error().code, errc::invalid_argument);
   }
   EXPECT_EQ(runs_, 0);
   EXPECT_EQ(at_->execute({"ada", std::string(255, 'k')}, {}, charging(*at_, "ada"))->kind,
@@ -154,13 +154,13 @@ TEST_P(execute_contract, an_old_snapshot_is_told_so_and_never_runs_a_second_time
   at_->begin_and_look("SERIALIZABLE");
   other->execute(order_, {}, charging(*other, "ada")).value();
   other->execute({"ada", "order-2"}, {}, charging(*other, "ada")).value();
-  const auto told = at_->execute(order_, {}, charging(*at_, "ada"));
-  if (told) {  // a snapshot that still sees it
-    EXPECT_EQ(told->kind, verdict_kind::replay);
+  const auto reply = at_->execute(order_, {}, charging(*at_, "ada"));
+  if (reply) {  // a snapshot that still sees it
+    EXPECT_EQ(reply->kind, verdict_kind::replay);
   } else {
-    EXPECT_EQ(told.error().code, errc::write_conflict);
-    EXPECT_EQ(told.error().effect, effect::none);
-    EXPECT_TRUE(told.error().retryable());
+    EXPECT_EQ(reply.error().code, errc::write_conflict);
+    EXPECT_EQ(reply.error().effect, effect::none);
+    EXPECT_TRUE(reply.error().retryable());
   }
   at_->roll_back();
   EXPECT_EQ(runs_, 2);
@@ -212,13 +212,13 @@ TEST_P(execute_contract, a_duplicate_that_waits_gets_the_first_answer) {
   const auto other = open();
   somebody first(*other, order_, charging(*other, "ada"));
   std::promise<void> asking;
-  auto told = std::async(std::launch::async, [&] {
+  auto reply = std::async(std::launch::async, [&] {
     asking.set_value();
     return at_->execute(order_, {}, charging(*at_, "ada", receipt("another")));
   });
   asking.get_future().wait();
   EXPECT_EQ(first.finish()->kind, verdict_kind::run);
-  const auto second = told.get();
+  const auto second = reply.get();
   ASSERT_TRUE(second) << second.error().detail;
   EXPECT_EQ(second->kind, verdict_kind::replay);
   EXPECT_EQ(*second->answer, receipt());
@@ -228,10 +228,10 @@ TEST_P(execute_contract, a_duplicate_that_waits_gets_the_first_answer) {
 TEST_P(execute_contract, a_duplicate_that_waits_runs_where_the_first_gave_up) {
   const auto other = open();
   somebody first(*other, order_, [](const lease&) -> answer { throw card_declined(); });
-  auto told = std::async(std::launch::async,
-                         [&] { return at_->execute(order_, {}, charging(*at_, "ada")); });
+  auto reply = std::async(std::launch::async,
+                          [&] { return at_->execute(order_, {}, charging(*at_, "ada")); });
   EXPECT_THROW(static_cast<void>(first.finish()), card_declined);
-  EXPECT_EQ(told.get()->kind, verdict_kind::run);
+  EXPECT_EQ(reply.get()->kind, verdict_kind::run);
   EXPECT_EQ(charges("ada"), 1);
 }
 
@@ -239,7 +239,7 @@ TEST_P(execute_contract, of_many_at_once_one_runs_whatever_their_isolation) {
   using level = isolation_level;
   for (const auto isolation :
        {level::read_committed, level::repeatable_read, level::serializable}) {
-    const auto who = "level-" + std::to_string(static_cast<int>(isolation));
+    const auto owner = "level-" + std::to_string(static_cast<int>(isolation));
     execute_policy policy;
     policy.isolation = isolation;
     policy.conflict_retries = 50;
@@ -249,18 +249,18 @@ TEST_P(execute_contract, of_many_at_once_one_runs_whatever_their_isolation) {
       customers.push_back(std::async(std::launch::async, [&] {
         const auto mine = open();
         for (int n = 0; n < 5; ++n) {
-          const request what{"ada", who + "-" + std::to_string(n)};
-          const auto told = mine->execute(what, policy, charging(*mine, who));
-          ASSERT_TRUE(told) << told.error().detail;
-          ASSERT_TRUE(told->kind == verdict_kind::run || told->kind == verdict_kind::replay);
-          EXPECT_EQ(*told->answer, receipt());
-          if (told->kind == verdict_kind::run) ++ran;
+          const request request{"ada", owner + "-" + std::to_string(n)};
+          const auto reply = mine->execute(request, policy, charging(*mine, owner));
+          ASSERT_TRUE(reply) << reply.error().detail;
+          ASSERT_TRUE(reply->kind == verdict_kind::run || reply->kind == verdict_kind::replay);
+          EXPECT_EQ(*reply->answer, receipt());
+          if (reply->kind == verdict_kind::run) ++ran;
         }
       }));
     }
     for (auto& each : customers) each.get();
     EXPECT_EQ(ran, 5);
-    EXPECT_EQ(charges(who), 5);
+    EXPECT_EQ(charges(owner), 5);
     if (!GetParam().levels) break;
   }
 }

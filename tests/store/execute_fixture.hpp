@@ -28,13 +28,13 @@ inline execute_policy told_at_once() {
 class execute_fixture : public ::testing::TestWithParam<library_under_test> {
  protected:
   [[nodiscard]] std::unique_ptr<till> open() { return shop_->open(); }
-  [[nodiscard]] int charges(const std::string& who) { return shop_->charges(who); }
+  [[nodiscard]] int charges(const std::string& customer) { return shop_->charges(customer); }
 
   /// Charges once, and counts how often it was tried.
-  effect_work charging(till& at, const std::string& who, const answer& gives = receipt()) {
-    return [this, &at, who, gives](const lease&) {
+  effect_work charging(till& till, const std::string& customer, const answer& gives = receipt()) {
+    return [this, &till, customer, gives](const lease&) {
       ++runs_;
-      at.charge(who);
+      till.charge(customer);
       return gives;
     };
   }

@@ -28,12 +28,12 @@ class till {
   till& operator=(const till&) = delete;
   virtual ~till() = default;
 
-  virtual result<verdict> execute(const request& what, const execute_policy& policy,
+  virtual result<verdict> execute(const request& request, const execute_policy& policy,
                                   const effect_work& work) = 0;
-  virtual result<verdict> execute_steps(const request& what, const execute_policy& policy,
+  virtual result<verdict> execute_steps(const request& request, const execute_policy& policy,
                                         const steps_work& work) = 0;
   /// Writes, within the transaction that is open.
-  virtual void charge(const std::string& who) = 0;
+  virtual void charge(const std::string& customer) = 0;
   /// A transaction of the caller's, in which the charges were looked at.
   virtual void begin_and_look(const std::string& level) = 0;
   virtual void commit() = 0;
@@ -47,14 +47,14 @@ class shop {
   shop& operator=(const shop&) = delete;
   virtual ~shop() = default;
   [[nodiscard]] virtual std::unique_ptr<till> open() = 0;
-  [[nodiscard]] virtual int charges(const std::string& who) = 0;
+  [[nodiscard]] virtual int charges(const std::string& customer) = 0;
 };
 
-inline std::string insert_of(const std::string& who) {
-  return "INSERT INTO charges VALUES ('" + who + "')";
+inline std::string insert_of(const std::string& customer) {
+  return "INSERT INTO charges VALUES ('" + customer + "')";
 }
-inline std::string count_of(const std::string& who) {
-  return "SELECT count(*) FROM charges WHERE who = '" + who + "'";
+inline std::string count_of(const std::string& customer) {
+  return "SELECT count(*) FROM charges WHERE who = '" + customer + "'";
 }
 
 // --- libpq ----------------------------------------------------------------------------------
@@ -76,15 +76,15 @@ class libpq_till final : public till {
     return PQntuples(got.get()) == 0 ? "" : PQgetvalue(got.get(), 0, 0);
   }
 
-  result<verdict> execute(const request& what, const execute_policy& policy,
+  result<verdict> execute(const request& request, const execute_policy& policy,
                           const effect_work& work) override {
-    return postgres::execute(on_.get(), what, policy, work);
+    return postgres::execute(on_.get(), request, policy, work);
   }
-  result<verdict> execute_steps(const request& what, const execute_policy& policy,
+  result<verdict> execute_steps(const request& request, const execute_policy& policy,
                                 const steps_work& work) override {
-    return postgres::execute_steps(on_.get(), what, policy, work);
+    return postgres::execute_steps(on_.get(), request, policy, work);
   }
-  void charge(const std::string& who) override { run(insert_of(who)); }
+  void charge(const std::string& customer) override { run(insert_of(customer)); }
   void begin_and_look(const std::string& level) override {
     run("BEGIN ISOLATION LEVEL " + level + "; SELECT count(*) FROM charges");
   }
@@ -101,25 +101,25 @@ class pqxx_till final : public till {
  public:
   explicit pqxx_till(const std::string& url) : on_(url) {}
 
-  result<verdict> execute(const request& what, const execute_policy& policy,
+  result<verdict> execute(const request& request, const execute_policy& policy,
                           const effect_work& work) override {
-    const auto in_it = [&](pqxx::transaction_base& in, const lease& held) {
-      const within here(*this, in);
+    const auto in_it = [&](pqxx::transaction_base& base, const lease& held) {
+      const within here(*this, base);
       return work(held);
     };
     if (auto* outer = dynamic_cast<pqxx::dbtransaction*>(in_)) {
-      return postgres::execute(*outer, what, policy, in_it);
+      return postgres::execute(*outer, request, policy, in_it);
     }
-    return postgres::execute(on_, what, policy, in_it);
+    return postgres::execute(on_, request, policy, in_it);
   }
-  result<verdict> execute_steps(const request& what, const execute_policy& policy,
+  result<verdict> execute_steps(const request& request, const execute_policy& policy,
                                 const steps_work& work) override {
-    return postgres::execute_steps(on_, what, policy, [&](postgres::pqxx_steps& flow) {
-      forwarded to(*this, flow);
-      return work(to);
+    return postgres::execute_steps(on_, request, policy, [&](postgres::pqxx_steps& flow) {
+      forwarded forwarded(*this, flow);
+      return work(forwarded);
     });
   }
-  void charge(const std::string& who) override { in_->exec(insert_of(who)); }
+  void charge(const std::string& customer) override { in_->exec(insert_of(customer)); }
   void begin_and_look(const std::string& level) override {
     mine_ = std::make_unique<pqxx::work>(on_);
     mine_->exec("SET TRANSACTION ISOLATION LEVEL " + level);
@@ -133,7 +133,9 @@ class pqxx_till final : public till {
   /// What charge() writes in, as long as it is open.
   class within {
    public:
-    within(pqxx_till& of, pqxx::transaction_base& in) : of_(of), before_(of.in_) { of.in_ = &in; }
+    within(pqxx_till& till, pqxx::transaction_base& base) : of_(till), before_(till.in_) {
+      till.in_ = &base;
+    }
     within(const within&) = delete;
     within& operator=(const within&) = delete;
     ~within() { of_.in_ = before_; }
@@ -144,10 +146,10 @@ class pqxx_till final : public till {
   };
   class forwarded final : public steps {
    public:
-    forwarded(pqxx_till& of, postgres::pqxx_steps& to) : of_(of), to_(to) {}
+    forwarded(pqxx_till& till, postgres::pqxx_steps& steps) : of_(till), to_(steps) {}
     std::string step(std::string_view name, const std::function<std::string()>& work) override {
-      return to_.step(name, [&](pqxx::transaction_base& in) {
-        const within here(of_, in);
+      return to_.step(name, [&](pqxx::transaction_base& base) {
+        const within here(of_, base);
         return work();
       });
     }
@@ -179,8 +181,8 @@ class postgres_shop final : public shop {
   [[nodiscard]] std::unique_ptr<till> open() override {
     return std::make_unique<Till>(database_.url());
   }
-  [[nodiscard]] int charges(const std::string& who) override {
-    return std::stoi(database_.admin().value(count_of(who)));
+  [[nodiscard]] int charges(const std::string& customer) override {
+    return std::stoi(database_.admin().value(count_of(customer)));
   }
 
  private:
@@ -202,8 +204,8 @@ class sqlite_till final : public till {
   /// The first value of the last row, where there is one.
   std::string run(const std::string& statement) {
     std::string out;
-    const auto keep = [](void* to, int columns, char** values, char**) {
-      if (columns > 0 && values[0] != nullptr) *static_cast<std::string*>(to) = values[0];
+    const auto keep = [](void* memory, int columns, char** values, char**) {
+      if (columns > 0 && values[0] != nullptr) *static_cast<std::string*>(memory) = values[0];
       return 0;
     };
     if (sqlite3_exec(on_.get(), statement.c_str(), keep, &out, nullptr) != SQLITE_OK) {
@@ -212,15 +214,15 @@ class sqlite_till final : public till {
     return out;
   }
 
-  result<verdict> execute(const request& what, const execute_policy& policy,
+  result<verdict> execute(const request& request, const execute_policy& policy,
                           const effect_work& work) override {
-    return sqlite::execute(on_.get(), what, policy, work);
+    return sqlite::execute(on_.get(), request, policy, work);
   }
-  result<verdict> execute_steps(const request& what, const execute_policy& policy,
+  result<verdict> execute_steps(const request& request, const execute_policy& policy,
                                 const steps_work& work) override {
-    return sqlite::execute_steps(on_.get(), what, policy, work);
+    return sqlite::execute_steps(on_.get(), request, policy, work);
   }
-  void charge(const std::string& who) override { run(insert_of(who)); }
+  void charge(const std::string& customer) override { run(insert_of(customer)); }
   void begin_and_look(const std::string& /*serializable it is*/) override {
     run("BEGIN; SELECT count(*) FROM charges");
   }
@@ -241,8 +243,8 @@ class sqlite_shop final : public shop {
   [[nodiscard]] std::unique_ptr<till> open() override {
     return std::make_unique<sqlite_till>(path());
   }
-  [[nodiscard]] int charges(const std::string& who) override {
-    return std::stoi(counter_.run(count_of(who)));
+  [[nodiscard]] int charges(const std::string& customer) override {
+    return std::stoi(counter_.run(count_of(customer)));
   }
 
  private:
@@ -255,8 +257,8 @@ struct library_under_test {
   std::unique_ptr<shop> (*make)();
   bool levels = true;  ///< are there several levels of isolation?
 };
-inline std::ostream& operator<<(std::ostream& to, const library_under_test& one) {
-  return to << one.name;
+inline std::ostream& operator<<(std::ostream& output, const library_under_test& one) {
+  return output << one.name;
 }
 
 inline const library_under_test libraries[] = {

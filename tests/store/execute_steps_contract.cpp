@@ -10,18 +10,18 @@ namespace {
 class execute_steps_contract : public execute_fixture {
  protected:
   /// A step that charges, and gives its name and the number of the attempt.
-  std::string pay(steps& flow, till& at, const std::string& name) {
+  std::string pay(steps& flow, till& till, const std::string& name) {
     return flow.step(name, [&] {
       ++runs_;
-      at.charge(name);
+      till.charge(name);
       return name + " in attempt " + std::to_string(flow.held().attempt);
     });
   }
-  steps_work three_steps(till& at) {
-    return [this, &at](steps& flow) {
-      auto all = pay(flow, at, "one");
-      all += ", " + pay(flow, at, "two");
-      all += ", " + pay(flow, at, "three");
+  steps_work three_steps(till& till) {
+    return [this, &till](steps& flow) {
+      auto all = pay(flow, till, "one");
+      all += ", " + pay(flow, till, "two");
+      all += ", " + pay(flow, till, "three");
       return receipt(all);
     };
   }
@@ -29,10 +29,10 @@ class execute_steps_contract : public execute_fixture {
     for (const auto* step : {"one", "two", "three"}) EXPECT_EQ(charges(step), 1) << step;
   }
   /// Asks until it is not busy any more, as clients do.
-  result<verdict> insist(till& at, const steps_work& work) {
+  result<verdict> insist(till& till, const steps_work& work) {
     while (true) {
-      auto told = at.execute_steps(order_, told_at_once(), work);
-      if (!told || told->kind != verdict_kind::busy) return told;
+      auto reply = till.execute_steps(order_, told_at_once(), work);
+      if (!reply || reply->kind != verdict_kind::busy) return reply;
     }
   }
 };
@@ -112,10 +112,10 @@ TEST_P(execute_steps_contract, while_it_runs_others_are_busy_or_wait_for_its_ans
     return receipt(pay(flow, *at_, "three"));
   });
   ASSERT_TRUE(first) << first.error().detail;
-  const auto told = other.get();
-  ASSERT_TRUE(told) << told.error().detail;
-  EXPECT_EQ(told->kind, verdict_kind::replay);
-  EXPECT_EQ(*told->answer, *first->answer);
+  const auto reply = other.get();
+  ASSERT_TRUE(reply) << reply.error().detail;
+  EXPECT_EQ(reply->kind, verdict_kind::replay);
+  EXPECT_EQ(*reply->answer, *first->answer);
   expect_each_once();
 }
 
@@ -123,7 +123,7 @@ TEST_P(execute_steps_contract, an_attempt_that_was_overtaken_cannot_commit_a_ste
   execute_policy hasty;
   hasty.lease = milliseconds(1);
   const auto other = open();
-  const auto told = at_->execute_steps(order_, hasty, [&](steps& flow) {
+  const auto reply = at_->execute_steps(order_, hasty, [&](steps& flow) {
     pay(flow, *at_, "one");
     const auto second = insist(*other, three_steps(*other));  // once that lease is over
     EXPECT_TRUE(second) << second.error().detail;
@@ -132,10 +132,10 @@ TEST_P(execute_steps_contract, an_attempt_that_was_overtaken_cannot_commit_a_ste
     ADD_FAILURE() << "a step of somebody who was overtaken";
     return receipt();
   });
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::write_conflict);
-  EXPECT_EQ(told.error().effect, effect::unknown);
-  EXPECT_TRUE(told.error().retryable());
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::write_conflict);
+  EXPECT_EQ(reply.error().effect, effect::unknown);
+  EXPECT_TRUE(reply.error().retryable());
   expect_each_once();
   EXPECT_EQ(at_->execute_steps(order_, {}, three_steps(*at_))->kind, verdict_kind::replay);
 }
@@ -144,7 +144,7 @@ TEST_P(execute_steps_contract, an_attempt_that_was_overtaken_cannot_answer) {
   execute_policy hasty;
   hasty.lease = milliseconds(1);
   const auto other = open();
-  const auto told = at_->execute_steps(order_, hasty, [&](steps& flow) {
+  const auto reply = at_->execute_steps(order_, hasty, [&](steps& flow) {
     pay(flow, *at_, "one");
     EXPECT_TRUE(insist(*other, three_steps(*other)));
     try {
@@ -153,8 +153,8 @@ TEST_P(execute_steps_contract, an_attempt_that_was_overtaken_cannot_answer) {
     }
     return receipt("mine");
   });
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().effect, effect::unknown);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().effect, effect::unknown);
   expect_each_once();
   EXPECT_EQ(at_->execute_steps(order_, {}, three_steps(*at_))->answer->body,
             "one in attempt 1, two in attempt 2, three in attempt 2");
@@ -197,15 +197,15 @@ TEST_P(execute_steps_contract, a_key_for_others_is_the_same_in_each_attempt) {
 }
 
 TEST_P(execute_steps_contract, steps_need_transactions_of_their_own) {
-  const auto told = at_->execute(order_, {}, [&](const lease&) {
+  const auto reply = at_->execute(order_, {}, [&](const lease&) {
     try {
       EXPECT_FALSE(at_->execute_steps({"ada", "part"}, {}, three_steps(*at_)));
     } catch (const std::logic_error&) {  // libpqxx's own way to say it
     }
     return receipt();
   });
-  ASSERT_TRUE(told) << told.error().detail;
-  EXPECT_EQ(told->kind, verdict_kind::run);
+  ASSERT_TRUE(reply) << reply.error().detail;
+  EXPECT_EQ(reply->kind, verdict_kind::run);
   EXPECT_EQ(charges("one"), 0);
 }
 

@@ -23,79 +23,79 @@ namespace onceguard::testing {
 inline constexpr std::chrono::minutes longest_fault{2};
 
 /// Claims until it is known what became of it, as its nonce stays the same.
-inline result<verdict> claim_until_known(desk& at, const claim& asked) {
+inline result<verdict> claim_until_known(desk& desk, const claim& request) {
   for (const auto end = base::boot_now() + longest_fault;;) {
-    auto told = at.try_claim(asked);
-    if (told || !told.error().retryable() || base::boot_now() > end) return told;
+    auto reply = desk.try_claim(request);
+    if (reply || !reply.error().retryable() || base::boot_now() > end) return reply;
     // Another memory: nothing is granted before those who watch the store have taken note.
-    if (told.error().code == errc::store_lost) static_cast<void>(at.try_vitals());
+    if (reply.error().code == errc::store_lost) static_cast<void>(desk.try_vitals());
   }
 }
 
 /// A new lease, though the memory may be another one by now.
-inline lease leased_until_known(desk& at, const claim& asked) {
-  const auto told = claim_until_known(at, asked);
-  if (!told) throw std::runtime_error(told.error().detail);
-  EXPECT_EQ(told->kind, verdict_kind::run);
-  return told->lease;
+inline lease leased_until_known(desk& desk, const claim& request) {
+  const auto reply = claim_until_known(desk, request);
+  if (!reply) throw std::runtime_error(reply.error().detail);
+  EXPECT_EQ(reply->kind, verdict_kind::run);
+  return reply->lease;
 }
 
-inline void expect_verdict(desk& at, const claim& asked, verdict_kind kind) {
-  const auto told = claim_until_known(at, asked);
-  ASSERT_TRUE(told) << told.error().detail;
-  EXPECT_EQ(told->kind, kind);
+inline void expect_verdict(desk& desk, const claim& request, verdict_kind kind) {
+  const auto reply = claim_until_known(desk, request);
+  ASSERT_TRUE(reply) << reply.error().detail;
+  EXPECT_EQ(reply->kind, kind);
 }
 
-inline result<settled> settle_until_known(desk& at, const settlement& how) {
+inline result<settled> settle_until_known(desk& desk, const settlement& request) {
   for (const auto end = base::boot_now() + longest_fault;;) {
-    auto told = std::move(at.settles({how}).at(0));
-    if (told || !told.error().retryable() || base::boot_now() > end) return told;
+    auto reply = std::move(desk.settles({request}).at(0));
+    if (reply || !reply.error().retryable() || base::boot_now() > end) return reply;
   }
 }
 
 /// One key from its claim to its replay, while the connection may break.
-inline void expect_one_run(desk& at, const std::string& key) {
-  const auto asked = claim_of(key);
-  const auto told = claim_until_known(at, asked);
-  ASSERT_TRUE(told) << told.error().detail;
-  ASSERT_EQ(told->kind, verdict_kind::run) << key;
-  EXPECT_EQ(told->lease.attempt, 1u);
-  const auto ended = settle_until_known(at, settle_of(asked, told->lease));
+inline void expect_one_run(desk& desk, const std::string& key) {
+  const auto request = claim_of(key);
+  const auto reply = claim_until_known(desk, request);
+  ASSERT_TRUE(reply) << reply.error().detail;
+  ASSERT_EQ(reply->kind, verdict_kind::run) << key;
+  EXPECT_EQ(reply->lease.attempt, 1u);
+  const auto ended = settle_until_known(desk, settle_of(request, reply->lease));
   ASSERT_TRUE(ended) << ended.error().detail;
   EXPECT_EQ(ended->outcome, settle_outcome::done);
-  expect_verdict(at, claim_of(key), verdict_kind::replay);
+  expect_verdict(desk, claim_of(key), verdict_kind::replay);
 }
 
 /// `at` is the desk of a store with a timeout of 400 ms on this server.
 template <class Server>
-void expect_out_of_reach_while_it_hangs(desk& at, Server& server) {
+void expect_out_of_reach_while_it_hangs(desk& desk, Server& server) {
   constexpr milliseconds timeout{400};
-  at.completed(claim_of("before"));
+  desk.completed(claim_of("before"));
   server.pause();
-  const auto asked = claim_of("k");
+  const auto request = claim_of("k");
   const auto begun = base::boot_now();
-  const auto told = at.try_claim(asked, timeout);
+  const auto verdict = desk.try_claim(request, timeout);
   EXPECT_LT(base::boot_now() - begun, std::chrono::seconds(2));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_unreachable);
-  EXPECT_EQ(told.error().effect, effect::unknown);
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_unreachable);
+  EXPECT_EQ(verdict.error().effect, effect::unknown);
   // All connections have been given up: what comes now was not sent.
   for (;;) {
-    const auto later = at.try_claim(claim_of("later"), timeout);
+    const auto later = desk.try_claim(claim_of("later"), timeout);
     ASSERT_FALSE(later);
     EXPECT_EQ(later.error().code, errc::store_unreachable);
     if (later.error().effect == effect::none) break;
   }
   server.go_on();
-  const auto after = claim_until_known(at, asked);
+  const auto after = claim_until_known(desk, request);
   ASSERT_TRUE(after);
   EXPECT_EQ(after->kind, verdict_kind::run);
   EXPECT_EQ(after->lease.attempt, 1u);
 }
 
 /// What every record is after it was run once.
-inline void expect_each_once(desk& at, std::size_t runs) {
-  const auto page = at.list({}, {}, 1'000'000);
+inline void expect_each_once(desk& desk, std::size_t runs) {
+  const auto page = desk.list({}, {}, 1'000'000);
   EXPECT_EQ(page.records.size(), runs);
   for (const auto& each : page.records) {
     EXPECT_EQ(each.stored.attempt, 1u);
@@ -117,14 +117,14 @@ std::size_t run_across_crashes(store& tested, int callers, int step, Crash crash
     threads.emplace_back([&, t] {
       desk own(tested);
       for (int i = 0; !over; ++i) {
-        const auto asked = claim_of(std::to_string(t) + "-" + std::to_string(i));
-        const auto told = claim_until_known(own, asked);
-        if (!told || told->kind != verdict_kind::run) continue;
+        const auto request = claim_of(std::to_string(t) + "-" + std::to_string(i));
+        const auto reply = claim_until_known(own, request);
+        if (!reply || reply->kind != verdict_kind::run) continue;
         {
           const std::lock_guard lock(counting);
-          ++runs[asked.about->key];
+          ++runs[request.about->key];
         }
-        const auto ended = settle_until_known(own, settle_of(asked, told->lease));
+        const auto ended = settle_until_known(own, settle_of(request, reply->lease));
         if (ended && ended->outcome == settle_outcome::done) ++completed;
       }
     });

@@ -16,9 +16,9 @@ enum class flush_fault { none, fail, hang };
 class flush_gate {
  public:
   /// From now on. `none` also ends the hanging.
-  void set(flush_fault how) {
+  void set(flush_fault fault) {
     const std::lock_guard lock(mutex_);
-    how_ = how;
+    how_ = fault;
     changed_.notify_all();
   }
   /// Waits until a flush hangs.
@@ -69,9 +69,9 @@ class fault_vfs {
   fault_vfs& operator=(const fault_vfs&) = delete;
 
   /// What becomes of flushes of the log from now on. `none` also ends the hanging.
-  void flushes(flush_fault how) { log.set(how); }
+  void flushes(flush_fault fault) { log.set(fault); }
   /// Do writes to the log find no room?
-  void full(bool on) { full_ = on; }
+  void full(bool flag) { full_ = flag; }
   /// Waits until a flush hangs.
   void wait_for_hang() { log.wait_for_hang(); }
   [[nodiscard]] int flushed() const { return log.count(); }
@@ -88,8 +88,8 @@ class fault_vfs {
   }
 
   /// From here on reads of the database that begin at this byte fail; negative: none.
-  void bad_sector(std::int64_t at) { bad_sector_ = at; }
-  [[nodiscard]] bool gives(std::int64_t at) const { return at != bad_sector_; }
+  void bad_sector(std::int64_t position) { bad_sector_ = position; }
+  [[nodiscard]] bool gives(std::int64_t position) const { return position != bad_sector_; }
 
   flush_gate log;
   flush_gate file;  ///< the database itself, into which the log is moved
@@ -112,8 +112,8 @@ struct wrapped_file {
   sqlite3_file* real() noexcept { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
 
-inline sqlite3_vfs* real_vfs(sqlite3_vfs* of) noexcept {
-  return static_cast<sqlite3_vfs*>(of->pAppData);
+inline sqlite3_vfs* real_vfs(sqlite3_vfs* vfs) noexcept {
+  return static_cast<sqlite3_vfs*>(vfs->pAppData);
 }
 inline wrapped_file* own(sqlite3_file* file) noexcept {
   return reinterpret_cast<wrapped_file*>(file);
@@ -121,13 +121,13 @@ inline wrapped_file* own(sqlite3_file* file) noexcept {
 inline sqlite3_file* real(sqlite3_file* file) noexcept { return own(file)->real(); }
 
 inline int close_file(sqlite3_file* f) { return real(f)->pMethods->xClose(real(f)); }
-inline int read_file(sqlite3_file* f, void* to, int size, sqlite3_int64 at) {
-  if (!own(f)->is_log && !faults->gives(at)) return SQLITE_IOERR_READ;
-  return real(f)->pMethods->xRead(real(f), to, size, at);
+inline int read_file(sqlite3_file* f, void* memory, int size, sqlite3_int64 offset) {
+  if (!own(f)->is_log && !faults->gives(offset)) return SQLITE_IOERR_READ;
+  return real(f)->pMethods->xRead(real(f), memory, size, offset);
 }
-inline int write_file(sqlite3_file* f, const void* from, int size, sqlite3_int64 at) {
+inline int write_file(sqlite3_file* f, const void* memory, int size, sqlite3_int64 offset) {
   if (own(f)->is_log && !faults->log_takes_write()) return SQLITE_FULL;
-  return real(f)->pMethods->xWrite(real(f), from, size, at);
+  return real(f)->pMethods->xWrite(real(f), memory, size, offset);
 }
 inline int truncate_file(sqlite3_file* f, sqlite3_int64 size) {
   return real(f)->pMethods->xTruncate(real(f), size);

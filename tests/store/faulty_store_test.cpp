@@ -10,19 +10,19 @@ namespace {
 
 class faulty_store_test : public ::testing::Test {
  protected:
-  [[nodiscard]] bool known(const claim& asked) {
+  [[nodiscard]] bool known(const claim& request) {
     desk behind(inner_);
-    return behind.find(asked.id).has_value();
+    return behind.find(request.id).has_value();
   }
   void expect_fault(store_fault fault, errc code, effect on_store, bool carried_out) {
-    const auto asked = claim_of("k" + std::to_string(static_cast<int>(fault)));
+    const auto request = claim_of("k" + std::to_string(static_cast<int>(fault)));
     faulty_.fail(store_call::claim, fault, 1);
-    const auto told = desk_.try_claim(asked);
-    ASSERT_FALSE(told);
-    EXPECT_EQ(told.error().code, code);
-    EXPECT_EQ(told.error().effect, on_store);
-    EXPECT_EQ(known(asked), carried_out);
-    EXPECT_EQ(desk_.leased(asked).claim_id, asked.claim_id);  // healed after one
+    const auto verdict = desk_.try_claim(request);
+    ASSERT_FALSE(verdict);
+    EXPECT_EQ(verdict.error().code, code);
+    EXPECT_EQ(verdict.error().effect, on_store);
+    EXPECT_EQ(known(request), carried_out);
+    EXPECT_EQ(desk_.leased(request).claim_id, request.claim_id);  // healed after one
   }
 
   base::manual_clock clock_;
@@ -45,22 +45,22 @@ TEST_F(faulty_store_test, fails_as_told_and_says_what_it_would) {
 TEST_F(faulty_store_test, delays_until_let_go) {
   for (const auto fault : {store_fault::delay_before, store_fault::delay_after}) {
     faulty_.fail(store_call::claim, fault, 1);
-    const auto asked = claim_of(fault == store_fault::delay_before ? "before" : "after");
+    const auto request = claim_of(fault == store_fault::delay_before ? "before" : "after");
     boost::asio::io_context context;
     bool answered = false;
-    const auto note = [&](std::exception_ptr, const std::vector<result<verdict>>& told) {
-      answered = told.at(0).has_value();
+    const auto note = [&](std::exception_ptr, const std::vector<result<verdict>>& items) {
+      answered = items.at(0).has_value();
     };
-    boost::asio::co_spawn(context, faulty_.claim({asked}, patience), note);
+    boost::asio::co_spawn(context, faulty_.claim({request}, patience), note);
     context.poll();
     EXPECT_EQ(faulty_.waiting(), 1u);
     EXPECT_FALSE(answered);
-    EXPECT_EQ(known(asked), fault == store_fault::delay_after);
+    EXPECT_EQ(known(request), fault == store_fault::delay_after);
     faulty_.let_go();
     context.run();
     EXPECT_TRUE(answered);
     EXPECT_EQ(faulty_.waiting(), 0u);
-    EXPECT_TRUE(known(asked));
+    EXPECT_TRUE(known(request));
   }
 }
 
@@ -76,21 +76,21 @@ TEST_F(faulty_store_test, fails_everything_until_healed_and_counts_the_calls) {
 }
 
 TEST_F(faulty_store_test, passes_imports_on_and_lets_them_fail) {
-  imported_record what;
-  what.id = claim_of("k").id;
-  what.stored.about = subject_of("k");
-  what.stored.state = record_state::completed;
-  what.retention_left = day;
+  imported_record request;
+  request.id = claim_of("k").id;
+  request.stored.about = subject_of("k");
+  request.stored.state = record_state::completed;
+  request.retention_left = day;
   faulty_.fail(store_call::import_record, store_fault::after_timeout, 1);
-  EXPECT_EQ(desk_.try_import(what).error().effect, effect::unknown);
-  EXPECT_EQ(desk_.import_record(what), import_outcome::already_there);
+  EXPECT_EQ(desk_.try_import(request).error().effect, effect::unknown);
+  EXPECT_EQ(desk_.import_record(request), import_outcome::already_there);
   EXPECT_EQ(faulty_.made(store_call::import_record), 2u);
 }
 
 TEST_F(faulty_store_test, pretends_to_be_another_store) {
-  vitals told;
-  told.identity = "another";
-  faulty_.pretend(told);
+  vitals current;
+  current.identity = "another";
+  faulty_.pretend(current);
   EXPECT_EQ(desk_.vitals().identity, "another");
   faulty_.pretend(std::nullopt);
   EXPECT_NE(desk_.vitals().identity, "another");

@@ -14,8 +14,8 @@ class postgres_database {
  public:
   static constexpr std::int64_t beginning = 1'700'000'000'000;  ///< of the clock of tests
 
-  explicit postgres_database(postgres_server& on = postgres_server::shared())
-      : on_(on), admin_(made(on).url("onceguard")) {
+  explicit postgres_database(postgres_server& server = postgres_server::shared())
+      : on_(server), admin_(made(server).url("onceguard")) {
     admin_.run(
         "TRUNCATE onceguard.records; UPDATE onceguard.meta SET forgotten = 0;"
         "DELETE FROM public.test_clock");
@@ -27,9 +27,9 @@ class postgres_database {
   /// From here on the database's clock stands still; before, it is the machine's.
   void set_clock(std::int64_t now) {
     // Tests move it thousands of times: an update in place costs a tenth of a new table.
-    const auto at = std::to_string(now);
-    admin_.run("WITH moved AS (UPDATE public.test_clock SET now = " + at +
-               " RETURNING 1) INSERT INTO public.test_clock SELECT " + at +
+    const auto position = std::to_string(now);
+    admin_.run("WITH moved AS (UPDATE public.test_clock SET now = " + position +
+               " RETURNING 1) INSERT INTO public.test_clock SELECT " + position +
                " WHERE NOT EXISTS (SELECT FROM moved)");
   }
 
@@ -41,18 +41,18 @@ class postgres_database {
 
  private:
   /// The database is made with the first test that needs it.
-  static postgres_server& made(postgres_server& on) {
-    sql_session first(on.url());
+  static postgres_server& made(postgres_server& server) {
+    sql_session first(server.url());
     if (first.value("SELECT count(*) FROM pg_database WHERE datname = 'onceguard'") == "1") {
-      return on;
+      return server;
     }
     first.run("CREATE DATABASE onceguard");
-    sql_session inside(on.url("onceguard"));
+    sql_session inside(server.url("onceguard"));
     inside.run(
         "CREATE TABLE public.test_clock (now bigint NOT NULL);"
         "GRANT SELECT ON public.test_clock TO PUBLIC");
     make_schema(inside);
-    return on;
+    return server;
   }
 
   static void make_schema(sql_session& inside) {

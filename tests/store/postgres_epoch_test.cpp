@@ -15,11 +15,11 @@ class postgres_epoch_test : public postgres_fixture {
   bool note(const accelerator_state& found, const std::string& distrusted = {}) {
     return run(context_, store_->note(found, distrusted, patience)).value();
   }
-  void release(const claim& asked, bool force = false) {
-    resolution how;
-    how.id = asked.id;
-    how.force = force;
-    ASSERT_EQ(desk_.resolve(how).outcome, resolve_outcome::done);
+  void release(const claim& request, bool force = false) {
+    resolution mode;
+    mode.id = request.id;
+    mode.force = force;
+    ASSERT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
   }
 
   boost::asio::io_context context_;
@@ -43,18 +43,18 @@ TEST_F(postgres_epoch_test, ends_with_each_release_of_a_completed_record_and_wit
 }
 
 TEST_F(postgres_epoch_test, ends_within_the_transaction_of_the_release) {
-  const auto asked = claim_of("k");
-  desk_.completed(asked);
+  const auto request = claim_of("k");
+  desk_.completed(request);
   const auto before = epoch();
   sql_session person(database_.url());
   person.run("BEGIN");
-  person.run("SELECT onceguard.resolve(" + sql_digest(asked.id) +
+  person.run("SELECT onceguard.resolve(" + sql_digest(request.id) +
              ", false, NULL, NULL, NULL, false, 0, false)");
   EXPECT_EQ(epoch(), before) << "not before the answer is released";
   person.run("ROLLBACK");
   EXPECT_EQ(epoch(), before);
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
-  release(asked);
+  release(request);
   EXPECT_NE(epoch(), before);
 }
 
@@ -106,12 +106,12 @@ TEST_F(postgres_epoch_test, is_for_gateways_and_not_for_applications) {
 
 TEST_F(postgres_epoch_test, tells_the_clock_and_whose_memory_it_is) {
   database_.set_clock(postgres_database::beginning + 42);
-  const auto told = read();
-  EXPECT_EQ(told.now, postgres_database::beginning + 42);
-  EXPECT_THAT(told.origin, ::testing::StartsWith(desk_.vitals().identity));
-  EXPECT_EQ(told.generation, desk_.vitals().generation);
+  const auto reply = read();
+  EXPECT_EQ(reply.now, postgres_database::beginning + 42);
+  EXPECT_THAT(reply.origin, ::testing::StartsWith(desk_.vitals().identity));
+  EXPECT_EQ(reply.generation, desk_.vitals().generation);
   desk_.leased(claim_of("k"));
-  EXPECT_EQ(read().generation, told.generation + 1);
+  EXPECT_EQ(read().generation, reply.generation + 1);
 }
 
 }  // namespace

@@ -15,10 +15,12 @@ class postgres_execute : public ::testing::Test {
   postgres_execute() { run("CREATE TABLE IF NOT EXISTS charges (who text); TRUNCATE charges"); }
 
   std::string run(const std::string& statement) { return at_.run(statement); }
-  [[nodiscard]] int charges(const std::string& who) { return std::stoi(run(count_of(who))); }
-  effect_work charging(libpq_till& at, const std::string& who) {
-    return [&at, who](const lease&) {
-      at.charge(who);
+  [[nodiscard]] int charges(const std::string& customer) {
+    return std::stoi(run(count_of(customer)));
+  }
+  effect_work charging(libpq_till& till, const std::string& customer) {
+    return [&till, customer](const lease&) {
+      till.charge(customer);
       return receipt();
     };
   }
@@ -66,29 +68,29 @@ TEST_F(postgres_execute, sql_claims_know_what_was_executed) {
 
 TEST_F(postgres_execute, what_was_claimed_outside_and_left_is_unknown_and_not_run) {
   run("SELECT onceguard.claim('ada', 'order-1', '', false, '1 millisecond')");
-  const auto told = at_.execute(order_, {}, charging(at_, "ada"));
-  ASSERT_TRUE(told) << told.error().detail;
-  EXPECT_EQ(told->kind, verdict_kind::unknown);
-  EXPECT_EQ(told->why, unknown_reason::holder_gone);
+  const auto reply = at_.execute(order_, {}, charging(at_, "ada"));
+  ASSERT_TRUE(reply) << reply.error().detail;
+  EXPECT_EQ(reply->kind, verdict_kind::unknown);
+  EXPECT_EQ(reply->why, unknown_reason::holder_gone);
   EXPECT_EQ(charges("ada"), 0);
 }
 
 TEST_F(postgres_execute, what_failed_before_is_backed_off) {
   run("SELECT onceguard.fail(lease, '1 hour', '1 hour') FROM onceguard.claim('ada', 'order-1')");
-  const auto told = at_.execute(order_, {}, charging(at_, "ada"));
-  EXPECT_EQ(told->kind, verdict_kind::backoff);
-  EXPECT_GT(told->retry_after, milliseconds(3'000'000));
+  const auto reply = at_.execute(order_, {}, charging(at_, "ada"));
+  EXPECT_EQ(reply->kind, verdict_kind::backoff);
+  EXPECT_GT(reply->retry_after, milliseconds(3'000'000));
 }
 
 TEST_F(postgres_execute, a_statement_that_failed_unnoticed_is_an_error_and_leaves_nothing) {
-  const auto told = at_.execute(order_, {}, [&](const lease&) {
+  const auto reply = at_.execute(order_, {}, [&](const lease&) {
     at_.charge("ada");
     PQclear(PQexec(at_.on(), "SELECT 1 / 0"));
     return receipt();
   });
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::conflict);
-  EXPECT_EQ(told.error().effect, effect::none);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::conflict);
+  EXPECT_EQ(reply.error().effect, effect::none);
   EXPECT_EQ(charges("ada"), 0);
   EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada"))->kind, verdict_kind::run);
 }
@@ -96,14 +98,14 @@ TEST_F(postgres_execute, a_statement_that_failed_unnoticed_is_an_error_and_leave
 TEST_F(postgres_execute, a_commit_that_is_refused_leaves_nothing) {
   run("DROP TABLE IF EXISTS unique_charges; CREATE TABLE unique_charges ("
       "who text UNIQUE DEFERRABLE INITIALLY DEFERRED); INSERT INTO unique_charges VALUES ('ada')");
-  const auto told = at_.execute(order_, {}, [&](const lease&) {
+  const auto reply = at_.execute(order_, {}, [&](const lease&) {
     at_.charge("ada");
     run("INSERT INTO unique_charges VALUES ('ada')");
     return receipt();
   });
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::conflict);
-  EXPECT_EQ(told.error().effect, effect::none);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::conflict);
+  EXPECT_EQ(reply.error().effect, effect::none);
   EXPECT_EQ(charges("ada"), 0);
   EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada"))->kind, verdict_kind::run);
 }
@@ -136,18 +138,18 @@ TEST_F(postgres_execute, a_connection_that_is_not_ready_is_refused) {
 
 TEST_F(postgres_execute, a_database_without_the_schema_is_told_so) {
   libpq_till elsewhere(server_.url());
-  const auto told = elsewhere.execute(order_, {}, charging(elsewhere, "ada"));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::invalid_argument);
-  EXPECT_NE(told.error().detail.find("onceguard migrate"), std::string::npos);
+  const auto reply = elsewhere.execute(order_, {}, charging(elsewhere, "ada"));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::invalid_argument);
+  EXPECT_NE(reply.error().detail.find("onceguard migrate"), std::string::npos);
 }
 
 TEST_F(postgres_execute, a_record_that_cannot_be_read_is_never_taken_for_absent) {
   at_.execute(order_, {}, charging(at_, "ada")).value();
   run("UPDATE onceguard.records SET body = 'forged'");
-  const auto told = at_.execute(order_, {}, charging(at_, "ada"));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::record_unreadable);
+  const auto reply = at_.execute(order_, {}, charging(at_, "ada"));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::record_unreadable);
   EXPECT_EQ(charges("ada"), 1);
 }
 
@@ -172,11 +174,11 @@ TEST_F(postgres_execute, a_role_that_owns_nothing_may_execute) {
 // --- serialization failures -----------------------------------------------------------------
 
 /// Fails as another transaction's victim, the first `times` times.
-effect_work victim(libpq_till& at, int times, int& runs) {
-  return [&at, times, &runs](const lease&) {
-    at.charge("ada");
+effect_work victim(libpq_till& till, int times, int& runs) {
+  return [&till, times, &runs](const lease&) {
+    till.charge("ada");
     if (++runs <= times) {
-      at.run("DO $$ BEGIN RAISE 'in the way' USING ERRCODE = '40001'; END $$");
+      till.run("DO $$ BEGIN RAISE 'in the way' USING ERRCODE = '40001'; END $$");
     }
     return receipt();
   };
@@ -184,10 +186,10 @@ effect_work victim(libpq_till& at, int times, int& runs) {
 
 TEST_F(postgres_execute, a_serialization_failure_is_told_as_an_error_with_no_effect) {
   int runs = 0;
-  const auto told = at_.execute(order_, {}, victim(at_, 1, runs));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::write_conflict);
-  EXPECT_EQ(told.error().effect, effect::none);
+  const auto reply = at_.execute(order_, {}, victim(at_, 1, runs));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::write_conflict);
+  EXPECT_EQ(reply.error().effect, effect::none);
   EXPECT_EQ(charges("ada"), 0);
   EXPECT_EQ(at_.execute(order_, {}, victim(at_, 1, runs))->kind, verdict_kind::run);
   EXPECT_EQ(charges("ada"), 1);
@@ -233,9 +235,9 @@ TEST_F(postgres_execute, write_skew_is_prevented_and_both_take_effect_once) {
   };
   auto first = std::async(std::launch::async, leave, "ada");
   auto second = std::async(std::launch::async, leave, "bob");
-  const auto told = {first.get(), second.get()};
+  const auto reply = {first.get(), second.get()};
   int left = 0;
-  for (const auto& one : told) {
+  for (const auto& one : reply) {
     ASSERT_TRUE(one) << one.error().detail;
     left += one->answer->body == "bye" ? 1 : 0;
   }
@@ -253,25 +255,25 @@ TEST_P(postgres_execute_cut, in_the_commit_at_any_byte_is_unknown_and_the_retry_
   int ran_again = 0;
   for (std::uint64_t after = 0; after < 400; after += 13) {
     tcp_gate gate(server_.port());
-    const auto who = std::to_string(after);
-    const request what{"ada", "cut-" + who};
+    const auto owner = std::to_string(after);
+    const request request{"ada", "cut-" + owner};
     libpq_till through(postgres_server::url_at(gate.port(), "onceguard"));
-    const auto told = through.execute(what, {}, [&](const lease&) {
-      through.charge(who);
+    const auto reply = through.execute(request, {}, [&](const lease&) {
+      through.charge(owner);
       gate.cut_after(GetParam(), after);
       return receipt();
     });
-    if (!told) {
-      EXPECT_EQ(told.error().code, errc::store_unreachable);
-      EXPECT_EQ(told.error().effect, effect::unknown);
-      EXPECT_TRUE(told.error().retryable());
+    if (!reply) {
+      EXPECT_EQ(reply.error().code, errc::store_unreachable);
+      EXPECT_EQ(reply.error().effect, effect::unknown);
+      EXPECT_TRUE(reply.error().retryable());
       ++unknown;
     }
-    const auto again = at_.execute(what, {}, charging(at_, who));
+    const auto again = at_.execute(request, {}, charging(at_, owner));
     ASSERT_TRUE(again) << again.error().detail;
     ran_again += again->kind == verdict_kind::run ? 1 : 0;
     EXPECT_EQ(*again->answer, receipt());
-    EXPECT_EQ(charges(who), 1) << "cut after " << after;
+    EXPECT_EQ(charges(owner), 1) << "cut after " << after;
   }
   EXPECT_GT(unknown, 0);
   EXPECT_EQ(ran_again > 0, GetParam() == direction::to_server) << "an answer lost, or the question";
@@ -285,15 +287,15 @@ INSTANTIATE_TEST_SUITE_P(directions, postgres_execute_cut,
 
 TEST_F(postgres_execute, a_connection_that_breaks_while_the_work_runs_leaves_nothing) {
   libpq_till other(database_.url());
-  const auto told = other.execute(order_, {}, [&](const lease&) {
+  const auto reply = other.execute(order_, {}, [&](const lease&) {
     other.charge("ada");
     run("SELECT pg_terminate_backend(" + std::to_string(PQbackendPID(other.on())) + ", 10000)");
     other.charge("ada");
     return receipt();
   });
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_unreachable);
-  EXPECT_EQ(told.error().effect, effect::none);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::store_unreachable);
+  EXPECT_EQ(reply.error().effect, effect::none);
   EXPECT_EQ(other.execute(order_, {}, charging(other, "ada")).error().code,
             errc::store_unreachable);
   EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada"))->kind, verdict_kind::run);
@@ -332,26 +334,26 @@ TEST_F(postgres_execute, steps_that_are_done_are_not_forgotten_by_a_store_that_r
 TEST_F(postgres_execute, steps_go_on_with_another_connection_once_the_lease_is_over) {
   execute_policy hasty;
   hasty.lease = milliseconds(1);
-  const auto two_steps = [&](libpq_till& at, bool breaks) {
-    return [&at, breaks, this](steps& flow) {
+  const auto two_steps = [&](libpq_till& till, bool breaks) {
+    return [&till, breaks, this](steps& flow) {
       flow.step("one", [&] {
-        at.charge("one");
+        till.charge("one");
         return std::string();
       });
       if (breaks) {
-        run("SELECT pg_terminate_backend(" + std::to_string(PQbackendPID(at.on())) + ", 10000)");
+        run("SELECT pg_terminate_backend(" + std::to_string(PQbackendPID(till.on())) + ", 10000)");
       }
       flow.step("two", [&] {
-        at.charge("two");
+        till.charge("two");
         return std::string();
       });
       return receipt();
     };
   };
   libpq_till dying(database_.url());
-  const auto told = dying.execute_steps(order_, hasty, two_steps(dying, true));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().effect, effect::unknown);
+  const auto reply = dying.execute_steps(order_, hasty, two_steps(dying, true));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().effect, effect::unknown);
   const auto again = at_.execute_steps(order_, {}, two_steps(at_, false));
   ASSERT_TRUE(again) << again.error().detail;
   EXPECT_EQ(again->kind, verdict_kind::run);

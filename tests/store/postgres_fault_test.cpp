@@ -25,15 +25,15 @@ INSTANTIATE_TEST_SUITE_P(directions, cut_at,
 
 TEST_P(cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
   tcp_gate gate(server_.port());
-  auto with = params();
-  with.url = url_at(gate.port());
-  with.connections = 1;
-  const auto tested = open(with);
-  desk at(*tested);
+  auto argument = params();
+  argument.url = url_at(gate.port());
+  argument.connections = 1;
+  const auto tested = open(argument);
+  desk desk(*tested);
   int cuts = 0;
   for (std::uint64_t byte = 0;; byte += 13) {
     gate.cut_after(GetParam(), byte);
-    expect_one_run(at, "k" + std::to_string(byte));
+    expect_one_run(desk, "k" + std::to_string(byte));
     if (gate.armed()) break;  // longer than the whole conversation
     ++cuts;
   }
@@ -46,12 +46,12 @@ TEST_P(cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
 
 TEST_P(cut_at, every_byte_of_the_beginning_is_recovered_from) {
   tcp_gate gate(server_.port());
-  auto with = params();
-  with.url = url_at(gate.port());
-  with.connections = 1;
+  auto value = params();
+  value.url = url_at(gate.port());
+  value.connections = 1;
   for (std::uint64_t byte = 0;; byte += 41) {
     gate.cut_after(GetParam(), byte);
-    const auto tested = open(with);
+    const auto tested = open(value);
     if (gate.armed()) break;
     expect_one_run(*std::make_unique<desk>(*tested), "k" + std::to_string(byte));
   }
@@ -60,9 +60,9 @@ TEST_P(cut_at, every_byte_of_the_beginning_is_recovered_from) {
 TEST_F(postgres_fault_test, a_crash_of_the_server_under_load_loses_and_repeats_nothing) {
   postgres_server server("synchronous_commit = on\n");
   postgres_database database(server);
-  auto with = params();
-  with.url = database.url();
-  const auto tested = open(with);
+  auto argument = params();
+  argument.url = database.url();
+  const auto tested = open(argument);
   const auto runs = run_across_crashes(*tested, 16, 200, [&] {
     server.stop(SIGQUIT);
     server.start();
@@ -76,39 +76,39 @@ TEST_F(postgres_fault_test, a_crash_of_the_server_under_load_loses_and_repeats_n
 TEST_F(postgres_fault_test, a_server_that_hangs_is_out_of_reach_within_the_timeout) {
   postgres_server server;
   postgres_database database(server);
-  auto with = params();
-  with.url = database.url();
-  with.timeout = milliseconds(400);
-  const auto tested = open(with);
-  desk at(*tested);
-  expect_out_of_reach_while_it_hangs(at, server);
+  auto value = params();
+  value.url = database.url();
+  value.timeout = milliseconds(400);
+  const auto tested = open(value);
+  desk desk(*tested);
+  expect_out_of_reach_while_it_hangs(desk, server);
 }
 
 TEST_F(postgres_fault_test, a_server_that_comes_back_in_time_is_waited_for) {
   postgres_server server;
   postgres_database database(server);
-  auto with = params();
-  with.url = database.url();
-  const auto tested = open(with);
+  auto value = params();
+  value.url = database.url();
+  const auto tested = open(value);
   server.stop(SIGQUIT);
-  auto told = meanwhile([&] {
+  auto reply = meanwhile([&] {
     desk own(*tested);
     return own.try_claim(claim_of("k")).has_value();
   });
   server.start();
-  EXPECT_TRUE(told.get());
+  EXPECT_TRUE(reply.get());
 }
 
 TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeated_until_it_did) {
   postgres_server server;
   postgres_database database(server);
-  auto with = params();
-  with.url = database.url();
-  with.timeout = patience;
-  const auto tested = open(with);
+  auto argument = params();
+  argument.url = database.url();
+  argument.timeout = patience;
+  const auto tested = open(argument);
   auto& admin = database.admin();
-  const auto in_sync_wait = [](const std::string& what) {
-    return "SELECT " + what + " FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+  const auto in_sync_wait = [](const std::string& description) {
+    return "SELECT " + description + " FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
   };
   admin.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
   admin.run("SELECT pg_reload_conf()");
@@ -128,7 +128,7 @@ TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeat
     admin.run(in_sync_wait("pg_cancel_backend(pid)"));
     return others.wait_for(std::chrono::milliseconds(0)) == std::future_status::ready;
   });
-  auto told = meanwhile([&] {
+  auto reply = meanwhile([&] {
     desk own(*tested);
     return own.try_claim(claim_of("k"));
   });
@@ -140,10 +140,10 @@ TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeat
   });
   // The repeat of the claim writes nothing by itself, and waits all the same.
   wait_until("the repeat", [&] { return admin.value(in_sync_wait("count(*)")) != "0"; });
-  EXPECT_EQ(told.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
+  EXPECT_EQ(reply.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
   admin.run("ALTER SYSTEM RESET synchronous_standby_names");
   admin.run("SELECT pg_reload_conf()");
-  const auto verdict_told = told.get();
+  const auto verdict_told = reply.get();
   ASSERT_TRUE(verdict_told);
   EXPECT_EQ(verdict_told->kind, verdict_kind::run);
   EXPECT_EQ(verdict_told->lease.attempt, 1u);
@@ -156,19 +156,19 @@ TEST_F(postgres_fault_test, a_full_disk_changes_nothing_and_is_told) {
       "CREATE TRIGGER full_disk BEFORE INSERT ON onceguard.records"
       " FOR EACH ROW EXECUTE FUNCTION public.full()");
   const auto tested = open();
-  desk at(*tested);
-  const auto asked = claim_of("k");
-  const auto told = at.try_claim(asked);
+  desk desk(*tested);
+  const auto request = claim_of("k");
+  const auto verdict = desk.try_claim(request);
   database_.admin().run("DROP TRIGGER full_disk ON onceguard.records; DROP FUNCTION public.full()");
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_full);
-  EXPECT_EQ(told.error().effect, effect::none);
-  EXPECT_EQ(at.claim(asked).kind, verdict_kind::run);
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_full);
+  EXPECT_EQ(verdict.error().effect, effect::none);
+  EXPECT_EQ(desk.claim(request).kind, verdict_kind::run);
 }
 
 TEST_F(postgres_fault_test, one_item_that_the_server_refuses_leaves_its_neighbours_alone) {
   const auto tested = open();
-  desk at(*tested);
+  desk desk(*tested);
   // A constraint, a damaged page, a block that the disk does not give.
   for (const std::string code : {"23514", "XX001", "58030"}) {
     database_.admin().run(
@@ -178,58 +178,58 @@ TEST_F(postgres_fault_test, one_item_that_the_server_refuses_leaves_its_neighbou
         "'; END IF; RETURN NEW; END $$;"
         "CREATE TRIGGER picky BEFORE INSERT ON onceguard.records"
         " FOR EACH ROW EXECUTE FUNCTION public.picky()");
-    const auto told = at.claims({claim_of("a" + code), claim_of("bad"), claim_of("b" + code)});
+    const auto reply = desk.claims({claim_of("a" + code), claim_of("bad"), claim_of("b" + code)});
     database_.admin().run("DROP TRIGGER picky ON onceguard.records; DROP FUNCTION public.picky()");
-    ASSERT_TRUE(told[0]) << told[0].error().detail;
-    EXPECT_EQ(told[0]->kind, verdict_kind::run);
-    ASSERT_FALSE(told[1]);
-    EXPECT_THAT(told[1].error().detail, HasSubstr(code));
-    ASSERT_TRUE(told[2]) << told[2].error().detail;
-    EXPECT_EQ(told[2]->kind, verdict_kind::run);
+    ASSERT_TRUE(reply[0]) << reply[0].error().detail;
+    EXPECT_EQ(reply[0]->kind, verdict_kind::run);
+    ASSERT_FALSE(reply[1]);
+    EXPECT_THAT(reply[1].error().detail, HasSubstr(code));
+    ASSERT_TRUE(reply[2]) << reply[2].error().detail;
+    EXPECT_EQ(reply[2]->kind, verdict_kind::run);
   }
 }
 
 TEST_F(postgres_fault_test, a_server_that_became_read_only_is_out_of_reach) {
   const auto tested = open();
-  desk at(*tested);
-  at.completed(claim_of("before"));
+  desk desk(*tested);
+  desk.completed(claim_of("before"));
   database_.admin().run("ALTER DATABASE onceguard SET default_transaction_read_only = on");
   database_.admin().run(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
       " WHERE application_name = 'onceguard'");
-  const auto told = at.try_claim(claim_of("k"), milliseconds(500));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_unreachable);
+  const auto verdict = desk.try_claim(claim_of("k"), milliseconds(500));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_unreachable);
   database_.admin().run(
       "SET default_transaction_read_only = off;"
       "ALTER DATABASE onceguard RESET default_transaction_read_only");
-  const auto after = claim_until_known(at, claim_of("k"));
+  const auto after = claim_until_known(desk, claim_of("k"));
   ASSERT_TRUE(after);
   EXPECT_EQ(after->kind, verdict_kind::run);
 }
 
 TEST_F(postgres_fault_test, tokens_grow_also_where_the_store_is_an_older_copy_of_itself) {
   const auto tested = open();
-  desk at(*tested);
-  const auto first_generation = at.vitals().generation;
+  desk desk(*tested);
+  const auto first_generation = desk.vitals().generation;
   token last = 0;
-  for (int i = 0; i < 20; ++i) last = at.completed(claim_of("k" + std::to_string(i))).token;
-  EXPECT_EQ(at.vitals().generation, first_generation + 20);
+  for (int i = 0; i < 20; ++i) last = desk.completed(claim_of("k" + std::to_string(i))).token;
+  EXPECT_EQ(desk.vitals().generation, first_generation + 20);
   // What a snapshot of the machine's disk brings back.
   database_.admin().run("TRUNCATE onceguard.records; SELECT setval('onceguard.tokens', 1)");
   database_.admin().run(
       "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
       " WHERE application_name = 'onceguard'");
-  EXPECT_EQ(at.try_claim(claim_of("k0")).error().code, errc::store_lost);
+  EXPECT_EQ(desk.try_claim(claim_of("k0")).error().code, errc::store_lost);
   // Each link that comes back meets another memory, and is to be heard of.
-  for (int looks = 0; looks < 100 && !at.try_claim(claim_of("another")); ++looks) at.vitals();
+  for (int looks = 0; looks < 100 && !desk.try_claim(claim_of("another")); ++looks) desk.vitals();
   for (int i = 0; i < 20; ++i) {
-    const auto told = claim_until_known(at, claim_of("k" + std::to_string(i)));
-    ASSERT_TRUE(told);
-    EXPECT_GT(told->lease.token, last);
-    last = told->lease.token;
+    const auto reply = claim_until_known(desk, claim_of("k" + std::to_string(i)));
+    ASSERT_TRUE(reply);
+    EXPECT_GT(reply->lease.token, last);
+    last = reply->lease.token;
   }
-  EXPECT_LT(at.vitals().generation, first_generation + 40);
+  EXPECT_LT(desk.vitals().generation, first_generation + 40);
 }
 
 TEST_F(postgres_fault_test, a_stop_finishes_what_was_accepted) {
@@ -238,11 +238,11 @@ TEST_F(postgres_fault_test, a_stop_finishes_what_was_accepted) {
   int runs = 0;
   int stopped = 0;
   for (int i = 0; i < 64; ++i) {
-    auto count = [&](std::exception_ptr, std::vector<result<verdict>> told) {
-      if (told.at(0)) {
+    auto count = [&](std::exception_ptr, std::vector<result<verdict>> items) {
+      if (items.at(0)) {
         ++runs;
       } else {
-        EXPECT_EQ(told.at(0).error().code, errc::stopped);
+        EXPECT_EQ(items.at(0).error().code, errc::stopped);
         ++stopped;
       }
     };

@@ -26,8 +26,8 @@ class postgres_fixture : public ::testing::Test {
     out.timeout = milliseconds(5'000);
     return out;
   }
-  static store_ptr open(const postgres::postgres_params& with) {
-    auto opened = postgres::postgres_store::open(with);
+  static store_ptr open(const postgres::postgres_params& value) {
+    auto opened = postgres::postgres_store::open(value);
     if (!opened) throw std::runtime_error(opened.error().detail);
     return std::move(*opened);
   }

@@ -14,12 +14,12 @@ TEST_F(postgres_listening_test, after_a_break_it_listens_again) {
   const auto other = open();
   settled_notices notices;
   other->on_settled(notices.listener());
-  desk at(*one);
-  await_notice(at, notices, "before");
+  desk desk(*one);
+  await_notice(desk, notices, "before");
   database_.admin().run(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
       " WHERE application_name = 'onceguard'");
-  await_notice(at, notices, "after");
+  await_notice(desk, notices, "after");
   other->on_settled(nullptr);
 }
 

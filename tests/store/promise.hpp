@@ -15,109 +15,112 @@ namespace onceguard::testing {
 /// promise fails the property. `now` is read once for each act.
 class promise {
  public:
-  void claimed(const claim& asked, const verdict& told, const instant& now) {
-    RC_LOG() << now.lease << ": claim of " << asked.about->key << " by " << int{asked.claim_id[0]}
-             << ": verdict " << int(told.kind) << ", token " << told.lease.token << "\n";
-    const bool same_claim = run_ && run_->claim_id == asked.claim_id;
+  void claimed(const claim& request, const verdict& verdict, const instant& now) {
+    RC_LOG() << now.lease << ": claim of " << request.about->key << " by "
+             << int{request.claim_id[0]} << ": verdict " << int(verdict.kind) << ", token "
+             << verdict.lease.token << "\n";
+    const bool same_claim = run_ && run_->claim_id == request.claim_id;
     if (same_claim && is_free()) {  // it was given back
-      RC_ASSERT(told.kind == verdict_kind::refused);
+      RC_ASSERT(verdict.kind == verdict_kind::refused);
       return;
     }
     swept(now);  // what has outlived its retention blocks no claim
     if (is_free()) {
-      begin(asked, told, now, false);
+      begin(request, verdict, now, false);
     } else if (same_claim && run_->open) {
-      RC_ASSERT(told.kind == verdict_kind::run);
-      RC_ASSERT(told.lease.token == run_->token);
-      RC_ASSERT(told.lease.claim_id == run_->claim_id);
-    } else if (print_ != asked.about->print) {
-      RC_ASSERT(told.kind == verdict_kind::mismatch);
-      RC_ASSERT(!told.answer);
+      RC_ASSERT(verdict.kind == verdict_kind::run);
+      RC_ASSERT(verdict.lease.token == run_->token);
+      RC_ASSERT(verdict.lease.claim_id == run_->claim_id);
+    } else if (print_ != request.about->print) {
+      RC_ASSERT(verdict.kind == verdict_kind::mismatch);
+      RC_ASSERT(!verdict.answer);
     } else if (done_) {
-      RC_ASSERT(told.kind == verdict_kind::replay);
-      RC_ASSERT(!told.answer == !first_answer_);
-      if (first_answer_) RC_ASSERT(*told.answer == *first_answer_);
+      RC_ASSERT(verdict.kind == verdict_kind::replay);
+      RC_ASSERT(!verdict.answer == !first_answer_);
+      if (first_answer_) RC_ASSERT(*verdict.answer == *first_answer_);
     } else if (failed_) {
       if (now.lease < not_before_) {
-        RC_ASSERT(told.kind == verdict_kind::backoff);
+        RC_ASSERT(verdict.kind == verdict_kind::backoff);
       } else {
-        begin(asked, told, now, false);
+        begin(request, verdict, now, false);
       }
     } else if (now.lease < run_->ends) {
-      RC_ASSERT(told.kind == verdict_kind::busy);
+      RC_ASSERT(verdict.kind == verdict_kind::busy);
     } else if (!run_->may_have_begun) {
-      begin(asked, told, now, false);
+      begin(request, verdict, now, false);
     } else {
-      met_unknown(asked, told, now);
+      met_unknown(request, verdict, now);
     }
   }
 
-  void settled(const settlement& how, const onceguard::settled& told, const instant& now) {
-    RC_LOG() << now.lease << ": settle " << int(how.kind) << " of " << how.about->key << " by "
-             << int{how.claim_id[0]} << " with token " << how.token << ": outcome "
-             << int(told.outcome) << "\n";
-    const bool by_claim_id_alone = how.token == 0;
-    const bool own =
-        run_ && run_->claim_id == how.claim_id && (by_claim_id_alone || run_->token == how.token);
+  void settled(const settlement& request, const onceguard::settled& reply, const instant& now) {
+    RC_LOG() << now.lease << ": settle " << int(request.kind) << " of " << request.about->key
+             << " by " << int{request.claim_id[0]} << " with token " << request.token
+             << ": outcome " << int(reply.outcome) << "\n";
+    const bool by_claim_id_alone = request.token == 0;
+    const bool own = run_ && run_->claim_id == request.claim_id &&
+                     (by_claim_id_alone || run_->token == request.token);
     if (own && run_->open) {
-      RC_ASSERT(told.outcome == settle_outcome::done);
-      end_run(how, now);
+      RC_ASSERT(reply.outcome == settle_outcome::done);
+      end_run(request, now);
     } else if (own) {
-      settled_again(how, told, now);
-    } else if (how.by_application) {
-      RC_ASSERT(told.outcome == settle_outcome::stale);
+      settled_again(request, reply, now);
+    } else if (request.by_application) {
+      RC_ASSERT(reply.outcome == settle_outcome::stale);
     } else if (!known_ || is_over(now)) {
-      settled_forgotten(how, told, now);
+      settled_forgotten(request, reply, now);
     } else {
       // Superseded: it changes nothing, and only who gives back what it never got need not know.
-      RC_ASSERT(told.outcome == (by_claim_id_alone ? settle_outcome::done : settle_outcome::stale));
+      RC_ASSERT(reply.outcome ==
+                (by_claim_id_alone ? settle_outcome::done : settle_outcome::stale));
     }
   }
 
-  void extended(const extension& how, bool told, const instant& now) {
-    RC_LOG() << now.lease << ": extension by " << int{how.claim_id[0]} << ": " << told << "\n";
-    const bool own = run_ && run_->open && !run_->given_up && run_->token == how.token &&
-                     run_->claim_id == how.claim_id;
-    RC_ASSERT(told == own);
+  void extended(const extension& request, bool reported, const instant& now) {
+    RC_LOG() << now.lease << ": extension by " << int{request.claim_id[0]} << ": " << reported
+             << "\n";
+    const bool own = run_ && run_->open && !run_->given_up && run_->token == request.token &&
+                     run_->claim_id == request.claim_id;
+    RC_ASSERT(reported == own);
     if (!own) return;
-    if (how.dispatch) {
+    if (request.dispatch) {
       if (run_->probing) earlier_doubt_ = false;  // the application said that nothing happened
       run_->probing = false;
       run_->may_have_begun = true;
     }
-    lasts(now, how.lease);
+    lasts(now, request.lease);
   }
 
-  void resolved(const resolution& how, const resolve_decision& told, const instant& now) {
-    RC_LOG() << now.lease << ": resolved as " << (how.completed ? "done" : "not done")
-             << (how.force ? " by force" : "") << ": outcome " << int(told.outcome) << "\n";
+  void resolved(const resolution& request, const resolve_decision& decision, const instant& now) {
+    RC_LOG() << now.lease << ": resolved as " << (request.completed ? "done" : "not done")
+             << (request.force ? " by force" : "") << ": outcome " << int(decision.outcome) << "\n";
     if (is_free() || is_over(now)) {
-      RC_ASSERT(told.outcome == resolve_outcome::not_found);
+      RC_ASSERT(decision.outcome == resolve_outcome::not_found);
       return;
     }
-    if (done_ && how.completed) {
-      if (has_answer_ || !how.answer) {
-        RC_ASSERT(told.outcome == resolve_outcome::already_completed);
+    if (done_ && request.completed) {
+      if (has_answer_ || !request.answer) {
+        RC_ASSERT(decision.outcome == resolve_outcome::already_completed);
         return;
       }
-      RC_ASSERT(told.outcome == resolve_outcome::done);
-      first_answer_ = how.answer;
+      RC_ASSERT(decision.outcome == resolve_outcome::done);
+      first_answer_ = request.answer;
       has_answer_ = true;
       by_hand_ = true;
       by_application_ = false;
       return;
     }
     const bool open = run_ && run_->open && !done_ && !failed_;
-    const auto tail = how.completed ? 0 : run_timeout_;
-    if (open && !how.force && now.lease < run_->ends + tail) {
-      RC_ASSERT(told.outcome == resolve_outcome::running);
+    const auto tail = request.completed ? 0 : run_timeout_;
+    if (open && !request.force && now.lease < run_->ends + tail) {
+      RC_ASSERT(decision.outcome == resolve_outcome::running);
       return;
     }
-    RC_ASSERT(told.outcome == resolve_outcome::done);
+    RC_ASSERT(decision.outcome == resolve_outcome::done);
     if (run_) run_->open = false;
-    if (how.completed) {
+    if (request.completed) {
       failed_ = false;
-      complete(how.answer, how.answer != nullptr, now.wall + how.retention.count());
+      complete(request.answer, request.answer != nullptr, now.wall + request.retention.count());
       by_hand_ = true;
     } else {
       set_free(now);
@@ -155,39 +158,39 @@ class promise {
     last_token_ = tokens;
   }
 
-  void begin(const claim& asked, const verdict& told, const instant& now, bool probing) {
-    RC_ASSERT(told.kind == verdict_kind::run);
-    RC_ASSERT(told.lease.token > last_token_);
-    RC_ASSERT(told.lease.claim_id == asked.claim_id);
-    RC_ASSERT(told.lease.attempt == attempts_ + 1);
-    RC_ASSERT(told.lease.probe == probing);
-    attempts_ = told.lease.attempt;
-    last_token_ = told.lease.token;
+  void begin(const claim& request, const verdict& verdict, const instant& now, bool probing) {
+    RC_ASSERT(verdict.kind == verdict_kind::run);
+    RC_ASSERT(verdict.lease.token > last_token_);
+    RC_ASSERT(verdict.lease.claim_id == request.claim_id);
+    RC_ASSERT(verdict.lease.attempt == attempts_ + 1);
+    RC_ASSERT(verdict.lease.probe == probing);
+    attempts_ = verdict.lease.attempt;
+    last_token_ = verdict.lease.token;
     run_ = attempt();
-    run_->token = told.lease.token;
-    run_->claim_id = asked.claim_id;
+    run_->token = verdict.lease.token;
+    run_->claim_id = request.claim_id;
     run_->probing = probing;
-    run_->may_have_begun = probing || !told.lease.started;
-    RC_ASSERT(!told.lease.started || asked.into_started);
+    run_->may_have_begun = probing || !verdict.lease.started;
+    RC_ASSERT(!verdict.lease.started || request.into_started);
     known_ = true;
     failed_ = false;
-    print_ = asked.about->print;
-    run_timeout_ = asked.about->run_timeout.count();
-    unknown_retention_ = asked.unknown_retention.count();
+    print_ = request.about->print;
+    run_timeout_ = request.about->run_timeout.count();
+    unknown_retention_ = request.unknown_retention.count();
     ask_not_before_ = 0;
-    lasts(now, asked.lease);
+    lasts(now, request.lease);
   }
 
-  void met_unknown(const claim& asked, const verdict& told, const instant& now) {
-    const bool asks = asked.unknown == unknown_policy::probe && now.lease >= ask_not_before_;
-    if (asked.unknown == unknown_policy::hold ||
-        (asked.unknown == unknown_policy::probe && !asks)) {
-      RC_ASSERT(told.kind == verdict_kind::unknown);
+  void met_unknown(const claim& request, const verdict& verdict, const instant& now) {
+    const bool asks = request.unknown == unknown_policy::probe && now.lease >= ask_not_before_;
+    if (request.unknown == unknown_policy::hold ||
+        (request.unknown == unknown_policy::probe && !asks)) {
+      RC_ASSERT(verdict.kind == verdict_kind::unknown);
       return;
     }
     earlier_doubt_ = true;
-    begin(asked, told, now, asks);
-    RC_ASSERT(!told.lease.started);
+    begin(request, verdict, now, asks);
+    RC_ASSERT(!verdict.lease.started);
   }
 
   void lasts(const instant& now, milliseconds lease) {
@@ -195,10 +198,10 @@ class promise {
     until_ = unknown_retention_ == 0 ? 0 : now.wall + lease.count() + unknown_retention_;
   }
 
-  void complete(answer_ptr what, bool has_answer, std::int64_t until) {
+  void complete(answer_ptr answer, bool has_answer, std::int64_t until) {
     done_ = true;
     known_ = true;
-    first_answer_ = std::move(what);
+    first_answer_ = std::move(answer);
     has_answer_ = has_answer;
     by_hand_ = by_application_ = false;
     until_ = until;
@@ -214,89 +217,93 @@ class promise {
     until_ = now.wall + 3'600'000;
   }
 
-  void give_up(const settlement& how, const instant& now) {
+  void give_up(const settlement& request, const instant& now) {
     run_->given_up = true;
     run_->probing = false;
     run_->may_have_begun = true;
-    ask_not_before_ = now.lease + how.probe_pause.count();
+    ask_not_before_ = now.lease + request.probe_pause.count();
     lasts(now, milliseconds(0));
   }
 
-  void end_run(const settlement& how, const instant& now) {
-    switch (how.kind) {
+  void end_run(const settlement& request, const instant& now) {
+    switch (request.kind) {
       case settle_kind::complete:
         run_->open = false;
         earlier_doubt_ = false;
         failures_ = 0;
-        complete(how.answer, how.kept != answer_kept::none, now.wall + how.retention.count());
-        by_application_ = how.by_application;
+        complete(request.answer, request.kept != answer_kept::none,
+                 now.wall + request.retention.count());
+        by_application_ = request.by_application;
         return;
       case settle_kind::fail: {
         run_->open = false;
         failed_ = true;
-        auto pause = how.backoff.count();
-        for (std::uint32_t i = 0; i < failures_ && pause < how.backoff_max.count(); ++i) pause *= 2;
-        not_before_ = now.lease + std::min(pause, how.backoff_max.count());
+        auto pause = request.backoff.count();
+        for (std::uint32_t i = 0; i < failures_ && pause < request.backoff_max.count(); ++i)
+          pause *= 2;
+        not_before_ = now.lease + std::min(pause, request.backoff_max.count());
         ++failures_;
-        until_ = now.wall + how.retention.count();
+        until_ = now.wall + request.retention.count();
         return;
       }
       case settle_kind::release:
-        return earlier_doubt_ ? give_up(how, now) : set_free(now);
+        return earlier_doubt_ ? give_up(request, now) : set_free(now);
       case settle_kind::abandon: {
         const bool surely_not = !run_->may_have_begun && !earlier_doubt_;
-        return surely_not ? set_free(now) : give_up(how, now);
+        return surely_not ? set_free(now) : give_up(request, now);
       }
     }
   }
 
   /// By a holder whose lease has ended, and nobody has had the key since.
-  void settled_again(const settlement& how, const onceguard::settled& told, const instant& now) {
+  void settled_again(const settlement& request, const onceguard::settled& reply,
+                     const instant& now) {
     const bool free = is_free();
-    const bool alike = (how.kind == settle_kind::complete && done_ && !by_hand_) ||
-                       (how.kind == settle_kind::fail && failed_) ||
-                       (how.kind == settle_kind::release && free);
+    const bool alike = (request.kind == settle_kind::complete && done_ && !by_hand_) ||
+                       (request.kind == settle_kind::fail && failed_) ||
+                       (request.kind == settle_kind::release && free);
     if (alike) {
-      RC_ASSERT(told.outcome == settle_outcome::done);
+      RC_ASSERT(reply.outcome == settle_outcome::done);
       // Its application has said it first: what the holder adds is an answer where none was given.
-      const bool adds = done_ && by_application_ && !how.by_application && !has_answer_;
-      if (adds && how.kept != answer_kept::none) {
-        first_answer_ = how.answer;
+      const bool adds = done_ && by_application_ && !request.by_application && !has_answer_;
+      if (adds && request.kept != answer_kept::none) {
+        first_answer_ = request.answer;
         has_answer_ = true;
       }
-    } else if (free && how.kind == settle_kind::complete && !how.by_application) {
-      RC_ASSERT(told.outcome == settle_outcome::incident);
-      print_ = how.about->print;
-      complete(how.answer, how.kept != answer_kept::none, now.wall + how.retention.count());
+    } else if (free && request.kind == settle_kind::complete && !request.by_application) {
+      RC_ASSERT(reply.outcome == settle_outcome::incident);
+      print_ = request.about->print;
+      complete(request.answer, request.kept != answer_kept::none,
+               now.wall + request.retention.count());
     } else {
-      RC_ASSERT(told.outcome == settle_outcome::stale);
+      RC_ASSERT(reply.outcome == settle_outcome::stale);
     }
   }
 
   /// The record is gone, or what stands there has outlived its retention. That work took effect is
   /// a fact all the same.
-  void settled_forgotten(const settlement& how, const onceguard::settled& told,
+  void settled_forgotten(const settlement& request, const onceguard::settled& reply,
                          const instant& now) {
-    if (how.kind == settle_kind::release) {
-      RC_ASSERT(told.outcome == settle_outcome::done);
+    if (request.kind == settle_kind::release) {
+      RC_ASSERT(reply.outcome == settle_outcome::done);
       if (known_) return;  // still in the store, though over
       known_ = true;
       run_ = attempt();
-      run_->token = how.token;
-      run_->claim_id = how.claim_id;
+      run_->token = request.token;
+      run_->claim_id = request.claim_id;
       attempts_ = 1;
       return set_free(now);
     }
-    RC_ASSERT(told.outcome == settle_outcome::incident);
+    RC_ASSERT(reply.outcome == settle_outcome::incident);
     begin_anew();
     known_ = true;
     run_ = attempt();
-    run_->token = how.token;
-    run_->claim_id = how.claim_id;
+    run_->token = request.token;
+    run_->claim_id = request.claim_id;
     attempts_ = 1;
-    print_ = how.about->print;
-    run_timeout_ = how.about->run_timeout.count();
-    end_run(how, now);
+    print_ = request.about->print;
+    run_timeout_ = request.about->run_timeout.count();
+    end_run(request, now);
   }
 
   bool known_ = false;  // something is told of this key

@@ -28,8 +28,8 @@ class redis_cluster_fixture : public redis_fixture {
                                       const std::string& name = "k") {
     std::vector<claim> out;
     for (int i = 0; out.size() < count; ++i) {
-      auto asked = claim_of(name + std::to_string(i));
-      if (asked.id.front() == part) out.push_back(std::move(asked));
+      auto request = claim_of(name + std::to_string(i));
+      if (request.id.front() == part) out.push_back(std::move(request));
     }
     return out;
   }

@@ -14,9 +14,9 @@ using ::testing::HasSubstr;
 
 class redis_cluster_test : public redis_cluster_fixture {
  protected:
-  static std::set<std::string> listed_keys(desk& at) {
+  static std::set<std::string> listed_keys(desk& desk) {
     std::set<std::string> out;
-    const auto page = at.list({}, {}, 100'000);
+    const auto page = desk.list({}, {}, 100'000);
     for (const auto& each : page.records) {
       EXPECT_TRUE(out.insert(each.stored.about->key).second) << "twice";
     }
@@ -43,43 +43,43 @@ class redis_cluster_test : public redis_cluster_fixture {
 
 TEST_F(redis_cluster_test, records_are_on_all_masters_and_counted_once) {
   const auto tested = open_cluster();
-  desk at(*tested);
+  desk desk(*tested);
   std::set<std::string> keys;
   for (int i = 0; i < 200; ++i) {
     keys.insert("k" + std::to_string(i));
-    at.completed(claim_of("k" + std::to_string(i)));
+    desk.completed(claim_of("k" + std::to_string(i)));
   }
   for (auto* each : cluster_.current_masters()) {
     EXPECT_GT(std::stoi(each->session().run({"DBSIZE"})), 20);
   }
-  EXPECT_EQ(listed_keys(at), keys);
-  EXPECT_EQ(at.counted(observed_state::completed), keys.size());
+  EXPECT_EQ(listed_keys(desk), keys);
+  EXPECT_EQ(desk.counted(observed_state::completed), keys.size());
 }
 
 TEST_F(redis_cluster_test, a_record_whose_later_tokens_would_not_be_above_its_own_is_not_taken_in) {
   const auto tested = open_cluster();
-  desk at(*tested);
-  at.completed(claim_of("here"));
-  const auto here = at.find(claim_of("here").id);
+  desk desk(*tested);
+  desk.completed(claim_of("here"));
+  const auto here = desk.find(claim_of("here").id);
   ASSERT_TRUE(here);
-  auto what = make_imported_record(*here, 0);
+  auto request = make_imported_record(*here, 0);
   const auto now = static_cast<token>(base::system_clock().wall_ms()) * 1'000;
   constexpr token hour = 3'600'000'000;
-  what.id = claim_of("ahead").id;
-  what.stored.token = now + 2 * hour;
-  const auto told = run(tested->import_record(what, patience));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::invalid_argument);
-  EXPECT_FALSE(at.find(what.id));
-  what.stored.token = now + hour / 2;
-  EXPECT_EQ(at.import_record(what), import_outcome::imported);
+  request.id = claim_of("ahead").id;
+  request.stored.token = now + 2 * hour;
+  const auto reply = run(tested->import_record(request, patience));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::invalid_argument);
+  EXPECT_FALSE(desk.find(request.id));
+  request.stored.token = now + hour / 2;
+  EXPECT_EQ(desk.import_record(request), import_outcome::imported);
 }
 
 TEST_F(redis_cluster_test, one_node_of_it_is_enough_to_find_the_others) {
   const auto tested = open(params_for("redis+cluster://127.0.0.1:" + std::to_string(free_port()) +
                                       ",127.0.0.1:" + std::to_string(cluster_.node(4).port())));
-  desk at(*tested);
-  for (int i = 0; i < 20; ++i) expect_one_run(at, "k" + std::to_string(i));
+  desk desk(*tested);
+  for (int i = 0; i < 20; ++i) expect_one_run(desk, "k" + std::to_string(i));
 }
 
 TEST_F(redis_cluster_test, the_wrong_kind_of_server_is_told) {
@@ -98,42 +98,42 @@ TEST_F(redis_cluster_test, the_wrong_kind_of_server_is_told) {
 TEST_F(redis_cluster_test, a_slot_that_is_half_moved_holds_nobody_up) {
   constexpr std::size_t part = 7;
   const auto tested = open_cluster();
-  desk at(*tested);
+  desk desk(*tested);
   const auto claims = claims_in(part, 60);
-  for (std::size_t i = 0; i < 20; ++i) at.completed(claims[i]);
-  const auto before = at.vitals();
+  for (std::size_t i = 0; i < 20; ++i) desk.completed(claims[i]);
+  const auto before = desk.vitals();
   const auto under_way = cluster_.begin_move(slot_of(part), owner_and_another(part).second);
   // New ones are born where the slot goes; old ones are found on both sides.
   for (std::size_t i = 20; i < 40; ++i) {
-    at.completed(claims[i]);
+    desk.completed(claims[i]);
     if (i == 30) cluster_.move_names(under_way, 10);
-    EXPECT_EQ(at.claim(claim_of(claims[i - 20].about->key)).kind, verdict_kind::replay);
+    EXPECT_EQ(desk.claim(claim_of(claims[i - 20].about->key)).kind, verdict_kind::replay);
   }
-  EXPECT_EQ(listed_keys(at).size(), 40u);
-  EXPECT_EQ(at.counted(observed_state::completed), 40u);
-  EXPECT_EQ(at.vitals().identity, before.identity);
+  EXPECT_EQ(listed_keys(desk).size(), 40u);
+  EXPECT_EQ(desk.counted(observed_state::completed), 40u);
+  EXPECT_EQ(desk.vitals().identity, before.identity);
   cluster_.end_move(under_way);
-  for (std::size_t i = 40; i < 60; ++i) at.completed(claims[i]);
+  for (std::size_t i = 40; i < 60; ++i) desk.completed(claims[i]);
   for (const auto& each : claims) {
-    EXPECT_EQ(at.claim(claim_of(each.about->key)).kind, verdict_kind::replay);
+    EXPECT_EQ(desk.claim(claim_of(each.about->key)).kind, verdict_kind::replay);
   }
-  EXPECT_EQ(listed_keys(at).size(), 60u);
-  EXPECT_EQ(at.vitals().identity, before.identity);
-  const auto by = cluster_.owner_of(slot_of(part)).port();
-  EXPECT_EQ(by, under_way.to.port());
+  EXPECT_EQ(listed_keys(desk).size(), 60u);
+  EXPECT_EQ(desk.vitals().identity, before.identity);
+  const auto other = cluster_.owner_of(slot_of(part)).port();
+  EXPECT_EQ(other, under_way.to.port());
 }
 
 TEST_F(redis_cluster_test, books_that_have_moved_are_no_reason_to_wait_for_replicas) {
   // The first part of a link counts what travels by it.
   const auto tested = open_cluster("min_replicas=1");
-  desk at(*tested);
-  auto& from = cluster_.owner_of(slot_of(0));
-  at.completed(claims_in(0, 1).front());
+  desk desk(*tested);
+  auto& source = cluster_.owner_of(slot_of(0));
+  desk.completed(claims_in(0, 1).front());
   const auto under_way = cluster_.begin_move(slot_of(0), owner_and_another(0).second);
-  from.session().run({"MIGRATE", "127.0.0.1", std::to_string(under_way.to.port()),
-                      names_.metadata(0), "0", "5000"});
+  source.session().run({"MIGRATE", "127.0.0.1", std::to_string(under_way.to.port()),
+                        names_.metadata(0), "0", "5000"});
   for (std::size_t part = 1; part < 64; ++part) {
-    if (&cluster_.owner_of(slot_of(part)) == &from) at.completed(claims_in(part, 1).front());
+    if (&cluster_.owner_of(slot_of(part)) == &source) desk.completed(claims_in(part, 1).front());
   }
   cluster_.end_move(under_way);
 }
@@ -141,15 +141,15 @@ TEST_F(redis_cluster_test, books_that_have_moved_are_no_reason_to_wait_for_repli
 TEST_F(redis_cluster_test, an_operator_releases_where_a_slot_has_moved) {
   constexpr std::size_t part = 9;
   const auto tested = open_cluster();
-  desk at(*tested);
-  const auto asked = claims_in(part, 1).front();
-  at.completed(asked);
+  desk desk(*tested);
+  const auto request = claims_in(part, 1).front();
+  desk.completed(request);
   cluster_.move(slot_of(part), owner_and_another(part).second);
-  resolution how;
-  how.id = asked.id;
-  EXPECT_TRUE(at.resolve(how).forgets_answer);
-  EXPECT_EQ(at.vitals().forgotten, 1u);
-  EXPECT_EQ(at.claim(claim_of(asked.about->key)).kind, verdict_kind::run);
+  resolution mode;
+  mode.id = request.id;
+  EXPECT_TRUE(desk.resolve(mode).forgets_answer);
+  EXPECT_EQ(desk.vitals().forgotten, 1u);
+  EXPECT_EQ(desk.claim(claim_of(request.about->key)).kind, verdict_kind::run);
 }
 
 TEST_F(redis_cluster_test, slots_move_under_load_and_every_key_runs_once) {
@@ -179,16 +179,16 @@ TEST_F(redis_cluster_test, a_new_master_without_a_part_gets_one) {
   // A cluster of its own: the shared one stays as it is.
   redis_cluster small(nullptr, false);
   const auto tested = open(params_for(small.url()));
-  desk at(*tested);
+  desk desk(*tested);
   const auto claims = claims_in(3, 30);
-  for (std::size_t i = 0; i < 10; ++i) at.completed(claims[i]);
+  for (std::size_t i = 0; i < 10; ++i) desk.completed(claims[i]);
   auto& fresh = small.join();
   const auto under_way = small.begin_move(slot_of(3), fresh);
-  for (std::size_t i = 10; i < 20; ++i) at.completed(claims[i]);
-  EXPECT_EQ(listed_keys(at).size(), 20u);
+  for (std::size_t i = 10; i < 20; ++i) desk.completed(claims[i]);
+  EXPECT_EQ(listed_keys(desk).size(), 20u);
   small.end_move(under_way);
-  for (std::size_t i = 20; i < 30; ++i) at.completed(claims[i]);
-  EXPECT_EQ(listed_keys(at).size(), 30u);
+  for (std::size_t i = 20; i < 30; ++i) desk.completed(claims[i]);
+  EXPECT_EQ(listed_keys(desk).size(), 30u);
 }
 
 TEST_F(redis_cluster_test, a_replica_takes_over_in_good_order_under_load) {
@@ -222,64 +222,64 @@ TEST_F(redis_cluster_test, a_master_that_crashes_is_replaced_under_load) {
 
 TEST_F(redis_cluster_test, a_promoted_replica_counts_as_a_loss_without_replicas_that_confirm) {
   const auto tested = open_cluster();
-  desk at(*tested);
-  at.completed(claim_of("k"));
-  const auto before = at.vitals().identity;
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  const auto before = desk.vitals().identity;
   const auto masters = cluster_.current_masters();
   cluster_.move(slot_of(0), *masters[1]);
-  EXPECT_EQ(at.vitals().identity, before) << "a slot that moves is no loss";
+  EXPECT_EQ(desk.vitals().identity, before) << "a slot that moves is no loss";
   auto& victim = cluster_.owner_of(slot_of(0));
   auto& heir = cluster_.replica_of(victim);
   victim.stop(SIGKILL);
   wait_until("the replica to take over", [&] { return is_master(heir); });
   wait_until("the loss to be seen", [&] {
-    const auto told = run(at.at().vitals(patience));
-    return told && told->identity != before;
+    const auto reply = run(desk.at().vitals(patience));
+    return reply && reply->identity != before;
   });
 }
 
 TEST_F(redis_cluster_test, a_master_that_forgets_everything_is_noticed_and_tokens_go_on) {
   const auto tested = open_cluster();
-  desk at(*tested);
-  const auto asked = claims_in(0, 1).front();
-  const auto last = at.completed(asked).token;
-  const auto before = at.vitals().identity;
+  desk desk(*tested);
+  const auto request = claims_in(0, 1).front();
+  const auto last = desk.completed(request).token;
+  const auto before = desk.vitals().identity;
   cluster_.owner_of(slot_of(0)).session().run({"FLUSHALL"});
-  const auto again = claim_until_known(at, claim_of(asked.about->key));
+  const auto again = claim_until_known(desk, claim_of(request.about->key));
   ASSERT_TRUE(again);
   EXPECT_EQ(again->kind, verdict_kind::run);
   EXPECT_GT(again->lease.token, last);
-  EXPECT_NE(at.vitals().identity, before);
+  EXPECT_NE(desk.vitals().identity, before);
 }
 
 TEST_F(redis_cluster_test, a_master_that_comes_back_with_older_data_is_noticed) {
   redis_cluster small(nullptr, false);
   const auto tested = open(params_for(small.url()));
-  desk at(*tested);
+  desk desk(*tested);
   auto& old = small.owner_of(slot_of(0));
   const auto claims = claims_in(0, 2);
-  at.completed(claims[0]);
+  desk.completed(claims[0]);
   old.session().run({"SAVE"});
-  at.completed(claims[1]);
-  const auto before = at.vitals().identity;
+  desk.completed(claims[1]);
+  const auto before = desk.vitals().identity;
   old.stop(SIGKILL);
   old.start();
   // It takes nothing yet; the others go on meanwhile, and so does the sum of all that is counted.
   std::size_t elsewhere = 1;
   while (&small.owner_of(slot_of(elsewhere)) == &old) ++elsewhere;
-  for (const auto& each : claims_in(elsewhere, 20)) at.completed(each);
-  const auto again = claim_until_known(at, claim_of(claims[1].about->key));
+  for (const auto& each : claims_in(elsewhere, 20)) desk.completed(each);
+  const auto again = claim_until_known(desk, claim_of(claims[1].about->key));
   ASSERT_TRUE(again);
   EXPECT_EQ(again->kind, verdict_kind::run);
-  expect_verdict(at, claim_of(claims[0].about->key), verdict_kind::replay);
-  EXPECT_NE(at.vitals().identity, before);
+  expect_verdict(desk, claim_of(claims[0].about->key), verdict_kind::replay);
+  EXPECT_NE(desk.vitals().identity, before);
 }
 
 TEST_F(redis_cluster_test, a_master_that_hangs_holds_up_its_own_part_only) {
-  auto with = params_for(cluster_.url());
-  with.timeout = milliseconds(1'000);
-  const auto tested = open(with);
-  desk at(*tested);
+  auto value = params_for(cluster_.url());
+  value.timeout = milliseconds(1'000);
+  const auto tested = open(value);
+  desk desk(*tested);
   auto& hanging = cluster_.owner_of(slot_of(0));
   std::vector<claim> others;
   for (std::size_t part = 1; part < 256; part += 8) {
@@ -288,10 +288,10 @@ TEST_F(redis_cluster_test, a_master_that_hangs_holds_up_its_own_part_only) {
   }
   ASSERT_GT(others.size(), 10u);
   hanging.pause();
-  EXPECT_FALSE(at.try_claim(claims_in(0, 1).front(), milliseconds(300)));
-  for (const auto& asked : others) {
-    const auto told = at.try_claim(asked);
-    EXPECT_TRUE(told && told->kind == verdict_kind::run);
+  EXPECT_FALSE(desk.try_claim(claims_in(0, 1).front(), milliseconds(300)));
+  for (const auto& request : others) {
+    const auto verdict = desk.try_claim(request);
+    EXPECT_TRUE(verdict && verdict->kind == verdict_kind::run);
   }
   hanging.go_on();
   cluster_.wait_until_whole();

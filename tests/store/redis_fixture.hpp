@@ -26,8 +26,8 @@ class redis_fixture : public ::testing::Test {
     out.timeout = milliseconds(5'000);
     return out;
   }
-  static store_ptr open(const redis::redis_params& with) {
-    auto opened = redis::redis_store::open(with);
+  static store_ptr open(const redis::redis_params& value) {
+    auto opened = redis::redis_store::open(value);
     if (!opened) throw std::runtime_error(opened.error().detail);
     return std::move(*opened);
   }
@@ -36,8 +36,8 @@ class redis_fixture : public ::testing::Test {
   }
   store_ptr open() { return open(server_); }
 
-  [[nodiscard]] static std::string name_of(const claim& asked) {
-    return "onceguard:r:" + std::string(base::as_chars(asked.id));
+  [[nodiscard]] static std::string name_of(const claim& request) {
+    return "onceguard:r:" + std::string(base::as_chars(request.id));
   }
 
   static redis_server& shared() {

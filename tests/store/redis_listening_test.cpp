@@ -24,17 +24,17 @@ TEST_F(redis_listening_test, what_an_operator_does_is_told) {
   const auto other = open();
   settled_notices notices;
   other->on_settled(notices.listener());
-  desk at(*one);
-  await_notice(at, notices, "first");
+  desk desk(*one);
+  await_notice(desk, notices, "first");
   for (const bool completed : {true, false}) {
-    const auto asked = claim_of(completed ? "did" : "did not");
-    at.leased(asked);
-    resolution how;
-    how.id = asked.id;
-    how.completed = completed;
-    how.force = true;
-    at.resolve(how);
-    notices.await(asked.id);
+    const auto request = claim_of(completed ? "did" : "did not");
+    desk.leased(request);
+    resolution mode;
+    mode.id = request.id;
+    mode.completed = completed;
+    mode.force = true;
+    desk.resolve(mode);
+    notices.await(request.id);
   }
   other->on_settled(nullptr);
 }
@@ -45,17 +45,17 @@ TEST_F(redis_listening_test, a_connection_is_there_only_while_somebody_listens) 
   await_listeners("0");
   settled_notices notices;
   other->on_settled(notices.listener());
-  desk at(*one);
-  await_notice(at, notices, "first");
+  desk desk(*one);
+  await_notice(desk, notices, "first");
   other->on_settled(notices.listener());
   await_listeners("1");
   other->on_settled(nullptr);
   const auto last = notices.size();
   await_listeners("0");
-  at.completed(claim_of("for nobody"));
+  desk.completed(claim_of("for nobody"));
   EXPECT_EQ(notices.size(), last);
   other->on_settled(notices.listener());
-  await_notice(at, notices, "once more");
+  await_notice(desk, notices, "once more");
   other->stop();
   await_listeners("0");
 }
@@ -65,10 +65,10 @@ TEST_F(redis_listening_test, after_a_break_it_listens_again) {
   const auto other = open();
   settled_notices notices;
   other->on_settled(notices.listener());
-  desk at(*one);
-  await_notice(at, notices, "before");
+  desk desk(*one);
+  await_notice(desk, notices, "before");
   admin_.run({"CLIENT", "KILL", "TYPE", "pubsub"});
-  await_notice(at, notices, "after");
+  await_notice(desk, notices, "after");
   other->on_settled(nullptr);
 }
 
@@ -78,13 +78,13 @@ TEST_F(redis_listening_test, a_server_that_comes_back_is_listened_to_again) {
   const auto other = open(server);
   settled_notices notices;
   other->on_settled(notices.listener());
-  desk at(*one);
-  await_notice(at, notices, "before");
+  desk desk(*one);
+  await_notice(desk, notices, "before");
   server.stop(SIGKILL);
   server.start();
   wait_until("the server", [&] { return run(one->vitals(patience)).has_value(); });
-  leased_until_known(at, claim_of("another memory"));
-  await_notice(at, notices, "after");
+  leased_until_known(desk, claim_of("another memory"));
+  await_notice(desk, notices, "after");
 }
 
 TEST_F(redis_listening_test, stores_of_another_prefix_are_not_heard) {
@@ -93,31 +93,31 @@ TEST_F(redis_listening_test, stores_of_another_prefix_are_not_heard) {
   const auto other = open();
   settled_notices notices;
   other->on_settled(notices.listener());
-  desk at(*one);
-  await_notice(at, notices, "first");
+  desk position(*one);
+  await_notice(position, notices, "first");
   desk there(*stranger);
-  const auto asked = claim_of("elsewhere");
-  there.completed(asked);
-  await_notice(at, notices, "later");
-  EXPECT_FALSE(notices.has(asked.id));
+  const auto request = claim_of("elsewhere");
+  there.completed(request);
+  await_notice(position, notices, "later");
+  EXPECT_FALSE(notices.has(request.id));
 }
 
 TEST_F(redis_listening_test, who_may_neither_publish_nor_subscribe_works_unheard) {
   admin_.run({"ACL", "SETUSER", "mute", "on", ">word", "~onceguard:*", "resetchannels", "+@all",
               "-publish", "-subscribe"});
-  auto with = params_for("redis://mute:word@127.0.0.1:" + std::to_string(server_.port()));
+  auto value = params_for("redis://mute:word@127.0.0.1:" + std::to_string(server_.port()));
   for (const std::string query : {"", "?functions=no"}) {
-    with.url += query;
-    const auto mute = open(with);
+    value.url += query;
+    const auto mute = open(value);
     settled_notices notices;
     mute->on_settled(notices.listener());
-    desk at(*mute);
-    const auto asked = claim_of("k" + query);
-    at.completed(asked);
-    EXPECT_EQ(at.claim(asked).kind, verdict_kind::replay);
-    resolution how;
-    how.id = asked.id;
-    EXPECT_EQ(at.resolve(how).outcome, resolve_outcome::done);
+    desk desk(*mute);
+    const auto request = claim_of("k" + query);
+    desk.completed(request);
+    EXPECT_EQ(desk.claim(request).kind, verdict_kind::replay);
+    resolution mode;
+    mode.id = request.id;
+    EXPECT_EQ(desk.resolve(mode).outcome, resolve_outcome::done);
     mute->on_settled(nullptr);
     EXPECT_EQ(notices.size(), 0u);
   }

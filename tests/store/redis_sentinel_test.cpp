@@ -21,9 +21,9 @@ class redis_sentinel_test : public redis_fixture {
     return open(params_for(fleet_.url(query)));
   }
   static error refusal_of(const std::string& url) {
-    auto with = params_for(url);
-    with.timeout = milliseconds(1'000);
-    const auto opened = redis::redis_store::open(with);
+    auto value = params_for(url);
+    value.timeout = milliseconds(1'000);
+    const auto opened = redis::redis_store::open(value);
     EXPECT_FALSE(opened);
     return opened ? error() : opened.error();
   }
@@ -32,18 +32,18 @@ class redis_sentinel_test : public redis_fixture {
   }
   /// A sentinel may call one off that it has begun, when others take too long: then it is told
   /// anew.
-  void fail_over(const redis_server& from) {
-    const auto port = std::to_string(from.port());
+  void fail_over(const redis_server& server) {
+    const auto port = std::to_string(server.port());
     wait_until("a failover", [&] {
-      auto at = fleet_.sentinel(0).session();
-      if (at.run({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main"}) != port) return true;
+      auto position = fleet_.sentinel(0).session();
+      if (position.run({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main"}) != port) return true;
       try {
-        at.run({"SENTINEL", "FAILOVER", "main"});
+        position.run({"SENTINEL", "FAILOVER", "main"});
       } catch (const std::runtime_error&) {  // one is under way, or nobody is good enough yet
       }
       return false;
     });
-    wait_for_another(from);
+    wait_for_another(server);
   }
 
   static redis_sentinels& shared_fleet() {
@@ -110,65 +110,65 @@ TEST_F(redis_sentinel_test, one_sentinel_is_enough_to_find_the_others) {
   redis_sentinels own;
   const auto tested = open(
       params_for("redis+sentinel://127.0.0.1:" + std::to_string(own.sentinel(0).port()) + "/main"));
-  desk at(*tested);
-  at.completed(claim_of("k"));
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
   own.sentinel(0).stop();
   auto& old = own.master();
   old.stop(SIGKILL);
   wait_until("another master", [&] { return &own.master() != &old; });
-  expect_one_run(at, "after");
+  expect_one_run(desk, "after");
 }
 
 TEST_F(redis_sentinel_test, who_missed_the_latest_failover_is_not_believed_alone) {
   redis_sentinels own;
   const auto tested = open(params_for(own.url()));
-  desk at(*tested);
+  desk desk(*tested);
   auto& old = own.master();
   own.sentinel(0).stop();
   old.pause();
   wait_until("another master", [&] { return &own.master() != &old; });
-  expect_one_run(at, "k");
+  expect_one_run(desk, "k");
   // The other side of a network that was cut: it still has its old master, and is all that is seen.
   for (const std::size_t each : {1u, 2u}) own.sentinel(each).pause();
   old.go_on();
   own.sentinel(0).start();
   const auto end = base::boot_now() + std::chrono::milliseconds(1'500);  // many rounds of asking
   while (base::boot_now() < end) {
-    const auto told = at.try_claim(claim_of("k"));
-    if (told) {
-      EXPECT_EQ(told->kind, verdict_kind::replay);
+    const auto verdict = desk.try_claim(claim_of("k"));
+    if (verdict) {
+      EXPECT_EQ(verdict->kind, verdict_kind::replay);
     }
   }
 }
 
 TEST_F(redis_sentinel_test, another_master_counts_as_a_loss_without_replicas_that_confirm) {
   const auto tested = open_fleet();
-  desk at(*tested);
-  at.completed(claim_of("k"));
-  const auto before = at.vitals().identity;
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  const auto before = desk.vitals().identity;
   auto& old = fleet_.master();
   wait_until("the loss to be seen", [&] {
     fail_over(old);  // on a busy machine the sentinels may go back to it before anybody came here
-    const auto told = run(at.at().vitals(patience));
-    return told && told->identity != before;
+    const auto reply = run(desk.at().vitals(patience));
+    return reply && reply->identity != before;
   });
 }
 
 TEST_F(redis_sentinel_test, a_master_that_is_alone_with_its_client_confirms_nothing) {
   // Its replica hangs: what it takes now would be lost with it.
   const auto tested = open_fleet("min_replicas=1");
-  desk at(*tested);
-  at.completed(claim_of("k"));
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
   auto& master = fleet_.master();
   for (auto* each : fleet_.servers()) {
     if (each != &master) each->pause();
   }
-  const auto asked = claim_of("alone");
-  const auto told = at.try_claim(asked, milliseconds(300));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().effect, effect::unknown);
+  const auto request = claim_of("alone");
+  const auto verdict = desk.try_claim(request, milliseconds(300));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().effect, effect::unknown);
   for (auto* each : fleet_.servers()) each->go_on();
-  const auto after = claim_until_known(at, asked);
+  const auto after = claim_until_known(desk, request);
   ASSERT_TRUE(after);
   EXPECT_EQ(after->lease.attempt, 1u);
 }

@@ -96,10 +96,10 @@ TEST(redis_address, of_several_servers_that_is_wrong_is_told_without_its_passwor
         "redis+sentinel://u:secret@a/", "redis+sentinel://u:secret@a/m/x",
         "redis+sentinel://u:secret@a/m?sentinel_user=x", "redis+other://u:secret@a",
         "redis+cluster://u:secret@a?sentinel_user=x", "redis+sentinel://u:secret@a/%zz"}) {
-    const auto at = parse_address(url);
-    ASSERT_FALSE(at) << url;
-    EXPECT_EQ(at.error().code, errc::invalid_argument);
-    EXPECT_THAT(at.error().detail, Not(HasSubstr("secret"))) << url;
+    const auto position = parse_address(url);
+    ASSERT_FALSE(position) << url;
+    EXPECT_EQ(position.error().code, errc::invalid_argument);
+    EXPECT_THAT(position.error().detail, Not(HasSubstr("secret"))) << url;
   }
 }
 
@@ -122,14 +122,14 @@ TEST(redis_cluster_text, nodes_are_read_with_what_they_hand_over) {
 }
 
 TEST(redis_cluster_text, redirections_lead_somewhere_or_nowhere) {
-  const redis::endpoint from{"10.0.0.1", "1"};
-  const auto to = [&](const char* said) { return target_of(redis::failure_of(said), from); };
-  EXPECT_EQ(to("MOVED 3 10.0.0.2:7"), (redis::endpoint{"10.0.0.2", "7"}));
-  EXPECT_EQ(to("ASK 3 ::1:7"), (redis::endpoint{"::1", "7"}));
-  EXPECT_EQ(to("MOVED 3 :7"), (redis::endpoint{"10.0.0.1", "7"}));
-  for (const char* said : {"MOVED", "MOVED 3", "MOVED 3 x", "MOVED 3 ?:7", "MOVED 3 h:0",
+  const redis::endpoint address{"10.0.0.1", "1"};
+  const auto target = [&](const char* text) { return target_of(redis::failure_of(text), address); };
+  EXPECT_EQ(target("MOVED 3 10.0.0.2:7"), (redis::endpoint{"10.0.0.2", "7"}));
+  EXPECT_EQ(target("ASK 3 ::1:7"), (redis::endpoint{"::1", "7"}));
+  EXPECT_EQ(target("MOVED 3 :7"), (redis::endpoint{"10.0.0.1", "7"}));
+  for (const char* text : {"MOVED", "MOVED 3", "MOVED 3 x", "MOVED 3 ?:7", "MOVED 3 h:0",
                            "MOVED 3 h:x", "TRYAGAIN Multiple keys"}) {
-    EXPECT_EQ(to(said), std::nullopt) << said;
+    EXPECT_EQ(target(text), std::nullopt) << text;
   }
 }
 

@@ -22,14 +22,14 @@ INSTANTIATE_TEST_SUITE_P(stores, sweep_contract,
                          engine_name);
 
 TEST_P(retention_contract, retention_is_counted_from_the_settle_and_then_the_key_is_new) {
-  const auto asked = claim_of("k");
-  const auto held = desk_.leased(asked);
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
   advance(lease_length);
-  desk_.settle(settle_of(asked, held));
+  desk_.settle(settle_of(request, held));
   advance(day - second);
   EXPECT_EQ(desk_.claim(claim_of("k")).retention_left, second);
   advance(second);
-  EXPECT_FALSE(desk_.find(asked.id));
+  EXPECT_FALSE(desk_.find(request.id));
   EXPECT_EQ(desk_.counted(observed_state::completed), 0u);
   EXPECT_TRUE(desk_.list().records.empty());
   const auto next = desk_.leased(claim_of("k", "other"));
@@ -49,9 +49,9 @@ TEST_P(retention_contract, what_is_not_settled_never_expires) {
 }
 
 TEST_P(retention_contract, unknown_expires_only_where_unknown_retention_is_set) {
-  auto asked = claim_of("k");
-  asked.unknown_retention = day;
-  desk_.leased(asked);
+  auto request = claim_of("k");
+  request.unknown_retention = day;
+  desk_.leased(request);
   advance(lease_length + day - second);
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
   EXPECT_EQ(desk_.sweep(), 0u);
@@ -97,9 +97,9 @@ TEST_P(two_clocks_contract, no_step_of_the_wall_clock_ends_a_retention_early_or_
     desk_.completed(claim_of("behind it"));
     if (delegate_->remembers()) reopen();
     advance(day - milliseconds(3'600'000) - second);
-    const auto told = desk_.claim(claim_of("claimed", std::to_string(step.count())));
-    EXPECT_EQ(told.kind, verdict_kind::replay);
-    EXPECT_EQ(told.retention_left, second);
+    const auto verdict = desk_.claim(claim_of("claimed", std::to_string(step.count())));
+    EXPECT_EQ(verdict.kind, verdict_kind::replay);
+    EXPECT_EQ(verdict.retention_left, second);
     EXPECT_EQ(desk_.sweep(), 0u);
     EXPECT_EQ(desk_.counted(observed_state::completed), 3u);
     advance(second);
@@ -107,10 +107,10 @@ TEST_P(two_clocks_contract, no_step_of_the_wall_clock_ends_a_retention_early_or_
     EXPECT_EQ(desk_.sweep(), 1u);
     advance(milliseconds(3'600'000));
     EXPECT_EQ(desk_.sweep(), 1u);
-    resolution how;
-    how.id = claim_of("claimed").id;
-    how.force = true;
-    desk_.resolve(how);
+    resolution request;
+    request.id = claim_of("claimed").id;
+    request.force = true;
+    desk_.resolve(request);
     advance(day);
     EXPECT_EQ(desk_.sweep(), 1u);
   }
@@ -118,11 +118,11 @@ TEST_P(two_clocks_contract, no_step_of_the_wall_clock_ends_a_retention_early_or_
 
 TEST_P(two_clocks_contract, no_step_ends_an_unknown_retention_early) {
   for (const auto step : {3 * day, -3 * day}) {
-    auto asked = claim_of("k");
-    asked.unknown_retention = day;
-    const auto held = desk_.leased(asked);
+    auto request = claim_of("k");
+    request.unknown_retention = day;
+    const auto held = desk_.leased(request);
     delegate_->clock.step_wall(step);
-    EXPECT_TRUE(desk_.extend(extend_of(asked, held)));
+    EXPECT_TRUE(desk_.extend(extend_of(request, held)));
     advance(lease_length + day - second);
     EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
     EXPECT_EQ(desk_.sweep(), 0u);
@@ -132,37 +132,37 @@ TEST_P(two_clocks_contract, no_step_ends_an_unknown_retention_early) {
 }
 
 TEST_P(two_clocks_contract, what_never_expires_does_not_for_any_step) {
-  const auto asked = claim_of("k");
-  const auto held = desk_.leased(asked);
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
   delegate_->clock.step_wall(10'000 * day);
   advance(milliseconds(3'600'000));
   EXPECT_EQ(desk_.sweep(), 0u);
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
-  EXPECT_EQ(desk_.settle(settle_of(asked, held)).outcome, settle_outcome::done);
+  EXPECT_EQ(desk_.settle(settle_of(request, held)).outcome, settle_outcome::done);
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
 }
 
 TEST_P(two_clocks_contract, a_running_lease_is_neither_swept_nor_taken_over_after_a_step) {
   for (const auto kept : {milliseconds(0), milliseconds(1)}) {
-    auto asked = claim_of(std::to_string(kept.count()));
-    asked.unknown_retention = kept;
-    const auto held = desk_.leased(asked);
+    auto request = claim_of(std::to_string(kept.count()));
+    request.unknown_retention = kept;
+    const auto held = desk_.leased(request);
     delegate_->clock.step_wall(10 * day);
-    EXPECT_EQ(desk_.claim(claim_of(asked.about->key)).kind, verdict_kind::busy);
+    EXPECT_EQ(desk_.claim(claim_of(request.about->key)).kind, verdict_kind::busy);
     EXPECT_EQ(desk_.sweep(), 0u);
     advance(lease_length - second);
-    EXPECT_EQ(desk_.claim(claim_of(asked.about->key)).kind, verdict_kind::busy);
+    EXPECT_EQ(desk_.claim(claim_of(request.about->key)).kind, verdict_kind::busy);
     EXPECT_EQ(desk_.sweep(), 0u);
-    EXPECT_TRUE(desk_.extend(extend_of(asked, held)));
+    EXPECT_TRUE(desk_.extend(extend_of(request, held)));
   }
 }
 
 TEST_P(two_clocks_contract, what_is_shown_are_times_of_the_wall_clock) {
-  const auto asked = claim_of("k");
-  desk_.completed(asked);
+  const auto request = claim_of("k");
+  desk_.completed(request);
   delegate_->clock.step_wall(3 * day);
   advance(second);
-  const auto found = desk_.find(asked.id);
+  const auto found = desk_.find(request.id);
   const auto now = delegate_->clock.wall_ms();
   EXPECT_EQ(found->stored.claimed_at_wall, now - second.count());
   EXPECT_EQ(found->stored.settled_at_wall, now - second.count());
@@ -171,14 +171,14 @@ TEST_P(two_clocks_contract, what_is_shown_are_times_of_the_wall_clock) {
 }
 
 TEST_P(two_clocks_contract, what_is_shown_stays_though_two_clocks_are_never_read_at_one_moment) {
-  const auto asked = claim_of("k");
-  desk_.completed(asked);
+  const auto request = claim_of("k");
+  desk_.completed(request);
   for (const auto step : {milliseconds(0), milliseconds(-3 * day), milliseconds(6 * day)}) {
     delegate_->clock.step_wall(step);
-    const auto before = desk_.find(asked.id)->stored;
+    const auto before = desk_.find(request.id)->stored;
     for (const int off : {1, -1, -499, 499}) {
       delegate_->clock.step_wall(milliseconds(off));
-      const auto found = desk_.find(asked.id)->stored;
+      const auto found = desk_.find(request.id)->stored;
       EXPECT_EQ(found.claimed_at_wall, before.claimed_at_wall) << off;
       EXPECT_EQ(found.settled_at_wall, before.settled_at_wall) << off;
       EXPECT_EQ(desk_.list().records.at(0).stored.claimed_at_wall, before.claimed_at_wall) << off;

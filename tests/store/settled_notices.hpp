@@ -47,12 +47,12 @@ class settled_notices {
 
 /// Completes records at `at` until one of them is heard of: the link that listens need not be the
 /// first one that is ready.
-inline void await_notice(desk& at, settled_notices& by, const std::string& key) {
+inline void await_notice(desk& desk, settled_notices& notices, const std::string& key) {
   for (int i = 0;; ++i) {
-    const auto asked = claim_of(key + std::to_string(i));
-    at.completed(asked);
+    const auto request = claim_of(key + std::to_string(i));
+    desk.completed(request);
     for (int wait = 0; wait < 20; ++wait) {
-      if (by.has(asked.id)) return;
+      if (notices.has(request.id)) return;
       ::poll(nullptr, 0, 5);
     }
     ASSERT_LT(i, 100) << "nothing is heard";

@@ -14,10 +14,10 @@ using sqlite::sqlite_store;
 class sqlite_clock_test : public ::testing::Test {
  protected:
   std::unique_ptr<sqlite_store> open() {
-    sqlite_params with;
-    with.path = folder_.file("store.db");
-    with.clock = &clock_;
-    auto opened = sqlite_store::open(with);
+    sqlite_params sqlite;
+    sqlite.path = folder_.file("store.db");
+    sqlite.clock = &clock_;
+    auto opened = sqlite_store::open(sqlite);
     if (!opened) throw std::runtime_error(opened.error().detail);
     return std::move(*opened);
   }
@@ -41,11 +41,11 @@ TEST_F(sqlite_clock_test, a_reboot_ends_every_lease_and_no_record) {
   EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
   EXPECT_LE(caller.find(running.id)->lease_left.count(), 0);
   // The upstream may be another machine, which goes on after ours has started again.
-  resolution how;
-  how.id = running.id;
-  EXPECT_EQ(caller.resolve(how).outcome, resolve_outcome::running);
+  resolution request;
+  request.id = running.id;
+  EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::running);
   clock_.advance(running.about->run_timeout);
-  EXPECT_EQ(caller.resolve(how).outcome, resolve_outcome::done);
+  EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::done);
 }
 
 TEST_F(sqlite_clock_test, a_wall_clock_that_went_back_over_a_reboot_pauses_expiry) {

@@ -31,20 +31,20 @@ class sqlite_damage_test : public ::testing::Test {
   }
   static std::string old_key(int number) { return "old " + std::to_string(number); }
   void open() {
-    sqlite_params with;
-    with.path = path_;
-    with.clock = &clock_;
-    with.vfs = fault_vfs::name;
-    auto opened = sqlite_store::open(with);
+    sqlite_params sqlite;
+    sqlite.path = path_;
+    sqlite.clock = &clock_;
+    sqlite.vfs = fault_vfs::name;
+    auto opened = sqlite_store::open(sqlite);
     if (!opened) throw std::runtime_error(opened.error().detail);
     store_ = std::move(*opened);
     desk_.emplace(*store_);
   }
   /// The page of the table on which this row stands, while nobody has the file open.
   void overwrite_page_of(std::int64_t row) {
-    const auto at = close_and_find(row);
+    const auto position = close_and_find(row);
     std::fstream raw(path_, std::ios::in | std::ios::out | std::ios::binary);
-    raw.seekp(at);
+    raw.seekp(position);
     raw << std::string(static_cast<std::size_t>(page_size_), 'x');
     raw.close();
     open();
@@ -76,20 +76,20 @@ class sqlite_damage_test : public ::testing::Test {
     const auto wanted = file.text("SELECT record FROM records WHERE id = " + std::to_string(row));
     std::ifstream raw(path_, std::ios::binary);
     const std::string all((std::istreambuf_iterator<char>(raw)), {});
-    const auto at = all.find(wanted);
-    if (at == std::string::npos) throw std::logic_error("the record is not in the file");
-    return static_cast<std::int64_t>(at) / page_size_ * page_size_;
+    const auto position = all.find(wanted);
+    if (position == std::string::npos) throw std::logic_error("the record is not in the file");
+    return static_cast<std::int64_t>(position) / page_size_ * page_size_;
   }
   /// Of those on the damaged page.
   [[nodiscard]] std::string damaged_key() const { return old_key(*damaged_.begin()); }
   [[nodiscard]] record_id damaged_id() const { return claim_of(damaged_key()).id; }
   static resolution forced(const record_id& id, bool completed) {
-    resolution how;
-    how.id = id;
-    how.completed = completed;
-    how.force = true;
-    if (completed) how.answer = answer_of("by hand");
-    return how;
+    resolution request;
+    request.id = id;
+    request.completed = completed;
+    request.force = true;
+    if (completed) request.answer = answer_of("by hand");
+    return request;
   }
 
   /// Repeats of damaged keys among many new ones: all of those run, and can be settled.
@@ -101,19 +101,19 @@ class sqlite_damage_test : public ::testing::Test {
         if (i % 10 == 0)
           batch.push_back(claim_of(old_key(*std::next(damaged_.begin(), i / 10 % 5))));
       }
-      const auto told = desk_->claims(batch);
+      const auto reply = desk_->claims(batch);
       std::vector<settlement> settles;
       for (std::size_t i = 0; i < batch.size(); ++i) {
         if (batch[i].about->key.starts_with("old")) {
-          ASSERT_FALSE(told[i]);
-          EXPECT_EQ(told[i].error().code, expected);
-          EXPECT_EQ(told[i].error().effect, effect::none);
+          ASSERT_FALSE(reply[i]);
+          EXPECT_EQ(reply[i].error().code, expected);
+          EXPECT_EQ(reply[i].error().effect, effect::none);
           settles.push_back(settle_of(batch[i], lease()));
           continue;
         }
-        ASSERT_TRUE(told[i]) << told[i].error().detail;
-        EXPECT_EQ(told[i]->kind, verdict_kind::run);
-        settles.push_back(settle_of(batch[i], told[i]->lease));
+        ASSERT_TRUE(reply[i]) << reply[i].error().detail;
+        EXPECT_EQ(reply[i]->kind, verdict_kind::run);
+        settles.push_back(settle_of(batch[i], reply[i]->lease));
       }
       const auto settled = desk_->settles(settles);
       for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -174,21 +174,21 @@ TEST_F(sqlite_damage_test, the_records_on_it_are_listed_and_counted_by_its_index
 
 TEST_F(sqlite_damage_test, what_stands_on_it_is_replaced_by_force_alone) {
   damage();
-  auto how = forced(damaged_id(), true);
-  how.force = false;
-  EXPECT_EQ(desk_->try_resolve(how).error().code, errc::record_unreadable);
-  how.force = true;
-  EXPECT_EQ(desk_->resolve(how).outcome, resolve_outcome::done);
+  auto request = forced(damaged_id(), true);
+  request.force = false;
+  EXPECT_EQ(desk_->try_resolve(request).error().code, errc::record_unreadable);
+  request.force = true;
+  EXPECT_EQ(desk_->resolve(request).outcome, resolve_outcome::done);
   EXPECT_EQ(desk_->claim(claim_of(damaged_key())).answer->body, "by hand");
-  EXPECT_EQ(desk_->find(how.id)->state, observed_state::completed);
+  EXPECT_EQ(desk_->find(request.id)->state, observed_state::completed);
   const auto page = desk_->list({}, {}, 1'000);
   EXPECT_EQ(page.unreadable.size(), damaged_.size() - 1);
   EXPECT_EQ(page.records.size(), records - damaged_.size() + 1);
   // And once more, also after it runs again.
-  EXPECT_EQ(desk_->resolve(forced(how.id, false)).outcome, resolve_outcome::done);
-  const auto asked = claim_of(damaged_key(), "another request");
-  desk_->completed(asked);
-  EXPECT_EQ(desk_->claim(repeat_of(asked)).kind, verdict_kind::replay);
+  EXPECT_EQ(desk_->resolve(forced(request.id, false)).outcome, resolve_outcome::done);
+  const auto question = claim_of(damaged_key(), "another request");
+  desk_->completed(question);
+  EXPECT_EQ(desk_->claim(repeat_of(question)).kind, verdict_kind::replay);
   EXPECT_EQ(desk_->list({}, {}, 1'000).unreadable.size(), damaged_.size() - 1);
 }
 
@@ -198,9 +198,9 @@ TEST_F(sqlite_damage_test, a_boot_that_is_entered_with_the_first_damaged_claim_i
   clock_.reboot("boot-2");
   open();
   const std::vector<claim> batch = {claim_of(damaged_key()), claim_of("new")};
-  const auto told = desk_->claims(batch);
-  ASSERT_FALSE(told[0]);
-  ASSERT_TRUE(told[1]);
+  const auto reply = desk_->claims(batch);
+  ASSERT_FALSE(reply[0]);
+  ASSERT_TRUE(reply[1]);
   store_->stop();
   // By the clock of the next boot that lease would go on.
   clock_.reboot("boot-3");

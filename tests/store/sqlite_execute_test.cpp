@@ -11,11 +11,13 @@ class sqlite_execute : public ::testing::Test {
   sqlite_execute() { run("CREATE TABLE charges (who TEXT)"); }
 
   std::string run(const std::string& statement) { return at_.run(statement); }
-  [[nodiscard]] int charges(const std::string& who) { return std::stoi(run(count_of(who))); }
-  static effect_work charging(sqlite_till& at, const std::string& who,
+  [[nodiscard]] int charges(const std::string& customer) {
+    return std::stoi(run(count_of(customer)));
+  }
+  static effect_work charging(sqlite_till& till, const std::string& customer,
                               const answer& gives = receipt()) {
-    return [&at, who, gives](const lease&) {
-      at.charge(who);
+    return [&till, customer, gives](const lease&) {
+      till.charge(customer);
       return gives;
     };
   }
@@ -53,9 +55,9 @@ TEST_F(sqlite_execute, an_exception_undoes_the_tables_too) {
 TEST_F(sqlite_execute, tables_of_a_newer_version_are_left_alone) {
   ASSERT_TRUE(sqlite::prepare(at_.on()));
   run("UPDATE onceguard_meta SET version = 3");
-  const auto told = at_.execute(order_, {}, charging(at_, "ada"));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::invalid_argument);
+  const auto reply = at_.execute(order_, {}, charging(at_, "ada"));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::invalid_argument);
   EXPECT_EQ(charges("ada"), 0);
 }
 
@@ -99,7 +101,7 @@ TEST_F(sqlite_execute, readers_that_hold_up_the_commit_are_waited_for) {
   sqlite_till reading(path_);
   reading.run("BEGIN; SELECT count(*) FROM charges");
   std::promise<void> worked;
-  auto told = std::async(std::launch::async, [&] {
+  auto reply = std::async(std::launch::async, [&] {
     return at_.execute(order_, {}, [&](const lease&) {
       at_.charge("ada");
       worked.set_value();
@@ -108,7 +110,7 @@ TEST_F(sqlite_execute, readers_that_hold_up_the_commit_are_waited_for) {
   });
   worked.get_future().wait();
   reading.run("COMMIT");
-  EXPECT_EQ(told.get()->kind, verdict_kind::run);
+  EXPECT_EQ(reply.get()->kind, verdict_kind::run);
   reading.run("BEGIN; SELECT count(*) FROM charges");
   const auto refused = at_.execute({"ada", "k"}, told_at_once(), charging(at_, "ada"));
   ASSERT_FALSE(refused);
@@ -122,10 +124,10 @@ TEST_F(sqlite_execute, without_room_nothing_is_done_and_later_it_is) {
   ASSERT_TRUE(sqlite::prepare(at_.on()));
   run("PRAGMA max_page_count = 64");
   const answer large{200, {}, std::string(1u << 20, 'x')};
-  const auto told = at_.execute(order_, {}, charging(at_, "ada", large));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_full);
-  EXPECT_EQ(told.error().effect, effect::none);
+  const auto reply = at_.execute(order_, {}, charging(at_, "ada", large));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::store_full);
+  EXPECT_EQ(reply.error().effect, effect::none);
   EXPECT_EQ(charges("ada"), 0);
   run("PRAGMA max_page_count = 100000");
   EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada", large))->kind, verdict_kind::run);
@@ -133,12 +135,12 @@ TEST_F(sqlite_execute, without_room_nothing_is_done_and_later_it_is) {
 }
 
 TEST_F(sqlite_execute, work_that_ends_its_transaction_is_an_error) {
-  const auto told = at_.execute(order_, {}, [&](const lease&) {
+  const auto reply = at_.execute(order_, {}, [&](const lease&) {
     run("ROLLBACK");
     return receipt();
   });
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::conflict);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::conflict);
   const auto begun = at_.execute(order_, {}, [&](const lease&) {
     run("ROLLBACK; BEGIN");
     at_.charge("ada");
@@ -151,13 +153,13 @@ TEST_F(sqlite_execute, work_that_ends_its_transaction_is_an_error) {
 TEST_F(sqlite_execute, a_constraint_that_was_put_off_refuses_the_commit) {
   run("PRAGMA foreign_keys = ON; CREATE TABLE people (name TEXT PRIMARY KEY);"
       "CREATE TABLE owed (who TEXT REFERENCES people DEFERRABLE INITIALLY DEFERRED)");
-  const auto told = at_.execute(order_, {}, [&](const lease&) {
+  const auto reply = at_.execute(order_, {}, [&](const lease&) {
     run("INSERT INTO owed VALUES ('nobody')");
     return receipt();
   });
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::conflict);
-  EXPECT_EQ(told.error().effect, effect::none);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::conflict);
+  EXPECT_EQ(reply.error().effect, effect::none);
   EXPECT_EQ(run("SELECT count(*) FROM owed"), "0");
   EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada"))->kind, verdict_kind::run);
 }
@@ -165,9 +167,9 @@ TEST_F(sqlite_execute, a_constraint_that_was_put_off_refuses_the_commit) {
 TEST_F(sqlite_execute, a_record_that_cannot_be_read_is_never_taken_for_absent) {
   at_.execute(order_, {}, charging(at_, "ada")).value();
   run("UPDATE onceguard_records SET record = CAST(x'01' || substr(record, 3) AS BLOB)");
-  const auto told = at_.execute(order_, {}, charging(at_, "ada"));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::record_unreadable);
+  const auto reply = at_.execute(order_, {}, charging(at_, "ada"));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::record_unreadable);
   EXPECT_EQ(charges("ada"), 1);
 }
 

@@ -22,8 +22,8 @@ using sqlite::sqlite_store;
 
 class sqlite_fault_test : public ::testing::Test {
  protected:
-  [[nodiscard]] static std::unique_ptr<sqlite_store> open(const sqlite_params& with) {
-    auto opened = sqlite_store::open(with);
+  [[nodiscard]] static std::unique_ptr<sqlite_store> open(const sqlite_params& sqlite) {
+    auto opened = sqlite_store::open(sqlite);
     if (!opened) throw std::runtime_error(opened.error().detail);
     return std::move(*opened);
   }
@@ -44,18 +44,18 @@ TEST_F(sqlite_fault_test, a_hung_flush_is_unknown_after_the_timeout_and_then_fou
   const auto store = open(params());
   desk caller(*store);
   faults_.flushes(flush_fault::hang);
-  const auto asked = claim_of("k");
-  const auto told = caller.try_claim(asked, milliseconds(50));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_unreachable);
-  EXPECT_EQ(told.error().effect, effect::unknown);
+  const auto request = claim_of("k");
+  const auto verdict = caller.try_claim(request, milliseconds(50));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_unreachable);
+  EXPECT_EQ(verdict.error().effect, effect::unknown);
   faults_.wait_for_hang();
   // What waits behind it was not begun, and says so.
   const auto behind = caller.try_claim(claim_of("behind"), milliseconds(50));
   ASSERT_FALSE(behind);
   EXPECT_EQ(behind.error().effect, effect::none);
   faults_.flushes(flush_fault::none);
-  EXPECT_EQ(caller.leased(asked).claim_id, asked.claim_id);
+  EXPECT_EQ(caller.leased(request).claim_id, request.claim_id);
   EXPECT_FALSE(caller.find(claim_of("behind").id));
 }
 
@@ -81,14 +81,14 @@ TEST_F(sqlite_fault_test, a_failed_flush_is_unknown_and_not_trusted_again) {
   const auto done = claim_of("done");
   caller.completed(done);
   faults_.flushes(flush_fault::fail);
-  const auto asked = claim_of("k");
+  const auto request = claim_of("k");
   // The replay wrote nothing, so there is nothing unknown about it.
-  const auto told = caller.claims({asked});
-  ASSERT_FALSE(told[0]);
-  EXPECT_EQ(told[0].error().code, errc::store_unreachable);
-  EXPECT_EQ(told[0].error().effect, effect::unknown);
+  const auto reply = caller.claims({request});
+  ASSERT_FALSE(reply[0]);
+  EXPECT_EQ(reply[0].error().code, errc::store_unreachable);
+  EXPECT_EQ(reply[0].error().effect, effect::unknown);
   faults_.flushes(flush_fault::none);
-  EXPECT_EQ(caller.leased(asked).claim_id, asked.claim_id);
+  EXPECT_EQ(caller.leased(request).claim_id, request.claim_id);
   EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
 }
 
@@ -97,11 +97,11 @@ TEST_F(sqlite_fault_test, no_room_at_the_commit_changes_nothing_and_recovers_by_
   desk caller(*store);
   caller.completed(claim_of("done"));
   faults_.full(true);
-  const auto told = caller.try_claim(claim_of("k"));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_full);
-  EXPECT_EQ(told.error().effect, effect::none);
-  EXPECT_TRUE(told.error().retryable());
+  const auto verdict = caller.try_claim(claim_of("k"));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_full);
+  EXPECT_EQ(verdict.error().effect, effect::none);
+  EXPECT_TRUE(verdict.error().retryable());
   EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);  // writes nothing
   faults_.full(false);
   EXPECT_EQ(caller.leased(claim_of("k")).attempt, 1u);
@@ -144,8 +144,8 @@ TEST_F(sqlite_fault_test, callers_that_wait_together_share_a_flush) {
   boost::asio::io_context context;
   int granted = 0;
   for (int i = 0; i < 64; ++i) {
-    const auto count = [&](std::exception_ptr, std::vector<result<verdict>> told) {
-      granted += told[0] && told[0]->kind == verdict_kind::run ? 1 : 0;
+    const auto count = [&](std::exception_ptr, std::vector<result<verdict>> items) {
+      granted += items[0] && items[0]->kind == verdict_kind::run ? 1 : 0;
     };
     boost::asio::co_spawn(context, store->claim({claim_of(std::to_string(i))}, patience), count);
   }
@@ -161,8 +161,8 @@ TEST_F(sqlite_fault_test, callers_that_wait_together_share_a_flush) {
 class sqlite_log_move_test : public sqlite_fault_test {
  protected:
   sqlite_log_move_test() {
-    with_.checkpoint_pages = 20;
-    store_ = open(with_);
+    params_.checkpoint_pages = 20;
+    store_ = open(params_);
     own_.emplace(*store_);
   }
   ~sqlite_log_move_test() override { faults_.file.set(flush_fault::none); }
@@ -170,7 +170,7 @@ class sqlite_log_move_test : public sqlite_fault_test {
     for (int i = 0; i < count; ++i) own_->completed(claim_of(std::to_string(next_++)));
   }
   [[nodiscard]] std::uintmax_t log_size() const {
-    return std::filesystem::file_size(with_.path + "-wal");
+    return std::filesystem::file_size(params_.path + "-wal");
   }
   /// Were it not moved, it would grow by five pages with each record.
   void expect_short_log() {
@@ -179,7 +179,7 @@ class sqlite_log_move_test : public sqlite_fault_test {
     EXPECT_LE(log_size(), before + (1u << 20));
   }
 
-  sqlite_params with_ = params();
+  sqlite_params params_ = params();
   std::unique_ptr<sqlite_store> store_;
   std::optional<desk> own_;
   int next_ = 0;
@@ -205,7 +205,7 @@ TEST_F(sqlite_log_move_test, that_fails_is_made_up_for) {
 
 TEST_F(sqlite_log_move_test, follows_a_file_that_was_made_anew) {
   complete(50);
-  std::filesystem::remove(with_.path);
+  std::filesystem::remove(params_.path);
   EXPECT_FALSE(own_->try_claim(claim_of("told")));
   own_->vitals();
   own_->vitals();  // who looks again has taken note of the other file
@@ -215,18 +215,18 @@ TEST_F(sqlite_log_move_test, follows_a_file_that_was_made_anew) {
 }
 
 TEST_F(sqlite_fault_test, a_file_that_may_not_grow_is_full_until_the_sweep_made_room) {
-  auto with = params(nullptr);
-  with.page_count_max = 40;
-  const auto store = open(with);
+  auto value = params(nullptr);
+  value.page_count_max = 40;
+  const auto store = open(value);
   desk caller(*store);
   std::size_t stored = 0;
   for (bool full = false; !full; ++stored) {
-    const auto asked = claim_of(std::to_string(stored));
-    const auto told = caller.try_claim(asked);
-    if (told) caller.settles({settle_of(asked, told->lease)});
-    full = !told;
+    const auto request = claim_of(std::to_string(stored));
+    const auto verdict = caller.try_claim(request);
+    if (verdict) caller.settles({settle_of(request, verdict->lease)});
+    full = !verdict;
     if (full) {
-      EXPECT_EQ(told.error().code, errc::store_full);
+      EXPECT_EQ(verdict.error().code, errc::store_full);
     }
     ASSERT_LT(stored, 2'000u);
   }
@@ -237,24 +237,24 @@ TEST_F(sqlite_fault_test, a_file_that_may_not_grow_is_full_until_the_sweep_made_
 
 TEST_F(sqlite_fault_test, a_full_disk_gives_errors_and_loses_nothing) {
   small_disk disk(folder_.file("disk"), "512k");
-  auto with = params(nullptr);
-  with.path = folder_.file("disk/store.db");
+  auto value = params(nullptr);
+  value.path = folder_.file("disk/store.db");
   // Without the right to mount, the same is shown by a file that may not grow.
-  if (!disk.mounted()) with.page_count_max = 100;
-  const auto store = open(with);
+  if (!disk.mounted()) value.page_count_max = 100;
+  const auto store = open(value);
   desk caller(*store);
   std::vector<std::string> kept;
   for (int i = 0; i < 5'000; ++i) {
-    const auto asked = claim_of(std::to_string(i));
-    const auto told = caller.try_claim(asked);
-    if (!told) {
-      EXPECT_EQ(told.error().code, errc::store_full) << told.error().detail;
+    const auto request = claim_of(std::to_string(i));
+    const auto verdict = caller.try_claim(request);
+    if (!verdict) {
+      EXPECT_EQ(verdict.error().code, errc::store_full) << verdict.error().detail;
       break;
     }
-    auto how = settle_of(asked, told->lease);
-    how.answer = answer_of(std::string(1'000, 'x'));
-    if (!caller.settles({how})[0]) break;
-    kept.push_back(asked.about->key);
+    auto mode = settle_of(request, verdict->lease);
+    mode.answer = answer_of(std::string(1'000, 'x'));
+    if (!caller.settles({mode})[0]) break;
+    kept.push_back(request.about->key);
   }
   ASSERT_FALSE(kept.empty());
   ASSERT_LT(kept.size(), 5'000u);

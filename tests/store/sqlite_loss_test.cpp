@@ -43,10 +43,10 @@ TEST_F(sqlite_loss_test, a_deleted_file_is_made_anew_and_grants_nothing_until_it
   caller.completed(claim_of("k"));
   const auto before = caller.vitals();
   remove_file();
-  const auto told = caller.try_claim(claim_of("k"));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_lost);
-  EXPECT_EQ(told.error().effect, effect::none);
+  const auto verdict = caller.try_claim(claim_of("k"));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_lost);
+  EXPECT_EQ(verdict.error().effect, effect::none);
   // Until who watches it has heard of the other memory, and has come back: who looks again has
   // taken note of what it was told.
   EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
@@ -76,11 +76,11 @@ TEST_F(sqlite_loss_test, a_copy_that_knows_all_stays_what_it_was) {
 TEST_F(sqlite_loss_test, only_claims_wait_until_another_file_is_known) {
   const auto store = open();
   desk caller(*store);
-  const auto asked = claim_of("k");
-  const auto held = caller.leased(asked);
+  const auto request = claim_of("k");
+  const auto held = caller.leased(request);
   remove_file();
   EXPECT_EQ(caller.try_claim(claim_of("l")).error().code, errc::store_lost);
-  const auto done = caller.settle(settle_of(asked, held));
+  const auto done = caller.settle(settle_of(request, held));
   EXPECT_EQ(done.outcome, settle_outcome::incident);
   EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
   // A look that failed told nothing.
@@ -171,9 +171,9 @@ TEST_F(sqlite_loss_test, another_file_in_its_place_that_is_no_database_is_an_err
   remove_file();
   std::filesystem::create_directory(params().path);
   EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
-  const auto told = caller.try_claim(claim_of("k"));
-  ASSERT_FALSE(told);
-  EXPECT_THAT(told.error().detail, HasSubstr("is a directory"));
+  const auto verdict = caller.try_claim(claim_of("k"));
+  ASSERT_FALSE(verdict);
+  EXPECT_THAT(verdict.error().detail, HasSubstr("is a directory"));
   std::filesystem::remove(params().path);
   EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
   caller.vitals();

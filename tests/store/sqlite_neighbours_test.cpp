@@ -45,9 +45,9 @@ TEST_F(sqlite_neighbours_test, another_boot_id_is_refused_while_somebody_is_in_t
   auto store = sqlite_store::open(params()).value();
   base::manual_clock other_clock;
   other_clock.reboot("boot-2");
-  auto with = params();
-  with.clock = &other_clock;
-  const auto refused = sqlite_store::open(with);
+  auto argument = params();
+  argument.clock = &other_clock;
+  const auto refused = sqlite_store::open(argument);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::invalid_argument);
   EXPECT_THAT(refused.error().detail, HasSubstr("another boot id"));
@@ -58,7 +58,7 @@ TEST_F(sqlite_neighbours_test, another_boot_id_is_refused_while_somebody_is_in_t
   EXPECT_TRUE(sqlite_store::open(params()));
   store->stop();
   store.reset();
-  EXPECT_TRUE(sqlite_store::open(with));
+  EXPECT_TRUE(sqlite_store::open(argument));
 }
 
 TEST_F(sqlite_neighbours_test, of_two_boot_ids_either_side_of_the_other_each_is_seen) {
@@ -83,12 +83,12 @@ TEST_F(sqlite_neighbours_test, who_has_it_for_himself_keeps_all_out_and_comes_in
     lock_file late(folder_.file("other.db"));
     EXPECT_EQ(late.enter("boot-1"), lock_file::entry::closed_to_all);
     EXPECT_FALSE(late.keep_all_out());
-    auto with = params();
-    with.path = folder_.file("other.db");
-    const auto refused = sqlite_store::open(with);
+    auto value = params();
+    value.path = folder_.file("other.db");
+    const auto refused = sqlite_store::open(value);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::store_unreachable);
-    EXPECT_FALSE(std::filesystem::exists(with.path));
+    EXPECT_FALSE(std::filesystem::exists(value.path));
   }
   lock_file late(folder_.file("other.db"));
   EXPECT_EQ(late.enter("boot-1"), lock_file::entry::entered);
@@ -134,10 +134,10 @@ class sqlite_one_mover_test : public sqlite_neighbours_test {
     out.vfs = fault_vfs::name;
     return out;
   }
-  void write(session& by) {
-    ASSERT_TRUE(by.try_begin());
-    by.on().run("INSERT INTO boots SELECT NULL, hex(randomblob(16)), 0, 0, 0, 0");
-    by.commit();
+  void write(session& session) {
+    ASSERT_TRUE(session.try_begin());
+    session.on().run("INSERT INTO boots SELECT NULL, hex(randomblob(16)), 0, 0, 0, 0");
+    session.commit();
   }
   /// How much of the log SQLite says is moved, asked in the way that moves nothing.
   [[nodiscard]] bool moved() { return sqlite::all_moved(one_->on()); }
@@ -182,14 +182,18 @@ TEST_F(sqlite_one_mover_test, what_another_moved_is_not_moved_again) {
 }
 
 TEST_F(sqlite_one_mover_test, a_log_that_begins_anew_names_the_file_on_which_it_begins) {
-  const auto base = [](session& of) { return of.on().integer("SELECT log_base FROM meta"); };
-  const auto counter = [](session& of) { return of.on().integer("SELECT token FROM meta"); };
-  const auto count = [&](session& by) {
-    ASSERT_TRUE(by.try_begin());
-    auto now = by.metadata().read_meta();
+  const auto base = [](session& client) {
+    return client.on().integer("SELECT log_base FROM meta");
+  };
+  const auto counter = [](session& client) {
+    return client.on().integer("SELECT token FROM meta");
+  };
+  const auto count = [&](session& other) {
+    ASSERT_TRUE(other.try_begin());
+    auto now = other.metadata().read_meta();
     ++now.last_token;
-    by.metadata().write_meta(now);
-    by.commit();
+    other.metadata().write_meta(now);
+    other.commit();
   };
   const auto first = base(*one_);
   count(*one_);

@@ -29,9 +29,9 @@ class sqlite_pair_test : public ::testing::Test {
     out.clock = &clock_;
     return out;
   }
-  void open(const sqlite_params& with) {
+  void open(const sqlite_params& sqlite) {
     close();
-    auto opened = sqlite_store::open(with);
+    auto opened = sqlite_store::open(sqlite);
     if (!opened) throw std::runtime_error(opened.error().detail);
     store_ = std::move(*opened);
     own_.emplace(*store_);
@@ -42,11 +42,11 @@ class sqlite_pair_test : public ::testing::Test {
     if (store_) store_->stop();
     store_.reset();
   }
-  void complete(int from, int to) {
-    for (int i = from; i < to; ++i) own_->completed(claim_of(std::to_string(i)));
+  void complete(int version, int descriptor) {
+    for (int i = version; i < descriptor; ++i) own_->completed(claim_of(std::to_string(i)));
   }
-  void expect_replays(int from, int to) {
-    for (int i = from; i < to; ++i) {
+  void expect_replays(int version, int descriptor) {
+    for (int i = version; i < descriptor; ++i) {
       EXPECT_EQ(own_->claim(claim_of(std::to_string(i))).kind, verdict_kind::replay) << i;
     }
   }
@@ -111,13 +111,13 @@ TEST_F(sqlite_pair_test, an_older_file_with_a_newer_log_is_refused_and_left_alon
 
 TEST_F(sqlite_pair_test, a_file_with_nothing_but_settles_after_it_is_another_one_too) {
   open();
-  const auto asked = claim_of("k");
-  const auto held = own_->leased(asked);
+  const auto request = claim_of("k");
+  const auto held = own_->leased(request);
   close();
   save("old");
   // The log in between has the settle alone, and no process begins or ends for it.
   open();
-  own_->settle(settle_of(asked, held));
+  own_->settle(settle_of(request, held));
   close();
   open();
   complete(0, 5);
@@ -222,9 +222,9 @@ TEST_F(sqlite_pair_test, a_packed_copy_of_the_same_time_is_refused_with_the_log)
 }
 
 TEST_F(sqlite_pair_test, a_kill_at_any_move_of_the_log_leaves_a_pair) {
-  auto with = params();
-  with.checkpoint_pages = 20;
-  open(with);
+  auto value = params();
+  value.checkpoint_pages = 20;
+  open(value);
   int done = 0;
   for (int round = 0; round < 40; ++round) {
     complete(done, done + 3);
@@ -351,26 +351,26 @@ TEST_F(sqlite_pair_test, a_backup_moved_over_the_file_of_a_running_store_is_lost
 }
 
 TEST_F(sqlite_pair_test, a_backup_copied_over_the_file_of_a_running_store_takes_no_log) {
-  auto with = params();
+  auto value = params();
   open();
   complete(0, 20);
   close();
   save("old");
-  with.checkpoint_pages = 500;
-  open(with);
+  value.checkpoint_pages = 500;
+  open(value);
   complete(20, 30);
   close();
-  open(with);
+  open(value);
   complete(30, 40);
   bring_back("old", "");  // the same file, and other bytes
   // Whatever is answered until then: the log stays out of the file.
-  std::optional<error> told;
-  for (int i = 100; i < 2'000 && !told; ++i) {
-    const auto asked = own_->try_claim(claim_of(std::to_string(i)));
-    if (!asked) told = asked.error();
+  std::optional<error> reply;
+  for (int i = 100; i < 2'000 && !reply; ++i) {
+    const auto request = own_->try_claim(claim_of(std::to_string(i)));
+    if (!request) reply = request.error();
   }
-  ASSERT_TRUE(told);
-  EXPECT_EQ(told->code, errc::store_lost) << told->detail;
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->code, errc::store_lost) << reply->detail;
   EXPECT_EQ(own_->try_claim(claim_of("0")).error().code, errc::store_lost);
   close();
   EXPECT_EQ(fs::file_size(path_), fs::file_size(folder_.file("old")));
@@ -384,9 +384,9 @@ TEST_F(sqlite_pair_test, a_log_that_is_removed_under_a_running_store_is_lost_mem
   open();
   complete(0, 20);
   fs::remove(path_ + "-wal");
-  const auto told = own_->try_claim(claim_of("0"));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_lost);
+  const auto verdict = own_->try_claim(claim_of("0"));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_lost);
 }
 
 }  // namespace

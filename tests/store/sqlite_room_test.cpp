@@ -36,26 +36,26 @@ class sqlite_room_test : public ::testing::Test {
     own_.reset();
     if (store_) store_->stop();
     store_.reset();
-    sqlite_params with;
-    with.path = path_;
-    with.clock = &clock_;
-    store_ = sqlite_store::open(with).value();
+    sqlite_params sqlite;
+    sqlite.path = path_;
+    sqlite.clock = &clock_;
+    store_ = sqlite_store::open(sqlite).value();
     own_.emplace(*store_);
   }
   [[nodiscard]] std::uintmax_t log_size() const { return fs::file_size(path_ + "-wal"); }
   /// Completes keys until one finds no room; false: all did.
   bool fill(int most) {
     for (int i = 0; i < most; ++i, ++done_) {
-      const auto asked = claim_of(std::to_string(done_));
-      const auto told = own_->try_claim(asked);
-      if (!told) {
-        EXPECT_EQ(told.error().code, errc::store_full) << told.error().detail;
-        EXPECT_EQ(told.error().effect, effect::none);
+      const auto request = claim_of(std::to_string(done_));
+      const auto verdict = own_->try_claim(request);
+      if (!verdict) {
+        EXPECT_EQ(verdict.error().code, errc::store_full) << verdict.error().detail;
+        EXPECT_EQ(verdict.error().effect, effect::none);
         return true;
       }
-      auto how = settle_of(asked, told->lease);
-      how.answer = answer_of(std::string(1'000, 'x'));
-      const auto settled = own_->settles({how})[0];
+      auto mode = settle_of(request, verdict->lease);
+      mode.answer = answer_of(std::string(1'000, 'x'));
+      const auto settled = own_->settles({mode})[0];
       if (!settled) {
         EXPECT_EQ(settled.error().code, errc::store_full) << settled.error().detail;
         return true;
@@ -194,17 +194,17 @@ TEST_F(sqlite_locked_test, what_needs_no_write_is_answered) {
 }
 
 TEST_F(sqlite_locked_test, what_needs_one_is_not) {
-  const auto told = own_->try_claim(claim_of("new"), milliseconds(50));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_unreachable);
-  EXPECT_EQ(told.error().effect, effect::none);
+  const auto verdict = own_->try_claim(claim_of("new"), milliseconds(50));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_unreachable);
+  EXPECT_EQ(verdict.error().effect, effect::none);
   EXPECT_FALSE(own_->find(claim_of("new").id));
 }
 
 TEST_F(sqlite_locked_test, what_the_next_settle_may_change_waits_for_it) {
-  const auto told = own_->try_claim(claim_of("running"), milliseconds(50));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().effect, effect::none);
+  const auto verdict = own_->try_claim(claim_of("running"), milliseconds(50));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().effect, effect::none);
   neighbour_.run("ROLLBACK");
   EXPECT_EQ(own_->claim(claim_of("running")).kind, verdict_kind::busy);
 }
@@ -222,20 +222,20 @@ TEST(sqlite_log_room_test, a_log_is_written_again_where_it_may_not_grow) {
   small_disk disk(folder.file("disk"), "4m");
   ASSERT_TRUE(disk.mounted()) << "these tests mount a small tmpfs: run them as root";
   sqlite::wal_vfs files(nullptr);
-  connection on(folder.file("disk/rows.db"), files.name());
-  on.run(
+  connection connection(folder.file("disk/rows.db"), files.name());
+  connection.run(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
       "CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB)");
-  const auto add = [&] { on.run("INSERT INTO rows (bytes) VALUES (randomblob(100))"); };
+  const auto add = [&] { connection.run("INSERT INTO rows (bytes) VALUES (randomblob(100))"); };
   EXPECT_THROW(for (int i = 0; i < 2'000; ++i) add(), sqlite::failure);
   const auto size = fs::file_size(folder.file("disk/rows.db-wal"));
   // Half of what there is: the other half is what its pages may need in the file.
   EXPECT_GT(size, mebibyte);
   EXPECT_LE(size, 2 * mebibyte);
-  on.run("PRAGMA wal_checkpoint");
+  connection.run("PRAGMA wal_checkpoint");
   for (int i = 0; i < 50; ++i) add();
   EXPECT_EQ(fs::file_size(folder.file("disk/rows.db-wal")), size);
-  EXPECT_EQ(on.text("PRAGMA integrity_check"), "ok");
+  EXPECT_EQ(connection.text("PRAGMA integrity_check"), "ok");
 }
 
 }  // namespace

@@ -30,16 +30,16 @@ class sqlite_store_test : public ::testing::Test {
     out.clock = &clock_;
     return out;
   }
-  std::unique_ptr<sqlite_store> open(const sqlite_params& with) {
-    auto opened = sqlite_store::open(with);
+  std::unique_ptr<sqlite_store> open(const sqlite_params& sqlite) {
+    auto opened = sqlite_store::open(sqlite);
     if (!opened) throw std::runtime_error(opened.error().detail);
     return std::move(*opened);
   }
   std::unique_ptr<sqlite_store> open() { return open(params()); }
   void expect_refused(const std::string& path, const std::string& why) {
-    auto with = params();
-    with.path = path;
-    const auto opened = sqlite_store::open(with);
+    auto value = params();
+    value.path = path;
+    const auto opened = sqlite_store::open(value);
     ASSERT_FALSE(opened) << path;
     EXPECT_EQ(opened.error().code, errc::invalid_argument);
     EXPECT_THAT(opened.error().detail, HasSubstr(why));
@@ -85,15 +85,15 @@ TEST_F(sqlite_store_test, keeps_its_file_to_its_owner) {
 }
 
 TEST_F(sqlite_store_test, factory_takes_a_url) {
-  store_params with;
-  with.url = "sqlite:" + folder_.file("by url.db");
-  with.clock = &clock_;
-  const auto opened = make_sqlite_store(with);
+  store_params store;
+  store.url = "sqlite:" + folder_.file("by url.db");
+  store.clock = &clock_;
+  const auto opened = make_sqlite_store(store);
   ASSERT_TRUE(opened);
   EXPECT_EQ((*opened)->traits().name, "sqlite");
   EXPECT_TRUE(std::filesystem::exists(folder_.file("by url.db")));
-  with.url = "sqlite:";
-  EXPECT_EQ(make_sqlite_store(with).error().code, errc::invalid_argument);
+  store.url = "sqlite:";
+  EXPECT_EQ(make_sqlite_store(store).error().code, errc::invalid_argument);
 }
 
 TEST_F(sqlite_store_test, two_stores_share_one_file) {
@@ -101,10 +101,10 @@ TEST_F(sqlite_store_test, two_stores_share_one_file) {
   const auto other = open();
   desk first(*one);
   desk second_desk(*other);
-  const auto asked = claim_of("k");
-  const auto held = first.leased(asked);
+  const auto request = claim_of("k");
+  const auto held = first.leased(request);
   EXPECT_EQ(second_desk.claim(claim_of("k")).kind, verdict_kind::busy);
-  first.settle(settle_of(asked, held));
+  first.settle(settle_of(request, held));
   EXPECT_EQ(second_desk.claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_EQ(first.vitals().identity, second_desk.vitals().identity);
   EXPECT_GT(second_desk.leased(claim_of("other")).token, held.token);
@@ -115,8 +115,8 @@ TEST_F(sqlite_store_test, stores_on_several_threads_grant_each_key_once) {
   const auto one = open();
   const auto other = open();
   std::atomic<int> leases{0};
-  const auto claim_all = [&leases](store& at) {
-    desk caller(at);
+  const auto claim_all = [&leases](store& records) {
+    desk caller(records);
     for (int i = 0; i < keys; ++i) {
       if (caller.claim(claim_of("k" + std::to_string(i))).kind == verdict_kind::run) ++leases;
     }
@@ -164,12 +164,12 @@ TEST_F(sqlite_store_test, a_lock_held_elsewhere_times_out_without_effect_and_the
   desk caller(*store);
   connection neighbour(params().path, nullptr);
   neighbour.run("BEGIN IMMEDIATE");
-  const auto asked = claim_of("k");
-  const auto told = caller.try_claim(asked, milliseconds(50));
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, errc::store_unreachable);
-  EXPECT_EQ(told.error().effect, effect::none);
-  EXPECT_FALSE(caller.find(asked.id));  // reading goes on
+  const auto request = claim_of("k");
+  const auto verdict = caller.try_claim(request, milliseconds(50));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_unreachable);
+  EXPECT_EQ(verdict.error().effect, effect::none);
+  EXPECT_FALSE(caller.find(request.id));  // reading goes on
   neighbour.run("ROLLBACK");
   EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::run);
 }
@@ -177,8 +177,8 @@ TEST_F(sqlite_store_test, a_lock_held_elsewhere_times_out_without_effect_and_the
 TEST_F(sqlite_store_test, a_repeat_that_comes_with_the_settle_gets_the_answer) {
   const auto store = open();
   desk caller(*store);
-  const auto asked = claim_of("k");
-  const auto held = caller.leased(asked);
+  const auto request = claim_of("k");
+  const auto held = caller.leased(request);
   caller.completed(claim_of("done"));
   // Both are in one batch, the repeat before the settle.
   connection neighbour(params().path, nullptr);
@@ -187,13 +187,13 @@ TEST_F(sqlite_store_test, a_repeat_that_comes_with_the_settle_gets_the_answer) {
   auto repeated = verdict_kind::run;
   const auto repeat = [&]() -> boost::asio::awaitable<void> {
     std::vector<claim> again(1, claim_of("k"));
-    const auto told = co_await store->claim(std::move(again), patience);
-    repeated = told.at(0).value().kind;
+    const auto verdict = co_await store->claim(std::move(again), patience);
+    repeated = verdict.at(0).value().kind;
   };
   const auto settle = [&]() -> boost::asio::awaitable<void> {
-    std::vector<settlement> done(1, settle_of(asked, held));
-    const auto told = co_await store->settle(std::move(done), patience);
-    EXPECT_EQ(told.at(0).value().outcome, settle_outcome::done);
+    std::vector<settlement> done(1, settle_of(request, held));
+    const auto verdict = co_await store->settle(std::move(done), patience);
+    EXPECT_EQ(verdict.at(0).value().outcome, settle_outcome::done);
   };
   boost::asio::co_spawn(context, repeat(), base::rethrow);
   boost::asio::co_spawn(context, settle(), base::rethrow);
@@ -208,9 +208,9 @@ TEST_F(sqlite_store_test, a_repeat_that_comes_with_the_settle_gets_the_answer) {
 TEST_F(sqlite_store_test, a_new_file_waits_for_a_lock_no_longer_than_its_timeout) {
   connection neighbour(params().path, nullptr);
   neighbour.run("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE");
-  auto with = params();
-  with.timeout = milliseconds(20);
-  const auto opened = sqlite_store::open(with);
+  auto value = params();
+  value.timeout = milliseconds(20);
+  const auto opened = sqlite_store::open(value);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, errc::store_unreachable);
 }
@@ -237,16 +237,16 @@ TEST_F(sqlite_store_test, tokens_grow_also_over_a_restart_with_an_older_copy) {
 TEST_F(sqlite_store_test, a_damaged_record_is_an_error_and_its_neighbours_are_not) {
   auto store = open();
   desk caller(*store);
-  const auto asked = claim_of("damaged");
-  caller.completed(asked);
+  const auto request = claim_of("damaged");
+  caller.completed(request);
   caller.completed(claim_of("whole"));
   connection(params().path, nullptr)
       .run("UPDATE records SET record = substr(record, 1, 40) WHERE id = 1");
-  const auto told = caller.claims({claim_of("damaged"), claim_of("whole")});
-  ASSERT_FALSE(told[0]);
-  EXPECT_EQ(told[0].error().code, errc::record_unreadable);
-  EXPECT_EQ(told[1]->kind, verdict_kind::replay);
-  EXPECT_EQ(caller.try_find(asked.id).error().code, errc::record_unreadable);
+  const auto reply = caller.claims({claim_of("damaged"), claim_of("whole")});
+  ASSERT_FALSE(reply[0]);
+  EXPECT_EQ(reply[0].error().code, errc::record_unreadable);
+  EXPECT_EQ(reply[1]->kind, verdict_kind::replay);
+  EXPECT_EQ(caller.try_find(request.id).error().code, errc::record_unreadable);
   EXPECT_EQ(caller.list().records.size(), 1u);
   EXPECT_EQ(caller.counted(observed_state::completed), 1u);
   EXPECT_EQ(caller.counts_of_all().unreadable, 1u);
@@ -261,10 +261,10 @@ TEST_F(sqlite_store_test, short_retention_keeps_the_file_bounded) {
     for (int i = 0; i < 200; ++i) {
       claims.push_back(claim_of(std::to_string(round) + "/" + std::to_string(i)));
     }
-    const auto told = caller.claims(claims);
+    const auto reply = caller.claims(claims);
     std::vector<settlement> settles;
     for (std::size_t i = 0; i < claims.size(); ++i) {
-      settles.push_back(settle_of(claims[i], told[i]->lease));
+      settles.push_back(settle_of(claims[i], reply[i]->lease));
       settles.back().retention = second;
     }
     caller.settles(settles);

@@ -18,9 +18,9 @@ using sqlite::sqlite_store;
 class sqlite_versions_test : public ::testing::Test {
  protected:
   result<std::unique_ptr<sqlite_store>> try_open() {
-    sqlite::sqlite_params with;
-    with.path = path_;
-    return sqlite_store::open(with);
+    sqlite::sqlite_params value;
+    value.path = path_;
+    return sqlite_store::open(value);
   }
   std::unique_ptr<sqlite_store> open() { return try_open().value(); }
   std::int64_t version() { return connection(path_, nullptr).integer("PRAGMA user_version"); }
@@ -41,24 +41,24 @@ TEST_F(sqlite_versions_test, refuses_a_newer_version_and_leaves_it_as_it_was) {
 }
 
 TEST_F(sqlite_versions_test, goes_on_with_a_file_of_the_first_version) {
-  const auto asked = claim_of("k");
+  const auto request = claim_of("k");
   const auto left_open = claim_of("still running");
   {
     const auto store = open();
     desk caller(*store);
-    caller.settle(settle_of(asked, caller.leased(asked)));
+    caller.settle(settle_of(request, caller.leased(request)));
     caller.leased(left_open);
     store->stop();
   }
   {
-    connection on(path_, nullptr);
-    auto rows = on.prepare("SELECT id, record FROM records");
-    auto put = on.prepare("UPDATE records SET record = ? WHERE id = ?");
+    connection connection(path_, nullptr);
+    auto rows = connection.prepare("SELECT id, record FROM records");
+    auto put = connection.prepare("UPDATE records SET record = ? WHERE id = ?");
     std::map<std::int64_t, std::string> older;
     while (rows.step()) older[rows.integer(0)] = as_format_1(rows.bytes(1));
     for (const auto& [id, bytes] : older) put.bind_blob(1, bytes).bind(2, id).run();
     ASSERT_EQ(older.size(), 2u);
-    on.run(
+    connection.run(
         "ALTER TABLE meta DROP COLUMN log_base; "
         "ALTER TABLE meta DROP COLUMN log_identity; PRAGMA user_version = 1");
   }

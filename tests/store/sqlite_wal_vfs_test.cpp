@@ -23,14 +23,17 @@ class sqlite_log_layer_test : public ::testing::Test {
         "CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
   }
   /// Each on a page of its own, more or less.
-  void add(connection& to, int count) {
-    to.run(("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
-            std::to_string(count) + ") INSERT INTO rows (bytes) SELECT randomblob(4000) FROM n")
-               .c_str());
+  void add(connection& connection, int count) {
+    connection.run(("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
+                    std::to_string(count) +
+                    ") INSERT INTO rows (bytes) SELECT randomblob(4000) FROM n")
+                       .c_str());
   }
-  static std::int64_t count(connection& in) { return in.integer("SELECT count(*) FROM rows"); }
-  static std::string digest(connection& in) {
-    return in.text(
+  static std::int64_t count(connection& connection) {
+    return connection.integer("SELECT count(*) FROM rows");
+  }
+  static std::string digest(connection& connection) {
+    return connection.text(
         "SELECT hex(sum(length(bytes))) || group_concat(hex(substr(bytes, 1, 8))) "
         "FROM rows");
   }

@@ -264,7 +264,9 @@ struct engine_under_test {
   bool damaged = false;    ///< a test can damage a record in it
 
   /// Into the names of tests.
-  friend void PrintTo(const engine_under_test& engine, std::ostream* to) { *to << engine.name; }
+  friend void PrintTo(const engine_under_test& engine, std::ostream* output) {
+    *output << engine.name;
+  }
 };
 
 inline const engine_under_test engines[] = {

@@ -12,7 +12,7 @@ namespace onceguard::testing {
 
 class store_fixture : public ::testing::TestWithParam<engine_under_test> {
  protected:
-  void advance(milliseconds by) { delegate_->clock.advance(by); }
+  void advance(milliseconds duration) { delegate_->clock.advance(duration); }
   /// Where nothing has to be swept, it is gone already.
   void expect_swept(std::size_t count, std::size_t limit = 1'000) {
     EXPECT_EQ(desk_.sweep(limit), GetParam().sweeps ? count : 0u);
@@ -29,8 +29,8 @@ class store_fixture : public ::testing::TestWithParam<engine_under_test> {
   desk desk_{*store_};
 };
 
-inline std::string engine_name(const ::testing::TestParamInfo<engine_under_test>& of) {
-  return of.param.name;
+inline std::string engine_name(const ::testing::TestParamInfo<engine_under_test>& TestParamInfo) {
+  return TestParamInfo.param.name;
 }
 
 }  // namespace onceguard::testing

@@ -101,30 +101,30 @@ class comparison {
     return leases_[*rc::gen::inRange<std::size_t>(0, leases_.size())];
   }
 
-  void compare_claim(claim asked) {  // a copy: the lists below grow
-    const auto told = desk_.claim(asked);
-    const auto* stored = model_.find_address(asked.id);
-    auto& last_token = model_.last_tokens[asked.id];
-    const bool granted = told.kind == verdict_kind::run && told.lease.token > last_token;
-    const auto next = granted ? told.lease.token : last_token + 1;
-    auto expected = decide(stored, asked, now(), next);
+  void compare_claim(claim request) {  // a copy: the lists below grow
+    const auto reply = desk_.claim(request);
+    const auto* stored = model_.find_address(request.id);
+    auto& last_token = model_.last_tokens[request.id];
+    const bool granted = reply.kind == verdict_kind::run && reply.lease.token > last_token;
+    const auto next = granted ? reply.lease.token : last_token + 1;
+    auto expected = decide(stored, request, now(), next);
     RC_ASSERT(granted == expected.write.has_value());
-    RC_ASSERT(told.kind == expected.verdict.kind);
-    RC_ASSERT(told.lease == expected.verdict.lease);
-    RC_ASSERT(told.retry_after == expected.verdict.retry_after);
-    RC_ASSERT(told.retention_left == expected.verdict.retention_left);
-    RC_ASSERT(told.since == expected.verdict.since);
-    RC_ASSERT(told.why == expected.verdict.why);
-    RC_ASSERT(told.kept == expected.verdict.kept);
-    RC_ASSERT(!told.answer == !expected.verdict.answer);
-    if (told.answer) RC_ASSERT(*told.answer == *expected.verdict.answer);
+    RC_ASSERT(reply.kind == expected.verdict.kind);
+    RC_ASSERT(reply.lease == expected.verdict.lease);
+    RC_ASSERT(reply.retry_after == expected.verdict.retry_after);
+    RC_ASSERT(reply.retention_left == expected.verdict.retention_left);
+    RC_ASSERT(reply.since == expected.verdict.since);
+    RC_ASSERT(reply.why == expected.verdict.why);
+    RC_ASSERT(reply.kept == expected.verdict.kept);
+    RC_ASSERT(!reply.answer == !expected.verdict.answer);
+    if (reply.answer) RC_ASSERT(*reply.answer == *expected.verdict.answer);
     if (expected.write) {
       last_token = next;
-      model_.records[asked.id] = std::move(*expected.write);
+      model_.records[request.id] = std::move(*expected.write);
     }
-    promises_[asked.id].claimed(asked, told, now());
-    if (told.kind == verdict_kind::run) leases_.push_back({asked, told.lease});
-    claims_.push_back(asked);
+    promises_[request.id].claimed(request, reply, now());
+    if (reply.kind == verdict_kind::run) leases_.push_back({request, reply.lease});
+    claims_.push_back(request);
   }
 
   void do_claim() { compare_claim(some_claim()); }
@@ -137,52 +137,52 @@ class comparison {
   void do_settle() {
     if (leases_.empty()) return;
     const auto& [asked, held] = some_lease();
-    auto how = settle_of(asked, held,
-                         *rc::gen::element(settle_kind::complete, settle_kind::fail,
-                                           settle_kind::release, settle_kind::abandon));
-    how.retention = milliseconds(*rc::gen::inRange(1, 100'000));
-    how.why = unknown_reason::upstream_timeout;
-    how.probe_pause = milliseconds(*rc::gen::inRange(0, 2'000));
-    if (how.kind == settle_kind::release && *rc::gen::arbitrary<bool>()) how.token = 0;
-    if (how.kind == settle_kind::complete) {
-      how.by_application = *rc::gen::weightedElement<bool>({{3, false}, {1, true}});
-      if (*rc::gen::arbitrary<bool>()) how.answer = nullptr, how.kept = answer_kept::none;
+    auto request = settle_of(asked, held,
+                             *rc::gen::element(settle_kind::complete, settle_kind::fail,
+                                               settle_kind::release, settle_kind::abandon));
+    request.retention = milliseconds(*rc::gen::inRange(1, 100'000));
+    request.why = unknown_reason::upstream_timeout;
+    request.probe_pause = milliseconds(*rc::gen::inRange(0, 2'000));
+    if (request.kind == settle_kind::release && *rc::gen::arbitrary<bool>()) request.token = 0;
+    if (request.kind == settle_kind::complete) {
+      request.by_application = *rc::gen::weightedElement<bool>({{3, false}, {1, true}});
+      if (*rc::gen::arbitrary<bool>()) request.answer = nullptr, request.kept = answer_kept::none;
     }
-    const auto told = desk_.settle(how);
-    auto expected = decide_settle(model_.find_address(how.id), how, now());
-    RC_ASSERT(told.outcome == expected.result.outcome);
-    RC_ASSERT(told.state == expected.result.state);
-    RC_ASSERT(!told.answer == !expected.result.answer);
-    if (told.answer) RC_ASSERT(*told.answer == *expected.result.answer);
-    promises_[how.id].settled(how, told, now());
-    if (expected.write) model_.records[how.id] = std::move(*expected.write);
+    const auto reply = desk_.settle(request);
+    auto expected = decide_settle(model_.find_address(request.id), request, now());
+    RC_ASSERT(reply.outcome == expected.result.outcome);
+    RC_ASSERT(reply.state == expected.result.state);
+    RC_ASSERT(!reply.answer == !expected.result.answer);
+    if (reply.answer) RC_ASSERT(*reply.answer == *expected.result.answer);
+    promises_[request.id].settled(request, reply, now());
+    if (expected.write) model_.records[request.id] = std::move(*expected.write);
   }
 
   void do_extend() {
     if (leases_.empty()) return;
     const auto& [asked, held] = some_lease();
-    const auto how = extend_of(asked, held, *rc::gen::arbitrary<bool>());
-    const bool told = desk_.extend(how);
-    auto expected = decide_extension(model_.find_address(how.id), how, now());
-    RC_ASSERT(told == !expected.stale);
-    promises_[how.id].extended(how, told, now());
-    if (expected.write) model_.records[how.id] = std::move(*expected.write);
+    const auto request = extend_of(asked, held, *rc::gen::arbitrary<bool>());
+    const bool reported = desk_.extend(request);
+    auto expected = decide_extension(model_.find_address(request.id), request, now());
+    RC_ASSERT(reported == !expected.stale);
+    promises_[request.id].extended(request, reported, now());
+    if (expected.write) model_.records[request.id] = std::move(*expected.write);
   }
 
   void do_resolve() {
-    resolution how;
-    how.id = some_claim().id;
-    how.completed = *rc::gen::arbitrary<bool>();
-    how.force = *rc::gen::arbitrary<bool>();
-    if (*rc::gen::arbitrary<bool>()) how.answer = answer_of("by hand");
-    how.retention = milliseconds(*rc::gen::inRange(1, 100'000));
-    const auto told = desk_.resolve(how);
-    auto expected = decide_resolution(model_.find_address(how.id), how, now());
-    RC_ASSERT(told.outcome == expected.outcome);
-    RC_ASSERT(told.retry_after == expected.retry_after);
-    RC_ASSERT(told.forgets_answer == expected.forgets_answer);
-    promises_[how.id].resolved(how, told, now());
-    if (expected.write) model_.records[how.id] = std::move(*expected.write);
+    resolution request;
+    request.id = some_claim().id;
+    request.completed = *rc::gen::arbitrary<bool>();
+    request.force = *rc::gen::arbitrary<bool>();
+    if (*rc::gen::arbitrary<bool>()) request.answer = answer_of("by hand");
+    request.retention = milliseconds(*rc::gen::inRange(1, 100'000));
+    const auto reply = desk_.resolve(request);
+    auto expected = decide_resolution(model_.find_address(request.id), request, now());
+    RC_ASSERT(reply.outcome == expected.outcome);
+    RC_ASSERT(reply.retry_after == expected.retry_after);
+    RC_ASSERT(reply.forgets_answer == expected.forgets_answer);
+    promises_[request.id].resolved(request, reply, now());
+    if (expected.write) model_.records[request.id] = std::move(*expected.write);
   }
 
   void do_advance() {
@@ -192,10 +192,10 @@ class comparison {
   }
 
   std::size_t forget_expired() {
-    const auto at = now();
-    for (auto& each : promises_) each.second.swept(at);
+    const auto position = now();
+    for (auto& each : promises_) each.second.swept(position);
     return std::erase_if(model_.records,
-                         [&](const auto& entry) { return expired(entry.second, at); });
+                         [&](const auto& entry) { return expired(entry.second, position); });
   }
 
   void do_sweep() {
@@ -260,13 +260,13 @@ TEST_P(store_model, agrees_with_the_pure_functions_over_random_sequences) {
 
 TEST_P(store_model, agrees_with_them_over_the_sequences_that_once_failed) {
   for (const auto seed : kept_seeds) {
-    rc::detail::TestParams how;
-    how.seed = seed;
-    how.maxSuccess = 300;
-    const auto told = rc::detail::checkTestable(walk, rc::detail::TestMetadata(), how);
-    if (told.is<rc::detail::SuccessResult>()) continue;
+    rc::detail::TestParams TestParams;
+    TestParams.seed = seed;
+    TestParams.maxSuccess = 300;
+    const auto reply = rc::detail::checkTestable(walk, rc::detail::TestMetadata(), TestParams);
+    if (reply.is<rc::detail::SuccessResult>()) continue;
     std::ostringstream why;
-    rc::detail::printResultMessage(told, why);
+    rc::detail::printResultMessage(reply, why);
     ADD_FAILURE() << "seed " << seed << ": " << why.str();
   }
 }

@@ -14,8 +14,8 @@ INSTANTIATE_TEST_SUITE_P(stores, subscription_contract, ::testing::ValuesIn(engi
 TEST_P(subscription_contract, a_listener_comes_and_goes_at_any_time) {
   for (int i = 0; i < 3; ++i) {
     store_->on_settled([](const std::vector<std::uint64_t>&) {});
-    const auto asked = claim_of("k" + std::to_string(i));
-    desk_.completed(asked);
+    const auto request = claim_of("k" + std::to_string(i));
+    desk_.completed(request);
     if (i == 1) store_->on_settled(nullptr);
     EXPECT_EQ(desk_.claim(claim_of("k" + std::to_string(i))).kind, verdict_kind::replay);
   }
@@ -41,11 +41,11 @@ TEST_P(hearing_contract, every_kind_of_settle_is_told) {
   await_notice(desk_, notices, "first");
   for (const auto kind :
        {settle_kind::complete, settle_kind::fail, settle_kind::release, settle_kind::abandon}) {
-    const auto asked = claim_of("kind " + std::to_string(static_cast<int>(kind)));
-    auto how = settle_of(asked, desk_.leased(asked));
-    how.kind = kind;
-    desk_.settle(how);
-    notices.await(asked.id);
+    const auto request = claim_of("kind " + std::to_string(static_cast<int>(kind)));
+    auto mode = settle_of(request, desk_.leased(request));
+    mode.kind = kind;
+    desk_.settle(mode);
+    notices.await(request.id);
   }
   other_->on_settled(nullptr);
 }

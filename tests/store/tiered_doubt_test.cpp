@@ -12,14 +12,14 @@ using tiered::tiered_counters;
 
 class tiered_doubt_test : public tiered_fixture {
  protected:
-  static resolution release_of(const claim& asked) {
-    resolution how;
-    how.id = asked.id;
-    return how;
+  static resolution release_of(const claim& request) {
+    resolution mode;
+    mode.id = request.id;
+    return mode;
   }
-  void wait_for_an_end(process& of, int ends) {
+  void wait_for_an_end(process& process, int ends) {
     wait_until("a look", [&] {
-      of.store->poll_now();
+      process.store->poll_now();
       return metadata_.ended() == ends;
     });
   }
@@ -27,10 +27,10 @@ class tiered_doubt_test : public tiered_fixture {
 
 TEST_F(tiered_doubt_test, a_released_answer_is_gone_at_once_where_it_was_released) {
   process one(*this);
-  const auto asked = claim_of("k");
-  one.desk->completed(asked);
+  const auto request = claim_of("k");
+  one.desk->completed(request);
   one.fast->resolves = mood::unreachable;  // nothing has to be removed for that
-  EXPECT_TRUE(one.desk->resolve(release_of(asked)).forgets_answer);
+  EXPECT_TRUE(one.desk->resolve(release_of(request)).forgets_answer);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
@@ -48,41 +48,41 @@ TEST_F(tiered_doubt_test, whoever_hears_of_a_release_gets_no_older_answer) {
 
 TEST_F(tiered_doubt_test, a_copy_from_before_a_release_is_never_found_again) {
   process one(*this);
-  const auto asked = claim_of("k");
-  one.desk->completed(asked);
-  const auto old = slot_of(asked);
-  one.desk->resolve(release_of(asked));
+  const auto request = claim_of("k");
+  one.desk->completed(request);
+  const auto old = slot_of(request);
+  one.desk->resolve(release_of(request));
   one.wait_until_it_believes();
   const auto again = claim_of("k");
-  auto how = settle_of(again, one.desk->leased(again));
-  how.answer = answer_of("right");
-  one.desk->settle(how);
+  auto mode = settle_of(again, one.desk->leased(again));
+  mode.answer = answer_of("right");
+  one.desk->settle(mode);
   ASSERT_TRUE(fast_desk_.find(old)) << "the old answer is still there";
   for (int i = 0; i < 3; ++i) EXPECT_EQ(one.desk->claim(claim_of("k")).answer->body, "right");
 }
 
 TEST_F(tiered_doubt_test, a_marker_goes_with_what_an_operator_ends) {
   process one(*this);
-  const auto asked = claim_of("k");
-  one.desk->leased(asked);
-  auto how = release_of(asked);
-  how.force = true;
-  EXPECT_EQ(one.desk->resolve(how).outcome, resolve_outcome::done);
+  const auto request = claim_of("k");
+  one.desk->leased(request);
+  auto mode = release_of(request);
+  mode.force = true;
+  EXPECT_EQ(one.desk->resolve(mode).outcome, resolve_outcome::done);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_F(tiered_doubt_test, nor_does_it_stay_when_that_was_done_while_the_accelerator_was_gone) {
   process one(*this), other(*this);
-  const auto asked = claim_of("k");
-  one.desk->leased(asked);
+  const auto request = claim_of("k");
+  one.desk->leased(request);
   one.stop_believing();
-  auto how = release_of(asked);
-  how.force = true;
-  EXPECT_EQ(one.desk->resolve(how).outcome, resolve_outcome::done);
+  auto mode = release_of(request);
+  mode.force = true;
+  EXPECT_EQ(one.desk->resolve(mode).outcome, resolve_outcome::done);
   one.fast->all = mood::well;
   one.wait_until_it_believes();
   wait_until("the marker to go",
-             [&] { return copy_of(asked)->state != observed_state::in_progress; });
+             [&] { return copy_of(request)->state != observed_state::in_progress; });
   EXPECT_EQ(other.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
@@ -188,7 +188,9 @@ class tiered_standing_test : public ::testing::Test {
   static vitals told(std::uint64_t forgotten, const std::string& identity = "truth") {
     return {.identity = identity, .generation = 1, .forgotten = forgotten};
   }
-  void hear(circuit_breaker& by, time_point at) { by.both_answered(by.ticket(), epoch_, 0, at); }
+  void hear(circuit_breaker& breaker, time_point time) {
+    breaker.both_answered(breaker.ticket(), epoch_, 0, time);
+  }
 
   tiered_counters counters_;
   circuit_breaker strict_{counters_, false};

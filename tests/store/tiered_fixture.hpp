@@ -27,9 +27,9 @@ class wavering_store final : public store {
 
   std::atomic<mood> all{mood::well}, claims{mood::well}, settles{mood::well}, resolves{mood::well};
   std::atomic<int> claims_made{0};
-  void pretend(std::optional<onceguard::vitals> told) {
+  void pretend(std::optional<onceguard::vitals> reply) {
     const std::lock_guard lock(mutex_);
-    pretended_ = std::move(told);
+    pretended_ = std::move(reply);
   }
   void announce(const std::vector<std::uint64_t>& settled) const { reported_(settled); }
 
@@ -37,31 +37,31 @@ class wavering_store final : public store {
   boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
                                                              milliseconds timeout) override {
     ++claims_made;
-    const auto how = claims == mood::well ? all.load() : claims.load();
-    if (how == mood::unreachable) co_return failed<verdict>(batch.size(), effect::none);
+    const auto request = claims == mood::well ? all.load() : claims.load();
+    if (request == mood::unreachable) co_return failed<verdict>(batch.size(), effect::none);
     const auto size = batch.size();
-    auto told = co_await inner_.claim(std::move(batch), timeout);
-    if (how == mood::late) co_return failed<verdict>(size, effect::unknown);
-    co_return told;
+    auto reply = co_await inner_.claim(std::move(batch), timeout);
+    if (request == mood::late) co_return failed<verdict>(size, effect::unknown);
+    co_return reply;
   }
   boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
                                                               milliseconds timeout) override {
-    const auto how = settles == mood::well ? all.load() : settles.load();
-    if (how == mood::unreachable) co_return failed<settled>(batch.size(), effect::none);
+    const auto request = settles == mood::well ? all.load() : settles.load();
+    if (request == mood::unreachable) co_return failed<settled>(batch.size(), effect::none);
     const auto size = batch.size();
-    auto told = co_await inner_.settle(std::move(batch), timeout);
-    if (how == mood::late) co_return failed<settled>(size, effect::unknown);
-    co_return told;
+    auto reply = co_await inner_.settle(std::move(batch), timeout);
+    if (request == mood::late) co_return failed<settled>(size, effect::unknown);
+    co_return reply;
   }
   boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                                            milliseconds timeout) override {
     if (out()) co_return failed<bool>(batch.size(), effect::none);
     co_return co_await inner_.extend(std::move(batch), timeout);
   }
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
                                                            milliseconds timeout) override {
     if (out() || resolves != mood::well) co_return gone(effect::none);
-    co_return co_await inner_.resolve(std::move(how), timeout);
+    co_return co_await inner_.resolve(std::move(request), timeout);
   }
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override {
@@ -81,17 +81,17 @@ class wavering_store final : public store {
   }
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override {
     if (out()) co_return gone(effect::none);
-    if (auto told = pretended()) co_return std::move(*told);
+    if (auto reply = pretended()) co_return std::move(*reply);
     co_return co_await inner_.vitals(timeout);
   }
-  void on_settled(settled_listener told) override { reported_ = std::move(told); }
+  void on_settled(settled_listener listener) override { reported_ = std::move(listener); }
   void stop() override {}
 
  private:
-  static error gone(effect of) { return error(errc::store_unreachable, "it wavers", of); }
+  static error gone(effect effect) { return error(errc::store_unreachable, "it wavers", effect); }
   template <class Outcome>
-  static std::vector<result<Outcome>> failed(std::size_t count, effect of) {
-    return std::vector<result<Outcome>>(count, result<Outcome>(gone(of)));
+  static std::vector<result<Outcome>> failed(std::size_t count, effect effect) {
+    return std::vector<result<Outcome>>(count, result<Outcome>(gone(effect)));
   }
   [[nodiscard]] bool out() const { return all != mood::well; }
   [[nodiscard]] std::optional<onceguard::vitals> pretended() const {
@@ -123,14 +123,14 @@ class memory_book final : public epoch_metadata {
   boost::asio::awaitable<result<epoch_reading>> read_epoch(std::string accelerator,
                                                            milliseconds timeout) override {
     if (out) co_return error(errc::store_unreachable, "the book is out of reach");
-    const auto told = co_await truth_.vitals(timeout);
+    const auto reply = co_await truth_.vitals(timeout);
     epoch_reading reading;
-    reading.origin = told->identity;
-    reading.forgotten = told->forgotten;
-    reading.generation = told->generation;
+    reading.origin = reply->identity;
+    reading.forgotten = reply->forgotten;
+    reading.generation = reply->generation;
     reading.now = clock_.wall_ms();
     const std::lock_guard lock(mutex_);
-    reading.epoch = std::to_string(ended_) + "/" + std::to_string(told->forgotten);
+    reading.epoch = std::to_string(ended_) + "/" + std::to_string(reply->forgotten);
     if (noted_ && noted_->identity == accelerator) reading.noted = noted_;
     co_return reading;
   }
@@ -158,16 +158,16 @@ class tiered_fixture : public ::testing::Test {
 
   /// One process.
   struct process {
-    explicit process(tiered_fixture& in, bool without_truth = false) {
-      auto upper = std::make_unique<wavering_store>(in.truth_);
+    explicit process(tiered_fixture& fixture, bool without_truth = false) {
+      auto upper = std::make_unique<wavering_store>(fixture.truth_);
       truth = upper.get();
       tiered::tiered_params params;
       params.interval = milliseconds(10);
       params.trusted = std::chrono::hours(1);  // however slow the machine
-      params.clock = &in.clock_;
+      params.clock = &fixture.clock_;
       params.replays_without_truth = without_truth;
-      auto opened =
-          tiered::tiered_store::open(std::move(upper), in.metadata_, in.factory(*this), params);
+      auto opened = tiered::tiered_store::open(std::move(upper), fixture.metadata_,
+                                               fixture.factory(*this), params);
       if (!opened) throw std::runtime_error(opened.error().detail);
       store = std::move(*opened);
       desk.emplace(*store);
@@ -195,32 +195,32 @@ class tiered_fixture : public ::testing::Test {
     std::optional<testing::desk> desk;
   };
 
-  tiered::accelerator_factory factory(process& of) {
-    return [this, &of]() -> result<std::unique_ptr<store>> {
+  tiered::accelerator_factory factory(process& process) {
+    return [this, &process]() -> result<std::unique_ptr<store>> {
       if (no_accelerator_) return *no_accelerator_;
       auto lower = std::make_unique<wavering_store>(fast_);
-      of.fast = lower.get();
+      process.fast = lower.get();
       return std::unique_ptr<store>(std::move(lower));
     };
   }
 
   /// Where the accelerator has what belongs to that claim, in the present epoch.
-  record_id slot_of(const claim& asked) {
+  record_id slot_of(const claim& request) {
     boost::asio::io_context context;
     tiered::trusted_epoch present;
     const auto reading = run(context, metadata_.read_epoch({}, patience)).value();
     present.epoch = tiered::epoch_in_use(reading, fast_desk_.vitals().identity);
-    return present.slot_of(asked.id);
+    return present.slot_of(request.id);
   }
-  std::optional<record_view> copy_of(const claim& asked) {
-    return fast_desk_.find(slot_of(asked));
+  std::optional<record_view> copy_of(const claim& request) {
+    return fast_desk_.find(slot_of(request));
   }
   /// A marker that somebody else has put there.
-  void marker(const claim& asked) {
+  void marker(const claim& request) {
     auto marker_state = claim_of("marker");
-    marker_state.id = slot_of(asked);
+    marker_state.id = slot_of(request);
     auto about = std::make_shared<subject>();
-    about->print = asked.about->print;
+    about->print = request.about->print;
     marker_state.about = about;
     fast_desk_.leased(marker_state);
   }

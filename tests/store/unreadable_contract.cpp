@@ -12,27 +12,27 @@ class unreadable_contract : public store_fixture {
  protected:
   /// A record of this key that somebody had completed, or that somebody holds.
   record_id damaged(const std::string& key, bool completed = true) {
-    const auto asked = claim_of(key);
+    const auto request = claim_of(key);
     if (completed) {
-      held_ = desk_.completed(asked);
+      held_ = desk_.completed(request);
     } else {
-      held_ = desk_.leased(asked);
+      held_ = desk_.leased(request);
     }
-    delegate_->damage(asked.id);
-    return asked.id;
+    delegate_->damage(request.id);
+    return request.id;
   }
   static resolution forced(const record_id& id, bool completed) {
-    resolution how;
-    how.id = id;
-    how.completed = completed;
-    how.force = true;
-    if (completed) how.answer = answer_of("by hand");
-    return how;
+    resolution request;
+    request.id = id;
+    request.completed = completed;
+    request.force = true;
+    if (completed) request.answer = answer_of("by hand");
+    return request;
   }
   void expect_unreadable(const std::string& key) {
-    const auto told = desk_.try_claim(claim_of(key));
-    ASSERT_FALSE(told);
-    EXPECT_EQ(told.error().code, errc::record_unreadable);
+    const auto verdict = desk_.try_claim(claim_of(key));
+    ASSERT_FALSE(verdict);
+    EXPECT_EQ(verdict.error().code, errc::record_unreadable);
   }
 
   lease held_;
@@ -90,11 +90,11 @@ TEST_P(unreadable_contract, is_counted_as_that_and_in_no_state) {
 TEST_P(unreadable_contract, gives_way_to_no_resolution_without_force) {
   const auto id = damaged("bad");
   for (const bool completed : {true, false}) {
-    auto how = forced(id, completed);
-    how.force = false;
-    const auto told = desk_.try_resolve(how);
-    ASSERT_FALSE(told);
-    EXPECT_EQ(told.error().code, errc::record_unreadable);
+    auto request = forced(id, completed);
+    request.force = false;
+    const auto reply = desk_.try_resolve(request);
+    ASSERT_FALSE(reply);
+    EXPECT_EQ(reply.error().code, errc::record_unreadable);
   }
   expect_unreadable("bad");
 }
@@ -103,9 +103,9 @@ TEST_P(unreadable_contract, that_is_released_by_force_runs_again_with_a_later_to
   const auto id = damaged("bad");
   const auto before = held_;
   const auto forgotten = desk_.vitals().forgotten;
-  const auto told = desk_.resolve(forced(id, false));
-  EXPECT_EQ(told.outcome, resolve_outcome::done);
-  EXPECT_TRUE(told.forgets_answer);  // caches may hold it
+  const auto reply = desk_.resolve(forced(id, false));
+  EXPECT_EQ(reply.outcome, resolve_outcome::done);
+  EXPECT_TRUE(reply.forgets_answer);  // caches may hold it
   EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
   EXPECT_EQ(desk_.counts_of_all().unreadable, 0u);
   EXPECT_TRUE(desk_.list().unreadable.empty());
@@ -117,19 +117,19 @@ TEST_P(unreadable_contract, that_is_released_by_force_runs_again_with_a_later_to
 }
 
 TEST_P(unreadable_contract, that_is_completed_by_force_is_replayed) {
-  auto how = forced(damaged("bad"), true);
-  how.about = subject_of("bad");
-  EXPECT_EQ(desk_.resolve(how).outcome, resolve_outcome::done);
-  const auto found = desk_.find(how.id);
+  auto request = forced(damaged("bad"), true);
+  request.about = subject_of("bad");
+  EXPECT_EQ(desk_.resolve(request).outcome, resolve_outcome::done);
+  const auto found = desk_.find(request.id);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->state, observed_state::completed);
   EXPECT_TRUE(found->stored.by_operator);
   EXPECT_GT(found->stored.token, held_.token);
   EXPECT_EQ(found->stored.about->key, "bad");
-  const auto told = desk_.claim(claim_of("bad"));
-  EXPECT_EQ(told.kind, verdict_kind::replay);
-  ASSERT_TRUE(told.answer);
-  EXPECT_EQ(told.answer->body, "by hand");
+  const auto verdict = desk_.claim(claim_of("bad"));
+  EXPECT_EQ(verdict.kind, verdict_kind::replay);
+  ASSERT_TRUE(verdict.answer);
+  EXPECT_EQ(verdict.answer->body, "by hand");
   advance(day);
   EXPECT_EQ(desk_.claim(claim_of("bad")).kind, verdict_kind::run);
 }
@@ -144,29 +144,29 @@ TEST_P(unreadable_contract, can_be_resolved_by_its_id_alone) {
 }
 
 TEST_P(unreadable_contract, its_holder_is_refused_and_after_a_resolution_superseded) {
-  const auto asked = claim_of("bad");
-  const auto held = desk_.leased(asked);
-  delegate_->damage(asked.id);
-  const auto settled = desk_.settles({settle_of(asked, held)});
+  const auto request = claim_of("bad");
+  const auto held = desk_.leased(request);
+  delegate_->damage(request.id);
+  const auto settled = desk_.settles({settle_of(request, held)});
   ASSERT_FALSE(settled[0]);
   EXPECT_EQ(settled[0].error().code, errc::record_unreadable);
-  const auto extended = desk_.extends({extend_of(asked, held)});
+  const auto extended = desk_.extends({extend_of(request, held)});
   ASSERT_FALSE(extended[0]);
   EXPECT_EQ(extended[0].error().code, errc::record_unreadable);
   expect_unreadable("bad");
-  desk_.resolve(forced(asked.id, true));
-  EXPECT_FALSE(desk_.extend(extend_of(asked, held)));
-  const auto late = desk_.settle(settle_of(asked, held));
+  desk_.resolve(forced(request.id, true));
+  EXPECT_FALSE(desk_.extend(extend_of(request, held)));
+  const auto late = desk_.settle(settle_of(request, held));
   EXPECT_EQ(late.outcome, settle_outcome::stale);
   ASSERT_TRUE(late.answer);
   EXPECT_EQ(late.answer->body, "by hand");
 }
 
 TEST_P(unreadable_contract, that_is_unsettled_outlives_every_sweep) {
-  auto asked = claim_of("bad");
-  asked.unknown_retention = day;  // where all else goes by itself
-  desk_.leased(asked);
-  delegate_->damage(asked.id);
+  auto request = claim_of("bad");
+  request.unknown_retention = day;  // where all else goes by itself
+  desk_.leased(request);
+  delegate_->damage(request.id);
   auto good = claim_of("good");
   good.unknown_retention = day;
   desk_.leased(good);

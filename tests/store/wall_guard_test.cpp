@@ -70,9 +70,9 @@ TEST(wall_guard,
 
 TEST(wall_guard, how_far_the_wall_clock_is_ahead_is_told_in_whole_seconds) {
   base::manual_clock clock(10 * hour);
-  const auto ahead = [&clock](std::int64_t by) {
+  const auto ahead = [&clock](std::int64_t position) {
     instant now;
-    now.wall = clock.wall_ms() - by;
+    now.wall = clock.wall_ms() - position;
     return wall_ahead(clock, now);
   };
   for (const auto second : {0, 1'000, -1'000, 60'000, -60'000}) {

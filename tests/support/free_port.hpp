@@ -29,8 +29,8 @@ inline int free_port() {
     const auto file = folder / std::to_string(port);
     const int lock = ::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
     const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int on = 1;
-    ::setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const int number = 1;
+    ::setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &number, sizeof number);
     sockaddr_in where{};
     where.sin_family = AF_INET;
     where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

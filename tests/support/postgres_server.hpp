@@ -120,9 +120,9 @@ class postgres_server {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       const auto name = entry.path().filename().string();
       if (!std::all_of(name.begin(), name.end(), ::isdigit)) continue;
-      std::ifstream in(entry.path() / "stat");
+      std::ifstream file(entry.path() / "stat");
       std::string stat;
-      std::getline(in, stat);
+      std::getline(file, stat);
       const auto end = stat.rfind(')');
       if (end == std::string::npos) continue;
       std::istringstream rest(stat.substr(end + 1));

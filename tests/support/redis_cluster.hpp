@@ -93,18 +93,18 @@ class redis_cluster {
   }
   void add_node() {
     buses_.push_back(free_port());
-    redis_settings with{"--cluster-enabled",
-                        "yes",
-                        "--cluster-port",
-                        std::to_string(buses_.back()),
-                        "--cluster-node-timeout",
-                        clock_ ? "1000000000000" : "2000",
-                        "--cluster-replica-validity-factor",
-                        "0",
-                        "--cluster-allow-replica-migration",
-                        "no"};
-    with.insert(with.end(), patient_replication.begin(), patient_replication.end());
-    nodes_.push_back(std::make_unique<redis_server>(with, clock_));
+    redis_settings settings{"--cluster-enabled",
+                            "yes",
+                            "--cluster-port",
+                            std::to_string(buses_.back()),
+                            "--cluster-node-timeout",
+                            clock_ ? "1000000000000" : "2000",
+                            "--cluster-replica-validity-factor",
+                            "0",
+                            "--cluster-allow-replica-migration",
+                            "no"};
+    settings.insert(settings.end(), patient_replication.begin(), patient_replication.end());
+    nodes_.push_back(std::make_unique<redis_server>(settings, clock_));
     nodes_.back()->session().run({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(nodes_.size())});
   }
   void meet(const redis_server& one, int bus) const {
@@ -127,9 +127,9 @@ class redis_cluster {
       if (clock_) clock_->set(now += 100);  // a node counts for little in its first two seconds
       std::optional<roles> seen;
       for (const auto& each : nodes_) {
-        const auto said = each->session().run({"CLUSTER", "INFO"});
-        if (!tells(said, "cluster_state:ok")) return false;
-        if (!tells(said, "cluster_known_nodes:" + std::to_string(nodes_.size()))) return false;
+        const auto reply = each->session().run({"CLUSTER", "INFO"});
+        if (!tells(reply, "cluster_state:ok")) return false;
+        if (!tells(reply, "cluster_known_nodes:" + std::to_string(nodes_.size()))) return false;
         const auto nodes = each->session().run({"CLUSTER", "NODES"});
         if (nodes.find("fail") != std::string::npos) return false;
         if (nodes.find("handshake") != std::string::npos) return false;
@@ -156,36 +156,36 @@ class redis_cluster {
     redis_server& from;
     redis_server& to;
   };
-  [[nodiscard]] moving begin_move(int slot, redis_server& to) const {
-    auto& from = owner_of(slot);
+  [[nodiscard]] moving begin_move(int slot, redis_server& server) const {
+    auto& source = owner_of(slot);
     const auto text = std::to_string(slot);
-    to.session().run({"CLUSTER", "SETSLOT", text, "IMPORTING", id_of(from)});
-    from.session().run({"CLUSTER", "SETSLOT", text, "MIGRATING", id_of(to)});
-    return {slot, from, to};
+    server.session().run({"CLUSTER", "SETSLOT", text, "IMPORTING", id_of(source)});
+    source.session().run({"CLUSTER", "SETSLOT", text, "MIGRATING", id_of(server)});
+    return {slot, source, server};
   }
   /// Some of its names go over; false: none was left.
-  static bool move_names(const moving& of, std::size_t most) {
-    auto from = of.from.session();
-    const auto names =
-        from.list({"CLUSTER", "GETKEYSINSLOT", std::to_string(of.slot), std::to_string(most)});
+  static bool move_names(const moving& moving, std::size_t most) {
+    auto source = moving.from.session();
+    const auto names = source.list(
+        {"CLUSTER", "GETKEYSINSLOT", std::to_string(moving.slot), std::to_string(most)});
     for (const auto& name : names) {
-      from.run({"MIGRATE", "127.0.0.1", std::to_string(of.to.port()), name, "0", "5000"});
+      source.run({"MIGRATE", "127.0.0.1", std::to_string(moving.to.port()), name, "0", "5000"});
     }
     return !names.empty();
   }
-  void end_move(const moving& of) const {
-    while (move_names(of, 100)) {
+  void end_move(const moving& moving) const {
+    while (move_names(moving, 100)) {
     }
-    const auto text = std::to_string(of.slot);
-    const auto id = id_of(of.to);
+    const auto text = std::to_string(moving.slot);
+    const auto id = id_of(moving.to);
     // With the slot it takes an epoch above all that it knows of. Were that below the old owner's,
     // what that one said before would count: nobody would have the slot, and its keys be deleted.
-    wait_until("the epochs to be known", [&] { return knows_all_epochs(of.to); });
-    of.to.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
-    of.from.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
+    wait_until("the epochs to be known", [&] { return knows_all_epochs(moving.to); });
+    moving.to.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
+    moving.from.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
   }
-  void move(int slot, redis_server& to) const {
-    if (&owner_of(slot) != &to) end_move(begin_move(slot, to));
+  void move(int slot, redis_server& server) const {
+    if (&owner_of(slot) != &server) end_move(begin_move(slot, server));
   }
 
   /// Forgets all records, and what was loaded.
@@ -199,8 +199,8 @@ class redis_cluster {
  private:
   /// A figure of CLUSTER INFO.
   static long long told(const redis_server& node, const std::string& name) {
-    const auto said = node.session().run({"CLUSTER", "INFO"});
-    return std::stoll(said.substr(said.find(name + ":") + name.size() + 1));
+    const auto reply = node.session().run({"CLUSTER", "INFO"});
+    return std::stoll(reply.substr(reply.find(name + ":") + name.size() + 1));
   }
   bool knows_all_epochs(const redis_server& node) const {
     const auto known = told(node, "cluster_current_epoch");

@@ -13,8 +13,8 @@ inline bool tells(const std::string& text, const std::string& line) {
 }
 
 inline bool is_attached(const redis_server& replica) {
-  const auto said = replica.session().run({"INFO", "replication"});
-  return tells(said, "role:slave") && tells(said, "master_link_status:up");
+  const auto reply = replica.session().run({"INFO", "replication"});
+  return tells(reply, "role:slave") && tells(reply, "master_link_status:up");
 }
 inline bool is_master(const redis_server& server) {
   return tells(server.session().run({"INFO", "replication"}), "role:master");

@@ -60,9 +60,9 @@ class redis_sentinels {
     settings_.insert(settings_.end(), patient_replication.begin(), patient_replication.end());
     servers_.push_back(std::make_unique<redis_server>(settings_, clock_));
     for (std::size_t i = 0; i < replicas; ++i) {
-      auto with = settings_;
-      with.insert(with.end(), {"--replicaof", "127.0.0.1", std::to_string(servers_[0]->port())});
-      servers_.push_back(std::make_unique<redis_server>(with, clock_));
+      auto value = settings_;
+      value.insert(value.end(), {"--replicaof", "127.0.0.1", std::to_string(servers_[0]->port())});
+      servers_.push_back(std::make_unique<redis_server>(value, clock_));
     }
     for (int i = 0; i < 3; ++i) {
       sentinels_.push_back(
@@ -109,10 +109,10 @@ class redis_sentinels {
         if (each.get() == &master ? !is_master(*each) : !is_attached(*each)) return false;
       }
       for (const auto& each : sentinels_) {
-        const auto of = each->session().list({"SENTINEL", "MASTER", "main"});
+        const auto subject = each->session().list({"SENTINEL", "MASTER", "main"});
         const auto value = [&](const std::string& name) {
-          const auto at = std::find(of.begin(), of.end(), name);
-          return at == of.end() ? std::string() : *std::next(at);
+          const auto position = std::find(subject.begin(), subject.end(), name);
+          return position == subject.end() ? std::string() : *std::next(position);
         };
         if (value("port") != std::to_string(master.port()) || value("flags") != "master") {
           return false;

@@ -130,8 +130,8 @@ class redis_server {
   /// Also where it wants a password first.
   [[nodiscard]] bool answers() const {
     try {
-      const auto said = session().run({"PING"});
-      return said == "PONG";
+      const auto reply = session().run({"PING"});
+      return reply == "PONG";
     } catch (const std::runtime_error& why) {
       return std::string(why.what()).starts_with("NOAUTH");
     }

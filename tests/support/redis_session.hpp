@@ -41,16 +41,17 @@ class redis_session {
     return got;
   }
 
-  static std::string text_of(const redisReply& of) {
-    switch (of.type) {
+  static std::string text_of(const redisReply& redisReply) {
+    switch (redisReply.type) {
       case REDIS_REPLY_INTEGER:
-        return std::to_string(of.integer);
+        return std::to_string(redisReply.integer);
       case REDIS_REPLY_NIL:
         return "";
       case REDIS_REPLY_ARRAY:
-        return of.elements == 0 ? "" : text_of(*of.element[of.elements - 1]);
+        return redisReply.elements == 0 ? ""
+                                        : text_of(*redisReply.element[redisReply.elements - 1]);
       default:
-        return {of.str, static_cast<std::size_t>(of.len)};
+        return {redisReply.str, static_cast<std::size_t>(redisReply.len)};
     }
   }
 

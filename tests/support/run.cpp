@@ -7,10 +7,10 @@
 
 namespace onceguard::testing {
 
-void run_to_its_end(boost::asio::io_context& context, boost::asio::awaitable<void> what) {
+void run_to_its_end(boost::asio::io_context& context, boost::asio::awaitable<void> awaitable) {
   bool ended = false;
   std::exception_ptr thrown;
-  boost::asio::co_spawn(context, std::move(what), [&](std::exception_ptr failed) {
+  boost::asio::co_spawn(context, std::move(awaitable), [&](std::exception_ptr failed) {
     ended = true;
     thrown = failed;
   });

@@ -42,9 +42,9 @@ inline pid_t begin_program(const server_user& as, const std::vector<std::string>
   if (child < 0) throw std::runtime_error("fork failed");
   if (child > 0) return child;
   const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
-  const int in = ::open("/dev/null", O_RDONLY);
-  if (out < 0 || in < 0) ::_exit(126);
-  ::dup2(in, 0);
+  const int number = ::open("/dev/null", O_RDONLY);
+  if (out < 0 || number < 0) ::_exit(126);
+  ::dup2(number, 0);
   ::dup2(out, 1);
   ::dup2(out, 2);
   ::setpgid(0, 0);

@@ -10,9 +10,9 @@ namespace onceguard::testing {
 class small_disk {
  public:
   /// `size` as tmpfs takes it: 512k, 40m.
-  small_disk(const std::string& at, const std::string& size) : at_(at) {
-    std::filesystem::create_directory(at);
-    mounted_ = ::mount("tmpfs", at.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
+  small_disk(const std::string& text, const std::string& size) : at_(text) {
+    std::filesystem::create_directory(text);
+    mounted_ = ::mount("tmpfs", text.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
   }
   ~small_disk() {
     if (mounted_) ::umount2(at_.c_str(), MNT_DETACH);

@@ -89,9 +89,9 @@ class tcp_gate {
     out.sin_port = htons(static_cast<std::uint16_t>(port));
     return out;
   }
-  static void close(pair& of) {
-    ::close(of.client);
-    ::close(of.server);
+  static void close(pair& pair) {
+    ::close(pair.client);
+    ::close(pair.server);
   }
   void wake() const {
     const std::uint64_t one = 1;
@@ -159,9 +159,9 @@ class tcp_gate {
   }
 
   /// False: that connection is over.
-  bool pass(int from, int to, direction which, bool& cut_all) {
+  bool pass(int version, int descriptor, direction which, bool& cut_all) {
     std::array<char, 65'536> buffer{};
-    const auto got = ::recv(from, buffer.data(), buffer.size(), 0);
+    const auto got = ::recv(version, buffer.data(), buffer.size(), 0);
     if (got <= 0) return false;
     auto count = static_cast<std::uint64_t>(got);
     {
@@ -177,7 +177,7 @@ class tcp_gate {
       }
     }
     for (std::uint64_t sent = 0; sent < count;) {
-      const auto more = ::send(to, buffer.data() + sent, count - sent, MSG_NOSIGNAL);
+      const auto more = ::send(descriptor, buffer.data() + sent, count - sent, MSG_NOSIGNAL);
       if (more <= 0) return false;
       sent += static_cast<std::uint64_t>(more);
     }

@@ -11,7 +11,7 @@
 namespace onceguard::testing {
 
 /// Polls; what the condition throws counts as not yet. Throws when it takes too long.
-inline void wait_until(const std::string& what, const std::function<bool()>& condition,
+inline void wait_until(const std::string& description, const std::function<bool()>& condition,
                        std::chrono::seconds at_most = std::chrono::seconds(60)) {
   const auto until = base::boot_now() + at_most;
   std::string why;
@@ -23,7 +23,7 @@ inline void wait_until(const std::string& what, const std::function<bool()>& con
     }
     ::poll(nullptr, 0, 5);
   }
-  throw std::runtime_error("waited in vain for " + what + ": " + why);
+  throw std::runtime_error("waited in vain for " + description + ": " + why);
 }
 
 }  // namespace onceguard::testing

@@ -99,11 +99,11 @@ int wait_for(pid_t pid) {
 
 using pipe_end = asio::posix::stream_descriptor;
 
-asio::awaitable<void> read_lines(std::shared_ptr<pipe_end> from, child::line_handler on_line) {
+asio::awaitable<void> read_lines(std::shared_ptr<pipe_end> shared, child::line_handler on_line) {
   std::string pending;
   std::string piece(4096, '\0');
   for (;;) {
-    const auto [failed, count] = co_await from->async_read_some(asio::buffer(piece), quietly);
+    const auto [failed, count] = co_await shared->async_read_some(asio::buffer(piece), quietly);
     pending.append(piece, 0, count);
     for (auto end = pending.find('\n'); end != std::string::npos; end = pending.find('\n')) {
       on_line(std::string_view(pending).substr(0, end));

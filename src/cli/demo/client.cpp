@@ -44,24 +44,24 @@ line::line(const asio::any_io_executor& executor)
   reader_.answers_to("POST");
 }
 
-asio::awaitable<bool> line::open(const gateway::endpoint& to) {
-  const tcp::endpoint place(asio::ip::make_address(to.host), to.port);
+asio::awaitable<bool> line::open(const gateway::endpoint& address) {
+  const tcp::endpoint place(asio::ip::make_address(address.host), address.port);
   const auto [failed] = co_await socket_.async_connect(place, quietly);
   if (failed) co_return false;
   socket_.set_option(tcp::no_delay(true));
   co_return true;
 }
 
-asio::awaitable<bool> line::send(const payment& what) {
+asio::awaitable<bool> line::send(const payment& payment) {
   nlohmann::ordered_json body;
-  body["order"] = what.order;
-  body["amount"] = what.amount;
+  body["order"] = payment.order;
+  body["amount"] = payment.amount;
   const auto text = body.dump();
   out_.clear();
   http1::append_request_line(out_, "POST", "/charges");
   http1::append_field(out_, "Host", "shop.example");
-  http1::append_field(out_, "Authorization", "Bearer " + what.customer);
-  http1::append_field(out_, "Idempotency-Key", '"' + what.key + '"');
+  http1::append_field(out_, "Authorization", "Bearer " + payment.customer);
+  http1::append_field(out_, "Idempotency-Key", '"' + payment.key + '"');
   http1::append_field(out_, "Content-Type", "application/json");
   http1::append_content_length(out_, text.size());
   http1::append_end_of_head(out_);
@@ -86,17 +86,18 @@ void line::hang_up() {
   socket_.close(ignored);
 }
 
-asio::awaitable<reply> pay(const gateway::endpoint& to, const payment& what) {
+asio::awaitable<reply> pay(const gateway::endpoint& endpoint, const payment& payment) {
   line connection(co_await asio::this_coro::executor);
-  if (!co_await connection.open(to)) co_return no_answer();
-  if (!co_await connection.send(what)) co_return no_answer();
+  if (!co_await connection.open(endpoint)) co_return no_answer();
+  if (!co_await connection.send(payment)) co_return no_answer();
   co_return co_await connection.receive();
 }
 
-asio::awaitable<reply> pay_and_lose_answer(const gateway::endpoint& to, const payment& what) {
+asio::awaitable<reply> pay_and_lose_answer(const gateway::endpoint& endpoint,
+                                           const payment& payment) {
   line connection(co_await asio::this_coro::executor);
-  if (!co_await connection.open(to)) co_return no_answer();
-  if (!co_await connection.send(what)) co_return no_answer();
+  if (!co_await connection.open(endpoint)) co_return no_answer();
+  if (!co_await connection.send(payment)) co_return no_answer();
   co_return co_await connection.lose();
 }
 
@@ -122,13 +123,13 @@ asio::awaitable<void> pay_in_crowd(std::shared_ptr<crowd> all, std::size_t mine)
 
 }  // namespace
 
-asio::awaitable<std::vector<reply>> pay_at_once(const gateway::endpoint& to, const payment& what,
-                                                std::size_t count) {
+asio::awaitable<std::vector<reply>> pay_at_once(const gateway::endpoint& endpoint,
+                                                const payment& payment, std::size_t count) {
   const auto executor = co_await asio::this_coro::executor;
-  const auto all = std::make_shared<crowd>(executor, what);
+  const auto all = std::make_shared<crowd>(executor, payment);
   for (std::size_t i = 0; i < count; ++i) {
     all->lines.push_back(std::make_unique<line>(executor));
-    co_await all->lines.back()->open(to);
+    co_await all->lines.back()->open(endpoint);
   }
   for (std::size_t i = 0; i < count; ++i)
     asio::co_spawn(executor, pay_in_crowd(all, i), base::rethrow);

@@ -42,8 +42,8 @@ class line {
   explicit line(const asio::any_io_executor& executor);
 
   /// False: nobody listens.
-  asio::awaitable<bool> open(const gateway::endpoint& to);
-  asio::awaitable<bool> send(const payment& what);
+  asio::awaitable<bool> open(const gateway::endpoint& endpoint);
+  asio::awaitable<bool> send(const payment& payment);
   asio::awaitable<reply> receive();
   /// Waits until the answer comes, and hangs up instead of reading it: the answer is lost.
   asio::awaitable<reply> lose();
@@ -56,11 +56,12 @@ class line {
 };
 
 /// One payment on a connection of its own.
-asio::awaitable<reply> pay(const gateway::endpoint& to, const payment& what);
+asio::awaitable<reply> pay(const gateway::endpoint& endpoint, const payment& payment);
 /// The same, but its answer gets lost on its way back.
-asio::awaitable<reply> pay_and_lose_answer(const gateway::endpoint& to, const payment& what);
+asio::awaitable<reply> pay_and_lose_answer(const gateway::endpoint& endpoint,
+                                           const payment& payment);
 /// So many at once: all connections stand before the first request is sent.
-asio::awaitable<std::vector<reply>> pay_at_once(const gateway::endpoint& to, const payment& what,
-                                                std::size_t count);
+asio::awaitable<std::vector<reply>> pay_at_once(const gateway::endpoint& endpoint,
+                                                const payment& payment, std::size_t count);
 
 }  // namespace onceguard::cli::demo

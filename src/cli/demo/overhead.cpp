@@ -19,14 +19,15 @@ double median(std::vector<double> values) {
 }
 
 // The median over one kept-alive connection; each request with a key of its own, or all with one.
-asio::awaitable<double> measure(gateway::endpoint to, std::string key, bool new_keys) {
+asio::awaitable<double> measure(gateway::endpoint endpoint, std::string key, bool new_keys) {
   line client(co_await asio::this_coro::executor);
-  if (!co_await client.open(to)) throw std::runtime_error("nobody listens at " + text_of(to));
+  if (!co_await client.open(endpoint))
+    throw std::runtime_error("nobody listens at " + text_of(endpoint));
   std::vector<double> taken;
   for (int i = 0; i < warm_up + rounds; ++i) {
-    const payment what("ada", "H-1", 100, new_keys ? key + std::to_string(i) : key);
+    const payment payment("ada", "H-1", 100, new_keys ? key + std::to_string(i) : key);
     const auto begin = std::chrono::steady_clock::now();
-    const bool sent = co_await client.send(what);
+    const bool sent = co_await client.send(payment);
     const auto got = co_await client.receive();
     const std::chrono::duration<double, std::milli> passed =
         std::chrono::steady_clock::now() - begin;

@@ -28,42 +28,42 @@ constexpr played_scene programme[] = {lost_answer,   fifty_at_once, another_amou
                                       two_customers, shop_down,     shop_loses_answers,
                                       gateway_killed};
 
-asio::awaitable<void> play_all(stage& on, report& told) {
-  co_await on.limit.start();
-  told.begin(on.cards, on.limit);
+asio::awaitable<void> play_all(stage& stage, report& report) {
+  co_await stage.limit.start();
+  report.begin(stage.cards, stage.limit);
   for (const auto next : programme) {
-    const auto played = co_await next(on.cards, on.limit);
-    on.right = on.right && played.right();
-    told.add(played);
+    const auto played = co_await next(stage.cards, stage.limit);
+    stage.right = stage.right && played.right();
+    report.add(played);
   }
-  const auto cost = co_await measure_overhead(on.cards, on.limit);
-  told.add(cost);
+  const auto cost = co_await measure_overhead(stage.cards, stage.limit);
+  report.add(cost);
 }
 
-void print_what_runs(const stage& on) {
+void print_what_runs(const stage& stage) {
   std::cerr << "\nShop and gateway run on until Ctrl-C. Pay twice, with one key:\n"
-            << "   curl -i http://" << text_of(on.limit.address()) << "/charges "
+            << "   curl -i http://" << text_of(stage.limit.address()) << "/charges "
             << "-H 'Idempotency-Key: \"order-1\"' -H 'Authorization: Bearer ada' "
             << "-H 'Content-Type: application/json' -d '{\"order\":\"1\",\"amount\":4200}'\n"
-            << "   onceguard keys list --store " << on.limit.store_url() << "\n";
+            << "   onceguard keys list --store " << stage.limit.store_url() << "\n";
 }
 
 }  // namespace
 
-int play(report& told, bool keep) {
+int play(report& report, bool keep) {
   asio::io_context context(1);
   asio::signal_set signals(context, SIGINT, SIGTERM);
   asio::steady_timer limit(context, std::chrono::seconds(60));
   std::optional<std::string> fault = "it was stopped";
   bool ended = false;
-  stage on(context);
+  stage stage(context);
   signals.async_wait([&](auto, int) { context.stop(); });
   limit.async_wait([&](auto failed) {
     if (failed) return;
     fault = "it took longer than a minute";
     context.stop();
   });
-  asio::co_spawn(context, play_all(on, told), [&](const std::exception_ptr& thrown) {
+  asio::co_spawn(context, play_all(stage, report), [&](const std::exception_ptr& thrown) {
     limit.cancel();
     fault.reset();
     try {
@@ -72,13 +72,13 @@ int play(report& told, bool keep) {
       fault = error.what();
     }
     ended = true;
-    told.end(!fault && on.right, fault);
-    if (keep && !fault) return print_what_runs(on);
+    report.end(!fault && stage.right, fault);
+    if (keep && !fault) return print_what_runs(stage);
     context.stop();
   });
   context.run();
-  if (!ended) told.end(false, fault);
-  return !fault && on.right ? 0 : 1;
+  if (!ended) report.end(false, fault);
+  return !fault && stage.right ? 0 : 1;
 }
 
 }  // namespace onceguard::cli::demo

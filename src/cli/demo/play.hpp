@@ -7,6 +7,6 @@ namespace onceguard::cli::demo {
 /// Starts a shop and a gateway, plays every scene, cleans up. With `keep`, shop and gateway then
 /// run on until SIGINT or SIGTERM.
 /// @return the exit code: 0 only if every count was right
-[[nodiscard]] int play(report& told, bool keep);
+[[nodiscard]] int play(report& report, bool keep);
 
 }  // namespace onceguard::cli::demo

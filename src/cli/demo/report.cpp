@@ -69,11 +69,11 @@ class story final : public report {
   }
 
  private:
-  void tell(std::string_view how, const telling& told, bool bad) {
+  void tell(std::string_view text, const telling& style, bool bad) {
     const auto count =
-        fmt::format("{:>3} {:<8}", told.charges, told.charges == 1 ? "charge" : "charges");
-    out_ << fmt::format("   {:<18}", how) << (bad ? red(count) : green(count)) << " "
-         << joined(told.seen) << "\n";
+        fmt::format("{:>3} {:<8}", style.charges, style.charges == 1 ? "charge" : "charges");
+    out_ << fmt::format("   {:<18}", text) << (bad ? red(count) : green(count)) << " "
+         << joined(style.seen) << "\n";
   }
 
   [[nodiscard]] std::string in(std::string_view code, std::string_view text) const {
@@ -124,11 +124,11 @@ class json_report final : public report {
  private:
   using json = nlohmann::ordered_json;
 
-  static json told(const telling& how) {
+  static json told(const telling& style) {
     json out;
-    out["charges"] = how.charges;
-    out["charges_expected"] = how.charges_expected;
-    out["seen"] = how.seen;
+    out["charges"] = style.charges;
+    out["charges_expected"] = style.charges_expected;
+    out["seen"] = style.seen;
     return out;
   }
 

@@ -5,16 +5,16 @@
 
 namespace onceguard::cli::demo {
 
-void scene::charged(telling& how, std::size_t counted, std::size_t expected) {
-  how.charges = counted;
-  how.charges_expected = expected;
+void scene::charged(telling& style, std::size_t counted, std::size_t expected) {
+  style.charges = counted;
+  style.charges_expected = expected;
   expect(counted == expected, "the shop counted " + std::to_string(counted) + " charges " +
-                                  (&how == &with ? "with" : "without") + " Onceguard, not " +
+                                  (&style == &with ? "with" : "without") + " Onceguard, not " +
                                   std::to_string(expected));
 }
 
-reply saw(telling& how, reply got) {
-  how.seen.push_back(got.in_words());
+reply saw(telling& style, reply got) {
+  style.seen.push_back(got.in_words());
   return got;
 }
 

@@ -25,16 +25,16 @@ struct scene {
   std::vector<std::string> faults;  ///< what was not as it should be
 
   /// Notes the fault unless it holds.
-  void expect(bool holds, std::string what) {
-    if (!holds) faults.push_back(std::move(what));
+  void expect(bool holds, std::string description) {
+    if (!holds) faults.push_back(std::move(description));
   }
   /// Counts are what the demo is about: both must be as expected.
-  void charged(telling& how, std::size_t counted, std::size_t expected);
+  void charged(telling& style, std::size_t counted, std::size_t expected);
   [[nodiscard]] bool right() const noexcept { return faults.empty(); }
 };
 
 /// Adds what the client saw to a telling, and hands the reply on.
-reply saw(telling& how, reply got);
+reply saw(telling& style, reply got);
 
 /// "1 × 201", "49 × 409 in-progress" … in the order of their first appearance.
 [[nodiscard]] std::vector<std::string> tally_counts(const std::vector<reply>& replies);

@@ -102,12 +102,12 @@ asio::awaitable<void> shop::serve(socket_ptr socket) {
 }
 
 asio::awaitable<bool> shop::charge(tcp::socket& socket, const message& request) {
-  const auto asked = nlohmann::json::parse(request.body, nullptr, false);
-  if (!asked.is_object() || !asked.contains("order") || !asked["order"].is_string()) {
+  const auto question = nlohmann::json::parse(request.body, nullptr, false);
+  if (!question.is_object() || !question.contains("order") || !question["order"].is_string()) {
     const auto answer = answer_with(400, R"({"error":"an order is needed"})");
     co_return co_await write_all(socket, answer);
   }
-  const std::string order = asked["order"];
+  const std::string order = question["order"];
   ++orders_[order].arrived;
   tell();
   if (delay_.count() > 0) {
@@ -117,7 +117,7 @@ asio::awaitable<bool> shop::charge(tcp::socket& socket, const message& request) 
   nlohmann::ordered_json made;
   made["charge"] = "ch_" + std::to_string(++charges_);
   made["order"] = order;
-  made["amount"] = asked.value("amount", 0);
+  made["amount"] = question.value("amount", 0);
   const auto body = made.dump() + "\n";
   orders_[order].charges.push_back(body);
   tell();

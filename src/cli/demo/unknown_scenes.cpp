@@ -16,17 +16,17 @@ asio::awaitable<void> pause() {
 }
 
 // Each different answer once, so that a client that asks every 100 ms stays readable.
-void note_change(telling& how, const reply& got) {
+void note_change(telling& style, const reply& got) {
   const auto words = got.in_words();
-  if (how.seen.empty() || how.seen.back() != words) how.seen.push_back(words);
+  if (style.seen.empty() || style.seen.back() != words) style.seen.push_back(words);
 }
 
 // Asks until the dead gateway's lease is over, and the outcome with it unknown.
-asio::awaitable<bool> retry_until_unknown(telling& how, const gateway::endpoint& to,
-                                          const payment& what) {
+asio::awaitable<bool> retry_until_unknown(telling& style, const gateway::endpoint& endpoint,
+                                          const payment& payment) {
   for (int tries = 0; tries < 60; ++tries) {
-    const auto got = co_await pay(to, what);
-    note_change(how, got);
+    const auto got = co_await pay(endpoint, payment);
+    note_change(style, got);
     if (got.problem() == "outcome-unknown") co_return true;
     if (got.problem() != "in-progress") co_return false;
     co_await pause();
@@ -36,10 +36,10 @@ asio::awaitable<bool> retry_until_unknown(telling& how, const gateway::endpoint&
 
 void note_command(scene& play, const std::string& command, const command_result& result) {
   play.notes.push_back("$ onceguard " + command);
-  for (std::size_t from = 0; from < result.output.size();) {
-    const auto end = std::min(result.output.find('\n', from), result.output.size());
-    play.notes.push_back(result.output.substr(from, end - from));
-    from = end + 1;
+  for (std::size_t position = 0; position < result.output.size();) {
+    const auto end = std::min(result.output.find('\n', position), result.output.size());
+    play.notes.push_back(result.output.substr(position, end - position));
+    position = end + 1;
   }
 }
 

@@ -8,14 +8,14 @@
 namespace onceguard::cli::demo {
 namespace {
 
-void take_head(const http1::head& head, message& into) {
-  into.method = head.method;
-  into.target = head.target;
-  into.status = head.status;
-  into.keep_alive = head.keep_alive;
-  into.headers.clear();
-  for (const auto& field : head.fields) into.headers.emplace_back(field.name, field.value);
-  into.body.clear();
+void take_head(const http1::head& head, message& message) {
+  message.method = head.method;
+  message.target = head.target;
+  message.status = head.status;
+  message.keep_alive = head.keep_alive;
+  message.headers.clear();
+  for (const auto& field : head.fields) message.headers.emplace_back(field.name, field.value);
+  message.body.clear();
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ std::string_view message::header(std::string_view name) const {
   return {};
 }
 
-asio::awaitable<bool> read_message(tcp::socket& socket, http1::reader& reader, message& into) {
+asio::awaitable<bool> read_message(tcp::socket& socket, http1::reader& reader, message& message) {
   bool ended = false;
   for (;;) {
     switch (ended ? reader.end_of_input() : reader.next()) {
@@ -41,10 +41,10 @@ asio::awaitable<bool> read_message(tcp::socket& socket, http1::reader& reader, m
         break;
       }
       case http1::progress::head:
-        take_head(reader.head(), into);
+        take_head(reader.head(), message);
         break;
       case http1::progress::body:
-        into.body.append(reader.body());
+        message.body.append(reader.body());
         break;
       case http1::progress::end:
         reader.reset();

@@ -32,7 +32,7 @@ struct message {
 };
 
 /// Reads the next message of a connection. False: it ended, or what came was not HTTP.
-asio::awaitable<bool> read_message(tcp::socket& socket, http1::reader& reader, message& into);
+asio::awaitable<bool> read_message(tcp::socket& socket, http1::reader& reader, message& message);
 
 /// Writes everything. False: the other side is gone.
 asio::awaitable<bool> write_all(tcp::socket& socket, std::string_view bytes);

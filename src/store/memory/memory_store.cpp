@@ -53,29 +53,29 @@ void memory_store::put(const record_id& id, record stored) {
   place->second.stored = std::move(stored);
 }
 
-result<verdict> memory_store::apply(const onceguard::claim& asked, const instant& now) {
-  if (!asked.about) return subject_missing();
-  auto decided = decide(look_up(asked.id), asked, now, last_token_ + 1);
+result<verdict> memory_store::apply(const onceguard::claim& request, const instant& now) {
+  if (!request.about) return subject_missing();
+  auto decided = decide(look_up(request.id), request, now, last_token_ + 1);
   if (decided.write) {
     last_token_ = std::max(last_token_, decided.write->token);
     ++vitals_.generation;
-    put(asked.id, std::move(*decided.write));
+    put(request.id, std::move(*decided.write));
   }
   return std::move(decided.verdict);
 }
 
-result<settled> memory_store::apply(const settlement& how, const instant& now) {
-  auto decided = decide_settle(look_up(how.id), how, now);
+result<settled> memory_store::apply(const settlement& request, const instant& now) {
+  auto decided = decide_settle(look_up(request.id), request, now);
   if (decided.write) {
     if (!decided.write->about) return subject_missing();
-    put(how.id, std::move(*decided.write));
+    put(request.id, std::move(*decided.write));
   }
   return std::move(decided.result);
 }
 
-result<bool> memory_store::apply(const extension& how, const instant& now) {
-  auto decided = decide_extension(look_up(how.id), how, now);
-  if (decided.write) put(how.id, std::move(*decided.write));
+result<bool> memory_store::apply(const extension& request, const instant& now) {
+  auto decided = decide_extension(look_up(request.id), request, now);
+  if (decided.write) put(request.id, std::move(*decided.write));
   return !decided.stale;
 }
 
@@ -110,13 +110,13 @@ awaitable<std::vector<result<bool>>> memory_store::extend(std::vector<extension>
   co_return apply_all<bool>(batch);
 }
 
-awaitable<result<resolve_decision>> memory_store::resolve(resolution how, milliseconds) {
+awaitable<result<resolve_decision>> memory_store::resolve(resolution request, milliseconds) {
   const std::lock_guard lock(mutex_);
   if (stopped_) co_return stopped();
   const auto now = read_clocks(clock_, guard_);
-  auto decided = decide_resolution(look_up(how.id), how, now);
+  auto decided = decide_resolution(look_up(request.id), request, now);
   if (decided.forgets_answer) ++vitals_.forgotten;
-  if (decided.write) put(how.id, *decided.write);
+  if (decided.write) put(request.id, *decided.write);
   co_return decided;
 }
 
@@ -167,15 +167,16 @@ awaitable<result<counts>> memory_store::count(std::string, milliseconds) {
   co_return out;
 }
 
-awaitable<result<import_outcome>> memory_store::import_record(imported_record what, milliseconds) {
-  if (!what.stored.about) co_return subject_missing();
+awaitable<result<import_outcome>> memory_store::import_record(imported_record request,
+                                                              milliseconds) {
+  if (!request.stored.about) co_return subject_missing();
   const std::lock_guard lock(mutex_);
   if (stopped_) co_return stopped();
   const auto now = read_clocks(clock_, guard_);
-  auto decided = decide_import(look_up(what.id), what, now);
+  auto decided = decide_import(look_up(request.id), request, now);
   if (decided.write) {
     last_token_ = token_above(last_token_, decided.write->token, now);
-    put(what.id, std::move(*decided.write));
+    put(request.id, std::move(*decided.write));
   }
   co_return decided.outcome;
 }

@@ -25,14 +25,14 @@ class memory_store final : public store {
                                                               milliseconds timeout) override;
   boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                                            milliseconds timeout) override;
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
                                                            milliseconds timeout) override;
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override;
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
   boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  boost::asio::awaitable<result<import_outcome>> import_record(imported_record what,
+  boost::asio::awaitable<result<import_outcome>> import_record(imported_record request,
                                                                milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
@@ -50,9 +50,9 @@ class memory_store final : public store {
 
   [[nodiscard]] const record* look_up(const record_id& id) const;
   void put(const record_id& id, record stored);
-  result<verdict> apply(const onceguard::claim& asked, const instant& now);
-  result<settled> apply(const settlement& how, const instant& now);
-  result<bool> apply(const extension& how, const instant& now);
+  result<verdict> apply(const onceguard::claim& request, const instant& now);
+  result<settled> apply(const settlement& request, const instant& now);
+  result<bool> apply(const extension& request, const instant& now);
   template <class Outcome, class Item>
   std::vector<result<Outcome>> apply_all(const std::vector<Item>& batch);
 

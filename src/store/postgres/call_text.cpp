@@ -45,9 +45,9 @@ std::string hex(std::string_view bytes) {
       std::span(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
 }
 
-std::string bytes(std::string_view of) { return "decode('" + hex(of) + "','hex')"; }
-std::string bytes(std::span<const unsigned char> of) { return bytes(base::as_chars(of)); }
-std::string number(milliseconds of) { return std::to_string(of.count()); }
+std::string bytes(std::string_view text) { return "decode('" + hex(text) + "','hex')"; }
+std::string bytes(std::span<const unsigned char> buffer) { return bytes(base::as_chars(buffer)); }
+std::string number(milliseconds duration) { return std::to_string(duration.count()); }
 
 std::string lease_text(const record_id& id, const lease& held) {
   std::string token(16, '0');
@@ -57,17 +57,19 @@ std::string lease_text(const record_id& id, const lease& held) {
 }
 
 /// Milliseconds as an interval. Not as a multiple of one: that is inexact from 2^53 on.
-std::string interval(milliseconds of) { return "'" + number(of) + " milliseconds'::interval"; }
-
-[[noreturn]] void unexpected(const char* what) {
-  throw statement_failed("42883", std::string("claim_to_execute: ") + what);
+std::string interval(milliseconds duration) {
+  return "'" + number(duration) + " milliseconds'::interval";
 }
 
-std::int64_t number_at(const sql_transaction::row& from, column at) {
-  if (!from[at]) return 0;
+[[noreturn]] void unexpected(const char* description) {
+  throw statement_failed("42883", std::string("claim_to_execute: ") + description);
+}
+
+std::int64_t number_at(const sql_transaction::row& row, column column) {
+  if (!row[column]) return 0;
   std::int64_t out = 0;
-  const auto* end = from[at]->data() + from[at]->size();
-  if (std::from_chars(from[at]->data(), end, out).ptr != end) unexpected("not a number");
+  const auto* end = row[column]->data() + row[column]->size();
+  if (std::from_chars(row[column]->data(), end, out).ptr != end) unexpected("not a number");
   return out;
 }
 
@@ -79,17 +81,17 @@ std::string unhex(std::string_view text) {
   return out;
 }
 
-std::string bytes_at(const sql_transaction::row& from, column at) {
-  return from[at] ? unhex(*from[at]) : std::string();
+std::string bytes_at(const sql_transaction::row& row, column column) {
+  return row[column] ? unhex(*row[column]) : std::string();
 }
 
-answer_ptr answer_of(const sql_transaction::row& from) {
-  if (!from[at_status]) return nullptr;
+answer_ptr answer_of(const sql_transaction::row& row) {
+  if (!row[at_status]) return nullptr;
   auto out = std::make_shared<answer>();
-  out->status = static_cast<std::uint16_t>(number_at(from, at_status));
-  out->body = bytes_at(from, at_body);
-  if (!from[at_headers]) return out;
-  std::string_view list = *from[at_headers];
+  out->status = static_cast<std::uint16_t>(number_at(row, at_status));
+  out->body = bytes_at(row, at_body);
+  if (!row[at_headers]) return out;
+  std::string_view list = *row[at_headers];
   const auto next = [&] {
     const auto part = list.substr(0, list.find(','));
     list.remove_prefix(std::min(part.size() + 1, list.size()));
@@ -105,12 +107,12 @@ answer_ptr answer_of(const sql_transaction::row& from) {
 
 }  // namespace
 
-std::string claim_text(const claim& asked) {
-  const auto& about = *asked.about;
+std::string claim_text(const claim& request) {
+  const auto& about = *request.about;
   std::string out = select_claim;
   const auto add = [&](const std::string& value) { out += value + ','; };
-  add(bytes(asked.id));
-  add(bytes(asked.claim_id));
+  add(bytes(request.id));
+  add(bytes(request.claim_id));
   add(bytes(about.scope));
   for (const auto* part : {&about.scope_kind, &about.key, &about.method, &about.path, &about.route,
                            &about.print.method}) {
@@ -118,19 +120,19 @@ std::string claim_text(const claim& asked) {
   }
   add(bytes(about.print.value));
   add(number(about.run_timeout));
-  add(number(asked.lease));
-  add(asked.into_started ? "true" : "false");
-  add(std::to_string(static_cast<int>(asked.unknown)));
-  add(number(asked.probe_after));
-  add(number(asked.unknown_retention));
-  out += asked.maybe_repeated ? "true" : "false";
+  add(number(request.lease));
+  add(request.into_started ? "true" : "false");
+  add(std::to_string(static_cast<int>(request.unknown)));
+  add(number(request.probe_after));
+  add(number(request.unknown_retention));
+  out += request.maybe_repeated ? "true" : "false";
   return out + ")::onceguard.claim_item) c";
 }
 
-claimed read_claimed(const sql_transaction::row& from, const claim& asked) {
-  if (from.size() != columns) unexpected("another number of columns");
+claimed read_claimed(const sql_transaction::row& row, const claim& request) {
+  if (row.size() != columns) unexpected("another number of columns");
   claimed out;
-  const auto problem = number_at(from, at_problem);
+  const auto problem = number_at(row, at_problem);
   if (problem == 2) throw statement_failed("OG002", "the record of this key can not be read");
   if (problem == 1) {
     out.locked = true;
@@ -138,22 +140,22 @@ claimed read_claimed(const sql_transaction::row& from, const claim& asked) {
     out.told.retry_after = retry_after_lock;
     return out;
   }
-  const auto kind = number_at(from, at_verdict);
+  const auto kind = number_at(row, at_verdict);
   if (kind < 0 || kind >= static_cast<std::int64_t>(verdict_kinds)) unexpected("a new verdict");
   out.told.kind = static_cast<verdict_kind>(kind);
   if (out.told.kind == verdict_kind::run) {
-    out.told.lease.token = static_cast<token>(number_at(from, at_token));
-    out.told.lease.claim_id = asked.claim_id;
-    out.told.lease.attempt = static_cast<std::uint32_t>(number_at(from, at_attempt));
-    out.progress = bytes_at(from, at_progress);
+    out.told.lease.token = static_cast<token>(number_at(row, at_token));
+    out.told.lease.claim_id = request.claim_id;
+    out.told.lease.attempt = static_cast<std::uint32_t>(number_at(row, at_attempt));
+    out.progress = bytes_at(row, at_progress);
   }
-  out.told.answer = answer_of(from);
-  if (from[at_kept]) out.told.kept = static_cast<answer_kept>(number_at(from, at_kept));
-  out.told.retry_after = milliseconds(number_at(from, at_retry_after));
-  out.told.retention_left = milliseconds(number_at(from, at_retention_left));
-  out.told.since = milliseconds(number_at(from, at_since));
-  out.told.why = static_cast<unknown_reason>(number_at(from, at_why));
-  out.told.why_status = static_cast<std::uint16_t>(number_at(from, at_why_status));
+  out.told.answer = answer_of(row);
+  if (row[at_kept]) out.told.kept = static_cast<answer_kept>(number_at(row, at_kept));
+  out.told.retry_after = milliseconds(number_at(row, at_retry_after));
+  out.told.retention_left = milliseconds(number_at(row, at_retention_left));
+  out.told.since = milliseconds(number_at(row, at_since));
+  out.told.why = static_cast<unknown_reason>(number_at(row, at_why));
+  out.told.why_status = static_cast<std::uint16_t>(number_at(row, at_why_status));
   out.told = as_reported(std::move(out.told));
   return out;
 }
@@ -162,18 +164,18 @@ std::string wait_text(const record_id& id, milliseconds at_most) {
   return "SELECT onceguard.wait_for_record(" + bytes(id) + ',' + number(at_most) + ')';
 }
 
-std::string complete_text(const record_id& id, const lease& held, const answer& with,
+std::string complete_text(const record_id& id, const lease& held, const answer& answer,
                           milliseconds retention) {
   std::string headers;
-  for (const auto& [name, value] : with.headers) {
+  for (const auto& [name, value] : answer.headers) {
     for (const auto* part : {&name, &value}) {
       if (!headers.empty()) headers += ',';
       headers += bytes(std::string_view(*part));
     }
   }
   return "SELECT onceguard.complete_now(" + lease_text(id, held) + ',' +
-         std::to_string(with.status) + ",ARRAY[" + headers + "]::bytea[]," +
-         bytes(std::string_view(with.body)) + ',' + interval(retention) + ')';
+         std::to_string(answer.status) + ",ARRAY[" + headers + "]::bytea[]," +
+         bytes(std::string_view(answer.body)) + ',' + interval(retention) + ')';
 }
 
 std::string progress_text(const record_id& id, const lease& held, std::string_view step,

@@ -16,13 +16,13 @@ struct claimed {
   std::string progress;  ///< run: how far the work has come
 };
 
-[[nodiscard]] std::string claim_text(const claim& asked);
+[[nodiscard]] std::string claim_text(const claim& request);
 /// Throws statement_failed where the record can't be read, or the row is not what was asked for.
-[[nodiscard]] claimed read_claimed(const sql_transaction::row& from, const claim& asked);
+[[nodiscard]] claimed read_claimed(const sql_transaction::row& row, const claim& request);
 
 [[nodiscard]] std::string wait_text(const record_id& id, milliseconds at_most);
-[[nodiscard]] std::string complete_text(const record_id& id, const lease& held, const answer& with,
-                                        milliseconds retention);
+[[nodiscard]] std::string complete_text(const record_id& id, const lease& held,
+                                        const answer& answer, milliseconds retention);
 [[nodiscard]] std::string progress_text(const record_id& id, const lease& held,
                                         std::string_view step, std::string_view progress,
                                         milliseconds lease_length);

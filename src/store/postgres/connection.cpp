@@ -27,10 +27,10 @@ connection::connection(boost::asio::io_context& context, connection_events& even
 
 // --- connecting -----------------------------------------------------------------------------
 
-void connection::open(const target& at, bool listens) {
+void connection::open(const target& target, bool listens) {
   std::vector<const char*> names;
   std::vector<const char*> values;
-  for (const auto& [name, value] : at.options) {
+  for (const auto& [name, value] : target.options) {
     names.push_back(name.c_str());
     values.push_back(value.c_str());
   }
@@ -104,19 +104,19 @@ void connection::set_up() {
 
 // --- waiting --------------------------------------------------------------------------------
 
-void connection::await(stream_descriptor::wait_type what) {
-  auto& waiting = what == stream_descriptor::wait_read ? reading_ : writing_;
+void connection::await(stream_descriptor::wait_type type) {
+  auto& waiting = type == stream_descriptor::wait_read ? reading_ : writing_;
   if (std::exchange(waiting, true)) return;
-  socket_.async_wait(what, [this, what, begun = epoch_](const boost::system::error_code& ec) {
+  socket_.async_wait(type, [this, type, begun = epoch_](const boost::system::error_code& ec) {
     if (ec || begun != epoch_) return;
-    (what == stream_descriptor::wait_read ? reading_ : writing_) = false;
-    on_event(what);
+    (type == stream_descriptor::wait_read ? reading_ : writing_) = false;
+    on_event(type);
   });
 }
 
-void connection::on_event(stream_descriptor::wait_type what) {
+void connection::on_event(stream_descriptor::wait_type type) {
   if (phase_ == phase::connecting) return poll_connection();
-  if (what == stream_descriptor::wait_write) return flush();
+  if (type == stream_descriptor::wait_write) return flush();
   if (PQconsumeInput(on_) == 0) {
     // What came before the end still counts: the server says why it ends a session.
     const auto begun = epoch_;
@@ -292,11 +292,11 @@ void connection::read_announcements() {
 }
 
 void connection::on_notice(void* self, const PGresult* notice) {
-  auto& of = *static_cast<connection*>(self);
+  auto& subject = *static_cast<connection*>(self);
   if (standby_wait_cancelled(notice)) {
-    of.distrusted_ = true;
+    subject.distrusted_ = true;
     const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-    of.events_.on_warning(text == nullptr ? "" : text);
+    subject.events_.on_warning(text == nullptr ? "" : text);
   }
 }
 

@@ -28,11 +28,12 @@ class connection_events {
  public:
   /// What the server said at the beginning of the session. Where it is not the memory that was
   /// seen before, its tokens are raised before anything else; an older copy becomes another memory.
-  [[nodiscard]] virtual origin_match on_greeting(const connection& of, const greeting& said) = 0;
+  [[nodiscard]] virtual origin_match on_greeting(const connection& connection,
+                                                 const greeting& greeting) = 0;
   /// It can take a trip now: the first one, or another one.
-  virtual void on_ready(connection& of) = 0;
+  virtual void on_ready(connection& connection) = 0;
   /// It is closed. A trip that it had was told before.
-  virtual void on_lost(connection& of, const failure& why) = 0;
+  virtual void on_lost(connection& connection, const failure& why) = 0;
   virtual void on_announcement(std::string_view payload) = 0;
   virtual void on_warning(std::string_view text) = 0;
 
@@ -54,7 +55,7 @@ class connection final : private base::deadline {
   }
 
   /// Closed: begins to connect. Ends in `on_ready` or `on_lost`, never from within.
-  void open(const target& at, bool listens);
+  void open(const target& target, bool listens);
   /// Idle: sends it. Ends in the trip's own calls, and then `on_ready` or `on_lost`.
   void start(std::unique_ptr<trip> sent);
   /// Drops the connection without a word to the trip.
@@ -81,8 +82,8 @@ class connection final : private base::deadline {
   void refuse_set_up();
 
   // waiting
-  void await(boost::asio::posix::stream_descriptor::wait_type what);
-  void on_event(boost::asio::posix::stream_descriptor::wait_type what);
+  void await(boost::asio::posix::stream_descriptor::wait_type type);
+  void on_event(boost::asio::posix::stream_descriptor::wait_type type);
   void flush();
   void receive();
 

@@ -42,14 +42,14 @@ void set_defaults(option_map& options, milliseconds timeout) {
   otherwise("tcp_user_timeout", std::to_string(2 * timeout.count()));
 }
 
-std::string find_address(const option_map& in, const std::string& name) {
-  const auto found = in.find(name);
-  return found == in.end() ? std::string() : found->second;
+std::string find_address(const option_map& map, const std::string& name) {
+  const auto found = map.find(name);
+  return found == map.end() ? std::string() : found->second;
 }
 
 /// The n-th of a list that has one entry for each host, or one for all of them.
-std::string nth(const std::vector<std::string>& of, std::size_t n) {
-  return of.size() == 1 ? of.front() : of.at(n);
+std::string nth(const std::vector<std::string>& items, std::size_t n) {
+  return items.size() == 1 ? items.front() : items.at(n);
 }
 
 std::string location_of(const option_map& options) {
@@ -68,8 +68,8 @@ result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout) {
       PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
   if (!parsed) return unreadable("the URL can't be read");
   option_map common;
-  for (const auto* at = parsed.get(); at->keyword != nullptr; ++at) {
-    if (at->val != nullptr) common[at->keyword] = at->val;
+  for (const auto* position = parsed.get(); position->keyword != nullptr; ++position) {
+    if (position->val != nullptr) common[position->keyword] = position->val;
   }
   set_defaults(common, timeout);
   const auto hosts = split(find_address(common, "host"));

@@ -40,18 +40,19 @@ bool transient(const failure& why) {
 template <class Kind>
 class batch_trip final : public trip {
  public:
-  batch_trip(dispatcher& from, typename request_queue<Kind>::batch entries)
-      : from_(from), entries_(std::move(entries)) {
-    if constexpr (std::is_same_v<Kind, claims>) expected_ = from.generation_;
+  batch_trip(dispatcher& dispatcher, typename request_queue<Kind>::batch entries)
+      : from_(dispatcher), entries_(std::move(entries)) {
+    if constexpr (std::is_same_v<Kind, claims>) expected_ = dispatcher.generation_;
     for (const auto& one : entries_) parcels_.push_back({&one.item(), one.with_subject});
-    confirms_ = from.standby_distrusted_ || std::any_of(entries_.begin(), entries_.end(),
-                                                        [](const auto& e) { return e.doubtful; });
+    confirms_ =
+        dispatcher.standby_distrusted_ ||
+        std::any_of(entries_.begin(), entries_.end(), [](const auto& e) { return e.doubtful; });
   }
 
   [[nodiscard]] const char* statement() const noexcept override { return Kind::statement; }
   [[nodiscard]] bool confirms() const noexcept override { return confirms_; }
-  [[nodiscard]] parameters encode(const greeting& to) const override {
-    return Kind::encode(parcels_, {to, from_.expiry_paused_, expected_});
+  [[nodiscard]] parameters encode(const greeting& greeting) const override {
+    return Kind::encode(parcels_, {greeting, from_.expiry_paused_, expected_});
   }
   [[nodiscard]] std::string announcement() const override {
     std::string out;
@@ -78,8 +79,8 @@ class batch_trip final : public trip {
 
 class question_trip final : public trip {
  public:
-  question_trip(dispatcher& from, std::shared_ptr<question> asked)
-      : from_(from), asked_(std::move(asked)), confirms_(from.standby_distrusted_) {}
+  question_trip(dispatcher& dispatcher, std::shared_ptr<question> shared)
+      : from_(dispatcher), asked_(std::move(shared)), confirms_(dispatcher.standby_distrusted_) {}
 
   [[nodiscard]] const char* statement() const noexcept override { return asked_->statement(); }
   [[nodiscard]] bool confirms() const noexcept override { return confirms_; }
@@ -101,20 +102,20 @@ class question_trip final : public trip {
 // --- jobs -----------------------------------------------------------------------------------
 
 template <>
-void batch_job<claim, verdict>::queue_in(dispatcher& at, const call_ptr& self) {
-  at.queue<claims>(self, std::static_pointer_cast<batch_job>(self));
+void batch_job<claim, verdict>::queue_in(dispatcher& dispatcher, const call_ptr& self) {
+  dispatcher.queue<claims>(self, std::static_pointer_cast<batch_job>(self));
 }
 template <>
-void batch_job<settlement, settled>::queue_in(dispatcher& at, const call_ptr& self) {
-  at.queue<settles>(self, std::static_pointer_cast<batch_job>(self));
+void batch_job<settlement, settled>::queue_in(dispatcher& dispatcher, const call_ptr& self) {
+  dispatcher.queue<settles>(self, std::static_pointer_cast<batch_job>(self));
 }
 template <>
-void batch_job<extension, bool>::queue_in(dispatcher& at, const call_ptr& self) {
-  at.queue<extensions>(self, std::static_pointer_cast<batch_job>(self));
+void batch_job<extension, bool>::queue_in(dispatcher& dispatcher, const call_ptr& self) {
+  dispatcher.queue<extensions>(self, std::static_pointer_cast<batch_job>(self));
 }
 
-void question::queue_in(dispatcher& at, const call_ptr& self) {
-  at.questions_.push_back(std::static_pointer_cast<question>(self));
+void question::queue_in(dispatcher& dispatcher, const call_ptr& self) {
+  dispatcher.questions_.push_back(std::static_pointer_cast<question>(self));
 }
 
 template <class Kind>
@@ -139,8 +140,8 @@ void dispatcher::accept(std::vector<call_ptr>& calls) {
 }
 
 template <class Kind>
-void dispatcher::conclude(entry<Kind>& ended, result<typename Kind::outcome> with) {
-  if (ended.of->conclude(ended.index, std::move(with))) finish(ended.of);
+void dispatcher::conclude(entry<Kind>& ended, result<typename Kind::outcome> entry) {
+  if (ended.of->conclude(ended.index, std::move(entry))) finish(ended.of);
 }
 
 template <class Kind>
@@ -183,15 +184,15 @@ std::unique_ptr<trip> dispatcher::next() {
 
 template <class Kind>
 std::unique_ptr<trip> dispatcher::next_batch() {
-  auto& from = queue_of<Kind>();
+  auto& source = queue_of<Kind>();
   if constexpr (std::is_same_v<Kind, claims>) {
     if (!memory_.known()) refuse_claims();
     if (claims_held_) return nullptr;
   }
-  if (from.empty()) return nullptr;
+  if (source.empty()) return nullptr;
   typename request_queue<Kind>::batch over;
   auto batch =
-      from.take(params_.batch_max, params_.batch_bytes, under_way_, base::boot_now(), over);
+      source.take(params_.batch_max, params_.batch_bytes, under_way_, base::boot_now(), over);
   for (auto& one : over) conclude_lapsed<Kind>(one);
   if (batch.empty()) return nullptr;
   return std::make_unique<batch_trip<Kind>>(*this, std::move(batch));
@@ -202,12 +203,12 @@ std::unique_ptr<trip> dispatcher::next_question() {
   if (questions_under_way_ > 0) return nullptr;
   const auto now = base::boot_now();
   while (!questions_.empty()) {
-    auto asked = questions_.front();
-    if (asked->not_before > now) return nullptr;
+    auto request = questions_.front();
+    if (request->not_before > now) return nullptr;
     questions_.pop_front();
-    if (!asked->take()) continue;
+    if (!request->take()) continue;
     ++questions_under_way_;
-    return std::make_unique<question_trip>(*this, std::move(asked));
+    return std::make_unique<question_trip>(*this, std::move(request));
   }
   return nullptr;
 }
@@ -220,56 +221,61 @@ void dispatcher::ended(bool confirmed) {
 }
 
 template <class Kind>
-void dispatcher::arrived(batch_trip<Kind>& of, const rows& results) {
-  auto replies = Kind::decode(results, of.parcels_);  // may throw: then it failed
-  ended(of.confirms_);
+void dispatcher::arrived(batch_trip<Kind>& trip, const rows& results) {
+  auto replies = Kind::decode(results, trip.parcels_);  // may throw: then it failed
+  ended(trip.confirms_);
   if constexpr (std::is_same_v<Kind, claims>) {
     // What was granted is not forgotten: a copy that lacks it is an older one.
     const auto reached = claims::generation_in(results);
-    if (of.expected_.identity == generation_.identity && reached > generation_.number) {
+    if (trip.expected_.identity == generation_.identity && reached > generation_.number) {
       generation_.number = reached;
     }
   }
   const auto now = base::boot_now();
-  for (const auto& one : of.entries_) under_way_.erase(one.item().id);
+  for (const auto& one : trip.entries_) under_way_.erase(one.item().id);
   // From the last to the first, so that those that go back into the line keep their order.
-  for (std::size_t i = of.entries_.size(); i-- > 0;) take_reply(of.entries_[i], replies[i], now);
+  for (std::size_t i = trip.entries_.size(); i-- > 0;)
+    take_reply(trip.entries_[i], replies[i], now);
 }
 
 template <class Kind>
-void dispatcher::take_reply(entry<Kind>& of, reply<typename Kind::outcome>& said, steady_time now) {
-  std::optional<verdict> told;
+void dispatcher::take_reply(entry<Kind>& entry, reply<typename Kind::outcome>& answer,
+                            steady_time now) {
+  std::optional<verdict> subject;
   using kind = typename reply<typename Kind::outcome>::kind;
   if constexpr (std::is_same_v<Kind, claims>) {
     // A claim that was never sent before is told that somebody is there; the repeat of one whose
     // first copy may still be under way waits to learn which of both it is.
-    if (said.what == kind::locked && !of.doubtful) {
-      said.what = kind::said;
-      said.outcome.emplace(claims::locked());
+    if (answer.what == kind::locked && !entry.doubtful) {
+      answer.what = kind::said;
+      answer.outcome.emplace(claims::locked());
     }
-    if (said.what == kind::said && *said.outcome) told = said.outcome->value();
-    if (told && told->kind == verdict_kind::run && !memory_.known()) return put_grant_in_doubt(of);
-    take_joined(of, told);
+    if (answer.what == kind::said && *answer.outcome) subject = answer.outcome->value();
+    if (subject && subject->kind == verdict_kind::run && !memory_.known())
+      return put_grant_in_doubt(entry);
+    take_joined(entry, subject);
   }
-  switch (said.what) {
+  switch (answer.what) {
     case kind::said:
-      return conclude<Kind>(of, std::move(*said.outcome));
+      return conclude<Kind>(entry, std::move(*answer.outcome));
     case kind::needs_subject:
       if constexpr (std::is_same_v<Kind, settles>) {
-        if (of.with_subject || !of.item().about) return conclude<Kind>(of, subject_missing());
-        of.with_subject = true;
+        if (entry.with_subject || !entry.item().about)
+          return conclude<Kind>(entry, subject_missing());
+        entry.with_subject = true;
       }
-      return queue_of<Kind>().push_front(std::move(of));
+      return queue_of<Kind>().push_front(std::move(entry));
     case kind::locked:
-      if (of.of->give_up_at() <= now) return conclude<Kind>(of, lock_held(name_, of.doubtful));
-      return retry(std::move(of), now);
+      if (entry.of->give_up_at() <= now)
+        return conclude<Kind>(entry, lock_held(name_, entry.doubtful));
+      return retry(std::move(entry), now);
   }
 }
 
 /// The memory changed while it was on its way: that lease is nobody's, and is to be given back.
-void dispatcher::put_grant_in_doubt(entry<claims>& of) {
-  take_joined(of, std::nullopt);
-  conclude<claims>(of, not_what_it_was(name_, effect::done));
+void dispatcher::put_grant_in_doubt(entry<claims>& entry) {
+  take_joined(entry, std::nullopt);
+  conclude<claims>(entry, not_what_it_was(name_, effect::done));
 }
 
 /// Nobody asks for a lease in a memory that is not known yet.
@@ -281,10 +287,11 @@ void dispatcher::refuse_claims() {
 }
 
 /// Those that came with a claim are told along with it, or ask for themselves.
-void dispatcher::take_joined(entry<claims>& of, const std::optional<verdict>& told) {
-  auto joined = std::exchange(of.joined, {});
+void dispatcher::take_joined(entry<claims>& entry, const std::optional<verdict>& reply) {
+  auto joined = std::exchange(entry.joined, {});
   for (auto one = joined.rbegin(); one != joined.rend(); ++one) {
-    auto along = told ? claims::reported_generation(of.item(), *told, one->item()) : std::nullopt;
+    auto along =
+        reply ? claims::reported_generation(entry.item(), *reply, one->item()) : std::nullopt;
     if (along) {
       conclude<claims>(*one, std::move(*along));
     } else {
@@ -294,16 +301,16 @@ void dispatcher::take_joined(entry<claims>& of, const std::optional<verdict>& to
 }
 
 template <class Kind>
-void dispatcher::failed(batch_trip<Kind>& of, const failure& why, effect_of_failure after) {
+void dispatcher::failed(batch_trip<Kind>& trip, const failure& why, effect_of_failure after) {
   ended(false);
   if (after == effect_of_failure::unknown && !why.lost) standby_distrusted_ = true;
   if (why.sqlstate == another_memory) memory_.changed();
   const auto now = base::boot_now();
   const auto cure = remedy_of(why);
-  for (const auto& one : of.entries_) under_way_.erase(one.item().id);
-  const bool several = of.entries_.size() > 1;
-  for (std::size_t i = of.entries_.size(); i-- > 0;) {
-    auto& one = of.entries_[i];
+  for (const auto& one : trip.entries_) under_way_.erase(one.item().id);
+  const bool several = trip.entries_.size() > 1;
+  for (std::size_t i = trip.entries_.size(); i-- > 0;) {
+    auto& one = trip.entries_[i];
     if constexpr (std::is_same_v<Kind, claims>) take_joined(one, std::nullopt);
     one.doubtful = one.doubtful || after == effect_of_failure::unknown;
     const bool late = one.of->give_up_at() <= now;
@@ -324,38 +331,38 @@ void dispatcher::failed(batch_trip<Kind>& of, const failure& why, effect_of_fail
   }
 }
 
-void dispatcher::arrived(question_trip& of, const rows& results) {
-  const bool answered = of.asked_->arrived(results, {*this, expiry_paused_});  // may throw
-  ended(of.confirms_);
+void dispatcher::arrived(question_trip& trip, const rows& results) {
+  const bool answered = trip.asked_->arrived(results, {*this, expiry_paused_});  // may throw
+  ended(trip.confirms_);
   --questions_under_way_;
-  if (answered) return finish(of.asked_);
+  if (answered) return finish(trip.asked_);
   const auto now = base::boot_now();
-  if (of.asked_->give_up_at() <= now) {
-    of.asked_->fail(lock_held(name_, false));
-    return finish(of.asked_);
+  if (trip.asked_->give_up_at() <= now) {
+    trip.asked_->fail(lock_held(name_, false));
+    return finish(trip.asked_);
   }
-  of.asked_->not_before = now + pause_before(of.asked_->tries++);
-  questions_.push_front(of.asked_);
+  trip.asked_->not_before = now + pause_before(trip.asked_->tries++);
+  questions_.push_front(trip.asked_);
 }
 
-void dispatcher::failed(question_trip& of, const failure& why, effect_of_failure after) {
+void dispatcher::failed(question_trip& trip, const failure& why, effect_of_failure after) {
   ended(false);
   --questions_under_way_;
   if (after == effect_of_failure::unknown && !why.lost) standby_distrusted_ = true;
   if (why.sqlstate == another_memory) memory_.changed();
-  const auto& asked = of.asked_;
+  const auto& request = trip.asked_;
   const auto now = base::boot_now();
   const bool again = after == effect_of_failure::unknown
-                         ? why.lost && asked->repeatable()
+                         ? why.lost && request->repeatable()
                          : transient(why) || remedy_of(why) == remedy::reconnect;
-  if (again && asked->give_up_at() > now) {
+  if (again && request->give_up_at() > now) {
     if (after == effect_of_failure::rolled_back)
-      asked->not_before = now + pause_before(asked->tries++);
-    return questions_.push_front(asked);
+      request->not_before = now + pause_before(request->tries++);
+    return questions_.push_front(request);
   }
-  const bool doubt = after == effect_of_failure::unknown && !asked->repeatable();
-  asked->fail(to_error(why, name_, doubt ? effect::unknown : effect::none));
-  finish(asked);
+  const bool doubt = after == effect_of_failure::unknown && !request->repeatable();
+  request->fail(to_error(why, name_, doubt ? effect::unknown : effect::none));
+  finish(request);
 }
 
 // --- giving up ------------------------------------------------------------------------------
@@ -367,25 +374,25 @@ bool dispatcher::waiting() const noexcept {
 
 void dispatcher::purge() {
   const auto now = base::boot_now();
-  const auto purge_queue = [&]<class Kind>(request_queue<Kind>& of) {
+  const auto purge_queue = [&]<class Kind>(request_queue<Kind>& queue) {
     typename request_queue<Kind>::batch over;
-    of.purge(now, over);
+    queue.purge(now, over);
     for (auto& one : over) conclude_lapsed<Kind>(one);
   };
   std::apply([&](auto&... each) { (purge_queue(each), ...); }, queues_);
-  std::erase_if(questions_, [&](const std::shared_ptr<question>& asked) {
-    const bool over = asked->give_up_at() <= now || asked->dropped();
-    if (over && asked->take()) {
-      asked->fail(lapsed(false));
-      finish(asked);
+  std::erase_if(questions_, [&](const std::shared_ptr<question>& shared) {
+    const bool over = shared->give_up_at() <= now || shared->dropped();
+    if (over && shared->take()) {
+      shared->fail(lapsed(false));
+      finish(shared);
     }
     return over;
   });
 }
 
 void dispatcher::fail_waiting(const error& why) {
-  const auto fail_queue = [&]<class Kind>(request_queue<Kind>& of) {
-    for (auto& one : of.drain()) {
+  const auto fail_queue = [&]<class Kind>(request_queue<Kind>& queue) {
+    for (auto& one : queue.drain()) {
       auto mine = why;
       if (one.doubtful) mine.effect = effect::unknown;
       // Taken first, so that the caller's own end is not crossed.
@@ -393,10 +400,10 @@ void dispatcher::fail_waiting(const error& why) {
     }
   };
   std::apply([&](auto&... each) { (fail_queue(each), ...); }, queues_);
-  for (const auto& asked : std::exchange(questions_, {})) {
-    if (!asked->take()) continue;
-    asked->fail(why);
-    finish(asked);
+  for (const auto& request : std::exchange(questions_, {})) {
+    if (!request->take()) continue;
+    request->fail(why);
+    finish(request);
   }
 }
 

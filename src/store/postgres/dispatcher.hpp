@@ -47,7 +47,7 @@ class dispatcher {
   /// The database's clock, as it was told just now.
   void read_clock(std::int64_t database_now);
   /// What the store said of itself; the highest is remembered. Another identity is another memory.
-  void read_generation(const known_generation& told);
+  void read_generation(const known_generation& generation);
   [[nodiscard]] const known_generation& generation() const noexcept { return generation_; }
   /// Meanwhile claims wait.
   void hold_claims(bool held) noexcept { claims_held_ = held; }
@@ -74,7 +74,7 @@ class dispatcher {
   [[nodiscard]] std::unique_ptr<trip> next_batch();
   [[nodiscard]] std::unique_ptr<trip> next_question();
   template <class Kind>
-  void conclude(entry<Kind>& ended, result<typename Kind::outcome> with);
+  void conclude(entry<Kind>& ended, result<typename Kind::outcome> entry);
   template <class Kind>
   void conclude_lapsed(entry<Kind>& ended);
   template <class Kind>
@@ -82,16 +82,16 @@ class dispatcher {
 
   // trips tell their end
   template <class Kind>
-  void arrived(batch_trip<Kind>& of, const rows& results);
+  void arrived(batch_trip<Kind>& trip, const rows& results);
   template <class Kind>
-  void take_reply(entry<Kind>& of, reply<typename Kind::outcome>& said, steady_time now);
-  void put_grant_in_doubt(entry<claims>& of);
+  void take_reply(entry<Kind>& entry, reply<typename Kind::outcome>& reply, steady_time now);
+  void put_grant_in_doubt(entry<claims>& entry);
   void refuse_claims();
-  void take_joined(entry<claims>& of, const std::optional<verdict>& told);
+  void take_joined(entry<claims>& entry, const std::optional<verdict>& reply);
   template <class Kind>
-  void failed(batch_trip<Kind>& of, const failure& why, effect_of_failure after);
-  void arrived(question_trip& of, const rows& results);
-  void failed(question_trip& of, const failure& why, effect_of_failure after);
+  void failed(batch_trip<Kind>& trip, const failure& why, effect_of_failure after);
+  void arrived(question_trip& trip, const rows& results);
+  void failed(question_trip& trip, const failure& why, effect_of_failure after);
 
   void finish(call_ptr done) { finished_.push_back(std::move(done)); }
   void ended(bool confirmed);

@@ -8,20 +8,20 @@ parameters ask_epoch(const std::string& accelerator) {
   return out;
 }
 
-epoch_reading read_epoch(const rows& from, const std::string& accelerator) {
-  from.expect_columns(7);
-  if (from.size() != 1) throw unexpected_answer("the schema does not say which epoch it is");
+epoch_reading read_epoch(const rows& rows, const std::string& accelerator) {
+  rows.expect_columns(7);
+  if (rows.size() != 1) throw unexpected_answer("the schema does not say which epoch it is");
   epoch_reading out;
-  out.epoch = from.bytes(0, 0);
-  out.origin = from.bytes(0, 1);
-  out.forgotten = static_cast<std::uint64_t>(from.integer(0, 2));
-  out.generation = static_cast<std::uint64_t>(from.integer(0, 3));
-  out.now = from.integer(0, 4);
-  if (from.null(0, 5)) return out;
+  out.epoch = rows.bytes(0, 0);
+  out.origin = rows.bytes(0, 1);
+  out.forgotten = static_cast<std::uint64_t>(rows.integer(0, 2));
+  out.generation = static_cast<std::uint64_t>(rows.integer(0, 3));
+  out.now = rows.integer(0, 4);
+  if (rows.null(0, 5)) return out;
   out.noted.emplace();
   out.noted->identity = accelerator;
-  out.noted->generation = static_cast<std::uint64_t>(from.integer(0, 5));
-  out.noted->clock_ahead = from.integer(0, 6);
+  out.noted->generation = static_cast<std::uint64_t>(rows.integer(0, 5));
+  out.noted->clock_ahead = rows.integer(0, 6);
   return out;
 }
 
@@ -37,10 +37,10 @@ parameters ask_note(const accelerator_state& found, const std::string& distruste
   return out;
 }
 
-bool read_note(const rows& from) {
-  from.expect_columns(1);
-  if (from.size() != 1) throw unexpected_answer("a note without its answer");
-  return from.boolean(0, 0);
+bool read_note(const rows& rows) {
+  rows.expect_columns(1);
+  if (rows.size() != 1) throw unexpected_answer("a note without its answer");
+  return rows.boolean(0, 0);
 }
 
 }  // namespace onceguard::postgres

@@ -7,9 +7,9 @@
 namespace onceguard::postgres {
 
 [[nodiscard]] parameters ask_epoch(const std::string& accelerator);
-[[nodiscard]] epoch_reading read_epoch(const rows& from, const std::string& accelerator);
+[[nodiscard]] epoch_reading read_epoch(const rows& rows, const std::string& accelerator);
 
 [[nodiscard]] parameters ask_note(const accelerator_state& found, const std::string& distrusted);
-[[nodiscard]] bool read_note(const rows& from);
+[[nodiscard]] bool read_note(const rows& rows);
 
 }  // namespace onceguard::postgres

@@ -5,49 +5,49 @@
 namespace onceguard::postgres {
 namespace {
 
-verdict run_once(sql_transaction& in, const claim& asked, const execute_policy& policy,
-                 const effect_work& work, phase& at) {
-  at = phase::claiming;
-  auto got = begin_and_claim(in, asked, policy);
+verdict run_once(sql_transaction& transaction, const claim& request, const execute_policy& policy,
+                 const effect_work& work, phase& position) {
+  position = phase::claiming;
+  auto got = begin_and_claim(transaction, request, policy);
   if (got.told.kind != verdict_kind::run) return std::move(got.told);
-  const bracket unless_committed(in);
-  at = phase::working;
+  const bracket unless_committed(transaction);
+  position = phase::working;
   got.told.answer = checked(work(got.told.lease));
   got.told.kept = answer_kept::full;
-  at = phase::committing;
-  in.commit(complete_text(asked.id, got.told.lease, *got.told.answer, policy.retention));
+  position = phase::committing;
+  transaction.commit(complete_text(request.id, got.told.lease, *got.told.answer, policy.retention));
   return std::move(got.told);
 }
 
 }  // namespace
 
-result<verdict> execute(sql_transaction& in, const request& what, const execute_policy& policy,
-                        const effect_work& work) {
-  if (const auto wrong = complaint(what, policy)) return *wrong;
-  const auto asked = claim_of(what, policy, unknown_policy::hold);
+result<verdict> execute(sql_transaction& transaction, const request& request,
+                        const execute_policy& policy, const effect_work& work) {
+  if (const auto wrong = complaint(request, policy)) return *wrong;
+  const auto question = claim_of(request, policy, unknown_policy::hold);
   for (unsigned conflicts_met = 0;;) {
-    auto at = phase::claiming;
+    auto position = phase::claiming;
     try {
-      return run_once(in, asked, policy, work, at);
+      return run_once(transaction, question, policy, work, position);
     } catch (const statement_failed& failed) {
-      if (is_callers(failed, at)) throw;
-      const bool again = in.whole() && conflicts(failed) && at != phase::claiming;
+      if (is_callers(failed, position)) throw;
+      const bool again = transaction.whole() && conflicts(failed) && position != phase::claiming;
       if (again && conflicts_met++ < policy.conflict_retries) continue;
-      const bool unsure = failed.lost() && in.whole() && at == phase::committing;
+      const bool unsure = failed.lost() && transaction.whole() && position == phase::committing;
       return to_error(failed, unsure ? effect::unknown : effect::none);
     }
   }
 }
 
-result<verdict> execute(PGconn* on, const request& what, const execute_policy& policy,
+result<verdict> execute(PGconn* connection, const request& request, const execute_policy& policy,
                         const effect_work& work) {
-  if (const auto why = not_ready(on)) return *why;
-  libpq_transaction in(on);
-  return execute(in, what, policy, work);
+  if (const auto why = not_ready(connection)) return *why;
+  libpq_transaction transaction(connection);
+  return execute(transaction, request, policy, work);
 }
 
-result<verdict> execute(PGconn* on, const request& what, const effect_work& work) {
-  return execute(on, what, execute_policy{}, work);
+result<verdict> execute(PGconn* connection, const request& request, const effect_work& work) {
+  return execute(connection, request, execute_policy{}, work);
 }
 
 }  // namespace onceguard::postgres

@@ -6,8 +6,8 @@
 namespace onceguard::postgres {
 namespace {
 
-std::string field(const PGresult* of, int code) {
-  const char* text = PQresultErrorField(of, code);
+std::string field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
   return text == nullptr ? std::string() : text;
 }
 
@@ -110,8 +110,8 @@ bool misconfigured(const failure& failed) noexcept {
 
 bool standby_wait_cancelled(const PGresult* notice) noexcept {
   // The message is translated; the name of the server's function that sends it is not.
-  const char* from = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
-  return from != nullptr && std::string_view(from) == "SyncRepWaitForLSN";
+  const char* text = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
+  return text != nullptr && std::string_view(text) == "SyncRepWaitForLSN";
 }
 
 }  // namespace onceguard::postgres

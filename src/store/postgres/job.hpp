@@ -22,7 +22,7 @@ class job : public call {
   /// Its caller does not wait any longer than this.
   [[nodiscard]] steady_time give_up_at() const noexcept { return give_up_at_; }
   /// Puts its parts into the lines.
-  virtual void queue_in(dispatcher& at, const call_ptr& self) = 0;
+  virtual void queue_in(dispatcher& dispatcher, const call_ptr& self) = 0;
 
  private:
   const steady_time give_up_at_;
@@ -42,11 +42,11 @@ class batch_job final : public job {
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] const Item& item(std::size_t i) const { return items_[i]; }
   /// True: that was the last one, and the job can be delivered.
-  [[nodiscard]] bool conclude(std::size_t i, result<Outcome> with) {
-    outcomes_[i] = std::move(with);
+  [[nodiscard]] bool conclude(std::size_t i, result<Outcome> reply) {
+    outcomes_[i] = std::move(reply);
     return --left_ == 0;
   }
-  void queue_in(dispatcher& at, const call_ptr& self) override;
+  void queue_in(dispatcher& dispatcher, const call_ptr& self) override;
 
   /// The caller, once resumed: one outcome for each item.
   [[nodiscard]] std::vector<result<Outcome>> outcomes() {

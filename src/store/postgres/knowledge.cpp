@@ -20,10 +20,10 @@ void dispatcher::read_clock(std::int64_t database_now) {
             {{"store", name_}});
 }
 
-void dispatcher::read_generation(const known_generation& told) {
-  const bool same = told.identity == generation_.identity;
+void dispatcher::read_generation(const known_generation& generation) {
+  const bool same = generation.identity == generation_.identity;
   if (!same && !generation_.identity.empty()) memory_.changed();
-  if (!same || told.number > generation_.number) generation_ = told;
+  if (!same || generation.number > generation_.number) generation_ = generation;
 }
 
 }  // namespace onceguard::postgres

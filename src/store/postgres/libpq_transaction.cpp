@@ -24,16 +24,16 @@ const char* begin_of(isolation_level level) noexcept {
 }
 
 /// Of several statements in one text, the result of the last one, or of the one that failed.
-result_ptr send(PGconn* on, const std::string& text) {
-  result_ptr got(PQexec(on, text.c_str()));
-  check(on, got.get());
+result_ptr send(PGconn* connection, const std::string& text) {
+  result_ptr got(PQexec(connection, text.c_str()));
+  check(connection, got.get());
   return got;
 }
 
 }  // namespace
 
-void check(const PGconn* on, const PGresult* of) {
-  switch (of == nullptr ? PGRES_FATAL_ERROR : PQresultStatus(of)) {
+void check(const PGconn* connection, const PGresult* result) {
+  switch (result == nullptr ? PGRES_FATAL_ERROR : PQresultStatus(result)) {
     case PGRES_BAD_RESPONSE:
     case PGRES_FATAL_ERROR:
     case PGRES_PIPELINE_ABORTED:
@@ -41,20 +41,20 @@ void check(const PGconn* on, const PGresult* of) {
     default:
       return;
   }
-  const auto failed = of == nullptr ? failure_of(on) : failure_of(of);
-  const bool broken = failed.sqlstate.empty() || PQstatus(on) != CONNECTION_OK;
+  const auto failed = result == nullptr ? failure_of(connection) : failure_of(result);
+  const bool broken = failed.sqlstate.empty() || PQstatus(connection) != CONNECTION_OK;
   throw statement_failed(failed.sqlstate, failed.text, failed.lost || broken);
 }
 
-std::optional<error> not_ready(const PGconn* on) {
+std::optional<error> not_ready(const PGconn* connection) {
   const auto refuse = [](const char* why) { return error(errc::conflict, why); };
-  if (PQstatus(on) != CONNECTION_OK) {
+  if (PQstatus(connection) != CONNECTION_OK) {
     return error(errc::store_unreachable, "postgresql: the connection is not open");
   }
-  if (PQpipelineStatus(on) != PQ_PIPELINE_OFF) {
+  if (PQpipelineStatus(connection) != PQ_PIPELINE_OFF) {
     return refuse("postgresql: the connection is in pipeline mode");
   }
-  switch (PQtransactionStatus(on)) {
+  switch (PQtransactionStatus(connection)) {
     case PQTRANS_IDLE:
     case PQTRANS_INTRANS:
       return std::nullopt;
@@ -65,8 +65,8 @@ std::optional<error> not_ready(const PGconn* on) {
   }
 }
 
-libpq_transaction::libpq_transaction(PGconn* on)
-    : on_(on), whole_(PQtransactionStatus(on) == PQTRANS_IDLE) {}
+libpq_transaction::libpq_transaction(PGconn* connection)
+    : on_(connection), whole_(PQtransactionStatus(connection) == PQTRANS_IDLE) {}
 
 void libpq_transaction::begin(isolation_level level) {
   to_send_ = whole_ ? begin_of(level) : "SAVEPOINT onceguard;";

@@ -10,13 +10,13 @@
 namespace onceguard::postgres {
 
 /// Why nothing can be begun on this connection now.
-[[nodiscard]] std::optional<error> not_ready(const PGconn* on);
+[[nodiscard]] std::optional<error> not_ready(const PGconn* connection);
 
 /// The caller's connection is to be ready, and to outlive it. What begins the transaction travels
 /// with the first statement, what ends it with the last: each is one round trip.
 class libpq_transaction final : public sql_transaction {
  public:
-  explicit libpq_transaction(PGconn* on);
+  explicit libpq_transaction(PGconn* connection);
 
   [[nodiscard]] bool whole() const noexcept override { return whole_; }
   void begin(isolation_level level) override;

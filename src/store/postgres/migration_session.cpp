@@ -13,10 +13,10 @@ namespace {
 
 using connection_ptr = std::unique_ptr<PGconn, void (*)(PGconn*)>;
 
-connection_ptr connect(const target& to) {
+connection_ptr connect(const target& target) {
   std::vector<const char*> names;
   std::vector<const char*> values;
-  for (const auto& [name, value] : to.options) {
+  for (const auto& [name, value] : target.options) {
     names.push_back(name.c_str());
     values.push_back(value.c_str());
   }
@@ -26,11 +26,11 @@ connection_ptr connect(const target& to) {
 }
 
 /// Takes all results of one simple query, which may hold many statements; the last one counts.
-result<std::string> run_all(PGconn* on, const std::string& name, const std::string& sql) {
-  const result_ptr got(PQexec(on, sql.c_str()));
+result<std::string> run_all(PGconn* connection, const std::string& name, const std::string& sql) {
+  const result_ptr got(PQexec(connection, sql.c_str()));
   const auto status = PQresultStatus(got.get());
   if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
-    const auto failed = got ? failure_of(got.get()) : failure_of(on);
+    const auto failed = got ? failure_of(got.get()) : failure_of(connection);
     auto why = to_error(failed, name, effect::none);
     // What the server forbids is no fault of the URL or the flags.
     if (failed.sqlstate == no_permission) why.code = errc::store_unreachable;
@@ -47,16 +47,18 @@ result<migrated> migrate_database(const std::string& url, milliseconds timeout,
   auto where = parse_conninfo(url, timeout);
   if (!where) return where.error();
   error why(errc::store_unreachable, where->name + ": it names no server");
-  for (const auto& to : where->targets) {
-    const auto on = connect(to);
-    if (PQstatus(on.get()) != CONNECTION_OK) {
-      why = to_error(failure_of(on.get()), to.name, effect::none);
+  for (const auto& target : where->targets) {
+    const auto connection = connect(target);
+    if (PQstatus(connection.get()) != CONNECTION_OK) {
+      why = to_error(failure_of(connection.get()), target.name, effect::none);
       continue;
     }
     // Notices (a role that exists already) are of no use to anybody here.
     PQsetNoticeReceiver(
-        on.get(), [](void*, const PGresult*) {}, nullptr);
-    return migrate([&](const std::string& sql) { return run_all(on.get(), to.name, sql); }, params);
+        connection.get(), [](void*, const PGresult*) {}, nullptr);
+    return migrate(
+        [&](const std::string& sql) { return run_all(connection.get(), target.name, sql); },
+        params);
   }
   return why;
 }

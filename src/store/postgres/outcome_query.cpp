@@ -50,9 +50,9 @@ bool succeeded(const PGresult* got) noexcept {
 std::string column_fault(const PGresult* described) {
   if (PQnfields(described) == 0) return "it has no columns, so it can't say anything";
   for (const auto& rule : column_rules()) {
-    const int at = PQfnumber(described, rule.name);
-    if (at < 0) continue;
-    const auto type = PQftype(described, at);
+    const int column = PQfnumber(described, rule.name);
+    if (column < 0) continue;
+    const auto type = PQftype(described, column);
     if (std::find(rule.types.begin(), rule.types.end(), type) == rule.types.end()) {
       return "the column " + std::string(rule.name) + " must be " + rule.expected;
     }
@@ -63,11 +63,11 @@ std::string column_fault(const PGresult* described) {
 /// The first row's value of that column; null: it is null, or there is no such column.
 class first_row {
  public:
-  explicit first_row(const PGresult* from) : from_(from), rows_(from) {}
+  explicit first_row(const PGresult* result) : from_(result), rows_(result) {}
 
   [[nodiscard]] bool has(const char* name) const noexcept {
-    const int at = PQfnumber(from_, name);
-    return at >= 0 && !rows_.null(0, at);
+    const int column = PQfnumber(from_, name);
+    return column >= 0 && !rows_.null(0, column);
   }
   [[nodiscard]] std::int64_t integer(const char* name) const {
     return rows_.integer(0, PQfnumber(from_, name));
@@ -76,9 +76,10 @@ class first_row {
     return rows_.byte_array(0, PQfnumber(from_, name));
   }
   [[nodiscard]] std::string bytes(const char* name) const {
-    const int at = PQfnumber(from_, name);
-    auto value = rows_.bytes(0, at);
-    if (PQftype(from_, at) == oid::jsonb && !value.empty()) value.remove_prefix(1);  // its version
+    const int column = PQfnumber(from_, name);
+    auto value = rows_.bytes(0, column);
+    if (PQftype(from_, column) == oid::jsonb && !value.empty())
+      value.remove_prefix(1);  // its version
     return std::string(value);
   }
 
@@ -115,11 +116,11 @@ queried_outcome read_outcome(const PGresult* got) {
   if (PQntuples(got) > 1) return unclear("more than one row");
   const first_row row(got);
   if (PQfnumber(got, "outcome") < 0) return read_answer(row);
-  const auto said = row.has("outcome") ? row.bytes("outcome") : std::string();
-  if (said == "done") return read_answer(row);
-  if (said == "none") return {queried::none, nullptr, {}};
-  return unclear(said == "unknown" ? "the query says so"
-                                   : "outcome is neither 'done', 'none' nor 'unknown'");
+  const auto reply = row.has("outcome") ? row.bytes("outcome") : std::string();
+  if (reply == "done") return read_answer(row);
+  if (reply == "none") return {queried::none, nullptr, {}};
+  return unclear(reply == "unknown" ? "the query says so"
+                                    : "outcome is neither 'done', 'none' nor 'unknown'");
 }
 
 }  // namespace
@@ -141,8 +142,8 @@ result<void> outcome_query::connect() {
   if (!where) return error(where.error().code, "[reconcile] database: " + where.error().detail);
   error why(errc::store_unreachable, where->name + ": it names no server");
   const auto seconds = std::max<std::int64_t>(params_.timeout.count() / 1'000, 2);
-  for (const auto& to : where->targets) {
-    auto options = to.options;
+  for (const auto& target : where->targets) {
+    auto options = target.options;
     options.emplace("connect_timeout", std::to_string(seconds));
     std::vector<const char*> names;
     std::vector<const char*> values;
@@ -154,13 +155,13 @@ result<void> outcome_query::connect() {
     values.push_back(nullptr);
     on_.reset(PQconnectdbParams(names.data(), values.data(), 0));
     if (PQstatus(on_.get()) == CONNECTION_OK) {
-      name_ = to.name;
+      name_ = target.name;
       // What the query's functions have to remark is of no use to anybody here.
       PQsetNoticeReceiver(
           on_.get(), [](void*, const PGresult*) {}, nullptr);
       return {};
     }
-    why = to_error(failure_of(on_.get()), to.name, effect::none);
+    why = to_error(failure_of(on_.get()), target.name, effect::none);
   }
   on_.reset();
   return why;
@@ -192,10 +193,10 @@ result<void> outcome_query::set_up() {
   return {};
 }
 
-queried_outcome outcome_query::ask(const digest& scope, const std::string& key, token with) {
+queried_outcome outcome_query::ask(const digest& scope, const std::string& key, token lease_token) {
   if (!on_ || PQstatus(on_.get()) != CONNECTION_OK) return unclear("the database is out of reach");
   const auto hex = base::to_hex(scope);
-  const auto number = std::to_string(with);
+  const auto number = std::to_string(lease_token);
   const std::array<const char*, 3> values{hex.c_str(), key.c_str(), number.c_str()};
   const result_ptr got(
       PQexecPrepared(on_.get(), prepared, values.size(), values.data(), nullptr, nullptr, 1));

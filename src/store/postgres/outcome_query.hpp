@@ -38,7 +38,7 @@ class outcome_query {
   /// errc::invalid_argument: the URL or the query is wrong.
   [[nodiscard]] result<void> open();
   /// Never fails: whatever goes wrong is unknown. It does not connect again: see open().
-  [[nodiscard]] queried_outcome ask(const digest& scope, const std::string& key, token with);
+  [[nodiscard]] queried_outcome ask(const digest& scope, const std::string& key, token lease_token);
 
  private:
   struct close {

@@ -11,7 +11,7 @@ constexpr int callers_ahead = 10;  // more than are asked about at once
 
 class outcome_query_call : public call {
  public:
-  virtual void carry_out(outcome_query& on) = 0;
+  virtual void carry_out(outcome_query& query) = 0;
 };
 
 class open_job final : public outcome_query_call {
@@ -19,15 +19,15 @@ class open_job final : public outcome_query_call {
   [[nodiscard]] result<void> outcome() { return lapse() ? result<void>(*lapse()) : *outcome_; }
 
  private:
-  void carry_out(outcome_query& on) override { outcome_ = on.open(); }
+  void carry_out(outcome_query& query) override { outcome_ = query.open(); }
 
   std::optional<result<void>> outcome_;
 };
 
 class ask_job final : public outcome_query_call {
  public:
-  ask_job(const digest& scope, std::string key, token with)
-      : scope_(scope), key_(std::move(key)), with_(with) {}
+  ask_job(const digest& scope, std::string key, token lease_token)
+      : scope_(scope), key_(std::move(key)), with_(lease_token) {}
 
   [[nodiscard]] queried_outcome outcome() {
     if (lapse()) return {queried::unknown, nullptr, "the query did not answer in time"};
@@ -35,7 +35,7 @@ class ask_job final : public outcome_query_call {
   }
 
  private:
-  void carry_out(outcome_query& on) override { outcome_ = on.ask(scope_, key_, with_); }
+  void carry_out(outcome_query& query) override { outcome_ = query.ask(scope_, key_, with_); }
 
   const digest scope_;
   const std::string key_;
@@ -70,8 +70,8 @@ asio::awaitable<result<void>> outcome_query_thread::open() {
 }
 
 asio::awaitable<queried_outcome> outcome_query_thread::ask(digest scope, std::string key,
-                                                           token with) {
-  const auto job = std::make_shared<ask_job>(scope, std::move(key), with);
+                                                           token lease_token) {
+  const auto job = std::make_shared<ask_job>(scope, std::move(key), lease_token);
   co_await perform(job, queue_, patience_);
   co_return job->outcome();
 }

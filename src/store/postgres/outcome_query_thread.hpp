@@ -21,7 +21,7 @@ class outcome_query_thread {
 
   /// See outcome_query.
   boost::asio::awaitable<result<void>> open();
-  boost::asio::awaitable<queried_outcome> ask(digest scope, std::string key, token with);
+  boost::asio::awaitable<queried_outcome> ask(digest scope, std::string key, token lease_token);
 
  private:
   void run();

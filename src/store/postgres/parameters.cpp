@@ -12,9 +12,10 @@ void append(std::string& out, std::uint64_t number, int bytes) {
   }
 }
 
-void overwrite(std::string& out, std::size_t at, std::uint32_t number) {
+void overwrite(std::string& out, std::size_t position, std::uint32_t number) {
   for (int i = 0; i < 4; ++i) {
-    out[at + static_cast<std::size_t>(i)] = static_cast<char>((number >> (24 - 8 * i)) & 0xff);
+    out[position + static_cast<std::size_t>(i)] =
+        static_cast<char>((number >> (24 - 8 * i)) & 0xff);
   }
 }
 
@@ -37,16 +38,16 @@ std::string number_bytes(std::int64_t value, int bytes) {
 
 }  // namespace
 
-std::string flat_headers(const answer& of) {
+std::string flat_headers(const answer& answer) {
   std::string out;
-  if (of.headers.empty()) {  // an array without elements has no dimension
+  if (answer.headers.empty()) {  // an array without elements has no dimension
     append(out, 0, 4);
     append(out, 0, 4);
     append(out, type::bytes, 4);
     return out;
   }
-  append_array_head(out, type::bytes, static_cast<std::uint32_t>(2 * of.headers.size()));
-  for (const auto& [name, value] : of.headers) {
+  append_array_head(out, type::bytes, static_cast<std::uint32_t>(2 * answer.headers.size()));
+  for (const auto& [name, value] : answer.headers) {
     for (const auto* part : {&name, &value}) {
       append(out, part->size(), 4);
       out += *part;
@@ -72,20 +73,20 @@ void row_array::end_row() {
   if (row_at_ != 0) overwrite(out_, row_at_, static_cast<std::uint32_t>(out_.size() - row_at_ - 4));
 }
 
-void row_array::field(Oid of, std::string_view value) {
-  append(out_, of, 4);
+void row_array::field(Oid type, std::string_view value) {
+  append(out_, type, 4);
   append(out_, value.size(), 4);
   out_ += value;
 }
 
-void row_array::number(Oid of, std::int64_t value, int bytes) {
-  append(out_, of, 4);
+void row_array::number(Oid type, std::int64_t value, int bytes) {
+  append(out_, type, 4);
   append(out_, static_cast<std::uint64_t>(bytes), 4);
   append(out_, static_cast<std::uint64_t>(value), bytes);
 }
 
-row_array& row_array::null(Oid of) {
-  append(out_, of, 4);
+row_array& row_array::null(Oid type) {
+  append(out_, type, 4);
   append(out_, 0xffff'ffff, 4);
   return *this;
 }
@@ -99,11 +100,11 @@ row_array& row_array::int2(std::int64_t value) { return number(type::int2, value
 row_array& row_array::int4(std::int64_t value) { return number(type::int4, value, 4), *this; }
 row_array& row_array::int8(std::int64_t value) { return number(type::int8, value, 8), *this; }
 
-row_array& row_array::answered(const answer* with) {
-  if (with == nullptr) return null(type::int2).null(type::byte_strings).null(type::bytes);
-  int2(with->status);
-  field(type::byte_strings, flat_headers(*with));
-  return bytes(with->body);
+row_array& row_array::answered(const answer* answer) {
+  if (answer == nullptr) return null(type::int2).null(type::byte_strings).null(type::bytes);
+  int2(answer->status);
+  field(type::byte_strings, flat_headers(*answer));
+  return bytes(answer->body);
 }
 
 std::string row_array::finish() {
@@ -125,16 +126,16 @@ parameters& parameters::whole(std::string binary) {
   return values_.emplace_back(std::move(binary)), *this;
 }
 
-bool parameters::send(PGconn* to, const char* statement) const {
-  std::vector<const char*> at;
+bool parameters::send(PGconn* connection, const char* statement) const {
+  std::vector<const char*> items;
   std::vector<int> lengths;
   for (const auto& value : values_) {
-    at.push_back(value ? value->data() : nullptr);
+    items.push_back(value ? value->data() : nullptr);
     lengths.push_back(value ? static_cast<int>(value->size()) : 0);
   }
   const std::vector<int> binary(values_.size(), 1);
-  return PQsendQueryPrepared(to, statement, static_cast<int>(at.size()), at.data(), lengths.data(),
-                             binary.data(), 1) == 1;
+  return PQsendQueryPrepared(connection, statement, static_cast<int>(items.size()), items.data(),
+                             lengths.data(), binary.data(), 1) == 1;
 }
 
 }  // namespace onceguard::postgres

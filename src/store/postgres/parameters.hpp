@@ -26,7 +26,7 @@ inline constexpr Oid byte_strings = 1001;  ///< bytea[]
 }  // namespace type
 
 /// The flat bytea[] of an answer's headers: name, value, name, value …
-[[nodiscard]] std::string flat_headers(const answer& of);
+[[nodiscard]] std::string flat_headers(const answer& answer);
 
 /// An array of rows of a composite type: `row` begins one, then each of its fields follows.
 class row_array {
@@ -34,7 +34,7 @@ class row_array {
   row_array(Oid row_type, int fields);
 
   row_array& row();
-  row_array& null(Oid of);
+  row_array& null(Oid type);
   row_array& bytes(std::string_view value);
   row_array& bytes(std::span<const unsigned char> value);
   row_array& boolean(bool value);
@@ -42,15 +42,15 @@ class row_array {
   row_array& int4(std::int64_t value);
   row_array& int8(std::int64_t value);
   /// status, headers and body; null: three nulls.
-  row_array& answered(const answer* with);
+  row_array& answered(const answer* answer);
 
   /// The whole value; nothing may be added afterwards.
   [[nodiscard]] std::string finish();
 
  private:
   void end_row();
-  void field(Oid of, std::string_view value);
-  void number(Oid of, std::int64_t value, int bytes);
+  void field(Oid type, std::string_view value);
+  void number(Oid type, std::int64_t value, int bytes);
 
   std::string out_;
   const int fields_;
@@ -70,7 +70,7 @@ class parameters {
   parameters& whole(std::string binary);  ///< a value that is in binary form already
 
   /// Hands a prepared statement with these to libpq, results in binary. False: libpq refused.
-  [[nodiscard]] bool send(PGconn* to, const char* statement) const;
+  [[nodiscard]] bool send(PGconn* connection, const char* statement) const;
 
  private:
   std::vector<std::optional<std::string>> values_;

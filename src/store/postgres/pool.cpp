@@ -37,9 +37,9 @@ std::optional<error> pool::wait_until_ready() {
   return error(errc::store_unreachable, where_.name + ": no connection within the timeout");
 }
 
-void pool::listen(settled_listener told) {
+void pool::listen(settled_listener listener) {
   const std::lock_guard lock(listening_);
-  reported_ = std::move(told);
+  reported_ = std::move(listener);
 }
 
 void pool::stop() {
@@ -108,14 +108,15 @@ void pool::hand_out() {
 }
 
 void pool::wait_for_next_turn(steady_time now) {
-  auto at = dispatcher_.waiting() || dispatcher_.under_way() ? now + pace : steady_time::max();
-  if (!said_ready_) at = std::min(at, opened_at_ + params_.timeout);
+  auto position =
+      dispatcher_.waiting() || dispatcher_.under_way() ? now + pace : steady_time::max();
+  if (!said_ready_) position = std::min(position, opened_at_ + params_.timeout);
   for (const auto& each : connections_) {
-    if (each.on->closed()) at = std::min(at, each.open_at);
+    if (each.on->closed()) position = std::min(position, each.open_at);
   }
-  if (timer_at_ <= at) return;
-  timer_at_ = at;
-  timer_.expires_after(at - base::boot_now());
+  if (timer_at_ <= position) return;
+  timer_at_ = position;
+  timer_.expires_after(position - base::boot_now());
   timer_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
     timer_at_ = steady_time::max();
@@ -135,19 +136,19 @@ bool pool::any_idle() const noexcept {
                      [](const auto& l) { return l.on->idle(); });
 }
 
-pool::kept_connection& pool::kept(const connection& of) {
+pool::kept_connection& pool::kept(const connection& connection) {
   return *std::find_if(connections_.begin(), connections_.end(),
-                       [&](const auto& each) { return each.on.get() == &of; });
+                       [&](const auto& each) { return each.on.get() == &connection; });
 }
 
-origin_match pool::on_greeting(const connection& of, const greeting& said) {
+origin_match pool::on_greeting(const connection& connection, const greeting& greeting) {
   // The first one sets what steps are measured against; after it each look at the vitals tells.
-  if (!dispatcher_.knows_clock()) dispatcher_.read_clock(said.now);
-  const auto& before = kept(of).before;
-  const bool same = before.identity.empty() || said.identity == before.identity;
-  const bool older = same && said.generation < before.number;
+  if (!dispatcher_.knows_clock()) dispatcher_.read_clock(greeting.now);
+  const auto& before = kept(connection).before;
+  const bool same = before.identity.empty() || greeting.identity == before.identity;
+  const bool older = same && greeting.generation < before.number;
   if (same && !older) {
-    dispatcher_.read_generation({said.identity, said.generation});
+    dispatcher_.read_generation({greeting.identity, greeting.generation});
     return origin_match::same;
   }
   if (older) {
@@ -156,7 +157,7 @@ origin_match pool::on_greeting(const connection& of, const greeting& said) {
   }
   // What it is from now on, a look tells that comes behind that.
   dispatcher_.memory().changed();
-  kept(of).raising = true;
+  kept(connection).raising = true;
   hold_claims();
   return older ? origin_match::older_copy : origin_match::another;
 }
@@ -167,8 +168,8 @@ void pool::hold_claims() {
                                       [](const auto& each) { return each.raising; }));
 }
 
-void pool::on_ready(connection& of) {
-  auto& mine = kept(of);
+void pool::on_ready(connection& connection) {
+  auto& mine = kept(connection);
   if (std::exchange(mine.raising, false)) hold_claims();
   soon();
   if (std::exchange(mine.was_ready, true)) return;
@@ -189,9 +190,9 @@ void pool::on_ready(connection& of) {
   }
 }
 
-void pool::on_lost(connection& of, const failure& why) {
+void pool::on_lost(connection& connection, const failure& why) {
   const auto now = base::boot_now();
-  auto& mine = kept(of);
+  auto& mine = kept(connection);
   if (std::exchange(mine.raising, false)) hold_claims();
   mine.open_at = next_try(mine, now);
   last_failure_ = why;
@@ -209,13 +210,13 @@ void pool::on_lost(connection& of, const failure& why) {
 }
 
 /// At once where it was ready before, else with a growing pause; each server gets its turn.
-steady_time pool::next_try(kept_connection& of, steady_time now) {
-  if (std::exchange(of.was_ready, false)) return now;
+steady_time pool::next_try(kept_connection& connection, steady_time now) {
+  if (std::exchange(connection.was_ready, false)) return now;
   ++target_;
-  ++of.failures;
+  ++connection.failures;
   const auto servers = static_cast<std::uint32_t>(where_.targets.size());
-  if (of.failures < servers) return now;
-  const auto round = std::min(of.failures / servers, 8u);
+  if (connection.failures < servers) return now;
+  const auto round = std::min(connection.failures / servers, 8u);
   const auto pause = std::min(backoff_first_ms << round, backoff_most_ms);
   std::array<unsigned char, 1> random{};
   base::random_bytes(random);

@@ -36,7 +36,7 @@ class pool final : private connection_events {
   [[nodiscard]] const std::string& name() const noexcept { return where_.name; }
   [[nodiscard]] grant_gate& memory() noexcept { return dispatcher_.memory(); }
   /// Any thread; told on the pool's own. See store::on_settled.
-  void listen(settled_listener told);
+  void listen(settled_listener listener);
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
   void stop();
 
@@ -55,9 +55,10 @@ class pool final : private connection_events {
     std::uint32_t failures = 0;  ///< to connect, in a row
   };
 
-  void on_ready(connection& of) override;
-  void on_lost(connection& of, const failure& why) override;
-  [[nodiscard]] origin_match on_greeting(const connection& of, const greeting& said) override;
+  void on_ready(connection& connection) override;
+  void on_lost(connection& connection, const failure& why) override;
+  [[nodiscard]] origin_match on_greeting(const connection& connection,
+                                         const greeting& greeting) override;
   void on_announcement(std::string_view payload) override;
   void on_warning(std::string_view text) override;
 
@@ -72,8 +73,8 @@ class pool final : private connection_events {
   void say_ready(std::optional<error> why);
   [[nodiscard]] bool any_ready() const noexcept;
   [[nodiscard]] bool any_idle() const noexcept;
-  [[nodiscard]] kept_connection& kept(const connection& of);
-  [[nodiscard]] steady_time next_try(kept_connection& of, steady_time now);
+  [[nodiscard]] kept_connection& kept(const connection& connection);
+  [[nodiscard]] steady_time next_try(kept_connection& connection, steady_time now);
 
   const postgres_params params_;
   const conninfo where_;

@@ -52,65 +52,66 @@ awaitable<std::vector<result<bool>>> postgres_store::extend(std::vector<extensio
   return send_all<bool>(pool_.queue(), std::move(batch), timeout);
 }
 
-awaitable<result<resolve_decision>> postgres_store::resolve(resolution how, milliseconds timeout) {
-  auto encode = [how = std::move(how)](const surroundings& now) {
-    return ask_resolve(how, now.expiry_paused);
+awaitable<result<resolve_decision>> postgres_store::resolve(resolution request,
+                                                            milliseconds timeout) {
+  auto encode = [request = std::move(request)](const surroundings& now) {
+    return ask_resolve(request, now.expiry_paused);
   };
-  auto read = [](const rows& from, const surroundings&) { return read_resolve(from); };
-  auto asked = make_question<resolve_decision>(statement::resolve, not_repeatable, timeout,
-                                               std::move(encode), read);
-  return ask(pool_.queue(), std::move(asked), timeout);
+  auto read = [](const rows& rows, const surroundings&) { return read_resolve(rows); };
+  auto question = make_question<resolve_decision>(statement::resolve, not_repeatable, timeout,
+                                                  std::move(encode), read);
+  return ask(pool_.queue(), std::move(question), timeout);
 }
 
-awaitable<result<import_outcome>> postgres_store::import_record(imported_record what,
+awaitable<result<import_outcome>> postgres_store::import_record(imported_record request,
                                                                 milliseconds timeout) {
-  if (!what.stored.about) co_return subject_missing();
-  auto encode = [what = std::move(what)](const surroundings& now) {
-    return ask_import(what, now.expiry_paused);
+  if (!request.stored.about) co_return subject_missing();
+  auto encode = [request = std::move(request)](const surroundings& now) {
+    return ask_import(request, now.expiry_paused);
   };
-  auto read = [](const rows& from, const surroundings&) { return read_import(from); };
-  auto asked = make_question<import_outcome>(statement::import_record, not_repeatable, timeout,
-                                             std::move(encode), read);
-  co_return co_await ask(pool_.queue(), std::move(asked), timeout);
+  auto read = [](const rows& rows, const surroundings&) { return read_import(rows); };
+  auto question = make_question<import_outcome>(statement::import_record, not_repeatable, timeout,
+                                                std::move(encode), read);
+  co_return co_await ask(pool_.queue(), std::move(question), timeout);
 }
 
 awaitable<result<std::optional<record_view>>> postgres_store::find(record_id id,
                                                                    milliseconds timeout) {
   using found = std::optional<record_view>;
   auto encode = [id](const surroundings& now) { return ask_find(id, now.expiry_paused); };
-  auto read = [](const rows& from, const surroundings&) {
-    return std::optional<result<found>>(read_find(from));
+  auto read = [](const rows& rows, const surroundings&) {
+    return std::optional<result<found>>(read_find(rows));
   };
-  auto asked = make_question<found>(statement::find, repeatable, timeout, encode, read);
-  return ask(pool_.queue(), std::move(asked), timeout);
+  auto request = make_question<found>(statement::find, repeatable, timeout, encode, read);
+  return ask(pool_.queue(), std::move(request), timeout);
 }
 
 awaitable<result<list_page>> postgres_store::list(list_filter filter, std::string cursor,
                                                   std::size_t limit, milliseconds timeout) {
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
-  auto encode = [filter = std::move(filter), from = *after, limit](const surroundings& now) {
-    return ask_list(filter, from, limit, now.expiry_paused);
+  auto encode = [filter = std::move(filter), rows = *after, limit](const surroundings& now) {
+    return ask_list(filter, rows, limit, now.expiry_paused);
   };
-  auto read = [name = pool_.name()](const rows& from, const surroundings&) {
-    return std::optional<result<list_page>>(read_list(from, name));
+  auto read = [name = pool_.name()](const rows& rows, const surroundings&) {
+    return std::optional<result<list_page>>(read_list(rows, name));
   };
-  auto asked = make_question<list_page>(statement::list, repeatable, timeout, std::move(encode),
-                                        std::move(read));
-  co_return co_await ask(pool_.queue(), std::move(asked), timeout);
+  auto request = make_question<list_page>(statement::list, repeatable, timeout, std::move(encode),
+                                          std::move(read));
+  co_return co_await ask(pool_.queue(), std::move(request), timeout);
 }
 
 awaitable<result<counts>> postgres_store::count(std::string cursor, milliseconds timeout) {
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
-  auto encode = [from = *after](const surroundings& now) {
-    return std::move(parameters().int8(from).boolean(now.expiry_paused));
+  auto encode = [rows = *after](const surroundings& now) {
+    return std::move(parameters().int8(rows).boolean(now.expiry_paused));
   };
-  auto read = [](const rows& from, const surroundings&) {
-    return std::optional<result<counts>>(read_counts(from));
+  auto read = [](const rows& rows, const surroundings&) {
+    return std::optional<result<counts>>(read_counts(rows));
   };
-  auto asked = make_question<counts>(statement::counts, repeatable, timeout, encode, read);
-  co_return co_await ask(pool_.queue(), std::move(asked), timeout);
+  auto request = make_question<counts>(statement::counts, repeatable, timeout, encode, read);
+  co_return co_await ask(pool_.queue(), std::move(request), timeout);
 }
 
 awaitable<result<std::size_t>> postgres_store::sweep(std::size_t limit, milliseconds timeout) {
@@ -121,57 +122,58 @@ awaitable<result<std::size_t>> postgres_store::sweep(std::size_t limit, millisec
     out.int4(static_cast<std::int64_t>(std::min(limit, most))).boolean(now.expiry_paused);
     return out;
   };
-  auto read = [](const rows& from, const surroundings&) {
-    from.expect_columns(1);
-    const auto gone = from.size() == 1 ? from.integer(0, 0) : 0;
+  auto read = [](const rows& rows, const surroundings&) {
+    rows.expect_columns(1);
+    const auto gone = rows.size() == 1 ? rows.integer(0, 0) : 0;
     return std::optional<result<std::size_t>>(static_cast<std::size_t>(gone));
   };
-  auto asked = make_question<std::size_t>(statement::sweep, not_repeatable, timeout, encode, read);
-  co_return co_await ask(pool_.queue(), std::move(asked), timeout);
+  auto request =
+      make_question<std::size_t>(statement::sweep, not_repeatable, timeout, encode, read);
+  co_return co_await ask(pool_.queue(), std::move(request), timeout);
 }
 
 awaitable<result<onceguard::vitals>> postgres_store::vitals(milliseconds timeout) {
   const auto begun = pool_.memory().poll_begins();
-  auto told = co_await read_vitals(timeout);
-  if (told) pool_.memory().poll_ended(begun);
-  co_return told;
+  auto reply = co_await read_vitals(timeout);
+  if (reply) pool_.memory().poll_ended(begun);
+  co_return reply;
 }
 
 awaitable<result<onceguard::vitals>> postgres_store::read_vitals(milliseconds timeout) {
   auto encode = [](const surroundings& here) { return ask_vitals(here.at.generation()); };
-  auto read = [](const rows& from, const surroundings& here) {
+  auto read = [](const rows& rows, const surroundings& here) {
     std::int64_t now = 0;
-    auto told = postgres::read_vitals(from, now);
+    auto reply = postgres::read_vitals(rows, now);
     here.at.read_clock(now);
-    here.at.read_generation({told.identity, told.generation});
-    return std::optional<result<onceguard::vitals>>(std::move(told));
+    here.at.read_generation({reply.identity, reply.generation});
+    return std::optional<result<onceguard::vitals>>(std::move(reply));
   };
-  auto asked =
+  auto request =
       make_question<onceguard::vitals>(statement::vitals, repeatable, timeout, encode, read);
-  return ask(pool_.queue(), std::move(asked), timeout);
+  return ask(pool_.queue(), std::move(request), timeout);
 }
 
 awaitable<result<epoch_reading>> postgres_store::read_epoch(std::string accelerator,
                                                             milliseconds timeout) {
   auto encode = [accelerator](const surroundings&) { return ask_epoch(accelerator); };
-  auto read = [accelerator](const rows& from, const surroundings&) {
-    return std::optional<result<epoch_reading>>(postgres::read_epoch(from, accelerator));
+  auto read = [accelerator](const rows& rows, const surroundings&) {
+    return std::optional<result<epoch_reading>>(postgres::read_epoch(rows, accelerator));
   };
-  auto asked = make_question<epoch_reading>(statement::epoch, repeatable, timeout,
-                                            std::move(encode), std::move(read));
-  return ask(pool_.queue(), std::move(asked), timeout);
+  auto request = make_question<epoch_reading>(statement::epoch, repeatable, timeout,
+                                              std::move(encode), std::move(read));
+  return ask(pool_.queue(), std::move(request), timeout);
 }
 
 awaitable<result<bool>> postgres_store::note(accelerator_state found, std::string distrusted,
                                              milliseconds timeout) {
   auto encode = [found = std::move(found), distrusted = std::move(distrusted)](
                     const surroundings&) { return ask_note(found, distrusted); };
-  auto read = [](const rows& from, const surroundings&) {
-    return std::optional<result<bool>>(read_note(from));
+  auto read = [](const rows& rows, const surroundings&) {
+    return std::optional<result<bool>>(read_note(rows));
   };
   // Once more does no harm: the epoch that is doubted has ended by then.
-  auto asked = make_question<bool>(statement::note, repeatable, timeout, std::move(encode), read);
-  return ask(pool_.queue(), std::move(asked), timeout);
+  auto request = make_question<bool>(statement::note, repeatable, timeout, std::move(encode), read);
+  return ask(pool_.queue(), std::move(request), timeout);
 }
 
 void postgres_store::stop() {

@@ -28,7 +28,7 @@ class postgres_store final : public store, public epoch_metadata {
                                                               milliseconds timeout) override;
   boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                                            milliseconds timeout) override;
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
                                                            milliseconds timeout) override;
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override;
@@ -36,7 +36,7 @@ class postgres_store final : public store, public epoch_metadata {
                                                  std::size_t limit, milliseconds timeout) override;
   boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
   /// Looks at the database's clock first: where it stepped, nothing goes.
-  boost::asio::awaitable<result<import_outcome>> import_record(imported_record what,
+  boost::asio::awaitable<result<import_outcome>> import_record(imported_record request,
                                                                milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
@@ -46,7 +46,7 @@ class postgres_store final : public store, public epoch_metadata {
   boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string distrusted,
                                             milliseconds timeout) override;
   /// LISTEN onceguard_settled, which every settle of a PostgreSQL store is followed by.
-  void on_settled(settled_listener told) override { pool_.listen(std::move(told)); }
+  void on_settled(settled_listener listener) override { pool_.listen(std::move(listener)); }
   void stop() override;
 
   /// Round trips of batches and questions so far.

@@ -13,27 +13,27 @@
 
 namespace onceguard::postgres {
 
-[[nodiscard]] parameters ask_resolve(const resolution& how, bool expiry_paused);
-[[nodiscard]] std::optional<result<resolve_decision>> read_resolve(const rows& from);
+[[nodiscard]] parameters ask_resolve(const resolution& request, bool expiry_paused);
+[[nodiscard]] std::optional<result<resolve_decision>> read_resolve(const rows& rows);
 
-[[nodiscard]] parameters ask_import(const imported_record& what, bool expiry_paused);
-[[nodiscard]] std::optional<result<import_outcome>> read_import(const rows& from);
+[[nodiscard]] parameters ask_import(const imported_record& request, bool expiry_paused);
+[[nodiscard]] std::optional<result<import_outcome>> read_import(const rows& rows);
 
 [[nodiscard]] parameters ask_find(const record_id& id, bool expiry_paused);
-[[nodiscard]] result<std::optional<record_view>> read_find(const rows& from);
+[[nodiscard]] result<std::optional<record_view>> read_find(const rows& rows);
 
 /// The place in the order that a cursor stands for; the empty one for the beginning.
 [[nodiscard]] result<std::int64_t> read_cursor(const std::string& cursor);
 /// Asks for one more than `limit`, to know whether there is a next page.
 [[nodiscard]] parameters ask_list(const list_filter& filter, std::int64_t after, std::size_t limit,
                                   bool expiry_paused);
-[[nodiscard]] list_page read_list(const rows& from, const std::string& name);
+[[nodiscard]] list_page read_list(const rows& rows, const std::string& name);
 
-[[nodiscard]] counts read_counts(const rows& from);
+[[nodiscard]] counts read_counts(const rows& rows);
 
 /// Refused where it is an older copy of what is expected.
 [[nodiscard]] parameters ask_vitals(const known_generation& expected);
 /// What `vitals` says; `now` gets the database's clock.
-[[nodiscard]] vitals read_vitals(const rows& from, std::int64_t& now);
+[[nodiscard]] vitals read_vitals(const rows& rows, std::int64_t& now);
 
 }  // namespace onceguard::postgres

@@ -33,7 +33,7 @@ class question : public job {
   /// May it be asked again when its fate is unknown?
   [[nodiscard]] virtual bool repeatable() const noexcept = 0;
 
-  void queue_in(dispatcher& at, const call_ptr& self) override;
+  void queue_in(dispatcher& dispatcher, const call_ptr& self) override;
 
   steady_time not_before{};  ///< the next try
   std::uint32_t tries = 0;

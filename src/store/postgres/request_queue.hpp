@@ -103,12 +103,12 @@ class request_queue {
 
  private:
   /// The claim in the batch whose verdict says what this one would be told.
-  static entry_type* twin_in(batch& in, const entry_type& of) {
-    if constexpr (requires { Kind::alike(of.item(), of.item()); }) {
-      if (of.doubtful || of.item().repeated) return nullptr;  // it may hold the lease itself
-      for (auto& one : in) {
-        if (one.item().id == of.item().id) {
-          return Kind::alike(one.item(), of.item()) ? &one : nullptr;
+  static entry_type* twin_in(batch& batch, const entry_type& type) {
+    if constexpr (requires { Kind::alike(type.item(), type.item()); }) {
+      if (type.doubtful || type.item().repeated) return nullptr;  // it may hold the lease itself
+      for (auto& one : batch) {
+        if (one.item().id == type.item().id) {
+          return Kind::alike(one.item(), type.item()) ? &one : nullptr;
         }
       }
     }

@@ -12,45 +12,45 @@ std::int64_t number_of(std::string_view bytes) {
   return static_cast<std::int64_t>(out);
 }
 
-std::string_view cut(std::string_view& from, std::size_t count) {
-  if (from.size() < count) throw unexpected_answer("an array that breaks off");
-  const auto out = from.substr(0, count);
-  from.remove_prefix(count);
+std::string_view cut(std::string_view& text, std::size_t count) {
+  if (text.size() < count) throw unexpected_answer("an array that breaks off");
+  const auto out = text.substr(0, count);
+  text.remove_prefix(count);
   return out;
 }
 
 }  // namespace
 
 bool rows::boolean(int row, int column) const {
-  const auto from = bytes(row, column);
-  if (from.size() != 1) throw unexpected_answer("a boolean was expected");
-  return from.front() != 0;
+  const auto source = bytes(row, column);
+  if (source.size() != 1) throw unexpected_answer("a boolean was expected");
+  return source.front() != 0;
 }
 
 std::int64_t rows::integer(int row, int column) const {
-  const auto from = bytes(row, column);
-  if (from.size() != 2 && from.size() != 4 && from.size() != 8) {
+  const auto source = bytes(row, column);
+  if (source.size() != 2 && source.size() != 4 && source.size() != 8) {
     throw unexpected_answer("an integer was expected");
   }
-  return number_of(from);
+  return number_of(source);
 }
 
 std::vector<std::string> rows::byte_array(int row, int column) const {
   std::vector<std::string> out;
   if (null(row, column)) return out;
-  auto from = bytes(row, column);
-  const auto dimensions = number_of(cut(from, 4));
-  cut(from, 8);  // has nulls, type
+  auto source = bytes(row, column);
+  const auto dimensions = number_of(cut(source, 4));
+  cut(source, 8);  // has nulls, type
   if (dimensions == 0) return out;
   std::int64_t count = 1;
   for (std::int64_t i = 0; i < dimensions; ++i) {
-    count *= number_of(cut(from, 4));
-    cut(from, 4);
+    count *= number_of(cut(source, 4));
+    cut(source, 4);
   }
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto length = number_of(cut(from, 4));
+    const auto length = number_of(cut(source, 4));
     if (length < 0) throw unexpected_answer("a null in an array");
-    out.emplace_back(cut(from, static_cast<std::size_t>(length)));
+    out.emplace_back(cut(source, static_cast<std::size_t>(length)));
   }
   return out;
 }

@@ -25,7 +25,7 @@ using result_ptr = std::unique_ptr<PGresult, clear_result>;
 /// Rows and columns count from 0. A value of the wrong size is unexpected_answer.
 class rows {
  public:
-  explicit rows(const PGresult* of) : of_(of) {}
+  explicit rows(const PGresult* result) : of_(result) {}
 
   [[nodiscard]] int size() const noexcept { return PQntuples(of_); }
   [[nodiscard]] int columns() const noexcept { return PQnfields(of_); }
@@ -42,10 +42,10 @@ class rows {
   [[nodiscard]] std::vector<std::string> byte_array(int row, int column) const;
   template <class Array>
   [[nodiscard]] Array fixed(int row, int column) const {
-    const auto from = bytes(row, column);
+    const auto source = bytes(row, column);
     Array out{};
-    if (from.size() != out.size()) throw unexpected_answer("a byte string of another length");
-    std::copy(from.begin(), from.end(), out.begin());
+    if (source.size() != out.size()) throw unexpected_answer("a byte string of another length");
+    std::copy(source.begin(), source.end(), out.begin());
     return out;
   }
   /// Throws unexpected_answer unless there are that many columns.

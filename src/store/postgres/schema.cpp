@@ -65,11 +65,11 @@ struct circuit_breaker {
 };
 
 result<int> number_from(const sql_runner& run, const std::string& sql) {
-  auto told = run(sql);
-  if (!told) return told.error();
+  auto reply = run(sql);
+  if (!reply) return reply.error();
   int out = 0;
-  const auto* end = told->data() + told->size();
-  if (std::from_chars(told->data(), end, out).ptr != end || told->empty()) {
+  const auto* end = reply->data() + reply->size();
+  if (std::from_chars(reply->data(), end, out).ptr != end || reply->empty()) {
     return error(errc::record_unreadable, "migrate: onceguard.meta holds no version");
   }
   return out;
@@ -163,10 +163,10 @@ result<migrated> migrate(const sql_runner& run, const migration_params& params) 
   return out;
 }
 
-std::string migration_script(const migration_params& params, int from) {
+std::string migration_script(const migration_params& params, int version) {
   std::string out = std::string(begin_alone) + "\n" + choose_layout(params.layout);
   for (const auto& one : migrations()) {
-    if (one.number > from) out += "\n-- " + std::string(one.name) + "\n" + script_of(one);
+    if (one.number > version) out += "\n-- " + std::string(one.name) + "\n" + script_of(one);
   }
   if (params.finish) out += finish_all;
   return out + "COMMIT;\n";

@@ -52,6 +52,6 @@ inline constexpr std::string_view layout_names =
 [[nodiscard]] bool is_layout(std::string_view text) noexcept;
 
 /// What `migrate` runs for a database that is at `from`, as a script for psql.
-[[nodiscard]] std::string migration_script(const migration_params& params, int from = 0);
+[[nodiscard]] std::string migration_script(const migration_params& params, int version = 0);
 
 }  // namespace onceguard::postgres

@@ -41,11 +41,11 @@ bool send(PGconn* to, const char* text, std::initializer_list<const char*> value
 
 }  // namespace
 
-bool send_settings(PGconn* to, milliseconds timeout) {
+bool send_settings(PGconn* connection, milliseconds timeout) {
   const auto statement = std::to_string(timeout.count());
   // A row that somebody else's transaction holds is given up well before the statement is.
   const auto lock = std::to_string(std::max<std::int64_t>(timeout.count() / 4, 1));
-  return send(to,
+  return send(connection,
               "SELECT set_config('synchronous_commit', 'on', false),"
               " set_config('default_transaction_isolation', 'read committed', false),"
               " set_config('statement_timeout', $1, false),"
@@ -56,9 +56,9 @@ bool send_settings(PGconn* to, milliseconds timeout) {
               {statement.c_str(), lock.c_str()});
 }
 
-bool send_hello(PGconn* to) {
+bool send_hello(PGconn* connection) {
   const auto known = std::to_string(schema_version);
-  return send(to,
+  return send(connection,
               "SELECT h.schema_version, h.minimum_version, h.identity, h.claim_item,"
               " h.settle_item, h.extend_item, v.now, v.generation"
               " FROM onceguard.hello($1) h, onceguard.vitals() v",
@@ -80,27 +80,30 @@ greeting read_greeting(const rows& answer) {
   return out;
 }
 
-bool send_raise_tokens(PGconn* to) { return send(to, "SELECT onceguard.raise_tokens()"); }
-
-bool send_another_memory(PGconn* to, const std::string& identity) {
-  return send(to, "SELECT onceguard.begin_another_memory($1)", {identity.c_str()});
+bool send_raise_tokens(PGconn* connection) {
+  return send(connection, "SELECT onceguard.raise_tokens()");
 }
 
-bool send_preparations(PGconn* to) {
-  return std::all_of(preparations.begin(), preparations.end(), [to](const preparation& one) {
-    return PQsendPrepare(to, one.name, one.text, 0, nullptr) == 1;
-  });
+bool send_another_memory(PGconn* connection, const std::string& identity) {
+  return send(connection, "SELECT onceguard.begin_another_memory($1)", {identity.c_str()});
 }
 
-bool send_listen(PGconn* to) { return send(to, "LISTEN onceguard_settled"); }
+bool send_preparations(PGconn* connection) {
+  return std::all_of(preparations.begin(), preparations.end(),
+                     [connection](const preparation& one) {
+                       return PQsendPrepare(connection, one.name, one.text, 0, nullptr) == 1;
+                     });
+}
 
-bool send_announcement(PGconn* to, const std::string& payload) {
+bool send_listen(PGconn* connection) { return send(connection, "LISTEN onceguard_settled"); }
+
+bool send_announcement(PGconn* connection, const std::string& payload) {
   const char* value = payload.c_str();
-  return PQsendQueryPrepared(to, statement::announce, 1, &value, nullptr, nullptr, 1) == 1;
+  return PQsendQueryPrepared(connection, statement::announce, 1, &value, nullptr, nullptr, 1) == 1;
 }
 
-bool send_marker(PGconn* to) {
-  return send(to, "SELECT pg_logical_emit_message(true, 'onceguard', '')");
+bool send_marker(PGconn* connection) {
+  return send(connection, "SELECT pg_logical_emit_message(true, 'onceguard', '')");
 }
 
 }  // namespace onceguard::postgres

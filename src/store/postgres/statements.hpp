@@ -41,18 +41,18 @@ inline constexpr const char* announce = "onceguard_announce";
 // Each hands its part to libpq, in pipeline mode; false: libpq refused.
 
 /// The settings that a durable and bounded session needs, whatever the role's defaults are.
-[[nodiscard]] bool send_settings(PGconn* to, milliseconds timeout);
+[[nodiscard]] bool send_settings(PGconn* connection, milliseconds timeout);
 /// Its answer is a greeting. The first thing to be said: it keeps tokens growing after a failover.
-[[nodiscard]] bool send_hello(PGconn* to);
+[[nodiscard]] bool send_hello(PGconn* connection);
 [[nodiscard]] greeting read_greeting(const rows& answer);
 /// From here on tokens begin at the clock, whatever numbers this copy has forgotten.
-[[nodiscard]] bool send_raise_tokens(PGconn* to);
+[[nodiscard]] bool send_raise_tokens(PGconn* connection);
 /// The same, and from here on its identity is another.
-[[nodiscard]] bool send_another_memory(PGconn* to, const std::string& identity);
-[[nodiscard]] bool send_preparations(PGconn* to);
-[[nodiscard]] bool send_listen(PGconn* to);
-[[nodiscard]] bool send_announcement(PGconn* to, const std::string& payload);
+[[nodiscard]] bool send_another_memory(PGconn* connection, const std::string& identity);
+[[nodiscard]] bool send_preparations(PGconn* connection);
+[[nodiscard]] bool send_listen(PGconn* connection);
+[[nodiscard]] bool send_announcement(PGconn* connection, const std::string& payload);
 /// Writes a mark into the log, so that the transaction's commit waits for the standby.
-[[nodiscard]] bool send_marker(PGconn* to);
+[[nodiscard]] bool send_marker(PGconn* connection);
 
 }  // namespace onceguard::postgres

@@ -20,12 +20,12 @@ bool is_any(const statement_failed& failed, std::initializer_list<std::string_vi
 }
 
 /// In a transaction of its own, so that the claim after it sees what was committed meanwhile.
-void wait_for_record(sql_transaction& in, isolation_level level, const record_id& id,
+void wait_for_record(sql_transaction& transaction, isolation_level level, const record_id& id,
                      milliseconds at_most) {
-  const bracket whatever_happens(in);
+  const bracket whatever_happens(transaction);
   try {
-    in.begin(level);
-    in.run(wait_text(id, at_most));
+    transaction.begin(level);
+    transaction.run(wait_text(id, at_most));
   } catch (const statement_failed& failed) {
     if (failed.sqlstate() != "55P03") throw;
   }
@@ -37,8 +37,8 @@ bool conflicts(const statement_failed& failed) noexcept {
   return failed.sqlstate().starts_with("40");
 }
 
-bool is_callers(const statement_failed& failed, phase at) noexcept {
-  return at == phase::working && !conflicts(failed) && !failed.lost();
+bool is_callers(const statement_failed& failed, phase position) noexcept {
+  return position == phase::working && !conflicts(failed) && !failed.lost();
 }
 
 error to_error(const statement_failed& failed, effect on_store) {
@@ -57,25 +57,26 @@ error to_error(const statement_failed& failed, effect on_store) {
   return out;
 }
 
-claimed begin_and_claim(sql_transaction& in, const claim& asked, const execute_policy& policy) {
+claimed begin_and_claim(sql_transaction& transaction, const claim& request,
+                        const execute_policy& policy) {
   const patience until(policy);
-  const auto statement = claim_text(asked);
+  const auto statement = claim_text(request);
   for (unsigned met = 0;;) {
     try {
-      in.begin(policy.isolation);
-      auto got = read_claimed(in.run(statement), asked);
+      transaction.begin(policy.isolation);
+      auto got = read_claimed(transaction.run(statement), request);
       if (got.told.kind == verdict_kind::run) return got;
-      in.roll_back();
+      transaction.roll_back();
       const auto left = until.left();
       if (got.told.kind != verdict_kind::busy || left.count() == 0) return got;
       if (got.locked) {
-        wait_for_record(in, policy.isolation, asked.id, left);
+        wait_for_record(transaction, policy.isolation, request.id, left);
       } else {
         until.pause(got.told.retry_after);
       }
     } catch (const statement_failed& failed) {
-      in.roll_back();
-      if (!in.whole() || !conflicts(failed) || ++met > claim_conflicts_max) throw;
+      transaction.roll_back();
+      if (!transaction.whole() || !conflicts(failed) || ++met > claim_conflicts_max) throw;
     }
   }
 }

@@ -16,14 +16,14 @@ enum class phase : std::uint8_t { claiming, working, committing };
 [[nodiscard]] bool conflicts(const statement_failed& failed) noexcept;
 
 /// Is it the caller's own, to be thrown on?
-[[nodiscard]] bool is_callers(const statement_failed& failed, phase at) noexcept;
+[[nodiscard]] bool is_callers(const statement_failed& failed, phase phase) noexcept;
 
 [[nodiscard]] error to_error(const statement_failed& failed, effect on_store);
 
 /// Whatever way its scope is left: what is begun, and not committed, is rolled back.
 class bracket {
  public:
-  explicit bracket(sql_transaction& in) noexcept : in_(in) {}
+  explicit bracket(sql_transaction& transaction) noexcept : in_(transaction) {}
   bracket(const bracket&) = delete;
   bracket& operator=(const bracket&) = delete;
   ~bracket() { in_.roll_back(); }
@@ -34,7 +34,7 @@ class bracket {
 
 /// Begins and claims, until it is known what becomes of the claim. Kind `run`: the transaction is
 /// left open. Throws statement_failed.
-[[nodiscard]] claimed begin_and_claim(sql_transaction& in, const claim& asked,
+[[nodiscard]] claimed begin_and_claim(sql_transaction& transaction, const claim& request,
                                       const execute_policy& policy);
 
 }  // namespace onceguard::postgres

@@ -25,7 +25,7 @@ class trip {
 
   /// The one statement of the trip, prepared by this name.
   [[nodiscard]] virtual const char* statement() const noexcept = 0;
-  [[nodiscard]] virtual parameters encode(const greeting& to) const = 0;
+  [[nodiscard]] virtual parameters encode(const greeting& greeting) const = 0;
   /// What is told to those who listen, once the transaction is over; empty: nothing.
   [[nodiscard]] virtual std::string announcement() const { return {}; }
   /// An earlier commit may not have reached the standby: this one's has to wait for it, although

@@ -13,15 +13,15 @@ enum problem : std::int64_t { no_problem = 0, locked = 1, record_unreadable = 2,
 constexpr int claim_columns = 18;
 constexpr std::size_t row_overhead = 256;
 
-void write_subject(row_array& to, const subject& about) {
-  to.bytes(about.scope).bytes(about.scope_kind).bytes(about.key).bytes(about.method);
-  to.bytes(about.path).bytes(about.route).bytes(about.print.method).bytes(about.print.value);
-  to.int8(about.run_timeout.count());
+void write_subject(row_array& array, const subject& about) {
+  array.bytes(about.scope).bytes(about.scope_kind).bytes(about.key).bytes(about.method);
+  array.bytes(about.path).bytes(about.route).bytes(about.print.method).bytes(about.print.value);
+  array.int8(about.run_timeout.count());
 }
 
-void write_no_subject(row_array& to) {
-  for (int i = 0; i < 8; ++i) to.null(type::bytes);
-  to.null(type::int8);
+void write_no_subject(row_array& array) {
+  for (int i = 0; i < 8; ++i) array.null(type::bytes);
+  array.null(type::int8);
 }
 
 /// A token is above the range of bigint only if it was never given by this store.
@@ -32,16 +32,16 @@ std::int64_t as_bigint(token value) noexcept {
 
 /// Calls `read(row)` for the row of each item, whatever their order.
 template <class Outcome, class Read>
-std::vector<reply<Outcome>> read_rows(const rows& from, std::size_t items, int columns, Read read) {
-  from.expect_columns(columns);
+std::vector<reply<Outcome>> read_rows(const rows& rows, std::size_t items, int columns, Read read) {
+  rows.expect_columns(columns);
   std::vector<reply<Outcome>> out(items);
-  for (int row = 0; row < from.size(); ++row) {
-    const auto name = from.integer(row, 0);
+  for (int row = 0; row < rows.size(); ++row) {
+    const auto name = rows.integer(row, 0);
     if (name < 1 || name > static_cast<std::int64_t>(items)) {
       throw unexpected_answer("an answer to an item that was not sent");
     }
     auto& mine = out[static_cast<std::size_t>(name - 1)];
-    switch (from.integer(row, 1)) {
+    switch (rows.integer(row, 1)) {
       case no_problem:
         mine.outcome.emplace(read(row));
         break;
@@ -67,79 +67,79 @@ std::vector<reply<Outcome>> read_rows(const rows& from, std::size_t items, int c
 }
 
 template <class Enum>
-Enum read_enum(const rows& from, int row, int column) {
-  return from.null(row, column) ? Enum{} : static_cast<Enum>(from.integer(row, column));
+Enum read_enum(const rows& rows, int row, int column) {
+  return rows.null(row, column) ? Enum{} : static_cast<Enum>(rows.integer(row, column));
 }
 
-std::int64_t number_or_0(const rows& from, int row, int column) {
-  return from.null(row, column) ? 0 : from.integer(row, column);
+std::int64_t number_or_0(const rows& rows, int row, int column) {
+  return rows.null(row, column) ? 0 : rows.integer(row, column);
 }
 
-lease read_lease(const rows& from, int row, const claim& of) {
+lease read_lease(const rows& rows, int row, const claim& request) {
   lease out;
-  out.token = static_cast<token>(from.integer(row, 3));
-  out.claim_id = of.claim_id;
-  out.attempt = static_cast<std::uint32_t>(from.integer(row, 4));
-  out.probe = from.boolean(row, 5);
-  out.started = from.boolean(row, 6);
+  out.token = static_cast<token>(rows.integer(row, 3));
+  out.claim_id = request.claim_id;
+  out.attempt = static_cast<std::uint32_t>(rows.integer(row, 4));
+  out.probe = rows.boolean(row, 5);
+  out.started = rows.boolean(row, 6);
   return out;
 }
 
-verdict read_verdict(const rows& from, int row, const claim& of) {
+verdict read_verdict(const rows& rows, int row, const claim& request) {
   verdict out;
-  const auto kind = from.integer(row, 2);
+  const auto kind = rows.integer(row, 2);
   if (kind < 0 || kind >= static_cast<std::int64_t>(verdict_kinds)) {
     throw unexpected_answer("a verdict of an unknown kind");
   }
   out.kind = static_cast<verdict_kind>(kind);
-  if (out.kind == verdict_kind::run) out.lease = read_lease(from, row, of);
+  if (out.kind == verdict_kind::run) out.lease = read_lease(rows, row, request);
   if (out.kind == verdict_kind::replay) {
-    out.answer = read_answer(from, row, 7);
-    out.kept = read_enum<answer_kept>(from, row, 10);
+    out.answer = read_answer(rows, row, 7);
+    out.kept = read_enum<answer_kept>(rows, row, 10);
   }
-  out.retry_after = milliseconds(number_or_0(from, row, 11));
-  out.retention_left = milliseconds(number_or_0(from, row, 12));
-  out.since = milliseconds(number_or_0(from, row, 13));
-  out.why = read_enum<unknown_reason>(from, row, 14);
-  out.why_status = static_cast<std::uint16_t>(number_or_0(from, row, 15));
-  if (!from.null(row, 16)) out.fingerprint_method = from.bytes(row, 16);
+  out.retry_after = milliseconds(number_or_0(rows, row, 11));
+  out.retention_left = milliseconds(number_or_0(rows, row, 12));
+  out.since = milliseconds(number_or_0(rows, row, 13));
+  out.why = read_enum<unknown_reason>(rows, row, 14);
+  out.why_status = static_cast<std::uint16_t>(number_or_0(rows, row, 15));
+  if (!rows.null(row, 16)) out.fingerprint_method = rows.bytes(row, 16);
   return out;
 }
 
-settled read_settled(const rows& from, int row, const settlement& of) {
+settled read_settled(const rows& rows, int row, const settlement& request) {
   settled out;
-  const auto outcome = from.integer(row, 2);
+  const auto outcome = rows.integer(row, 2);
   if (outcome < 0 || outcome > 2) throw unexpected_answer("an outcome of an unknown kind");
   out.outcome = static_cast<settle_outcome>(outcome);
-  if (!from.null(row, 3)) out.state = read_enum<observed_state>(from, row, 3);
-  out.answer = read_answer(from, row, 4);
-  if (!from.null(row, 7)) out.kept = read_enum<answer_kept>(from, row, 7);
+  if (!rows.null(row, 3)) out.state = read_enum<observed_state>(rows, row, 3);
+  out.answer = read_answer(rows, row, 4);
+  if (!rows.null(row, 7)) out.kept = read_enum<answer_kept>(rows, row, 7);
   if (out.outcome == settle_outcome::done && out.answer) {
     // What the application had stored in its own transaction; the same answer is no news.
-    if (of.answer && *of.answer == *out.answer) return {};
+    if (request.answer && *request.answer == *out.answer) return {};
     out.state = observed_state::completed;
   }
   return out;
 }
 
-std::size_t size_of(const answer& of) noexcept {
-  std::size_t out = of.body.size();
-  for (const auto& [name, value] : of.headers) out += name.size() + value.size();
+std::size_t size_of(const answer& answer) noexcept {
+  std::size_t out = answer.body.size();
+  for (const auto& [name, value] : answer.headers) out += name.size() + value.size();
   return out;
 }
 
 }  // namespace
 
-void add_expected(parameters& to, const known_generation& expected) {
+void add_expected(parameters& parameters, const known_generation& expected) {
   if (expected.identity.empty()) {
-    to.null().null();
+    parameters.null().null();
   } else {
-    to.bytes(expected.identity).int8(static_cast<std::int64_t>(expected.number));
+    parameters.bytes(expected.identity).int8(static_cast<std::int64_t>(expected.number));
   }
 }
 
-header_list read_headers(const rows& from, int row, int column) {
-  auto flat = from.byte_array(row, column);
+header_list read_headers(const rows& rows, int row, int column) {
+  auto flat = rows.byte_array(row, column);
   if (flat.size() % 2 != 0) throw unexpected_answer("a header without its value");
   header_list out;
   out.reserve(flat.size() / 2);
@@ -149,12 +149,12 @@ header_list read_headers(const rows& from, int row, int column) {
   return out;
 }
 
-answer_ptr read_answer(const rows& from, int row, int column) {
-  if (from.null(row, column)) return nullptr;
+answer_ptr read_answer(const rows& rows, int row, int column) {
+  if (rows.null(row, column)) return nullptr;
   auto out = std::make_shared<answer>();
-  out->status = static_cast<std::uint16_t>(from.integer(row, column));
-  out->headers = read_headers(from, row, column + 1);
-  out->body = from.bytes(row, column + 2);
+  out->status = static_cast<std::uint16_t>(rows.integer(row, column));
+  out->headers = read_headers(rows, row, column + 1);
+  out->body = rows.bytes(row, column + 2);
   return out;
 }
 
@@ -165,17 +165,18 @@ error unreadable() {
 
 // --- claims ---------------------------------------------------------------------------------
 
-std::optional<error> claims::complaint(const item& of) {
-  return of.about ? std::nullopt : std::optional(subject_missing());
+std::optional<error> claims::complaint(const item& item) {
+  return item.about ? std::nullopt : std::optional(subject_missing());
 }
 
-std::size_t claims::weight(const item& of) noexcept {
-  return row_overhead + of.about->key.size() + of.about->path.size();
+std::size_t claims::weight(const item& item) noexcept {
+  return row_overhead + item.about->key.size() + item.about->path.size();
 }
 
-parameters claims::encode(const std::vector<parcel<item>>& of, const batch_surroundings& in) {
-  row_array out(in.to.claim_item, 17);
-  for (const auto& [one, with_subject] : of) {
+parameters claims::encode(const std::vector<parcel<item>>& items,
+                          const batch_surroundings& surroundings) {
+  row_array out(surroundings.to.claim_item, 17);
+  for (const auto& [one, with_subject] : items) {
     out.row().bytes(one->id).bytes(one->claim_id);
     write_subject(out, *one->about);
     out.int8(one->lease.count()).boolean(one->into_started);
@@ -184,22 +185,23 @@ parameters claims::encode(const std::vector<parcel<item>>& of, const batch_surro
     out.boolean(one->maybe_repeated);
   }
   parameters all;
-  all.whole(out.finish()).boolean(in.expiry_paused);
-  add_expected(all, in.expected);
+  all.whole(out.finish()).boolean(surroundings.expiry_paused);
+  add_expected(all, surroundings.expected);
   return all;
 }
 
-std::vector<reply<verdict>> claims::decode(const rows& from, const std::vector<parcel<item>>& of) {
-  return read_rows<verdict>(from, of.size(), claim_columns, [&](int row) {
-    const auto name = static_cast<std::size_t>(from.integer(row, 0) - 1);
-    return read_verdict(from, row, *of[name].item);
+std::vector<reply<verdict>> claims::decode(const rows& rows,
+                                           const std::vector<parcel<item>>& items) {
+  return read_rows<verdict>(rows, items.size(), claim_columns, [&](int row) {
+    const auto name = static_cast<std::size_t>(rows.integer(row, 0) - 1);
+    return read_verdict(rows, row, *items[name].item);
   });
 }
 
-std::uint64_t claims::generation_in(const rows& from) {
+std::uint64_t claims::generation_in(const rows& rows) {
   std::int64_t out = 0;
-  for (int row = 0; row < from.size(); ++row) {
-    out = std::max(out, number_or_0(from, row, claim_columns - 1));
+  for (int row = 0; row < rows.size(); ++row) {
+    out = std::max(out, number_or_0(rows, row, claim_columns - 1));
   }
   return static_cast<std::uint64_t>(out);
 }
@@ -216,10 +218,10 @@ bool claims::alike(const item& first, const item& second) noexcept {
          first.unknown == second.unknown && first.probe_after == second.probe_after;
 }
 
-std::optional<verdict> claims::reported_generation(const item& first, const outcome& told,
+std::optional<verdict> claims::reported_generation(const item& first, const outcome& outcome,
                                                    const item& second) {
   if (!alike(first, second)) return std::nullopt;
-  switch (told.kind) {
+  switch (outcome.kind) {
     case verdict_kind::run: {
       verdict out;
       out.kind = verdict_kind::busy;
@@ -229,7 +231,7 @@ std::optional<verdict> claims::reported_generation(const item& first, const outc
     case verdict_kind::refused:  // only the first's claim id was
       return std::nullopt;
     default:
-      return told;
+      return outcome;
   }
 }
 
@@ -237,13 +239,14 @@ std::optional<verdict> claims::reported_generation(const item& first, const outc
 
 std::optional<error> settles::complaint(const item&) { return std::nullopt; }
 
-std::size_t settles::weight(const item& of) noexcept {
-  return row_overhead + (of.answer ? size_of(*of.answer) : 0);
+std::size_t settles::weight(const item& item) noexcept {
+  return row_overhead + (item.answer ? size_of(*item.answer) : 0);
 }
 
-parameters settles::encode(const std::vector<parcel<item>>& of, const batch_surroundings& in) {
-  row_array out(in.to.settle_item, 24);
-  for (const auto& [one, with_subject] : of) {
+parameters settles::encode(const std::vector<parcel<item>>& items,
+                           const batch_surroundings& surroundings) {
+  row_array out(surroundings.to.settle_item, 24);
+  for (const auto& [one, with_subject] : items) {
     out.row().bytes(one->id).int8(as_bigint(one->token)).bytes(one->claim_id);
     out.int2(static_cast<std::int64_t>(one->kind)).answered(one->answer.get());
     out.int2(static_cast<std::int64_t>(one->kept));
@@ -261,14 +264,15 @@ parameters settles::encode(const std::vector<parcel<item>>& of, const batch_surr
     out.boolean(one->by_application);
   }
   parameters all;
-  all.whole(out.finish()).boolean(in.expiry_paused);
+  all.whole(out.finish()).boolean(surroundings.expiry_paused);
   return all;
 }
 
-std::vector<reply<settled>> settles::decode(const rows& from, const std::vector<parcel<item>>& of) {
-  return read_rows<settled>(from, of.size(), 8, [&](int row) {
-    const auto name = static_cast<std::size_t>(from.integer(row, 0) - 1);
-    return read_settled(from, row, *of[name].item);
+std::vector<reply<settled>> settles::decode(const rows& rows,
+                                            const std::vector<parcel<item>>& items) {
+  return read_rows<settled>(rows, items.size(), 8, [&](int row) {
+    const auto name = static_cast<std::size_t>(rows.integer(row, 0) - 1);
+    return read_settled(rows, row, *items[name].item);
   });
 }
 
@@ -278,9 +282,10 @@ std::optional<error> extensions::complaint(const item&) { return std::nullopt; }
 
 std::size_t extensions::weight(const item&) noexcept { return row_overhead; }
 
-parameters extensions::encode(const std::vector<parcel<item>>& of, const batch_surroundings& in) {
-  row_array out(in.to.extend_item, 5);
-  for (const auto& [one, with_subject] : of) {
+parameters extensions::encode(const std::vector<parcel<item>>& items,
+                              const batch_surroundings& surroundings) {
+  row_array out(surroundings.to.extend_item, 5);
+  for (const auto& [one, with_subject] : items) {
     out.row().bytes(one->id).int8(as_bigint(one->token)).bytes(one->claim_id);
     out.int8(one->lease.count()).boolean(one->dispatch);
   }
@@ -289,8 +294,9 @@ parameters extensions::encode(const std::vector<parcel<item>>& of, const batch_s
   return all;
 }
 
-std::vector<reply<bool>> extensions::decode(const rows& from, const std::vector<parcel<item>>& of) {
-  return read_rows<bool>(from, of.size(), 3, [&](int row) { return from.boolean(row, 2); });
+std::vector<reply<bool>> extensions::decode(const rows& rows,
+                                            const std::vector<parcel<item>>& items) {
+  return read_rows<bool>(rows, items.size(), 3, [&](int row) { return rows.boolean(row, 2); });
 }
 
 }  // namespace onceguard::postgres

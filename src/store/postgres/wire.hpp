@@ -20,7 +20,7 @@ struct known_generation {
 };
 
 /// Two parameters; nulls where nothing is known.
-void add_expected(parameters& to, const known_generation& expected);
+void add_expected(parameters& parameters, const known_generation& expected);
 
 /// What goes with a batch, beside its items.
 struct batch_surroundings {
@@ -55,21 +55,21 @@ struct claims {
   static constexpr bool announced = false;
 
   /// Why it can't be sent.
-  [[nodiscard]] static std::optional<error> complaint(const item& of);
-  [[nodiscard]] static std::size_t weight(const item& of) noexcept;
-  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of,
-                                         const batch_surroundings& in);
+  [[nodiscard]] static std::optional<error> complaint(const item& item);
+  [[nodiscard]] static std::size_t weight(const item& item) noexcept;
+  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& items,
+                                         const batch_surroundings& surroundings);
   /// One for each item, in their order. Throws unexpected_answer.
-  [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& from,
-                                                          const std::vector<parcel<item>>& of);
+  [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& rows,
+                                                          const std::vector<parcel<item>>& items);
   /// How far the memory had come with the leases among them; 0: there are none.
-  [[nodiscard]] static std::uint64_t generation_in(const rows& from);
+  [[nodiscard]] static std::uint64_t generation_in(const rows& rows);
   /// While somebody else is writing its record.
   [[nodiscard]] static outcome locked();
   /// What `second` is told, which came at the same time as `first` and is taken to come right
   /// after it; none: it has to ask for itself.
   [[nodiscard]] static std::optional<outcome> reported_generation(const item& first,
-                                                                  const outcome& told,
+                                                                  const outcome& reply,
                                                                   const item& second);
   /// Would `told_along` tell it, whatever the first one is told (unless it is refused)?
   [[nodiscard]] static bool alike(const item& first, const item& second) noexcept;
@@ -81,12 +81,12 @@ struct settles {
   static constexpr const char* statement = statement::settle;
   static constexpr bool announced = true;
 
-  [[nodiscard]] static std::optional<error> complaint(const item& of);
-  [[nodiscard]] static std::size_t weight(const item& of) noexcept;
-  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of,
-                                         const batch_surroundings& in);
-  [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& from,
-                                                          const std::vector<parcel<item>>& of);
+  [[nodiscard]] static std::optional<error> complaint(const item& item);
+  [[nodiscard]] static std::size_t weight(const item& item) noexcept;
+  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& items,
+                                         const batch_surroundings& surroundings);
+  [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& rows,
+                                                          const std::vector<parcel<item>>& items);
 };
 
 struct extensions {
@@ -95,18 +95,18 @@ struct extensions {
   static constexpr const char* statement = statement::extend;
   static constexpr bool announced = false;
 
-  [[nodiscard]] static std::optional<error> complaint(const item& of);
-  [[nodiscard]] static std::size_t weight(const item& of) noexcept;
-  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& of,
-                                         const batch_surroundings& in);
-  [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& from,
-                                                          const std::vector<parcel<item>>& of);
+  [[nodiscard]] static std::optional<error> complaint(const item& item);
+  [[nodiscard]] static std::size_t weight(const item& item) noexcept;
+  [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& items,
+                                         const batch_surroundings& surroundings);
+  [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& rows,
+                                                          const std::vector<parcel<item>>& items);
 };
 
 using header_list = std::vector<std::pair<std::string, std::string>>;
-[[nodiscard]] header_list read_headers(const rows& from, int row, int column);
+[[nodiscard]] header_list read_headers(const rows& rows, int row, int column);
 /// status, headers and body in three columns from `column` on; null where the status is.
-[[nodiscard]] answer_ptr read_answer(const rows& from, int row, int column);
+[[nodiscard]] answer_ptr read_answer(const rows& rows, int row, int column);
 
 /// What the server says where it can't read a record.
 [[nodiscard]] error unreadable();

@@ -9,9 +9,9 @@
 namespace onceguard::redis {
 namespace {
 
-error wrong(const std::string& what) {
+error wrong(const std::string& description) {
   return error(errc::invalid_argument,
-               "redis store: " + what +
+               "redis store: " + description +
                    "; expected redis://[user:password@]host[:port][/database][?prefix=…], "
                    "redis+sentinel://…/MASTER_NAME or redis+cluster://…, with special characters "
                    "as %XX");
@@ -42,17 +42,17 @@ std::optional<bool> yes_or_no(std::string_view text) {
 
 /// What comes before the first `mark`, which is taken off along with it; none: it is not there.
 std::optional<std::string_view> cut_off(std::string_view& text, char mark) {
-  const auto at = text.find(mark);
-  if (at == std::string_view::npos) return std::nullopt;
-  const auto out = text.substr(0, at);
-  text.remove_prefix(at + 1);
+  const auto position = text.find(mark);
+  if (position == std::string_view::npos) return std::nullopt;
+  const auto out = text.substr(0, position);
+  text.remove_prefix(position + 1);
   return out;
 }
 
 template <class Member, class Value>
-bool assign(Member& to, std::optional<Value> value) {
+bool assign(Member& target, std::optional<Value> value) {
   if (!value) return false;
-  to = *std::move(value);
+  target = *std::move(value);
   return true;
 }
 
@@ -114,25 +114,25 @@ std::optional<error> read_credentials(address& out, std::string_view text) {
 }
 
 std::optional<error> read_host(address& out, std::string_view text) {
-  endpoint at{{}, out.servers == deployment::sentinel ? "26379" : "6379"};
+  endpoint endpoint{{}, out.servers == deployment::sentinel ? "26379" : "6379"};
   std::string_view port;
   if (text.starts_with('[')) {
     text.remove_prefix(1);
     const auto inside = cut_off(text, ']');
     if (!inside || (!text.empty() && text.front() != ':')) return wrong("a broken IPv6 address");
-    at.host = *inside;
+    endpoint.host = *inside;
     port = text.empty() ? text : text.substr(1);
   } else {
     const auto host = cut_off(text, ':');
-    at.host = host.value_or(text);
+    endpoint.host = host.value_or(text);
     if (host) port = text;
   }
-  if (at.host.empty()) return wrong("there is no host");
+  if (endpoint.host.empty()) return wrong("there is no host");
   if (!port.empty()) {
     if (number_in<std::uint16_t>(port).value_or(0) == 0) return wrong("the port is no port");
-    at.port = port;
+    endpoint.port = port;
   }
-  out.seeds.push_back(std::move(at));
+  out.seeds.push_back(std::move(endpoint));
   return std::nullopt;
 }
 
@@ -170,13 +170,14 @@ bool read_scheme(address& out, std::string_view scheme) {
   return scheme.empty() || out.servers != deployment::single;
 }
 
-std::string location_of(const address& at) {
+std::string location_of(const address& address) {
   std::string out = "redis ";
-  if (at.servers == deployment::sentinel) out += "sentinel ";
-  if (at.servers == deployment::cluster) out += "cluster ";
-  for (const auto& each : at.seeds) out += (&each == &at.seeds.front() ? "" : ",") + each.text();
-  if (at.servers == deployment::sentinel) out += "/" + at.master;
-  if (at.servers != deployment::cluster) out += "/" + std::to_string(at.database);
+  if (address.servers == deployment::sentinel) out += "sentinel ";
+  if (address.servers == deployment::cluster) out += "cluster ";
+  for (const auto& each : address.seeds)
+    out += (&each == &address.seeds.front() ? "" : ",") + each.text();
+  if (address.servers == deployment::sentinel) out += "/" + address.master;
+  if (address.servers != deployment::cluster) out += "/" + std::to_string(address.database);
   return out;
 }
 
@@ -196,9 +197,9 @@ result<address> parse_address(const std::string& url) {
   const auto path_at = rest.find('/');
   const auto path = path_at == rest.npos ? std::string_view() : rest.substr(path_at + 1);
   rest = rest.substr(0, path_at);
-  if (const auto at = rest.rfind('@'); at != rest.npos) {
-    if (auto why = read_credentials(out, rest.substr(0, at))) return std::move(*why);
-    rest.remove_prefix(at + 1);
+  if (const auto position = rest.rfind('@'); position != rest.npos) {
+    if (auto why = read_credentials(out, rest.substr(0, position))) return std::move(*why);
+    rest.remove_prefix(position + 1);
   }
   if (auto why = read_hosts(out, rest)) return std::move(*why);
   if (auto why = read_path(out, path)) return std::move(*why);

@@ -22,34 +22,34 @@ bool has_flag(std::string_view flags, std::string_view flag) {
 }
 
 /// "5", "0-16383", "[93->-ID]", "[93-<-ID]"
-void read_slot_word(node_entry& to, std::string_view word) {
+void read_slot_word(node_entry& entry, std::string_view word) {
   if (word.starts_with('[')) {
     word.remove_prefix(1);
     const auto arrow = word.find("->-");
     if (arrow == word.npos || !word.ends_with(']')) return;
     const auto slot = number_in<std::uint16_t>(word.substr(0, arrow));
     word.remove_prefix(arrow + 3);
-    if (slot) to.leaving.push_back({*slot, std::string(word.substr(0, word.size() - 1))});
+    if (slot) entry.leaving.push_back({*slot, std::string(word.substr(0, word.size() - 1))});
     return;
   }
   const auto first = number_in<std::uint16_t>(next_word(word, '-'));
   if (!first) return;
   const auto last = word.empty() ? first : number_in<std::uint16_t>(word);
-  if (last) to.slots.emplace_back(*first, *last);
+  if (last) entry.slots.emplace_back(*first, *last);
 }
 
 }  // namespace
 
-std::vector<slot_range> read_slots(const reply& said, const endpoint& asked) {
+std::vector<slot_range> read_slots(const reply& reply, const endpoint& endpoint) {
   std::vector<slot_range> out;
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    const auto range = said.at(i);
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    const auto range = reply.at(i);
     const auto master = range.at(2);
     slot_range one;
     one.first = range.at(0).number<std::uint16_t>(slot_count - 1);
     one.last = range.at(1).number<std::uint16_t>(slot_count - 1);
     const auto host = master.at(0);
-    one.at.host = host.is_nil() || host.text().empty() ? asked.host : std::string(host.text());
+    one.at.host = host.is_nil() || host.text().empty() ? endpoint.host : std::string(host.text());
     if (one.at.host == "?") continue;
     one.at.port = std::to_string(master.at(1).number<std::uint16_t>(65'535));
     one.id = master.at(2).text();
@@ -79,7 +79,7 @@ std::vector<node_entry> read_nodes(std::string_view text) {
   return out;
 }
 
-std::optional<endpoint> target_of(const failure& redirected, const endpoint& from) {
+std::optional<endpoint> target_of(const failure& redirected, const endpoint& address) {
   std::string_view text = redirected.text;
   next_word(text);  // MOVED, ASK
   next_word(text);  // the slot
@@ -87,7 +87,7 @@ std::optional<endpoint> target_of(const failure& redirected, const endpoint& fro
   const auto colon = where.rfind(':');
   if (colon == where.npos) return std::nullopt;
   endpoint out{std::string(where.substr(0, colon)), std::string(where.substr(colon + 1))};
-  if (out.host.empty()) out.host = from.host;
+  if (out.host.empty()) out.host = address.host;
   if (out.host == "?" || number_in<std::uint16_t>(out.port).value_or(0) == 0) return std::nullopt;
   return out;
 }

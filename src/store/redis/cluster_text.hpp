@@ -21,7 +21,7 @@ struct slot_range {
 };
 
 /// Of CLUSTER SLOTS. `asked`: whom, as a node may not know its own address.
-[[nodiscard]] std::vector<slot_range> read_slots(const reply& said, const endpoint& asked);
+[[nodiscard]] std::vector<slot_range> read_slots(const reply& reply, const endpoint& endpoint);
 
 struct node_entry {
   struct move {
@@ -40,6 +40,6 @@ struct node_entry {
 [[nodiscard]] std::vector<node_entry> read_nodes(std::string_view text);
 
 /// Where MOVED and ASK lead. `from`: who said it. None: it leads nowhere.
-[[nodiscard]] std::optional<endpoint> target_of(const failure& redirected, const endpoint& from);
+[[nodiscard]] std::optional<endpoint> target_of(const failure& redirected, const endpoint& address);
 
 }  // namespace onceguard::redis

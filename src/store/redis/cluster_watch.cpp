@@ -15,14 +15,14 @@ constexpr milliseconds patience_most{500};
 
 }  // namespace
 
-cluster_watch::cluster_watch(const connection_context& in, const keyspace& names,
+cluster_watch::cluster_watch(const connection_context& connection_context, const keyspace& names,
                              const redis_params& params, topology_events& events)
-    : in_(in),
+    : in_(connection_context),
       names_(names),
       params_(params),
       events_(events),
       owners_(names.parts()),
-      timer_(in.context) {}
+      timer_(connection_context.context) {}
 
 void cluster_watch::ask_next() {
   if (closed_) return;
@@ -42,20 +42,20 @@ void cluster_watch::ask_next() {
   const auto next = to_ask_.back();
   to_ask_.pop_back();
   const auto patience = std::min(params_.timeout / 2, patience_most);
-  auto& from = nodes_.try_emplace(next, in_, next, in_.at.login, patience).first->second;
+  auto& source = nodes_.try_emplace(next, in_, next, in_.at.login, patience).first->second;
   asking_ = true;
-  from.ask({words("CLUSTER", "SLOTS"), words("CLUSTER", "NODES")},
-           [this, &from](const std::vector<reply_ptr>& replies, std::optional<failure> why) {
-             read(from, replies, std::move(why));
-           });
+  source.ask({words("CLUSTER", "SLOTS"), words("CLUSTER", "NODES")},
+             [this, &source](const std::vector<reply_ptr>& replies, std::optional<failure> why) {
+               read(source, replies, std::move(why));
+             });
 }
 
-void cluster_watch::read(topology_poller& from, const std::vector<reply_ptr>& replies,
+void cluster_watch::read(topology_poller& poller, const std::vector<reply_ptr>& replies,
                          std::optional<failure> why) {
   asking_ = false;
   if (closed_) return;
   try {
-    if (!why) read(from.to(), replies);
+    if (!why) read(poller.to(), replies);
   } catch (const broken& wrong) {
     why = wrong.why;
   } catch (const unexpected_reply& wrong) {
@@ -73,13 +73,13 @@ void cluster_watch::read(topology_poller& from, const std::vector<reply_ptr>& re
   events_.on_no_layout(*why);
 }
 
-void cluster_watch::read(const endpoint& asked, const std::vector<reply_ptr>& replies) {
+void cluster_watch::read(const endpoint& endpoint, const std::vector<reply_ptr>& replies) {
   const auto nodes = read_nodes(text_in(replies.at(1)));
   const reply slots(*replies.at(0));
   if (slots.is_error()) throw broken{failure_of(slots.text())};
-  const auto ranges = read_slots(slots, asked);
+  const auto ranges = read_slots(slots, endpoint);
   if (ranges.empty())
-    throw broken{connection_failure(asked.text() + " knows of no node with slots")};
+    throw broken{connection_failure(endpoint.text() + " knows of no node with slots")};
   std::map<std::string, std::uint64_t> epochs;
   for (const auto& each : nodes) epochs[each.id] = each.epoch;
   for (std::size_t part = 0; part < owners_.size(); ++part) {
@@ -123,8 +123,9 @@ void cluster_watch::forget_strangers() {
     const auto& [at, node] = each;
     const auto& seeds = in_.at.seeds;
     const bool seed = std::find(seeds.begin(), seeds.end(), at) != seeds.end();
-    const bool owns = std::any_of(owners_.begin(), owners_.end(),
-                                  [&](const auto& of) { return of && of->at == at; });
+    const bool owns = std::any_of(owners_.begin(), owners_.end(), [&](const auto& subject) {
+      return subject && subject->at == at;
+    });
     return !seed && !owns && !node.busy();
   });
 }

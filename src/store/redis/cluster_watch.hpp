@@ -14,8 +14,8 @@ namespace onceguard::redis {
 
 class cluster_watch final : public topology {
  public:
-  cluster_watch(const connection_context& in, const keyspace& names, const redis_params& params,
-                topology_events& events);
+  cluster_watch(const connection_context& context, const keyspace& names,
+                const redis_params& params, topology_events& events);
 
   void begin() override { ask_next(); }
   void distrust() override;
@@ -30,9 +30,9 @@ class cluster_watch final : public topology {
   };
 
   void ask_next();
-  void read(topology_poller& from, const std::vector<reply_ptr>& replies,
+  void read(topology_poller& poller, const std::vector<reply_ptr>& replies,
             std::optional<failure> why);
-  void read(const endpoint& asked, const std::vector<reply_ptr>& replies);
+  void read(const endpoint& endpoint, const std::vector<reply_ptr>& replies);
   void tell(const std::vector<node_entry>& nodes);
   void forget_strangers();
   void wait(std::chrono::milliseconds pause);

@@ -26,23 +26,23 @@ class decimal {
 
 /// A word of that size, which `append` adds.
 template <class Append>
-void append_word(std::string& to, std::size_t size, Append append) {
-  to.append("$").append(decimal(size)).append("\r\n");
+void append_word(std::string& text, std::size_t size, Append append) {
+  text.append("$").append(decimal(size)).append("\r\n");
   append();
-  to.append("\r\n");
+  text.append("\r\n");
 }
 
-inline void append_word(std::string& to, std::string_view word) {
-  append_word(to, word.size(), [&] { to.append(word); });
+inline void append_word(std::string& text, std::string_view word) {
+  append_word(text, word.size(), [&] { text.append(word); });
 }
 
-inline void append_count(std::string& to, std::size_t words) {
-  to.append("*").append(decimal(words)).append("\r\n");
+inline void append_count(std::string& text, std::size_t words) {
+  text.append("*").append(decimal(words)).append("\r\n");
 }
 
-inline void append_command(std::string& to, std::initializer_list<std::string_view> words) {
-  append_count(to, words.size());
-  for (const auto word : words) append_word(to, word);
+inline void append_command(std::string& text, std::initializer_list<std::string_view> words) {
+  append_count(text, words.size());
+  for (const auto word : words) append_word(text, word);
 }
 
 }  // namespace onceguard::redis

@@ -5,9 +5,9 @@ namespace onceguard::redis {
 using boost::asio::awaitable;
 
 std::string text_in(const reply_ptr& got) {
-  const reply said(*got);
-  if (said.is_error()) throw broken{failure_of(said.text())};
-  return std::string(said.text());
+  const reply reply(*got);
+  if (reply.is_error()) throw broken{failure_of(reply.text())};
+  return std::string(reply.text());
 }
 
 awaitable<void> connection::connect() {

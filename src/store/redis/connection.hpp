@@ -41,8 +41,9 @@ std::string text_in(const reply_ptr& got);
 
 class connection {
  public:
-  connection(const connection_context& in, const endpoint& to)
-      : socket_(in.context, to, in.tls, in.at.tls && in.at.tls->verify),
+  connection(const connection_context& connection_context, const endpoint& endpoint)
+      : socket_(connection_context.context, endpoint, connection_context.tls,
+                connection_context.at.tls && connection_context.at.tls->verify),
         reader_(redisReaderCreate(), redisReaderFree) {}
 
   [[nodiscard]] boost::asio::awaitable<void> connect();

@@ -19,24 +19,24 @@ constexpr std::array<std::string_view, 4> elsewhere{"NOSCRIPT", "READONLY", "LOA
 constexpr std::array<std::string_view, 4> misplaced{"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"};
 
 /// By the server's access list; of a script's commands it does not say which one.
-bool is_forbidden(std::string_view said) noexcept {
-  return said.starts_with("NOPERM") || said.find("can't run this command") != said.npos ||
-         said.find("ACL failure in script") != said.npos;
+bool is_forbidden(std::string_view text) noexcept {
+  return text.starts_with("NOPERM") || text.find("can't run this command") != text.npos ||
+         text.find("ACL failure in script") != text.npos;
 }
 
 }  // namespace
 
-failure failure_of(std::string_view said) {
+failure failure_of(std::string_view value) {
   failure out;
-  out.code = said.substr(0, said.find(' '));
-  out.text = said;
-  if (said.starts_with("ERR Function not found")) out.code = "NOSCRIPT";
-  if (is_forbidden(said)) {
+  out.code = value.substr(0, value.find(' '));
+  out.text = value;
+  if (value.starts_with("ERR Function not found")) out.code = "NOSCRIPT";
+  if (is_forbidden(value)) {
     out.text += "; the user lacks a right: type the ACL SETUSER of docs/redis.md";
   }
   // "ERR invalid password", "ERR AUTH … called without any password configured".
-  const bool by_auth = said.starts_with("ERR AUTH") || said.starts_with("ERR invalid password") ||
-                       said.starts_with("ERR DB index is out of range");
+  const bool by_auth = value.starts_with("ERR AUTH") || value.starts_with("ERR invalid password") ||
+                       value.starts_with("ERR DB index is out of range");
   out.misconfigured = by_auth || is_one_of(out, refused);
   return out;
 }

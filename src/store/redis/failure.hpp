@@ -21,7 +21,7 @@ enum class remedy : std::uint8_t {
 };
 
 /// Of an error's text as the server sent it.
-[[nodiscard]] failure failure_of(std::string_view said);
+[[nodiscard]] failure failure_of(std::string_view text);
 [[nodiscard]] failure connection_failure(std::string text);
 
 [[nodiscard]] remedy remedy_of(const failure& refused) noexcept;

@@ -21,12 +21,12 @@ struct heads {
   };
   using outcome = found_head;
   [[nodiscard]] static std::optional<error> complaint(const item&) { return std::nullopt; }
-  static void write(std::string& to, const script_calls& how, const keyspace& names,
-                    const item& what) {
-    write_head(to, how, names, what.id);
+  static void write(std::string& text, const script_calls& scripts, const keyspace& names,
+                    const item& item) {
+    write_head(text, scripts, names, item.id);
   }
-  [[nodiscard]] static result<found_head> read(const reply& said, const item& what) {
-    return read_head(said, what.id);
+  [[nodiscard]] static result<found_head> read(const reply& reply, const item& item) {
+    return read_head(reply, item.id);
   }
 };
 
@@ -36,54 +36,56 @@ question_traits on(const server_pin& pin) {
   return out;
 }
 
-awaitable<result<scan_step>> scan_once(pool& of, const server_pin& pin, std::string cursor,
+awaitable<result<scan_step>> scan_once(pool& pool, const server_pin& pin, std::string cursor,
                                        scan_scope wish, steady_time until) {
-  auto write = [cursor = std::move(cursor), wish](std::string& to, const script_calls& how,
+  auto write = [cursor = std::move(cursor), wish](std::string& text, const script_calls& scripts,
                                                   const keyspace& names) {
-    write_scan(to, how, names, cursor, wish.state, wish.heads);
+    write_scan(text, scripts, names, cursor, wish.state, wish.heads);
   };
-  auto read = [&of, wish](const reply& said) { return read_scan(said, of.names(), wish.heads); };
+  auto read = [&pool, wish](const reply& reply) {
+    return read_scan(reply, pool.names(), wish.heads);
+  };
   const auto left = left_until(until);
-  auto asked = make_question<scan_step>(on(pin), std::nullopt, left, std::move(write), read);
-  return ask(of.queue(), std::move(asked), left);
+  auto request = make_question<scan_step>(on(pin), std::nullopt, left, std::move(write), read);
+  return ask(pool.queue(), std::move(request), left);
 }
 
 /// One server with everything.
-awaitable<std::optional<error>> scan_server(pool& of, const server_pin& pin, scan_scope wish,
-                                            steady_time until, scan_listener& to) {
+awaitable<std::optional<error>> scan_server(pool& pool, const server_pin& pin, scan_scope wish,
+                                            steady_time until, scan_listener& listener) {
   std::string cursor = "0";
   do {
-    auto step = co_await scan_once(of, pin, cursor, wish, until);
+    auto step = co_await scan_once(pool, pin, cursor, wish, until);
     if (!step) co_return step.error();
     cursor = step->cursor;
-    to.take(std::move(*step));
+    listener.take(std::move(*step));
   } while (cursor != "0");
   co_return std::nullopt;
 }
 
-awaitable<result<name_step>> names_once(pool& of, const server_pin& pin, std::string cursor,
+awaitable<result<name_step>> names_once(pool& pool, const server_pin& pin, std::string cursor,
                                         steady_time until) {
-  auto write = [cursor = std::move(cursor)](std::string& to, const script_calls&,
+  auto write = [cursor = std::move(cursor)](std::string& text, const script_calls&,
                                             const keyspace& names) {
-    write_names(to, names, cursor);
+    write_names(text, names, cursor);
   };
-  auto read = [&of](const reply& said) -> result<name_step> {
-    return read_names(said, of.names());
+  auto read = [&pool](const reply& reply) -> result<name_step> {
+    return read_names(reply, pool.names());
   };
   const auto left = left_until(until);
-  auto asked = make_question<name_step>(on(pin), std::nullopt, left, std::move(write), read);
-  return ask(of.queue(), std::move(asked), left);
+  auto request = make_question<name_step>(on(pin), std::nullopt, left, std::move(write), read);
+  return ask(pool.queue(), std::move(request), left);
 }
 
 /// What the records of these names are, wherever they are by now.
-awaitable<result<scan_step>> poll(pool& of, const std::vector<record_id>& ids, scan_scope wish,
+awaitable<result<scan_step>> poll(pool& pool, const std::vector<record_id>& ids, scan_scope wish,
                                   steady_time until) {
   std::vector<heads::item> items;
   items.reserve(ids.size());
   for (const auto& id : ids) items.push_back({id});
   const auto left = left_until(until);
   const auto whole = std::make_shared<batch_job<heads>>(std::move(items), left);
-  co_await perform(whole, of.queue(), left);
+  co_await perform(whole, pool.queue(), left);
   scan_step out;
   auto outcomes = whole->outcomes();
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -104,57 +106,58 @@ awaitable<result<scan_step>> poll(pool& of, const std::vector<record_id>& ids, s
 }
 
 /// A node of a cluster. `seen`: of parts that move, which records were told.
-awaitable<std::optional<error>> scan_node(pool& of, const slot_ownership& now, std::size_t node,
+awaitable<std::optional<error>> scan_node(pool& pool, const slot_ownership& now, std::size_t node,
                                           scan_scope wish, steady_time until,
-                                          std::set<record_id>& seen, scan_listener& to) {
+                                          std::set<record_id>& seen, scan_listener& listener) {
   std::string cursor = "0";
   do {
-    auto step = co_await names_once(of, now.nodes[node].pin, cursor, until);
+    auto step = co_await names_once(pool, now.nodes[node].pin, cursor, until);
     if (!step) co_return step.error();
     cursor = step->cursor;
     std::erase_if(step->found, [&](const record_id& id) {
-      const auto& part = now.parts[of.names().part_of(id)];
+      const auto& part = now.parts[pool.names().part_of(id)];
       const bool settled = part.owner == node && part.to.empty();
       return !settled && !seen.insert(id).second;
     });
-    auto found = co_await poll(of, step->found, wish, until);
+    auto found = co_await poll(pool, step->found, wish, until);
     if (!found) co_return found.error();
-    to.take(std::move(*found));
+    listener.take(std::move(*found));
   } while (cursor != "0");
   co_return std::nullopt;
 }
 
-awaitable<std::optional<error>> scan_cluster(pool& of, const std::vector<server_pin>& pins,
+awaitable<std::optional<error>> scan_cluster(pool& pool, const std::vector<server_pin>& pins,
                                              scan_scope wish, steady_time until,
-                                             scan_listener& to) {
-  const auto before = co_await read_slot_ownership(of, pins, until);
+                                             scan_listener& listener) {
+  const auto before = co_await read_slot_ownership(pool, pins, until);
   if (!before) co_return before.error();
   const auto order = sources_first(*before);
   std::set<record_id> seen;
   for (const auto node : order) {
-    if (auto why = co_await scan_node(of, *before, node, wish, until, seen, to)) co_return why;
+    if (auto why = co_await scan_node(pool, *before, node, wish, until, seen, listener))
+      co_return why;
   }
-  const auto after = co_await read_slot_ownership(of, pins, until);
+  const auto after = co_await read_slot_ownership(pool, pins, until);
   if (!after) co_return after.error();
   if (!nothing_passed_by(*before, *after, order)) {
-    co_return error(errc::store_unreachable, of.at().name + ": parts of it moved meanwhile");
+    co_return error(errc::store_unreachable, pool.at().name + ": parts of it moved meanwhile");
   }
   co_return std::nullopt;
 }
 
 }  // namespace
 
-awaitable<std::optional<error>> scan_all(pool& of, scan_scope wish, steady_time until,
-                                         scan_listener& to) {
+awaitable<std::optional<error>> scan_all(pool& pool, scan_scope wish, steady_time until,
+                                         scan_listener& listener) {
   std::optional<error> why;
   for (int round = 0; round < rounds_max; ++round) {
-    const auto pins = of.servers();
-    if (pins.empty()) co_return error(errc::store_unreachable, of.at().name + ": no connection");
-    to.begin();
-    if (of.names().cut()) {
-      why = co_await scan_cluster(of, pins, wish, until, to);
+    const auto pins = pool.servers();
+    if (pins.empty()) co_return error(errc::store_unreachable, pool.at().name + ": no connection");
+    listener.begin();
+    if (pool.names().cut()) {
+      why = co_await scan_cluster(pool, pins, wish, until, listener);
     } else {
-      why = co_await scan_server(of, pins.front(), wish, until, to);
+      why = co_await scan_server(pool, pins.front(), wish, until, listener);
     }
     if (!why || why->code != errc::store_unreachable) co_return why;
     // A server that changed: from the beginning, as its cursors mean nothing to another.

@@ -24,8 +24,8 @@ struct scan_scope {
 };
 
 /// None: all were told. `of` and `to` outlive it.
-[[nodiscard]] boost::asio::awaitable<std::optional<error>> scan_all(pool& of, scan_scope wish,
+[[nodiscard]] boost::asio::awaitable<std::optional<error>> scan_all(pool& pool, scan_scope wish,
                                                                     steady_time until,
-                                                                    scan_listener& to);
+                                                                    scan_listener& listener);
 
 }  // namespace onceguard::redis

@@ -49,29 +49,29 @@ result<listed> read_cursor(const std::string& cursor) {
 
 // --- resolve --------------------------------------------------------------------------------
 
-void write_resolve(std::string& to, const script_calls& how, const keyspace& names,
-                   const resolution& what, bool answer_damaged) {
-  auto about = what.about ? *what.about : subject();
+void write_resolve(std::string& text, const script_calls& scripts, const keyspace& names,
+                   const resolution& request, bool answer_damaged) {
+  auto about = request.about ? *request.about : subject();
   about.print = {};
-  const auto bytes = what.answer ? encode_answer(*what.answer) : std::string();
-  const auto kept = what.answer ? answer_kept::full : answer_kept::none;
-  append_call(to, how, script::resolve, names.record(what.id),
-              names.counters_and_metadata(names.part_of(what.id)),
-              {what.completed ? "1" : "0", what.force ? "1" : "0", text_of(what.retention),
+  const auto bytes = request.answer ? encode_answer(*request.answer) : std::string();
+  const auto kept = request.answer ? answer_kept::full : answer_kept::none;
+  append_call(text, scripts, script::resolve, names.record(request.id),
+              names.counters_and_metadata(names.part_of(request.id)),
+              {request.completed ? "1" : "0", request.force ? "1" : "0", text_of(request.retention),
                decimal(static_cast<int>(kept)), bytes, answer_sum(bytes), names.settled(),
                encode_subject(about), answer_damaged ? "1" : "0"});
 }
 
-result<resolve_decision> read_resolve(const reply& said) {
-  const auto name = said.at(0).text();
+result<resolve_decision> read_resolve(const reply& reply) {
+  const auto name = reply.at(0).text();
   resolve_decision out;
   if (name == "done") {
-    out.forgets_answer = said.at(2).integer() != 0;
+    out.forgets_answer = reply.at(2).integer() != 0;
   } else if (name == "not_found") {
     out.outcome = resolve_outcome::not_found;
   } else if (name == "running") {
     out.outcome = resolve_outcome::running;
-    out.retry_after = milliseconds(said.at(2).integer());
+    out.retry_after = milliseconds(reply.at(2).integer());
   } else if (name == "already_completed") {
     out.outcome = resolve_outcome::already_completed;
   } else {
@@ -82,29 +82,29 @@ result<resolve_decision> read_resolve(const reply& said) {
 
 // --- adopt ----------------------------------------------------------------------------------
 
-std::optional<error> complaint(const imported_record& what) {
-  const auto& r = what.stored;
+std::optional<error> complaint(const imported_record& request) {
+  const auto& r = request.stored;
   if (!r.about) return subject_missing();
   if (auto why = too_large(*r.about)) return why;
   return too_large(r.token);
 }
 
-void write_import(std::string& to, const script_calls& how, const keyspace& names,
-                  const imported_record& what) {
-  const auto& r = what.stored;
+void write_import(std::string& text, const script_calls& scripts, const keyspace& names,
+                  const imported_record& request) {
+  const auto& r = request.stored;
   const auto bytes = r.answer ? encode_answer(*r.answer) : std::string();
-  append_call(to, how, script::import_record, names.record(what.id), names.counters(),
+  append_call(text, scripts, script::import_record, names.record(request.id), names.counters(),
               {decimal(r.token), base::as_chars(r.claim_id), decimal(static_cast<int>(r.state)),
                decimal(flags_of(r)), decimal(static_cast<int>(r.why)), decimal(r.why_status),
                decimal(static_cast<int>(r.kept)), decimal(r.attempt), decimal(r.failures),
-               text_of(what.lease_over), text_of(what.retry_after), text_of(what.claimed_ago),
-               text_of(what.settled_ago), text_of(what.retention_left),
-               text_of(milliseconds(r.unknown_retention_ms)), encode_subject(*r.about), bytes,
-               answer_sum(bytes)});
+               text_of(request.lease_over), text_of(request.retry_after),
+               text_of(request.claimed_ago), text_of(request.settled_ago),
+               text_of(request.retention_left), text_of(milliseconds(r.unknown_retention_ms)),
+               encode_subject(*r.about), bytes, answer_sum(bytes)});
 }
 
-result<import_outcome> read_import(const reply& said) {
-  const auto name = said.at(0).text();
+result<import_outcome> read_import(const reply& reply) {
+  const auto name = reply.at(0).text();
   if (name == "done") return import_outcome::imported;
   if (name == "there") return import_outcome::already_there;
   if (name == "conflict") return import_outcome::conflict;
@@ -118,39 +118,39 @@ result<import_outcome> read_import(const reply& said) {
 
 // --- find -----------------------------------------------------------------------------------
 
-void write_find(std::string& to, const script_calls& how, const keyspace& names,
+void write_find(std::string& text, const script_calls& scripts, const keyspace& names,
                 const record_id& id) {
-  append_call(to, how, script::find, names.record(id), {}, {});
+  append_call(text, scripts, script::find, names.record(id), {}, {});
 }
 
-result<std::optional<record_view>> read_find(const reply& said, const record_id& id) {
-  const auto now = said.at(0).integer();
-  if (said.size() < 2) return std::optional<record_view>();
-  auto found = decode_stored(said.at(1).text());
+result<std::optional<record_view>> read_find(const reply& reply, const record_id& id) {
+  const auto now = reply.at(0).integer();
+  if (reply.size() < 2) return std::optional<record_view>();
+  auto found = decode_stored(reply.at(1).text());
   if (!found) return found.error();
   return std::optional<record_view>(make_view(id, std::move(found->record), at_once(now)));
 }
 
 // --- going through all of them --------------------------------------------------------------
 
-void write_scan(std::string& to, const script_calls& how, const keyspace& names,
+void write_scan(std::string& text, const script_calls& scripts, const keyspace& names,
                 const std::string& cursor, int state, bool heads) {
-  append_call(to, how, script::scan, {}, {},
+  append_call(text, scripts, script::scan, {}, {},
               {cursor, names.record_pattern(), decimal(names_a_step), decimal(state),
                heads ? "heads" : "states"});
 }
 
-result<scan_step> read_scan(const reply& said, const keyspace& names, bool heads) {
+result<scan_step> read_scan(const reply& reply, const keyspace& names, bool heads) {
   scan_step out;
-  out.cursor = said.at(0).text();
-  const auto now = at_once(said.at(1).integer());
-  const auto broken = said.at(4);
+  out.cursor = reply.at(0).text();
+  const auto now = at_once(reply.at(1).integer());
+  const auto broken = reply.at(4);
   for (std::size_t i = 0; i + 1 < broken.size(); i += 2) {
     // What is no name of a record is none.
     const auto id = names.id_of(broken.at(i).text());
     if (id) out.unreadable.push_back({*id, std::string(broken.at(i + 1).text())});
   }
-  const auto found = said.at(3);
+  const auto found = reply.at(3);
   if (!heads) {
     for (std::size_t state = 1; state <= observed_states; ++state) {
       out.counts[state] = found.at(state - 1).number<std::uint64_t>(any);
@@ -172,28 +172,28 @@ result<scan_step> read_scan(const reply& said, const keyspace& names, bool heads
 
 // --- one node's names, one record's head ----------------------------------------------------
 
-void write_head(std::string& to, const script_calls& how, const keyspace& names,
+void write_head(std::string& text, const script_calls& scripts, const keyspace& names,
                 const record_id& id) {
-  append_call(to, how, script::head, names.record(id), {}, {});
+  append_call(text, scripts, script::head, names.record(id), {}, {});
 }
 
-result<found_head> read_head(const reply& said, const record_id& id) {
-  if (said.size() < 2) return found_head();
-  auto head = decode_head(said.at(1).text());
+result<found_head> read_head(const reply& reply, const record_id& id) {
+  if (reply.size() < 2) return found_head();
+  auto head = decode_head(reply.at(1).text());
   if (!head) return head.error();
-  const auto now = at_once(said.at(0).integer());
+  const auto now = at_once(reply.at(0).integer());
   return found_head({listed{head->first, id}, make_view(id, std::move(head->record), now)});
 }
 
-void write_names(std::string& to, const keyspace& names, const std::string& cursor) {
-  append_command(to,
+void write_names(std::string& text, const keyspace& names, const std::string& cursor) {
+  append_command(text,
                  {"SCAN", cursor, "MATCH", names.record_pattern(), "COUNT", decimal(names_a_step)});
 }
 
-name_step read_names(const reply& said, const keyspace& names) {
+name_step read_names(const reply& reply, const keyspace& names) {
   name_step out;
-  out.cursor = said.at(0).text();
-  const auto found = said.at(1);
+  out.cursor = reply.at(0).text();
+  const auto found = reply.at(1);
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (const auto id = names.id_of(found.at(i).text())) out.found.push_back(*id);
   }
@@ -202,22 +202,22 @@ name_step read_names(const reply& said, const keyspace& names) {
 
 // --- vitals ---------------------------------------------------------------------------------
 
-void write_vitals(std::string& to, const script_calls& how, const keyspace& names, std::size_t part,
-                  bool copies_only) {
+void write_vitals(std::string& text, const script_calls& scripts, const keyspace& names,
+                  std::size_t part, bool copies_only) {
   std::array<unsigned char, 16> random{};
   base::random_bytes(random);
-  append_call(to, how, script::vitals, names.metadata(part), names.counters(),
+  append_call(text, scripts, script::vitals, names.metadata(part), names.counters(),
               {base::to_hex(random), copies_only ? "0" : "1"});
 }
 
-part_vitals read_vitals(const reply& said) {
+part_vitals read_vitals(const reply& reply) {
   part_vitals out;
-  out.of.identity = said.at(0).text();
-  out.of.generation = said.at(1).number<std::uint64_t>(any);
-  out.of.forgotten = said.at(2).number<std::uint64_t>(any);
-  out.now = said.at(3).integer();
-  out.eviction = said.at(4).text();
-  out.evicted = said.at(5).number<std::uint64_t>(any);
+  out.of.identity = reply.at(0).text();
+  out.of.generation = reply.at(1).number<std::uint64_t>(any);
+  out.of.forgotten = reply.at(2).number<std::uint64_t>(any);
+  out.now = reply.at(3).integer();
+  out.eviction = reply.at(4).text();
+  out.evicted = reply.at(5).number<std::uint64_t>(any);
   return out;
 }
 

@@ -12,9 +12,9 @@ namespace {
 using boost::asio::awaitable;
 
 /// As TIME tells it: seconds, microseconds.
-milliseconds server_time(const reply& said) {
+milliseconds server_time(const reply& reply) {
   const auto number = [&](std::size_t i) {
-    const auto text = said.at(i).text();
+    const auto text = reply.at(i).text();
     std::int64_t out = 0;
     if (std::from_chars(text.data(), text.data() + text.size(), out).ec != std::errc{}) {
       throw unexpected_reply("TIME tells no number");
@@ -82,10 +82,10 @@ void pipeline::return_all() {
   counted_ = true;
   held_count_.reset();
   outgoing_.clear();
-  const auto back = [&](entry& of, bool not_carried_out) {
-    if (!of.of) return;
-    of.what->doubtful = of.what->doubtful || !not_carried_out;
-    in_.events.on_returned(*this, std::move(of), *why_);
+  const auto back = [&](entry& entry, bool not_carried_out) {
+    if (!entry.of) return;
+    entry.what->doubtful = entry.what->doubtful || !not_carried_out;
+    in_.events.on_returned(*this, std::move(entry), *why_);
   };
   for (auto& each : held) back(each.of, false);
   for (auto& each : sent) back(each.of, each.not_carried_out);
@@ -100,19 +100,19 @@ std::size_t pipeline::room() const noexcept {
   return taken < in_.params.under_way_max ? in_.params.under_way_max - taken : 0;
 }
 
-void pipeline::send(entry what, bool asking) {
+void pipeline::send(entry entry, bool asking) {
   if (asking) {
     append_command(outgoing_, {"ASKING"});
     expect({.what = kind::asking});
   }
   ++unconfirmed_;
-  if (!in_.names.cut() && what.what->write_plainly(outgoing_, in_.names, in_.tokens)) {
+  if (!in_.names.cut() && entry.what->write_plainly(outgoing_, in_.names, in_.tokens)) {
     wrote_plainly_ = true;
-    return expect({.what = kind::plain, .of = std::move(what)});
+    return expect({.what = kind::plain, .of = std::move(entry)});
   }
-  wrote_ = wrote_ || what.what->carries_generation();
-  what.what->write(outgoing_, calls_, in_.names);
-  expect({.what = kind::request, .of = std::move(what)});
+  wrote_ = wrote_ || entry.what->carries_generation();
+  entry.what->write(outgoing_, calls_, in_.names);
+  expect({.what = kind::request, .of = std::move(entry)});
 }
 
 void pipeline::greet(std::size_t part) {
@@ -174,8 +174,8 @@ void pipeline::append_reservation() {
   expect({.what = kind::tokens, .sent_at = now});
 }
 
-void pipeline::append_reserve(std::string& to) const {
-  append_call(to, calls_, script::reserve, in_.names.metadata(0), in_.names.counters(),
+void pipeline::append_reserve(std::string& text) const {
+  append_call(text, calls_, script::reserve, in_.names.metadata(0), in_.names.counters(),
               {decimal(token_block::size)});
 }
 
@@ -202,11 +202,11 @@ awaitable<void> pipeline::write_all() {
 void pipeline::take_replies() {
   while (auto got = connection_->next_reply()) {
     if (sent_.empty()) throw unexpected_reply("a reply that nobody asked for");
-    const auto what = sent_.front().what;
-    if (what == kind::request || what == kind::plain) {
-      auto of = std::move(sent_.front().of);
+    const auto value = sent_.front().what;
+    if (value == kind::request || value == kind::plain) {
+      auto subject = std::move(sent_.front().of);
       sent_.pop_front();
-      take_request(std::move(of), std::move(got), what == kind::plain);
+      take_request(std::move(subject), std::move(got), value == kind::plain);
     } else {
       take(got);
     }
@@ -222,19 +222,19 @@ void pipeline::take_replies() {
 void pipeline::take(const reply_ptr& got) {
   const auto first = std::move(sent_.front());
   sent_.pop_front();
-  const reply said(*got);
+  const reply reply(*got);
   switch (first.what) {
     case kind::counting:
-      return take_count(first.part, said);
+      return take_count(first.part, reply);
     case kind::clock:
-      return take_clock(said, first.taken_at);
+      return take_clock(reply, first.taken_at);
     case kind::tokens:
-      return take_tokens(said, first.sent_at);
+      return take_tokens(reply, first.sent_at);
     case kind::wait:
-      return take_wait(said);
+      return take_wait(reply);
     case kind::greeting:
-      if (!said.is_error()) return take_greeting(read_greeting(said, first.part));
-      return take_refusal(failure_of(said.text()));
+      if (!reply.is_error()) return take_greeting(read_greeting(reply, first.part));
+      return take_refusal(failure_of(reply.text()));
     case kind::request:
     case kind::plain:
     case kind::asking:
@@ -250,38 +250,39 @@ void pipeline::take_refusal(const failure& refused) {
   close(refused);
 }
 
-void pipeline::take_request(entry of, reply_ptr got, bool plain) {
-  const reply said(*got);
-  if (plain && said.is_nil()) return ask_the_script(std::move(of));
-  held_request one{.of = std::move(of), .got = std::move(got), .plain = plain};
+void pipeline::take_request(entry entry, reply_ptr got, bool plain) {
+  const reply reply(*got);
+  if (plain && reply.is_nil()) return ask_the_script(std::move(entry));
+  held_request one{.of = std::move(entry), .got = std::move(got), .plain = plain};
   // What was refused has no need of replicas, nor of being counted.
-  if ((replicas() == 0 && !plain) || said.is_error()) return conclude(std::move(one));
+  if ((replicas() == 0 && !plain) || reply.is_error()) return conclude(std::move(one));
   held_.push_back(std::move(one));
 }
 
 /// What was written plainly did not do. Not for a caller who may have given up: what it sent then
 /// (a release by its claim id) would come before this.
-void pipeline::ask_the_script(entry of) {
-  if (base::boot_now() >= of.of->give_up_at()) {
-    const auto after = of.what->doubtful ? effect::unknown : effect::none;
-    of.what->fail(
+void pipeline::ask_the_script(entry entry) {
+  if (base::boot_now() >= entry.of->give_up_at()) {
+    const auto after = entry.what->doubtful ? effect::unknown : effect::none;
+    entry.what->fail(
         error(errc::store_unreachable, in_.connections.at.name + ": no answer in time", after));
-    return in_.events.on_ended(std::move(of));
+    return in_.events.on_ended(std::move(entry));
   }
   wrote_ = true;
   ++unconfirmed_;
-  of.what->write(outgoing_, calls_, in_.names);
-  expect({.what = kind::request, .of = std::move(of)});
+  entry.what->write(outgoing_, calls_, in_.names);
+  expect({.what = kind::request, .of = std::move(entry)});
 }
 
-void pipeline::take_tokens(const reply& said, steady_time asked_at) {
-  if (said.is_error()) return in_.tokens.drop();  // scripts make them meanwhile
-  in_.tokens.refill(said.at(0).number<token>(~std::uint64_t{0}), said.at(1).integer(), asked_at);
+void pipeline::take_tokens(const reply& reply, steady_time asked_at) {
+  if (reply.is_error()) return in_.tokens.drop();  // scripts make them meanwhile
+  in_.tokens.refill(reply.at(0).number<token>(~std::uint64_t{0}), reply.at(1).integer(), asked_at);
 }
 
 /// Behind a batch that was written plainly, and its count.
-void pipeline::take_clock(const reply& said, std::int64_t taken_at) {
-  const auto age = said.is_error() ? milliseconds(-1) : server_time(said) - milliseconds(taken_at);
+void pipeline::take_clock(const reply& reply, std::int64_t taken_at) {
+  const auto age =
+      reply.is_error() ? milliseconds(-1) : server_time(reply) - milliseconds(taken_at);
   const bool too_old = age < milliseconds(0) || age >= record_stays;
   if (too_old) in_.tokens.drop();
   if (std::exchange(uncounted_, false) || too_old) {
@@ -297,9 +298,9 @@ void pipeline::take_clock(const reply& said, std::int64_t taken_at) {
   if (replicas() == 0) conclude_all();
 }
 
-void pipeline::take_count(std::size_t part, const reply& said) {
-  if (said.is_error()) {
-    const auto refused = failure_of(said.text());
+void pipeline::take_count(std::size_t part, const reply& reply) {
+  if (reply.is_error()) {
+    const auto refused = failure_of(reply.text());
     if (!in_.names.cut()) {
       if (remedy_of(refused) == remedy::reconnect) return close(refused);
       uncounted_ = true;
@@ -309,7 +310,7 @@ void pipeline::take_count(std::size_t part, const reply& said) {
       in_.events.on_astray(*this);
     }
   } else if (!in_.names.cut() || counting_in_ == part) {
-    const auto count = static_cast<std::uint64_t>(said.integer());
+    const auto count = static_cast<std::uint64_t>(reply.integer());
     if (replicas() > 0) {
       held_count_ = count;
     } else {
@@ -318,10 +319,10 @@ void pipeline::take_count(std::size_t part, const reply& said) {
   }
 }
 
-void pipeline::take_wait(const reply& said) {
+void pipeline::take_wait(const reply& reply) {
   const auto count = std::exchange(held_count_, {});
   const bool confirmed =
-      std::exchange(counted_, true) && said.is_integer() && said.integer() >= replicas();
+      std::exchange(counted_, true) && reply.is_integer() && reply.integer() >= replicas();
   if (confirmed) {
     // After what the scripts of its batch were told, which came before it.
     const auto part = counting_in_.value_or(0);
@@ -344,51 +345,51 @@ void pipeline::conclude_all() {
 }
 
 void pipeline::conclude(held_request one) {
-  auto& of = one.of;
-  const reply said(*one.got);
-  if (said.is_error()) {
-    auto refused = failure_of(said.text());
+  auto& subject = one.of;
+  const reply reply(*one.got);
+  if (reply.is_error()) {
+    auto refused = failure_of(reply.text());
     refused.misconfigured = false;  // it was right when the store was opened
     if (remedy_of(refused) == remedy::redirect) {
-      return in_.events.on_redirected(*this, std::move(of), refused);
+      return in_.events.on_redirected(*this, std::move(subject), refused);
     }
     if (remedy_of(refused) == remedy::reconnect) {
-      sent_.push_front({.what = kind::request, .of = std::move(of), .not_carried_out = true});
+      sent_.push_front({.what = kind::request, .of = std::move(subject), .not_carried_out = true});
       return close(refused);
     }
-    const auto after = of.what->doubtful ? effect::unknown : effect::none;
-    of.what->fail(to_error(refused, in_.connections.at.name, after));
-    return in_.events.on_ended(std::move(of));
+    const auto after = subject.what->doubtful ? effect::unknown : effect::none;
+    subject.what->fail(to_error(refused, in_.connections.at.name, after));
+    return in_.events.on_ended(std::move(subject));
   }
   bool went_back = false;
   try {
     if (one.plain) {
-      of.what->done_plainly();
+      subject.what->done_plainly();
     } else {
-      if (of.what->carries_generation()) {
-        const auto told = said.at(1).number<std::uint64_t>(~std::uint64_t{0});
-        went_back = told != 0 && told <= generation_;
-        if (told != 0) note_generation(0, told);
+      if (subject.what->carries_generation()) {
+        const auto answer = reply.at(1).number<std::uint64_t>(~std::uint64_t{0});
+        went_back = answer != 0 && answer <= generation_;
+        if (answer != 0) note_generation(0, answer);
       }
-      of.what->arrived(said);
-      if (went_back) of.what->put_grant_in_doubt(in_.connections.at.name);
+      subject.what->arrived(reply);
+      if (went_back) subject.what->put_grant_in_doubt(in_.connections.at.name);
     }
   } catch (const unexpected_reply& wrong) {
     const auto why = connection_failure(wrong.what());
-    of.what->fail(to_error(why, in_.connections.at.name, effect::unknown));
+    subject.what->fail(to_error(why, in_.connections.at.name, effect::unknown));
     close(why);
   }
-  in_.events.on_ended(std::move(of));
+  in_.events.on_ended(std::move(subject));
 }
 
-void pipeline::note_generation(std::size_t part, std::uint64_t told) {
-  if (told <= generation_) {
+void pipeline::note_generation(std::size_t part, std::uint64_t number) {
+  if (number <= generation_) {
     // The data went back under this connection: greeting it once more tells what that means.
     close(connection_failure("the server's data is older than it was"));
   } else {
-    in_.events.on_generation(part, run_, told);
+    in_.events.on_generation(part, run_, number);
   }
-  generation_ = told;
+  generation_ = number;
 }
 
 }  // namespace onceguard::redis

@@ -42,26 +42,26 @@ class pipeline_events {
   [[nodiscard]] virtual const known_metadata& known(std::size_t part) const noexcept = 0;
   /// Which servers are masters now, separated by commas. Empty: only the one that is spoken to.
   [[nodiscard]] virtual const std::string& masters() const noexcept = 0;
-  virtual void on_facts(pipeline& of, const server_facts& facts) = 0;
-  virtual void on_greeting(const greeting& said) = 0;
+  virtual void on_facts(pipeline& pipeline, const server_facts& facts) = 0;
+  virtual void on_greeting(const greeting& greeting) = 0;
   virtual void on_generation(std::size_t part, const std::string& run,
                              std::uint64_t generation) = 0;
   /// It takes commands now.
-  virtual void on_ready(pipeline& of) = 0;
+  virtual void on_ready(pipeline& pipeline) = 0;
   /// It is closed, and everything that was on its way has been told.
-  virtual void on_lost(pipeline& of, const failure& why) = 0;
+  virtual void on_lost(pipeline& pipeline, const failure& why) = 0;
   /// This one has its answer.
   virtual void on_ended(entry ended) = 0;
   /// It has none, and `doubtful` says whether it may have been carried out.
-  virtual void on_returned(pipeline& of, entry back, const failure& why) = 0;
+  virtual void on_returned(pipeline& pipeline, entry back, const failure& why) = 0;
   /// It was not carried out: it belongs to another server, or can't be done right now.
-  virtual void on_redirected(pipeline& of, entry back, const failure& why) = 0;
+  virtual void on_redirected(pipeline& pipeline, entry back, const failure& why) = 0;
   /// A part of the store is not on this server any more, or is about to go.
-  virtual void on_astray(pipeline& of) = 0;
+  virtual void on_astray(pipeline& pipeline) = 0;
   /// Nor can this link's writes be counted in its books.
-  virtual void on_uncounted(pipeline& of, std::size_t part) = 0;
+  virtual void on_uncounted(pipeline& pipeline, std::size_t part) = 0;
   /// Some replies have come, all told: more may be sent.
-  virtual void on_progress(pipeline& of) = 0;
+  virtual void on_progress(pipeline& pipeline) = 0;
 
  protected:
   ~pipeline_events() = default;
@@ -79,7 +79,7 @@ struct pipeline_context {
 
 class pipeline final : private base::deadline {
  public:
-  explicit pipeline(const pipeline_context& in) : in_(in) {}
+  explicit pipeline(const pipeline_context& context) : in_(context) {}
   pipeline(const pipeline&) = delete;
   pipeline& operator=(const pipeline&) = delete;
 
@@ -93,7 +93,7 @@ class pipeline final : private base::deadline {
   /// Closed: begins to connect. Ends in `on_ready` or `on_lost`, never from within.
   void open();
   /// Ready: puts it behind the others; `flush` sends them. `asking`: to where the slot moves.
-  void send(entry what, bool asking = false);
+  void send(entry entry, bool asking = false);
   /// Ready, in a cluster: greets that part; what is sent later comes after it.
   void greet(std::size_t part);
   /// In a cluster: the part whose books count this link's writes; none: none here.
@@ -137,7 +137,7 @@ class pipeline final : private base::deadline {
   void watch();
   void append_counting();
   void append_reservation();
-  void append_reserve(std::string& to) const;
+  void append_reserve(std::string& text) const;
 
   // setting up (link_setup.cpp); what goes wrong is thrown
   [[nodiscard]] boost::asio::awaitable<void> set_up();
@@ -146,24 +146,24 @@ class pipeline final : private base::deadline {
   [[nodiscard]] boost::asio::awaitable<std::optional<std::string>> ask_setting(const char* name);
   [[nodiscard]] boost::asio::awaitable<void> load_scripts();
   [[nodiscard]] boost::asio::awaitable<void> make_current();
-  void append_greeting(std::string& to, std::optional<std::size_t> part) const;
-  [[nodiscard]] greeting read_greeting(const reply& said, std::size_t part) const;
-  void take_greeting(const greeting& said);
+  void append_greeting(std::string& text, std::optional<std::size_t> part) const;
+  [[nodiscard]] greeting read_greeting(const reply& reply, std::size_t part) const;
+  void take_greeting(const greeting& greeting);
   [[nodiscard]] boost::asio::awaitable<void> reserve_tokens();
 
   // replies
   void take_replies();
   void take(const reply_ptr& got);
-  void take_request(entry of, reply_ptr got, bool plain);
-  void ask_the_script(entry of);
-  void take_tokens(const reply& said, steady_time asked_at);
-  void take_clock(const reply& said, std::int64_t taken_at);
+  void take_request(entry entry, reply_ptr got, bool plain);
+  void ask_the_script(entry entry);
+  void take_tokens(const reply& reply, steady_time asked_at);
+  void take_clock(const reply& reply, std::int64_t taken_at);
   void take_refusal(const failure& refused);
-  void take_count(std::size_t part, const reply& said);
-  void take_wait(const reply& said);
+  void take_count(std::size_t part, const reply& reply);
+  void take_wait(const reply& reply);
   void conclude(held_request one);
   void conclude_all();
-  void note_generation(std::size_t part, std::uint64_t told);
+  void note_generation(std::size_t part, std::uint64_t number);
   void return_all();
   [[nodiscard]] std::uint32_t replicas() const noexcept { return in_.connections.at.min_replicas; }
 

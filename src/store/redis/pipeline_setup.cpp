@@ -7,35 +7,36 @@ namespace {
 
 using boost::asio::awaitable;
 
-bool not_permitted(const reply& said) {
-  return said.is_error() && failure_of(said.text()).code == "NOPERM";
+bool not_permitted(const reply& reply) {
+  return reply.is_error() && failure_of(reply.text()).code == "NOPERM";
 }
 
 /// Did a script of this version greet? Another text of the same name is replaced.
-bool is_current(const reply& said) {
-  if (said.is_error()) return failure_of(said.text()).code != "NOSCRIPT";
-  const auto digest = said.at(4).text();
+bool is_current(const reply& reply) {
+  if (reply.is_error()) return failure_of(reply.text()).code != "NOSCRIPT";
+  const auto digest = reply.at(4).text();
   return digest.empty() || digest == library_digest();
 }
 
 }  // namespace
 
 awaitable<void> pipeline::set_up() {
-  const auto& at = in_.connections.at;
+  const auto& position = in_.connections.at;
   co_await connection_->connect();
   if (why_) throw broken{*why_};
-  co_await connection_->log_in(at.login);
-  if (!in_.names.cut()) text_in(co_await ask(words("SELECT", decimal(at.database))));
+  co_await connection_->log_in(position.login);
+  if (!in_.names.cut()) text_in(co_await ask(words("SELECT", decimal(position.database))));
   // For who looks at the server's list of clients; not all users may.
   co_await ask(words("CLIENT", "SETNAME", "onceguard"));
   const auto facts = co_await ask_facts();
-  if (const auto wrong = reason_for_distrust(facts, at.servers, in_.params.copies_only))
+  if (const auto wrong = reason_for_distrust(facts, position.servers, in_.params.copies_only))
     throw broken{*wrong};
   run_ = facts.run;
-  if (at.servers == deployment::sentinel) node_ = in_.to.text();
-  if (at.servers == deployment::cluster) node_ = text_in(co_await ask(words("CLUSTER", "MYID")));
+  if (position.servers == deployment::sentinel) node_ = in_.to.text();
+  if (position.servers == deployment::cluster)
+    node_ = text_in(co_await ask(words("CLUSTER", "MYID")));
   calls_ = {};
-  calls_.functions = facts.functions && at.functions;
+  calls_.functions = facts.functions && position.functions;
   in_.events.on_facts(*this, facts);
   co_await make_current();
 }
@@ -50,14 +51,14 @@ awaitable<void> pipeline::make_current() {
     std::string command;
     append_greeting(command, part);
     const auto got = co_await ask(std::move(command));
-    const reply said(*got);
-    if (!is_current(said) && again) {
+    const reply reply(*got);
+    if (!is_current(reply) && again) {
       co_await load_scripts();
       continue;
     }
-    if (said.is_error()) throw broken{failure_of(said.text())};
+    if (reply.is_error()) throw broken{failure_of(reply.text())};
     if (part) {
-      take_greeting(read_greeting(said, *part));
+      take_greeting(read_greeting(reply, *part));
       co_await reserve_tokens();
     }
     co_return;
@@ -81,9 +82,9 @@ awaitable<server_facts> pipeline::ask_facts() {
 
 awaitable<std::optional<std::string>> pipeline::ask_setting(const char* name) {
   const auto got = co_await ask(words("CONFIG", "GET", name));
-  const reply said(*got);
-  if (!said.is_array() || said.size() < 2) co_return std::nullopt;
-  co_return std::string(said.at(1).text());
+  const reply reply(*got);
+  if (!reply.is_array() || reply.size() < 2) co_return std::nullopt;
+  co_return std::string(reply.at(1).text());
 }
 
 /// The functions, or each script on its own.
@@ -106,33 +107,33 @@ awaitable<void> pipeline::reserve_tokens() {
   take_tokens(reply(*got), now);
 }
 
-void pipeline::append_greeting(std::string& to, std::optional<std::size_t> part) const {
+void pipeline::append_greeting(std::string& text, std::optional<std::size_t> part) const {
   std::array<unsigned char, 16> random{};
   base::random_bytes(random);
   static const known_metadata nothing;
   const auto& known = part ? in_.events.known(*part) : nothing;
   const bool others_lose = !node_.empty() && in_.connections.at.min_replicas == 0;
   append_call(
-      to, calls_, script::greet,
+      text, calls_, script::greet,
       part ? std::string_view(in_.names.metadata(*part)) : std::string_view(), in_.names.counters(),
       {base::to_hex(random), run_, known.identity, known.run, decimal(known.generation), node_,
        others_lose ? "1" : "0", in_.events.masters(), in_.params.copies_only ? "0" : "1"});
 }
 
-greeting pipeline::read_greeting(const reply& said, std::size_t part) const {
+greeting pipeline::read_greeting(const reply& reply, std::size_t part) const {
   greeting out;
   out.part = part;
   out.run = run_;
-  out.identity = said.at(0).text();
-  out.generation = said.at(1).number<std::uint64_t>(~std::uint64_t{0});
-  out.now = said.at(2).integer();
-  out.lost = said.at(3).integer() != 0;
+  out.identity = reply.at(0).text();
+  out.generation = reply.at(1).number<std::uint64_t>(~std::uint64_t{0});
+  out.now = reply.at(2).integer();
+  out.lost = reply.at(3).integer() != 0;
   return out;
 }
 
-void pipeline::take_greeting(const greeting& said) {
-  if (!in_.names.cut() || counting_in_ == said.part) generation_ = said.generation;
-  in_.events.on_greeting(said);
+void pipeline::take_greeting(const greeting& greeting) {
+  if (!in_.names.cut() || counting_in_ == greeting.part) generation_ = greeting.generation;
+  in_.events.on_greeting(greeting);
 }
 
 }  // namespace onceguard::redis

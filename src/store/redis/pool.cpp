@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::milliseconds pace{20};  // of looks at what waits for a lost link
 
 /// The more travel by one, the less each costs; but WAIT holds up what comes behind it.
-std::size_t default_connections(const address& at) { return at.min_replicas > 0 ? 2 : 1; }
+std::size_t default_connections(const address& address) { return address.min_replicas > 0 ? 2 : 1; }
 
 }  // namespace
 
@@ -103,15 +103,15 @@ void pool::accept() {
 }
 
 void pool::accept(entry part) {
-  const auto& what = *part.what;
-  if (const auto wrong = what.complaint()) return end(part, *wrong);
-  if (const auto* pin = what.pin()) {
-    if (auto* to = find_server(pin->at)) return to->named().push_back(std::move(part));
+  const auto& value = *part.what;
+  if (const auto wrong = value.complaint()) return end(part, *wrong);
+  if (const auto* pin = value.pin()) {
+    if (auto* target = find_server(pin->at)) return target->named().push_back(std::move(part));
     return end(part, error(errc::store_unreachable,
                            at_.name + ": " + pin->at.text() + " has no part of the store now"));
   }
-  const std::size_t at = what.about() != nullptr ? what.about()->front() : next_queue_++;
-  part.request_queue = static_cast<std::uint16_t>(at % queues_.size());
+  const std::size_t position = value.about() != nullptr ? value.about()->front() : next_queue_++;
+  part.request_queue = static_cast<std::uint16_t>(position % queues_.size());
   queues_.add(std::move(part));
 }
 
@@ -138,36 +138,37 @@ void pool::hand_out(steady_time now) {
   for (auto& each : servers_) each.flush();
 }
 
-void pool::send_queued(std::size_t i, request_queue& of, steady_time now) {
-  auto* const by = of.at != nullptr ? of.at->pipeline_for(i, topology_->vouched()) : nullptr;
-  if (by == nullptr) return purge(of.waiting, now);
+void pool::send_queued(std::size_t i, request_queue& queue, steady_time now) {
+  auto* const by = queue.at != nullptr ? queue.at->pipeline_for(i, topology_->vouched()) : nullptr;
+  if (by == nullptr) return purge(queue.waiting, now);
   // What is under way elsewhere comes first.
-  if (of.paused_until > now || (of.under_way > 0 && of.by != by)) return purge(of.waiting, now);
-  for (auto room = by->room(); room > 0 && !of.waiting.empty(); --room) {
-    auto next = std::move(of.waiting.front());
-    of.waiting.pop_front();
+  if (queue.paused_until > now || (queue.under_way > 0 && queue.by != by))
+    return purge(queue.waiting, now);
+  for (auto room = by->room(); room > 0 && !queue.waiting.empty(); --room) {
+    auto next = std::move(queue.waiting.front());
+    queue.waiting.pop_front();
     next.queued = true;
     if (!send(*by, std::move(next), false)) continue;
-    of.by = by;
-    ++of.under_way;
+    queue.by = by;
+    ++queue.under_way;
   }
 }
 
-void pool::hand_out_named(server& to, steady_time now) {
-  auto& waiting = to.named();
+void pool::hand_out_named(server& server, steady_time now) {
+  auto& waiting = server.named();
   if (waiting.empty()) return;
-  to.use(now);
+  server.use(now);
   purge(waiting, now);
   for (auto left = waiting.size(); left > 0; --left) {
     auto next = std::move(waiting.front());
     waiting.pop_front();
-    auto* const by = to.pipeline_for(next.request_queue, topology_->vouched());
+    auto* const by = server.pipeline_for(next.request_queue, topology_->vouched());
     if (by == nullptr || by->room() == 0) {
       waiting.push_back(std::move(next));
       continue;
     }
     const auto* pin = next.what->pin();
-    if (pin != nullptr && *pin != to.pin()) {
+    if (pin != nullptr && *pin != server.pin()) {
       end(next, error(errc::store_unreachable, at_.name + ": the server is not the same any more"));
       continue;
     }
@@ -177,7 +178,7 @@ void pool::hand_out_named(server& to, steady_time now) {
 }
 
 /// False: its caller has given up, or asks for a lease in a memory that nobody knows yet.
-bool pool::send(pipeline& by, entry next, bool asking) {
+bool pool::send(pipeline& pipeline, entry next, bool asking) {
   if (next.what->claims() && !memory_.known()) {
     end(next, error(errc::store_lost, at_.name + ": its data is not what it was"));
     return false;
@@ -186,7 +187,7 @@ bool pool::send(pipeline& by, entry next, bool asking) {
     finish(std::move(next));
     return false;
   }
-  by.send(std::move(next), asking);
+  pipeline.send(std::move(next), asking);
   return true;
 }
 
@@ -204,15 +205,16 @@ void pool::fail_all(std::deque<entry>& waiting, const error& why) {
   for (const auto& one : std::exchange(waiting, {})) end(one, why);
 }
 
-void pool::wait_for_next_turn(steady_time now, steady_time at) {
-  if (!said_ready_) at = std::min(at, opened_at_ + params_.timeout);
-  queues_.each_waiting([&](std::size_t, const request_queue&) { at = std::min(at, now + pace); });
+void pool::wait_for_next_turn(steady_time now, steady_time time) {
+  if (!said_ready_) time = std::min(time, opened_at_ + params_.timeout);
+  queues_.each_waiting(
+      [&](std::size_t, const request_queue&) { time = std::min(time, now + pace); });
   for (auto& each : servers_) {
-    if (!each.named().empty()) at = std::min(at, now + pace);
+    if (!each.named().empty()) time = std::min(time, now + pace);
   }
-  if (timer_at_ <= at) return;
-  timer_at_ = at;
-  timer_.expires_after(at - base::boot_now());
+  if (timer_at_ <= time) return;
+  timer_at_ = time;
+  timer_.expires_after(time - base::boot_now());
   timer_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
     timer_at_ = steady_time::max();

@@ -25,7 +25,7 @@ namespace onceguard::redis {
 
 class pool final : private server_events, private topology_events {
  public:
-  pool(redis_params params, address at, std::optional<boost::asio::ssl::context> tls);
+  pool(redis_params params, address address, std::optional<boost::asio::ssl::context> tls);
   ~pool() { stop(); }
   pool(const pool&) = delete;
   pool& operator=(const pool&) = delete;
@@ -58,15 +58,15 @@ class pool final : private server_events, private topology_events {
     return known_[part];
   }
   [[nodiscard]] const std::string& masters() const noexcept override { return masters_; }
-  void on_facts(server& of, const server_facts& facts) override;
-  void on_greeting(const greeting& said) override;
+  void on_facts(server& server, const server_facts& facts) override;
+  void on_greeting(const greeting& greeting) override;
   void on_generation(std::size_t part, const std::string& run, std::uint64_t generation) override;
-  void on_up(server& of) override;
-  void on_down(server& of, const failure& why) override;
+  void on_up(server& server) override;
+  void on_down(server& server, const failure& why) override;
   void on_ended(entry ended) override;
-  void on_returned(server& of, entry back, const failure& why) override;
-  void on_redirected(server& of, entry back, const failure& why) override;
-  void on_astray(server& of) override;
+  void on_returned(server& server, entry back, const failure& why) override;
+  void on_redirected(server& server, entry back, const failure& why) override;
+  void on_astray(server& server) override;
   void on_progress() override { turn(); }
 
   // what the topology tells
@@ -82,25 +82,25 @@ class pool final : private server_events, private topology_events {
   void end(const entry& one, const error& why);
   void finish(entry ended);
   void hand_out(steady_time now);
-  void hand_out_named(server& to, steady_time now);
-  void send_queued(std::size_t i, request_queue& of, steady_time now);
-  bool send(pipeline& by, entry next, bool asking);
+  void hand_out_named(server& server, steady_time now);
+  void send_queued(std::size_t i, request_queue& queue, steady_time now);
+  bool send(pipeline& pipeline, entry next, bool asking);
   void note_outage(steady_time now);
   void check_beginning(steady_time now);
   void purge(std::deque<entry>& waiting, steady_time now);
   void fail_all(std::deque<entry>& waiting, const error& why);
   void refuse_what_is_out_of_reach();
-  void wait_for_next_turn(steady_time now, steady_time at);
+  void wait_for_next_turn(steady_time now, steady_time time);
   void say_ready(std::optional<error> why);
   [[nodiscard]] error unreachable(const std::optional<failure>& why) const;
 
   // who is where
-  [[nodiscard]] server& server_at(const endpoint& at);
-  [[nodiscard]] server* find_server(const endpoint& at) noexcept;
-  void lead(std::size_t request_queue, server* to, steady_time now);
+  [[nodiscard]] server& server_at(const endpoint& endpoint);
+  [[nodiscard]] server* find_server(const endpoint& endpoint) noexcept;
+  void lead(std::size_t request_queue, server* server, steady_time now);
   void settle_in();
   void drop_servers(steady_time now);
-  void take_out(server& of);
+  void take_out(server& server);
   void publish();
   void warn_of_loss_at_restart(const server_facts& facts);
   [[nodiscard]] std::size_t part_of_queue(std::size_t i) const noexcept {

@@ -15,26 +15,27 @@ constexpr std::uint32_t redirections_max = 5;   // in a row, without a pause
 
 // --- who is where ---------------------------------------------------------------------------
 
-server* pool::find_server(const endpoint& at) noexcept {
+server* pool::find_server(const endpoint& endpoint) noexcept {
   for (auto& each : servers_) {
-    if (each.at() == at) return &each;
+    if (each.at() == endpoint) return &each;
   }
   return nullptr;
 }
 
-server& pool::server_at(const endpoint& at) {
-  if (auto* known = find_server(at)) {
+server& pool::server_at(const endpoint& endpoint) {
+  if (auto* known = find_server(endpoint)) {
     known->take_back();
     return *known;
   }
-  server_events& told = *this;
-  return servers_.emplace_back(connections_made_, told, params_, names_, at, pipelines_each_);
+  server_events& events = *this;
+  return servers_.emplace_back(connections_made_, events, params_, names_, endpoint,
+                               pipelines_each_);
 }
 
-void pool::lead(std::size_t i, server* to, steady_time now) {
+void pool::lead(std::size_t i, server* server, steady_time now) {
   auto& mine = queues_[i];
-  mine.at = to;
-  if (to != nullptr) {
+  mine.at = server;
+  if (server != nullptr) {
     mine.nowhere_since.reset();
   } else if (!mine.nowhere_since) {
     mine.nowhere_since = now;
@@ -92,13 +93,13 @@ void pool::settle_in() {
 
 /// What is under way there comes to its end, unless it is a master no more: then it is sent again
 /// to whoever is.
-void pool::take_out(server& of) {
-  if (of.lingers(base::boot_now())) return;
-  const bool listed = std::find(layout_.begin(), layout_.end(), of.at()) != layout_.end();
+void pool::take_out(server& server) {
+  if (server.lingers(base::boot_now())) return;
+  const bool listed = std::find(layout_.begin(), layout_.end(), server.at()) != layout_.end();
   if (!listed) {
-    of.close(connection_failure("the server is not a master of the store any more"));
+    server.close(connection_failure("the server is not a master of the store any more"));
   }
-  of.retire();
+  server.retire();
 }
 
 void pool::refuse_server_of(std::size_t part, failure why) {
@@ -157,24 +158,24 @@ void pool::warn_of_loss_at_restart(const server_facts& facts) {
   }
 }
 
-void pool::on_greeting(const greeting& said) {
-  if (said.lost) {
+void pool::on_greeting(const greeting& greeting) {
+  if (greeting.lost) {
     base::log(base::log_level::error, "the server has lost a part of what it acknowledged",
               {{"store", at_.name}});
   }
-  auto& mine = known_[said.part];
-  if (said.identity != mine.identity) {
+  auto& mine = known_[greeting.part];
+  if (greeting.identity != mine.identity) {
     // Copies are somebody else's to judge.
     if (!mine.identity.empty() && !params_.copies_only) memory_.changed();
-    mine = {said.identity, said.run, 0};
+    mine = {greeting.identity, greeting.run, 0};
   }
   // Where replicas have to confirm, what a master says by itself counts for nothing yet: it may be
   // a promotion that is taken back, and nothing that anybody was told is lost with it.
   if (at_.min_replicas == 0) {
-    mine.run = said.run;
-    mine.generation = std::max(mine.generation, said.generation);
+    mine.run = greeting.run;
+    mine.generation = std::max(mine.generation, greeting.generation);
   }
-  read_clock(said.now);
+  read_clock(greeting.now);
 }
 
 void pool::on_generation(std::size_t part, const std::string& run, std::uint64_t generation) {
@@ -184,33 +185,33 @@ void pool::on_generation(std::size_t part, const std::string& run, std::uint64_t
   mine.generation = generation;
 }
 
-void pool::on_up(server& of) {
+void pool::on_up(server& server) {
   topology_->distrust();  // where somebody has to vouch for it
   if (std::exchange(outage_logged_, false)) {
     base::log(base::log_level::info, "the store is in reach again",
-              {{"store", at_.name}, {"server", of.at().text()}});
+              {{"store", at_.name}, {"server", server.at().text()}});
   }
   soon();
 }
 
-void pool::on_down(server& of, const failure& why) {
+void pool::on_down(server& server, const failure& why) {
   if (closing_) return;
   topology_->distrust();
   // What was sent on to it is tried where it came from.
-  if (!of.any_ready()) {
-    for (auto& each : std::exchange(of.named(), {})) {
+  if (!server.any_ready()) {
+    for (auto& each : std::exchange(server.named(), {})) {
       if (each.what->pin() != nullptr) {
-        of.named().push_back(std::move(each));
+        server.named().push_back(std::move(each));
       } else {
         queues_.add(std::move(each));
       }
     }
   }
   soon();
-  const bool expected = of.retired() || !said_ready_ || of.any_ready();
+  const bool expected = server.retired() || !said_ready_ || server.any_ready();
   if (!expected && !std::exchange(outage_logged_, true)) {
     base::log(base::log_level::warning, "the store is out of reach",
-              {{"store", at_.name}, {"server", of.at().text()}, {"why", why.text}});
+              {{"store", at_.name}, {"server", server.at().text()}, {"why", why.text}});
   }
 }
 
@@ -220,34 +221,34 @@ void pool::on_ended(entry ended) {
   finish(std::move(ended));
 }
 
-void pool::on_returned(server& of, entry back, const failure& why) {
+void pool::on_returned(server& server, entry back, const failure& why) {
   if (back.queued) --queues_[back.request_queue].under_way;
   back.queued = false;
   const bool late = back.of->give_up_at() <= base::boot_now();
   if (late || (back.what->doubtful && !back.what->repeatable())) {
-    auto told = why;
-    told.misconfigured = false;
-    return end(back, to_error(told, at_.name, effect::none));
+    auto reply = why;
+    reply.misconfigured = false;
+    return end(back, to_error(reply, at_.name, effect::none));
   }
-  if (back.what->pin() != nullptr) return of.named().push_back(std::move(back));
+  if (back.what->pin() != nullptr) return server.named().push_back(std::move(back));
   queues_.add(std::move(back));
 }
 
-void pool::on_redirected(server& of, entry back, const failure& why) {
+void pool::on_redirected(server& server, entry back, const failure& why) {
   const auto now = base::boot_now();
-  const auto to = target_of(why, of.at());
+  const auto target = target_of(why, server.at());
   auto& mine = queues_[back.request_queue];
   const bool in_circles = ++mine.turned_away > redirections_max;
   if (in_circles) mine.paused_until = now + pause;
-  if (why.code == "ASK" && to && !in_circles) {
+  if (why.code == "ASK" && target && !in_circles) {
     if (std::exchange(back.queued, false)) --mine.under_way;
-    auto& there = server_at(*to);
+    auto& there = server_at(*target);
     there.use(now);
     return there.named().push_back(std::move(back));
   }
-  if (why.code == "MOVED" && to) {
-    if (mine.at == &of) {
-      auto& next = server_at(*to);
+  if (why.code == "MOVED" && target) {
+    if (mine.at == &server) {
+      auto& next = server_at(*target);
       lead(back.request_queue, &next, now);
       // It is greeted for the part with the next layout, which also says whether the one before is
       // a master still: else a failover would look like a slot that moved.
@@ -258,7 +259,7 @@ void pool::on_redirected(server& of, entry back, const failure& why) {
     mine.paused_until = now + pause;
   }
   topology_->distrust();
-  on_returned(of, std::move(back), why);
+  on_returned(server, std::move(back), why);
 }
 
 void pool::on_astray(server&) { topology_->distrust(); }

@@ -41,8 +41,8 @@ class question final : public job, private request {
   [[nodiscard]] const record_id* about() const noexcept override {
     return about_ ? &*about_ : nullptr;
   }
-  void write(std::string& to, const script_calls& how, const keyspace& names) const override {
-    write_(to, how, names);
+  void write(std::string& text, const script_calls& scripts, const keyspace& names) const override {
+    write_(text, scripts, names);
   }
   [[nodiscard]] bool repeatable() const noexcept override { return traits_.repeatable; }
   [[nodiscard]] bool carries_generation() const noexcept override {
@@ -51,7 +51,7 @@ class question final : public job, private request {
   [[nodiscard]] const server_pin* pin() const noexcept override {
     return traits_.pin ? &*traits_.pin : nullptr;
   }
-  void arrived(const reply& said) override { outcome_.emplace(read_(said)); }
+  void arrived(const reply& reply) override { outcome_.emplace(read_(reply)); }
   void fail(const error& why) override {
     auto mine = why;
     if (traits_.repeatable) mine.effect = effect::none;

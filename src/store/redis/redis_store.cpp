@@ -24,12 +24,12 @@ struct metadata {
   };
   using outcome = part_vitals;
   [[nodiscard]] static std::optional<error> complaint(const item&) { return std::nullopt; }
-  static void write(std::string& to, const script_calls& how, const keyspace& names,
-                    const item& what) {
-    write_vitals(to, how, names, names.part_of(what.id), what.copies_only);
+  static void write(std::string& text, const script_calls& scripts, const keyspace& names,
+                    const item& item) {
+    write_vitals(text, scripts, names, names.part_of(item.id), item.copies_only);
   }
-  [[nodiscard]] static result<part_vitals> read(const reply& said, const item&) {
-    return read_vitals(said);
+  [[nodiscard]] static result<part_vitals> read(const reply& reply, const item&) {
+    return read_vitals(reply);
   }
 };
 
@@ -114,12 +114,12 @@ class count_taker final : public scan_listener {
 }  // namespace
 
 result<std::unique_ptr<redis_store>> redis_store::open(redis_params params) {
-  auto at = parse_address(params.url);
-  if (!at) return at.error();
-  auto tls = make_tls(*at);
+  auto position = parse_address(params.url);
+  if (!position) return position.error();
+  auto tls = make_tls(*position);
   if (!tls) return tls.error();
   const auto timeout = params.timeout;
-  auto servers = std::make_unique<pool>(std::move(params), std::move(*at), std::move(*tls));
+  auto servers = std::make_unique<pool>(std::move(params), std::move(*position), std::move(*tls));
   std::unique_ptr<redis_store> made(new redis_store(std::move(servers), timeout));
   if (auto why = made->pool_->wait_until_ready()) return std::move(*why);
   return made;
@@ -159,50 +159,50 @@ awaitable<std::vector<result<bool>>> redis_store::extend(std::vector<extension> 
   return send_all<extensions>(pool_->queue(), std::move(batch), timeout);
 }
 
-awaitable<result<resolve_decision>> redis_store::resolve(resolution how, milliseconds timeout) {
-  const auto id = how.id;
+awaitable<result<resolve_decision>> redis_store::resolve(resolution request, milliseconds timeout) {
+  const auto id = request.id;
   bool answer_damaged = false;
-  if (how.force && how.completed) {
+  if (request.force && request.completed) {
     // The server can't check an answer.
     const auto seen = co_await find(id, timeout);
     answer_damaged = !seen && seen.error().code == errc::record_unreadable;
   }
-  auto write = [how = std::move(how), answer_damaged](std::string& to, const script_calls& calls,
-                                                      const keyspace& names) {
-    write_resolve(to, calls, names, how, answer_damaged);
+  auto write = [request = std::move(request), answer_damaged](
+                   std::string& text, const script_calls& calls, const keyspace& names) {
+    write_resolve(text, calls, names, request, answer_damaged);
   };
-  auto read = [](const reply& said) { return read_resolve(said); };
+  auto read = [](const reply& reply) { return read_resolve(reply); };
   question_traits traits;
   traits.repeatable = false;
   traits.carries_generation = true;
-  auto asked = make_question<resolve_decision>(traits, id, timeout, std::move(write), read);
-  co_return co_await ask(pool_->queue(), std::move(asked), timeout);
+  auto question = make_question<resolve_decision>(traits, id, timeout, std::move(write), read);
+  co_return co_await ask(pool_->queue(), std::move(question), timeout);
 }
 
-awaitable<result<import_outcome>> redis_store::import_record(imported_record what,
+awaitable<result<import_outcome>> redis_store::import_record(imported_record request,
                                                              milliseconds timeout) {
-  if (auto wrong = complaint(what)) co_return std::move(*wrong);
-  const auto id = what.id;
-  auto write = [what = std::move(what)](std::string& to, const script_calls& calls,
-                                        const keyspace& names) {
-    write_import(to, calls, names, what);
+  if (auto wrong = complaint(request)) co_return std::move(*wrong);
+  const auto id = request.id;
+  auto write = [request = std::move(request)](std::string& text, const script_calls& calls,
+                                              const keyspace& names) {
+    write_import(text, calls, names, request);
   };
-  auto read = [](const reply& said) { return read_import(said); };
+  auto read = [](const reply& reply) { return read_import(reply); };
   question_traits traits;
   traits.repeatable = false;
   traits.carries_generation = true;
-  auto asked = make_question<import_outcome>(traits, id, timeout, std::move(write), read);
-  co_return co_await ask(pool_->queue(), std::move(asked), timeout);
+  auto question = make_question<import_outcome>(traits, id, timeout, std::move(write), read);
+  co_return co_await ask(pool_->queue(), std::move(question), timeout);
 }
 
 awaitable<result<std::optional<record_view>>> redis_store::find(record_id id,
                                                                 milliseconds timeout) {
-  auto write = [id](std::string& to, const script_calls& how, const keyspace& names) {
-    write_find(to, how, names, id);
+  auto write = [id](std::string& text, const script_calls& scripts, const keyspace& names) {
+    write_find(text, scripts, names, id);
   };
-  auto read = [id](const reply& said) { return read_find(said, id); };
-  auto asked = make_question<std::optional<record_view>>({}, id, timeout, write, read);
-  return ask(pool_->queue(), std::move(asked), timeout);
+  auto read = [id](const reply& reply) { return read_find(reply, id); };
+  auto request = make_question<std::optional<record_view>>({}, id, timeout, write, read);
+  return ask(pool_->queue(), std::move(request), timeout);
 }
 
 awaitable<result<list_page>> redis_store::list(list_filter filter, std::string cursor,
@@ -235,9 +235,9 @@ awaitable<result<std::size_t>> redis_store::sweep(std::size_t, milliseconds time
 
 awaitable<result<onceguard::vitals>> redis_store::vitals(milliseconds timeout) {
   const auto begun = pool_->memory().poll_begins();
-  auto told = co_await read_metadata(timeout);
-  if (told) pool_->memory().poll_ended(begun);
-  co_return told;
+  auto reply = co_await read_metadata(timeout);
+  if (reply) pool_->memory().poll_ended(begun);
+  co_return reply;
 }
 
 awaitable<result<onceguard::vitals>> redis_store::read_metadata(milliseconds timeout) {
@@ -246,34 +246,34 @@ awaitable<result<onceguard::vitals>> redis_store::read_metadata(milliseconds tim
     parts[i].id.front() = static_cast<unsigned char>(i);
     parts[i].copies_only = pool_->copies_only();
   }
-  const auto told = co_await send_all<metadata>(pool_->queue(), std::move(parts), timeout);
+  const auto reply = co_await send_all<metadata>(pool_->queue(), std::move(parts), timeout);
   onceguard::vitals out;
   base::sha256 identities;
-  if (auto why = refuse_eviction(told)) co_return std::move(*why);
-  for (const auto& each : told) {
+  if (auto why = refuse_eviction(reply)) co_return std::move(*why);
+  for (const auto& each : reply) {
     if (!each) co_return each.error();
     out.identity = each->of.identity;
     identities.part(out.identity);
     out.generation += each->of.generation;
     out.forgotten += each->of.forgotten;
   }
-  pool_->read_clock(told.front()->now);
-  if (told.size() > 1) out.identity = base::to_hex(identities.finish());
+  pool_->read_clock(reply.front()->now);
+  if (reply.size() > 1) out.identity = base::to_hex(identities.finish());
   co_return out;
 }
 
 /// The policy was right when the store was opened, and may have been changed since (the parameters
 /// of a managed service). Evicted keys are a loss of memory, which the identity tells by now.
 std::optional<error> redis_store::refuse_eviction(
-    const std::vector<result<part_vitals>>& told) const {
+    const std::vector<result<part_vitals>>& items) const {
   std::optional<error> out;
-  for (std::size_t part = 0; part < told.size(); ++part) {
-    if (!told[part]) continue;
-    if (told[part]->evicted > 0) {
+  for (std::size_t part = 0; part < items.size(); ++part) {
+    if (!items[part]) continue;
+    if (items[part]->evicted > 0) {
       base::log(base::log_level::error, "the server evicted keys: what they guard may run again",
-                {{"store", pool_->at().name}, {"keys", std::to_string(told[part]->evicted)}});
+                {{"store", pool_->at().name}, {"keys", std::to_string(items[part]->evicted)}});
     }
-    const auto wrong = objection_to_eviction(told[part]->eviction);
+    const auto wrong = objection_to_eviction(items[part]->eviction);
     if (!wrong) continue;
     pool_->refuse_server_of(part, *wrong);
     out = to_error(*wrong, pool_->at().name, effect::none);

@@ -34,9 +34,9 @@ class redis_store final : public store {
                                                               milliseconds timeout) override;
   boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                                            milliseconds timeout) override;
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
                                                            milliseconds timeout) override;
-  boost::asio::awaitable<result<import_outcome>> import_record(imported_record what,
+  boost::asio::awaitable<result<import_outcome>> import_record(imported_record request,
                                                                milliseconds timeout) override;
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override;
@@ -50,7 +50,7 @@ class redis_store final : public store {
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
   /// Hears of this process's own settles, too.
-  void on_settled(settled_listener told) override { subscription_.listen(std::move(told)); }
+  void on_settled(settled_listener listener) override { subscription_.listen(std::move(listener)); }
   void stop() override;
 
  private:
@@ -58,7 +58,7 @@ class redis_store final : public store {
 
   redis_store(std::unique_ptr<pool> servers, milliseconds timeout);
   [[nodiscard]] std::optional<error> refuse_eviction(
-      const std::vector<result<part_vitals>>& told) const;
+      const std::vector<result<part_vitals>>& items) const;
 
   const std::unique_ptr<pool> pool_;
   subscription subscription_;

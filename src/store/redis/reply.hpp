@@ -17,14 +17,14 @@ class unexpected_reply : public std::runtime_error {
 };
 
 struct free_reply {
-  void operator()(redisReply* of) const noexcept { freeReplyObject(of); }
+  void operator()(redisReply* redisReply) const noexcept { freeReplyObject(redisReply); }
 };
 using reply_ptr = std::unique_ptr<redisReply, free_reply>;
 
 /// A view; what it shows belongs to a reply_ptr.
 class reply {
  public:
-  explicit reply(const redisReply& of) noexcept : of_(&of) {}
+  explicit reply(const redisReply& redisReply) noexcept : of_(&redisReply) {}
 
   [[nodiscard]] bool is_error() const noexcept { return of_->type == REDIS_REPLY_ERROR; }
   [[nodiscard]] bool is_array() const noexcept { return of_->type == REDIS_REPLY_ARRAY; }

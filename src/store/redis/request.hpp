@@ -42,7 +42,8 @@ class request {
   /// It goes to this server or fails; null: to where its record is.
   [[nodiscard]] virtual const server_pin* pin() const noexcept { return nullptr; }
   /// Appends the command to what is to be sent.
-  virtual void write(std::string& to, const script_calls& how, const keyspace& names) const = 0;
+  virtual void write(std::string& text, const script_calls& scripts,
+                     const keyspace& names) const = 0;
   /// Appends a command that may do without a script, with a token of those; false: there is none.
   [[nodiscard]] virtual bool write_plainly(std::string&, const keyspace&, token_block&) {
     return false;
@@ -56,7 +57,7 @@ class request {
   /// Is the second word of its reply the generation that a write got, or 0?
   [[nodiscard]] virtual bool carries_generation() const noexcept { return true; }
   /// One of these two ends it. The reply is no error; unexpected_reply may be thrown.
-  virtual void arrived(const reply& said) = 0;
+  virtual void arrived(const reply& reply) = 0;
   virtual void fail(const error& why) = 0;
   /// The data went back with its reply: a lease that it got is nobody's, and is to be given back.
   void put_grant_in_doubt(const std::string& name) {

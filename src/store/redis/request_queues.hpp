@@ -36,13 +36,13 @@ class request_queues {
 
   /// Where its number belongs: at the end when it is new, near the beginning when it comes back.
   void add(entry one) {
-    auto& to = queues_[one.request_queue];
-    if (!std::exchange(to.listed, true)) waiting_.push_back(one.request_queue);
+    auto& target = queues_[one.request_queue];
+    if (!std::exchange(target.listed, true)) waiting_.push_back(one.request_queue);
     const auto later = [&](const entry& each) { return each.number > one.number; };
-    const bool last = to.waiting.empty() || !later(to.waiting.back());
-    const auto name =
-        last ? to.waiting.end() : std::find_if(to.waiting.begin(), to.waiting.end(), later);
-    to.waiting.insert(name, std::move(one));
+    const bool last = target.waiting.empty() || !later(target.waiting.back());
+    const auto name = last ? target.waiting.end()
+                           : std::find_if(target.waiting.begin(), target.waiting.end(), later);
+    target.waiting.insert(name, std::move(one));
   }
 
   /// `Visit`: std::size_t, lane& → void, for each lane where something waits.

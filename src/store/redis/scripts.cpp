@@ -41,7 +41,7 @@ std::string sources_of(script which) {
 
 }  // namespace
 
-std::string_view function_name(script of) noexcept { return functions[index_of(of)]; }
+std::string_view function_name(script script) noexcept { return functions[index_of(script)]; }
 std::string_view library_name() noexcept { return library; }
 
 const std::string& library_digest() {
@@ -69,24 +69,24 @@ const std::string& library_text() {
   return whole;
 }
 
-std::string script_text(script of) {
-  return "local LIBRARY = ''\n" + sources_of(of) + "return " + std::string(name_of(of)) +
+std::string script_text(script script) {
+  return "local LIBRARY = ''\n" + sources_of(script) + "return " + std::string(name_of(script)) +
          "(KEYS, ARGV)\n";
 }
 
-void append_call(std::string& to, const script_calls& how, script which, std::string_view first,
-                 std::span<const std::string> others,
+void append_call(std::string& text, const script_calls& scripts, script which,
+                 std::string_view first, std::span<const std::string> others,
                  std::initializer_list<std::string_view> arguments) {
   const std::size_t names = first.empty() ? 0 : 1 + others.size();
-  append_count(to, 3 + names + arguments.size());
-  append_word(to, how.functions ? "FCALL" : "EVALSHA");
-  append_word(to, how.functions ? function_name(which) : how.digests[index_of(which)]);
-  append_word(to, decimal(names));
+  append_count(text, 3 + names + arguments.size());
+  append_word(text, scripts.functions ? "FCALL" : "EVALSHA");
+  append_word(text, scripts.functions ? function_name(which) : scripts.digests[index_of(which)]);
+  append_word(text, decimal(names));
   if (names > 0) {
-    append_word(to, first);
-    for (const auto& word : others) append_word(to, word);
+    append_word(text, first);
+    for (const auto& word : others) append_word(text, word);
   }
-  for (const auto word : arguments) append_word(to, word);
+  for (const auto word : arguments) append_word(text, word);
 }
 
 }  // namespace onceguard::redis

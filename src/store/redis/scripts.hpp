@@ -33,14 +33,14 @@ enum class script : std::uint8_t {
 inline constexpr std::size_t script_count = 11;
 
 /// "onceguard_2_claim": the number changes whenever an older program could not call it.
-[[nodiscard]] std::string_view function_name(script of) noexcept;
+[[nodiscard]] std::string_view function_name(script script) noexcept;
 /// The name of the library of functions, and its text as FUNCTION LOAD takes it.
 [[nodiscard]] std::string_view library_name() noexcept;
 [[nodiscard]] const std::string& library_text();
 /// What the library says of its own text.
 [[nodiscard]] const std::string& library_digest();
 /// One of them as SCRIPT LOAD takes it.
-[[nodiscard]] std::string script_text(script of);
+[[nodiscard]] std::string script_text(script script);
 
 /// How a connection calls the scripts.
 struct script_calls {
@@ -50,8 +50,8 @@ struct script_calls {
 
 /// Appends the call of a script to what is to be sent. Its names: `first` and the others; where
 /// that is empty, none.
-void append_call(std::string& to, const script_calls& how, script which, std::string_view first,
-                 std::span<const std::string> others,
+void append_call(std::string& text, const script_calls& scripts, script which,
+                 std::string_view first, std::span<const std::string> others,
                  std::initializer_list<std::string_view> arguments);
 
 }  // namespace onceguard::redis

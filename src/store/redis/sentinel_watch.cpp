@@ -26,10 +26,13 @@ std::string value_in(const reply& pairs, std::string_view name) {
 
 }  // namespace
 
-sentinel_watch::sentinel_watch(const connection_context& in, const redis_params& params,
-                               topology_events& events)
-    : in_(in), params_(params), events_(events), timer_(in.context) {
-  for (const auto& each : in.at.seeds) meet(each);
+sentinel_watch::sentinel_watch(const connection_context& connection_context,
+                               const redis_params& params, topology_events& events)
+    : in_(connection_context),
+      params_(params),
+      events_(events),
+      timer_(connection_context.context) {
+  for (const auto& each : connection_context.at.seeds) meet(each);
 }
 
 void sentinel_watch::meet(const endpoint& sentinel) {
@@ -77,23 +80,23 @@ void sentinel_watch::read(std::uint64_t round, const std::vector<reply_ptr>& rep
 
 void sentinel_watch::read(const std::vector<reply_ptr>& replies) {
   const reply where(*replies.at(0));
-  const reply what(*replies.at(1));
-  if (what.is_error()) {
-    auto why = failure_of(what.text());
-    const bool stranger = what.text().starts_with("ERR No such master");
+  const reply answer(*replies.at(1));
+  if (answer.is_error()) {
+    auto why = failure_of(answer.text());
+    const bool stranger = answer.text().starts_with("ERR No such master");
     if (stranger) why.text = "the sentinels know no master named " + in_.at.master;
     why.misconfigured = why.misconfigured || stranger;
     throw broken{why};
   }
   if (!where.is_array())
     throw broken{connection_failure("the sentinel knows no address of the master")};
-  const endpoint said{std::string(where.at(0).text()), std::string(where.at(1).text())};
+  const endpoint endpoint{std::string(where.at(0).text()), std::string(where.at(1).text())};
   std::uint64_t epoch = 0;
-  const auto text = value_in(what, "config-epoch");
+  const auto text = value_in(answer, "config-epoch");
   std::from_chars(text.data(), text.data() + text.size(), epoch);
   ++now_.answered;
   if (!now_.master || epoch > now_.epoch) {
-    now_.master = said;
+    now_.master = endpoint;
     now_.epoch = epoch;
   }
   const reply others(*replies.at(2));

@@ -12,7 +12,8 @@ namespace onceguard::redis {
 
 class sentinel_watch final : public topology {
  public:
-  sentinel_watch(const connection_context& in, const redis_params& params, topology_events& events);
+  sentinel_watch(const connection_context& context, const redis_params& params,
+                 topology_events& events);
 
   void begin() override { ask_all(); }
   void distrust() override;

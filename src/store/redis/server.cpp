@@ -14,11 +14,11 @@ constexpr std::chrono::seconds linger{5};  // of links to a server that has no p
 }  // namespace
 
 server::server(const connection_context& connections, server_events& events,
-               const redis_params& params, const keyspace& names, const endpoint& at,
+               const redis_params& params, const keyspace& names, const endpoint& endpoint,
                std::size_t pipelines)
-    : events_(events), names_(names), at_(at) {
+    : events_(events), names_(names), at_(endpoint) {
   const auto now = base::boot_now();
-  const pipeline_context shared{connections, *this, params, names, at, tokens_};
+  const pipeline_context shared{connections, *this, params, names, endpoint, tokens_};
   for (std::size_t i = 0; i < pipelines; ++i) {
     pipelines_.emplace_back().on = std::make_unique<pipeline>(shared);
     pipelines_.back().out_since = now;
@@ -34,8 +34,8 @@ bool server::usable(steady_time vouched) const noexcept {
 bool server::any_ready() const noexcept { return usable(steady_time::max()); }
 
 pipeline* server::pipeline_for(std::size_t request_queue, steady_time vouched) noexcept {
-  auto& on = *kept_for(request_queue).on;
-  return on.ready() && on.ready_since() <= vouched ? &on : nullptr;
+  auto& target = *kept_for(request_queue).on;
+  return target.ready() && target.ready_since() <= vouched ? &target : nullptr;
 }
 
 /// In which part a link counts its writes: the first whose books are here, if any are.
@@ -69,9 +69,9 @@ void server::greet_parts() {
 
 // --- links ----------------------------------------------------------------------------------
 
-server::kept_pipeline& server::kept(const pipeline& of) {
+server::kept_pipeline& server::kept(const pipeline& pipeline) {
   return *std::find_if(pipelines_.begin(), pipelines_.end(),
-                       [&](const auto& each) { return each.on.get() == &of; });
+                       [&](const auto& each) { return each.on.get() == &pipeline; });
 }
 
 steady_time server::open_pipelines(steady_time now) {
@@ -118,12 +118,12 @@ bool server::gone() const noexcept {
 }
 
 /// At once where it was ready before, else with a growing pause.
-steady_time server::next_try(kept_pipeline& of, steady_time now) const {
-  if (std::exchange(of.was_ready, false)) {
-    of.failures = 0;
+steady_time server::next_try(kept_pipeline& pipeline, steady_time now) const {
+  if (std::exchange(pipeline.was_ready, false)) {
+    pipeline.failures = 0;
     return now;
   }
-  const auto round = std::min(of.failures++, 8u);
+  const auto round = std::min(pipeline.failures++, 8u);
   const auto pause = std::min(backoff_first_ms << round, backoff_most_ms);
   std::array<unsigned char, 1> random{};
   base::random_bytes(random);
@@ -147,8 +147,8 @@ void server::on_generation(std::size_t part, const std::string& run, std::uint64
   events_.on_generation(part, run, generation);
 }
 
-void server::on_ready(pipeline& of) {
-  auto& mine = kept(of);
+void server::on_ready(pipeline& pipeline) {
+  auto& mine = kept(pipeline);
   mine.was_ready = true;
   mine.out_since.reset();
   mine.greeted.reset();
@@ -162,9 +162,9 @@ void server::on_ready(pipeline& of) {
   events_.on_up(*this);
 }
 
-void server::on_lost(pipeline& of, const failure& why) {
+void server::on_lost(pipeline& pipeline, const failure& why) {
   const auto now = base::boot_now();
-  auto& mine = kept(of);
+  auto& mine = kept(pipeline);
   tokens_.drop();
   if (why.code == "CLUSTERDOWN") mine.was_ready = false;  // it was not for long, nor will it be
   mine.open_at = next_try(mine, now);
@@ -173,8 +173,8 @@ void server::on_lost(pipeline& of, const failure& why) {
   events_.on_down(*this, why);
 }
 
-void server::on_uncounted(pipeline& of, std::size_t part) {
-  auto& mine = kept(of);
+void server::on_uncounted(pipeline& pipeline, std::size_t part) {
+  auto& mine = kept(pipeline);
   mine.uncounted.set(part);
   choose_metadata(static_cast<std::size_t>(&mine - pipelines_.data()));
 }

@@ -19,16 +19,16 @@ class server_events {
  public:
   [[nodiscard]] virtual const known_metadata& known(std::size_t part) const noexcept = 0;
   [[nodiscard]] virtual const std::string& masters() const noexcept = 0;
-  virtual void on_facts(server& of, const server_facts& facts) = 0;
-  virtual void on_greeting(const greeting& said) = 0;
+  virtual void on_facts(server& server, const server_facts& facts) = 0;
+  virtual void on_greeting(const greeting& greeting) = 0;
   virtual void on_generation(std::size_t part, const std::string& run,
                              std::uint64_t generation) = 0;
-  virtual void on_up(server& of) = 0;                        ///< one more link is ready
-  virtual void on_down(server& of, const failure& why) = 0;  ///< one was lost
+  virtual void on_up(server& server) = 0;                        ///< one more link is ready
+  virtual void on_down(server& server, const failure& why) = 0;  ///< one was lost
   virtual void on_ended(entry ended) = 0;
-  virtual void on_returned(server& of, entry back, const failure& why) = 0;
-  virtual void on_redirected(server& of, entry back, const failure& why) = 0;
-  virtual void on_astray(server& of) = 0;
+  virtual void on_returned(server& server, entry back, const failure& why) = 0;
+  virtual void on_redirected(server& server, entry back, const failure& why) = 0;
+  virtual void on_astray(server& server) = 0;
   virtual void on_progress() = 0;
 
  protected:
@@ -40,7 +40,7 @@ class server final : private pipeline_events {
   using part_set = std::bitset<keyspace::cluster_parts>;
 
   server(const connection_context& connections, server_events& events, const redis_params& params,
-         const keyspace& names, const endpoint& at, std::size_t pipelines);
+         const keyspace& names, const endpoint& endpoint, std::size_t pipelines);
 
   [[nodiscard]] const endpoint& at() const noexcept { return at_; }
   [[nodiscard]] server_pin pin() const { return {at_, life_}; }
@@ -91,24 +91,24 @@ class server final : private pipeline_events {
 
   [[nodiscard]] const known_metadata& known(std::size_t part) const noexcept override;
   [[nodiscard]] const std::string& masters() const noexcept override;
-  void on_facts(pipeline& of, const server_facts& facts) override;
-  void on_greeting(const greeting& said) override { events_.on_greeting(said); }
+  void on_facts(pipeline& pipeline, const server_facts& facts) override;
+  void on_greeting(const greeting& greeting) override { events_.on_greeting(greeting); }
   void on_generation(std::size_t part, const std::string& run, std::uint64_t generation) override;
-  void on_ready(pipeline& of) override;
-  void on_lost(pipeline& of, const failure& why) override;
+  void on_ready(pipeline& pipeline) override;
+  void on_lost(pipeline& pipeline, const failure& why) override;
   void on_ended(entry ended) override { events_.on_ended(std::move(ended)); }
-  void on_returned(pipeline& of, entry back, const failure& why) override;
-  void on_redirected(pipeline& of, entry back, const failure& why) override;
+  void on_returned(pipeline& pipeline, entry back, const failure& why) override;
+  void on_redirected(pipeline& pipeline, entry back, const failure& why) override;
   void on_astray(pipeline&) override { events_.on_astray(*this); }
-  void on_uncounted(pipeline& of, std::size_t part) override;
+  void on_uncounted(pipeline& pipeline, std::size_t part) override;
   void on_progress(pipeline&) override { events_.on_progress(); }
 
-  [[nodiscard]] kept_pipeline& kept(const pipeline& of);
+  [[nodiscard]] kept_pipeline& kept(const pipeline& pipeline);
   [[nodiscard]] const kept_pipeline& kept_for(std::size_t request_queue) const noexcept {
     return pipelines_[request_queue % pipelines_.size()];
   }
   void choose_metadata(std::size_t request_queue);
-  [[nodiscard]] steady_time next_try(kept_pipeline& of, steady_time now) const;
+  [[nodiscard]] steady_time next_try(kept_pipeline& pipeline, steady_time now) const;
 
   server_events& events_;
   const keyspace& names_;

@@ -30,7 +30,7 @@ int number_of(std::string_view version) {
   return major * 1'000 + minor;
 }
 
-failure wrong(std::string what) { return {{}, std::move(what), true}; }
+failure wrong(std::string description) { return {{}, std::move(description), true}; }
 
 }  // namespace
 
@@ -49,26 +49,26 @@ server_facts read_info(std::string_view info) {
   out.loading = find_address("loading") == "1";
   out.in_cluster = find_address("cluster_enabled") == "1";
   out.eviction = find_address("maxmemory_policy");
-  if (const auto on = find_address("aof_enabled"); !on.empty())
-    out.append_only = on == "1" ? "yes" : "no";
+  if (const auto target = find_address("aof_enabled"); !target.empty())
+    out.append_only = target == "1" ? "yes" : "no";
   return out;
 }
 
-std::optional<failure> reason_for_distrust(const server_facts& of, deployment meant,
+std::optional<failure> reason_for_distrust(const server_facts& facts, deployment meant,
                                            bool copies_only) {
-  if (of.loading) return connection_failure("the server is still loading its data");
-  if (of.replica) return connection_failure("the server is a replica: it takes no writes");
-  if (of.too_old) {
-    return wrong("the server is Redis " + of.version + "; 6.2 is the oldest that will do");
+  if (facts.loading) return connection_failure("the server is still loading its data");
+  if (facts.replica) return connection_failure("the server is a replica: it takes no writes");
+  if (facts.too_old) {
+    return wrong("the server is Redis " + facts.version + "; 6.2 is the oldest that will do");
   }
   const bool cluster_meant = meant == deployment::cluster;
-  if (of.in_cluster && !cluster_meant) {
+  if (facts.in_cluster && !cluster_meant) {
     return wrong("the server is part of a cluster, which needs redis+cluster:");
   }
-  if (cluster_meant && !of.in_cluster && !of.version.empty()) {
+  if (cluster_meant && !facts.in_cluster && !facts.version.empty()) {
     return wrong("the server is not part of a cluster, as redis+cluster: needs it");
   }
-  return copies_only ? std::nullopt : objection_to_eviction(of.eviction);
+  return copies_only ? std::nullopt : objection_to_eviction(facts.eviction);
 }
 
 std::optional<failure> objection_to_eviction(const std::string& policy) {
@@ -78,20 +78,20 @@ std::optional<failure> objection_to_eviction(const std::string& policy) {
                "again; set it to noeviction");
 }
 
-std::string_view lost_by_restart(const server_facts& of) {
-  if (of.append_only.empty()) return "unknown: the server does not say how it keeps its data";
-  if (of.append_only == "yes") {
-    if (of.flushes == "always") return "nothing that was acknowledged";
-    if (of.flushes == "everysec") return "up to two seconds of acknowledged writes";
-    if (of.flushes == "no") return "what the kernel had not written to the disk yet";
+std::string_view lost_by_restart(const server_facts& facts) {
+  if (facts.append_only.empty()) return "unknown: the server does not say how it keeps its data";
+  if (facts.append_only == "yes") {
+    if (facts.flushes == "always") return "nothing that was acknowledged";
+    if (facts.flushes == "everysec") return "up to two seconds of acknowledged writes";
+    if (facts.flushes == "no") return "what the kernel had not written to the disk yet";
     return "at least the last seconds: it does not say how often it flushes";
   }
-  if (!of.snapshots) return "what came after the last snapshot, or everything";
-  return of.snapshots->empty() ? "everything" : "what came after the last snapshot";
+  if (!facts.snapshots) return "what came after the last snapshot, or everything";
+  return facts.snapshots->empty() ? "everything" : "what came after the last snapshot";
 }
 
-bool keeps_everything(const server_facts& of) noexcept {
-  return of.append_only == "yes" && of.flushes == "always";
+bool keeps_everything(const server_facts& facts) noexcept {
+  return facts.append_only == "yes" && facts.flushes == "always";
 }
 
 }  // namespace onceguard::redis

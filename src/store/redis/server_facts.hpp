@@ -29,7 +29,7 @@ struct server_facts {
 
 /// Why this server can't hold the store, or its part of it; none: it can. `copies_only`: it may
 /// forget at any time.
-[[nodiscard]] std::optional<failure> reason_for_distrust(const server_facts& of,
+[[nodiscard]] std::optional<failure> reason_for_distrust(const server_facts& facts,
                                                          deployment meant = deployment::single,
                                                          bool copies_only = false);
 
@@ -37,8 +37,8 @@ struct server_facts {
 [[nodiscard]] std::optional<failure> objection_to_eviction(const std::string& policy);
 
 /// For a log: what a restart of it would lose.
-[[nodiscard]] std::string_view lost_by_restart(const server_facts& of);
+[[nodiscard]] std::string_view lost_by_restart(const server_facts& facts);
 /// Does what it acknowledged survive a crash of its machine?
-[[nodiscard]] bool keeps_everything(const server_facts& of) noexcept;
+[[nodiscard]] bool keeps_everything(const server_facts& facts) noexcept;
 
 }  // namespace onceguard::redis

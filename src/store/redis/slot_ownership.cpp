@@ -10,40 +10,40 @@ namespace {
 
 using boost::asio::awaitable;
 
-awaitable<result<std::string>> ask_nodes(pool& of, const server_pin& pin, steady_time until) {
-  auto write = [](std::string& to, const script_calls&, const keyspace&) {
-    append_command(to, {"CLUSTER", "NODES"});
+awaitable<result<std::string>> ask_nodes(pool& pool, const server_pin& pin, steady_time until) {
+  auto write = [](std::string& out_text, const script_calls&, const keyspace&) {
+    append_command(out_text, {"CLUSTER", "NODES"});
   };
-  auto read = [](const reply& said) -> result<std::string> { return std::string(said.text()); };
+  auto read = [](const reply& reply) -> result<std::string> { return std::string(reply.text()); };
   question_traits traits;
   traits.pin = pin;
   const auto left = left_until(until);
-  auto asked = make_question<std::string>(traits, std::nullopt, left, write, read);
-  return ask(of.queue(), std::move(asked), left);
+  auto request = make_question<std::string>(traits, std::nullopt, left, write, read);
+  return ask(pool.queue(), std::move(request), left);
 }
 
-bool owns(const node_entry& of, std::uint16_t slot) {
-  return std::any_of(of.slots.begin(), of.slots.end(), [slot](const auto& range) {
+bool owns(const node_entry& entry, std::uint16_t slot) {
+  return std::any_of(entry.slots.begin(), entry.slots.end(), [slot](const auto& range) {
     return range.first <= slot && slot <= range.second;
   });
 }
 
-std::optional<std::size_t> location_of(const slot_ownership& in, const std::string& id) {
-  const auto found = std::find_if(in.nodes.begin(), in.nodes.end(),
+std::optional<std::size_t> location_of(const slot_ownership& ownership, const std::string& id) {
+  const auto found = std::find_if(ownership.nodes.begin(), ownership.nodes.end(),
                                   [&](const slot_ownership::node& each) { return each.id == id; });
-  if (found == in.nodes.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - in.nodes.begin());
+  if (found == ownership.nodes.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - ownership.nodes.begin());
 }
 
 /// False: another node says that it has one of its parts.
-bool add_node(slot_ownership& to, const server_pin& pin, const node_entry& self,
+bool add_node(slot_ownership& ownership, const server_pin& pin, const node_entry& self,
               const keyspace& names) {
-  const auto name = to.nodes.size();
-  to.nodes.push_back({pin, self.id});
-  for (std::size_t part = 0; part < to.parts.size(); ++part) {
+  const auto name = ownership.nodes.size();
+  ownership.nodes.push_back({pin, self.id});
+  for (std::size_t part = 0; part < ownership.parts.size(); ++part) {
     const auto slot = names.slot_of_part(part);
     if (!owns(self, slot)) continue;
-    auto& mine = to.parts[part];
+    auto& mine = ownership.parts[part];
     if (mine.owner) return false;
     mine.owner = name;
     for (const auto& each : self.leaving) {
@@ -60,21 +60,22 @@ milliseconds left_until(steady_time until) {
   return std::max(left, milliseconds(0));
 }
 
-awaitable<result<slot_ownership>> read_slot_ownership(pool& of, const std::vector<server_pin>& pins,
+awaitable<result<slot_ownership>> read_slot_ownership(pool& pool,
+                                                      const std::vector<server_pin>& pins,
                                                       steady_time until) {
   const auto unclear = [&](const char* why) {
-    return error(errc::store_unreachable, of.at().name + ": " + why);
+    return error(errc::store_unreachable, pool.at().name + ": " + why);
   };
   slot_ownership out;
-  out.parts.resize(of.names().parts());
+  out.parts.resize(pool.names().parts());
   for (const auto& pin : pins) {
-    const auto said = co_await ask_nodes(of, pin, until);
-    if (!said) co_return said.error();
-    const auto nodes = read_nodes(*said);
+    const auto reply = co_await ask_nodes(pool, pin, until);
+    if (!reply) co_return reply.error();
+    const auto nodes = read_nodes(*reply);
     const auto self = std::find_if(nodes.begin(), nodes.end(),
                                    [](const node_entry& each) { return each.myself; });
     if (self == nodes.end()) co_return unclear("a node does not know itself");
-    if (!add_node(out, pin, *self, of.names())) co_return unclear("two nodes have one part");
+    if (!add_node(out, pin, *self, pool.names())) co_return unclear("two nodes have one part");
   }
   for (const auto& each : out.parts) {
     if (!each.owner) co_return unclear("a part of it is on no node in reach");
@@ -85,16 +86,17 @@ awaitable<result<slot_ownership>> read_slot_ownership(pool& of, const std::vecto
   co_return out;
 }
 
-std::vector<std::size_t> sources_first(const slot_ownership& of) {
+std::vector<std::size_t> sources_first(const slot_ownership& ownership) {
   // How many steps of moves lead to each; in a circle there is no such order, and that is noticed.
-  std::vector<std::size_t> depth(of.nodes.size(), 0);
-  for (std::size_t round = 0; round < of.nodes.size(); ++round) {
-    for (const auto& each : of.parts) {
-      const auto to = each.to.empty() ? std::nullopt : location_of(of, each.to);
-      if (to) depth[*to] = std::max(depth[*to], std::min(depth[*each.owner] + 1, depth.size()));
+  std::vector<std::size_t> depth(ownership.nodes.size(), 0);
+  for (std::size_t round = 0; round < ownership.nodes.size(); ++round) {
+    for (const auto& each : ownership.parts) {
+      const auto target = each.to.empty() ? std::nullopt : location_of(ownership, each.to);
+      if (target)
+        depth[*target] = std::max(depth[*target], std::min(depth[*each.owner] + 1, depth.size()));
     }
   }
-  std::vector<std::size_t> out(of.nodes.size());
+  std::vector<std::size_t> out(ownership.nodes.size());
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = i;
   std::stable_sort(out.begin(), out.end(),
                    [&](std::size_t a, std::size_t b) { return depth[a] < depth[b]; });

@@ -26,10 +26,10 @@ struct slot_ownership {
 
 /// Asks all of them. An error where a part is nobody's, or two nodes', or moves to a stranger.
 [[nodiscard]] boost::asio::awaitable<result<slot_ownership>> read_slot_ownership(
-    pool& of, const std::vector<server_pin>& pins, steady_time until);
+    pool& pool, const std::vector<server_pin>& pins, steady_time until);
 
 /// An order of the nodes in which what moves can't pass by: from where it leaves, to where it goes.
-[[nodiscard]] std::vector<std::size_t> sources_first(const slot_ownership& of);
+[[nodiscard]] std::vector<std::size_t> sources_first(const slot_ownership& ownership);
 
 /// Did whoever went in this order, between the two, see every record at least once?
 [[nodiscard]] bool nothing_passed_by(const slot_ownership& before, const slot_ownership& after,

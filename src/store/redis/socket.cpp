@@ -20,16 +20,16 @@ using boost::asio::ip::tcp;
 namespace ssl = boost::asio::ssl;
 
 /// A peer that is gone without a word is noticed while nothing is under way, too.
-void watch_peer(tcp::socket& of) {
+void watch_peer(tcp::socket& socket) {
   boost::system::error_code ignored;
-  of.set_option(tcp::no_delay(true), ignored);
-  of.set_option(boost::asio::socket_base::keep_alive(true), ignored);
+  socket.set_option(tcp::no_delay(true), ignored);
+  socket.set_option(boost::asio::socket_base::keep_alive(true), ignored);
   using seconds = boost::asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
   using pause = boost::asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
   using count = boost::asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPCNT>;
-  of.set_option(seconds(10), ignored);
-  of.set_option(pause(3), ignored);
-  of.set_option(count(3), ignored);
+  socket.set_option(seconds(10), ignored);
+  socket.set_option(pause(3), ignored);
+  socket.set_option(count(3), ignored);
 }
 
 error unusable(const std::string& file, const boost::system::error_code& why) {
@@ -38,10 +38,10 @@ error unusable(const std::string& file, const boost::system::error_code& why) {
 
 }  // namespace
 
-result<std::optional<ssl::context>> make_tls(const address& at) {
+result<std::optional<ssl::context>> make_tls(const address& address) {
   std::optional<ssl::context> out;
-  if (!at.tls) return out;
-  const auto& files = *at.tls;
+  if (!address.tls) return out;
+  const auto& files = *address.tls;
   out.emplace(ssl::context::tls_client);
   boost::system::error_code ec;
   out->set_options(
@@ -104,9 +104,10 @@ awaitable<socket::error_code> socket::shake_hands() {
   co_return ec;
 }
 
-awaitable<std::size_t> socket::read(boost::asio::mutable_buffer to, error_code& why) {
-  if (secure_) co_return co_await secure_->async_read_some(to, redirect_error(use_awaitable, why));
-  co_return co_await tcp_.async_read_some(to, redirect_error(use_awaitable, why));
+awaitable<std::size_t> socket::read(boost::asio::mutable_buffer buffer, error_code& why) {
+  if (secure_)
+    co_return co_await secure_->async_read_some(buffer, redirect_error(use_awaitable, why));
+  co_return co_await tcp_.async_read_some(buffer, redirect_error(use_awaitable, why));
 }
 
 awaitable<socket::error_code> socket::write(const std::string& bytes) {

@@ -17,20 +17,21 @@
 namespace onceguard::redis {
 
 /// Certificates and keys, read once. errc::invalid_argument names the file that can't be used.
-[[nodiscard]] result<std::optional<boost::asio::ssl::context>> make_tls(const address& at);
+[[nodiscard]] result<std::optional<boost::asio::ssl::context>> make_tls(const address& address);
 
 class socket {
  public:
   using error_code = boost::system::error_code;
 
   /// `tls` must outlive it; null: plain. `verify`: is the server's name checked?
-  socket(boost::asio::io_context& context, endpoint to, boost::asio::ssl::context* tls, bool verify)
-      : to_(std::move(to)), tls_(tls), verify_(verify), resolver_(context), tcp_(context) {}
+  socket(boost::asio::io_context& context, endpoint endpoint, boost::asio::ssl::context* tls,
+         bool verify)
+      : to_(std::move(endpoint)), tls_(tls), verify_(verify), resolver_(context), tcp_(context) {}
 
   /// Looks the host up, tries its addresses, shakes hands.
   [[nodiscard]] boost::asio::awaitable<error_code> connect();
   /// How many bytes came; 0: it is over, and `why` says how.
-  [[nodiscard]] boost::asio::awaitable<std::size_t> read(boost::asio::mutable_buffer to,
+  [[nodiscard]] boost::asio::awaitable<std::size_t> read(boost::asio::mutable_buffer buffer,
                                                          error_code& why);
   [[nodiscard]] boost::asio::awaitable<error_code> write(const std::string& bytes);
   /// Ends what is under way, with an error of its own.

@@ -17,26 +17,26 @@ constexpr std::uint8_t flag_earlier_unknown = 8;
 constexpr std::uint8_t flag_by_application = 16;
 
 template <std::integral Number>
-void put(std::string& to, Number value) {
+void put(std::string& text, Number value) {
   auto rest = static_cast<std::uint64_t>(value);
   std::array<char, sizeof(Number)> bytes;
   for (auto& byte : bytes) {
     byte = static_cast<char>(rest & 0xff);
     rest >>= 8;
   }
-  to.append(bytes.data(), bytes.size());
+  text.append(bytes.data(), bytes.size());
 }
 
 template <class Size>
-void put_text(std::string& to, std::string_view text) {
-  put(to, static_cast<Size>(text.size()));
-  to += text;
+void put_text(std::string& out_text, std::string_view text) {
+  put(out_text, static_cast<Size>(text.size()));
+  out_text += text;
 }
 
 /// Reads until something does not fit; then everything is zero and `ok` is false.
 class fields {
  public:
-  explicit fields(std::string_view from) : rest_(from) {}
+  explicit fields(std::string_view text) : rest_(text) {}
   [[nodiscard]] bool ok() const noexcept { return ok_; }
   [[nodiscard]] std::string_view rest() const noexcept { return rest_; }
 
@@ -65,8 +65,8 @@ class fields {
   }
   template <std::size_t N>
   void take_into(std::array<unsigned char, N>& out) {
-    const auto from = raw(N);
-    if (from.size() == N) std::memcpy(out.data(), from.data(), N);
+    const auto source = raw(N);
+    if (source.size() == N) std::memcpy(out.data(), source.data(), N);
   }
   template <class Enum>
   Enum choice(Enum lowest, Enum highest) {
@@ -87,17 +87,17 @@ error unreadable(const char* why) {
   return error(errc::record_unreadable, std::string("stored record: ") + why);
 }
 
-subject_ptr read_subject(fields& in) {
+subject_ptr read_subject(fields& fields) {
   auto about = std::make_shared<subject>();
-  in.take_into(about->print.value);
-  about->print.method = in.text<std::uint16_t>();
-  about->run_timeout = milliseconds(in.take<std::int64_t>());
-  in.take_into(about->scope);
-  about->scope_kind = in.text<std::uint16_t>();
-  about->key = in.text<std::uint16_t>();
-  about->method = in.text<std::uint16_t>();
-  about->path = in.text<std::uint16_t>();
-  about->route = in.text<std::uint16_t>();
+  fields.take_into(about->print.value);
+  about->print.method = fields.text<std::uint16_t>();
+  about->run_timeout = milliseconds(fields.take<std::int64_t>());
+  fields.take_into(about->scope);
+  about->scope_kind = fields.text<std::uint16_t>();
+  about->key = fields.text<std::uint16_t>();
+  about->method = fields.text<std::uint16_t>();
+  about->path = fields.text<std::uint16_t>();
+  about->route = fields.text<std::uint16_t>();
   return about;
 }
 
@@ -107,28 +107,28 @@ struct answer_slot {
 };
 
 /// After the format and the size of the head.
-stored_record read_head(fields& in, answer_slot& at) {
+stored_record read_head(fields& fields, answer_slot& slot) {
   stored_record out;
   auto& r = out.record;
-  r.state = in.choice(record_state::started, record_state::released);
-  const auto flags = in.take<std::uint8_t>();
-  r.why = in.choice(unknown_reason::none, unknown_reason::probe_inconclusive);
-  r.kept = in.choice(answer_kept::full, answer_kept::none);
-  r.why_status = in.take<std::uint16_t>();
-  r.attempt = in.take<std::uint32_t>();
-  r.failures = in.take<std::uint32_t>();
-  r.token = in.take<token>();
-  in.take_into(r.claim_id);
-  out.first = in.take<token>();
-  r.deadline_lease = in.take<std::int64_t>();
-  r.retry_at_lease = in.take<std::int64_t>();
-  r.claimed_at_wall = in.take<std::int64_t>();
-  r.settled_at_wall = in.take<std::int64_t>();
-  r.expires_at_wall = in.take<std::int64_t>();
-  r.unknown_retention_ms = in.take<std::int64_t>();
-  at.size = in.take<std::uint32_t>();
-  at.sum = in.raw(answer_sum_size);
-  r.about = read_subject(in);
+  r.state = fields.choice(record_state::started, record_state::released);
+  const auto flags = fields.take<std::uint8_t>();
+  r.why = fields.choice(unknown_reason::none, unknown_reason::probe_inconclusive);
+  r.kept = fields.choice(answer_kept::full, answer_kept::none);
+  r.why_status = fields.take<std::uint16_t>();
+  r.attempt = fields.take<std::uint32_t>();
+  r.failures = fields.take<std::uint32_t>();
+  r.token = fields.take<token>();
+  fields.take_into(r.claim_id);
+  out.first = fields.take<token>();
+  r.deadline_lease = fields.take<std::int64_t>();
+  r.retry_at_lease = fields.take<std::int64_t>();
+  r.claimed_at_wall = fields.take<std::int64_t>();
+  r.settled_at_wall = fields.take<std::int64_t>();
+  r.expires_at_wall = fields.take<std::int64_t>();
+  r.unknown_retention_ms = fields.take<std::int64_t>();
+  slot.size = fields.take<std::uint32_t>();
+  slot.sum = fields.raw(answer_sum_size);
+  r.about = read_subject(fields);
   r.by_operator = (flags & flag_by_operator) != 0;
   r.incident = (flags & flag_incident) != 0;
   r.maybe_repeated = (flags & flag_maybe_repeated) != 0;
@@ -138,7 +138,7 @@ stored_record read_head(fields& in, answer_slot& at) {
 }
 
 /// Takes the head and its checksum off `bytes`.
-result<stored_record> take_head(std::string_view& bytes, answer_slot& at) {
+result<stored_record> take_head(std::string_view& bytes, answer_slot& slot) {
   fields whole(bytes);
   const auto format = whole.take<std::uint8_t>();
   const auto size = whole.take<std::uint32_t>();
@@ -148,7 +148,7 @@ result<stored_record> take_head(std::string_view& bytes, answer_slot& at) {
   }
   fields head(bytes.substr(0, size));
   head.raw(sizeof format + sizeof size);
-  auto out = read_head(head, at);
+  auto out = read_head(head, slot);
   if (!head.ok() || !head.rest().empty()) return unreadable("its fields do not fit together");
   bytes.remove_prefix(size + head_sum_size);
   return out;
@@ -165,14 +165,14 @@ std::size_t head_size(const subject& about) {
   return out;
 }
 
-void put_subject(std::string& to, const subject& about) {
-  to += base::as_chars(about.print.value);
-  put_text<std::uint16_t>(to, about.print.method);
-  put(to, static_cast<std::int64_t>(about.run_timeout.count()));
-  to += base::as_chars(about.scope);
+void put_subject(std::string& out_text, const subject& about) {
+  out_text += base::as_chars(about.print.value);
+  put_text<std::uint16_t>(out_text, about.print.method);
+  put(out_text, static_cast<std::int64_t>(about.run_timeout.count()));
+  out_text += base::as_chars(about.scope);
   for (const auto* text :
        {&about.scope_kind, &about.key, &about.method, &about.path, &about.route}) {
-    put_text<std::uint16_t>(to, *text);
+    put_text<std::uint16_t>(out_text, *text);
   }
 }
 
@@ -185,36 +185,38 @@ std::string encode_subject(const subject& about) {
   return out;
 }
 
-milliseconds first_lives(const claim& asked) {
-  const bool never_ends = asked.unknown_retention.count() == 0;
-  return asked.lease + (never_ends ? for_ever : asked.unknown_retention);
+milliseconds first_lives(const claim& request) {
+  const bool never_ends = request.unknown_retention.count() == 0;
+  return request.lease + (never_ends ? for_ever : request.unknown_retention);
 }
 
-std::size_t size_of_first(const claim& asked) { return head_size(*asked.about) + head_sum_size; }
+std::size_t size_of_first(const claim& request) {
+  return head_size(*request.about) + head_sum_size;
+}
 
-void append_first(std::string& to, const claim& asked, token given) {
-  const auto begin = to.size();
-  const auto state = asked.into_started ? record_state::started : record_state::in_progress;
-  put(to, undated_format);
-  put(to, static_cast<std::uint32_t>(head_size(*asked.about)));
-  put(to, static_cast<std::uint8_t>(state));
-  put(to, asked.maybe_repeated ? flag_maybe_repeated : std::uint8_t{0});
-  put(to, static_cast<std::uint8_t>(unknown_reason::none));
-  put(to, static_cast<std::uint8_t>(answer_kept::none));
-  put(to, std::uint16_t{0});  // status
-  put(to, std::uint32_t{1});  // attempt
-  put(to, std::uint32_t{0});  // failures
-  put(to, given);
-  to += base::as_chars(asked.claim_id);
-  put(to, given);
-  put(to, std::int64_t{asked.lease.count()});
-  to.append(4 * sizeof(std::int64_t), '\0');  // points in time
-  put(to, std::int64_t{asked.unknown_retention.count()});
-  put(to, std::uint32_t{0});  // the size of the answer
-  to.append(answer_sum_size, '\0');
-  put_subject(to, *asked.about);
-  const auto sum = base::sha1_of(std::string_view(to).substr(begin));
-  to += base::to_hex(std::span(sum).first<head_sum_size / 2>());
+void append_first(std::string& text, const claim& request, token given) {
+  const auto begin = text.size();
+  const auto state = request.into_started ? record_state::started : record_state::in_progress;
+  put(text, undated_format);
+  put(text, static_cast<std::uint32_t>(head_size(*request.about)));
+  put(text, static_cast<std::uint8_t>(state));
+  put(text, request.maybe_repeated ? flag_maybe_repeated : std::uint8_t{0});
+  put(text, static_cast<std::uint8_t>(unknown_reason::none));
+  put(text, static_cast<std::uint8_t>(answer_kept::none));
+  put(text, std::uint16_t{0});  // status
+  put(text, std::uint32_t{1});  // attempt
+  put(text, std::uint32_t{0});  // failures
+  put(text, given);
+  text += base::as_chars(request.claim_id);
+  put(text, given);
+  put(text, std::int64_t{request.lease.count()});
+  text.append(4 * sizeof(std::int64_t), '\0');  // points in time
+  put(text, std::int64_t{request.unknown_retention.count()});
+  put(text, std::uint32_t{0});  // the size of the answer
+  text.append(answer_sum_size, '\0');
+  put_subject(text, *request.about);
+  const auto sum = base::sha1_of(std::string_view(text).substr(begin));
+  text += base::to_hex(std::span(sum).first<head_sum_size / 2>());
 }
 
 std::uint8_t flags_of(const record& stored) noexcept {
@@ -250,30 +252,30 @@ result<answer_ptr> decode_answer(std::string_view bytes, std::string_view sum) {
     return unreadable("the checksum of its answer is wrong: it is damaged or cut short");
   }
   if (bytes.empty()) return answer_ptr();
-  fields in(bytes);
+  fields fields(bytes);
   auto out = std::make_shared<answer>();
-  out->status = in.take<std::uint16_t>();
-  const auto headers = in.take<std::uint32_t>();
-  for (std::uint32_t i = 0; i < headers && in.ok(); ++i) {
-    auto name = in.text<std::uint32_t>();
-    out->headers.emplace_back(std::move(name), in.text<std::uint32_t>());
+  out->status = fields.take<std::uint16_t>();
+  const auto headers = fields.take<std::uint32_t>();
+  for (std::uint32_t i = 0; i < headers && fields.ok(); ++i) {
+    auto name = fields.text<std::uint32_t>();
+    out->headers.emplace_back(std::move(name), fields.text<std::uint32_t>());
   }
-  out->body = in.rest();
-  if (!in.ok()) return unreadable("its answer does not fit together");
+  out->body = fields.rest();
+  if (!fields.ok()) return unreadable("its answer does not fit together");
   return answer_ptr(std::move(out));
 }
 
 result<stored_record> decode_head(std::string_view bytes) {
-  answer_slot at;
-  return take_head(bytes, at);
+  answer_slot slot;
+  return take_head(bytes, slot);
 }
 
 result<stored_record> decode_stored(std::string_view bytes) {
-  answer_slot at;
-  auto out = take_head(bytes, at);
+  answer_slot slot;
+  auto out = take_head(bytes, slot);
   if (!out) return out;
-  if (bytes.size() != at.size) return unreadable("its answer is cut short");
-  auto kept = decode_answer(bytes, at.sum);
+  if (bytes.size() != slot.size) return unreadable("its answer is cut short");
+  auto kept = decode_answer(bytes, slot.sum);
   if (!kept) return kept.error();
   out->record.answer = std::move(*kept);
   return out;

@@ -31,10 +31,10 @@ inline constexpr std::size_t answer_sum_size = 8;
 [[nodiscard]] std::string answer_sum(std::string_view answer_bytes);
 
 /// A first claim as it is set without a script, and its size.
-void append_first(std::string& to, const claim& asked, token given);
-[[nodiscard]] std::size_t size_of_first(const claim& asked);
+void append_first(std::string& text, const claim& request, token given);
+[[nodiscard]] std::size_t size_of_first(const claim& request);
 /// Its time to live, by which the scripts count what has passed of the lease.
-[[nodiscard]] milliseconds first_lives(const claim& asked);
+[[nodiscard]] milliseconds first_lives(const claim& request);
 
 /// Null for no bytes. errc::record_unreadable.
 [[nodiscard]] result<answer_ptr> decode_answer(std::string_view bytes, std::string_view sum);

@@ -30,9 +30,9 @@ std::optional<std::uint64_t> prefix_in(std::string_view bytes) {
 
 }  // namespace
 
-subscriber::subscriber(subscription& of) : of_(of) {
+subscriber::subscriber(subscription& subscription) : of_(subscription) {
   // Its files were read when the store was opened.
-  if (auto tls = make_tls(of.at_)) tls_ = std::move(*tls);
+  if (auto tls = make_tls(subscription.at_)) tls_ = std::move(*tls);
   boost::asio::co_spawn(context_, live(), base::rethrow);
   thread_ = std::thread([this] { context_.run(); });
 }
@@ -89,25 +89,25 @@ awaitable<void> subscriber::subscribe() {
   // An empty message is told to nobody, and shows whether this user may publish: settles can't
   // tell, as they are done either way. Others may, so that is no end.
   const auto published = co_await connection_->ask(words("PUBLISH", of_.channel_, ""));
-  if (const reply said(*published); said.is_error()) {
-    const auto why = failure_of(said.text());
+  if (const reply reply(*published); reply.is_error()) {
+    const auto why = failure_of(reply.text());
     if (why.code != "NOPERM") throw broken{why};
     of_.log_refusal(why.text);
   }
   const auto subscribed = co_await connection_->ask(words("SUBSCRIBE", of_.channel_));
-  const reply said(*subscribed);
-  if (!said.is_error()) co_return;
-  const auto why = failure_of(said.text());
+  const reply reply(*subscribed);
+  if (!reply.is_error()) co_return;
+  const auto why = failure_of(reply.text());
   if (why.code == "NOPERM") of_.log_refusal(why.text);
   throw broken{why};
 }
 
 void subscriber::take_messages() {
   while (const auto got = connection_->next_reply()) {
-    const reply said(*got);
-    if (said.is_error()) throw broken{failure_of(said.text())};
-    if (!said.is_array() || said.at(0).text() != "message") continue;
-    if (const auto prefix = prefix_in(said.at(2).text())) ended_.push_back(*prefix);
+    const reply reply(*got);
+    if (reply.is_error()) throw broken{failure_of(reply.text())};
+    if (!reply.is_array() || reply.at(0).text() != "message") continue;
+    if (const auto prefix = prefix_in(reply.at(2).text())) ended_.push_back(*prefix);
   }
   if (ended_.empty()) return;
   of_.tell(ended_);

@@ -18,7 +18,7 @@ namespace onceguard::redis {
 
 class subscriber final : private base::deadline {
  public:
-  explicit subscriber(subscription& of);
+  explicit subscriber(subscription& subscription);
   ~subscriber() override;
 
  private:

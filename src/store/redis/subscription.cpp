@@ -7,21 +7,21 @@
 
 namespace onceguard::redis {
 
-subscription::subscription(address at, std::string channel, servers_now servers,
+subscription::subscription(address address, std::string channel, servers_now servers,
                            milliseconds timeout)
-    : at_(std::move(at)),
+    : at_(std::move(address)),
       channel_(std::move(channel)),
       servers_(std::move(servers)),
       timeout_(timeout) {}
 
 subscription::~subscription() { stop(); }
 
-void subscription::listen(settled_listener told) {
+void subscription::listen(settled_listener listener) {
   const std::lock_guard change(changing_);
-  const bool wanted = told != nullptr && !stopped_;
+  const bool wanted = listener != nullptr && !stopped_;
   {
     const std::lock_guard lock(telling_);
-    listener_ = wanted ? std::move(told) : nullptr;
+    listener_ = wanted ? std::move(listener) : nullptr;
   }
   if (!wanted) {
     reading_.reset();

@@ -23,13 +23,13 @@ class subscription {
 
   /// `timeout` bounds each try to connect. A user who may not publish or subscribe is told once in
   /// the log, and nothing is heard.
-  subscription(address at, std::string channel, servers_now servers, milliseconds timeout);
+  subscription(address address, std::string channel, servers_now servers, milliseconds timeout);
   ~subscription();
   subscription(const subscription&) = delete;
   subscription& operator=(const subscription&) = delete;
 
   /// Any thread, but never what is told itself. See store::on_settled.
-  void listen(settled_listener told);
+  void listen(settled_listener listener);
   /// Nobody is told any more, whoever listens later.
   void stop();
 

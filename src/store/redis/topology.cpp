@@ -9,8 +9,8 @@ namespace {
 /// One server, for ever.
 class fixed_topology final : public topology {
  public:
-  fixed_topology(const endpoint& at, topology_events& events) : events_(events) {
-    found_.masters.push_back({at, {}});
+  fixed_topology(const endpoint& endpoint, topology_events& events) : events_(events) {
+    found_.masters.push_back({endpoint, {}});
     found_.owner.emplace_back(0);
   }
   void begin() override { events_.on_layout(found_); }
@@ -22,17 +22,17 @@ class fixed_topology final : public topology {
 
 }  // namespace
 
-std::unique_ptr<topology> make_topology(const connection_context& in, const keyspace& names,
+std::unique_ptr<topology> make_topology(const connection_context& context, const keyspace& names,
                                         const redis_params& params, topology_events& events) {
-  switch (in.at.servers) {
+  switch (context.at.servers) {
     case deployment::sentinel:
-      return std::make_unique<sentinel_watch>(in, params, events);
+      return std::make_unique<sentinel_watch>(context, params, events);
     case deployment::cluster:
-      return std::make_unique<cluster_watch>(in, names, params, events);
+      return std::make_unique<cluster_watch>(context, names, params, events);
     case deployment::single:
       break;
   }
-  return std::make_unique<fixed_topology>(in.at.seeds.front(), events);
+  return std::make_unique<fixed_topology>(context.at.seeds.front(), events);
 }
 
 }  // namespace onceguard::redis

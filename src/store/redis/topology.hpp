@@ -54,7 +54,7 @@ class topology {
 };
 
 /// All arguments outlive it.
-[[nodiscard]] std::unique_ptr<topology> make_topology(const connection_context& in,
+[[nodiscard]] std::unique_ptr<topology> make_topology(const connection_context& context,
                                                       const keyspace& names,
                                                       const redis_params& params,
                                                       topology_events& events);

@@ -8,11 +8,11 @@ namespace onceguard::redis {
 
 using boost::asio::awaitable;
 
-void topology_poller::ask(std::vector<std::string> commands, listener told) {
+void topology_poller::ask(std::vector<std::string> commands, listener listener) {
   busy_ = true;
   closed_ = false;
   commands_ = std::move(commands);
-  listener_ = std::move(told);
+  listener_ = std::move(listener);
   arm(base::timer_wheel::of(in_.context), patience_);
   boost::asio::co_spawn(in_.context, run(), base::rethrow);
 }
@@ -40,8 +40,8 @@ awaitable<void> topology_poller::run() {
     why->text = to_.text() + ": " + (closed_ ? "no answer in time" : why->text);
   }
   busy_ = false;
-  const auto told = std::exchange(listener_, {});
-  told(std::move(replies), std::move(why));
+  const auto reply = std::exchange(listener_, {});
+  reply(std::move(replies), std::move(why));
 }
 
 void topology_poller::close() {

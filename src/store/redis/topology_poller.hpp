@@ -20,14 +20,14 @@ class topology_poller final : private base::deadline {
   /// The replies in the order of the commands, or why there are none.
   using listener = std::function<void(std::vector<reply_ptr> replies, std::optional<failure> why)>;
 
-  topology_poller(const connection_context& in, endpoint to, const credentials& as,
+  topology_poller(const connection_context& context, endpoint endpoint, const credentials& as,
                   milliseconds patience)
-      : in_(in), to_(std::move(to)), as_(as), patience_(patience) {}
+      : in_(context), to_(std::move(endpoint)), as_(as), patience_(patience) {}
 
   [[nodiscard]] const endpoint& to() const noexcept { return to_; }
   [[nodiscard]] bool busy() const noexcept { return busy_; }
   /// While it is not busy. `told` is called once, never from within.
-  void ask(std::vector<std::string> commands, listener told);
+  void ask(std::vector<std::string> commands, listener listener);
   /// Ends the question that is under way.
   void close();
 

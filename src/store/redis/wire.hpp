@@ -14,36 +14,37 @@ struct claims {
   static constexpr bool writes = true;
   using item = claim;
   using outcome = verdict;
-  [[nodiscard]] static std::optional<error> complaint(const claim& asked);
+  [[nodiscard]] static std::optional<error> complaint(const claim& request);
   /// `unheard`: nobody heard an answer to it, although it was sent before.
-  static void write(std::string& to, const script_calls& how, const keyspace& names,
-                    const claim& asked, bool unheard = false);
-  [[nodiscard]] static result<verdict> read(const reply& said, const claim& asked);
+  static void write(std::string& text, const script_calls& scripts, const keyspace& names,
+                    const claim& request, bool unheard = false);
+  [[nodiscard]] static result<verdict> read(const reply& reply, const claim& request);
 
   /// May it be a first claim, to be set if nothing stands there?
-  [[nodiscard]] static bool may_be_first(const claim& asked);
-  static void write_first(std::string& to, const keyspace& names, const claim& asked, token given);
-  [[nodiscard]] static verdict granted_first(const claim& asked, token given);
+  [[nodiscard]] static bool may_be_first(const claim& request);
+  static void write_first(std::string& text, const keyspace& names, const claim& request,
+                          token given);
+  [[nodiscard]] static verdict granted_first(const claim& request, token given);
 };
 
 struct settles {
   static constexpr bool writes = true;
   using item = settlement;
   using outcome = settled;
-  [[nodiscard]] static std::optional<error> complaint(const settlement& how);
-  static void write(std::string& to, const script_calls& how, const keyspace& names,
-                    const settlement& what);
-  [[nodiscard]] static result<settled> read(const reply& said, const settlement& what);
+  [[nodiscard]] static std::optional<error> complaint(const settlement& request);
+  static void write(std::string& text, const script_calls& scripts, const keyspace& names,
+                    const settlement& request);
+  [[nodiscard]] static result<settled> read(const reply& reply, const settlement& request);
 };
 
 struct extensions {
   static constexpr bool writes = true;
   using item = extension;
   using outcome = bool;
-  [[nodiscard]] static std::optional<error> complaint(const extension& how);
-  static void write(std::string& to, const script_calls& how, const keyspace& names,
-                    const extension& what);
-  [[nodiscard]] static result<bool> read(const reply& said, const extension& what);
+  [[nodiscard]] static std::optional<error> complaint(const extension& request);
+  static void write(std::string& text, const script_calls& scripts, const keyspace& names,
+                    const extension& request);
+  [[nodiscard]] static result<bool> read(const reply& reply, const extension& request);
 };
 
 /// An item of a batch: a claim, a settle, an extension, or what looks like them.
@@ -51,11 +52,11 @@ template <class Kind>
 struct batch_part : request {
   [[nodiscard]] std::optional<error> complaint() const override { return Kind::complaint(item); }
   [[nodiscard]] const record_id* about() const noexcept override { return &item.id; }
-  void write(std::string& to, const script_calls& how, const keyspace& names) const override {
-    Kind::write(to, how, names, item);
+  void write(std::string& text, const script_calls& scripts, const keyspace& names) const override {
+    Kind::write(text, scripts, names, item);
   }
   [[nodiscard]] bool carries_generation() const noexcept override { return Kind::writes; }
-  void arrived(const reply& said) override { outcome.emplace(Kind::read(said, item)); }
+  void arrived(const reply& reply) override { outcome.emplace(Kind::read(reply, item)); }
   void fail(const error& why) override { outcome.emplace(why); }
 
   typename Kind::item item;
@@ -64,15 +65,15 @@ struct batch_part : request {
 
 /// A claim may do without its script.
 struct claim_part final : batch_part<redis::claims> {
-  void write(std::string& to, const script_calls& how, const keyspace& names) const override {
-    redis::claims::write(to, how, names, item, doubtful);
+  void write(std::string& text, const script_calls& scripts, const keyspace& names) const override {
+    redis::claims::write(text, scripts, names, item, doubtful);
   }
   [[nodiscard]] bool claims() const noexcept override { return true; }
-  [[nodiscard]] bool write_plainly(std::string& to, const keyspace& names,
+  [[nodiscard]] bool write_plainly(std::string& text, const keyspace& names,
                                    token_block& tokens) override {
     if (doubtful || !redis::claims::may_be_first(item)) return false;
     const auto taken = tokens.take(base::boot_now());
-    if (taken) redis::claims::write_first(to, names, item, given = *taken);
+    if (taken) redis::claims::write_first(text, names, item, given = *taken);
     return taken.has_value();
   }
   void done_plainly() override { outcome.emplace(redis::claims::granted_first(item, given)); }

@@ -56,13 +56,13 @@ bool flush_folder_of(const std::string& path) {
 }
 
 /// All of it as of one moment, as one file without a log. Throws `failure`.
-void copy(connection& from, const std::string& to) {
-  connection made(to, nullptr);
+void copy(connection& database, const std::string& text) {
+  connection made(text, nullptr);
   struct finish {
     void operator()(sqlite3_backup* it) const noexcept { sqlite3_backup_finish(it); }
   };
   std::unique_ptr<sqlite3_backup, finish> act(
-      sqlite3_backup_init(made.get(), "main", from.get(), "main"));
+      sqlite3_backup_init(made.get(), "main", database.get(), "main"));
   if (!act) throw failure(sqlite3_extended_errcode(made.get()), sqlite3_errmsg(made.get()));
   const int code = sqlite3_backup_step(act.get(), -1);
   if (code != SQLITE_DONE) throw failure(code, sqlite3_errstr(code));
@@ -71,8 +71,8 @@ void copy(connection& from, const std::string& to) {
 }
 
 /// Says what is wrong with a copy; empty: nothing.
-std::string fault_of(connection& on) {
-  switch (whose(on)) {
+std::string fault_of(connection& connection) {
+  switch (whose(connection)) {
     case ownership::fresh:
       return "is empty";
     case ownership::foreign:
@@ -82,7 +82,7 @@ std::string fault_of(connection& on) {
     case ownership::ours:
       break;
   }
-  const auto found = on.text("PRAGMA integrity_check(1)");
+  const auto found = connection.text("PRAGMA integrity_check(1)");
   return found == "ok" ? std::string() : "is damaged: " + found;
 }
 
@@ -91,52 +91,52 @@ bool in_use(const std::string& path) {
   constexpr off_t sqlite_locks = 0x40000000;
   const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (opened < 0) return errno != ENOENT;
-  struct flock asked {};
-  asked.l_type = F_WRLCK;
-  asked.l_whence = SEEK_SET;
-  asked.l_start = sqlite_locks;
-  asked.l_len = 512;
-  const bool told = ::fcntl(opened, F_OFD_GETLK, &asked) == 0;
+  struct flock flock {};
+  flock.l_type = F_WRLCK;
+  flock.l_whence = SEEK_SET;
+  flock.l_start = sqlite_locks;
+  flock.l_len = 512;
+  const bool reported = ::fcntl(opened, F_OFD_GETLK, &flock) == 0;
   ::close(opened);
-  return !told || asked.l_type != F_UNLCK;
+  return !reported || flock.l_type != F_UNLCK;
 }
 
 /// Others must take it for what it is: a store that has forgotten.
-void make_another_store(connection& on, const base::clock& clock) {
+void make_another_store(connection& connection, const base::clock& clock) {
   std::array<unsigned char, 16> random{};
   base::random_bytes(random);
   const auto identity = base::to_hex(random);
-  auto put = on.prepare("UPDATE meta SET identity = ?, token = max(token, ?)");
+  auto put = connection.prepare("UPDATE meta SET identity = ?, token = max(token, ?)");
   put.bind(1, std::string_view(identity)).bind(2, clock.wall_ms() * 1'000).run();
 }
 
 /// Copies `from` and leaves it as it is; none: done.
-std::optional<error> copy_backup(const std::string& from, const part_file& to,
+std::optional<error> copy_backup(const std::string& origin_name, const part_file& file,
                                  const base::clock& clock) {
-  if (::access(from.c_str(), R_OK) != 0) {
+  if (::access(origin_name.c_str(), R_OK) != 0) {
     return error(errno == ENOENT ? errc::not_found : errc::invalid_argument,
-                 from + ": " + std::strerror(errno));
+                 origin_name + ": " + std::strerror(errno));
   }
-  const auto wrong = [&](const std::string& what) {
-    return error(errc::invalid_argument, from + " " + what + "; nothing was changed");
+  const auto wrong = [&](const std::string& description) {
+    return error(errc::invalid_argument, origin_name + " " + description + "; nothing was changed");
   };
   try {
     std::error_code no_log;
-    const bool has_log = std::filesystem::file_size(from + "-wal", no_log) > 0 && !no_log;
-    connection source(has_log ? from : file_alone(from), nullptr, open_as::reader);
-    if (has_log && !log_belongs(source, from, nullptr))
+    const bool has_log = std::filesystem::file_size(origin_name + "-wal", no_log) > 0 && !no_log;
+    connection source(has_log ? origin_name : file_alone(origin_name), nullptr, open_as::reader);
+    if (has_log && !log_belongs(source, origin_name, nullptr))
       return wrong("has a log that is not its own");
     if (whose(source) != ownership::ours) return wrong(fault_of(source));
-    if (!to.make()) return from_system(to.path());
-    copy(source, to.path());
-    connection made(to.path(), nullptr);
-    if (const auto what = fault_of(made); !what.empty()) return wrong(what);
+    if (!file.make()) return from_system(file.path());
+    copy(source, file.path());
+    connection made(file.path(), nullptr);
+    if (const auto description = fault_of(made); !description.empty()) return wrong(description);
     make_another_store(made, clock);
     return std::nullopt;
   } catch (const failure& failed) {
     const bool damaged = failed.code() == SQLITE_NOTADB || failed.code() == SQLITE_CORRUPT;
     return damaged ? wrong(std::string("can't be read: ") + failed.what())
-                   : to_error(failed, to.path(), effect::none);
+                   : to_error(failed, file.path(), effect::none);
   }
 }
 
@@ -158,11 +158,11 @@ result<std::string> name_again(const std::string& path) {
   }
 }
 
-bool take_rights_of(const std::string& path, const std::string& to) {
+bool take_rights_of(const std::string& path, const std::string& text) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0) return errno == ENOENT;
-  if (::chmod(to.c_str(), about.st_mode & 0777) != 0) return false;
-  return ::geteuid() != 0 || ::chown(to.c_str(), about.st_uid, about.st_gid) == 0;
+  if (::chmod(text.c_str(), about.st_mode & 0777) != 0) return false;
+  return ::geteuid() != 0 || ::chown(text.c_str(), about.st_uid, about.st_gid) == 0;
 }
 
 /// A kill in between leaves the new file with the old log, which no session opens.
@@ -181,37 +181,39 @@ result<std::string> replace_file(const part_file& made, const std::string& path)
 
 }  // namespace
 
-result<void> back_up(const sqlite_params& from, const std::string& to) {
+result<void> back_up(const sqlite_params& sqlite, const std::string& text) {
   struct stat about {};
-  const auto exists = [&] { return error(errc::conflict, to + ": there is such a file already"); };
-  if (::lstat(to.c_str(), &about) == 0) return exists();
-  auto opened = session::open(from, session_use::read);
+  const auto exists = [&] {
+    return error(errc::conflict, text + ": there is such a file already");
+  };
+  if (::lstat(text.c_str(), &about) == 0) return exists();
+  auto opened = session::open(sqlite, session_use::read);
   if (!opened) return opened.error();
-  const part_file part(to + ".part");
+  const part_file part(text + ".part");
   if (!part.make()) return from_system(part.path());
   try {
     copy((*opened)->on(), part.path());
     connection made(part.path(), nullptr);
-    if (const auto what = fault_of(made); !what.empty()) {
-      return error(errc::record_unreadable, "sqlite store " + from.path + " " + what);
+    if (const auto value = fault_of(made); !value.empty()) {
+      return error(errc::record_unreadable, "sqlite store " + sqlite.path + " " + value);
     }
   } catch (const failure& failed) {
-    return to_error(failed, from.path, effect::none);
+    return to_error(failed, sqlite.path, effect::none);
   }
   if (!flush(part.path())) return from_system(part.path());
   // A link, and no rename: what came under that name meanwhile stays.
-  if (::link(part.path().c_str(), to.c_str()) != 0) {
-    return errno == EEXIST ? exists() : from_system(to);
+  if (::link(part.path().c_str(), text.c_str()) != 0) {
+    return errno == EEXIST ? exists() : from_system(text);
   }
-  if (!flush_folder_of(to)) return from_system(to);
+  if (!flush_folder_of(text)) return from_system(text);
   return {};
 }
 
-result<std::string> restore(const sqlite_params& to, const std::string& from) {
-  const auto path = check_location(to.path);
+result<std::string> restore(const sqlite_params& sqlite, const std::string& source) {
+  const auto path = check_location(sqlite.path);
   if (!path) return path.error();
-  if (mark_of(from) == mark_of(*path) && mark_of(from) != file_mark{}) {
-    return error(errc::invalid_argument, from + " is the store itself");
+  if (mark_of(source) == mark_of(*path) && mark_of(source) != file_mark{}) {
+    return error(errc::invalid_argument, source + " is the store itself");
   }
   try {
     lock_file lock(*path);
@@ -221,7 +223,7 @@ result<std::string> restore(const sqlite_params& to, const std::string& from) {
                                        "whatever else uses it, and restore then");
     }
     const part_file made(*path + ".restoring");
-    if (auto why = copy_backup(from, made, *to.clock)) return *why;
+    if (auto why = copy_backup(source, made, *sqlite.clock)) return *why;
     return replace_file(made, *path);
   } catch (const failure& failed) {
     return to_error(failed, *path, effect::none);

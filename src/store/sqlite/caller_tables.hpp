@@ -23,16 +23,16 @@ struct claimed {
 /// On tables that are there. Failures of SQLite are thrown.
 class caller_tables {
  public:
-  explicit caller_tables(connection& on);
+  explicit caller_tables(connection& connection);
 
   /// What the claim would meet. Writes nothing, and needs only a transaction that reads.
-  [[nodiscard]] result<verdict> look(const claim& asked);
+  [[nodiscard]] result<verdict> look(const claim& request);
 
   // These are for a transaction that writes.
-  [[nodiscard]] result<claimed> take(const claim& asked);
-  [[nodiscard]] result<settled> settle(const settlement& how);
+  [[nodiscard]] result<claimed> take(const claim& request);
+  [[nodiscard]] result<settled> settle(const settlement& request);
   /// False: the lease is another's.
-  [[nodiscard]] result<bool> save_progress(const extension& how, std::string_view step,
+  [[nodiscard]] result<bool> save_progress(const extension& request, std::string_view step,
                                            std::string_view progress);
   [[nodiscard]] std::size_t sweep(std::size_t most);
 

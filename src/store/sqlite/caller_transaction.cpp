@@ -44,24 +44,25 @@ claimed locked_out() {
 }
 
 /// In a transaction that only reads; none: there are no tables yet.
-result<std::optional<verdict>> look(connection& on, const claim& asked) {
+result<std::optional<verdict>> look(connection& connection, const claim& request) {
   struct reading {
-    connection& on;
-    ~reading() { on.roll_back(); }
-  } const whatever_happens{on};
-  on.run("BEGIN");
-  const auto version = caller_tables_version(on);
+    sqlite::connection& connection;
+    ~reading() { connection.roll_back(); }
+  } const whatever_happens{connection};
+  connection.run("BEGIN");
+  const auto version = caller_tables_version(connection);
   if (version > caller_version) return newer_tables();
   if (version == 0) return std::optional<verdict>();
-  auto told = caller_tables(on).look(asked);
-  if (!told) return told.error();
-  return std::optional(std::move(*told));
+  auto reply = caller_tables(connection).look(request);
+  if (!reply) return reply.error();
+  return std::optional(std::move(*reply));
 }
 
 /// One try; `in` is begun or not begun, as it came.
-result<claimed> try_to_claim(connection& on, caller_transaction& in, const claim& asked) {
-  if (in.whole()) {
-    auto seen = look(on, asked);
+result<claimed> try_to_claim(connection& connection, caller_transaction& transaction,
+                             const claim& request) {
+  if (transaction.whole()) {
+    auto seen = look(connection, request);
     if (!seen) return seen.error();
     if (*seen && (*seen)->kind != verdict_kind::run) {
       claimed out;
@@ -69,10 +70,10 @@ result<claimed> try_to_claim(connection& on, caller_transaction& in, const claim
       return out;
     }
   }
-  if (!in.try_begin()) return locked_out();
-  auto tables = in.tables();
+  if (!transaction.try_begin()) return locked_out();
+  auto tables = transaction.tables();
   if (!tables) return tables.error();
-  return (*tables)->take(asked);
+  return (*tables)->take(request);
 }
 
 }  // namespace
@@ -164,23 +165,23 @@ void caller_transaction::roll_back() noexcept {
   end();
 }
 
-result<claimed> begin_and_claim(connection& on, caller_transaction& in, const claim& asked,
-                                const execute_policy& policy) {
+result<claimed> begin_and_claim(connection& connection, caller_transaction& transaction,
+                                const claim& request, const execute_policy& policy) {
   const patience until(policy);
   while (true) {
     auto got = locked_out();
     try {
-      auto tried = try_to_claim(on, in, asked);
+      auto tried = try_to_claim(connection, transaction, request);
       if (tried && tried->told.kind == verdict_kind::run) return tried;
-      in.roll_back();
+      transaction.roll_back();
       if (!tried) return tried;
       got = std::move(*tried);
     } catch (const failure& failed) {
-      in.roll_back();
-      if (!in.whole() || failed.code() != SQLITE_BUSY) return rolled_back(failed);
+      transaction.roll_back();
+      if (!transaction.whole() || failed.code() != SQLITE_BUSY) return rolled_back(failed);
     }
     // Within the caller's transaction nothing changes, however long one looks at it.
-    const bool waits = in.whole() && until.left().count() > 0;
+    const bool waits = transaction.whole() && until.left().count() > 0;
     if (got.told.kind != verdict_kind::busy || !waits) {
       got.told = as_reported(std::move(got.told));
       return got;

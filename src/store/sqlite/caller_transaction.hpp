@@ -13,7 +13,8 @@ namespace onceguard::sqlite {
 /// What is begun, and not committed, is rolled back at the end. Failures of SQLite are thrown.
 class caller_transaction {
  public:
-  explicit caller_transaction(connection& on) : on_(on), whole_(!on.in_transaction()) {}
+  explicit caller_transaction(connection& connection)
+      : on_(connection), whole_(!connection.in_transaction()) {}
   caller_transaction(const caller_transaction&) = delete;
   caller_transaction& operator=(const caller_transaction&) = delete;
   ~caller_transaction() { roll_back(); }
@@ -51,7 +52,8 @@ class caller_transaction {
 [[nodiscard]] error rolled_back(const failure& failed);
 
 /// Claims in a transaction that is then left open for kind `run`; else nothing was written.
-[[nodiscard]] result<claimed> begin_and_claim(connection& on, caller_transaction& in,
-                                              const claim& asked, const execute_policy& policy);
+[[nodiscard]] result<claimed> begin_and_claim(connection& connection,
+                                              caller_transaction& transaction, const claim& request,
+                                              const execute_policy& policy);
 
 }  // namespace onceguard::sqlite

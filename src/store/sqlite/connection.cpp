@@ -3,17 +3,17 @@
 namespace onceguard::sqlite {
 namespace {
 
-[[noreturn]] void fail(sqlite3* on, int code) {
-  throw failure(code, on != nullptr ? sqlite3_errmsg(on) : sqlite3_errstr(code));
+[[noreturn]] void fail(sqlite3* database, int code) {
+  throw failure(code, database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code));
 }
 
 }  // namespace
 
-statement::statement(sqlite3* on, std::string_view sql) {
+statement::statement(sqlite3* database, std::string_view sql) {
   sqlite3_stmt* made = nullptr;
-  const int code = sqlite3_prepare_v3(on, sql.data(), static_cast<int>(sql.size()),
+  const int code = sqlite3_prepare_v3(database, sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &made, nullptr);
-  if (code != SQLITE_OK) fail(on, code);
+  if (code != SQLITE_OK) fail(database, code);
   it_.reset(made);
 }
 
@@ -73,15 +73,15 @@ bool statement::is_null(int column) const noexcept {
 }
 
 std::string_view statement::bytes(int column) const noexcept {
-  const auto* from = static_cast<const char*>(sqlite3_column_blob(it_.get(), column));
+  const auto* source = static_cast<const char*>(sqlite3_column_blob(it_.get(), column));
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(it_.get(), column));
-  return from == nullptr ? std::string_view{} : std::string_view(from, size);
+  return source == nullptr ? std::string_view{} : std::string_view(source, size);
 }
 
-connection::connection(const std::string& path, const char* vfs, open_as how) {
+connection::connection(const std::string& path, const char* vfs, open_as as) {
   const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-                    (how == open_as::reader ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
-                                            : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+                    (as == open_as::reader ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+                                           : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &opened, flags, vfs);
   it_.reset(opened);  // also a failed one is to be closed
@@ -94,13 +94,13 @@ void connection::run(const char* sql) {
 }
 
 std::int64_t connection::integer(std::string_view sql) {
-  auto asked = prepare(sql);
-  return asked.step() ? asked.integer(0) : 0;
+  auto request = prepare(sql);
+  return request.step() ? request.integer(0) : 0;
 }
 
 std::string connection::text(std::string_view sql) {
-  auto asked = prepare(sql);
-  return asked.step() ? std::string(asked.bytes(0)) : std::string();
+  auto request = prepare(sql);
+  return request.step() ? std::string(request.bytes(0)) : std::string();
 }
 
 bool connection::in_transaction() const noexcept {

@@ -28,7 +28,7 @@ class failure : public std::runtime_error {
 class statement {
  public:
   statement() = default;
-  statement(sqlite3* on, std::string_view sql);
+  statement(sqlite3* database, std::string_view sql);
 
   statement& bind(int index, std::int64_t value);
   statement& bind_null(int index);
@@ -56,7 +56,7 @@ class statement {
 /// Resets a statement when the reading of its rows ends, however it ends.
 class resetting {
  public:
-  explicit resetting(statement& what) noexcept : what_(what) {}
+  explicit resetting(statement& statement) noexcept : what_(statement) {}
   resetting(const resetting&) = delete;
   resetting& operator=(const resetting&) = delete;
   ~resetting() { what_.reset(); }
@@ -73,7 +73,7 @@ class connection {
  public:
   connection() = default;
   /// Opens or creates. Waits for nothing: a busy database is a failure with SQLITE_BUSY.
-  connection(const std::string& path, const char* vfs, open_as how = open_as::writer);
+  connection(const std::string& path, const char* vfs, open_as as = open_as::writer);
   /// Somebody else's, which outlives this one.
   explicit connection(sqlite3* borrowed) noexcept : it_(borrowed, close(false)) {}
 

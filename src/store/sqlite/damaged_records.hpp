@@ -26,10 +26,10 @@ class damaged_records {
   /// What is wrong with that record, as far as that is remembered.
   [[nodiscard]] const error* find(const record_id& id) {
     if (known_.empty()) return nullptr;
-    const auto at = known_.find(id);
-    if (at == known_.end()) return nullptr;
-    if (base::boot_now() < at->second.until) return &at->second.why;
-    known_.erase(at);
+    const auto position = known_.find(id);
+    if (position == known_.end()) return nullptr;
+    if (base::boot_now() < position->second.until) return &position->second.why;
+    known_.erase(position);
     return nullptr;
   }
   [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }

@@ -14,28 +14,28 @@ execute_policy waiting(execute_policy policy) {
 
 class sqlite_flow final : public step_flow {
  public:
-  sqlite_flow(connection& on, const claim& asked, const execute_policy& policy,
+  sqlite_flow(connection& connection, const claim& request, const execute_policy& policy,
               const lease& granted, std::vector<step_done> done)
-      : step_flow(asked.id, granted, std::move(done)),
-        on_(on),
-        asked_(asked),
+      : step_flow(request.id, granted, std::move(done)),
+        on_(connection),
+        asked_(request),
         policy_(waiting(policy)) {}
 
-  void complete(const answer_ptr& with) {
-    commit([&](caller_transaction&, caller_tables& in) {
-      auto how = settlement_of(settle_kind::complete);
-      how.answer = with;
-      return holds(in.settle(how));
+  void complete(const answer_ptr& stored_answer) {
+    commit([&](caller_transaction&, caller_tables& tables) {
+      auto request = settlement_of(settle_kind::complete);
+      request.answer = stored_answer;
+      return holds(tables.settle(request));
     });
   }
 
   /// Its lease ends now, so that the next attempt need not wait for its end.
   void give_up() noexcept {
     try {
-      commit([&](caller_transaction&, caller_tables& in) {
-        auto how = settlement_of(settle_kind::abandon);
-        how.why = unknown_reason::abandoned;
-        return holds(in.settle(how));
+      commit([&](caller_transaction&, caller_tables& tables) {
+        auto request = settlement_of(settle_kind::abandon);
+        request.why = unknown_reason::abandoned;
+        return holds(tables.settle(request));
       });
     } catch (...) {
       // It ends by itself.
@@ -44,18 +44,18 @@ class sqlite_flow final : public step_flow {
 
  protected:
   void commit_step(std::string_view name, const std::function<std::string()>& progress) override {
-    commit([&](caller_transaction& now, caller_tables& in) -> result<bool> {
+    commit([&](caller_transaction& now, caller_tables& tables) -> result<bool> {
       const auto bytes = progress();
       if (!now.open()) {
         return error(errc::conflict, "execute_steps: the step's transaction was ended within it",
                      effect::unknown);
       }
-      extension how;
-      how.id = asked_.id;
-      how.token = held().token;
-      how.claim_id = held().claim_id;
-      how.lease = policy_.lease;
-      return in.save_progress(how, name, bytes);
+      extension request;
+      request.id = asked_.id;
+      request.token = held().token;
+      request.claim_id = held().claim_id;
+      request.lease = policy_.lease;
+      return tables.save_progress(request, name, bytes);
     });
   }
 
@@ -72,9 +72,9 @@ class sqlite_flow final : public step_flow {
     return out;
   }
 
-  static result<bool> holds(const result<settled>& told) {
-    if (!told) return told.error();
-    return told->outcome == settle_outcome::done;
+  static result<bool> holds(const result<settled>& reply) {
+    if (!reply) return reply.error();
+    return reply->outcome == settle_outcome::done;
   }
 
   /// `act` in a transaction of its own; it says whether the lease still holds.
@@ -103,17 +103,18 @@ class sqlite_flow final : public step_flow {
 };
 
 /// In a transaction of its own. Kind `run`: `done` is how far the work has come.
-result<verdict> claim_steps(connection& on, const claim& asked, const execute_policy& policy,
-                            std::vector<step_done>& done) {
-  caller_transaction in(on);
-  if (!in.whole()) return error(errc::conflict, "execute_steps: within the caller's transaction");
-  auto got = begin_and_claim(on, in, asked, policy);
+result<verdict> claim_steps(connection& connection, const claim& request,
+                            const execute_policy& policy, std::vector<step_done>& done) {
+  caller_transaction transaction(connection);
+  if (!transaction.whole())
+    return error(errc::conflict, "execute_steps: within the caller's transaction");
+  auto got = begin_and_claim(connection, transaction, request, policy);
   if (!got) return got.error();
   if (got->told.kind != verdict_kind::run) return std::move(got->told);
   auto read = decode_steps(got->progress);
   if (!read) return read.error();
   done = std::move(*read);
-  if (const auto failed = in.commit(patience(policy))) return *failed;
+  if (const auto failed = transaction.commit(patience(policy))) return *failed;
   return std::move(got->told);
 }
 
@@ -130,27 +131,27 @@ answer_ptr run_steps(sqlite_flow& flow, const steps_work& work) {
 
 }  // namespace
 
-result<verdict> execute_steps(sqlite3* borrowed, const request& what, const execute_policy& policy,
-                              const steps_work& work) {
-  if (const auto wrong = complaint(what, policy)) return *wrong;
-  const auto asked = claim_of(what, policy, unknown_policy::rerun);
-  connection on(borrowed);
+result<verdict> execute_steps(sqlite3* borrowed, const request& request,
+                              const execute_policy& policy, const steps_work& work) {
+  if (const auto wrong = complaint(request, policy)) return *wrong;
+  const auto question = claim_of(request, policy, unknown_policy::rerun);
+  connection connection(borrowed);
   std::vector<step_done> done;
-  auto told = claim_steps(on, asked, policy, done);
-  if (!told || told->kind != verdict_kind::run) return told;
+  auto reply = claim_steps(connection, question, policy, done);
+  if (!reply || reply->kind != verdict_kind::run) return reply;
   try {
-    sqlite_flow flow(on, asked, policy, told->lease, std::move(done));
-    told->answer = run_steps(flow, work);
-    told->kept = answer_kept::full;
-    flow.complete(told->answer);
-    return told;
+    sqlite_flow flow(connection, question, policy, reply->lease, std::move(done));
+    reply->answer = run_steps(flow, work);
+    reply->kept = answer_kept::full;
+    flow.complete(reply->answer);
+    return reply;
   } catch (const attempt_ended& over) {
     return over.why;
   }
 }
 
-result<verdict> execute_steps(sqlite3* on, const request& what, const steps_work& work) {
-  return execute_steps(on, what, execute_policy{}, work);
+result<verdict> execute_steps(sqlite3* database, const request& request, const steps_work& work) {
+  return execute_steps(database, request, execute_policy{}, work);
 }
 
 }  // namespace onceguard::sqlite

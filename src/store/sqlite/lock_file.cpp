@@ -29,11 +29,11 @@ std::int64_t byte_of_boot(std::string_view boot_id) {
   return users_from + out;
 }
 
-struct flock range(short kind, std::int64_t from, std::int64_t length) {
+struct flock range(short kind, std::int64_t first, std::int64_t length) {
   struct flock out {};
   out.l_type = kind;
   out.l_whence = SEEK_SET;
-  out.l_start = from;
+  out.l_start = first;
   out.l_len = length;
   return out;
 }
@@ -78,18 +78,18 @@ void lock_file::reopen_if_replaced() {
   }
 }
 
-bool lock_file::lock(short kind, std::int64_t from, std::int64_t length) const {
-  auto how = range(kind, from, length);
-  if (::fcntl(file_, F_OFD_SETLK, &how) == 0) return true;
+bool lock_file::lock(short kind, std::int64_t first, std::int64_t length) const {
+  auto request = range(kind, first, length);
+  if (::fcntl(file_, F_OFD_SETLK, &request) == 0) return true;
   if (errno != EAGAIN && errno != EACCES) give_up(path_);
   return false;
 }
 
-bool lock_file::others_hold(std::int64_t from, std::int64_t to) const {
-  if (from == to) return false;
-  auto asked = range(F_WRLCK, from, to - from);
-  if (::fcntl(file_, F_OFD_GETLK, &asked) != 0) give_up(path_);
-  return asked.l_type != F_UNLCK;
+bool lock_file::others_hold(std::int64_t first, std::int64_t position) const {
+  if (first == position) return false;
+  auto request = range(F_WRLCK, first, position - first);
+  if (::fcntl(file_, F_OFD_GETLK, &request) != 0) give_up(path_);
+  return request.l_type != F_UNLCK;
 }
 
 lock_file::entry lock_file::enter(std::string_view boot_id) {
@@ -128,8 +128,8 @@ bool lock_file::give_up_reserve() noexcept {
 }
 
 void lock_file::end_move() noexcept {
-  auto how = range(F_UNLCK, move_byte, 1);
-  ::fcntl(file_, F_OFD_SETLK, &how);
+  auto request = range(F_UNLCK, move_byte, 1);
+  ::fcntl(file_, F_OFD_SETLK, &request);
 }
 
 }  // namespace onceguard::sqlite

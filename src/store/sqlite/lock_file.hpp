@@ -39,8 +39,8 @@ class lock_file {
  private:
   void open();
   void reopen_if_replaced();
-  [[nodiscard]] bool lock(short kind, std::int64_t from, std::int64_t length) const;
-  [[nodiscard]] bool others_hold(std::int64_t from, std::int64_t to) const;
+  [[nodiscard]] bool lock(short kind, std::int64_t first, std::int64_t length) const;
+  [[nodiscard]] bool others_hold(std::int64_t first, std::int64_t position) const;
 
   const std::string database_;
   const std::string path_;
@@ -52,7 +52,7 @@ class lock_file {
 /// The turn, for the length of a scope.
 class moving {
  public:
-  explicit moving(lock_file& at) : at_(at), has_turn_(at.try_move()) {}
+  explicit moving(lock_file& file) : at_(file), has_turn_(file.try_move()) {}
   moving(const moving&) = delete;
   moving& operator=(const moving&) = delete;
   ~moving() {

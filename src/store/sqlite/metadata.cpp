@@ -9,27 +9,29 @@ constexpr std::int64_t time_kept_every = 60 * 60'000;
 
 }  // namespace
 
-metadata_table::metadata_table(connection& on, const base::clock& clock, std::string_view prefix,
-                   std::string location)
-    : on_(on),
+metadata_table::metadata_table(connection& connection, const base::clock& clock,
+                               std::string_view prefix, std::string location)
+    : on_(connection),
       clock_(clock),
       prefix_(prefix),
       location_(std::move(location)),
-      read_meta_(on.prepare("SELECT identity, token, granted, forgotten, last_wall FROM " +
-                            prefix_ + "meta")),
-      write_meta_(on.prepare("UPDATE " + prefix_ +
+      read_meta_(connection.prepare("SELECT identity, token, granted, forgotten, last_wall FROM " +
+                                    prefix_ + "meta")),
+      write_meta_(
+          connection.prepare("UPDATE " + prefix_ +
                              "meta SET token = ?, granted = ?, forgotten = ?, "
                              "last_wall = max(last_wall, ?)" +
                              (prefix_.empty() ? ", log_base = iif(?5, token, log_base), "
                                                 "log_identity = iif(?5, identity, log_identity)"
                                               : ""))),
-      keep_time_(on.prepare("UPDATE " + prefix_ + "meta SET last_wall = max(last_wall, ?)")),
-      load_boot_(
-          on.prepare("SELECT id, clock_offset, doubted, doubted_offset, doubted_since FROM " +
-                     prefix_ + "boots WHERE boot_id = ?")),
-      store_boot_(on.prepare("UPDATE " + prefix_ +
-                             "boots SET clock_offset = ?, doubted = ?, doubted_offset = ?, "
-                             "doubted_since = ? WHERE id = ?")) {}
+      keep_time_(
+          connection.prepare("UPDATE " + prefix_ + "meta SET last_wall = max(last_wall, ?)")),
+      load_boot_(connection.prepare(
+          "SELECT id, clock_offset, doubted, doubted_offset, doubted_since FROM " + prefix_ +
+          "boots WHERE boot_id = ?")),
+      store_boot_(connection.prepare("UPDATE " + prefix_ +
+                                     "boots SET clock_offset = ?, doubted = ?, doubted_offset = ?, "
+                                     "doubted_since = ? WHERE id = ?")) {}
 
 meta metadata_table::read_meta() {
   const resetting at_end(read_meta_);

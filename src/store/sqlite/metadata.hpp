@@ -31,7 +31,8 @@ struct moment {
 class metadata_table {
  public:
   /// `prefix` begins the names of its tables; `place` names the database in the log.
-  metadata_table(connection& on, const base::clock& clock, std::string_view prefix, std::string location);
+  metadata_table(connection& connection, const base::clock& clock, std::string_view prefix,
+                 std::string location);
 
   [[nodiscard]] meta read_meta();
   void write_meta(const meta& now);

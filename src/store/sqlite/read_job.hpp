@@ -13,7 +13,7 @@ namespace onceguard::sqlite {
 
 class read_job : public call {
  public:
-  virtual void carry_out(record_queries& on) = 0;
+  virtual void carry_out(record_queries& queries) = 0;
   virtual void fail(const error& why) = 0;
 };
 
@@ -33,7 +33,7 @@ class question final : public read_job {
   }
 
  private:
-  void carry_out(record_queries& on) override { outcome_.emplace(ask_(on)); }
+  void carry_out(record_queries& queries) override { outcome_.emplace(ask_(queries)); }
   void fail(const error& why) override { outcome_.emplace(why); }
 
   Ask ask_;

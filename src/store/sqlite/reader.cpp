@@ -24,17 +24,17 @@ void reader::run() {
   close();
 }
 
-void reader::serve(read_job& asked) {
+void reader::serve(read_job& job) {
   for (;;) {
     try {
-      if (const auto why = make_ready()) return asked.fail(*why);
-      return asked.carry_out(*queries_);
+      if (const auto why = make_ready()) return job.fail(*why);
+      return job.carry_out(*queries_);
     } catch (const failure& failed) {
       // Busy: another process recovers the log, or closes the file as its last user.
       if (failed.code() != SQLITE_BUSY) {
         // A damaged page is no fault of the connection.
         if (!is_damage(failed)) close();
-        return asked.fail(to_error(failed, params_.path, effect::none));
+        return job.fail(to_error(failed, params_.path, effect::none));
       }
     }
     wait_one_step();

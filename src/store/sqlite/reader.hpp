@@ -27,7 +27,7 @@ class reader {
 
  private:
   void run();
-  void serve(read_job& asked);
+  void serve(read_job& job);
   [[nodiscard]] std::optional<error> make_ready();
   void close();
 

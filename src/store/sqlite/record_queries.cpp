@@ -14,7 +14,7 @@ namespace {
 /// A read transaction: all that is asked within it is of one moment.
 class snapshot {
  public:
-  explicit snapshot(connection& on) : on_(on) { on_.run("BEGIN"); }
+  explicit snapshot(connection& connection) : on_(connection) { on_.run("BEGIN"); }
   snapshot(const snapshot&) = delete;
   snapshot& operator=(const snapshot&) = delete;
   ~snapshot() { on_.roll_back(); }
@@ -55,44 +55,46 @@ struct record_queries::row {
   const error* why = nullptr;  ///< the page can't be read, and nothing but the digest is known
 };
 
-record_queries::record_queries(session& on)
-    : on_(on),
-      find_(on.on().prepare("SELECT boot, record FROM records WHERE digest = ?")),
-      all_(
-          on.on().prepare("SELECT id, digest, boot, record FROM records WHERE id > ? ORDER BY id")),
-      settled_(on.on().prepare("SELECT id, digest, boot, record FROM records "
-                               "WHERE id > ? AND state = ?2 ORDER BY id")),
+record_queries::record_queries(session& session)
+    : on_(session),
+      find_(session.on().prepare("SELECT boot, record FROM records WHERE digest = ?")),
+      all_(session.on().prepare(
+          "SELECT id, digest, boot, record FROM records WHERE id > ? ORDER BY id")),
+      settled_(session.on().prepare("SELECT id, digest, boot, record FROM records "
+                                    "WHERE id > ? AND state = ?2 ORDER BY id")),
       // Few among many: their numbers come from the index.
-      unsettled_(on.on().prepare(
+      unsettled_(session.on().prepare(
           "SELECT id, digest, boot, record FROM records WHERE id IN (SELECT id FROM records "
           "INDEXED BY records_by_expiry WHERE id > ? AND state < 4) ORDER BY id")),
       // All of it stands in the index.
-      digests_(on.on().prepare("SELECT id, digest FROM records INDEXED BY records_by_digest "
-                               "WHERE id > ? ORDER BY id LIMIT ?")),
-      one_(on.on().prepare("SELECT boot, record FROM records WHERE id = ?")) {}
+      digests_(session.on().prepare("SELECT id, digest FROM records INDEXED BY records_by_digest "
+                                    "WHERE id > ? ORDER BY id LIMIT ?")),
+      one_(session.on().prepare("SELECT boot, record FROM records WHERE id = ?")) {}
 
 result<std::optional<record_view>> record_queries::find(const record_id& id) {
   const snapshot of_now(on_.on());
-  const auto at = on_.metadata().read_clocks();
+  const auto position = on_.metadata().read_clocks();
   try {
-    return find_row(id, id, at);
+    return find_row(id, id, position);
   } catch (const failure& failed) {
     if (!is_damage(failed)) throw;
-    auto replaced = find_row(replacement_of(id), id, at);
+    auto replaced = find_row(replacement_of(id), id, position);
     if (replaced && !*replaced) return page_damaged(failed);
     return replaced;
   }
 }
 
 result<std::optional<record_view>> record_queries::find_row(std::span<const unsigned char> digest,
-                                                            const record_id& id, const moment& at) {
+                                                            const record_id& id,
+                                                            const moment& moment) {
   const resetting at_end(find_);
   find_.bind(1, digest);
   std::optional<record_view> out;
   if (!find_.step()) return out;
-  auto read = read_record(find_.bytes(1), find_.integer(0), at.boot);
+  auto read = read_record(find_.bytes(1), find_.integer(0), moment.boot);
   if (!read) return read.error();
-  if (!expired(*read, at.now)) out = make_view(id, std::move(*read), at.now, at.wall_ahead);
+  if (!expired(*read, moment.now))
+    out = make_view(id, std::move(*read), moment.now, moment.wall_ahead);
   return out;
 }
 
@@ -175,7 +177,7 @@ bool record_queries::visit_one(std::int64_t number, const std::string& digest,
 result<list_page> record_queries::list(const list_filter& filter, const std::string& cursor,
                                        std::size_t limit) {
   const snapshot of_now(on_.on());
-  const auto at = on_.metadata().read_clocks();
+  const auto position = on_.metadata().read_clocks();
   list_page page;
   const auto left_out = [&page](const row& at_row, const error& why) {
     report_unreadable(at_row.digest, why);
@@ -190,10 +192,10 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
       const auto wrong = damage_of(it.record);
       return !wrong || left_out(it, *wrong);
     }
-    auto read = read_record(it.record, it.boot, at.boot);
+    auto read = read_record(it.record, it.boot, position.boot);
     if (!read) return left_out(it, read.error());
-    if (expired(*read, at.now)) return true;
-    auto view = make_view(id_from(it.digest), std::move(*read), at.now, at.wall_ahead);
+    if (expired(*read, position.now)) return true;
+    auto view = make_view(id_from(it.digest), std::move(*read), position.now, position.wall_ahead);
     if (matches(filter, view)) page.records.push_back(std::move(view));
     return true;
   });
@@ -204,7 +206,7 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
 
 result<counts> record_queries::count(const std::string& cursor) {
   const snapshot of_now(on_.on());
-  const auto at = on_.metadata().read_clocks();
+  const auto position = on_.metadata().read_clocks();
   counts out;
   const auto unread = [&out](const row& it, const error& why) {
     report_unreadable(it.digest, why);
@@ -213,10 +215,10 @@ result<counts> record_queries::count(const std::string& cursor) {
   };
   const auto walked = walk(std::nullopt, cursor, [&](const row& it) {
     if (it.why != nullptr) return unread(it, *it.why);
-    const auto read = read_record(it.record, it.boot, at.boot);
+    const auto read = read_record(it.record, it.boot, position.boot);
     if (!read) return unread(it, read.error());
-    if (expired(*read, at.now)) return true;
-    ++out.by_state[static_cast<std::size_t>(observe(*read, at.now))];
+    if (expired(*read, position.now)) return true;
+    ++out.by_state[static_cast<std::size_t>(observe(*read, position.now))];
     return true;
   });
   if (!walked) return walked.error();

@@ -16,7 +16,7 @@ class record_queries {
   /// So many rows a page looks at, however few of them match.
   static constexpr std::size_t examined_max = 20'000;
 
-  explicit record_queries(session& on);
+  explicit record_queries(session& session);
 
   [[nodiscard]] result<std::optional<record_view>> find(const record_id& id);
   [[nodiscard]] result<list_page> list(const list_filter& filter, const std::string& cursor,
@@ -35,7 +35,8 @@ class record_queries {
   bool walk_damaged_pages(std::int64_t& after, std::size_t& examined, const visitor& visit);
   bool visit_one(std::int64_t number, const std::string& digest, const visitor& visit);
   [[nodiscard]] result<std::optional<record_view>> find_row(std::span<const unsigned char> digest,
-                                                            const record_id& id, const moment& at);
+                                                            const record_id& id,
+                                                            const moment& moment);
 
   session& on_;
   statement find_, all_, settled_, unsettled_, digests_, one_;

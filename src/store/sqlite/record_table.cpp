@@ -8,11 +8,11 @@
 namespace onceguard::sqlite {
 namespace {
 
-void bind_expiry(statement& to, int index, const record& stored) {
+void bind_expiry(statement& statement, int index, const record& stored) {
   if (stored.expires_at_wall == 0) {
-    to.bind_null(index);
+    statement.bind_null(index);
   } else {
-    to.bind(index, stored.expires_at_wall);
+    statement.bind(index, stored.expires_at_wall);
   }
 }
 
@@ -45,25 +45,29 @@ result<record> read_record(std::string_view bytes, std::int64_t boot, std::int64
   return read;
 }
 
-record_table::record_table(connection& on, const std::string& prefix)
-    : on_(on),
-      load_(on.prepare("SELECT id, boot, record FROM " + prefix + "records WHERE digest = ?")),
-      insert_(on.prepare("INSERT INTO " + prefix +
-                         "records (digest, state, expires_at, boot, record) "
-                         "VALUES (?, ?, ?, ?, ?)")),
-      update_(on.prepare("UPDATE " + prefix +
-                         "records SET state = ?, expires_at = ?, boot = ?, record = ? "
-                         "WHERE id = ?")),
+record_table::record_table(connection& connection, const std::string& prefix)
+    : on_(connection),
+      load_(connection.prepare("SELECT id, boot, record FROM " + prefix +
+                               "records WHERE digest = ?")),
+      insert_(connection.prepare("INSERT INTO " + prefix +
+                                 "records (digest, state, expires_at, boot, record) "
+                                 "VALUES (?, ?, ?, ?, ?)")),
+      update_(connection.prepare("UPDATE " + prefix +
+                                 "records SET state = ?, expires_at = ?, boot = ?, record = ? "
+                                 "WHERE id = ?")),
       // States from 4 on are settled: for them the column alone says when they expire.
-      remove_settled_(on.prepare("DELETE FROM " + prefix + "records WHERE id IN (SELECT id FROM " +
-                                 prefix + "records WHERE expires_at <= ? AND state >= 4 LIMIT ?)")),
-      unsettled_(on.prepare("SELECT id, boot, record FROM " + prefix + "records INDEXED BY " +
-                            prefix + "records_by_expiry WHERE expires_at <= ? AND state < 4")),
-      remove_(on.prepare("DELETE FROM " + prefix + "records WHERE id = ?")),
+      remove_settled_(connection.prepare("DELETE FROM " + prefix +
+                                         "records WHERE id IN (SELECT id FROM " + prefix +
+                                         "records WHERE expires_at <= ? AND state >= 4 LIMIT ?)")),
+      unsettled_(connection.prepare("SELECT id, boot, record FROM " + prefix +
+                                    "records INDEXED BY " + prefix +
+                                    "records_by_expiry WHERE expires_at <= ? AND state < 4")),
+      remove_(connection.prepare("DELETE FROM " + prefix + "records WHERE id = ?")),
       // All of it stands in the index.
-      expired_(on.prepare("SELECT id FROM " + prefix + "records INDEXED BY " + prefix +
-                          "records_by_expiry WHERE expires_at <= ?")),
-      one_(on.prepare("SELECT state, boot, record FROM " + prefix + "records WHERE id = ?")) {}
+      expired_(connection.prepare("SELECT id FROM " + prefix + "records INDEXED BY " + prefix +
+                                  "records_by_expiry WHERE expires_at <= ?")),
+      one_(connection.prepare("SELECT state, boot, record FROM " + prefix +
+                              "records WHERE id = ?")) {}
 
 result<std::optional<stored_row>> record_table::load(const record_id& id, std::int64_t boot_now,
                                                      const encoded_parts& parts) {
@@ -114,15 +118,15 @@ void record_table::update(std::int64_t number, const record& stored, std::int64_
 void record_table::replace(const record_id& id, const record& stored, std::int64_t boot_now,
                            bool on_damaged_page) {
   const auto other = replacement_of(id);
-  const auto at = on_damaged_page ? std::span<const unsigned char>(other) : id;
+  const auto position = on_damaged_page ? std::span<const unsigned char>(other) : id;
   std::optional<std::int64_t> number;
   {
     const resetting at_end(load_);
-    load_.bind(1, at);
+    load_.bind(1, position);
     if (load_.step()) number = load_.integer(0);
   }
   if (number) return update(*number, stored, boot_now, {});
-  insert_row(at, stored, boot_now, {});
+  insert_row(position, stored, boot_now, {});
 }
 
 void record_table::probe(const record_id& id) {
@@ -131,18 +135,18 @@ void record_table::probe(const record_id& id) {
   static_cast<void>(load_.step());
 }
 
-void record_table::probe_expired(const moment& at, std::size_t most) {
+void record_table::probe_expired(const moment& moment, std::size_t most) {
   careful_ = true;
-  if (!at.now.expiry_paused) static_cast<void>(list_expired(at, most));
+  if (!moment.now.expiry_paused) static_cast<void>(list_expired(moment, most));
 }
 
-std::size_t record_table::remove_expired(const moment& at, std::size_t most) {
-  if (at.now.expiry_paused || most == 0) return 0;
+std::size_t record_table::remove_expired(const moment& moment, std::size_t most) {
+  if (moment.now.expiry_paused || most == 0) return 0;
   if (!careful_) {
-    const auto gone = remove_settled(at, most);
-    return gone < most ? gone + remove_unsettled(at, most - gone) : gone;
+    const auto gone = remove_settled(moment, most);
+    return gone < most ? gone + remove_unsettled(moment, most - gone) : gone;
   }
-  const auto over = list_expired(at, most);
+  const auto over = list_expired(moment, most);
   for (const auto number : over) {
     try {
       remove_.bind(1, number).run();
@@ -155,20 +159,20 @@ std::size_t record_table::remove_expired(const moment& at, std::size_t most) {
   return over.size();
 }
 
-std::size_t record_table::remove_settled(const moment& at, std::size_t most) {
-  remove_settled_.bind(1, at.now.wall).bind(2, static_cast<std::int64_t>(most)).run();
+std::size_t record_table::remove_settled(const moment& moment, std::size_t most) {
+  remove_settled_.bind(1, moment.now.wall).bind(2, static_cast<std::int64_t>(most)).run();
   return static_cast<std::size_t>(sqlite3_changes(on_.get()));
 }
 
-std::size_t record_table::remove_unsettled(const moment& at, std::size_t most) {
+std::size_t record_table::remove_unsettled(const moment& moment, std::size_t most) {
   std::vector<std::int64_t> gone;
   {
     const resetting at_end(unsettled_);
-    unsettled_.bind(1, at.now.wall);
+    unsettled_.bind(1, moment.now.wall);
     while (gone.size() < most && unsettled_.step()) {
-      const auto read = read_record(unsettled_.bytes(2), unsettled_.integer(1), at.boot);
+      const auto read = read_record(unsettled_.bytes(2), unsettled_.integer(1), moment.boot);
       // One that can't be read may hold a lease: it stays.
-      if (read && expired(*read, at.now)) gone.push_back(unsettled_.integer(0));
+      if (read && expired(*read, moment.now)) gone.push_back(unsettled_.integer(0));
     }
   }
   for (const auto number : gone) remove_.bind(1, number).run();
@@ -177,15 +181,15 @@ std::size_t record_table::remove_unsettled(const moment& at, std::size_t most) {
 
 /// One by one, and without those that are known to stand on damaged pages: others that do so are
 /// known from then on.
-std::vector<std::int64_t> record_table::list_expired(const moment& at, std::size_t most) {
+std::vector<std::int64_t> record_table::list_expired(const moment& moment, std::size_t most) {
   std::vector<std::int64_t> over;
   const resetting at_end(expired_);
-  expired_.bind(1, at.now.wall);
+  expired_.bind(1, moment.now.wall);
   while (over.size() < most && expired_.step()) {
     const auto number = expired_.integer(0);
     if (on_damaged_pages_.contains(number)) continue;
     try {
-      if (may_go(number, at)) over.push_back(number);
+      if (may_go(number, moment)) over.push_back(number);
     } catch (const failure& failed) {
       if (!is_damage(failed)) throw;
       on_damaged_pages_.insert(number);
@@ -195,13 +199,13 @@ std::vector<std::int64_t> record_table::list_expired(const moment& at, std::size
 }
 
 /// What is unsettled and can't be read may hold a lease.
-bool record_table::may_go(std::int64_t number, const moment& at) {
+bool record_table::may_go(std::int64_t number, const moment& moment) {
   const resetting at_end(one_);
   one_.bind(1, number);
   if (!one_.step()) return false;
   if (one_.integer(0) >= static_cast<std::int64_t>(record_state::completed)) return true;
-  const auto read = read_record(one_.bytes(2), one_.integer(1), at.boot);
-  return read && expired(*read, at.now);
+  const auto read = read_record(one_.bytes(2), one_.integer(1), moment.boot);
+  return read && expired(*read, moment.now);
 }
 
 }  // namespace onceguard::sqlite

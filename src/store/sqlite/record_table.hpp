@@ -59,10 +59,10 @@ class record_table {
   /// Reads what a call would; a failure says that its page can't be read.
   void probe(const record_id& id);
   /// The same of what a sweep would remove; it is left alone from then on.
-  void probe_expired(const moment& at, std::size_t most);
+  void probe_expired(const moment& moment, std::size_t most);
   [[nodiscard]] std::size_t left_alone() const noexcept { return on_damaged_pages_.size(); }
   /// Removes up to `most` records that have outlived their retention; how many went.
-  [[nodiscard]] std::size_t remove_expired(const moment& at, std::size_t most);
+  [[nodiscard]] std::size_t remove_expired(const moment& moment, std::size_t most);
 
  private:
   [[nodiscard]] result<std::optional<stored_row>> load_row(std::span<const unsigned char> digest,
@@ -70,10 +70,10 @@ class record_table {
                                                            const encoded_parts& parts);
   void insert_row(std::span<const unsigned char> digest, const record& stored,
                   std::int64_t boot_now, const encoded_parts& parts);
-  [[nodiscard]] std::size_t remove_settled(const moment& at, std::size_t most);
-  [[nodiscard]] std::size_t remove_unsettled(const moment& at, std::size_t most);
-  [[nodiscard]] std::vector<std::int64_t> list_expired(const moment& at, std::size_t most);
-  [[nodiscard]] bool may_go(std::int64_t number, const moment& at);
+  [[nodiscard]] std::size_t remove_settled(const moment& moment, std::size_t most);
+  [[nodiscard]] std::size_t remove_unsettled(const moment& moment, std::size_t most);
+  [[nodiscard]] std::vector<std::int64_t> list_expired(const moment& moment, std::size_t most);
+  [[nodiscard]] bool may_go(std::int64_t number, const moment& moment);
 
   connection& on_;
   statement load_, insert_, update_, remove_settled_, unsettled_, remove_, expired_, one_;

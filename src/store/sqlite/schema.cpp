@@ -74,9 +74,9 @@ std::string random_identity() {
   return base::to_hex(random);
 }
 
-void write_identity(connection& on, std::string_view prefix) {
+void write_identity(connection& connection, std::string_view prefix) {
   const auto identity = random_identity();
-  auto begin = on.prepare(
+  auto begin = connection.prepare(
       with_prefix("INSERT INTO %meta (one, identity, token, granted, forgotten, last_wall) "
                   "VALUES (1, ?, 0, 0, 0, 0)",
                   prefix));
@@ -93,46 +93,47 @@ static_assert(migrations.size() == static_cast<std::size_t>(schema_version));
 
 }  // namespace
 
-ownership whose(connection& on) {
+ownership whose(connection& connection) {
   // One snapshot, as another process may be setting the file up right now.
-  const rolled_back at_end{on};
-  on.run("BEGIN");
-  const auto id = on.integer("PRAGMA application_id");
-  const auto version = on.integer("PRAGMA user_version");
+  const rolled_back at_end{connection};
+  connection.run("BEGIN");
+  const auto id = connection.integer("PRAGMA application_id");
+  const auto version = connection.integer("PRAGMA user_version");
   if (id == application_id) return version > schema_version ? ownership::newer : ownership::ours;
   const bool empty =
-      id == 0 && version == 0 && on.integer("SELECT count(*) FROM sqlite_schema") == 0;
+      id == 0 && version == 0 && connection.integer("SELECT count(*) FROM sqlite_schema") == 0;
   return empty ? ownership::fresh : ownership::foreign;
 }
 
-void migrate(connection& on) {
-  const auto found = on.integer("PRAGMA user_version");
+void migrate(connection& connection) {
+  const auto found = connection.integer("PRAGMA user_version");
   if (found >= schema_version) return;
   for (auto v = static_cast<std::size_t>(found); v < migrations.size(); ++v) {
-    on.run(with_prefix(migrations[v], "").c_str());
+    connection.run(with_prefix(migrations[v], "").c_str());
   }
-  if (found == 0) write_identity(on, "");
-  on.run(("PRAGMA application_id = " + std::to_string(application_id)).c_str());
-  on.run(("PRAGMA user_version = " + std::to_string(schema_version)).c_str());
+  if (found == 0) write_identity(connection, "");
+  connection.run(("PRAGMA application_id = " + std::to_string(application_id)).c_str());
+  connection.run(("PRAGMA user_version = " + std::to_string(schema_version)).c_str());
 }
 
-std::int64_t caller_tables_version(connection& on) {
+std::int64_t caller_tables_version(connection& connection) {
   constexpr auto there = "SELECT count(*) FROM main.sqlite_schema WHERE name = 'onceguard_meta'";
-  return on.integer(there) == 0 ? 0 : on.integer("SELECT version FROM onceguard_meta");
+  return connection.integer(there) == 0 ? 0
+                                        : connection.integer("SELECT version FROM onceguard_meta");
 }
 
-void make_caller_tables(connection& on) {
-  if (caller_tables_version(on) == 0) {
-    on.run(with_prefix(first_tables, caller_prefix).c_str());
-    on.run(with_prefix(table_columns, caller_prefix).c_str());
-    write_identity(on, caller_prefix);
+void make_caller_tables(connection& connection) {
+  if (caller_tables_version(connection) == 0) {
+    connection.run(with_prefix(first_tables, caller_prefix).c_str());
+    connection.run(with_prefix(table_columns, caller_prefix).c_str());
+    write_identity(connection, caller_prefix);
   }
-  on.run(("UPDATE onceguard_meta SET version = " + std::to_string(caller_version)).c_str());
+  connection.run(("UPDATE onceguard_meta SET version = " + std::to_string(caller_version)).c_str());
 }
 
-std::string renew_identity(connection& on) {
+std::string renew_identity(connection& connection) {
   auto identity = random_identity();
-  on.prepare("UPDATE meta SET identity = ?").bind(1, std::string_view(identity)).run();
+  connection.prepare("UPDATE meta SET identity = ?").bind(1, std::string_view(identity)).run();
   return identity;
 }
 

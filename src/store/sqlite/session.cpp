@@ -30,8 +30,8 @@ void within(milliseconds timeout, Act act) {
 }
 
 /// Else the last connection that closes moves the log into the file.
-void keep_log_at_close(connection& on, bool does) noexcept {
-  sqlite3_db_config(on.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, does ? 1 : 0, nullptr);
+void keep_log_at_close(connection& connection, bool does) noexcept {
+  sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, does ? 1 : 0, nullptr);
 }
 
 }  // namespace

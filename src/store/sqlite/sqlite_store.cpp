@@ -67,13 +67,14 @@ awaitable<std::vector<result<bool>>> sqlite_store::extend(std::vector<extension>
   return write_all<bool>(writer_.queue(), std::move(batch), timeout);
 }
 
-awaitable<result<resolve_decision>> sqlite_store::resolve(resolution how, milliseconds timeout) {
-  return write_one<resolve_decision>(writer_.queue(), std::move(how), timeout);
+awaitable<result<resolve_decision>> sqlite_store::resolve(resolution request,
+                                                          milliseconds timeout) {
+  return write_one<resolve_decision>(writer_.queue(), std::move(request), timeout);
 }
 
-awaitable<result<import_outcome>> sqlite_store::import_record(imported_record what,
+awaitable<result<import_outcome>> sqlite_store::import_record(imported_record request,
                                                               milliseconds timeout) {
-  return write_one<import_outcome>(writer_.queue(), std::move(what), timeout);
+  return write_one<import_outcome>(writer_.queue(), std::move(request), timeout);
 }
 
 awaitable<result<std::size_t>> sqlite_store::sweep(std::size_t limit, milliseconds timeout) {
@@ -85,28 +86,29 @@ awaitable<result<std::size_t>> sqlite_store::sweep(std::size_t limit, millisecon
 awaitable<result<std::optional<record_view>>> sqlite_store::find(record_id id,
                                                                  milliseconds timeout) {
   return ask_reader<std::optional<record_view>>(
-      reader_.queue(), [id](record_queries& on) { return on.find(id); }, timeout);
+      reader_.queue(), [id](record_queries& queries) { return queries.find(id); }, timeout);
 }
 
 awaitable<result<list_page>> sqlite_store::list(list_filter filter, std::string cursor,
                                                 std::size_t limit, milliseconds timeout) {
-  auto ask = [filter = std::move(filter), cursor = std::move(cursor), limit](record_queries& on) {
-    return on.list(filter, cursor, limit);
-  };
+  auto ask = [filter = std::move(filter), cursor = std::move(cursor),
+              limit](record_queries& queries) { return queries.list(filter, cursor, limit); };
   return ask_reader<list_page>(reader_.queue(), std::move(ask), timeout);
 }
 
 awaitable<result<counts>> sqlite_store::count(std::string cursor, milliseconds timeout) {
-  auto ask = [cursor = std::move(cursor)](record_queries& on) { return on.count(cursor); };
+  auto ask = [cursor = std::move(cursor)](record_queries& queries) {
+    return queries.count(cursor);
+  };
   return ask_reader<counts>(reader_.queue(), std::move(ask), timeout);
 }
 
 awaitable<result<onceguard::vitals>> sqlite_store::vitals(milliseconds timeout) {
   const auto begun = writer_.memory().poll_begins();
-  auto ask = [](record_queries& on) { return on.read_vitals(); };
-  auto told = co_await ask_reader<onceguard::vitals>(reader_.queue(), ask, timeout);
-  if (told) writer_.memory().poll_ended(begun);
-  co_return told;
+  auto ask = [](record_queries& queries) { return queries.read_vitals(); };
+  auto reply = co_await ask_reader<onceguard::vitals>(reader_.queue(), ask, timeout);
+  if (reply) writer_.memory().poll_ended(begun);
+  co_return reply;
 }
 
 void sqlite_store::stop() {

@@ -13,11 +13,12 @@ const record* known(const std::optional<stored_row>& row) noexcept {
 
 }  // namespace
 
-std::optional<result<verdict>> reading_pass::apply(const claim& asked, const encoded_parts& parts) {
-  if (!asked.about) return subject_missing();
-  const auto found = table_.load(asked.id, at_.boot, parts);
+std::optional<result<verdict>> reading_pass::apply(const claim& request,
+                                                   const encoded_parts& parts) {
+  if (!request.about) return subject_missing();
+  const auto found = table_.load(request.id, at_.boot, parts);
   if (!found) return found.error();
-  auto decided = decide(known(*found), asked, at_.now, 1);
+  auto decided = decide(known(*found), request, at_.now, 1);
   const auto kind = decided.verdict.kind;
   const bool is_last_word = kind == verdict_kind::replay || kind == verdict_kind::mismatch;
   if (decided.write || !is_last_word) return std::nullopt;
@@ -61,65 +62,66 @@ void transaction::write(const record_id& id, const std::optional<stored_row>& ol
   }
 }
 
-result<verdict> transaction::apply(const claim& asked, const encoded_parts& parts) {
-  if (!asked.about) return subject_missing();
-  const auto found = load(asked.id, parts);
+result<verdict> transaction::apply(const claim& request, const encoded_parts& parts) {
+  if (!request.about) return subject_missing();
+  const auto found = load(request.id, parts);
   if (!found) return found.error();
-  auto decided = decide(known(*found), asked, at_.now, counters().last_token + 1);
+  auto decided = decide(known(*found), request, at_.now, counters().last_token + 1);
   if (decided.write) {
-    write(asked.id, *found, *decided.write, parts);
+    write(request.id, *found, *decided.write, parts);
     counters().last_token = std::max(counters().last_token, decided.write->token);
     ++counters().granted;
   }
   return std::move(decided.verdict);
 }
 
-result<settled> transaction::apply(const settlement& how, const encoded_parts& parts) {
-  const auto found = load(how.id, parts);
+result<settled> transaction::apply(const settlement& request, const encoded_parts& parts) {
+  const auto found = load(request.id, parts);
   if (!found) return found.error();
-  auto decided = decide_settle(known(*found), how, at_.now);
+  auto decided = decide_settle(known(*found), request, at_.now);
   if (decided.write) {
     if (!decided.write->about) return subject_missing();
-    write(how.id, *found, *decided.write, parts);
+    write(request.id, *found, *decided.write, parts);
   }
   return std::move(decided.result);
 }
 
-result<bool> transaction::apply(const extension& how, const encoded_parts& parts) {
-  const auto found = load(how.id, parts);
+result<bool> transaction::apply(const extension& request, const encoded_parts& parts) {
+  const auto found = load(request.id, parts);
   if (!found) return found.error();
-  const auto decided = decide_extension(known(*found), how, at_.now);
-  if (decided.write) write(how.id, *found, *decided.write, parts);
+  const auto decided = decide_extension(known(*found), request, at_.now);
+  if (decided.write) write(request.id, *found, *decided.write, parts);
   return !decided.stale;
 }
 
-result<resolve_decision> transaction::apply(const resolution& how, const encoded_parts& parts) {
-  const auto found = load(how.id, parts);
-  if (!found && how.force) return replace_unreadable(how);
+result<resolve_decision> transaction::apply(const resolution& request, const encoded_parts& parts) {
+  const auto found = load(request.id, parts);
+  if (!found && request.force) return replace_unreadable(request);
   if (!found) return found.error();
-  auto decided = decide_resolution(known(*found), how, at_.now);
-  if (decided.write) write(how.id, *found, *decided.write, parts);
+  auto decided = decide_resolution(known(*found), request, at_.now);
+  if (decided.write) write(request.id, *found, *decided.write, parts);
   if (decided.forgets_answer) ++counters().forgotten;
   return decided;
 }
 
-resolve_decision transaction::replace_unreadable(const resolution& how) {
-  auto decided = resolve_unreadable(how, at_.now, counters().last_token + 1);
+resolve_decision transaction::replace_unreadable(const resolution& request) {
+  auto decided = resolve_unreadable(request, at_.now, counters().last_token + 1);
   ++writes_;
-  const bool on_damaged_page = damaged_ != nullptr && damaged_->find(how.id) != nullptr;
-  table_.replace(how.id, *decided.write, at_.boot, on_damaged_page);
+  const bool on_damaged_page = damaged_ != nullptr && damaged_->find(request.id) != nullptr;
+  table_.replace(request.id, *decided.write, at_.boot, on_damaged_page);
   counters().last_token = decided.write->token;
   ++counters().forgotten;
   return decided;
 }
 
-result<import_outcome> transaction::apply(const imported_record& what, const encoded_parts& parts) {
-  if (!what.stored.about) return subject_missing();
-  const auto found = load(what.id, parts);
+result<import_outcome> transaction::apply(const imported_record& request,
+                                          const encoded_parts& parts) {
+  if (!request.stored.about) return subject_missing();
+  const auto found = load(request.id, parts);
   if (!found) return found.error();
-  const auto decided = decide_import(known(*found), what, at_.now);
+  const auto decided = decide_import(known(*found), request, at_.now);
   if (decided.write) {
-    write(what.id, *found, *decided.write, parts);
+    write(request.id, *found, *decided.write, parts);
     counters().last_token = token_above(counters().last_token, decided.write->token, at_.now);
   }
   return decided.outcome;

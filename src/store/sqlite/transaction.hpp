@@ -13,11 +13,11 @@
 namespace onceguard::sqlite {
 
 /// What can be encoded of what an item will write, before it gets its turn.
-[[nodiscard]] inline encoded_parts parts_of(const claim& asked) {
-  return encoded_parts(asked.about);
+[[nodiscard]] inline encoded_parts parts_of(const claim& request) {
+  return encoded_parts(request.about);
 }
-[[nodiscard]] inline encoded_parts parts_of(const settlement& how) {
-  return encoded_parts(how.about, how.answer);
+[[nodiscard]] inline encoded_parts parts_of(const settlement& request) {
+  return encoded_parts(request.about, request.answer);
 }
 template <class Item>
 [[nodiscard]] encoded_parts parts_of(const Item&) {
@@ -31,7 +31,7 @@ class reading_pass {
   reading_pass(metadata_table& metadata, record_table& table)
       : table_(table), at_(metadata.read_clocks()) {}
   /// None: it is for a transaction that writes.
-  [[nodiscard]] std::optional<result<verdict>> apply(const claim& asked,
+  [[nodiscard]] std::optional<result<verdict>> apply(const claim& request,
                                                      const encoded_parts& parts);
 
  private:
@@ -66,7 +66,7 @@ class transaction {
  private:
   [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id,
                                                        const encoded_parts& parts);
-  resolve_decision replace_unreadable(const resolution& how);
+  resolve_decision replace_unreadable(const resolution& request);
   void write(const record_id& id, const std::optional<stored_row>& old, const record& stored,
              const encoded_parts& parts);
   meta& counters();

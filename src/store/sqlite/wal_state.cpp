@@ -28,23 +28,24 @@ struct seen {
   bool damaged = false;
 };
 
-seen read_mark(connection& on) {
+seen read_mark(connection& connection) {
   try {
     pair_mark out;
-    auto columns = on.prepare(
+    auto columns = connection.prepare(
         "SELECT count(*) FROM pragma_table_info('meta') "
         "WHERE name = 'log_base'");
     const bool names_base = columns.step() && columns.integer(0) == 1;
     columns.reset();
-    auto row = on.prepare(names_base ? "SELECT identity, token, log_base, log_identity FROM meta"
-                                     : "SELECT identity, token, 0, '' FROM meta");
+    auto row =
+        connection.prepare(names_base ? "SELECT identity, token, log_base, log_identity FROM meta"
+                                      : "SELECT identity, token, 0, '' FROM meta");
     if (!row.step()) return {std::nullopt, true};
     out.identity = row.bytes(0);
     out.token = row.integer(1);
     out.log_base = row.integer(2);
     out.log_identity = row.bytes(3);
     row.reset();
-    out.cookie = on.integer("PRAGMA schema_version");
+    out.cookie = connection.integer("PRAGMA schema_version");
     return {out, false};
   } catch (const failure& failed) {
     if (failed.code() == SQLITE_ERROR) return {};  // no such table
@@ -74,9 +75,10 @@ std::string file_alone(const std::string& path) {
   return out + "?immutable=1";
 }
 
-bool all_moved(connection& on) noexcept {
+bool all_moved(connection& connection) noexcept {
   sqlite3_file* file = nullptr;
-  const int found = sqlite3_file_control(on.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  const int found =
+      sqlite3_file_control(connection.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
   if (found != SQLITE_OK || file->pMethods == nullptr || file->pMethods->iVersion < 2) return true;
   void volatile* index = nullptr;
   const int mapped = file->pMethods->xShmMap(file, 0, index_region, 0, &index);
@@ -86,12 +88,12 @@ bool all_moved(connection& on) noexcept {
   return __atomic_load_n(words + moved_word, __ATOMIC_ACQUIRE) >= frames;
 }
 
-bool log_belongs(connection& on, const std::string& path, const char* vfs) {
+bool log_belongs(connection& database, const std::string& path, const char* vfs) {
   if (size_of(path + "-wal") <= log_header) return true;
   // First with the log: who reads keeps the last other process from moving it as it closes.
-  const reading whole{on};
-  on.run("BEGIN");
-  const auto together = read_mark(on);
+  const reading whole{database};
+  database.run("BEGIN");
+  const auto together = read_mark(database);
   connection file(file_alone(path), vfs, open_as::reader);
   const auto caller = read_mark(file);
   if (caller.damaged) return true;  // by a power cut amid a move: the log mends it

@@ -39,19 +39,20 @@ class log_file : public sqlite3_file {
     database_ = path_.substr(0, path_.rfind("-wal"));
   }
 
-  int write(const void* from, std::size_t size, sqlite3_int64 at) noexcept {
+  int write(const void* memory, std::size_t size, sqlite3_int64 offset) noexcept {
     if (size == frame_head) {
-      if (const int code = may_commit(static_cast<const unsigned char*>(from)); code != SQLITE_OK) {
+      if (const int code = may_commit(static_cast<const unsigned char*>(memory));
+          code != SQLITE_OK) {
         return code;
       }
     }
-    if (at != begin_ + static_cast<sqlite3_int64>(kept_) || kept_ + size > room) {
+    if (offset != begin_ + static_cast<sqlite3_int64>(kept_) || kept_ + size > room) {
       if (const int code = send(); code != SQLITE_OK) return code;
     }
     if (!bytes_) bytes_.reset(new (std::nothrow) unsigned char[room]);
-    if (!bytes_ || size > room) return write_below(from, size, at);
-    if (kept_ == 0) begin_ = at;
-    std::memcpy(bytes_.get() + kept_, from, size);
+    if (!bytes_ || size > room) return write_below(memory, size, offset);
+    if (kept_ == 0) begin_ = offset;
+    std::memcpy(bytes_.get() + kept_, memory, size);
     kept_ += size;
     return SQLITE_OK;
   }
@@ -65,10 +66,10 @@ class log_file : public sqlite3_file {
   void cut_to(sqlite3_int64 size) noexcept { size_ = std::min(size_, size); }
 
  private:
-  int write_below(const void* from, std::size_t size, sqlite3_int64 at) noexcept {
-    const auto end = at + static_cast<sqlite3_int64>(size);
+  int write_below(const void* memory, std::size_t size, sqlite3_int64 offset) noexcept {
+    const auto end = offset + static_cast<sqlite3_int64>(size);
     if (const int code = may_reach(end); code != SQLITE_OK) return code;
-    return real().xWrite(below(), from, static_cast<int>(size), at);
+    return real().xWrite(below(), memory, static_cast<int>(size), offset);
   }
 
   /// A log may grow only where as much room is left as its pages may need in the file: one that
@@ -128,8 +129,8 @@ int close(sqlite3_file* f) {
   return sent != SQLITE_OK ? sent : closed;
 }
 
-int write(sqlite3_file* f, const void* from, int size, sqlite3_int64 at) {
-  return log(f).write(from, static_cast<std::size_t>(size), at);
+int write(sqlite3_file* f, const void* memory, int size, sqlite3_int64 offset) {
+  return log(f).write(memory, static_cast<std::size_t>(size), offset);
 }
 
 int truncate(sqlite3_file* f, sqlite3_int64 size) {
@@ -160,8 +161,8 @@ constexpr io log_methods = {1,
                             nullptr,
                             nullptr};
 
-sqlite3_vfs* layer_below(sqlite3_vfs* of) noexcept {
-  return static_cast<sqlite3_vfs*>(of->pAppData);
+sqlite3_vfs* layer_below(sqlite3_vfs* vfs) noexcept {
+  return static_cast<sqlite3_vfs*>(vfs->pAppData);
 }
 
 /// Every file but the log is the layer's below, with nothing in between.

@@ -18,13 +18,13 @@ namespace onceguard::sqlite {
 class write_job : public call {
  public:
   /// Within a transaction. Failures of SQLite that end it are thrown.
-  void carry_out(transaction& in) {
-    const auto before = in.writes();
-    do_carry_out(in);
-    wrote_ = in.writes() != before;
+  void carry_out(transaction& transaction) {
+    const auto before = transaction.writes();
+    do_carry_out(transaction);
+    wrote_ = transaction.writes() != before;
   }
   /// After a damaged page has ended a transaction: finds out which of its records are to blame.
-  virtual void probe(transaction& in, record_table& table, damaged_records& found,
+  virtual void probe(transaction& transaction, record_table& table, damaged_records& found,
                      const std::string& location) = 0;
   /// In place of results: nothing was carried out, or, `of_commit`, what was written may be.
   void fail(error why, bool of_commit) {
@@ -32,9 +32,9 @@ class write_job : public call {
     do_fail(why);
   }
   /// While nothing can be written, once: does it need a write? If not, it has its results.
-  void look(reading_pass& at) {
+  void look(reading_pass& pass) {
     if (std::exchange(examined_, true)) return;
-    answered_ = try_without_writing(at);
+    answered_ = try_without_writing(pass);
   }
   [[nodiscard]] bool examined() const noexcept { return examined_; }
   [[nodiscard]] bool answered() const noexcept { return answered_; }
@@ -47,7 +47,7 @@ class write_job : public call {
   [[nodiscard]] virtual bool claims() const noexcept { return false; }
 
  private:
-  virtual void do_carry_out(transaction& in) = 0;
+  virtual void do_carry_out(transaction& transaction) = 0;
   virtual void do_fail(const error& why) = 0;
   [[nodiscard]] virtual bool try_without_writing(reading_pass& /*at*/) { return false; }
   bool wrote_ = false;
@@ -79,11 +79,11 @@ class batch_job final : public write_job {
   [[nodiscard]] bool claims() const noexcept override { return std::is_same_v<Item, claim>; }
 
  private:
-  void do_carry_out(transaction& in) override {
+  void do_carry_out(transaction& transaction) override {
     outcomes_.clear();
     for (std::size_t i = 0; i < count_; ++i) {
       try {
-        outcomes_.push_back(in.apply(items_[i], parts_[i]));
+        outcomes_.push_back(transaction.apply(items_[i], parts_[i]));
       } catch (const failure& failed) {
         if (failed.code() != SQLITE_TOOBIG) throw;
         outcomes_.push_back(error(errc::invalid_argument, "the record is too big to be stored"));
@@ -102,18 +102,18 @@ class batch_job final : public write_job {
     }
   }
   void do_fail(const error& why) override { outcomes_.assign(count_, why); }
-  bool try_without_writing(reading_pass& at) override {
+  bool try_without_writing(reading_pass& pass) override {
     if constexpr (std::is_same_v<Item, onceguard::claim>) {
       std::vector<result<Outcome>> seen;
       for (std::size_t i = 0; i < count_; ++i) {
-        auto one = at.apply(items_[i], parts_[i]);
+        auto one = pass.apply(items_[i], parts_[i]);
         if (!one) return false;
         seen.push_back(std::move(*one));
       }
       outcomes_ = std::move(seen);
       return true;
     } else {
-      static_cast<void>(at);
+      static_cast<void>(pass);
       return false;
     }
   }
@@ -139,12 +139,13 @@ class sweep_job final : public write_job {
   [[nodiscard]] bool unfinished() const noexcept override { return more_; }
 
  private:
-  void probe(transaction& in, record_table&, damaged_records&, const std::string&) override {
-    in.probe_sweep(slice);
+  void probe(transaction& transaction, record_table&, damaged_records&,
+             const std::string&) override {
+    transaction.probe_sweep(slice);
   }
-  void do_carry_out(transaction& in) override {
+  void do_carry_out(transaction& transaction) override {
     const auto most = std::min(slice_, limit_ - gone_);
-    going_ = in.sweep(most);
+    going_ = transaction.sweep(most);
     gone_ += going_;
     more_ = going_ == most && gone_ < limit_;
   }

@@ -69,13 +69,13 @@ void writer::finish_commit() {
   }
 }
 
-void writer::fail_after(const failure& what, bool rolled_back) {
-  end_transaction(what);
-  if (rolled_back && what.code() == SQLITE_FULL) {
+void writer::fail_after(const failure& failure, bool rolled_back) {
+  end_transaction(failure);
+  if (rolled_back && failure.code() == SQLITE_FULL) {
     answer_what_needs_no_write();
     make_room();
   }
-  fail_all(to_error(what, params_.path, effect::none), !rolled_back);
+  fail_all(to_error(failure, params_.path, effect::none), !rolled_back);
 }
 
 void writer::import_record(std::unique_ptr<session> opened) {
@@ -162,8 +162,8 @@ void writer::answer_what_needs_no_write() {
   if (!session_ || std::all_of(calls_.begin(), calls_.end(), seen)) return;
   try {
     session_->on().run("BEGIN");
-    reading_pass at(session_->metadata(), *table_);
-    for (const auto& queued : calls_) job(queued).look(at);
+    reading_pass pass(session_->metadata(), *table_);
+    for (const auto& queued : calls_) job(queued).look(pass);
   } catch (const failure& failed) {
     // What was not looked at fails, or waits, as it would without.
     base::log_recurring(base::log_level::warning, "what is stored could not be looked at",
@@ -188,20 +188,20 @@ void writer::make_room() {
 
 std::optional<failure> writer::carry_out() {
   try {
-    transaction in(session_->metadata(), *table_, last_token_, &damaged_records_);
+    transaction transaction(session_->metadata(), *table_, last_token_, &damaged_records_);
     const bool grants = memory_.known();
     for (const auto& queued : calls_) {
       if (grants || !job(queued).claims()) {
-        job(queued).carry_out(in);
+        job(queued).carry_out(transaction);
         continue;
       }
       job(queued).fail(error(errc::store_lost, "sqlite store " + params_.path +
                                                    ": its file is not the one that was known"),
                        false);
     }
-    in.finish();
-    last_token_ = std::max(last_token_, in.last_token());
-    granting_ = in.granted();
+    transaction.finish();
+    last_token_ = std::max(last_token_, transaction.last_token());
+    granting_ = transaction.granted();
     return std::nullopt;
   } catch (const failure& failed) {
     return failed;
@@ -233,9 +233,9 @@ std::optional<failure> writer::carry_out_past_damage(const failure& first) {
   for (;;) {
     if (auto failed = begin_anew()) return failed;
     try {
-      transaction in(session_->metadata(), *table_, last_token_, &damaged_records_);
+      transaction transaction(session_->metadata(), *table_, last_token_, &damaged_records_);
       for (const auto& queued : calls_)
-        job(queued).probe(in, *table_, damaged_records_, params_.path);
+        job(queued).probe(transaction, *table_, damaged_records_, params_.path);
     } catch (const failure& failed) {
       return failed;
     }

@@ -47,7 +47,7 @@ class writer {
   void serve_one_by_one();
   void finish_commit();
   [[nodiscard]] std::optional<failure> commit();
-  void fail_after(const failure& what, bool rolled_back);
+  void fail_after(const failure& failure, bool rolled_back);
   void fail_all(const error& why, bool of_commit);
   void end_transaction(const failure& after);
   void hand_back();

@@ -13,10 +13,10 @@ namespace onceguard::tiered {
 /// Of digests and claim ids: random bytes are as good as any hash.
 struct random_hash {
   template <class Bytes>
-  [[nodiscard]] std::size_t operator()(const Bytes& of) const noexcept {
+  [[nodiscard]] std::size_t operator()(const Bytes& subject) const noexcept {
     std::size_t out = 0;
-    static_assert(sizeof of >= sizeof out);
-    std::memcpy(&out, &of, sizeof out);
+    static_assert(sizeof subject >= sizeof out);
+    std::memcpy(&out, &subject, sizeof out);
     return out;
   }
 };

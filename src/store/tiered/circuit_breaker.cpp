@@ -10,10 +10,10 @@ constexpr milliseconds failures_within{10'000};
 
 }  // namespace
 
-std::optional<trusted_epoch> circuit_breaker::now(time_point at) const {
+std::optional<trusted_epoch> circuit_breaker::now(time_point time) const {
   const std::lock_guard lock(mutex_);
-  if (open_since_ || !epoch_ || at - accelerator_answered_at_ > trusted_) return std::nullopt;
-  const bool fresh = at - truth_answered_at_ <= trusted_;
+  if (open_since_ || !epoch_ || time - accelerator_answered_at_ > trusted_) return std::nullopt;
+  const bool fresh = time - truth_answered_at_ <= trusted_;
   if (!fresh && !without_truth_) return std::nullopt;
   trusted_epoch out;
   out.epoch = *epoch_;
@@ -27,17 +27,17 @@ std::uint64_t circuit_breaker::ticket() const {
 }
 
 void circuit_breaker::both_answered(std::uint64_t ticket, const digest& epoch,
-                                    std::uint64_t forgotten, time_point asked) {
+                                    std::uint64_t forgotten, time_point asked_at) {
   const std::lock_guard lock(mutex_);
   if (ticket != distrusts_) return;
   epoch_ = epoch;
   forgotten_ = forgotten;
-  truth_answered_at_ = accelerator_answered_at_ = asked;
+  truth_answered_at_ = accelerator_answered_at_ = asked_at;
 }
 
-void circuit_breaker::accelerator_answered(std::uint64_t ticket, time_point asked) {
+void circuit_breaker::accelerator_answered(std::uint64_t ticket, time_point asked_at) {
   const std::lock_guard lock(mutex_);
-  if (ticket == distrusts_) accelerator_answered_at_ = asked;
+  if (ticket == distrusts_) accelerator_answered_at_ = asked_at;
 }
 
 void circuit_breaker::distrust_now() {
@@ -66,29 +66,29 @@ void circuit_breaker::reached() {
   failures_ = 0;
 }
 
-void circuit_breaker::failed(const std::string& why, time_point at) {
+void circuit_breaker::failed(const std::string& why, time_point time) {
   counters_.failures.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
-    if (failures_ == 0 || at - first_failure_ > failures_within) {
+    if (failures_ == 0 || time - first_failure_ > failures_within) {
       failures_ = 0;
-      first_failure_ = at;
+      first_failure_ = time;
     }
     if (++failures_ < failures_most || open_since_) return;
-    open_since_ = at;
+    open_since_ = time;
   }
   counters_.outages.fetch_add(1, std::memory_order_relaxed);
   base::log(base::log_level::warning, "the accelerator is out of reach; the store goes on alone",
             {{"why", why}});
 }
 
-void circuit_breaker::probed(time_point at) {
+void circuit_breaker::probed(time_point time) {
   milliseconds lasted{0};
   {
     const std::lock_guard lock(mutex_);
     failures_ = 0;
     if (!open_since_) return;
-    lasted = std::chrono::duration_cast<milliseconds>(at - *open_since_);
+    lasted = std::chrono::duration_cast<milliseconds>(time - *open_since_);
     open_since_.reset();
   }
   base::log(base::log_level::info, "the accelerator is in reach again",

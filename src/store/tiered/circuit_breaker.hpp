@@ -26,16 +26,16 @@ class circuit_breaker {
       : counters_(counters), without_truth_(without_truth), trusted_(trusted) {}
 
   /// None: ask the truth alone.
-  [[nodiscard]] std::optional<trusted_epoch> now(time_point at) const;
+  [[nodiscard]] std::optional<trusted_epoch> now(time_point time) const;
 
   // --- looks -------------------------------------------------------------------------------
   /// To be taken before a look. What a look found counts only if nothing was doubted meanwhile.
   [[nodiscard]] std::uint64_t ticket() const;
   /// Both answered; `asked` is before either was.
   void both_answered(std::uint64_t ticket, const digest& epoch, std::uint64_t forgotten,
-                     time_point asked);
+                     time_point asked_at);
   /// The accelerator answered, and is the one that it was; the truth did not answer.
-  void accelerator_answered(std::uint64_t ticket, time_point asked);
+  void accelerator_answered(std::uint64_t ticket, time_point asked_at);
   /// From here on only a look that begins later counts.
   void distrust_now();
   /// What the truth tells on its way to whoever watches it: what that one hears first, this one
@@ -43,9 +43,9 @@ class circuit_breaker {
   bool told(const vitals& by_truth);
 
   // --- the breaker -------------------------------------------------------------------------
-  void reached();                                      ///< a call was answered
-  void failed(const std::string& why, time_point at);  ///< a call was not
-  void probed(time_point at);                          ///< it answers (again)
+  void reached();                                        ///< a call was answered
+  void failed(const std::string& why, time_point time);  ///< a call was not
+  void probed(time_point time);                          ///< it answers (again)
 
  private:
   tiered_counters& counters_;

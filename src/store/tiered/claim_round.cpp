@@ -18,14 +18,14 @@ claim_round::claim_round(std::vector<claim> batch, const trusted_epoch& trusted,
                          marker_table::time_point now)
     : trusted_(trusted), marks_(marks), counters_(counters), now_(now) {
   items_.reserve(batch.size());
-  for (auto& asked : batch) {
+  for (auto& request : batch) {
     auto& made = items_.emplace_back();
-    made.marker.id = trusted_.slot_of(asked.id);
-    made.marker.about = bare(asked.about);
+    made.marker.id = trusted_.slot_of(request.id);
+    made.marker.about = bare(request.about);
     // Somebody else's marker says nothing about a claim that was made before, and one of its own
     // would outlast the lease that it was given then.
-    made.alone = !asked.about || asked.repeated;
-    made.asked = std::move(asked);
+    made.alone = !request.about || request.repeated;
+    made.asked = std::move(request);
   }
 }
 
@@ -33,14 +33,14 @@ std::vector<claim> claim_round::for_accelerator() const {
   std::vector<claim> out;
   for (const auto& each : items_) {
     if (each.alone) continue;
-    auto& of = out.emplace_back();
-    of.id = each.marker.id;
-    of.claim_id = each.asked.claim_id;
-    of.about = each.marker.about;
-    of.lease = each.asked.lease;
+    auto& subject = out.emplace_back();
+    subject.id = each.marker.id;
+    subject.claim_id = each.asked.claim_id;
+    subject.about = each.marker.about;
+    subject.lease = each.asked.lease;
     // What an old marker leaves open, the truth knows.
-    of.unknown = unknown_policy::rerun;
-    of.unknown_retention = marker_retention;
+    subject.unknown = unknown_policy::rerun;
+    subject.unknown_retention = marker_retention;
   }
   return out;
 }
@@ -65,23 +65,23 @@ void claim_round::accelerator_said(std::vector<result<verdict>> replies) {
   }
 }
 
-void claim_round::read(item& of, result<verdict>& reply) {
+void claim_round::read(item& item, result<verdict>& reply) {
   if (!reply) {
-    if (reply.error().effect != effect::none) of.has = marker_state::perhaps;
+    if (reply.error().effect != effect::none) item.has = marker_state::perhaps;
     return;
   }
   if (reply->kind == verdict_kind::run) {
-    of.has = marker_state::held;
-    of.marker.token = reply->lease.token;
-  } else if (credible(of, *reply)) {
-    of.told = std::move(reply);
+    item.has = marker_state::held;
+    item.marker.token = reply->lease.token;
+  } else if (credible(item, *reply)) {
+    item.told = std::move(reply);
   }
 }
 
-bool claim_round::credible(const item& of, const verdict& said) const {
-  if (said.kind == verdict_kind::replay) return said.kept != answer_kept::none;
-  return said.kind == verdict_kind::busy && trusted_.busy &&
-         !marks_.outdated(of.asked.id, of.marker.id, now_);
+bool claim_round::credible(const item& item, const verdict& verdict) const {
+  if (verdict.kind == verdict_kind::replay) return verdict.kept != answer_kept::none;
+  return verdict.kind == verdict_kind::busy && trusted_.busy &&
+         !marks_.outdated(item.asked.id, item.marker.id, now_);
 }
 
 std::vector<claim> claim_round::for_truth() const {
@@ -101,40 +101,40 @@ void claim_round::truth_said(std::vector<result<verdict>> replies, milliseconds 
   }
 }
 
-void claim_round::concluded(item& of, milliseconds waited) {
-  const auto& told = *of.told;
-  if (!told) return release(of);
-  if (told->kind == verdict_kind::run) {
+void claim_round::concluded(item& item, milliseconds waited) {
+  const auto& reply = *item.told;
+  if (!reply) return release(item);
+  if (reply->kind == verdict_kind::run) {
     std::optional<marker> placed;
-    if (of.has != marker_state::none) placed = of.marker;
-    return marks_.hold(of.asked.claim_id, std::move(placed));
+    if (item.has != marker_state::none) placed = item.marker;
+    return marks_.hold(item.asked.claim_id, std::move(placed));
   }
   // Never with more than is left of its retention. "It took effect" may still get its answer.
-  const auto left = told->retention_left - waited;
-  const bool lasting = told->kind == verdict_kind::replay && told->kept != answer_kept::none;
-  if (of.has != marker_state::held || !lasting || left.count() <= 0) return release(of);
-  auto copy = settle_of(of, settle_kind::complete);
-  copy.answer = told->answer;
-  copy.kept = told->kept;
+  const auto left = reply->retention_left - waited;
+  const bool lasting = reply->kind == verdict_kind::replay && reply->kept != answer_kept::none;
+  if (item.has != marker_state::held || !lasting || left.count() <= 0) return release(item);
+  auto copy = settle_of(item, settle_kind::complete);
+  copy.answer = reply->answer;
+  copy.kept = reply->kept;
   copy.retention = left;
   settles_.push_back(std::move(copy));
   count(counters_.copied);
 }
 
-settlement claim_round::settle_of(const item& of, settle_kind kind) {
+settlement claim_round::settle_of(const item& item, settle_kind kind) {
   settlement out;
-  out.id = of.marker.id;
-  out.about = of.marker.about;
-  out.claim_id = of.asked.claim_id;
-  out.token = of.marker.token;
+  out.id = item.marker.id;
+  out.about = item.marker.about;
+  out.claim_id = item.asked.claim_id;
+  out.token = item.marker.token;
   out.kind = kind;
   return out;
 }
 
-void claim_round::release(const item& of) {
-  if (of.has == marker_state::held) settles_.push_back(settle_of(of, settle_kind::release));
-  if (of.has == marker_state::perhaps)
-    marks_.leave({of.marker.id, of.marker.about, of.asked.claim_id});
+void claim_round::release(const item& item) {
+  if (item.has == marker_state::held) settles_.push_back(settle_of(item, settle_kind::release));
+  if (item.has == marker_state::perhaps)
+    marks_.leave({item.marker.id, item.marker.about, item.asked.claim_id});
 }
 
 std::vector<result<verdict>> claim_round::take_verdicts() {

@@ -40,11 +40,11 @@ class claim_round {
     std::optional<result<verdict>> told;
   };
 
-  void read(item& of, result<verdict>& reply);
-  [[nodiscard]] bool credible(const item& of, const verdict& said) const;
-  void concluded(item& of, milliseconds waited);
-  [[nodiscard]] static settlement settle_of(const item& of, settle_kind kind);
-  void release(const item& of);
+  void read(item& item, result<verdict>& reply);
+  [[nodiscard]] bool credible(const item& item, const verdict& verdict) const;
+  void concluded(item& item, milliseconds waited);
+  [[nodiscard]] static settlement settle_of(const item& item, settle_kind kind);
+  void release(const item& item);
 
   const trusted_epoch trusted_;
   marker_table& marks_;

@@ -14,9 +14,9 @@ std::uint64_t prefix_of(const record_id& id) noexcept {
 
 }  // namespace
 
-void marker_table::hold(const claim_id& holder, std::optional<marker> what) {
+void marker_table::hold(const claim_id& holder, std::optional<marker> reply) {
   const std::lock_guard lock(mutex_);
-  if (what || held_.find(holder) == nullptr) held_.put(holder, std::move(what));
+  if (reply || held_.find(holder) == nullptr) held_.put(holder, std::move(reply));
 }
 
 std::optional<marker> marker_table::find(const claim_id& holder) const {
@@ -37,12 +37,12 @@ std::optional<marker> marker_table::take_mark(const claim_id& holder) {
   return std::move(out).value_or(std::nullopt);
 }
 
-void marker_table::leave(leftover what) {
+void marker_table::leave(leftover leftover) {
   const std::lock_guard lock(mutex_);
-  const auto at = what.id;
-  const auto* before = left_.find(at);
-  if (before != nullptr && before->claim_id != what.claim_id) what.claim_id.reset();
-  left_.put(at, std::move(what));
+  const auto position = leftover.id;
+  const auto* before = left_.find(position);
+  if (before != nullptr && before->claim_id != leftover.claim_id) leftover.claim_id.reset();
+  left_.put(position, std::move(leftover));
 }
 
 std::vector<leftover> marker_table::left(std::size_t most) const {
@@ -55,9 +55,9 @@ std::size_t marker_table::left_count() const {
   return left_.size() + ended_.size();
 }
 
-void marker_table::removed(const record_id& at) {
+void marker_table::removed(const record_id& id) {
   const std::lock_guard lock(mutex_);
-  left_.erase(at);
+  left_.erase(id);
 }
 
 void marker_table::end(const record_id& id) {
@@ -75,14 +75,14 @@ void marker_table::dropped(const record_id& id) {
   ended_.erase(id);
 }
 
-void marker_table::settled(const std::vector<std::uint64_t>& prefixes, time_point at) {
+void marker_table::settled(const std::vector<std::uint64_t>& prefixes, time_point time) {
   const std::lock_guard lock(mutex_);
-  for (const auto each : prefixes) settled_.put({each}, at);
+  for (const auto each : prefixes) settled_.put({each}, time);
 }
 
-bool marker_table::outdated(const record_id& id, const record_id& at, time_point now) const {
+bool marker_table::outdated(const record_id& id, const record_id& slot_id, time_point now) const {
   const std::lock_guard lock(mutex_);
-  if (left_.find(at) != nullptr || ended_.find(id) != nullptr) return true;
+  if (left_.find(slot_id) != nullptr || ended_.find(id) != nullptr) return true;
   const auto* when = settled_.find({prefix_of(id)});
   return when != nullptr && now - *when < just_now;
 }

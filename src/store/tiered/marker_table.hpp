@@ -36,16 +36,16 @@ class marker_table {
 
   // --- leases that this process holds, and their markers -----------------------------------
   /// `what`: none: nothing was put there now.
-  void hold(const claim_id& holder, std::optional<marker> what);
+  void hold(const claim_id& holder, std::optional<marker> reply);
   [[nodiscard]] std::optional<marker> find(const claim_id& holder) const;
   std::optional<marker> take(const claim_id& holder);  ///< the lease is over
   std::optional<marker> take_mark(const claim_id& holder);
 
   // --- what is still to be removed -----------------------------------------------------------
-  void leave(leftover what);
+  void leave(leftover leftover);
   [[nodiscard]] std::vector<leftover> left(std::size_t most) const;
   [[nodiscard]] std::size_t left_count() const;
-  void removed(const record_id& at);
+  void removed(const record_id& id);
   /// An operator ended what stood in that record, and its marker may still be there, whosever it
   /// is. By the record: in which epoch it is looked for next, nobody may know at that moment.
   void end(const record_id& id);
@@ -53,10 +53,10 @@ class marker_table {
   void dropped(const record_id& id);
 
   // --- records that others have settled just now -------------------------------------------
-  void settled(const std::vector<std::uint64_t>& prefixes, time_point at);
+  void settled(const std::vector<std::uint64_t>& prefixes, time_point time);
 
   /// Is a marker there perhaps an old one? `id`: of the record, `at`: its place.
-  [[nodiscard]] bool outdated(const record_id& id, const record_id& at, time_point now) const;
+  [[nodiscard]] bool outdated(const record_id& id, const record_id& slot_id, time_point now) const;
 
  private:
   struct prefix {

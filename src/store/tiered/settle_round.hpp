@@ -13,8 +13,8 @@ namespace onceguard::tiered {
 
 /// `told`: by the truth, of each of `asked`. `waited`: since before it was asked; `believed`: at
 /// that time. What can't be told now is left to be removed.
-[[nodiscard]] std::vector<settlement> after_settles(const std::vector<settlement>& asked,
-                                                    const std::vector<result<settled>>& told,
+[[nodiscard]] std::vector<settlement> after_settles(const std::vector<settlement>& items,
+                                                    const std::vector<result<settled>>& batch,
                                                     milliseconds waited,
                                                     const std::optional<trusted_epoch>& trusted,
                                                     marker_table& marks, tiered_counters& counters);

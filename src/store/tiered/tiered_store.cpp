@@ -52,15 +52,15 @@ awaitable<std::vector<result<verdict>>> tiered_store::claim(std::vector<onceguar
   if (!trusted) co_return co_await claim_alone(std::move(batch), timeout);
   claim_round round(std::move(batch), *trusted, marks_, counters_, now);
   if (auto markers = round.for_accelerator(); !markers.empty()) {
-    auto told =
+    auto reply =
         co_await watch_.accelerator()->claim(std::move(markers), params_.accelerator_timeout);
-    note_calls(told);
-    round.accelerator_said(std::move(told));
+    note_calls(reply);
+    round.accelerator_said(std::move(reply));
   }
   if (auto open = round.for_truth(); !open.empty()) {
     const auto before = params_.clock->boot_ms();
-    auto told = co_await truth_->claim(std::move(open), timeout);
-    round.truth_said(std::move(told), milliseconds(params_.clock->boot_ms() - before));
+    auto reply = co_await truth_->claim(std::move(open), timeout);
+    round.truth_said(std::move(reply), milliseconds(params_.clock->boot_ms() - before));
     auto settles = round.take_settles();
     co_await update_accelerator(std::move(settles));
   }
@@ -71,23 +71,23 @@ awaitable<std::vector<result<verdict>>> tiered_store::claim_alone(
     std::vector<onceguard::claim> batch, milliseconds timeout) {
   std::vector<claim_id> claim_ids;
   for (const auto& each : batch) claim_ids.push_back(each.claim_id);
-  auto told = co_await truth_->claim(std::move(batch), timeout);
-  for (std::size_t i = 0; i < told.size(); ++i) {
-    if (told[i] && told[i]->kind == verdict_kind::run) marks_.hold(claim_ids[i], std::nullopt);
+  auto reply = co_await truth_->claim(std::move(batch), timeout);
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    if (reply[i] && reply[i]->kind == verdict_kind::run) marks_.hold(claim_ids[i], std::nullopt);
   }
-  counters_.asked_truth.fetch_add(told.size(), std::memory_order_relaxed);
-  co_return told;
+  counters_.asked_truth.fetch_add(reply.size(), std::memory_order_relaxed);
+  co_return reply;
 }
 
 /// Waits no longer than a moment: so that who asks once more meets the answer and not the marker.
 awaitable<void> tiered_store::update_accelerator(std::vector<settlement> batch) {
   if (batch.empty()) co_return;
   auto sent = batch;
-  const auto told =
+  const auto reply =
       co_await watch_.accelerator()->settle(std::move(sent), params_.accelerator_timeout);
-  note_calls(told);
-  for (std::size_t i = 0; i < told.size(); ++i) {
-    if (!told[i]) marks_.leave({batch[i].id, batch[i].about, batch[i].claim_id});
+  note_calls(reply);
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    if (!reply[i]) marks_.leave({batch[i].id, batch[i].about, batch[i].claim_id});
   }
 }
 
@@ -98,24 +98,24 @@ awaitable<std::vector<result<settled>>> tiered_store::settle(std::vector<settlem
   const auto trusted = standing_.now(base::boot_now());
   const auto before = params_.clock->boot_ms();
   auto sent = batch;
-  auto told = co_await truth_->settle(std::move(sent), timeout);
+  auto reply = co_await truth_->settle(std::move(sent), timeout);
   const milliseconds waited(params_.clock->boot_ms() - before);
-  auto settles = after_settles(batch, told, waited, trusted, marks_, counters_);
+  auto settles = after_settles(batch, reply, waited, trusted, marks_, counters_);
   co_await update_accelerator(std::move(settles));
-  co_return told;
+  co_return reply;
 }
 
 awaitable<std::vector<result<bool>>> tiered_store::extend(std::vector<extension> batch,
                                                           milliseconds timeout) {
   auto sent = batch;
-  auto told = co_await truth_->extend(std::move(sent), timeout);
+  auto reply = co_await truth_->extend(std::move(sent), timeout);
   const bool trusted = standing_.now(base::boot_now()).has_value();
   std::vector<extension> markers;
   std::vector<settlement> ends;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (!told[i]) continue;
+    if (!reply[i]) continue;
     const auto& claim_id = batch[i].claim_id;
-    const bool held = *told[i];
+    const bool held = *reply[i];
     const auto placed_marker = !held     ? marks_.take(claim_id)
                                : trusted ? marks_.find(claim_id)
                                          : marks_.take_mark(claim_id);
@@ -137,35 +137,36 @@ awaitable<std::vector<result<bool>>> tiered_store::extend(std::vector<extension>
     }
   }
   co_await extend_markers(std::move(markers), std::move(ends));
-  co_return told;
+  co_return reply;
 }
 
 /// Where that fails a marker ends earlier, and the truth is asked.
 awaitable<void> tiered_store::extend_markers(std::vector<extension> batch,
                                              std::vector<settlement> ends) {
   if (!batch.empty()) {
-    const auto told =
+    const auto reply =
         co_await watch_.accelerator()->extend(std::move(batch), params_.accelerator_timeout);
-    note_calls(told);
+    note_calls(reply);
   }
   co_await update_accelerator(std::move(ends));
 }
 
 // --- operators ------------------------------------------------------------------------------
 
-awaitable<result<resolve_decision>> tiered_store::resolve(resolution how, milliseconds timeout) {
-  const auto id = how.id;
-  auto told = co_await truth_->resolve(std::move(how), timeout);
-  const bool perhaps = !told && told.error().effect != effect::none;
-  const bool forgets = told && told->forgets_answer;
+awaitable<result<resolve_decision>> tiered_store::resolve(resolution request,
+                                                          milliseconds timeout) {
+  const auto id = request.id;
+  auto reply = co_await truth_->resolve(std::move(request), timeout);
+  const bool perhaps = !reply && reply.error().effect != effect::none;
+  const bool forgets = reply && reply->forgets_answer;
   if (perhaps || forgets) {
     // The truth has begun another epoch with it.
     standing_.distrust_now();
     watch_.poll_now();
-  } else if (told && told->outcome == resolve_outcome::done) {
+  } else if (reply && reply->outcome == resolve_outcome::done) {
     co_await drop(id);
   }
-  co_return told;
+  co_return reply;
 }
 
 /// The marker of a lease that is no more.
@@ -175,10 +176,10 @@ awaitable<void> tiered_store::drop(record_id id) {
     marks_.end(id);
     co_return;
   }
-  resolution how;
-  how.id = trusted->slot_of(id);
-  how.force = true;
-  const auto done = co_await watch_.accelerator()->resolve(how, params_.accelerator_timeout);
+  resolution request;
+  request.id = trusted->slot_of(id);
+  request.force = true;
+  const auto done = co_await watch_.accelerator()->resolve(request, params_.accelerator_timeout);
   if (!done) marks_.end(id);
 }
 
@@ -206,21 +207,22 @@ awaitable<result<std::size_t>> tiered_store::sweep(std::size_t limit, millisecon
 }
 
 awaitable<result<onceguard::vitals>> tiered_store::vitals(milliseconds timeout) {
-  auto told = co_await truth_->vitals(timeout);
+  auto reply = co_await truth_->vitals(timeout);
   // Whoever hears that an answer was forgotten must not get it from here any more.
-  if (told && standing_.told(*told)) watch_.poll_now();
-  co_return told;
+  if (reply && standing_.told(*reply)) watch_.poll_now();
+  co_return reply;
 }
 
 // --- its life -------------------------------------------------------------------------------
 
-void tiered_store::on_settled(settled_listener told) {
-  if (!told) return truth_->on_settled(nullptr);
-  truth_->on_settled([this, told = std::move(told)](const std::vector<std::uint64_t>& settled) {
-    // Before the listener wakes somebody up who asks here: the marker may still stand there.
-    marks_.settled(settled, base::boot_now());
-    told(settled);
-  });
+void tiered_store::on_settled(settled_listener listener) {
+  if (!listener) return truth_->on_settled(nullptr);
+  truth_->on_settled(
+      [this, listener = std::move(listener)](const std::vector<std::uint64_t>& settled) {
+        // Before the listener wakes somebody up who asks here: the marker may still stand there.
+        marks_.settled(settled, base::boot_now());
+        listener(settled);
+      });
 }
 
 void tiered_store::stop() {

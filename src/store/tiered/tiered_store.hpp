@@ -37,7 +37,7 @@ class tiered_store final : public store {
                                                               milliseconds timeout) override;
   boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                                            milliseconds timeout) override;
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution how,
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
                                                            milliseconds timeout) override;
   boost::asio::awaitable<result<import_outcome>> import_record(imported_record brought,
                                                                milliseconds timeout) override;
@@ -49,7 +49,7 @@ class tiered_store final : public store {
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
-  void on_settled(settled_listener told) override;
+  void on_settled(settled_listener listener) override;
   void stop() override;
 
   [[nodiscard]] const tiered_counters& counters() const noexcept { return counters_; }

@@ -27,10 +27,10 @@ struct trusted_epoch {
 };
 
 /// Of a subject, what the accelerator needs: nothing that tells whose key it is.
-[[nodiscard]] inline subject_ptr bare(const subject_ptr& of) {
-  if (!of) return nullptr;
+[[nodiscard]] inline subject_ptr bare(const subject_ptr& about) {
+  if (!about) return nullptr;
   auto out = std::make_shared<subject>();
-  out->print = of->print;
+  out->print = about->print;
   return out;
 }
 

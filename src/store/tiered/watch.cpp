@@ -122,18 +122,18 @@ void watch::say_once(const error& why) {
 
 awaitable<watch::next> watch::poll() {
   const auto ticket = known_.ticket();
-  const auto asked = base::boot_now();
+  const auto request = base::boot_now();
   // What was noted comes first: the accelerator's own word is the later one then.
   auto truth = co_await metadata_.read_epoch(identity_, poll_timeout);
-  const auto told = co_await accelerator_->vitals(params_.accelerator_timeout);
-  if (!told) {
-    known_.failed(told.error().detail, base::boot_now());
+  const auto reply = co_await accelerator_->vitals(params_.accelerator_timeout);
+  if (!reply) {
+    known_.failed(reply.error().detail, base::boot_now());
     co_return next::wait;
   }
   known_.probed(base::boot_now());
-  if (is_another(*told)) co_return next::poll;
+  if (is_another(*reply)) co_return next::poll;
   if (!truth) {
-    known_.accelerator_answered(ticket, asked);
+    known_.accelerator_answered(ticket, request);
     co_return next::wait;
   }
   const auto beacon = co_await accelerator_->find(beacon_id(), params_.accelerator_timeout);
@@ -145,51 +145,51 @@ awaitable<watch::next> watch::poll() {
   findings found;
   found.truth = std::move(*truth);
   found.accelerator.identity = identity_;
-  found.accelerator.generation = told->generation;
+  found.accelerator.generation = reply->generation;
   const auto& seen = **beacon;
   const auto clock = seen.stored.expires_at_wall - seen.retention_left.count();
   found.accelerator.clock_ahead = clock - found.truth.now;
   // Read too far apart, the two clocks tell nothing about one another.
-  if (found.truth.noted && base::boot_now() - asked > poll_timeout) {
+  if (found.truth.noted && base::boot_now() - request > poll_timeout) {
     found.accelerator.clock_ahead = found.truth.noted->clock_ahead;
   }
   said_.clear();
-  co_return co_await compare(ticket, std::move(found), asked);
+  co_return co_await compare(ticket, std::move(found), request);
 }
 
 /// Then what was noted of it is to be asked for anew. One that went back is doubted at once, and
 /// judged once the truth is heard.
-bool watch::is_another(const vitals& told) {
-  const bool other = told.identity != std::exchange(identity_, told.identity);
-  const bool older = before_ && before_->accelerator.identity == told.identity &&
-                     told.generation < before_->accelerator.generation;
+bool watch::is_another(const vitals& vitals) {
+  const bool other = vitals.identity != std::exchange(identity_, vitals.identity);
+  const bool older = before_ && before_->accelerator.identity == vitals.identity &&
+                     vitals.generation < before_->accelerator.generation;
   if (other || older) known_.distrust_now();
   return other;
 }
 
 awaitable<watch::next> watch::make_beacon() {
-  claim asked;
-  asked.id = beacon_id();
-  base::random_bytes(asked.claim_id);
-  asked.about = beacon_subject();
-  asked.lease = poll_timeout;
-  asked.unknown = unknown_policy::rerun;
-  std::vector<claim> claims(1, asked);
-  const auto told = co_await accelerator_->claim(std::move(claims), poll_timeout);
-  if (!told[0] || told[0]->kind != verdict_kind::run) co_return next::wait;
-  settlement how;
-  how.id = asked.id;
-  how.token = told[0]->lease.token;
-  how.claim_id = asked.claim_id;
-  how.about = asked.about;
-  how.kept = answer_kept::none;
-  how.retention = beacon_retention;
-  std::vector<settlement> settles(1, how);
+  claim request;
+  request.id = beacon_id();
+  base::random_bytes(request.claim_id);
+  request.about = beacon_subject();
+  request.lease = poll_timeout;
+  request.unknown = unknown_policy::rerun;
+  std::vector<claim> claims(1, request);
+  const auto verdict = co_await accelerator_->claim(std::move(claims), poll_timeout);
+  if (!verdict[0] || verdict[0]->kind != verdict_kind::run) co_return next::wait;
+  settlement mode;
+  mode.id = request.id;
+  mode.token = verdict[0]->lease.token;
+  mode.claim_id = request.claim_id;
+  mode.about = request.about;
+  mode.kept = answer_kept::none;
+  mode.retention = beacon_retention;
+  std::vector<settlement> settles(1, mode);
   const auto done = co_await accelerator_->settle(std::move(settles), poll_timeout);
   co_return done[0] ? next::poll : next::wait;
 }
 
-awaitable<watch::next> watch::compare(std::uint64_t ticket, findings found, time_point asked) {
+awaitable<watch::next> watch::compare(std::uint64_t ticket, findings found, time_point asked_at) {
   const auto distrust = reason_for_distrust(found, before_);
   if (distrust) co_return co_await end_epoch(std::move(found), *distrust);
   const auto& noted = found.truth.noted;
@@ -200,7 +200,7 @@ awaitable<watch::next> watch::compare(std::uint64_t ticket, findings found, time
   }
   before_ = found;
   const auto epoch = epoch_in_use(found.truth, identity_);
-  known_.both_answered(ticket, epoch, found.truth.forgotten, asked);
+  known_.both_answered(ticket, epoch, found.truth.forgotten, asked_at);
   co_return co_await remove_leftovers(epoch);
 }
 
@@ -236,26 +236,27 @@ awaitable<watch::next> watch::remove_leftovers(digest epoch) {
 }
 
 /// False: not yet.
-awaitable<bool> watch::remove(leftover what) {
-  if (!what.claim_id) co_return co_await forget(what.id);
-  settlement how;
-  how.id = what.id;
-  how.about = what.about;
-  how.claim_id = *what.claim_id;
-  how.kind = settle_kind::release;  // by the claim id alone: the token may never have been heard
-  std::vector<settlement> batch(1, how);
-  const auto told = co_await accelerator_->settle(std::move(batch), poll_timeout);
-  if (!told[0]) co_return !told[0].error().retryable();
+awaitable<bool> watch::remove(leftover leftover) {
+  if (!leftover.claim_id) co_return co_await forget(leftover.id);
+  settlement request;
+  request.id = leftover.id;
+  request.about = leftover.about;
+  request.claim_id = *leftover.claim_id;
+  request.kind =
+      settle_kind::release;  // by the claim id alone: the token may never have been heard
+  std::vector<settlement> batch(1, request);
+  const auto reply = co_await accelerator_->settle(std::move(batch), poll_timeout);
+  if (!reply[0]) co_return !reply[0].error().retryable();
   // An answer that came there late after all, with too much retention.
-  if (told[0]->state == observed_state::completed) co_return co_await forget(what.id);
+  if (reply[0]->state == observed_state::completed) co_return co_await forget(leftover.id);
   co_return true;
 }
 
-awaitable<bool> watch::forget(record_id at) {
-  resolution how;
-  how.id = at;
-  how.force = true;
-  const auto done = co_await accelerator_->resolve(how, poll_timeout);
+awaitable<bool> watch::forget(record_id slot_id) {
+  resolution request;
+  request.id = slot_id;
+  request.force = true;
+  const auto done = co_await accelerator_->resolve(request, poll_timeout);
   co_return done || !done.error().retryable();
 }
 

@@ -46,13 +46,13 @@ class watch {
   boost::asio::awaitable<void> pause();
   void try_to_open();
   boost::asio::awaitable<next> poll();
-  [[nodiscard]] bool is_another(const vitals& told);
+  [[nodiscard]] bool is_another(const vitals& vitals);
   boost::asio::awaitable<next> make_beacon();
-  boost::asio::awaitable<next> compare(std::uint64_t ticket, findings found, time_point asked);
+  boost::asio::awaitable<next> compare(std::uint64_t ticket, findings found, time_point asked_at);
   boost::asio::awaitable<next> end_epoch(findings found, std::string_view why);
   boost::asio::awaitable<next> remove_leftovers(digest epoch);
-  boost::asio::awaitable<bool> remove(leftover what);
-  boost::asio::awaitable<bool> forget(record_id at);
+  boost::asio::awaitable<bool> remove(leftover leftover);
+  boost::asio::awaitable<bool> forget(record_id id);
   void report_first_poll();
   void say_once(const error& why);
 
