@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "engine/reconcile.hpp"
+#include "reconcile/reconcile.hpp"
 
 namespace onceguard::cli {
 

@@ -13,7 +13,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
-#include "cli/query_source.hpp"
+#include "reconcile/query/query_source.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"

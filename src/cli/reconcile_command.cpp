@@ -11,9 +11,9 @@
 #include "cli/finding_text.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
-#include "cli/query_source.hpp"
+#include "reconcile/query/query_source.hpp"
 #include "cli/store_work.hpp"
-#include "gateway/inquiries.hpp"
+#include "gateway/probe_sources.hpp"
 
 namespace onceguard::cli {
 namespace {

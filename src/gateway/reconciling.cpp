@@ -3,7 +3,7 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/pause.hpp"
-#include "gateway/inquiries.hpp"
+#include "gateway/probe_sources.hpp"
 
 namespace onceguard::gateway {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <boost/asio/awaitable.hpp>
 
-#include "engine/reconcile.hpp"
+#include "reconcile/reconcile.hpp"
 #include "gateway/io_thread.hpp"
 
 namespace onceguard::gateway {

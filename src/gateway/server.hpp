@@ -5,7 +5,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
 
-#include "engine/reconcile.hpp"
+#include "reconcile/reconcile.hpp"
 #include "gateway/params.hpp"
 
 namespace onceguard::gateway {

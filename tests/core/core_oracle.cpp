@@ -14,7 +14,7 @@
 #include <onceguard/key.hpp>
 
 #include "base/hash.hpp"
-#include "core/json_number.hpp"
+#include "json/number.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "base/hash.hpp"
 #include "engine/engine.hpp"
 #include "engine/held_lease.hpp"
-#include "store/faulty_store.hpp"
+#include "support/faulty_store.hpp"
 #include "store/memory/memory_store.hpp"
 #include "support/run.hpp"
 

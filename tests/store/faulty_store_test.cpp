@@ -1,8 +1,8 @@
-#include "store/faulty_store.hpp"
+#include "support/faulty_store.hpp"
 
 #include <gtest/gtest.h>
 
-#include "store/acts.hpp"
+#include "store/contract/acts.hpp"
 #include "store/memory/memory_store.hpp"
 
 namespace onceguard::testing {

@@ -1,0 +1,53 @@
+#include "execute/postgres/libpq_transaction.hpp"
+#include "execute/postgres/transaction_claim.hpp"
+#include "execute/request.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+verdict run_once(sql_transaction& transaction, const claim& request, const execute_policy& policy,
+                 const effect_work& work, phase& position) {
+  position = phase::claiming;
+  auto got = begin_and_claim(transaction, request, policy);
+  if (got.told.kind != verdict_kind::run) return std::move(got.told);
+  const bracket unless_committed(transaction);
+  position = phase::working;
+  got.told.answer = checked(work(got.told.lease));
+  got.told.kept = answer_kept::full;
+  position = phase::committing;
+  transaction.commit(complete_text(request.id, got.told.lease, *got.told.answer, policy.retention));
+  return std::move(got.told);
+}
+
+}  // namespace
+
+result<verdict> execute(sql_transaction& transaction, const request& request,
+                        const execute_policy& policy, const effect_work& work) {
+  if (const auto wrong = complaint(request, policy)) return *wrong;
+  const auto question = claim_of(request, policy, unknown_policy::hold);
+  for (unsigned conflicts_met = 0;;) {
+    auto position = phase::claiming;
+    try {
+      return run_once(transaction, question, policy, work, position);
+    } catch (const statement_failed& failed) {
+      if (is_callers(failed, position)) throw;
+      const bool again = transaction.whole() && conflicts(failed) && position != phase::claiming;
+      if (again && conflicts_met++ < policy.conflict_retries) continue;
+      const bool unsure = failed.lost() && transaction.whole() && position == phase::committing;
+      return to_error(failed, unsure ? effect::unknown : effect::none);
+    }
+  }
+}
+
+result<verdict> execute(PGconn* connection, const request& request, const execute_policy& policy,
+                        const effect_work& work) {
+  if (const auto why = not_ready(connection)) return *why;
+  libpq_transaction transaction(connection);
+  return execute(transaction, request, policy, work);
+}
+
+result<verdict> execute(PGconn* connection, const request& request, const effect_work& work) {
+  return execute(connection, request, execute_policy{}, work);
+}
+
+}  // namespace onceguard::postgres

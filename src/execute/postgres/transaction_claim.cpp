@@ -1,0 +1,84 @@
+#include "execute/postgres/transaction_claim.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+
+#include "store/postgres/failure.hpp"
+#include "execute/request.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+/// A claim that lost a race against an older snapshot is simply made again, as nothing ran yet.
+constexpr unsigned claim_conflicts_max = 32;
+
+bool is_any(const statement_failed& failed, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) {
+    return failed.sqlstate().starts_with(prefix);
+  });
+}
+
+/// In a transaction of its own, so that the claim after it sees what was committed meanwhile.
+void wait_for_record(sql_transaction& transaction, isolation_level level, const record_id& id,
+                     milliseconds at_most) {
+  const bracket whatever_happens(transaction);
+  try {
+    transaction.begin(level);
+    transaction.run(wait_text(id, at_most));
+  } catch (const statement_failed& failed) {
+    if (failed.sqlstate() != "55P03") throw;
+  }
+}
+
+}  // namespace
+
+bool conflicts(const statement_failed& failed) noexcept {
+  return failed.sqlstate().starts_with("40");
+}
+
+bool is_callers(const statement_failed& failed, phase position) noexcept {
+  return position == phase::working && !conflicts(failed) && !failed.lost();
+}
+
+error to_error(const statement_failed& failed, effect on_store) {
+  const failure known{failed.sqlstate(), failed.what(), failed.lost()};
+  auto out = to_error(known, "postgresql", on_store);
+  if (failed.lost()) {
+    out.code = errc::store_unreachable;
+  } else if (conflicts(failed)) {
+    out.code = errc::write_conflict;
+  } else if (is_any(failed, {"0A"})) {
+    out.code = errc::invalid_argument;
+  } else if (out.code == errc::store_unreachable &&
+             !is_any(failed, {"08", "25006", "53", "55", "57"})) {
+    out.code = errc::conflict;  // what was written can't be committed
+  }
+  return out;
+}
+
+claimed begin_and_claim(sql_transaction& transaction, const claim& request,
+                        const execute_policy& policy) {
+  const patience until(policy);
+  const auto statement = claim_text(request);
+  for (unsigned met = 0;;) {
+    try {
+      transaction.begin(policy.isolation);
+      auto got = read_claimed(transaction.run(statement), request);
+      if (got.told.kind == verdict_kind::run) return got;
+      transaction.roll_back();
+      const auto left = until.left();
+      if (got.told.kind != verdict_kind::busy || left.count() == 0) return got;
+      if (got.locked) {
+        wait_for_record(transaction, policy.isolation, request.id, left);
+      } else {
+        until.pause(got.told.retry_after);
+      }
+    } catch (const statement_failed& failed) {
+      transaction.roll_back();
+      if (!transaction.whole() || !conflicts(failed) || ++met > claim_conflicts_max) throw;
+    }
+  }
+}
+
+}  // namespace onceguard::postgres

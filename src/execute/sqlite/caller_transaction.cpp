@@ -1,0 +1,193 @@
+#include "execute/sqlite/caller_transaction.hpp"
+
+#include "store/sqlite/schema.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+constexpr std::int64_t synchronous_full = 2;
+constexpr milliseconds lock_step{1};
+
+error make_error(const failure& failed, effect on_store) {
+  const auto detail = std::string("sqlite: ") + failed.what();
+  switch (failed.code()) {
+    case SQLITE_FULL:
+      return {errc::store_full, detail, on_store};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return {errc::record_unreadable, detail, on_store};
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {errc::write_conflict, detail, on_store};
+    case SQLITE_READONLY:
+    case SQLITE_AUTH:
+    case SQLITE_ERROR:
+      return {errc::invalid_argument, detail, on_store};
+    case SQLITE_CONSTRAINT:  // the caller's own, put off to the commit
+      return {errc::conflict, detail, on_store};
+    default:
+      return {errc::store_unreachable, detail, on_store};
+  }
+}
+
+error newer_tables() {
+  return {errc::invalid_argument,
+          "sqlite: the tables onceguard_… were made by a newer version of onceguard"};
+}
+
+claimed locked_out() {
+  claimed out;
+  out.locked = true;
+  out.told.kind = verdict_kind::busy;
+  out.told.retry_after = retry_after_lock;
+  return out;
+}
+
+/// In a transaction that only reads; none: there are no tables yet.
+result<std::optional<verdict>> look(connection& connection, const claim& request) {
+  struct reading {
+    sqlite::connection& connection;
+    ~reading() { connection.roll_back(); }
+  } const whatever_happens{connection};
+  connection.run("BEGIN");
+  const auto version = caller_tables_version(connection);
+  if (version > caller_version) return newer_tables();
+  if (version == 0) return std::optional<verdict>();
+  auto reply = caller_tables(connection).look(request);
+  if (!reply) return reply.error();
+  return std::optional(std::move(*reply));
+}
+
+/// One try; `in` is begun or not begun, as it came.
+result<claimed> try_to_claim(connection& connection, caller_transaction& transaction,
+                             const claim& request) {
+  if (transaction.whole()) {
+    auto seen = look(connection, request);
+    if (!seen) return seen.error();
+    if (*seen && (*seen)->kind != verdict_kind::run) {
+      claimed out;
+      out.told = std::move(**seen);
+      return out;
+    }
+  }
+  if (!transaction.try_begin()) return locked_out();
+  auto tables = transaction.tables();
+  if (!tables) return tables.error();
+  return (*tables)->take(request);
+}
+
+}  // namespace
+
+error rolled_back(const failure& failed) { return make_error(failed, effect::none); }
+
+bool caller_transaction::try_begin() {
+  if (!whole_) {
+    on_.run("SAVEPOINT onceguard");
+    return begun_ = true;
+  }
+  flush_fully();
+  try {
+    on_.run("BEGIN IMMEDIATE");
+    return begun_ = true;
+  } catch (const failure& failed) {
+    end();
+    if (failed.code() != SQLITE_BUSY) throw;
+    return false;
+  }
+}
+
+bool caller_transaction::begin(const patience& until) {
+  while (!try_begin()) {
+    if (until.left().count() == 0) return false;
+    until.pause(lock_step);
+  }
+  return true;
+}
+
+result<caller_tables*> caller_transaction::tables() {
+  if (!tables_) {
+    const auto version = caller_tables_version(on_);
+    if (version > caller_version) return newer_tables();
+    if (version < caller_version) make_caller_tables(on_);
+    tables_.emplace(on_);
+  }
+  return &*tables_;
+}
+
+/// The commit is to be on the disk, whatever the connection usually does.
+void caller_transaction::flush_fully() {
+  const auto now = on_.integer("PRAGMA main.synchronous");
+  if (now >= synchronous_full) return;
+  on_.run("PRAGMA main.synchronous = FULL");
+  synchronous_ = now;
+}
+
+void caller_transaction::end() noexcept {
+  begun_ = false;
+  tables_.reset();
+  if (synchronous_ < 0) return;
+  const auto before = "PRAGMA main.synchronous = " + std::to_string(synchronous_);
+  sqlite3_exec(on_.get(), before.c_str(), nullptr, nullptr, nullptr);
+  synchronous_ = -1;
+}
+
+std::optional<error> caller_transaction::commit(const patience& until) {
+  while (true) {
+    try {
+      on_.run(whole_ ? "COMMIT" : "RELEASE onceguard");
+      end();
+      return std::nullopt;
+    } catch (const failure& failed) {
+      const bool blocked = failed.code() == SQLITE_BUSY;
+      if (blocked && until.left().count() > 0) {
+        until.pause(lock_step);
+        continue;
+      }
+      // Without room the log did not get its commit record; a constraint, or those who read, were
+      // in the way before anything was written. After any other failure it may be on the disk.
+      const bool refused =
+          blocked || failed.code() == SQLITE_FULL || failed.code() == SQLITE_CONSTRAINT || !whole_;
+      const bool gone = on_.roll_back();
+      end();
+      return make_error(failed, refused && gone ? effect::none : effect::unknown);
+    }
+  }
+}
+
+void caller_transaction::roll_back() noexcept {
+  if (!begun_) return;
+  tables_.reset();
+  if (whole_) {
+    on_.roll_back();
+  } else if (on_.in_transaction()) {
+    sqlite3_exec(on_.get(), "ROLLBACK TO onceguard; RELEASE onceguard", nullptr, nullptr, nullptr);
+  }
+  end();
+}
+
+result<claimed> begin_and_claim(connection& connection, caller_transaction& transaction,
+                                const claim& request, const execute_policy& policy) {
+  const patience until(policy);
+  while (true) {
+    auto got = locked_out();
+    try {
+      auto tried = try_to_claim(connection, transaction, request);
+      if (tried && tried->told.kind == verdict_kind::run) return tried;
+      transaction.roll_back();
+      if (!tried) return tried;
+      got = std::move(*tried);
+    } catch (const failure& failed) {
+      transaction.roll_back();
+      if (!transaction.whole() || failed.code() != SQLITE_BUSY) return rolled_back(failed);
+    }
+    // Within the caller's transaction nothing changes, however long one looks at it.
+    const bool waits = transaction.whole() && until.left().count() > 0;
+    if (got.told.kind != verdict_kind::busy || !waits) {
+      got.told = as_reported(std::move(got.told));
+      return got;
+    }
+    until.pause(got.locked ? lock_step : got.told.retry_after);
+  }
+}
+
+}  // namespace onceguard::sqlite

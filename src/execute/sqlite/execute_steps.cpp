@@ -1,0 +1,157 @@
+#include <onceguard/sqlite.hpp>
+
+#include "execute/sqlite/caller_transaction.hpp"
+#include "execute/step_flow.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+/// Once it runs, an operation waits for other writers, however its claim was to be answered.
+execute_policy waiting(execute_policy policy) {
+  policy.on_busy = on_busy_rule::wait;
+  return policy;
+}
+
+class sqlite_flow final : public step_flow {
+ public:
+  sqlite_flow(connection& connection, const claim& request, const execute_policy& policy,
+              const lease& granted, std::vector<step_done> done)
+      : step_flow(request.id, granted, std::move(done)),
+        on_(connection),
+        asked_(request),
+        policy_(waiting(policy)) {}
+
+  void complete(const answer_ptr& stored_answer) {
+    commit([&](caller_transaction&, caller_tables& tables) {
+      auto request = settlement_of(settle_kind::complete);
+      request.answer = stored_answer;
+      return holds(tables.settle(request));
+    });
+  }
+
+  /// Its lease ends now, so that the next attempt need not wait for its end.
+  void give_up() noexcept {
+    try {
+      commit([&](caller_transaction&, caller_tables& tables) {
+        auto request = settlement_of(settle_kind::abandon);
+        request.why = unknown_reason::abandoned;
+        return holds(tables.settle(request));
+      });
+    } catch (...) {
+      // It ends by itself.
+    }
+  }
+
+ protected:
+  void commit_step(std::string_view name, const std::function<std::string()>& progress) override {
+    commit([&](caller_transaction& now, caller_tables& tables) -> result<bool> {
+      const auto bytes = progress();
+      if (!now.open()) {
+        return error(errc::conflict, "execute_steps: the step's transaction was ended within it",
+                     effect::unknown);
+      }
+      extension request;
+      request.id = asked_.id;
+      request.token = held().token;
+      request.claim_id = held().claim_id;
+      request.lease = policy_.lease;
+      return tables.save_progress(request, name, bytes);
+    });
+  }
+
+ private:
+  [[nodiscard]] settlement settlement_of(settle_kind kind) const {
+    settlement out;
+    out.id = asked_.id;
+    out.token = held().token;
+    out.claim_id = held().claim_id;
+    out.about = asked_.about;
+    out.kind = kind;
+    out.retention = policy_.retention;
+    out.by_application = true;
+    return out;
+  }
+
+  static result<bool> holds(const result<settled>& reply) {
+    if (!reply) return reply.error();
+    return reply->outcome == settle_outcome::done;
+  }
+
+  /// `act` in a transaction of its own; it says whether the lease still holds.
+  template <class Act>
+  void commit(Act act) {
+    const auto stop = [](error why) { throw attempt_ended{std::move(why)}; };
+    try {
+      caller_transaction now(on_);
+      const patience until(policy_);
+      if (!now.whole()) stop({errc::conflict, "execute_steps: within another transaction"});
+      if (!now.begin(until)) stop(rolled_back(failure(SQLITE_BUSY, "another process writes")));
+      auto tables = now.tables();
+      if (!tables) stop(tables.error());
+      const auto held = act(now, **tables);
+      if (!held) stop(held.error());
+      if (!*held) stop(overtaken());
+      if (auto failed = now.commit(until)) stop(std::move(*failed));
+    } catch (const failure& failed) {
+      stop(rolled_back(failed));
+    }
+  }
+
+  connection& on_;
+  const claim asked_;
+  const execute_policy policy_;
+};
+
+/// In a transaction of its own. Kind `run`: `done` is how far the work has come.
+result<verdict> claim_steps(connection& connection, const claim& request,
+                            const execute_policy& policy, std::vector<step_done>& done) {
+  caller_transaction transaction(connection);
+  if (!transaction.whole())
+    return error(errc::conflict, "execute_steps: within the caller's transaction");
+  auto got = begin_and_claim(connection, transaction, request, policy);
+  if (!got) return got.error();
+  if (got->told.kind != verdict_kind::run) return std::move(got->told);
+  auto read = decode_steps(got->progress);
+  if (!read) return read.error();
+  done = std::move(*read);
+  if (const auto failed = transaction.commit(patience(policy))) return *failed;
+  return std::move(got->told);
+}
+
+answer_ptr run_steps(sqlite_flow& flow, const steps_work& work) {
+  try {
+    auto out = checked(work(flow));
+    if (flow.ended()) throw attempt_ended{*flow.ended()};
+    return out;
+  } catch (...) {
+    if (!flow.ended()) flow.give_up();
+    throw;
+  }
+}
+
+}  // namespace
+
+result<verdict> execute_steps(sqlite3* borrowed, const request& request,
+                              const execute_policy& policy, const steps_work& work) {
+  if (const auto wrong = complaint(request, policy)) return *wrong;
+  const auto question = claim_of(request, policy, unknown_policy::rerun);
+  connection connection(borrowed);
+  std::vector<step_done> done;
+  auto reply = claim_steps(connection, question, policy, done);
+  if (!reply || reply->kind != verdict_kind::run) return reply;
+  try {
+    sqlite_flow flow(connection, question, policy, reply->lease, std::move(done));
+    reply->answer = run_steps(flow, work);
+    reply->kept = answer_kept::full;
+    flow.complete(reply->answer);
+    return reply;
+  } catch (const attempt_ended& over) {
+    return over.why;
+  }
+}
+
+result<verdict> execute_steps(sqlite3* database, const request& request, const steps_work& work) {
+  return execute_steps(database, request, execute_policy{}, work);
+}
+
+}  // namespace onceguard::sqlite

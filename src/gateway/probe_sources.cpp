@@ -1,0 +1,83 @@
+#include "gateway/probe_sources.hpp"
+
+#include <algorithm>
+
+#include "engine/held_lease.hpp"
+#include "gateway/probe.hpp"
+
+namespace onceguard::gateway {
+
+namespace asio = boost::asio;
+
+/// A route, and its probe as a source.
+class route_probe final : public outcome_source {
+ public:
+  route_probe(upstream_pool& pool, route_params rule) : pool_(pool), rule_(std::move(rule)) {}
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "probe"; }
+  asio::awaitable<probe_report> ask(const subject& about, const held_lease& held) override {
+    const auto value = held.lease().token;
+    auto question = make_probe_question(rule_.policy, about.scope, about.key, value);
+    co_return co_await ask_application(pool_, std::move(question), held);
+  }
+
+  [[nodiscard]] const route_params& rule() const noexcept { return rule_; }
+  [[nodiscard]] bool has_probe() const noexcept { return !rule_.policy.probe.empty(); }
+  /// Records know their route by its host and path.
+  [[nodiscard]] bool has_name(std::string_view text) const {
+    return text == rule_.host + rule_.path;
+  }
+  [[nodiscard]] bool takes(const std::string& method) const {
+    return rule_.method.empty() ||
+           std::find(rule_.method.begin(), rule_.method.end(), method) != rule_.method.end();
+  }
+
+ private:
+  upstream_pool& pool_;
+  const route_params rule_;
+};
+
+inquiries::inquiries(upstream_pool& pool, const std::vector<route_params>& routes,
+                     outcome_source* query)
+    : query_(query) {
+  for (const auto& rule : routes) routes_.push_back(std::make_unique<route_probe>(pool, rule));
+  // As requests find theirs: one with methods before one without.
+  std::stable_partition(routes_.begin(), routes_.end(),
+                        [](const auto& r) { return !r->rule().method.empty(); });
+}
+
+inquiries::~inquiries() = default;
+
+bool inquiries::any() const noexcept {
+  return query_ != nullptr ||
+         std::any_of(routes_.begin(), routes_.end(), [](const auto& r) { return r->has_probe(); });
+}
+
+route_probe* inquiries::route_of(const subject& subject) const {
+  const auto named = [&](std::string_view name) {
+    const auto found = std::find_if(routes_.begin(), routes_.end(), [&](const auto& r) {
+      return r->has_name(name) && r->takes(subject.method);
+    });
+    return found == routes_.end() ? nullptr : found->get();
+  };
+  if (auto* own = named(subject.route)) return own;
+  return named("/");
+}
+
+inquiry inquiries::about(const subject& subject) const {
+  inquiry out;
+  auto* route = route_of(subject);
+  if (route != nullptr) out.retention = route->rule().policy.retention;
+  if (route != nullptr && route->has_probe()) {
+    const auto& policy = route->rule().policy;
+    out.source = route;
+    if (policy.probe_mode == probe_rule::ask) out.probe_after = policy.upstream_timeout;
+  } else if (query_ != nullptr) {
+    out.source = query_;
+    // The application does not refuse the earlier token because of a query: it has to be over.
+    out.quiet = subject.run_timeout;
+  }
+  return out;
+}
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,218 @@
+#include "json/string.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace onceguard::core {
+namespace {
+
+constexpr unsigned char byte_of(char c) noexcept { return static_cast<unsigned char>(c); }
+
+/// True for ASCII that stands for itself within a string.
+constexpr auto plain_ascii = [] {
+  std::array<bool, 256> table{};
+  for (std::size_t c = 0x20; c < 0x80; ++c) table[c] = c != '"' && c != '\\';
+  return table;
+}();
+
+/// The length of the well-formed UTF-8 sequence of two bytes or more that begins here; 0: none.
+std::size_t utf8_sequence(std::string_view rest) noexcept {
+  const auto within = [&](std::size_t i, unsigned low, unsigned high) {
+    return i < rest.size() && byte_of(rest[i]) >= low && byte_of(rest[i]) <= high;
+  };
+  const unsigned lead = byte_of(rest.front());
+  if (lead >= 0xC2 && lead <= 0xDF) return within(1, 0x80, 0xBF) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    // E0: no overlong forms. ED: no surrogates.
+    const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;
+    const unsigned high = lead == 0xED ? 0x9F : 0xBF;
+    return within(1, low, high) && within(2, 0x80, 0xBF) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    // F0: no overlong forms. F4: nothing beyond U+10FFFF.
+    const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
+    const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;
+    return within(1, low, high) && within(2, 0x80, 0xBF) && within(3, 0x80, 0xBF) ? 4 : 0;
+  }
+  return 0;
+}
+
+void append_utf8(std::string& out, std::uint32_t point) {
+  const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
+  if (point < 0x80) return put(point);
+  if (point < 0x800) {
+    put(0xC0 | point >> 6);
+  } else {
+    if (point < 0x10000) {
+      put(0xE0 | point >> 12);
+    } else {
+      put(0xF0 | point >> 18);
+      put(0x80 | (point >> 12 & 0x3F));
+    }
+    put(0x80 | (point >> 6 & 0x3F));
+  }
+  put(0x80 | (point & 0x3F));
+}
+
+/// The four hexadecimal digits after `\u`.
+bool read_code_unit(json_cursor& cursor, std::uint32_t& unit) noexcept {
+  unit = 0;
+  for (int i = 0; i < 4; ++i, ++cursor.at) {
+    const char c = cursor.peek();
+    std::uint32_t digit = 0;
+    if (c >= '0' && c <= '9') {
+      digit = static_cast<std::uint32_t>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      digit = static_cast<std::uint32_t>(c - 'a') + 10;
+    } else if (c >= 'A' && c <= 'F') {
+      digit = static_cast<std::uint32_t>(c - 'A') + 10;
+    } else {
+      return cursor.fail("\\u needs four hexadecimal digits");
+    }
+    unit = unit << 4 | digit;
+  }
+  return true;
+}
+
+/// What follows `\u`, with the second half of a surrogate pair.
+bool read_code_point(json_cursor& cursor, std::string& out) {
+  std::uint32_t point = 0;
+  if (!read_code_unit(cursor, point)) return false;
+  if (point >= 0xDC00 && point <= 0xDFFF) return cursor.fail("a lone surrogate");
+  if (point >= 0xD800 && point <= 0xDBFF) {
+    if (!cursor.rest().starts_with("\\u")) return cursor.fail("a lone surrogate");
+    cursor.at += 2;
+    std::uint32_t low = 0;
+    if (!read_code_unit(cursor, low)) return false;
+    if (low < 0xDC00 || low > 0xDFFF) return cursor.fail("a lone surrogate");
+    point = 0x10000 + ((point - 0xD800) << 10) + (low - 0xDC00);
+  }
+  append_utf8(out, point);
+  return true;
+}
+
+/// What follows a backslash.
+bool read_escape(json_cursor& cursor, std::string& out) {
+  const char c = cursor.peek();
+  switch (c) {
+    case '"':
+    case '\\':
+    case '/':
+      out += c;
+      break;
+    case 'b':
+      out += '\b';
+      break;
+    case 'f':
+      out += '\f';
+      break;
+    case 'n':
+      out += '\n';
+      break;
+    case 'r':
+      out += '\r';
+      break;
+    case 't':
+      out += '\t';
+      break;
+    case 'u':
+      ++cursor.at;
+      return read_code_point(cursor, out);
+    default:
+      return cursor.fail("an escape that JSON does not know");
+  }
+  ++cursor.at;
+  return true;
+}
+
+/// Passes what stands for itself, up to the next quotation mark, escape, fault or the end.
+void pass_plain(json_cursor& cursor) noexcept {
+  while (!cursor.at_end()) {
+    const unsigned char c = byte_of(cursor.text[cursor.at]);
+    if (plain_ascii[c]) {
+      ++cursor.at;
+      continue;
+    }
+    const std::size_t length = c < 0x80 ? 0 : utf8_sequence(cursor.rest());
+    if (length == 0) return;
+    cursor.at += length;
+  }
+}
+
+}  // namespace
+
+bool read_json_string(json_cursor& cursor, std::string& out) {
+  ++cursor.at;
+  while (true) {
+    const std::size_t begin = cursor.at;
+    pass_plain(cursor);
+    out.append(cursor.text, begin, cursor.at - begin);
+    if (cursor.at_end()) return cursor.fail("a string without an end");
+    const char c = cursor.peek();
+    if (c == '"') {
+      ++cursor.at;
+      return true;
+    }
+    if (c != '\\') {
+      return cursor.fail(byte_of(c) < 0x20 ? "a control character in a string" : "not UTF-8");
+    }
+    ++cursor.at;
+    if (!read_escape(cursor, out)) return false;
+  }
+}
+
+void append_json_string(std::string& out, std::string_view text) {
+  static constexpr char digits[] = "0123456789abcdef";
+  out += '"';
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const unsigned char c = byte_of(text[i]);
+    if (plain_ascii[c] || c >= 0x80) continue;
+    out.append(text, begin, i - begin);
+    begin = i + 1;
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      default:
+        out += "\\u00";
+        out += digits[c >> 4];
+        out += digits[c & 15];
+    }
+  }
+  out.append(text, begin);
+  out += '"';
+}
+
+bool utf16_less(std::string_view a, std::string_view b) noexcept {
+  // Bytes of UTF-8 order as UTF-16 does, but for one thing: U+E000 to U+FFFF (lead bytes EE and
+  // EF) come after the surrogates that U+10000 and above (lead bytes F0 to F4) are made of.
+  const auto weight = [](char c) -> unsigned {
+    const unsigned byte = byte_of(c);
+    return byte == 0xEE || byte == 0xEF ? byte + 0x10 : byte;
+  };
+  const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  if (y == b.end()) return false;
+  return x == a.end() || weight(*x) < weight(*y);
+}
+
+}  // namespace onceguard::core

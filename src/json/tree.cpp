@@ -1,0 +1,185 @@
+#include "json/tree.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "json/number.hpp"
+#include "json/string.hpp"
+
+namespace onceguard::core {
+namespace {
+
+/// How many values there can be at most: each is the first, or follows one of these.
+std::size_t values_at_most(std::string_view text) noexcept {
+  std::size_t count = 1;
+  for (const char c : text) count += c == ',' || c == '[' || c == '{';
+  return count;
+}
+
+std::uint32_t u32(std::size_t n) noexcept { return static_cast<std::uint32_t>(n); }
+
+class reader {
+ public:
+  reader(json_cursor& cursor, json_tree& tree) noexcept : in_(cursor), tree_(tree) {}
+
+  bool run() {
+    json_span name{};
+    do {
+      if (!begin_value(name)) return false;
+    } while (more(name));
+    if (in_.fault != nullptr) return false;
+    in_.skip_space();
+    return in_.at_end() || in_.fail("something follows the value");
+  }
+
+ private:
+  [[nodiscard]] bool in_object() const noexcept {
+    return tree_.nodes[open_[depth_ - 1]].kind == json_kind::object;
+  }
+
+  /// A scalar, or the beginning of an array or object.
+  bool begin_value(json_span name) {
+    in_.skip_space();
+    json_node node{.span = {}, .name = name, .end = 0, .kind = json_kind::null, .omitted = false};
+    switch (in_.peek()) {
+      case '{':
+        return begin_container(node, json_kind::object);
+      case '[':
+        return begin_container(node, json_kind::array);
+      case '"':
+        node.kind = json_kind::string;
+        if (!string(node.span)) return false;
+        break;
+      case 'n':
+        if (!literal("null")) return false;
+        break;
+      case 't':
+        node.kind = json_kind::yes;
+        if (!literal("true")) return false;
+        break;
+      case 'f':
+        node.kind = json_kind::no;
+        if (!literal("false")) return false;
+        break;
+      default:
+        if (!number(node)) return false;
+    }
+    node.end = u32(tree_.nodes.size() + 1);
+    tree_.nodes.push_back(node);
+    return true;
+  }
+
+  bool begin_container(json_node node, json_kind kind) {
+    if (depth_ == open_.size()) return in_.fail("nesting over 512");
+    node.kind = kind;
+    open_[depth_++] = u32(tree_.nodes.size());
+    tree_.nodes.push_back(node);
+    ++in_.at;
+    fresh_ = true;
+    return true;
+  }
+
+  /// Ends what ends here. True: another value follows, of that name. False: that was the last, or
+  /// there is a fault.
+  bool more(json_span& name) {
+    while (depth_ > 0) {
+      in_.skip_space();
+      const bool first = std::exchange(fresh_, false);
+      const bool object = in_object();
+      if (in_.peek() == (object ? '}' : ']')) {
+        if (!end_container()) return false;
+        ++in_.at;
+        continue;
+      }
+      if (!first) {
+        if (in_.peek() != ',') return in_.fail("a comma or the end is missing");
+        ++in_.at;
+      }
+      name = {};
+      return !object || member_name(name);
+    }
+    return false;
+  }
+
+  bool member_name(json_span& name) {
+    in_.skip_space();
+    if (in_.peek() != '"') return in_.fail("a member's name is missing");
+    if (!string(name)) return false;
+    in_.skip_space();
+    if (in_.peek() != ':') return in_.fail("a colon is missing");
+    ++in_.at;
+    return true;
+  }
+
+  /// Lists the children of the innermost array or object, which is complete now.
+  bool end_container() {
+    const std::uint32_t position = open_[--depth_];
+    auto& node = tree_.nodes[position];
+    auto& children = tree_.children;
+    const std::size_t first = children.size();
+    node.end = u32(tree_.nodes.size());
+    for (auto i = position + 1; i < node.end; i = tree_.nodes[i].end) children.push_back(i);
+    node.span = {u32(first), u32(children.size() - first)};
+    return node.kind == json_kind::array || sort_members(first);
+  }
+
+  bool sort_members(std::size_t first) {
+    const auto begin = tree_.children.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = tree_.children.end();
+    const auto less = [&](std::uint32_t a, std::uint32_t b) {
+      return utf16_less(tree_.name(a), tree_.name(b));
+    };
+    const auto same = [&](std::uint32_t a, std::uint32_t b) {
+      return tree_.name(a) == tree_.name(b);
+    };
+    if (!std::is_sorted(begin, end, less)) std::sort(begin, end, less);
+    return std::adjacent_find(begin, end, same) == end || in_.fail("a name that occurs twice");
+  }
+
+  bool string(json_span& span) {
+    const std::size_t first = tree_.bytes.size();
+    if (!read_json_string(in_, tree_.bytes)) return false;
+    span = {u32(first), u32(tree_.bytes.size() - first)};
+    return true;
+  }
+
+  bool number(json_node& node) {
+    const char c = in_.peek();
+    if (c != '-' && (c < '0' || c > '9')) return in_.fail("a value is missing");
+    double value = 0;
+    if (!read_json_number(in_, value)) return false;
+    node.kind = json_kind::number;
+    node.number = value;
+    return true;
+  }
+
+  bool literal(std::string_view word) {
+    if (!in_.rest().starts_with(word)) return in_.fail("a value is missing");
+    in_.at += word.size();
+    return true;
+  }
+
+  json_cursor& in_;
+  json_tree& tree_;
+  std::array<std::uint32_t, json_depth_max> open_;  // the containers around this place
+  std::size_t depth_ = 0;
+  bool fresh_ = false;  // a container has just begun: no comma before its first value
+};
+
+}  // namespace
+
+bool read_json(json_cursor& cursor, json_tree& tree) {
+  if (cursor.text.size() > std::numeric_limits<std::uint32_t>::max() / 2) {
+    return cursor.fail("longer than 2 GiB");
+  }
+  // Reserved once: nothing that a client sends makes these grow by doubling.
+  const std::size_t values = values_at_most(cursor.text);
+  tree.nodes.reserve(values);
+  tree.children.reserve(values);
+  tree.bytes.reserve(cursor.text.size());
+  return reader(cursor, tree).run();
+}
+
+}  // namespace onceguard::core

@@ -1,0 +1,214 @@
+#include "reconcile/query/outcome_query.hpp"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <vector>
+
+#include "base/hash.hpp"
+#include "store/postgres/conninfo.hpp"
+#include "store/postgres/failure.hpp"
+#include "store/postgres/rows.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+constexpr const char* prepared = "onceguard_outcome";
+
+// The types that are read here, by their fixed numbers in the server's catalogue.
+namespace oid {
+constexpr Oid bytea = 17, int8 = 20, int2 = 21, int4 = 23, text = 25, json = 114;
+constexpr Oid text_list = 1009, varchar_list = 1015, varchar = 1043, jsonb = 3802;
+}  // namespace oid
+
+struct column_rule {
+  const char* name;
+  std::vector<Oid> types;
+  const char* expected;
+};
+
+const std::array<column_rule, 4>& column_rules() {
+  static const std::array<column_rule, 4> all{{
+      {"outcome", {oid::text, oid::varchar}, "text"},
+      {"status", {oid::int2, oid::int4, oid::int8}, "an integer"},
+      {"headers", {oid::text_list, oid::varchar_list}, "text[]"},
+      {"body", {oid::bytea, oid::text, oid::varchar, oid::json, oid::jsonb}, "bytea, text or json"},
+  }};
+  return all;
+}
+
+error wrong_query(const std::string& why) {
+  return error(errc::invalid_argument, "[reconcile] query: " + why);
+}
+
+bool succeeded(const PGresult* got) noexcept {
+  const auto status = PQresultStatus(got);
+  return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+/// What the columns are said to be, before any row is there.
+std::string column_fault(const PGresult* described) {
+  if (PQnfields(described) == 0) return "it has no columns, so it can't say anything";
+  for (const auto& rule : column_rules()) {
+    const int column = PQfnumber(described, rule.name);
+    if (column < 0) continue;
+    const auto type = PQftype(described, column);
+    if (std::find(rule.types.begin(), rule.types.end(), type) == rule.types.end()) {
+      return "the column " + std::string(rule.name) + " must be " + rule.expected;
+    }
+  }
+  return {};
+}
+
+/// The first row's value of that column; null: it is null, or there is no such column.
+class first_row {
+ public:
+  explicit first_row(const PGresult* result) : from_(result), rows_(result) {}
+
+  [[nodiscard]] bool has(const char* name) const noexcept {
+    const int column = PQfnumber(from_, name);
+    return column >= 0 && !rows_.null(0, column);
+  }
+  [[nodiscard]] std::int64_t integer(const char* name) const {
+    return rows_.integer(0, PQfnumber(from_, name));
+  }
+  [[nodiscard]] std::vector<std::string> list(const char* name) const {
+    return rows_.byte_array(0, PQfnumber(from_, name));
+  }
+  [[nodiscard]] std::string bytes(const char* name) const {
+    const int column = PQfnumber(from_, name);
+    auto value = rows_.bytes(0, column);
+    if (PQftype(from_, column) == oid::jsonb && !value.empty())
+      value.remove_prefix(1);  // its version
+    return std::string(value);
+  }
+
+ private:
+  const PGresult* from_;
+  const rows rows_;
+};
+
+queried_outcome unclear(std::string why) { return {queried::unknown, nullptr, std::move(why)}; }
+
+/// The answer of a row that says done. Without any of its columns, none is known.
+queried_outcome read_answer(const first_row& row) {
+  queried_outcome out;
+  out.said = queried::done;
+  if (!row.has("status") && !row.has("body")) return out;
+  const auto status = row.has("status") ? row.integer("status") : 200;
+  if (status < 200 || status > 599) return unclear("status " + std::to_string(status));
+  auto known = std::make_shared<answer>();
+  known->status = static_cast<std::uint16_t>(status);
+  if (row.has("body")) known->body = row.bytes("body");
+  if (row.has("headers")) {
+    const auto flat = row.list("headers");
+    if (flat.size() % 2 != 0) return unclear("a header without a value");
+    for (std::size_t i = 0; i < flat.size(); i += 2) {
+      known->headers.emplace_back(flat[i], flat[i + 1]);
+    }
+  }
+  out.answer = std::move(known);
+  return out;
+}
+
+queried_outcome read_outcome(const PGresult* got) {
+  if (PQntuples(got) == 0) return {queried::no_row, nullptr, {}};
+  if (PQntuples(got) > 1) return unclear("more than one row");
+  const first_row row(got);
+  if (PQfnumber(got, "outcome") < 0) return read_answer(row);
+  const auto reply = row.has("outcome") ? row.bytes("outcome") : std::string();
+  if (reply == "done") return read_answer(row);
+  if (reply == "none") return {queried::none, nullptr, {}};
+  return unclear(reply == "unknown" ? "the query says so"
+                                    : "outcome is neither 'done', 'none' nor 'unknown'");
+}
+
+}  // namespace
+
+result<void> outcome_query::open() {
+  if (on_ && PQstatus(on_.get()) == CONNECTION_OK) {
+    // It may have ended unseen since the last round.
+    const result_ptr alive(PQexec(on_.get(), ""));
+    if (PQresultStatus(alive.get()) == PGRES_EMPTY_QUERY) return {};
+  }
+  if (auto connected = connect(); !connected) return connected.error();
+  auto ready = set_up();
+  if (!ready) on_.reset();
+  return ready;
+}
+
+result<void> outcome_query::connect() {
+  const auto where = parse_conninfo(params_.url, params_.timeout);
+  if (!where) return error(where.error().code, "[reconcile] database: " + where.error().detail);
+  error why(errc::store_unreachable, where->name + ": it names no server");
+  const auto seconds = std::max<std::int64_t>(params_.timeout.count() / 1'000, 2);
+  for (const auto& target : where->targets) {
+    auto options = target.options;
+    options.emplace("connect_timeout", std::to_string(seconds));
+    std::vector<const char*> names;
+    std::vector<const char*> values;
+    for (const auto& [name, value] : options) {
+      names.push_back(name.c_str());
+      values.push_back(value.c_str());
+    }
+    names.push_back(nullptr);
+    values.push_back(nullptr);
+    on_.reset(PQconnectdbParams(names.data(), values.data(), 0));
+    if (PQstatus(on_.get()) == CONNECTION_OK) {
+      name_ = target.name;
+      // What the query's functions have to remark is of no use to anybody here.
+      PQsetNoticeReceiver(
+          on_.get(), [](void*, const PGresult*) {}, nullptr);
+      return {};
+    }
+    why = to_error(failure_of(on_.get()), target.name, effect::none);
+  }
+  on_.reset();
+  return why;
+}
+
+result<void> outcome_query::set_up() {
+  const auto timeout = std::to_string(params_.timeout.count());
+  const std::array<const char*, 2> values{timeout.c_str(), params_.read_only ? "on" : "off"};
+  const result_ptr set(PQexecParams(on_.get(),
+                                    "SELECT set_config('statement_timeout', $1, false),"
+                                    " set_config('default_transaction_read_only', $2, false)",
+                                    2, nullptr, values.data(), nullptr, nullptr, 0));
+  if (!succeeded(set.get())) return to_error(failure_of(set.get()), name_, effect::none);
+  constexpr std::array<Oid, 3> types{oid::text, oid::text, oid::int8};
+  const result_ptr made(
+      PQprepare(on_.get(), prepared, params_.query.c_str(), types.size(), types.data()));
+  if (!succeeded(made.get())) {
+    const auto why = failure_of(made.get());
+    return why.lost ? to_error(why, name_, effect::none) : wrong_query(why.text);
+  }
+  const result_ptr described(PQdescribePrepared(on_.get(), prepared));
+  if (!succeeded(described.get())) {
+    return to_error(failure_of(described.get()), name_, effect::none);
+  }
+  if (PQnparams(described.get()) > static_cast<int>(types.size())) {
+    return wrong_query("there are the parameters $1 (scope), $2 (key) and $3 (token) only");
+  }
+  if (auto fault = column_fault(described.get()); !fault.empty()) return wrong_query(fault);
+  return {};
+}
+
+queried_outcome outcome_query::ask(const digest& scope, const std::string& key, token lease_token) {
+  if (!on_ || PQstatus(on_.get()) != CONNECTION_OK) return unclear("the database is out of reach");
+  const auto hex = base::to_hex(scope);
+  const auto number = std::to_string(lease_token);
+  const std::array<const char*, 3> values{hex.c_str(), key.c_str(), number.c_str()};
+  const result_ptr got(
+      PQexecPrepared(on_.get(), prepared, values.size(), values.data(), nullptr, nullptr, 1));
+  if (PQresultStatus(got.get()) != PGRES_TUPLES_OK) {
+    const auto why = got ? failure_of(got.get()) : failure_of(on_.get());
+    return unclear(why.text.empty() ? "the query gave no rows" : why.text);
+  }
+  try {
+    return read_outcome(got.get());
+  } catch (const unexpected_answer& wrong) {
+    return unclear(wrong.what());
+  }
+}
+
+}  // namespace onceguard::postgres

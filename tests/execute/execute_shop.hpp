@@ -1,0 +1,270 @@
+// A shop that charges customers through `execute`: its own tables, and the records among them.
+// One for each client library, so that one suite runs on all.
+#pragma once
+#include <libpq-fe.h>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <pqxx/pqxx>
+#include <stdexcept>
+#include <string>
+
+#include <sqlite3.h>
+
+#include <onceguard/postgres.hpp>
+#include <onceguard/pqxx.hpp>
+#include <onceguard/sqlite.hpp>
+
+#include "store/postgres/database.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+
+/// One connection, used by one thread.
+class till {
+ public:
+  till() = default;
+  till(const till&) = delete;
+  till& operator=(const till&) = delete;
+  virtual ~till() = default;
+
+  virtual result<verdict> execute(const request& request, const execute_policy& policy,
+                                  const effect_work& work) = 0;
+  virtual result<verdict> execute_steps(const request& request, const execute_policy& policy,
+                                        const steps_work& work) = 0;
+  /// Writes, within the transaction that is open.
+  virtual void charge(const std::string& customer) = 0;
+  /// A transaction of the caller's, in which the charges were looked at.
+  virtual void begin_and_look(const std::string& level) = 0;
+  virtual void commit() = 0;
+  virtual void roll_back() = 0;
+};
+
+class shop {
+ public:
+  shop() = default;
+  shop(const shop&) = delete;
+  shop& operator=(const shop&) = delete;
+  virtual ~shop() = default;
+  [[nodiscard]] virtual std::unique_ptr<till> open() = 0;
+  [[nodiscard]] virtual int charges(const std::string& customer) = 0;
+};
+
+inline std::string insert_of(const std::string& customer) {
+  return "INSERT INTO charges VALUES ('" + customer + "')";
+}
+inline std::string count_of(const std::string& customer) {
+  return "SELECT count(*) FROM charges WHERE who = '" + customer + "'";
+}
+
+// --- libpq ----------------------------------------------------------------------------------
+
+class libpq_till final : public till {
+ public:
+  explicit libpq_till(const std::string& url) : on_(PQconnectdb(url.c_str()), PQfinish) {
+    if (PQstatus(on_.get()) != CONNECTION_OK) throw std::runtime_error(PQerrorMessage(on_.get()));
+    PQsetNoticeProcessor(
+        on_.get(), [](void*, const char*) {}, nullptr);
+  }
+  [[nodiscard]] PGconn* on() const noexcept { return on_.get(); }
+
+  /// The first value, where there is one; a failure is thrown as statement_failed.
+  std::string run(const std::string& statement) {
+    const std::unique_ptr<PGresult, void (*)(PGresult*)> got(PQexec(on_.get(), statement.c_str()),
+                                                             PQclear);
+    postgres::check(on_.get(), got.get());
+    return PQntuples(got.get()) == 0 ? "" : PQgetvalue(got.get(), 0, 0);
+  }
+
+  result<verdict> execute(const request& request, const execute_policy& policy,
+                          const effect_work& work) override {
+    return postgres::execute(on_.get(), request, policy, work);
+  }
+  result<verdict> execute_steps(const request& request, const execute_policy& policy,
+                                const steps_work& work) override {
+    return postgres::execute_steps(on_.get(), request, policy, work);
+  }
+  void charge(const std::string& customer) override { run(insert_of(customer)); }
+  void begin_and_look(const std::string& level) override {
+    run("BEGIN ISOLATION LEVEL " + level + "; SELECT count(*) FROM charges");
+  }
+  void commit() override { run("COMMIT"); }
+  void roll_back() override { run("ROLLBACK"); }
+
+ private:
+  std::unique_ptr<PGconn, void (*)(PGconn*)> on_;
+};
+
+// --- libpqxx --------------------------------------------------------------------------------
+
+class pqxx_till final : public till {
+ public:
+  explicit pqxx_till(const std::string& url) : on_(url) {}
+
+  result<verdict> execute(const request& request, const execute_policy& policy,
+                          const effect_work& work) override {
+    const auto in_it = [&](pqxx::transaction_base& base, const lease& held) {
+      const within here(*this, base);
+      return work(held);
+    };
+    if (auto* outer = dynamic_cast<pqxx::dbtransaction*>(in_)) {
+      return postgres::execute(*outer, request, policy, in_it);
+    }
+    return postgres::execute(on_, request, policy, in_it);
+  }
+  result<verdict> execute_steps(const request& request, const execute_policy& policy,
+                                const steps_work& work) override {
+    return postgres::execute_steps(on_, request, policy, [&](postgres::pqxx_steps& flow) {
+      forwarded forwarded(*this, flow);
+      return work(forwarded);
+    });
+  }
+  void charge(const std::string& customer) override { in_->exec(insert_of(customer)); }
+  void begin_and_look(const std::string& level) override {
+    mine_ = std::make_unique<pqxx::work>(on_);
+    mine_->exec("SET TRANSACTION ISOLATION LEVEL " + level);
+    mine_->exec("SELECT count(*) FROM charges");
+    in_ = mine_.get();
+  }
+  void commit() override { mine_->commit(), end(); }
+  void roll_back() override { mine_->abort(), end(); }
+
+ private:
+  /// What charge() writes in, as long as it is open.
+  class within {
+   public:
+    within(pqxx_till& till, pqxx::transaction_base& base) : of_(till), before_(till.in_) {
+      till.in_ = &base;
+    }
+    within(const within&) = delete;
+    within& operator=(const within&) = delete;
+    ~within() { of_.in_ = before_; }
+
+   private:
+    pqxx_till& of_;
+    pqxx::transaction_base* before_;
+  };
+  class forwarded final : public steps {
+   public:
+    forwarded(pqxx_till& till, postgres::pqxx_steps& steps) : of_(till), to_(steps) {}
+    std::string step(std::string_view name, const std::function<std::string()>& work) override {
+      return to_.step(name, [&](pqxx::transaction_base& base) {
+        const within here(of_, base);
+        return work();
+      });
+    }
+    [[nodiscard]] std::string key_for(std::string_view purpose) const override {
+      return to_.key_for(purpose);
+    }
+    [[nodiscard]] const lease& held() const noexcept override { return to_.held(); }
+
+   private:
+    pqxx_till& of_;
+    postgres::pqxx_steps& to_;
+  };
+  void end() {
+    in_ = nullptr;
+    mine_.reset();
+  }
+
+  pqxx::connection on_;
+  std::unique_ptr<pqxx::work> mine_;
+  pqxx::transaction_base* in_ = nullptr;
+};
+
+template <class Till>
+class postgres_shop final : public shop {
+ public:
+  postgres_shop() {
+    database_.admin().run("CREATE TABLE IF NOT EXISTS charges (who text); TRUNCATE charges");
+  }
+  [[nodiscard]] std::unique_ptr<till> open() override {
+    return std::make_unique<Till>(database_.url());
+  }
+  [[nodiscard]] int charges(const std::string& customer) override {
+    return std::stoi(database_.admin().value(count_of(customer)));
+  }
+
+ private:
+  postgres_database database_;
+};
+
+// --- SQLite ---------------------------------------------------------------------------------
+
+class sqlite_till final : public till {
+ public:
+  explicit sqlite_till(const std::string& path) : on_(nullptr, sqlite3_close) {
+    sqlite3* opened = nullptr;
+    const int code = sqlite3_open(path.c_str(), &opened);
+    on_.reset(opened);
+    if (code != SQLITE_OK) throw std::runtime_error(sqlite3_errmsg(opened));
+  }
+  [[nodiscard]] sqlite3* on() const noexcept { return on_.get(); }
+
+  /// The first value of the last row, where there is one.
+  std::string run(const std::string& statement) {
+    std::string out;
+    const auto keep = [](void* memory, int columns, char** values, char**) {
+      if (columns > 0 && values[0] != nullptr) *static_cast<std::string*>(memory) = values[0];
+      return 0;
+    };
+    if (sqlite3_exec(on_.get(), statement.c_str(), keep, &out, nullptr) != SQLITE_OK) {
+      throw std::runtime_error(sqlite3_errmsg(on_.get()));
+    }
+    return out;
+  }
+
+  result<verdict> execute(const request& request, const execute_policy& policy,
+                          const effect_work& work) override {
+    return sqlite::execute(on_.get(), request, policy, work);
+  }
+  result<verdict> execute_steps(const request& request, const execute_policy& policy,
+                                const steps_work& work) override {
+    return sqlite::execute_steps(on_.get(), request, policy, work);
+  }
+  void charge(const std::string& customer) override { run(insert_of(customer)); }
+  void begin_and_look(const std::string& /*serializable it is*/) override {
+    run("BEGIN; SELECT count(*) FROM charges");
+  }
+  void commit() override { run("COMMIT"); }
+  void roll_back() override { run("ROLLBACK"); }
+
+ private:
+  std::unique_ptr<sqlite3, int (*)(sqlite3*)> on_;
+};
+
+class sqlite_shop final : public shop {
+ public:
+  sqlite_shop() : counter_(path()) {
+    counter_.run("PRAGMA journal_mode = WAL; CREATE TABLE charges (who TEXT)");
+    sqlite3_busy_timeout(counter_.on(), 10'000);
+  }
+  [[nodiscard]] std::string path() const { return folder_.file("shop.db"); }
+  [[nodiscard]] std::unique_ptr<till> open() override {
+    return std::make_unique<sqlite_till>(path());
+  }
+  [[nodiscard]] int charges(const std::string& customer) override {
+    return std::stoi(counter_.run(count_of(customer)));
+  }
+
+ private:
+  temporary_folder folder_;
+  sqlite_till counter_;
+};
+
+struct library_under_test {
+  const char* name;
+  std::unique_ptr<shop> (*make)();
+  bool levels = true;  ///< are there several levels of isolation?
+};
+inline std::ostream& operator<<(std::ostream& output, const library_under_test& one) {
+  return output << one.name;
+}
+
+inline const library_under_test libraries[] = {
+    {"libpq", [] { return std::unique_ptr<shop>(new postgres_shop<libpq_till>); }},
+    {"pqxx", [] { return std::unique_ptr<shop>(new postgres_shop<pqxx_till>); }},
+    {"sqlite", [] { return std::unique_ptr<shop>(new sqlite_shop); }, false},
+};
+
+}  // namespace onceguard::testing

@@ -1,0 +1,155 @@
+// What the suites of faults do with every store that has a server: to claim and to settle while
+// it breaks, hangs or crashes.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/clock.hpp"
+#include "store/contract/acts.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard::testing {
+
+/// No fault of a test lasts so long.
+inline constexpr std::chrono::minutes longest_fault{2};
+
+/// Claims until it is known what became of it, as its nonce stays the same.
+inline result<verdict> claim_until_known(desk& desk, const claim& request) {
+  for (const auto end = base::boot_now() + longest_fault;;) {
+    auto reply = desk.try_claim(request);
+    if (reply || !reply.error().retryable() || base::boot_now() > end) return reply;
+    // Another memory: nothing is granted before those who watch the store have taken note.
+    if (reply.error().code == errc::store_lost) static_cast<void>(desk.try_vitals());
+  }
+}
+
+/// A new lease, though the memory may be another one by now.
+inline lease leased_until_known(desk& desk, const claim& request) {
+  const auto reply = claim_until_known(desk, request);
+  if (!reply) throw std::runtime_error(reply.error().detail);
+  EXPECT_EQ(reply->kind, verdict_kind::run);
+  return reply->lease;
+}
+
+inline void expect_verdict(desk& desk, const claim& request, verdict_kind kind) {
+  const auto reply = claim_until_known(desk, request);
+  ASSERT_TRUE(reply) << reply.error().detail;
+  EXPECT_EQ(reply->kind, kind);
+}
+
+inline result<settled> settle_until_known(desk& desk, const settlement& request) {
+  for (const auto end = base::boot_now() + longest_fault;;) {
+    auto reply = std::move(desk.settles({request}).at(0));
+    if (reply || !reply.error().retryable() || base::boot_now() > end) return reply;
+  }
+}
+
+/// One key from its claim to its replay, while the connection may break.
+inline void expect_one_run(desk& desk, const std::string& key) {
+  const auto request = claim_of(key);
+  const auto reply = claim_until_known(desk, request);
+  ASSERT_TRUE(reply) << reply.error().detail;
+  ASSERT_EQ(reply->kind, verdict_kind::run) << key;
+  EXPECT_EQ(reply->lease.attempt, 1u);
+  const auto ended = settle_until_known(desk, settle_of(request, reply->lease));
+  ASSERT_TRUE(ended) << ended.error().detail;
+  EXPECT_EQ(ended->outcome, settle_outcome::done);
+  expect_verdict(desk, claim_of(key), verdict_kind::replay);
+}
+
+/// `at` is the desk of a store with a timeout of 400 ms on this server.
+template <class Server>
+void expect_out_of_reach_while_it_hangs(desk& desk, Server& server) {
+  constexpr milliseconds timeout{400};
+  desk.completed(claim_of("before"));
+  server.pause();
+  const auto request = claim_of("k");
+  const auto begun = base::boot_now();
+  const auto verdict = desk.try_claim(request, timeout);
+  EXPECT_LT(base::boot_now() - begun, std::chrono::seconds(2));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_unreachable);
+  EXPECT_EQ(verdict.error().effect, effect::unknown);
+  // All connections have been given up: what comes now was not sent.
+  for (;;) {
+    const auto later = desk.try_claim(claim_of("later"), timeout);
+    ASSERT_FALSE(later);
+    EXPECT_EQ(later.error().code, errc::store_unreachable);
+    if (later.error().effect == effect::none) break;
+  }
+  server.go_on();
+  const auto after = claim_until_known(desk, request);
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->kind, verdict_kind::run);
+  EXPECT_EQ(after->lease.attempt, 1u);
+}
+
+/// What every record is after it was run once.
+inline void expect_each_once(desk& desk, std::size_t runs) {
+  const auto page = desk.list({}, {}, 1'000'000);
+  EXPECT_EQ(page.records.size(), runs);
+  for (const auto& each : page.records) {
+    EXPECT_EQ(each.stored.attempt, 1u);
+    EXPECT_FALSE(each.stored.incident);
+    EXPECT_EQ(each.state, observed_state::completed);
+  }
+}
+
+/// Claims and completes fresh keys from `callers` threads, with four crashes in between, one each
+/// time that `step` more were completed. How many keys ran: each once, and all are completed.
+template <class Crash>
+std::size_t run_across_crashes(store& tested, int callers, int step, Crash crash_and_start) {
+  std::atomic<bool> over{false};
+  std::atomic<int> completed{0};
+  std::mutex counting;
+  std::map<std::string, int> runs;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < callers; ++t) {
+    threads.emplace_back([&, t] {
+      desk own(tested);
+      for (int i = 0; !over; ++i) {
+        const auto request = claim_of(std::to_string(t) + "-" + std::to_string(i));
+        const auto reply = claim_until_known(own, request);
+        if (!reply || reply->kind != verdict_kind::run) continue;
+        {
+          const std::lock_guard lock(counting);
+          ++runs[request.about->key];
+        }
+        const auto ended = settle_until_known(own, settle_of(request, reply->lease));
+        if (ended && ended->outcome == settle_outcome::done) ++completed;
+      }
+    });
+  }
+  const auto await_more = [&] {
+    wait_until("more records", [&, before = int(completed)] { return completed >= before + step; });
+  };
+  const auto finish = [&] {
+    over = true;
+    for (auto& thread : threads) thread.join();
+  };
+  try {
+    for (int crash = 0; crash < 4; ++crash) {
+      await_more();
+      crash_and_start();
+    }
+    await_more();
+  } catch (...) {
+    finish();
+    throw;
+  }
+  finish();
+  for (const auto& [key, count] : runs) EXPECT_EQ(count, 1) << key;
+  EXPECT_EQ(static_cast<std::size_t>(completed), runs.size());
+  return runs.size();
+}
+
+}  // namespace onceguard::testing

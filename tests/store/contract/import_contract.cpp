@@ -1,0 +1,219 @@
+// Records that come from another store, for every store.
+#include <gtest/gtest.h>
+
+#include "store/memory/memory_store.hpp"
+#include "store/contract/store_fixture.hpp"
+#include "store/view.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+class import_contract : public store_fixture {
+ protected:
+  /// The record of the other store, as it would move now.
+  imported_record moving(const claim& request) {
+    return make_imported_record(from_.find(request.id).value(), delegate_->clock.wall_ms());
+  }
+  imported_record completed(const std::string& key) {
+    const auto request = claim_of(key);
+    from_.completed(request);
+    return moving(request);
+  }
+
+  memory_store source_{delegate_->clock};
+  desk from_{source_};
+};
+INSTANTIATE_TEST_SUITE_P(stores, import_contract, ::testing::ValuesIn(engines), engine_name);
+
+TEST_P(import_contract, a_completed_record_is_replayed_for_what_is_left_of_its_retention) {
+  const auto request = claim_of("k");
+  const auto held = from_.leased(request);
+  advance(second);
+  from_.settle(settle_of(request, held));
+  advance(2 * second);
+  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
+  const auto verdict = desk_.claim(claim_of("k"));
+  ASSERT_EQ(verdict.kind, verdict_kind::replay);
+  EXPECT_EQ(*verdict.answer, *answer_of());
+  EXPECT_EQ(verdict.retention_left, day - 2 * second);
+  EXPECT_EQ(desk_.claim(claim_of("k", "another")).kind, verdict_kind::mismatch);
+  const auto seen = desk_.find(request.id).value();
+  const auto was = from_.find(request.id).value();
+  EXPECT_EQ(seen.stored.token, held.token);
+  EXPECT_EQ(seen.stored.claim_id, held.claim_id);
+  EXPECT_EQ(seen.stored.claimed_at_wall, was.stored.claimed_at_wall);
+  EXPECT_EQ(seen.stored.settled_at_wall, was.stored.settled_at_wall);
+  EXPECT_EQ(seen.stored.about->path, was.stored.about->path);
+  EXPECT_EQ(seen.stored.about->run_timeout, was.stored.about->run_timeout);
+  advance(day);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_P(import_contract, everything_that_is_known_of_a_record_comes_along) {
+  const auto request = claim_of("k");
+  from_.completed(request);
+  auto value = moving(request);
+  auto& r = value.stored;
+  r.kept = answer_kept::status_only;
+  r.attempt = 7;
+  r.by_operator = r.incident = r.earlier_unknown = r.maybe_repeated = r.by_application = true;
+  r.why = unknown_reason::upstream_status;
+  r.why_status = 502;
+  r.failures = 3;
+  ASSERT_EQ(desk_.import_record(value), import_outcome::imported);
+  const auto seen = desk_.seen(request.id).stored;
+  EXPECT_EQ(seen.kept, answer_kept::status_only);
+  EXPECT_EQ(*seen.answer, *answer_of());
+  EXPECT_EQ(seen.attempt, 7u);
+  EXPECT_TRUE(seen.by_operator && seen.incident && seen.earlier_unknown);
+  EXPECT_TRUE(seen.maybe_repeated && seen.by_application);
+  EXPECT_EQ(seen.why, unknown_reason::upstream_status);
+  EXPECT_EQ(seen.why_status, 502);
+  EXPECT_EQ(seen.failures, 3u);
+}
+
+TEST_P(import_contract, what_is_under_way_becomes_unknown_and_its_holder_is_left_behind) {
+  auto running = claim_of("running");
+  const auto held = from_.leased(running);
+  auto begun = claim_of("begun");
+  begun.into_started = true;
+  from_.leased(begun);
+  for (const auto* request : {&running, &begun}) {
+    EXPECT_EQ(desk_.import_record(moving(*request)), import_outcome::imported);
+    EXPECT_EQ(desk_.seen(request->id).state, observed_state::unknown);
+    EXPECT_EQ(desk_.seen(request->id).retention_left, milliseconds(0));
+    auto again = claim_of(request->about->key);
+    EXPECT_EQ(desk_.claim(again).kind, verdict_kind::unknown);
+  }
+  resolution mode;
+  mode.id = running.id;
+  EXPECT_EQ(desk_.resolve(mode).retry_after, running.about->run_timeout);
+  advance(running.about->run_timeout);
+  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+  EXPECT_GT(desk_.leased(claim_of("running")).token, held.token);
+}
+
+TEST_P(import_contract, what_provably_had_not_begun_is_taken_over) {
+  auto request = claim_of("k");
+  request.into_started = true;
+  const auto held = from_.leased(request);
+  advance(lease_length);
+  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
+  const auto next = desk_.leased(claim_of("k"));
+  EXPECT_GT(next.token, held.token);
+  EXPECT_EQ(next.attempt, 2u);
+}
+
+TEST_P(import_contract, unknown_says_why_and_waits_to_be_probed) {
+  const auto request = claim_of("k");
+  auto mode = settle_of(request, from_.leased(request), settle_kind::abandon);
+  mode.why = unknown_reason::upstream_timeout;
+  mode.probe_pause = 10 * second;
+  from_.settle(mode);
+  advance(4 * second);
+  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
+  auto again = claim_of("k");
+  again.unknown = unknown_policy::probe;
+  const auto verdict = desk_.claim(again);
+  EXPECT_EQ(verdict.kind, verdict_kind::unknown);
+  EXPECT_EQ(verdict.why, unknown_reason::upstream_timeout);
+  EXPECT_EQ(verdict.since, 4 * second);
+  EXPECT_EQ(verdict.retry_after, 6 * second);
+  advance(6 * second);
+  EXPECT_TRUE(desk_.leased(again).probe);
+}
+
+TEST_P(import_contract, unsettled_records_keep_the_retention_that_they_were_given) {
+  auto request = claim_of("k");
+  request.unknown_retention = day;
+  from_.leased(request);
+  advance(lease_length + second);
+  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
+  EXPECT_EQ(desk_.seen(request.id).retention_left, day - second);
+  EXPECT_EQ(desk_.seen(request.id).stored.unknown_retention_ms, day.count());
+  advance(day - second);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_P(import_contract, a_failed_record_waits_for_the_rest_of_its_pause) {
+  const auto request = claim_of("k");
+  auto mode = settle_of(request, from_.leased(request), settle_kind::fail);
+  mode.backoff = 10 * second;
+  from_.settle(mode);
+  advance(4 * second);
+  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
+  const auto verdict = desk_.claim(claim_of("k"));
+  EXPECT_EQ(verdict.kind, verdict_kind::backoff);
+  EXPECT_EQ(verdict.retry_after, 6 * second);
+  advance(6 * second);
+  EXPECT_EQ(desk_.leased(claim_of("k")).attempt, 2u);
+}
+
+TEST_P(import_contract, a_released_record_still_refuses_its_claim_and_counts_on) {
+  const auto request = claim_of("k");
+  const auto held = from_.leased(request);
+  from_.settle(settle_of(request, held, settle_kind::release));
+  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
+  EXPECT_EQ(desk_.claim(request).kind, verdict_kind::refused);
+  const auto next = desk_.leased(claim_of("k", "another"));
+  EXPECT_EQ(next.attempt, 2u);
+  EXPECT_GT(next.token, held.token);
+}
+
+TEST_P(import_contract, every_later_token_of_its_key_is_above_the_one_that_came) {
+  auto request = completed("k");
+  request.stored.token += 1'000'000'000;  // a store whose clock was ahead
+  ASSERT_EQ(desk_.import_record(request), import_outcome::imported);
+  if (delegate_->remembers()) reopen();
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+  advance(request.retention_left + second);
+  EXPECT_GT(desk_.leased(claim_of("k")).token, request.stored.token);
+}
+
+TEST_P(import_contract, tokens_go_on_from_the_clock_for_what_the_other_store_has_forgotten) {
+  desk_.leased(claim_of("early"));
+  advance(day);
+  const auto forgotten = from_.leased(claim_of("forgotten")).token;
+  ASSERT_EQ(desk_.import_record(completed("k")), import_outcome::imported);
+  EXPECT_GT(desk_.leased(claim_of("forgotten")).token, forgotten);
+}
+
+TEST_P(import_contract, the_same_record_changes_nothing_and_another_one_is_left_alone) {
+  const auto request = claim_of("k");
+  const auto held = from_.leased(request);
+  const auto under_way = moving(request);
+  ASSERT_EQ(desk_.import_record(under_way), import_outcome::imported);
+  EXPECT_EQ(desk_.import_record(under_way), import_outcome::already_there);
+  from_.settle(settle_of(request, held));
+  EXPECT_EQ(desk_.import_record(moving(request)), import_outcome::conflict);
+  EXPECT_EQ(desk_.seen(request.id).state, observed_state::unknown);
+  desk_.completed(claim_of("both"));
+  EXPECT_EQ(desk_.import_record(completed("both")), import_outcome::conflict);
+  EXPECT_EQ(desk_.counted(observed_state::completed), 1u);
+  EXPECT_EQ(desk_.counted(observed_state::unknown), 1u);
+}
+
+TEST_P(import_contract, what_has_expired_here_makes_room) {
+  desk_.completed(claim_of("k"));
+  advance(day);
+  const auto request = completed("k");
+  EXPECT_EQ(desk_.import_record(request), import_outcome::imported);
+  EXPECT_EQ(desk_.seen(request.id).stored.token, request.stored.token);
+  EXPECT_EQ(desk_.list().records.size(), 1u);
+}
+
+TEST_P(import_contract, they_are_listed_in_the_order_in_which_they_came) {
+  for (const char* key : {"b", "a", "c"}) desk_.import_record(completed(key));
+  std::string seen;
+  for (const auto& each : desk_.list().records) seen += each.stored.about->key;
+  EXPECT_EQ(seen, "bac");
+}
+
+TEST_P(import_contract, without_its_subject_it_is_refused) {
+  auto request = completed("k");
+  request.stored.about = nullptr;
+  EXPECT_EQ(desk_.try_import(request).error().code, errc::invalid_argument);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

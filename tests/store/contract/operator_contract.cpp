@@ -1,0 +1,223 @@
+// What operators ask and do, for every store.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/contract/store_fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using operator_contract = store_fixture;
+INSTANTIATE_TEST_SUITE_P(stores, operator_contract, ::testing::ValuesIn(engines), engine_name);
+
+TEST_P(operator_contract, resolve_ends_unknown_either_way) {
+  for (const bool did_happen : {true, false}) {
+    const auto request = claim_of(did_happen ? "did" : "did not");
+    desk_.leased(request);
+    advance(lease_length + request.about->run_timeout);
+    resolution mode;
+    mode.id = request.id;
+    mode.completed = did_happen;
+    if (did_happen) mode.answer = answer_of("by hand");
+    EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+    EXPECT_TRUE(desk_.seen(request.id).stored.by_operator);
+    EXPECT_EQ(desk_.claim(claim_of(request.about->key)).kind,
+              did_happen ? verdict_kind::replay : verdict_kind::run);
+  }
+}
+
+TEST_P(operator_contract, resolve_is_refused_while_the_work_may_run) {
+  const auto request = claim_of("k");
+  desk_.leased(request);
+  resolution mode;
+  mode.id = request.id;
+  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::running);
+  advance(lease_length);
+  const auto reply = desk_.resolve(mode);
+  EXPECT_EQ(reply.outcome, resolve_outcome::running);
+  EXPECT_EQ(reply.retry_after, request.about->run_timeout);
+  mode.force = true;
+  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+}
+
+TEST_P(operator_contract, the_holder_s_word_behind_a_release_stays_his_when_it_is_repeated) {
+  const auto request = claim_of("k");
+  const auto end = settle_of(request, desk_.leased(request));
+  resolution mode;
+  mode.id = request.id;
+  mode.force = true;
+  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+  EXPECT_EQ(desk_.settle(end).outcome, settle_outcome::incident);
+  EXPECT_FALSE(desk_.seen(request.id).stored.by_operator);
+  // Its reply was lost: a holder that was told of being stale would keep its answer to itself.
+  EXPECT_EQ(desk_.settle(end).outcome, settle_outcome::done);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
+TEST_P(operator_contract, resolve_tells_what_it_did_not_find_or_may_not_change) {
+  resolution request;
+  request.id = claim_of("nobody").id;
+  EXPECT_EQ(desk_.resolve(request).outcome, resolve_outcome::not_found);
+  const auto question = claim_of("k");
+  desk_.completed(question);
+  request.id = question.id;
+  request.completed = true;
+  EXPECT_EQ(desk_.resolve(request).outcome, resolve_outcome::already_completed);
+}
+
+TEST_P(operator_contract, resolve_adds_an_answer_that_is_missing_and_replaces_none) {
+  for (const auto kept : {answer_kept::none, answer_kept::too_large, answer_kept::streamed}) {
+    const auto request = claim_of("k" + std::to_string(static_cast<int>(kept)));
+    auto end = settle_of(request, desk_.leased(request), settle_kind::complete);
+    end.answer = nullptr;
+    end.kept = kept;
+    end.retention = 60 * second;
+    desk_.settle(end);
+    EXPECT_EQ(desk_.claim(request).kept, kept);
+    const auto forgotten = desk_.vitals().forgotten;
+    advance(second);
+    resolution mode;
+    mode.id = request.id;
+    mode.completed = true;
+    mode.retention = 3'600 * second;
+    EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::already_completed);
+    mode.answer = answer_of("by hand");
+    const auto reply = desk_.resolve(mode);
+    EXPECT_EQ(reply.outcome, resolve_outcome::done);
+    EXPECT_TRUE(reply.forgets_answer);
+    EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
+    const auto seen = desk_.find(request.id);
+    ASSERT_TRUE(seen);
+    EXPECT_TRUE(seen->stored.by_operator);
+    EXPECT_LE(seen->retention_left, 60 * second);
+    const auto repeat = desk_.claim(request);
+    ASSERT_EQ(repeat.kind, verdict_kind::replay);
+    EXPECT_EQ(repeat.kept, answer_kept::full);
+    ASSERT_TRUE(repeat.answer);
+    EXPECT_EQ(*repeat.answer, *mode.answer);
+    mode.answer = answer_of("another");
+    mode.force = true;
+    EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::already_completed);
+    EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
+    EXPECT_EQ(*desk_.claim(request).answer, *answer_of("by hand"));
+  }
+}
+
+TEST_P(operator_contract, resolve_leaves_an_answer_of_status_alone) {
+  const auto request = claim_of("k");
+  auto end = settle_of(request, desk_.leased(request), settle_kind::complete);
+  end.answer = answer_of("");
+  end.kept = answer_kept::status_only;
+  desk_.settle(end);
+  resolution mode;
+  mode.id = request.id;
+  mode.completed = true;
+  mode.answer = answer_of("by hand");
+  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::already_completed);
+}
+
+TEST_P(operator_contract, an_answer_that_an_operator_releases_is_counted_as_forgotten) {
+  const auto request = claim_of("k");
+  desk_.completed(request);
+  EXPECT_EQ(desk_.vitals().forgotten, 0u);
+  resolution mode;
+  mode.id = request.id;
+  EXPECT_TRUE(desk_.resolve(mode).forgets_answer);
+  EXPECT_EQ(desk_.vitals().forgotten, 1u);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_P(operator_contract, find_shows_durations_and_what_the_operator_looks_for) {
+  const auto request = claim_of("k");
+  desk_.leased(request);
+  advance(second);
+  const auto running = desk_.find(request.id);
+  ASSERT_TRUE(running);
+  EXPECT_EQ(running->id, request.id);
+  EXPECT_EQ(running->lease_left, lease_length - second);
+  EXPECT_EQ(running->retention_left, milliseconds(0));
+  EXPECT_EQ(running->stored.about->key, "k");
+  EXPECT_EQ(running->stored.about->path, "/v1/payments");
+  EXPECT_EQ(running->stored.about->scope_kind, "header:x-tenant");
+  EXPECT_FALSE(desk_.find(claim_of("nobody").id));
+}
+
+TEST_P(operator_contract, list_goes_through_all_records_in_the_order_of_their_first_claim) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 25; ++i) {
+    keys.push_back("k" + std::to_string(i));
+    desk_.leased(claim_of(keys.back()));
+    advance(milliseconds(1));  // several servers have nothing in common but the time
+  }
+  std::vector<std::string> seen;
+  std::string cursor;
+  do {
+    const auto page = desk_.list({}, cursor, 10);
+    EXPECT_LE(page.records.size(), 10u);
+    for (const auto& view : page.records) seen.push_back(view.stored.about->key);
+    cursor = page.cursor;
+  } while (!cursor.empty());
+  EXPECT_EQ(seen, keys);
+}
+
+TEST_P(operator_contract, list_filters_by_state_key_and_scope) {
+  desk_.completed(claim_of("done"));
+  desk_.leased(claim_of("lost"));
+  advance(lease_length);
+  desk_.leased(claim_of("running"));
+  const auto keys = [&](const list_filter& filter) {
+    std::vector<std::string> out;
+    for (const auto& view : desk_.list(filter).records) out.push_back(view.stored.about->key);
+    return out;
+  };
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  list_filter filter;
+  filter.state = observed_state::completed;
+  EXPECT_THAT(keys(filter), ElementsAre("done"));
+  filter.state = observed_state::unknown;
+  EXPECT_THAT(keys(filter), ElementsAre("lost"));
+  filter.state = observed_state::in_progress;
+  EXPECT_THAT(keys(filter), ElementsAre("running"));
+  filter = {};
+  filter.key = "lost";
+  EXPECT_THAT(keys(filter), ElementsAre("lost"));
+  filter.key = "los";
+  EXPECT_THAT(keys(filter), IsEmpty());
+  filter = {};
+  filter.scope = claim_of("x").about->scope;
+  EXPECT_EQ(keys(filter).size(), 3u);
+  filter.scope = digest{};
+  EXPECT_THAT(keys(filter), IsEmpty());
+}
+
+TEST_P(operator_contract, a_cursor_of_somebody_else_is_refused) {
+  const auto page = run(store_->list({}, "not a cursor", 10, patience));
+  ASSERT_FALSE(page);
+  EXPECT_EQ(page.error().code, errc::invalid_argument);
+}
+
+TEST_P(operator_contract, counts_tell_each_state) {
+  auto request = claim_of("started");
+  request.into_started = true;
+  desk_.leased(request);
+  desk_.completed(claim_of("completed"));
+  request = claim_of("failed");
+  desk_.settle(settle_of(request, desk_.leased(request), settle_kind::fail));
+  request = claim_of("released");
+  desk_.settle(settle_of(request, desk_.leased(request), settle_kind::release));
+  request = claim_of("probing");
+  desk_.settle(settle_of(request, desk_.leased(request), settle_kind::abandon));
+  request = claim_of("probing");
+  request.unknown = unknown_policy::probe;
+  desk_.leased(request);
+  request = claim_of("unknown");
+  desk_.settle(settle_of(request, desk_.leased(request), settle_kind::abandon));
+  desk_.leased(claim_of("in progress"));
+  for (std::size_t state = 1; state <= observed_states; ++state) {
+    EXPECT_EQ(desk_.counted(static_cast<observed_state>(state)), 1u) << state;
+  }
+}
+
+}  // namespace
+}  // namespace onceguard::testing

@@ -1,0 +1,207 @@
+// Retention, the sweep and the clocks, for every store.
+#include <gtest/gtest.h>
+
+#include "store/contract/store_fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using retention_contract = store_fixture;
+INSTANTIATE_TEST_SUITE_P(stores, retention_contract, ::testing::ValuesIn(engines), engine_name);
+
+/// Of stores that see a step of the wall clock by another clock at every call.
+using two_clocks_contract = store_fixture;
+INSTANTIATE_TEST_SUITE_P(stores, two_clocks_contract,
+                         ::testing::ValuesIn(engines_that(&engine_under_test::two_clocks)),
+                         engine_name);
+
+/// Of stores that remove nothing before the sweep does.
+using sweep_contract = store_fixture;
+INSTANTIATE_TEST_SUITE_P(stores, sweep_contract,
+                         ::testing::ValuesIn(engines_that(&engine_under_test::sweeps)),
+                         engine_name);
+
+TEST_P(retention_contract, retention_is_counted_from_the_settle_and_then_the_key_is_new) {
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
+  advance(lease_length);
+  desk_.settle(settle_of(request, held));
+  advance(day - second);
+  EXPECT_EQ(desk_.claim(claim_of("k")).retention_left, second);
+  advance(second);
+  EXPECT_FALSE(desk_.find(request.id));
+  EXPECT_EQ(desk_.counted(observed_state::completed), 0u);
+  EXPECT_TRUE(desk_.list().records.empty());
+  const auto next = desk_.leased(claim_of("k", "other"));
+  EXPECT_GT(next.token, held.token);
+}
+
+TEST_P(retention_contract, what_is_not_settled_never_expires) {
+  auto started = claim_of("started");
+  started.into_started = true;
+  desk_.leased(started);
+  desk_.leased(claim_of("unknown"));
+  advance(1'000 * day);
+  EXPECT_EQ(desk_.sweep(), 0u);
+  EXPECT_EQ(desk_.counted(observed_state::started), 1u);
+  EXPECT_EQ(desk_.counted(observed_state::unknown), 1u);
+  EXPECT_EQ(desk_.claim(claim_of("unknown")).kind, verdict_kind::unknown);
+}
+
+TEST_P(retention_contract, unknown_expires_only_where_unknown_retention_is_set) {
+  auto request = claim_of("k");
+  request.unknown_retention = day;
+  desk_.leased(request);
+  advance(lease_length + day - second);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
+  EXPECT_EQ(desk_.sweep(), 0u);
+  advance(second);
+  EXPECT_EQ(desk_.counted(observed_state::unknown), 0u);
+  expect_swept(1);
+  EXPECT_EQ(desk_.claim(claim_of("k", "other")).kind, verdict_kind::run);
+}
+
+TEST_P(retention_contract, the_sweep_takes_what_outlived_its_retention_up_to_its_limit) {
+  for (int i = 0; i < 10; ++i) desk_.completed(claim_of("old" + std::to_string(i)));
+  advance(day);
+  desk_.completed(claim_of("fresh"));
+  expect_swept(4, 4);
+  expect_swept(6);
+  expect_swept(0);
+  EXPECT_EQ(desk_.counted(observed_state::completed), 1u);
+  EXPECT_EQ(desk_.claim(claim_of("fresh")).kind, verdict_kind::replay);
+}
+
+TEST_P(two_clocks_contract, a_step_of_the_wall_clock_pauses_expiry_until_it_stood_for_an_hour) {
+  for (const auto step : {2 * day, -5 * day}) {
+    desk_.completed(claim_of("k"));
+    advance(day - second);
+    delegate_->clock.step_wall(step);
+    EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+    advance(milliseconds(3'600'000) - second);
+    EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+    EXPECT_EQ(desk_.sweep(), 0u);
+    EXPECT_EQ(desk_.counted(observed_state::completed), 1u);
+    advance(second);
+    EXPECT_EQ(desk_.sweep(), 1u);
+  }
+}
+
+TEST_P(two_clocks_contract, no_step_of_the_wall_clock_ends_a_retention_early_or_late) {
+  for (const auto step : {3 * day, -3 * day, 10'000 * day}) {
+    SCOPED_TRACE(step.count());
+    desk_.completed(claim_of("claimed", std::to_string(step.count())));
+    desk_.completed(claim_of("swept"));
+    delegate_->clock.step_wall(step);
+    advance(milliseconds(3'600'000));  // it is put right, and that is confirmed
+    desk_.completed(claim_of("behind it"));
+    if (delegate_->remembers()) reopen();
+    advance(day - milliseconds(3'600'000) - second);
+    const auto verdict = desk_.claim(claim_of("claimed", std::to_string(step.count())));
+    EXPECT_EQ(verdict.kind, verdict_kind::replay);
+    EXPECT_EQ(verdict.retention_left, second);
+    EXPECT_EQ(desk_.sweep(), 0u);
+    EXPECT_EQ(desk_.counted(observed_state::completed), 3u);
+    advance(second);
+    EXPECT_EQ(desk_.claim(claim_of("claimed", "another request")).kind, verdict_kind::run);
+    EXPECT_EQ(desk_.sweep(), 1u);
+    advance(milliseconds(3'600'000));
+    EXPECT_EQ(desk_.sweep(), 1u);
+    resolution request;
+    request.id = claim_of("claimed").id;
+    request.force = true;
+    desk_.resolve(request);
+    advance(day);
+    EXPECT_EQ(desk_.sweep(), 1u);
+  }
+}
+
+TEST_P(two_clocks_contract, no_step_ends_an_unknown_retention_early) {
+  for (const auto step : {3 * day, -3 * day}) {
+    auto request = claim_of("k");
+    request.unknown_retention = day;
+    const auto held = desk_.leased(request);
+    delegate_->clock.step_wall(step);
+    EXPECT_TRUE(desk_.extend(extend_of(request, held)));
+    advance(lease_length + day - second);
+    EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
+    EXPECT_EQ(desk_.sweep(), 0u);
+    advance(second);
+    EXPECT_EQ(desk_.sweep(), 1u);
+  }
+}
+
+TEST_P(two_clocks_contract, what_never_expires_does_not_for_any_step) {
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
+  delegate_->clock.step_wall(10'000 * day);
+  advance(milliseconds(3'600'000));
+  EXPECT_EQ(desk_.sweep(), 0u);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
+  EXPECT_EQ(desk_.settle(settle_of(request, held)).outcome, settle_outcome::done);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
+TEST_P(two_clocks_contract, a_running_lease_is_neither_swept_nor_taken_over_after_a_step) {
+  for (const auto kept : {milliseconds(0), milliseconds(1)}) {
+    auto request = claim_of(std::to_string(kept.count()));
+    request.unknown_retention = kept;
+    const auto held = desk_.leased(request);
+    delegate_->clock.step_wall(10 * day);
+    EXPECT_EQ(desk_.claim(claim_of(request.about->key)).kind, verdict_kind::busy);
+    EXPECT_EQ(desk_.sweep(), 0u);
+    advance(lease_length - second);
+    EXPECT_EQ(desk_.claim(claim_of(request.about->key)).kind, verdict_kind::busy);
+    EXPECT_EQ(desk_.sweep(), 0u);
+    EXPECT_TRUE(desk_.extend(extend_of(request, held)));
+  }
+}
+
+TEST_P(two_clocks_contract, what_is_shown_are_times_of_the_wall_clock) {
+  const auto request = claim_of("k");
+  desk_.completed(request);
+  delegate_->clock.step_wall(3 * day);
+  advance(second);
+  const auto found = desk_.find(request.id);
+  const auto now = delegate_->clock.wall_ms();
+  EXPECT_EQ(found->stored.claimed_at_wall, now - second.count());
+  EXPECT_EQ(found->stored.settled_at_wall, now - second.count());
+  EXPECT_EQ(found->retention_left, day - second);
+  EXPECT_EQ(desk_.list().records.at(0).stored.claimed_at_wall, now - second.count());
+}
+
+TEST_P(two_clocks_contract, what_is_shown_stays_though_two_clocks_are_never_read_at_one_moment) {
+  const auto request = claim_of("k");
+  desk_.completed(request);
+  for (const auto step : {milliseconds(0), milliseconds(-3 * day), milliseconds(6 * day)}) {
+    delegate_->clock.step_wall(step);
+    const auto before = desk_.find(request.id)->stored;
+    for (const int off : {1, -1, -499, 499}) {
+      delegate_->clock.step_wall(milliseconds(off));
+      const auto found = desk_.find(request.id)->stored;
+      EXPECT_EQ(found.claimed_at_wall, before.claimed_at_wall) << off;
+      EXPECT_EQ(found.settled_at_wall, before.settled_at_wall) << off;
+      EXPECT_EQ(desk_.list().records.at(0).stored.claimed_at_wall, before.claimed_at_wall) << off;
+      delegate_->clock.step_wall(milliseconds(-off));
+    }
+  }
+}
+
+TEST_P(sweep_contract, a_step_that_is_taken_back_leaves_no_trace) {
+  desk_.completed(claim_of("k"));
+  delegate_->clock.step_wall(2 * day);
+  EXPECT_EQ(desk_.sweep(), 0u);
+  delegate_->clock.step_wall(-2 * day);
+  EXPECT_EQ(desk_.sweep(), 0u);
+  advance(day);
+  EXPECT_EQ(desk_.sweep(), 1u);
+}
+
+TEST_P(two_clocks_contract, leases_do_not_care_for_the_wall_clock) {
+  desk_.leased(claim_of("k"));
+  delegate_->clock.step_wall(2 * day);
+  EXPECT_EQ(desk_.claim(claim_of("k")).retry_after, lease_length);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

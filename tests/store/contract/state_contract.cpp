@@ -1,0 +1,318 @@
+// What every store must do, whatever it is made of: the state table, row by row.
+#include <gtest/gtest.h>
+
+#include "store/contract/store_fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using state_contract = store_fixture;
+INSTANTIATE_TEST_SUITE_P(stores, state_contract, ::testing::ValuesIn(engines), engine_name);
+
+TEST_P(state_contract, first_claim_runs_and_its_repeat_is_replayed) {
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
+  EXPECT_EQ(held.attempt, 1u);
+  EXPECT_EQ(held.claim_id, request.claim_id);
+  EXPECT_FALSE(held.probe);
+  desk_.settle(settle_of(request, held));
+  const auto repeat = desk_.claim(claim_of("k"));
+  ASSERT_EQ(repeat.kind, verdict_kind::replay);
+  EXPECT_EQ(*repeat.answer, *answer_of());
+  EXPECT_EQ(repeat.retention_left, day);
+}
+
+TEST_P(state_contract, answer_is_kept_byte_for_byte) {
+  for (const std::size_t size : {0u, 1u, 65'536u, 1'048'576u}) {
+    std::string body(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) body[i] = static_cast<char>(i * 7 + (i >> 8));
+    const auto request = claim_of("k" + std::to_string(size));
+    auto mode = settle_of(request, desk_.leased(request));
+    mode.answer = answer_of(body);
+    desk_.settle(mode);
+    const auto repeat = desk_.claim(claim_of(request.about->key));
+    ASSERT_EQ(repeat.kind, verdict_kind::replay);
+    EXPECT_TRUE(*repeat.answer == *mode.answer) << size;
+  }
+}
+
+TEST_P(state_contract, completed_without_an_answer_says_why_it_has_none) {
+  const auto request = claim_of("k");
+  auto mode = settle_of(request, desk_.leased(request));
+  mode.answer = nullptr;
+  mode.kept = answer_kept::too_large;
+  desk_.settle(mode);
+  const auto repeat = desk_.claim(claim_of("k"));
+  EXPECT_EQ(repeat.kind, verdict_kind::replay);
+  EXPECT_EQ(repeat.answer, nullptr);
+  EXPECT_EQ(repeat.kept, answer_kept::too_large);
+}
+
+TEST_P(state_contract, second_claim_is_busy_for_what_is_left_of_the_lease) {
+  desk_.leased(claim_of("k"));
+  advance(second);
+  const auto other = desk_.claim(claim_of("k"));
+  EXPECT_EQ(other.kind, verdict_kind::busy);
+  EXPECT_EQ(other.retry_after, lease_length - second);
+}
+
+TEST_P(state_contract, the_same_claim_once_more_gets_the_same_lease) {
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
+  EXPECT_EQ(desk_.leased(request), held);
+  EXPECT_EQ(desk_.seen(request.id).stored.attempt, 1u);
+}
+
+TEST_P(state_contract, another_fingerprint_is_a_mismatch_in_every_state) {
+  const auto expect_mismatch = [&](const char* where) {
+    EXPECT_EQ(desk_.claim(claim_of("k", "other")).kind, verdict_kind::mismatch) << where;
+  };
+  auto request = claim_of("k");
+  request.into_started = true;
+  auto held = desk_.leased(request);
+  expect_mismatch("started");
+  desk_.extend(extend_of(request, held, true));
+  expect_mismatch("in progress");
+  desk_.settle(settle_of(request, held, settle_kind::fail));
+  expect_mismatch("failed");
+  advance(second);
+  request = claim_of("k");
+  held = desk_.leased(request);
+  advance(lease_length);
+  expect_mismatch("unknown");
+  desk_.settle(settle_of(request, held));
+  expect_mismatch("completed");
+}
+
+TEST_P(state_contract, a_fingerprint_made_another_way_is_asked_for_again) {
+  desk_.leased(claim_of("k"));
+  auto other = claim_of("k");
+  other.about = subject_of("k", "body", "json omit /nonce");
+  const auto verdict = desk_.claim(other);
+  EXPECT_EQ(verdict.kind, verdict_kind::remake_fingerprint);
+  EXPECT_EQ(verdict.fingerprint_method, "exact");
+}
+
+TEST_P(state_contract, started_is_taken_over_when_its_lease_is_over) {
+  auto request = claim_of("k");
+  request.into_started = true;
+  const auto first = desk_.leased(request);
+  EXPECT_TRUE(first.started);
+  advance(lease_length);
+  const auto second_claim = claim_of("k");
+  const auto next = desk_.leased(second_claim);
+  EXPECT_GT(next.token, first.token);
+  EXPECT_EQ(next.attempt, 2u);
+  // The first is superseded now: it may neither go on nor settle.
+  EXPECT_FALSE(desk_.extend(extend_of(request, first, true)));
+  EXPECT_EQ(desk_.settle(settle_of(request, first)).outcome, settle_outcome::stale);
+}
+
+TEST_P(state_contract, in_progress_becomes_unknown_and_is_held) {
+  const auto request = claim_of("k");
+  desk_.leased(request);
+  advance(lease_length);
+  const auto verdict = desk_.claim(claim_of("k"));
+  EXPECT_EQ(verdict.kind, verdict_kind::unknown);
+  EXPECT_EQ(verdict.why, unknown_reason::holder_gone);
+  EXPECT_EQ(verdict.since, lease_length);
+  EXPECT_EQ(desk_.seen(request.id).state, observed_state::unknown);
+}
+
+TEST_P(state_contract, unknown_is_run_again_only_where_that_was_asked_for) {
+  const auto first_claim = claim_of("k");
+  const auto first = desk_.leased(first_claim);
+  advance(lease_length);
+  auto again = claim_of("k");
+  again.unknown = unknown_policy::rerun;
+  const auto next = desk_.leased(again);
+  EXPECT_GT(next.token, first.token);
+  EXPECT_EQ(desk_.settle(settle_of(first_claim, first)).outcome, settle_outcome::stale);
+  EXPECT_EQ(desk_.settle(settle_of(again, next)).outcome, settle_outcome::done);
+}
+
+TEST_P(state_contract, a_probe_fences_then_asks_then_runs) {
+  const auto first_claim = claim_of("k");
+  const auto first = desk_.leased(first_claim);
+  advance(lease_length);
+  auto asker = claim_of("k");
+  asker.unknown = unknown_policy::probe;
+  const auto probe = desk_.leased(asker);
+  EXPECT_TRUE(probe.probe);
+  EXPECT_GT(probe.token, first.token);
+  auto other = claim_of("k");
+  other.unknown = unknown_policy::probe;
+  EXPECT_EQ(desk_.claim(other).kind, verdict_kind::busy);
+  EXPECT_TRUE(desk_.extend(extend_of(asker, probe, true)));
+  EXPECT_EQ(desk_.seen(asker.id).state, observed_state::in_progress);
+  EXPECT_EQ(desk_.settle(settle_of(asker, probe)).outcome, settle_outcome::done);
+}
+
+TEST_P(state_contract, a_probe_that_ran_out_is_unknown_again) {
+  desk_.leased(claim_of("k"));
+  advance(lease_length);
+  auto asker = claim_of("k");
+  asker.unknown = unknown_policy::probe;
+  desk_.leased(asker);
+  advance(lease_length);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
+}
+
+TEST_P(state_contract, abandoned_is_unknown_at_once_and_probed_after_its_pause) {
+  const auto request = claim_of("k");
+  auto mode = settle_of(request, desk_.leased(request), settle_kind::abandon);
+  mode.why = unknown_reason::upstream_status;
+  mode.why_status = 500;
+  mode.probe_pause = second;
+  EXPECT_EQ(desk_.settle(mode).outcome, settle_outcome::done);
+  auto asker = claim_of("k");
+  asker.unknown = unknown_policy::probe;
+  const auto verdict = desk_.claim(asker);
+  EXPECT_EQ(verdict.kind, verdict_kind::unknown);
+  EXPECT_EQ(verdict.why, unknown_reason::upstream_status);
+  EXPECT_EQ(verdict.why_status, 500);
+  EXPECT_EQ(verdict.retry_after, second);
+  advance(second);
+  EXPECT_TRUE(desk_.leased(asker).probe);
+}
+
+TEST_P(state_contract, failed_backs_off_and_then_runs_again) {
+  auto request = claim_of("k");
+  auto mode = settle_of(request, desk_.leased(request), settle_kind::fail);
+  desk_.settle(mode);
+  const auto verdict = desk_.claim(claim_of("k"));
+  EXPECT_EQ(verdict.kind, verdict_kind::backoff);
+  EXPECT_EQ(verdict.retry_after, second);
+  advance(second);
+  request = claim_of("k");
+  const auto held = desk_.leased(request);
+  EXPECT_EQ(held.attempt, 2u);
+  desk_.settle(settle_of(request, held, settle_kind::fail));
+  EXPECT_EQ(desk_.claim(claim_of("k")).retry_after, 2 * second);
+}
+
+TEST_P(state_contract, released_is_free_for_another_fingerprint_but_not_for_its_own_claim) {
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
+  EXPECT_EQ(desk_.settle(settle_of(request, held, settle_kind::release)).outcome,
+            settle_outcome::done);
+  EXPECT_EQ(desk_.seen(request.id).state, observed_state::released);
+  EXPECT_EQ(desk_.claim(request).kind, verdict_kind::refused);
+  const auto next = desk_.leased(claim_of("k", "other"));
+  EXPECT_GT(next.token, held.token);
+  EXPECT_EQ(next.attempt, 2u);
+}
+
+TEST_P(state_contract, release_by_claim_id_alone_frees_what_that_claim_got_and_nothing_else) {
+  const auto request = claim_of("k");
+  desk_.leased(request);
+  settlement mode;
+  mode.id = request.id;
+  mode.kind = settle_kind::release;
+  mode.claim_id = claim_of("k").claim_id;
+  desk_.settle(mode);
+  EXPECT_EQ(desk_.seen(request.id).state, observed_state::in_progress);
+  mode.claim_id = request.claim_id;
+  desk_.settle(mode);
+  EXPECT_EQ(desk_.seen(request.id).state, observed_state::released);
+}
+
+TEST_P(state_contract, a_release_that_comes_before_its_claim_refuses_it) {
+  const auto request = claim_of("k");
+  settlement mode;
+  mode.id = request.id;
+  mode.kind = settle_kind::release;
+  mode.claim_id = request.claim_id;
+  mode.about = request.about;
+  desk_.settle(mode);
+  EXPECT_EQ(desk_.claim(request).kind, verdict_kind::refused);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_P(state_contract, a_settle_repeated_is_done_and_changes_nothing) {
+  for (const auto kind : {settle_kind::complete, settle_kind::fail, settle_kind::release}) {
+    const auto request = claim_of("k" + std::to_string(static_cast<int>(kind)));
+    const auto mode = settle_of(request, desk_.leased(request), kind);
+    EXPECT_EQ(desk_.settle(mode).outcome, settle_outcome::done);
+    const auto before = desk_.seen(request.id).stored.settled_at_wall;
+    advance(second);
+    EXPECT_EQ(desk_.settle(mode).outcome, settle_outcome::done);
+    EXPECT_EQ(desk_.seen(request.id).stored.settled_at_wall, before);
+  }
+}
+
+TEST_P(state_contract, a_late_holder_that_was_not_superseded_still_renews_and_settles) {
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
+  advance(2 * lease_length);
+  EXPECT_TRUE(desk_.extend(extend_of(request, held)));
+  EXPECT_EQ(desk_.claim(claim_of("k")).retry_after, lease_length);
+  advance(2 * lease_length);
+  EXPECT_EQ(desk_.settle(settle_of(request, held)).outcome, settle_outcome::done);
+}
+
+TEST_P(state_contract, a_renewal_behind_an_abandon_revives_nothing) {
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
+  EXPECT_TRUE(desk_.extend(extend_of(request, held)));
+  desk_.settle(settle_of(request, held, settle_kind::abandon));
+  EXPECT_FALSE(desk_.extend(extend_of(request, held)));
+  EXPECT_FALSE(desk_.extend(extend_of(request, held, true)));
+  EXPECT_EQ(desk_.find(request.id)->state, observed_state::unknown);
+  auto again = claim_of("k");
+  again.unknown = unknown_policy::rerun;
+  const auto next = desk_.leased(again);
+  EXPECT_TRUE(desk_.extend(extend_of(again, next)));
+  EXPECT_EQ(desk_.settle(settle_of(again, next)).outcome, settle_outcome::done);
+}
+
+TEST_P(state_contract, token_and_nonce_must_both_match) {
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
+  auto wrong = held;
+  wrong.token += 1;
+  EXPECT_EQ(desk_.settle(settle_of(request, wrong)).outcome, settle_outcome::stale);
+  EXPECT_FALSE(desk_.extend(extend_of(request, wrong)));
+  wrong = held;
+  wrong.claim_id[0] = static_cast<unsigned char>(wrong.claim_id[0] ^ 1);
+  EXPECT_EQ(desk_.settle(settle_of(request, wrong)).outcome, settle_outcome::stale);
+  EXPECT_FALSE(desk_.extend(extend_of(request, wrong)));
+  EXPECT_EQ(desk_.seen(request.id).state, observed_state::in_progress);
+}
+
+TEST_P(state_contract, a_stale_holder_is_told_what_stands_there) {
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
+  advance(lease_length);
+  auto again = claim_of("k");
+  again.unknown = unknown_policy::rerun;
+  desk_.completed(again);
+  const auto reply = desk_.settle(settle_of(request, held));
+  EXPECT_EQ(reply.outcome, settle_outcome::stale);
+  EXPECT_EQ(reply.state, observed_state::completed);
+  EXPECT_EQ(*reply.answer, *answer_of());
+}
+
+TEST_P(state_contract, a_complete_without_a_record_writes_one_and_is_an_incident) {
+  const auto request = claim_of("k");
+  lease held;
+  held.token = 7;
+  held.claim_id = request.claim_id;
+  EXPECT_EQ(desk_.settle(settle_of(request, held)).outcome, settle_outcome::incident);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_TRUE(desk_.seen(request.id).stored.incident);
+}
+
+TEST_P(state_contract, a_complete_of_a_lease_that_an_operator_released_is_an_incident) {
+  const auto request = claim_of("k");
+  const auto held = desk_.leased(request);
+  resolution mode;
+  mode.id = request.id;
+  mode.force = true;
+  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+  EXPECT_EQ(desk_.settle(settle_of(request, held)).outcome, settle_outcome::incident);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

@@ -1,0 +1,295 @@
+// What a suite that runs on every store needs to know of one.
+#pragma once
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <onceguard/store.hpp>
+
+#include "base/clock.hpp"
+#include "store/memory/memory_store.hpp"
+#include "store/postgres/postgres_store.hpp"
+#include "store/postgres/database.hpp"
+#include "store/redis/keyspace.hpp"
+#include "store/redis/redis_store.hpp"
+#include "store/sqlite/connection.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+#include "store/tiered/tiered_store.hpp"
+#include "support/certificate.hpp"
+#include "support/redis_cluster.hpp"
+#include "support/redis_sentinels.hpp"
+#include "support/redis_server.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+
+class store_delegate {
+ public:
+  store_delegate() = default;
+  virtual ~store_delegate() = default;
+  [[nodiscard]] virtual std::unique_ptr<store> open() = 0;
+  /// Does the store remember when it is opened once more?
+  [[nodiscard]] virtual bool remembers() const = 0;
+  /// Changes a byte of a record, beside the store.
+  virtual void damage(const record_id&) { throw std::logic_error("can't be damaged here"); }
+
+  base::manual_clock clock;
+
+ protected:
+  explicit store_delegate(std::int64_t both_clocks) : clock(both_clocks) {}
+};
+
+class memory_delegate final : public store_delegate {
+ public:
+  [[nodiscard]] std::unique_ptr<store> open() override {
+    return std::make_unique<memory_store>(clock);
+  }
+  [[nodiscard]] bool remembers() const override { return false; }
+};
+
+class sqlite_delegate final : public store_delegate {
+ public:
+  [[nodiscard]] std::unique_ptr<store> open() override {
+    sqlite::sqlite_params params;
+    params.path = folder_.file("store.db");
+    params.clock = &clock;
+    auto opened = sqlite::sqlite_store::open(params);
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+  [[nodiscard]] bool remembers() const override { return true; }
+  void damage(const record_id& id) override {
+    sqlite::connection(folder_.file("store.db"), nullptr)
+        .run(("UPDATE records SET record = CAST(substr(record, 1, 20) || x'7f' || "
+              "substr(record, 22) AS BLOB) WHERE digest = x'" +
+              base::to_hex(id) + "'")
+                 .c_str());
+  }
+
+ private:
+  temporary_folder folder_;
+};
+
+/// The database's clock is a row that follows the test's; leases and retention run by it alike.
+class postgres_delegate final : public store_delegate {
+ public:
+  postgres_delegate() : store_delegate(postgres_database::beginning) {
+    database_.set_clock(clock.wall_ms());
+    clock.on_move([this] { database_.set_clock(clock.wall_ms()); });
+  }
+  [[nodiscard]] std::unique_ptr<store> open() override {
+    postgres::postgres_params params;
+    params.url = database_.url();
+    params.clock = &clock;
+    params.timeout = milliseconds(10'000);
+    params.connections = 2;
+    auto opened = postgres::postgres_store::open(params);
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+  [[nodiscard]] bool remembers() const override { return true; }
+  void damage(const record_id& id) override {
+    database_.admin().run("UPDATE onceguard.records SET attempt = attempt + 1 WHERE digest = '\\x" +
+                          base::to_hex(id) + "'");
+  }
+
+ private:
+  postgres_database database_;
+};
+
+inline std::unique_ptr<store> open_redis(const std::string& url, const base::clock& clock,
+                                         bool copies_only = false) {
+  redis::redis_params params;
+  params.url = url;
+  params.clock = &clock;
+  params.timeout = milliseconds(10'000);
+  params.copies_only = copies_only;
+  auto opened = redis::redis_store::open(params);
+  if (!opened) throw std::runtime_error(opened.error().detail);
+  return std::move(*opened);
+}
+
+/// A server whose clock follows the test's: its TTLs and its scripts run by it.
+class redis_delegate : public store_delegate {
+ public:
+  explicit redis_delegate(const std::string& query = {})
+      : redis_delegate(shared(), shared().url(query)) {}
+  [[nodiscard]] std::unique_ptr<store> open() override { return open_redis(url_, clock); }
+  [[nodiscard]] bool remembers() const override { return true; }
+  void damage(const record_id& id) override {
+    const redis::keyspace names("onceguard:", false);
+    const auto name = names.before_record(id) + std::string(base::as_chars(id));
+    auto admin = server_.session();
+    auto bytes = admin.run({"GET", name});
+    bytes.at(20) = static_cast<char>(bytes.at(20) ^ 4);
+    admin.run({"SET", name, bytes, "KEEPTTL"});
+  }
+
+ protected:
+  redis_delegate(redis_server& server, std::string url)
+      : store_delegate(beginning), server_(server), url_(std::move(url)) {
+    server_.session().run({"FLUSHALL"});
+    server_.set_clock(beginning);
+    clock.on_move([this] { server_.set_clock(clock.wall_ms()); });
+  }
+
+ private:
+  static constexpr std::int64_t beginning = 1'700'000'000'000;
+  static redis_server& shared() {
+    static redis_server all({}, true);
+    return all;
+  }
+
+  redis_server& server_;
+  const std::string url_;
+};
+
+/// The same through TLS, as a user who may do no more than docs/redis.md says.
+class redis_tls_delegate final : public redis_delegate {
+ public:
+  redis_tls_delegate() : redis_delegate(secured().server, secured().url()) {}
+
+ private:
+  struct secured_server {
+    secured_server() {
+      server.session().run(
+          {"ACL",          "SETUSER",   "gateway", "on",       ">secret",        "~onceguard:*",
+           "&onceguard:*", "+select",   "+info",   "+fcall",   "+function|load", "+time",
+           "+get",         "+getrange", "+pttl",   "+set",     "+incr",          "+hmget",
+           "+hset",        "+hincrby",  "+scan",   "+publish", "+subscribe"});
+    }
+    [[nodiscard]] std::string url() const {
+      return "rediss://gateway:secret@127.0.0.1:" + std::to_string(tls_port) +
+             "?connections=2&ca=" + proof.file();
+    }
+
+    certificate proof;
+    const int tls_port = free_port();
+    redis_server server{{"--tls-port", std::to_string(tls_port), "--tls-cert-file", proof.file(),
+                         "--tls-key-file", proof.key(), "--tls-auth-clients", "no"},
+                        true};
+  };
+  static secured_server& secured() {
+    static secured_server all;
+    return all;
+  }
+};
+
+/// PostgreSQL with Redis in front of it, both with the test's clock.
+class tiered_delegate final : public store_delegate {
+ public:
+  /// `wavering`: now it believes in its accelerator, now it does not.
+  explicit tiered_delegate(bool wavering = false)
+      : store_delegate(postgres_database::beginning), wavering_(wavering) {
+    server().session().run({"FLUSHALL"});
+    set_clocks();
+    clock.on_move([this] { set_clocks(); });
+  }
+  [[nodiscard]] std::unique_ptr<store> open() override {
+    postgres::postgres_params params;
+    params.url = database_.url();
+    params.clock = &clock;
+    params.timeout = patience;
+    params.connections = 2;
+    auto truth = postgres::postgres_store::open(params);
+    if (!truth) throw std::runtime_error(truth.error().detail);
+    epoch_metadata& book = **truth;
+    tiered::tiered_params own;
+    own.clock = &clock;
+    own.accelerator_timeout = patience;  // it takes part, also on a busy machine
+    if (wavering_) {
+      own.interval = milliseconds(30);
+      own.trusted = milliseconds(20);
+    }
+    const auto accelerator = [this]() -> result<std::unique_ptr<store>> {
+      return open_redis(server().url(), clock, true);
+    };
+    auto opened = tiered::tiered_store::open(std::move(*truth), book, accelerator, own);
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+  [[nodiscard]] bool remembers() const override { return true; }
+
+ private:
+  static constexpr milliseconds patience{10'000};
+  static redis_server& server() {
+    static redis_server all({}, true);
+    return all;
+  }
+  void set_clocks() {
+    database_.set_clock(clock.wall_ms());
+    server().set_clock(clock.wall_ms());
+  }
+  const bool wavering_;
+  postgres_database database_;
+};
+
+/// What stands behind sentinels, or is a cluster, with one clock for all of its servers. Shared by
+/// all tests of a program; each begins with it empty.
+template <class Fleet>
+class redis_fleet_delegate final : public store_delegate {
+ public:
+  redis_fleet_delegate() : store_delegate(beginning) {
+    fleet().servers.empty();
+    fleet().clock->set(beginning);
+    clock.on_move([this] { fleet().clock->set(clock.wall_ms()); });
+  }
+  [[nodiscard]] std::unique_ptr<store> open() override {
+    return open_redis(fleet().servers.url(), clock);
+  }
+  [[nodiscard]] bool remembers() const override { return true; }
+
+ private:
+  static constexpr std::int64_t beginning = 1'700'000'000'000;
+  struct shared_fleet {
+    std::shared_ptr<server_clock> clock = std::make_shared<server_clock>();
+    Fleet servers{clock};
+  };
+  static shared_fleet& fleet() {
+    static shared_fleet all;
+    return all;
+  }
+};
+
+struct engine_under_test {
+  const char* name;
+  std::function<std::unique_ptr<store_delegate>()> make;
+  bool two_clocks = true;  ///< leases run by another clock than retention
+  bool sweeps = true;      ///< false: what has expired goes by itself, and at once
+  bool tells = false;      ///< a process hears of what another one settles
+  bool damaged = false;    ///< a test can damage a record in it
+
+  /// Into the names of tests.
+  friend void PrintTo(const engine_under_test& engine, std::ostream* output) {
+    *output << engine.name;
+  }
+};
+
+inline const engine_under_test engines[] = {
+    {"memory", [] { return std::make_unique<memory_delegate>(); }},
+    {"sqlite", [] { return std::make_unique<sqlite_delegate>(); }, true, true, false, true},
+    {"postgres", [] { return std::make_unique<postgres_delegate>(); }, false, true, true, true},
+    {"redis", [] { return std::make_unique<redis_delegate>(); }, false, false, true, true},
+    {"redis_tls", [] { return std::make_unique<redis_tls_delegate>(); }, false, false, true, true},
+    {"redis_scripts", [] { return std::make_unique<redis_delegate>("functions=no"); }, false, false,
+     true, true},
+    {"tiered", [] { return std::make_unique<tiered_delegate>(); }, false, true, true},
+    {"redis_sentinel", [] { return std::make_unique<redis_fleet_delegate<redis_sentinels>>(); },
+     false, false, true},
+    {"redis_cluster", [] { return std::make_unique<redis_fleet_delegate<redis_cluster>>(); }, false,
+     false, true},
+};
+
+inline std::vector<engine_under_test> engines_that(bool engine_under_test::*can) {
+  std::vector<engine_under_test> out;
+  for (const auto& each : engines) {
+    if (each.*can) out.push_back(each);
+  }
+  return out;
+}
+
+}  // namespace onceguard::testing

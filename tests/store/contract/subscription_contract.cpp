@@ -1,0 +1,71 @@
+// Hearing of settles, for every store: who can't tell says nothing, and nobody minds being asked.
+// What those that can tell say to another process.
+#include <gtest/gtest.h>
+
+#include "store/contract/settled_notices.hpp"
+#include "store/contract/store_fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using subscription_contract = store_fixture;
+INSTANTIATE_TEST_SUITE_P(stores, subscription_contract, ::testing::ValuesIn(engines), engine_name);
+
+TEST_P(subscription_contract, a_listener_comes_and_goes_at_any_time) {
+  for (int i = 0; i < 3; ++i) {
+    store_->on_settled([](const std::vector<std::uint64_t>&) {});
+    const auto request = claim_of("k" + std::to_string(i));
+    desk_.completed(request);
+    if (i == 1) store_->on_settled(nullptr);
+    EXPECT_EQ(desk_.claim(claim_of("k" + std::to_string(i))).kind, verdict_kind::replay);
+  }
+}
+
+TEST_P(subscription_contract, a_store_may_stop_while_somebody_listens) {
+  store_->on_settled([](const std::vector<std::uint64_t>&) {});
+  desk_.completed(claim_of("k"));
+  store_->stop();
+  store_->on_settled(nullptr);
+}
+
+class hearing_contract : public store_fixture {
+ protected:
+  std::unique_ptr<store> other_ = delegate_->open();
+};
+INSTANTIATE_TEST_SUITE_P(stores, hearing_contract,
+                         ::testing::ValuesIn(engines_that(&engine_under_test::tells)), engine_name);
+
+TEST_P(hearing_contract, every_kind_of_settle_is_told) {
+  settled_notices notices;
+  other_->on_settled(notices.listener());
+  await_notice(desk_, notices, "first");
+  for (const auto kind :
+       {settle_kind::complete, settle_kind::fail, settle_kind::release, settle_kind::abandon}) {
+    const auto request = claim_of("kind " + std::to_string(static_cast<int>(kind)));
+    auto mode = settle_of(request, desk_.leased(request));
+    mode.kind = kind;
+    desk_.settle(mode);
+    notices.await(request.id);
+  }
+  other_->on_settled(nullptr);
+}
+
+TEST_P(hearing_contract, one_listener_at_a_time) {
+  settled_notices before;
+  settled_notices after;
+  other_->on_settled(before.listener());
+  await_notice(desk_, before, "before");
+  other_->on_settled(after.listener());
+  const auto then = before.size();
+  await_notice(desk_, after, "after");
+  EXPECT_EQ(before.size(), then);
+  other_->on_settled(nullptr);
+  const auto last = after.size();
+  desk_.completed(claim_of("for nobody"));
+  // Where the link that listens is asked as well, this goes and comes after the announcement.
+  EXPECT_EQ(desk(*other_).claim(claim_of("for nobody")).kind, verdict_kind::replay);
+  EXPECT_EQ(after.size(), last);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

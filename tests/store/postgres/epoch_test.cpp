@@ -1,0 +1,118 @@
+// What a PostgreSQL store keeps for an accelerator in front of it.
+#include <gmock/gmock.h>
+
+#include "store/postgres/fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+class postgres_epoch_test : public postgres_fixture {
+ protected:
+  epoch_reading read(const std::string& accelerator = "redis-1") {
+    return run(context_, store_->read_epoch(accelerator, patience)).value();
+  }
+  std::string epoch() { return read().epoch; }
+  bool note(const accelerator_state& found, const std::string& distrusted = {}) {
+    return run(context_, store_->note(found, distrusted, patience)).value();
+  }
+  void release(const claim& request, bool force = false) {
+    resolution mode;
+    mode.id = request.id;
+    mode.force = force;
+    ASSERT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+  }
+
+  boost::asio::io_context context_;
+  store_ptr store_ = open();
+  desk desk_{*store_};
+};
+
+TEST_F(postgres_epoch_test, ends_with_each_release_of_a_completed_record_and_with_no_other_act) {
+  const auto completed = claim_of("completed"), running = claim_of("running");
+  const auto before = epoch();
+  desk_.completed(completed);
+  desk_.leased(running);
+  release(running, true);
+  desk_.sweep();
+  EXPECT_EQ(epoch(), before);
+  const auto forgotten = read().forgotten;
+  release(completed);
+  EXPECT_NE(epoch(), before);
+  EXPECT_EQ(read().forgotten, forgotten + 1);
+  EXPECT_EQ(read().forgotten, desk_.vitals().forgotten);
+}
+
+TEST_F(postgres_epoch_test, ends_within_the_transaction_of_the_release) {
+  const auto request = claim_of("k");
+  desk_.completed(request);
+  const auto before = epoch();
+  sql_session person(database_.url());
+  person.run("BEGIN");
+  person.run("SELECT onceguard.resolve(" + sql_digest(request.id) +
+             ", false, NULL, NULL, NULL, false, 0, false)");
+  EXPECT_EQ(epoch(), before) << "not before the answer is released";
+  person.run("ROLLBACK");
+  EXPECT_EQ(epoch(), before);
+  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+  release(request);
+  EXPECT_NE(epoch(), before);
+}
+
+TEST_F(postgres_epoch_test, ends_when_the_records_are_thrown_away) {
+  const auto before = epoch();
+  database_.admin().run("TRUNCATE onceguard.records");
+  EXPECT_NE(epoch(), before);
+}
+
+TEST_F(postgres_epoch_test, is_ended_once_by_those_who_doubt_the_same_one) {
+  const auto before = epoch();
+  EXPECT_TRUE(note({"redis-1", 5, -3}, before));
+  const auto after = epoch();
+  EXPECT_NE(after, before);
+  EXPECT_FALSE(note({"redis-1", 5, -3}, before));
+  EXPECT_EQ(epoch(), after);
+}
+
+TEST_F(postgres_epoch_test, each_accelerator_is_noted_for_itself) {
+  const accelerator_state first{"redis-1", 5, -3}, second{"redis-2", 1, 7'000};
+  EXPECT_FALSE(read("nobody").noted);
+  EXPECT_FALSE(note(first));
+  EXPECT_FALSE(note(second));
+  EXPECT_EQ(read("redis-1").noted, first);
+  EXPECT_EQ(read("redis-2").noted, second);
+  EXPECT_FALSE(note({"redis-1", 4, 0}));  // after it went back
+  EXPECT_EQ(read("redis-1").noted->generation, 4u);
+}
+
+TEST_F(postgres_epoch_test, what_nobody_has_noted_for_a_month_goes) {
+  note({"redis-old", 5, 0});
+  database_.admin().run("UPDATE onceguard.accelerators SET noted_at = noted_at - 2592000001");
+  note({"redis-new", 1, 0});
+  EXPECT_FALSE(read("redis-old").noted);
+  EXPECT_TRUE(read("redis-new").noted);
+}
+
+TEST_F(postgres_epoch_test, is_for_gateways_and_not_for_applications) {
+  const char* const calls[] = {"SELECT * FROM onceguard.accelerator_epoch('redis-1')",
+                               "SELECT onceguard.note_accelerator('redis-1', 1, 0, NULL)"};
+  sql_session person(database_.url());
+  for (const auto* call : calls) {
+    person.run("SET ROLE onceguard_gateway");
+    EXPECT_NO_THROW(person.run(call));
+    person.run("SET ROLE onceguard_app");
+    EXPECT_THROW(person.run(call), std::runtime_error);
+  }
+}
+
+TEST_F(postgres_epoch_test, tells_the_clock_and_whose_memory_it_is) {
+  database_.set_clock(postgres_database::beginning + 42);
+  const auto reply = read();
+  EXPECT_EQ(reply.now, postgres_database::beginning + 42);
+  EXPECT_THAT(reply.origin, ::testing::StartsWith(desk_.vitals().identity));
+  EXPECT_EQ(reply.generation, desk_.vitals().generation);
+  desk_.leased(claim_of("k"));
+  EXPECT_EQ(read().generation, reply.generation + 1);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

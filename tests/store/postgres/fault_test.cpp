@@ -1,0 +1,262 @@
+// The PostgreSQL store while connections break, the server crashes, hangs, or loses its standby.
+#include <atomic>
+#include <chrono>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/contract/fault_acts.hpp"
+#include "store/postgres/fixture.hpp"
+#include "support/tcp_gate.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class postgres_fault_test : public postgres_fixture {};
+
+class cut_at : public postgres_fault_test, public ::testing::WithParamInterface<direction> {};
+INSTANTIATE_TEST_SUITE_P(directions, cut_at,
+                         ::testing::Values(direction::to_server, direction::to_client),
+                         [](const auto& of) {
+                           return of.param == direction::to_server ? "to_server" : "to_client";
+                         });
+
+TEST_P(cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
+  tcp_gate gate(server_.port());
+  auto argument = params();
+  argument.url = url_at(gate.port());
+  argument.connections = 1;
+  const auto tested = open(argument);
+  desk desk(*tested);
+  int cuts = 0;
+  for (std::uint64_t byte = 0;; byte += 13) {
+    gate.cut_after(GetParam(), byte);
+    expect_one_run(desk, "k" + std::to_string(byte));
+    if (gate.armed()) break;  // longer than the whole conversation
+    ++cuts;
+  }
+  gate.disarm();
+  EXPECT_GT(cuts, 50);
+  const auto runs = database_.admin().value("SELECT count(*) FROM onceguard.records");
+  EXPECT_EQ(runs, std::to_string(cuts + 1));
+  EXPECT_EQ(database_.admin().value("SELECT max(attempt) FROM onceguard.records"), "1");
+}
+
+TEST_P(cut_at, every_byte_of_the_beginning_is_recovered_from) {
+  tcp_gate gate(server_.port());
+  auto value = params();
+  value.url = url_at(gate.port());
+  value.connections = 1;
+  for (std::uint64_t byte = 0;; byte += 41) {
+    gate.cut_after(GetParam(), byte);
+    const auto tested = open(value);
+    if (gate.armed()) break;
+    expect_one_run(*std::make_unique<desk>(*tested), "k" + std::to_string(byte));
+  }
+}
+
+TEST_F(postgres_fault_test, a_crash_of_the_server_under_load_loses_and_repeats_nothing) {
+  postgres_server server("synchronous_commit = on\n");
+  postgres_database database(server);
+  auto argument = params();
+  argument.url = database.url();
+  const auto tested = open(argument);
+  const auto runs = run_across_crashes(*tested, 16, 200, [&] {
+    server.stop(SIGQUIT);
+    server.start();
+  });
+  sql_session look(database.url());
+  EXPECT_EQ(look.value("SELECT count(*) FROM onceguard.records WHERE state = 4 AND attempt = 1"),
+            std::to_string(runs));
+  EXPECT_EQ(look.value("SELECT count(*) FROM onceguard.records WHERE incident"), "0");
+}
+
+TEST_F(postgres_fault_test, a_server_that_hangs_is_out_of_reach_within_the_timeout) {
+  postgres_server server;
+  postgres_database database(server);
+  auto value = params();
+  value.url = database.url();
+  value.timeout = milliseconds(400);
+  const auto tested = open(value);
+  desk desk(*tested);
+  expect_out_of_reach_while_it_hangs(desk, server);
+}
+
+TEST_F(postgres_fault_test, a_server_that_comes_back_in_time_is_waited_for) {
+  postgres_server server;
+  postgres_database database(server);
+  auto value = params();
+  value.url = database.url();
+  const auto tested = open(value);
+  server.stop(SIGQUIT);
+  auto reply = meanwhile([&] {
+    desk own(*tested);
+    return own.try_claim(claim_of("k")).has_value();
+  });
+  server.start();
+  EXPECT_TRUE(reply.get());
+}
+
+TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeated_until_it_did) {
+  postgres_server server;
+  postgres_database database(server);
+  auto argument = params();
+  argument.url = database.url();
+  argument.timeout = patience;
+  const auto tested = open(argument);
+  auto& admin = database.admin();
+  const auto in_sync_wait = [](const std::string& description) {
+    return "SELECT " + description + " FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+  };
+  admin.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  admin.run("SELECT pg_reload_conf()");
+  // In force for all at once, but some time after the reload.
+  std::atomic<bool> in_force = false;
+  auto others = meanwhile([&] {
+    sql_session own(database.url());
+    // Not for ever, should that never be seen: then this test fails, and does not hang.
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(90);
+    while (!in_force && std::chrono::steady_clock::now() < until) {
+      own.run("SELECT pg_logical_emit_message(true, 'test', 'a commit')");
+    }
+  });
+  wait_until("the setting", [&] { return admin.value(in_sync_wait("count(*)")) != "0"; });
+  in_force = true;
+  wait_until("the other commits", [&] {
+    admin.run(in_sync_wait("pg_cancel_backend(pid)"));
+    return others.wait_for(std::chrono::milliseconds(0)) == std::future_status::ready;
+  });
+  auto reply = meanwhile([&] {
+    desk own(*tested);
+    return own.try_claim(claim_of("k"));
+  });
+  // Visible: its wait is over. Others may wait too, such as what a connection begins with.
+  wait_until("the record", [&] {
+    if (admin.value("SELECT count(*) FROM onceguard.records") == "1") return true;
+    admin.run(in_sync_wait("pg_cancel_backend(pid)"));
+    return false;
+  });
+  // The repeat of the claim writes nothing by itself, and waits all the same.
+  wait_until("the repeat", [&] { return admin.value(in_sync_wait("count(*)")) != "0"; });
+  EXPECT_EQ(reply.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
+  admin.run("ALTER SYSTEM RESET synchronous_standby_names");
+  admin.run("SELECT pg_reload_conf()");
+  const auto verdict_told = reply.get();
+  ASSERT_TRUE(verdict_told);
+  EXPECT_EQ(verdict_told->kind, verdict_kind::run);
+  EXPECT_EQ(verdict_told->lease.attempt, 1u);
+}
+
+TEST_F(postgres_fault_test, a_full_disk_changes_nothing_and_is_told) {
+  database_.admin().run(
+      "CREATE FUNCTION public.full() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$ BEGIN RAISE 'could not extend file' USING ERRCODE = '53100'; END $$;"
+      "CREATE TRIGGER full_disk BEFORE INSERT ON onceguard.records"
+      " FOR EACH ROW EXECUTE FUNCTION public.full()");
+  const auto tested = open();
+  desk desk(*tested);
+  const auto request = claim_of("k");
+  const auto verdict = desk.try_claim(request);
+  database_.admin().run("DROP TRIGGER full_disk ON onceguard.records; DROP FUNCTION public.full()");
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_full);
+  EXPECT_EQ(verdict.error().effect, effect::none);
+  EXPECT_EQ(desk.claim(request).kind, verdict_kind::run);
+}
+
+TEST_F(postgres_fault_test, one_item_that_the_server_refuses_leaves_its_neighbours_alone) {
+  const auto tested = open();
+  desk desk(*tested);
+  // A constraint, a damaged page, a block that the disk does not give.
+  for (const std::string code : {"23514", "XX001", "58030"}) {
+    database_.admin().run(
+        "CREATE FUNCTION public.picky() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN IF NEW.key = 'bad' THEN RAISE 'no' USING ERRCODE = '" +
+        code +
+        "'; END IF; RETURN NEW; END $$;"
+        "CREATE TRIGGER picky BEFORE INSERT ON onceguard.records"
+        " FOR EACH ROW EXECUTE FUNCTION public.picky()");
+    const auto reply = desk.claims({claim_of("a" + code), claim_of("bad"), claim_of("b" + code)});
+    database_.admin().run("DROP TRIGGER picky ON onceguard.records; DROP FUNCTION public.picky()");
+    ASSERT_TRUE(reply[0]) << reply[0].error().detail;
+    EXPECT_EQ(reply[0]->kind, verdict_kind::run);
+    ASSERT_FALSE(reply[1]);
+    EXPECT_THAT(reply[1].error().detail, HasSubstr(code));
+    ASSERT_TRUE(reply[2]) << reply[2].error().detail;
+    EXPECT_EQ(reply[2]->kind, verdict_kind::run);
+  }
+}
+
+TEST_F(postgres_fault_test, a_server_that_became_read_only_is_out_of_reach) {
+  const auto tested = open();
+  desk desk(*tested);
+  desk.completed(claim_of("before"));
+  database_.admin().run("ALTER DATABASE onceguard SET default_transaction_read_only = on");
+  database_.admin().run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+      " WHERE application_name = 'onceguard'");
+  const auto verdict = desk.try_claim(claim_of("k"), milliseconds(500));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_unreachable);
+  database_.admin().run(
+      "SET default_transaction_read_only = off;"
+      "ALTER DATABASE onceguard RESET default_transaction_read_only");
+  const auto after = claim_until_known(desk, claim_of("k"));
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->kind, verdict_kind::run);
+}
+
+TEST_F(postgres_fault_test, tokens_grow_also_where_the_store_is_an_older_copy_of_itself) {
+  const auto tested = open();
+  desk desk(*tested);
+  const auto first_generation = desk.vitals().generation;
+  token last = 0;
+  for (int i = 0; i < 20; ++i) last = desk.completed(claim_of("k" + std::to_string(i))).token;
+  EXPECT_EQ(desk.vitals().generation, first_generation + 20);
+  // What a snapshot of the machine's disk brings back.
+  database_.admin().run("TRUNCATE onceguard.records; SELECT setval('onceguard.tokens', 1)");
+  database_.admin().run(
+      "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+      " WHERE application_name = 'onceguard'");
+  EXPECT_EQ(desk.try_claim(claim_of("k0")).error().code, errc::store_lost);
+  // Each link that comes back meets another memory, and is to be heard of.
+  for (int looks = 0; looks < 100 && !desk.try_claim(claim_of("another")); ++looks) desk.vitals();
+  for (int i = 0; i < 20; ++i) {
+    const auto reply = claim_until_known(desk, claim_of("k" + std::to_string(i)));
+    ASSERT_TRUE(reply);
+    EXPECT_GT(reply->lease.token, last);
+    last = reply->lease.token;
+  }
+  EXPECT_LT(desk.vitals().generation, first_generation + 40);
+}
+
+TEST_F(postgres_fault_test, a_stop_finishes_what_was_accepted) {
+  const auto tested = open();
+  boost::asio::io_context context;
+  int runs = 0;
+  int stopped = 0;
+  for (int i = 0; i < 64; ++i) {
+    auto count = [&](std::exception_ptr, std::vector<result<verdict>> items) {
+      if (items.at(0)) {
+        ++runs;
+      } else {
+        EXPECT_EQ(items.at(0).error().code, errc::stopped);
+        ++stopped;
+      }
+    };
+    boost::asio::co_spawn(context, tested->claim({claim_of("k" + std::to_string(i))}, patience),
+                          count);
+  }
+  context.poll();
+  tested->stop();
+  context.restart();
+  context.run();
+  EXPECT_EQ(runs + stopped, 64);
+  EXPECT_EQ(database_.admin().value("SELECT count(*) FROM onceguard.records"),
+            std::to_string(runs));
+}
+
+}  // namespace
+}  // namespace onceguard::testing

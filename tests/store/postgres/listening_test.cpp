@@ -1,0 +1,27 @@
+// What a PostgreSQL store hears of the settles of others.
+#include <gtest/gtest.h>
+
+#include "store/postgres/fixture.hpp"
+#include "store/contract/settled_notices.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using postgres_listening_test = postgres_fixture;
+
+TEST_F(postgres_listening_test, after_a_break_it_listens_again) {
+  const auto one = open();
+  const auto other = open();
+  settled_notices notices;
+  other->on_settled(notices.listener());
+  desk desk(*one);
+  await_notice(desk, notices, "before");
+  database_.admin().run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+      " WHERE application_name = 'onceguard'");
+  await_notice(desk, notices, "after");
+  other->on_settled(nullptr);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

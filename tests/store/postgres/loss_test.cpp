@@ -1,0 +1,249 @@
+// Records that are thrown away, put back or replaced under a PostgreSQL store: nothing is granted
+// until whoever watches the store has heard of it.
+#include <gtest/gtest.h>
+
+#include "store/contract/fault_acts.hpp"
+#include "store/postgres/fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+class postgres_loss_test : public postgres_fixture {
+ protected:
+  void sql(const std::string& text) { database_.admin().run(text); }
+  std::string value(const std::string& text) { return database_.admin().value(text); }
+  /// All connections of the store end, as those to a server that is gone.
+  void cut_all() {
+    sql("SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+        " WHERE application_name = 'onceguard'");
+  }
+  /// A dump, and what a database is once it was restored from it.
+  void save() {
+    sql("DROP TABLE IF EXISTS public.saved;"
+        "CREATE TABLE public.saved AS SELECT * FROM onceguard.records;"
+        "DROP TABLE IF EXISTS public.saved_number;"
+        "CREATE TABLE public.saved_number AS SELECT last_value FROM onceguard.tokens");
+  }
+  void restore() {
+    sql("BEGIN; DELETE FROM onceguard.records;"
+        "INSERT INTO onceguard.records SELECT * FROM public.saved;"
+        "SELECT setval('onceguard.tokens', (SELECT last_value FROM public.saved_number));"
+        "COMMIT");
+  }
+  static void expect_lost(desk& desk, const std::string& key) {
+    const auto verdict = desk.try_claim(claim_of(key));
+    ASSERT_FALSE(verdict) << "a lease was granted";
+    EXPECT_EQ(verdict.error().code, errc::store_lost) << verdict.error().detail;
+    EXPECT_EQ(verdict.error().effect, effect::none);
+  }
+  /// After a few looks it grants again.
+  static verdict known_again(desk& desk, const claim& request) {
+    for (int looks = 0; looks < 100; ++looks) {
+      desk.vitals();
+      if (auto reply = desk.try_claim(request)) return std::move(*reply);
+    }
+    throw std::logic_error("nothing is granted any more");
+  }
+};
+
+TEST_F(postgres_loss_test, records_thrown_away_under_a_connection_are_another_memory) {
+  const auto tested = open();
+  desk desk(*tested);
+  const auto last = desk.completed(claim_of("k")).token;
+  const auto before = desk.vitals().identity;
+  sql("TRUNCATE onceguard.records");
+  expect_lost(desk, "k");
+  // Whoever has not looked again since a look told of it may not have taken note yet.
+  expect_lost(desk, "k");
+  EXPECT_NE(desk.vitals().identity, before);
+  expect_lost(desk, "k");
+  EXPECT_EQ(value("SELECT count(*) FROM onceguard.records"), "0");
+  const auto reply = known_again(desk, claim_of("k"));
+  EXPECT_EQ(reply.kind, verdict_kind::run);
+  EXPECT_GT(reply.lease.token, last);
+}
+
+TEST_F(postgres_loss_test, a_schema_that_is_made_anew_under_the_sessions_is_used_by_new_ones) {
+  const auto tested = open();
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  desk.vitals();
+  database_.make_schema_anew();
+  const auto verdict = desk.try_claim(claim_of("l"));
+  ASSERT_FALSE(verdict);
+  EXPECT_NE(verdict.error().code, errc::record_unreadable) << verdict.error().detail;
+  EXPECT_EQ(known_again(desk, claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(postgres_loss_test, also_where_the_claim_waits_for_whoever_throws_them_away) {
+  auto argument = params();
+  argument.timeout = std::chrono::minutes(2);  // of which a lock may take a quarter
+  const auto tested = open(argument);
+  desk position(*tested);
+  position.completed(claim_of("k"));
+  position.vitals();
+  sql_session theirs(database_.url());
+  theirs.run("BEGIN; TRUNCATE onceguard.records");
+  auto reply = meanwhile([&] {
+    desk own(*tested);
+    return own.try_claim(claim_of("k"), std::chrono::minutes(2));
+  });
+  wait_until("the claim", [&] {
+    return value(
+               "SELECT count(*) FROM pg_locks WHERE NOT granted"
+               " AND relation = 'onceguard.records'::regclass") != "0";
+  });
+  theirs.run("COMMIT");
+  const auto answer = reply.get();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, errc::store_lost) << answer.error().detail;
+}
+
+TEST_F(postgres_loss_test, what_a_sweep_finds_out_is_not_known_to_whoever_watches) {
+  const auto tested = open();
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  desk.vitals();
+  sql("TRUNCATE onceguard.records");
+  for (int i = 0; i < 3; ++i) desk.sweep();
+  expect_lost(desk, "k");
+}
+
+TEST_F(postgres_loss_test, an_older_state_under_a_connection_is_another_memory_for_all) {
+  const auto tested = open();
+  const auto neighbour = open();
+  desk position(*tested);
+  desk beside(*neighbour);
+  position.completed(claim_of("early"));
+  save();
+  // That one has looked before the lease that will be missing: by itself it can not tell.
+  const auto before = beside.vitals();
+  const auto last = position.completed(claim_of("late")).token;
+  restore();
+  expect_lost(position, "late");
+  wait_until("the new identity", [&] { return position.vitals().identity != before.identity; });
+  expect_lost(beside, "late");
+  EXPECT_GT(known_again(position, claim_of("late")).lease.token, last);
+  EXPECT_EQ(known_again(beside, claim_of("late")).kind, verdict_kind::busy);
+  EXPECT_EQ(known_again(beside, claim_of("early")).kind, verdict_kind::replay);
+}
+
+TEST_F(postgres_loss_test, a_look_alone_finds_it_out) {
+  const auto tested = open();
+  desk desk(*tested);
+  save();
+  const auto before = desk.vitals();
+  desk.completed(claim_of("early"));
+  desk.completed(claim_of("late"));
+  restore();
+  desk.sweep();  // of which nobody hears
+  const auto after = desk.vitals();
+  EXPECT_NE(after.identity, before.identity);
+  EXPECT_EQ(after.generation, before.generation) << "by this alone nobody could tell";
+  expect_lost(desk, "late");
+}
+
+TEST_F(postgres_loss_test, a_lease_that_no_look_has_told_of_counts) {
+  const auto tested = open();
+  desk desk(*tested);
+  desk.completed(claim_of("early"));
+  save();
+  desk.vitals();
+  const auto last = desk.completed(claim_of("late")).token;
+  restore();  // first: who comes back would hear how far it had come
+  cut_all();
+  expect_lost(desk, "late");
+  EXPECT_GT(known_again(desk, claim_of("late")).lease.token, last);
+}
+
+TEST_F(postgres_loss_test, so_does_one_that_was_taken_over) {
+  const auto tested = open();
+  desk desk(*tested);
+  const auto request = claim_of("k");
+  desk.settle(settle_of(request, desk.leased(request), settle_kind::release));
+  desk.vitals();
+  save();
+  desk.completed(claim_of("k"));
+  restore();  // first: who comes back would hear how far it had come
+  cut_all();
+  expect_lost(desk, "k");
+}
+
+TEST_F(postgres_loss_test, another_database_at_the_same_place_is_met_by_no_claim) {
+  const auto tested = open();
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  const auto before = desk.vitals().identity;
+  cut_all();
+  sql("DELETE FROM onceguard.records; UPDATE onceguard.meta SET identity = 'another'");
+  expect_lost(desk, "k");
+  EXPECT_EQ(desk.vitals().identity, "another");
+  EXPECT_NE(before, "another");
+  expect_lost(desk, "k");
+  EXPECT_EQ(known_again(desk, claim_of("k")).kind, verdict_kind::run);
+  EXPECT_EQ(value("SELECT identity FROM onceguard.meta"), "another");
+}
+
+TEST_F(postgres_loss_test, only_claims_wait_until_it_is_known) {
+  const auto tested = open();
+  desk desk(*tested);
+  const auto request = claim_of("k");
+  const auto held = desk.leased(request);
+  desk.vitals();
+  sql("TRUNCATE onceguard.records");
+  expect_lost(desk, "l");
+  EXPECT_EQ(desk.settle(settle_of(request, held)).outcome, settle_outcome::incident);
+  EXPECT_EQ(desk.seen(request.id).state, observed_state::completed);
+  expect_lost(desk, "k");
+  EXPECT_EQ(known_again(desk, claim_of("k")).kind, verdict_kind::replay);
+}
+
+TEST_F(postgres_loss_test, a_lease_that_was_on_its_way_is_nobodys_and_given_back) {
+  auto argument = params();
+  argument.timeout = std::chrono::minutes(2);
+  const auto tested = open(argument);
+  desk position(*tested);
+  const auto request = claim_of("k");
+  position.leased(request);
+  save();
+  sql("DELETE FROM onceguard.records");
+  position.vitals();
+  // It waits in the middle, behind somebody else's row of the same key.
+  sql_session theirs(database_.url());
+  theirs.run("BEGIN; INSERT INTO onceguard.records SELECT * FROM public.saved");
+  const auto again = claim_of("k");
+  auto reply = meanwhile([&] {
+    desk own(*tested);
+    return own.try_claim(again, std::chrono::minutes(2));
+  });
+  wait_until("the claim", [&] {
+    return value(
+               "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'") !=
+           "0";
+  });
+  sql("UPDATE onceguard.meta SET identity = 'another'");
+  EXPECT_EQ(position.vitals().identity, "another");
+  theirs.run("ROLLBACK");
+  const auto answer = reply.get();
+  ASSERT_FALSE(answer) << "a lease was granted";
+  EXPECT_EQ(answer.error().code, errc::store_lost);
+  EXPECT_EQ(answer.error().effect, effect::done);
+}
+
+TEST_F(postgres_loss_test, nothing_is_lost_where_only_the_server_begins_anew) {
+  const auto tested = open();
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  const auto before = desk.vitals().identity;
+  for (int i = 0; i < 3; ++i) {
+    cut_all();
+    desk.leased(claim_of("n" + std::to_string(i)));
+  }
+  sql("VACUUM FULL onceguard.meta");
+  cut_all();
+  EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(desk.vitals().identity, before);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

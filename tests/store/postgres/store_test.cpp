@@ -1,0 +1,297 @@
+// What only the PostgreSQL store does: what it refuses to open, how calls travel together, and
+// that nobody waits for somebody else's transaction.
+#include <map>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/postgres/conninfo.hpp"
+#include "store/postgres/schema.hpp"
+#include "store/postgres/fixture.hpp"
+#include "store/contract/settled_notices.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using postgres::parse_conninfo;
+using postgres::postgres_store;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class postgres_store_test : public postgres_fixture {
+ protected:
+  void expect_refused(const postgres::postgres_params& value, const std::string& why) {
+    const auto opened = postgres_store::open(value);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, errc::invalid_argument) << opened.error().detail;
+    EXPECT_THAT(opened.error().detail, HasSubstr(why));
+  }
+  /// Claims and settles of many callers of one thread at the same time.
+  template <class Outcome, class Begin>
+  static std::vector<Outcome> at_once(int callers, Begin begin) {
+    boost::asio::io_context context;
+    std::vector<Outcome> out;
+    for (int i = 0; i < callers; ++i) {
+      auto keep = [&out](std::exception_ptr, std::vector<result<Outcome>> items) {
+        out.push_back(items.at(0).value());
+      };
+      boost::asio::co_spawn(context, begin(i), keep);
+    }
+    context.run();
+    return out;
+  }
+};
+
+TEST_F(postgres_store_test, an_empty_database_is_left_empty_and_the_command_for_it_is_told) {
+  auto argument = params();
+  argument.url = server_.url("postgres");
+  expect_refused(argument, "onceguard migrate --store");
+  EXPECT_EQ(sql_session(argument.url).value("SELECT to_regnamespace('onceguard') IS NULL"), "t");
+}
+
+TEST_F(postgres_store_test, a_newer_or_an_older_schema_is_refused) {
+  const auto known = std::to_string(postgres::schema_version);
+  database_.admin().run("UPDATE onceguard.meta SET minimum_version = 1000, schema_version = 1001");
+  expect_refused(params(),
+                 "newer version of onceguard (schema 1001; this version knows " + known + ")");
+  database_.admin().run("UPDATE onceguard.meta SET minimum_version = 0, schema_version = 1");
+  expect_refused(params(), "is at 1 and this version needs " + known + "; run: onceguard migrate");
+  database_.admin().run("UPDATE onceguard.meta SET schema_version = " + known);
+  open()->stop();
+}
+
+TEST_F(postgres_store_test, a_database_or_a_role_that_is_not_there_is_said) {
+  auto value = params();
+  value.timeout = milliseconds(300);
+  const auto why = [&] {
+    const auto opened = postgres_store::open(value);
+    EXPECT_FALSE(opened);
+    return opened ? std::string() : opened.error().detail;
+  };
+  value.url = server_.url("nowhere");
+  EXPECT_THAT(why(), HasSubstr("\"nowhere\" does not exist"));
+  value.url = server_.url("onceguard", "nobody");
+  EXPECT_THAT(why(), HasSubstr("\"nobody\" does not exist"));
+}
+
+TEST_F(postgres_store_test, a_role_without_permission_is_refused_and_that_of_gateways_is_enough) {
+  auto value = params();
+  database_.admin().run("CREATE ROLE stranger LOGIN");
+  value.url = server_.url("onceguard", "stranger");
+  expect_refused(value,
+                 "permission denied for schema onceguard; an administrator types: GRANT "
+                 "onceguard_gateway TO \"stranger\";");
+  database_.admin().run("GRANT onceguard_gateway TO stranger");
+  {
+    const auto tested = open(value);
+    desk desk(*tested);
+    const auto request = claim_of("k");
+    const auto held = desk.leased(request);
+    EXPECT_TRUE(desk.extend(extend_of(request, held)));
+    EXPECT_EQ(desk.settle(settle_of(request, held)).outcome, settle_outcome::done);
+    resolution mode;
+    mode.id = request.id;
+    EXPECT_EQ(desk.resolve(mode).outcome, resolve_outcome::done);
+    EXPECT_EQ(desk.list().records.size(), 1u);
+    EXPECT_EQ(desk.counted(observed_state::released), 1u);
+    EXPECT_EQ(desk.sweep(), 0u);
+  }
+  database_.admin().run("DROP ROLE stranger");
+}
+
+TEST_F(postgres_store_test, a_server_that_is_not_there_is_out_of_reach) {
+  auto value = params();
+  value.url = url_at(free_port());
+  value.timeout = milliseconds(300);
+  const auto opened = postgres_store::open(value);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, errc::store_unreachable);
+}
+
+TEST_F(postgres_store_test, no_error_repeats_the_password) {
+  for (const char* url :
+       {"postgresql://u:secret@[::1/db", "postgresql://u:secret@h/db?no_such_option=1",
+        "postgresql://u:%zzsecret@h/db", "postgresql://u:secret@h:1,h/db?hostaddr=1.1.1.1"}) {
+    const auto parsed = parse_conninfo(url, second);
+    ASSERT_FALSE(parsed) << url;
+    EXPECT_THAT(parsed.error().detail, Not(HasSubstr("secret")));
+  }
+  const auto parsed = parse_conninfo("postgresql://u:secret@a:1,b:2/db", second);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->name, "postgresql a:1,b:2/db");
+  EXPECT_EQ(parsed->targets.size(), 2u);
+  EXPECT_EQ(parsed->targets[1].options.at("port"), "2");
+}
+
+TEST_F(postgres_store_test, of_several_hosts_the_one_that_answers_is_taken) {
+  auto value = params();
+  value.url = "postgres://postgres@127.0.0.1:" + std::to_string(free_port()) +
+              ",127.0.0.1:" + std::to_string(server_.port()) + "/onceguard";
+  const auto opened = open(value);
+  desk(*opened).completed(claim_of("k"));
+  EXPECT_TRUE(opened->traits().transactional);
+}
+
+TEST_F(postgres_store_test, sixty_four_callers_travel_in_few_round_trips) {
+  const auto tested = open();
+  std::vector<claim> items;
+  for (int i = 0; i < 64; ++i) items.push_back(claim_of("k" + std::to_string(i)));
+  const auto name = [](int i) { return static_cast<std::size_t>(i); };
+  const auto before = tested->trips();
+  const auto reply =
+      at_once<verdict>(64, [&](int i) { return tested->claim({items[name(i)]}, patience); });
+  EXPECT_LE(tested->trips() - before, 8u);
+  std::map<claim_id, lease> leases;
+  for (const auto& each : reply) leases[each.lease.claim_id] = each.lease;
+  ASSERT_EQ(leases.size(), 64u);
+  const auto between = tested->trips();
+  const auto ended = at_once<settled>(64, [&](int i) {
+    const auto& mine = items[name(i)];
+    return tested->settle({settle_of(mine, leases[mine.claim_id])}, patience);
+  });
+  EXPECT_LE(tested->trips() - between, 8u);
+  for (const auto& each : ended) EXPECT_EQ(each.outcome, settle_outcome::done);
+}
+
+TEST_F(postgres_store_test, many_claims_of_one_key_are_merged) {
+  const auto tested = open();
+  const auto before = tested->trips();
+  const auto reply =
+      at_once<verdict>(64, [&](int) { return tested->claim({claim_of("k")}, patience); });
+  int runs = 0;
+  for (const auto& each : reply) {
+    runs += each.kind == verdict_kind::run ? 1 : 0;
+    EXPECT_TRUE(each.kind == verdict_kind::run || each.kind == verdict_kind::busy);
+  }
+  EXPECT_EQ(runs, 1);
+  EXPECT_LE(tested->trips() - before, 8u);
+}
+
+TEST_F(postgres_store_test, a_repeated_claim_hears_of_its_own_lease_whatever_comes_with_it) {
+  const auto tested = open();
+  const auto mine = claim_of("k");
+  desk(*tested).leased(mine);
+  const auto reply = at_once<verdict>(64, [&](int i) {
+    return tested->claim({i % 2 == 0 ? claim_of("k") : repeat_of(mine)}, patience);
+  });
+  // They come in the order in which they end.
+  const auto of_kind = [&](verdict_kind kind) {
+    return std::count_if(reply.begin(), reply.end(),
+                         [kind](const verdict& v) { return v.kind == kind; });
+  };
+  EXPECT_EQ(of_kind(verdict_kind::busy), 32);
+  EXPECT_EQ(of_kind(verdict_kind::run), 32);
+}
+
+TEST_F(postgres_store_test, a_duplicate_writes_nothing) {
+  const auto tested = open();
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  const auto next = [&] {
+    return std::stoll(database_.admin().value("SELECT pg_snapshot_xmax(pg_current_snapshot())"));
+  };
+  const auto before = next();
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::replay);
+  // A transaction that writes takes a number; some go to the server's own housekeeping.
+  EXPECT_LT(next() - before, 50);
+}
+
+TEST_F(postgres_store_test, a_record_that_a_long_transaction_holds_does_not_stall_its_neighbours) {
+  const auto tested = open();
+  desk position(*tested);
+  const auto held = claim_of("held");
+  const auto lease_of_held = position.leased(held);
+  const auto other = claim_of("other");
+  const auto lease_of_other = position.leased(other);
+  sql_session theirs(database_.url());
+  theirs.run("BEGIN; SELECT pg_advisory_xact_lock(onceguard.lock_of(" + sql_digest(held.id) + "))");
+
+  // A new key under that lock is busy; settles wait on their own.
+  const auto fresh = claim_of("fresh");
+  sql_session more(database_.url());
+  more.run("BEGIN; SELECT pg_advisory_xact_lock(onceguard.lock_of(" + sql_digest(fresh.id) + "))");
+  const auto reply = position.claims({fresh, claim_of("a"), claim_of("b")});
+  EXPECT_EQ(reply[0]->kind, verdict_kind::busy);
+  EXPECT_GT(reply[0]->retry_after, milliseconds(0));
+  EXPECT_EQ(reply[1]->kind, verdict_kind::run);
+  EXPECT_EQ(reply[2]->kind, verdict_kind::run);
+
+  auto waiting = meanwhile([&] {
+    desk own(*tested);
+    return own.settle(settle_of(held, lease_of_held)).outcome;
+  });
+  EXPECT_EQ(position.settle(settle_of(other, lease_of_other)).outcome, settle_outcome::done);
+  EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
+  theirs.run("COMMIT");
+  EXPECT_EQ(waiting.get(), settle_outcome::done);
+  more.run("ROLLBACK");
+  EXPECT_EQ(position.claim(claim_of("fresh")).kind, verdict_kind::run);
+}
+
+TEST_F(postgres_store_test, a_row_that_somebody_updates_by_hand_stalls_nobody_for_long) {
+  const auto tested = open();
+  desk desk(*tested);
+  const auto held = claim_of("held");
+  const auto lease_of_held = desk.leased(held);
+  const auto other = claim_of("other");
+  const auto lease_of_other = desk.leased(other);
+  sql_session theirs(database_.url());
+  theirs.run("BEGIN; SELECT FROM onceguard.records WHERE digest = " + sql_digest(held.id) +
+             " FOR UPDATE");
+  const auto reply =
+      desk.settles({settle_of(held, lease_of_held), settle_of(other, lease_of_other)}, second * 3);
+  ASSERT_FALSE(reply[0]);
+  EXPECT_EQ(reply[0].error().code, errc::store_unreachable);
+  EXPECT_EQ(reply[0].error().effect, effect::unknown);
+  theirs.run("ROLLBACK");
+  EXPECT_EQ(desk.settle(settle_of(other, lease_of_other)).outcome, settle_outcome::done);
+  EXPECT_EQ(desk.settle(settle_of(held, lease_of_held)).outcome, settle_outcome::done);
+}
+
+TEST_F(postgres_store_test, what_one_process_settles_another_hears_of) {
+  const auto one = open();
+  const auto other = open();
+  settled_notices notices;
+  other->on_settled(notices.listener());
+  desk desk(*one);
+  await_notice(desk, notices, "k");
+  other->stop();
+}
+
+TEST_F(postgres_store_test, a_step_of_the_databases_clock_pauses_expiry) {
+  const std::int64_t now = postgres_database::beginning;
+  database_.set_clock(now);
+  base::manual_clock own(now);
+  auto value = params();
+  value.clock = &own;
+  const auto tested = open(value);
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  database_.set_clock(now + 2 * day.count());
+  EXPECT_EQ(desk.sweep(), 0u);
+  EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(desk.counted(observed_state::completed), 1u);
+  own.advance(2 * day);
+  EXPECT_EQ(desk.sweep(), 1u);
+}
+
+TEST_F(postgres_store_test, an_unreadable_record_is_an_error_and_is_left_as_it_is) {
+  const auto tested = open();
+  desk desk(*tested);
+  const auto request = claim_of("k");
+  const auto held = desk.leased(request);
+  database_.admin().run("UPDATE onceguard.records SET attempt = attempt + 1");
+  const auto reply = desk.claims({claim_of("k"), claim_of("other")});
+  ASSERT_FALSE(reply[0]);
+  EXPECT_EQ(reply[0].error().code, errc::record_unreadable);
+  EXPECT_EQ(reply[1]->kind, verdict_kind::run);
+  const auto settled = desk.settles({settle_of(request, held)});
+  ASSERT_FALSE(settled[0]);
+  EXPECT_EQ(settled[0].error().code, errc::record_unreadable);
+  EXPECT_EQ(desk.try_find(request.id).error().code, errc::record_unreadable);
+  EXPECT_EQ(desk.list().records.size(), 1u);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

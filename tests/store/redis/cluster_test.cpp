@@ -1,0 +1,301 @@
+// The Redis store on a cluster whose slots move and whose masters fail.
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/redis/cluster_fixture.hpp"
+#include "store/view.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class redis_cluster_test : public redis_cluster_fixture {
+ protected:
+  static std::set<std::string> listed_keys(desk& desk) {
+    std::set<std::string> out;
+    const auto page = desk.list({}, {}, 100'000);
+    for (const auto& each : page.records) {
+      EXPECT_TRUE(out.insert(each.stored.about->key).second) << "twice";
+    }
+    return out;
+  }
+  void move_some_slots() {
+    const auto masters = cluster_.current_masters();
+    ++round_;
+    for (std::size_t part = 0; part < 256; part += 16) {
+      cluster_.move(slot_of(part), *masters[(part / 16 + round_) % masters.size()]);
+    }
+  }
+  /// The master of a part, and another one.
+  std::pair<redis_server&, redis_server&> owner_and_another(std::size_t part) {
+    auto& owner = cluster_.owner_of(slot_of(part));
+    for (auto* each : cluster_.current_masters()) {
+      if (each != &owner) return {owner, *each};
+    }
+    throw std::runtime_error("there is one master only");
+  }
+
+  std::size_t round_ = 0;
+};
+
+TEST_F(redis_cluster_test, records_are_on_all_masters_and_counted_once) {
+  const auto tested = open_cluster();
+  desk desk(*tested);
+  std::set<std::string> keys;
+  for (int i = 0; i < 200; ++i) {
+    keys.insert("k" + std::to_string(i));
+    desk.completed(claim_of("k" + std::to_string(i)));
+  }
+  for (auto* each : cluster_.current_masters()) {
+    EXPECT_GT(std::stoi(each->session().run({"DBSIZE"})), 20);
+  }
+  EXPECT_EQ(listed_keys(desk), keys);
+  EXPECT_EQ(desk.counted(observed_state::completed), keys.size());
+}
+
+TEST_F(redis_cluster_test, a_record_whose_later_tokens_would_not_be_above_its_own_is_not_taken_in) {
+  const auto tested = open_cluster();
+  desk desk(*tested);
+  desk.completed(claim_of("here"));
+  const auto here = desk.find(claim_of("here").id);
+  ASSERT_TRUE(here);
+  auto request = make_imported_record(*here, 0);
+  const auto now = static_cast<token>(base::system_clock().wall_ms()) * 1'000;
+  constexpr token hour = 3'600'000'000;
+  request.id = claim_of("ahead").id;
+  request.stored.token = now + 2 * hour;
+  const auto reply = run(tested->import_record(request, patience));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::invalid_argument);
+  EXPECT_FALSE(desk.find(request.id));
+  request.stored.token = now + hour / 2;
+  EXPECT_EQ(desk.import_record(request), import_outcome::imported);
+}
+
+TEST_F(redis_cluster_test, one_node_of_it_is_enough_to_find_the_others) {
+  const auto tested = open(params_for("redis+cluster://127.0.0.1:" + std::to_string(free_port()) +
+                                      ",127.0.0.1:" + std::to_string(cluster_.node(4).port())));
+  desk desk(*tested);
+  for (int i = 0; i < 20; ++i) expect_one_run(desk, "k" + std::to_string(i));
+}
+
+TEST_F(redis_cluster_test, the_wrong_kind_of_server_is_told) {
+  const auto refusal = [](const std::string& url) {
+    const auto opened = redis::redis_store::open(params_for(url));
+    return opened ? error() : opened.error();
+  };
+  const auto alone = refusal("redis+cluster://127.0.0.1:" + std::to_string(server_.port()));
+  EXPECT_EQ(alone.code, errc::invalid_argument);
+  EXPECT_THAT(alone.detail, HasSubstr("cluster support disabled"));
+  const auto node = refusal(cluster_.node(0).url());
+  EXPECT_EQ(node.code, errc::invalid_argument);
+  EXPECT_THAT(node.detail, HasSubstr("redis+cluster:"));
+}
+
+TEST_F(redis_cluster_test, a_slot_that_is_half_moved_holds_nobody_up) {
+  constexpr std::size_t part = 7;
+  const auto tested = open_cluster();
+  desk desk(*tested);
+  const auto claims = claims_in(part, 60);
+  for (std::size_t i = 0; i < 20; ++i) desk.completed(claims[i]);
+  const auto before = desk.vitals();
+  const auto under_way = cluster_.begin_move(slot_of(part), owner_and_another(part).second);
+  // New ones are born where the slot goes; old ones are found on both sides.
+  for (std::size_t i = 20; i < 40; ++i) {
+    desk.completed(claims[i]);
+    if (i == 30) cluster_.move_names(under_way, 10);
+    EXPECT_EQ(desk.claim(claim_of(claims[i - 20].about->key)).kind, verdict_kind::replay);
+  }
+  EXPECT_EQ(listed_keys(desk).size(), 40u);
+  EXPECT_EQ(desk.counted(observed_state::completed), 40u);
+  EXPECT_EQ(desk.vitals().identity, before.identity);
+  cluster_.end_move(under_way);
+  for (std::size_t i = 40; i < 60; ++i) desk.completed(claims[i]);
+  for (const auto& each : claims) {
+    EXPECT_EQ(desk.claim(claim_of(each.about->key)).kind, verdict_kind::replay);
+  }
+  EXPECT_EQ(listed_keys(desk).size(), 60u);
+  EXPECT_EQ(desk.vitals().identity, before.identity);
+  const auto other = cluster_.owner_of(slot_of(part)).port();
+  EXPECT_EQ(other, under_way.to.port());
+}
+
+TEST_F(redis_cluster_test, books_that_have_moved_are_no_reason_to_wait_for_replicas) {
+  // The first part of a link counts what travels by it.
+  const auto tested = open_cluster("min_replicas=1");
+  desk desk(*tested);
+  auto& source = cluster_.owner_of(slot_of(0));
+  desk.completed(claims_in(0, 1).front());
+  const auto under_way = cluster_.begin_move(slot_of(0), owner_and_another(0).second);
+  source.session().run({"MIGRATE", "127.0.0.1", std::to_string(under_way.to.port()),
+                        names_.metadata(0), "0", "5000"});
+  for (std::size_t part = 1; part < 64; ++part) {
+    if (&cluster_.owner_of(slot_of(part)) == &source) desk.completed(claims_in(part, 1).front());
+  }
+  cluster_.end_move(under_way);
+}
+
+TEST_F(redis_cluster_test, an_operator_releases_where_a_slot_has_moved) {
+  constexpr std::size_t part = 9;
+  const auto tested = open_cluster();
+  desk desk(*tested);
+  const auto request = claims_in(part, 1).front();
+  desk.completed(request);
+  cluster_.move(slot_of(part), owner_and_another(part).second);
+  resolution mode;
+  mode.id = request.id;
+  EXPECT_TRUE(desk.resolve(mode).forgets_answer);
+  EXPECT_EQ(desk.vitals().forgotten, 1u);
+  EXPECT_EQ(desk.claim(claim_of(request.about->key)).kind, verdict_kind::run);
+}
+
+TEST_F(redis_cluster_test, slots_move_under_load_and_every_key_runs_once) {
+  const auto tested = open_cluster();
+  desk look(*tested);
+  const auto before = look.vitals().identity;
+  const auto runs = run_across_crashes(*tested, 8, 150, [&] { move_some_slots(); });
+  EXPECT_EQ(look.vitals().identity, before);
+  expect_each_once(look, runs);
+}
+
+TEST_F(redis_cluster_test, so_they_do_where_replicas_confirm_and_connections_break) {
+  const auto tested = open_cluster("min_replicas=1");
+  desk look(*tested);
+  const auto before = look.vitals().identity;
+  const auto runs = run_across_crashes(*tested, 8, 150, [&] {
+    move_some_slots();
+    for (auto* each : cluster_.current_masters()) {
+      each->session().run({"CLIENT", "KILL", "TYPE", "normal"});
+    }
+  });
+  EXPECT_EQ(look.vitals().identity, before);
+  expect_each_once(look, runs);
+}
+
+TEST_F(redis_cluster_test, a_new_master_without_a_part_gets_one) {
+  // A cluster of its own: the shared one stays as it is.
+  redis_cluster small(nullptr, false);
+  const auto tested = open(params_for(small.url()));
+  desk desk(*tested);
+  const auto claims = claims_in(3, 30);
+  for (std::size_t i = 0; i < 10; ++i) desk.completed(claims[i]);
+  auto& fresh = small.join();
+  const auto under_way = small.begin_move(slot_of(3), fresh);
+  for (std::size_t i = 10; i < 20; ++i) desk.completed(claims[i]);
+  EXPECT_EQ(listed_keys(desk).size(), 20u);
+  small.end_move(under_way);
+  for (std::size_t i = 20; i < 30; ++i) desk.completed(claims[i]);
+  EXPECT_EQ(listed_keys(desk).size(), 30u);
+}
+
+TEST_F(redis_cluster_test, a_replica_takes_over_in_good_order_under_load) {
+  const auto tested = open_cluster("min_replicas=1");
+  desk look(*tested);
+  const auto before = look.vitals().identity;
+  std::size_t turn = 0;
+  const auto runs = run_across_crashes(*tested, 8, 100, [&] {
+    const auto masters = cluster_.current_masters();
+    hand_over(cluster_.replica_of(*masters[turn++ % masters.size()]));
+  });
+  expect_each_once(look, runs);
+  EXPECT_EQ(look.vitals().identity, before);
+}
+
+TEST_F(redis_cluster_test, a_master_that_crashes_is_replaced_under_load) {
+  const auto tested = open_cluster("min_replicas=1");
+  desk look(*tested);
+  std::size_t turn = 0;
+  const auto runs = run_across_crashes(*tested, 8, 100, [&] {
+    const auto masters = cluster_.current_masters();
+    auto& victim = *masters[turn++ % masters.size()];
+    auto& heir = cluster_.replica_of(victim);
+    victim.stop(SIGKILL);
+    wait_until("the replica to take over", [&] { return is_master(heir); });
+    victim.start();
+    cluster_.wait_until_whole();
+  });
+  expect_each_once(look, runs);
+}
+
+TEST_F(redis_cluster_test, a_promoted_replica_counts_as_a_loss_without_replicas_that_confirm) {
+  const auto tested = open_cluster();
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  const auto before = desk.vitals().identity;
+  const auto masters = cluster_.current_masters();
+  cluster_.move(slot_of(0), *masters[1]);
+  EXPECT_EQ(desk.vitals().identity, before) << "a slot that moves is no loss";
+  auto& victim = cluster_.owner_of(slot_of(0));
+  auto& heir = cluster_.replica_of(victim);
+  victim.stop(SIGKILL);
+  wait_until("the replica to take over", [&] { return is_master(heir); });
+  wait_until("the loss to be seen", [&] {
+    const auto reply = run(desk.at().vitals(patience));
+    return reply && reply->identity != before;
+  });
+}
+
+TEST_F(redis_cluster_test, a_master_that_forgets_everything_is_noticed_and_tokens_go_on) {
+  const auto tested = open_cluster();
+  desk desk(*tested);
+  const auto request = claims_in(0, 1).front();
+  const auto last = desk.completed(request).token;
+  const auto before = desk.vitals().identity;
+  cluster_.owner_of(slot_of(0)).session().run({"FLUSHALL"});
+  const auto again = claim_until_known(desk, claim_of(request.about->key));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->kind, verdict_kind::run);
+  EXPECT_GT(again->lease.token, last);
+  EXPECT_NE(desk.vitals().identity, before);
+}
+
+TEST_F(redis_cluster_test, a_master_that_comes_back_with_older_data_is_noticed) {
+  redis_cluster small(nullptr, false);
+  const auto tested = open(params_for(small.url()));
+  desk desk(*tested);
+  auto& old = small.owner_of(slot_of(0));
+  const auto claims = claims_in(0, 2);
+  desk.completed(claims[0]);
+  old.session().run({"SAVE"});
+  desk.completed(claims[1]);
+  const auto before = desk.vitals().identity;
+  old.stop(SIGKILL);
+  old.start();
+  // It takes nothing yet; the others go on meanwhile, and so does the sum of all that is counted.
+  std::size_t elsewhere = 1;
+  while (&small.owner_of(slot_of(elsewhere)) == &old) ++elsewhere;
+  for (const auto& each : claims_in(elsewhere, 20)) desk.completed(each);
+  const auto again = claim_until_known(desk, claim_of(claims[1].about->key));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->kind, verdict_kind::run);
+  expect_verdict(desk, claim_of(claims[0].about->key), verdict_kind::replay);
+  EXPECT_NE(desk.vitals().identity, before);
+}
+
+TEST_F(redis_cluster_test, a_master_that_hangs_holds_up_its_own_part_only) {
+  auto value = params_for(cluster_.url());
+  value.timeout = milliseconds(1'000);
+  const auto tested = open(value);
+  desk desk(*tested);
+  auto& hanging = cluster_.owner_of(slot_of(0));
+  std::vector<claim> others;
+  for (std::size_t part = 1; part < 256; part += 8) {
+    if (&cluster_.owner_of(slot_of(part)) == &hanging) continue;
+    others.push_back(claims_in(part, 1, "p").front());
+  }
+  ASSERT_GT(others.size(), 10u);
+  hanging.pause();
+  EXPECT_FALSE(desk.try_claim(claims_in(0, 1).front(), milliseconds(300)));
+  for (const auto& request : others) {
+    const auto verdict = desk.try_claim(request);
+    EXPECT_TRUE(verdict && verdict->kind == verdict_kind::run);
+  }
+  hanging.go_on();
+  cluster_.wait_until_whole();
+}
+
+}  // namespace
+}  // namespace onceguard::testing

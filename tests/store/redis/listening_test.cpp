@@ -1,0 +1,128 @@
+// What a Redis store hears of the settles of others.
+#include <gtest/gtest.h>
+
+#include "store/contract/fault_acts.hpp"
+#include "store/redis/fixture.hpp"
+#include "store/contract/settled_notices.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+class redis_listening_test : public redis_fixture {
+ protected:
+  void await_listeners(const std::string& count) {
+    wait_until(count + " listeners", [&] {
+      return admin_.run({"PUBSUB", "NUMSUB", "onceguard:settled"}) == count;
+    });
+  }
+
+  redis_session admin_ = server_.session();
+};
+
+TEST_F(redis_listening_test, what_an_operator_does_is_told) {
+  const auto one = open();
+  const auto other = open();
+  settled_notices notices;
+  other->on_settled(notices.listener());
+  desk desk(*one);
+  await_notice(desk, notices, "first");
+  for (const bool completed : {true, false}) {
+    const auto request = claim_of(completed ? "did" : "did not");
+    desk.leased(request);
+    resolution mode;
+    mode.id = request.id;
+    mode.completed = completed;
+    mode.force = true;
+    desk.resolve(mode);
+    notices.await(request.id);
+  }
+  other->on_settled(nullptr);
+}
+
+TEST_F(redis_listening_test, a_connection_is_there_only_while_somebody_listens) {
+  const auto one = open();
+  const auto other = open();
+  await_listeners("0");
+  settled_notices notices;
+  other->on_settled(notices.listener());
+  desk desk(*one);
+  await_notice(desk, notices, "first");
+  other->on_settled(notices.listener());
+  await_listeners("1");
+  other->on_settled(nullptr);
+  const auto last = notices.size();
+  await_listeners("0");
+  desk.completed(claim_of("for nobody"));
+  EXPECT_EQ(notices.size(), last);
+  other->on_settled(notices.listener());
+  await_notice(desk, notices, "once more");
+  other->stop();
+  await_listeners("0");
+}
+
+TEST_F(redis_listening_test, after_a_break_it_listens_again) {
+  const auto one = open();
+  const auto other = open();
+  settled_notices notices;
+  other->on_settled(notices.listener());
+  desk desk(*one);
+  await_notice(desk, notices, "before");
+  admin_.run({"CLIENT", "KILL", "TYPE", "pubsub"});
+  await_notice(desk, notices, "after");
+  other->on_settled(nullptr);
+}
+
+TEST_F(redis_listening_test, a_server_that_comes_back_is_listened_to_again) {
+  redis_server server;
+  const auto one = open(server);
+  const auto other = open(server);
+  settled_notices notices;
+  other->on_settled(notices.listener());
+  desk desk(*one);
+  await_notice(desk, notices, "before");
+  server.stop(SIGKILL);
+  server.start();
+  wait_until("the server", [&] { return run(one->vitals(patience)).has_value(); });
+  leased_until_known(desk, claim_of("another memory"));
+  await_notice(desk, notices, "after");
+}
+
+TEST_F(redis_listening_test, stores_of_another_prefix_are_not_heard) {
+  const auto one = open();
+  const auto stranger = open(server_, "prefix=other:");
+  const auto other = open();
+  settled_notices notices;
+  other->on_settled(notices.listener());
+  desk position(*one);
+  await_notice(position, notices, "first");
+  desk there(*stranger);
+  const auto request = claim_of("elsewhere");
+  there.completed(request);
+  await_notice(position, notices, "later");
+  EXPECT_FALSE(notices.has(request.id));
+}
+
+TEST_F(redis_listening_test, who_may_neither_publish_nor_subscribe_works_unheard) {
+  admin_.run({"ACL", "SETUSER", "mute", "on", ">word", "~onceguard:*", "resetchannels", "+@all",
+              "-publish", "-subscribe"});
+  auto value = params_for("redis://mute:word@127.0.0.1:" + std::to_string(server_.port()));
+  for (const std::string query : {"", "?functions=no"}) {
+    value.url += query;
+    const auto mute = open(value);
+    settled_notices notices;
+    mute->on_settled(notices.listener());
+    desk desk(*mute);
+    const auto request = claim_of("k" + query);
+    desk.completed(request);
+    EXPECT_EQ(desk.claim(request).kind, verdict_kind::replay);
+    resolution mode;
+    mode.id = request.id;
+    EXPECT_EQ(desk.resolve(mode).outcome, resolve_outcome::done);
+    mute->on_settled(nullptr);
+    EXPECT_EQ(notices.size(), 0u);
+  }
+  admin_.run({"ACL", "DELUSER", "mute"});
+}
+
+}  // namespace
+}  // namespace onceguard::testing

@@ -1,0 +1,177 @@
+// The Redis store behind sentinels, while masters come and go.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/redis/cluster_fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class redis_sentinel_test : public redis_fixture {
+ protected:
+  redis_sentinel_test() { fleet_.empty(); }
+  ~redis_sentinel_test() override {
+    for (auto* each : fleet_.servers()) each->start();
+    fleet_.wait_until_whole();
+  }
+
+  store_ptr open_fleet(const std::string& query = {}) {
+    return open(params_for(fleet_.url(query)));
+  }
+  static error refusal_of(const std::string& url) {
+    auto value = params_for(url);
+    value.timeout = milliseconds(1'000);
+    const auto opened = redis::redis_store::open(value);
+    EXPECT_FALSE(opened);
+    return opened ? error() : opened.error();
+  }
+  void wait_for_another(const redis_server& than) {
+    wait_until("another master", [&] { return &fleet_.master() != &than; });
+  }
+  /// A sentinel may call one off that it has begun, when others take too long: then it is told
+  /// anew.
+  void fail_over(const redis_server& server) {
+    const auto port = std::to_string(server.port());
+    wait_until("a failover", [&] {
+      auto position = fleet_.sentinel(0).session();
+      if (position.run({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main"}) != port) return true;
+      try {
+        position.run({"SENTINEL", "FAILOVER", "main"});
+      } catch (const std::runtime_error&) {  // one is under way, or nobody is good enough yet
+      }
+      return false;
+    });
+    wait_for_another(server);
+  }
+
+  static redis_sentinels& shared_fleet() {
+    static redis_sentinels all;
+    return all;
+  }
+  redis_sentinels& fleet_ = shared_fleet();
+};
+
+TEST_F(redis_sentinel_test, what_nobody_watches_over_is_refused) {
+  auto url = fleet_.url();
+  url.replace(url.find("/main"), 5, "/other");
+  const auto unknown = refusal_of(url);
+  EXPECT_EQ(unknown.code, errc::invalid_argument);
+  EXPECT_THAT(unknown.detail, HasSubstr("no master named other"));
+  const auto nobody =
+      refusal_of("redis+sentinel://127.0.0.1:" + std::to_string(free_port()) + "/main");
+  EXPECT_EQ(nobody.code, errc::store_unreachable);
+}
+
+TEST_F(redis_sentinel_test, sentinels_may_want_a_password_of_their_own) {
+  auto& guarded = fleet_.sentinel(0);
+  auto admin = guarded.session();
+  admin.run({"ACL", "SETUSER", "watcher", "on", ">word", "+auth", "+sentinel|master",
+             "+sentinel|sentinels", "+sentinel|get-master-addr-by-name"});
+  const auto url = [&](const std::string& query) {
+    return "redis+sentinel://127.0.0.1:" + std::to_string(guarded.port()) + "/main?" + query;
+  };
+  open(params_for(url("sentinel_user=watcher&sentinel_password=word")))->stop();
+  const auto why = refusal_of(url("sentinel_user=watcher&sentinel_password=wrong"));
+  EXPECT_EQ(why.code, errc::invalid_argument) << why.detail;
+  EXPECT_THAT(why.detail, ::testing::Not(HasSubstr("wrong ")));
+  admin.run({"ACL", "DELUSER", "watcher"});
+}
+
+TEST_F(redis_sentinel_test, a_failover_in_good_order_is_followed_under_load) {
+  const auto tested = open_fleet("min_replicas=1");
+  desk look(*tested);
+  const auto before = look.vitals().identity;
+  const auto runs = run_across_crashes(*tested, 8, 100, [&] {
+    auto& old = fleet_.master();
+    fail_over(old);
+    fleet_.wait_until_whole();
+  });
+  expect_each_once(look, runs);
+  EXPECT_EQ(look.vitals().identity, before);
+}
+
+TEST_F(redis_sentinel_test, a_master_that_crashes_is_replaced_under_load) {
+  const auto tested = open_fleet("min_replicas=1");
+  desk look(*tested);
+  const auto runs = run_across_crashes(*tested, 8, 100, [&] {
+    auto& old = fleet_.master();
+    old.stop(SIGKILL);
+    wait_for_another(old);
+    // It comes back as the master that it was, until a sentinel tells it otherwise.
+    old.start();
+    fleet_.wait_until_whole();
+  });
+  expect_each_once(look, runs);
+}
+
+TEST_F(redis_sentinel_test, one_sentinel_is_enough_to_find_the_others) {
+  redis_sentinels own;
+  const auto tested = open(
+      params_for("redis+sentinel://127.0.0.1:" + std::to_string(own.sentinel(0).port()) + "/main"));
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  own.sentinel(0).stop();
+  auto& old = own.master();
+  old.stop(SIGKILL);
+  wait_until("another master", [&] { return &own.master() != &old; });
+  expect_one_run(desk, "after");
+}
+
+TEST_F(redis_sentinel_test, who_missed_the_latest_failover_is_not_believed_alone) {
+  redis_sentinels own;
+  const auto tested = open(params_for(own.url()));
+  desk desk(*tested);
+  auto& old = own.master();
+  own.sentinel(0).stop();
+  old.pause();
+  wait_until("another master", [&] { return &own.master() != &old; });
+  expect_one_run(desk, "k");
+  // The other side of a network that was cut: it still has its old master, and is all that is seen.
+  for (const std::size_t each : {1u, 2u}) own.sentinel(each).pause();
+  old.go_on();
+  own.sentinel(0).start();
+  const auto end = base::boot_now() + std::chrono::milliseconds(1'500);  // many rounds of asking
+  while (base::boot_now() < end) {
+    const auto verdict = desk.try_claim(claim_of("k"));
+    if (verdict) {
+      EXPECT_EQ(verdict->kind, verdict_kind::replay);
+    }
+  }
+}
+
+TEST_F(redis_sentinel_test, another_master_counts_as_a_loss_without_replicas_that_confirm) {
+  const auto tested = open_fleet();
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  const auto before = desk.vitals().identity;
+  auto& old = fleet_.master();
+  wait_until("the loss to be seen", [&] {
+    fail_over(old);  // on a busy machine the sentinels may go back to it before anybody came here
+    const auto reply = run(desk.at().vitals(patience));
+    return reply && reply->identity != before;
+  });
+}
+
+TEST_F(redis_sentinel_test, a_master_that_is_alone_with_its_client_confirms_nothing) {
+  // Its replica hangs: what it takes now would be lost with it.
+  const auto tested = open_fleet("min_replicas=1");
+  desk desk(*tested);
+  desk.completed(claim_of("k"));
+  auto& master = fleet_.master();
+  for (auto* each : fleet_.servers()) {
+    if (each != &master) each->pause();
+  }
+  const auto request = claim_of("alone");
+  const auto verdict = desk.try_claim(request, milliseconds(300));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().effect, effect::unknown);
+  for (auto* each : fleet_.servers()) each->go_on();
+  const auto after = claim_until_known(desk, request);
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->lease.attempt, 1u);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

@@ -1,0 +1,331 @@
+// What only the Redis store does: what it refuses to open, what stands in Redis, and that other
+// programs may call its functions.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/contract/fault_acts.hpp"
+#include "store/redis/address.hpp"
+#include "store/redis/server_facts.hpp"
+#include "store/redis/fixture.hpp"
+#include "support/certificate.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using redis::parse_address;
+using redis::redis_store;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class redis_store_test : public redis_fixture {
+ protected:
+  static error refusal_of(const std::string& url, milliseconds timeout = milliseconds(5'000)) {
+    auto value = params_for(url);
+    value.timeout = timeout;
+    const auto opened = redis_store::open(value);
+    EXPECT_FALSE(opened) << url;
+    return opened ? error() : opened.error();
+  }
+};
+
+TEST_F(redis_store_test, an_address_is_read_with_all_of_its_parts) {
+  const auto position = parse_address(
+      "rediss://me:p%40ss@[::1]:7000/3?prefix=a%3Ab:&min_replicas=2&connections=3&functions=no"
+      "&ca=/ca.pem&cert=/c.pem&key=/k.pem&verify=no");
+  ASSERT_TRUE(position) << position.error().detail;
+  EXPECT_EQ(position->servers, redis::deployment::single);
+  EXPECT_EQ(position->seeds.at(0).host, "::1");
+  EXPECT_EQ(position->seeds.at(0).port, "7000");
+  EXPECT_EQ(position->login.user, "me");
+  EXPECT_EQ(position->login.password, "p@ss");
+  EXPECT_EQ(position->database, 3u);
+  EXPECT_EQ(position->prefix, "a:b:");
+  EXPECT_EQ(position->min_replicas, 2u);
+  EXPECT_EQ(position->connections, 3u);
+  EXPECT_FALSE(position->functions);
+  ASSERT_TRUE(position->tls);
+  EXPECT_EQ(position->tls->ca, "/ca.pem");
+  EXPECT_EQ(position->tls->certificate, "/c.pem");
+  EXPECT_EQ(position->tls->key, "/k.pem");
+  EXPECT_FALSE(position->tls->verify);
+  EXPECT_EQ(position->name, "redis [::1]:7000/3");
+  const auto plain = parse_address("redis://h");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->seeds.at(0).port, "6379");
+  EXPECT_EQ(plain->prefix, "onceguard:");
+  EXPECT_FALSE(plain->tls);
+}
+
+TEST_F(redis_store_test, a_wrong_address_is_told_without_its_password) {
+  for (const char* url :
+       {"redis:h", "redis://", "redis://secret@h", "redis://u:secret@", "redis://u:secret@h:0",
+        "redis://u:secret@h:65536", "redis://u:secret@h/x", "redis://u:secret@h?no=1",
+        "redis://u:%zzsecret@h", "redis://u:secret@[::1", "redis://u:secret@h?connections=0",
+        "redis://u:secret@h?ca=/x", "rediss://u:secret@h?cert=/x", "redis://u:secret@h?prefix",
+        "redis://u:secret@h?functions=maybe", "redis://u:secret@h?min_replicas=-1"}) {
+    const auto position = parse_address(url);
+    ASSERT_FALSE(position) << url;
+    EXPECT_EQ(position.error().code, errc::invalid_argument);
+    EXPECT_THAT(position.error().detail, Not(HasSubstr("secret"))) << url;
+  }
+}
+
+TEST_F(redis_store_test, a_server_that_would_evict_keys_is_refused) {
+  redis_server evicting({"--maxmemory-policy", "allkeys-lru"});
+  const auto why = refusal_of(evicting.url());
+  EXPECT_EQ(why.code, errc::invalid_argument);
+  EXPECT_THAT(why.detail, HasSubstr("maxmemory-policy is allkeys-lru"));
+}
+
+TEST_F(redis_store_test, a_replica_or_an_absent_server_is_out_of_reach) {
+  redis_server replica({"--replicaof", "127.0.0.1", std::to_string(server_.port())});
+  const auto why = refusal_of(replica.url(), milliseconds(300));
+  EXPECT_EQ(why.code, errc::store_unreachable);
+  EXPECT_THAT(why.detail, HasSubstr("replica"));
+  const auto nowhere = refusal_of(redis_server::url_at(free_port()), milliseconds(300));
+  EXPECT_EQ(nowhere.code, errc::store_unreachable);
+}
+
+TEST_F(redis_store_test, a_password_is_needed_and_a_user_needs_few_permissions) {
+  redis_server guarded({"--requirepass", "secret"});
+  const auto position = [&](const std::string& credentials) {
+    return "redis://" + credentials + "127.0.0.1:" + std::to_string(guarded.port());
+  };
+  for (const char* credentials : {"", ":wrong@", "nobody:secret@"}) {
+    const auto why = refusal_of(position(credentials));
+    EXPECT_EQ(why.code, errc::invalid_argument) << why.detail;
+    EXPECT_THAT(why.detail, Not(HasSubstr("secret")));
+  }
+  auto admin = guarded.session();
+  admin.run({"AUTH", "secret"});
+  admin.run({"ACL",   "SETUSER", "gateway",        "on",     ">word", "~onceguard:*", "+select",
+             "+info", "+fcall",  "+function|load", "+time",  "+get",  "+getrange",    "+pttl",
+             "+set",  "+incr",   "+hget",          "+hmget", "+hset", "+hincrby",     "+scan"});
+  open(params_for(position(":secret@")))->stop();
+  const auto tested = open(params_for(position("gateway:word@")));
+  desk own(*tested);
+  const auto request = claim_of("k");
+  const auto held = own.leased(request);
+  EXPECT_TRUE(own.extend(extend_of(request, held)));
+  EXPECT_EQ(own.settle(settle_of(request, held)).outcome, settle_outcome::done);
+  EXPECT_EQ(own.list().records.size(), 1u);
+  resolution mode;
+  mode.id = request.id;
+  EXPECT_TRUE(own.resolve(mode).forgets_answer);
+  EXPECT_EQ(own.vitals().forgotten, 1u);
+  admin.run({"ACL", "SETUSER", "stranger", "on", ">word", "~other:*", "+@all"});
+  const auto stranger = refusal_of(position("stranger:word@"));
+  EXPECT_EQ(stranger.code, errc::invalid_argument);
+  EXPECT_THAT(stranger.detail, HasSubstr("NOPERM"));
+  EXPECT_THAT(stranger.detail, HasSubstr("type the ACL SETUSER of docs/redis.md"));
+}
+
+TEST_F(redis_store_test, a_right_that_is_missing_is_said_by_each_version_in_its_own_way) {
+  for (const auto* reply :
+       {"NOPERM this user has no permissions to run the 'get' command",
+        "ERR The user executing the script can't run this command or subcommand script: a",
+        "ERR ACL failure in script: User gateway has no permissions to run the 'hset' command"}) {
+    EXPECT_THAT(redis::failure_of(reply).text, HasSubstr("ACL SETUSER")) << reply;
+  }
+  EXPECT_EQ(redis::failure_of("OOM command not allowed").text, "OOM command not allowed");
+}
+
+TEST_F(redis_store_test, through_tls_the_server_must_be_who_it_says) {
+  const certificate proof;
+  const auto port = std::to_string(free_port());
+  redis_server secured({"--tls-port", port, "--tls-cert-file", proof.file(), "--tls-key-file",
+                        proof.key(), "--tls-ca-cert-file", proof.file()});
+  const auto position = [&](const std::string& query) {
+    return "rediss://127.0.0.1:" + port + query;
+  };
+  const auto own = "&cert=" + proof.file() + "&key=" + proof.key();
+  const auto tested = open(params_for(position("?ca=" + proof.file() + own)));
+  desk(*tested).completed(claim_of("k"));
+  open(params_for(position("?verify=no" + own)))->stop();
+  for (const auto& query :
+       {"?ca=" + proof.file(), "?cert=" + proof.file() + "&key=" + proof.key()}) {
+    const auto why = refusal_of(position(query), milliseconds(300));
+    EXPECT_EQ(why.code, errc::store_unreachable) << query;
+  }
+  for (const std::string query : {"?ca=/nowhere", "?cert=/nowhere&key=/nowhere"}) {
+    const auto why = refusal_of(position(query));
+    EXPECT_EQ(why.code, errc::invalid_argument);
+    EXPECT_THAT(why.detail, HasSubstr("/nowhere"));
+  }
+}
+
+TEST_F(redis_store_test, stores_of_other_prefixes_and_databases_never_meet) {
+  const auto one = open();
+  const auto other = open(server_, "prefix=other*:");
+  const auto third = open(params_for(server_.url() + "/1"));
+  desk position(*one);
+  position.completed(claim_of("k"));
+  for (const auto* each : {&other, &third}) {
+    desk there(**each);
+    EXPECT_NE(there.vitals().identity, position.vitals().identity);
+    EXPECT_EQ(there.claim(claim_of("k")).kind, verdict_kind::run);
+    EXPECT_EQ(there.list().records.size(), 1u);
+  }
+  EXPECT_EQ(position.list().records.size(), 1u);
+}
+
+TEST_F(redis_store_test, only_what_is_settled_expires) {
+  const auto tested = open();
+  desk desk(*tested);
+  auto admin = server_.session();
+  const auto request = claim_of("k");
+  const auto held = desk.leased(request);
+  // Set by one command: this time to live counts what has passed of the lease.
+  EXPECT_GT(std::stoll(admin.run({"PTTL", name_of(request)})), 36'500 * day.count());
+  EXPECT_TRUE(desk.extend(extend_of(request, held)));
+  EXPECT_EQ(admin.run({"PTTL", name_of(request)}), "-1");
+  desk.settle(settle_of(request, held));
+  const auto left = std::stoll(admin.run({"PTTL", name_of(request)}));
+  EXPECT_LE(left, day.count());
+  EXPECT_GT(left, day.count() - 60'000);
+}
+
+TEST_F(redis_store_test, what_cannot_be_read_is_an_error_and_is_left_as_it_is) {
+  const auto tested = open();
+  desk desk(*tested);
+  auto admin = server_.session();
+  const auto request = claim_of("k");
+  desk.completed(request);
+  const auto good = admin.run({"GET", name_of(request)});
+  for (std::size_t byte = 0; byte < good.size(); ++byte) {
+    auto bad = good;
+    bad[byte] = static_cast<char>(bad[byte] ^ 4);
+    admin.run({"SET", name_of(request), bad});
+    const auto reply = desk.claims({claim_of("k"), claim_of("neighbour")});
+    ASSERT_FALSE(reply[0]) << byte;
+    EXPECT_EQ(reply[0].error().code, errc::record_unreadable) << byte;
+    EXPECT_TRUE(reply[1]);
+    EXPECT_EQ(desk.try_find(request.id).error().code, errc::record_unreadable) << byte;
+    EXPECT_EQ(admin.run({"GET", name_of(request)}), bad);
+  }
+  admin.run({"SET", name_of(request), good.substr(0, 40)});
+  EXPECT_EQ(desk.try_claim(claim_of("k")).error().code, errc::record_unreadable);
+  EXPECT_EQ(desk.list().records.size(), 1u);
+  admin.run({"DEL", name_of(request)});
+  admin.run({"LPUSH", name_of(request), "a list"});
+  EXPECT_EQ(desk.list().records.size(), 1u);
+  EXPECT_EQ(desk.try_claim(claim_of("k")).error().code, errc::record_unreadable);
+}
+
+TEST_F(redis_store_test, another_program_may_call_the_functions) {
+  const auto tested = open();
+  desk desk(*tested);
+  auto program = server_.session();
+  const auto request = claim_of("k");
+  std::string subject(32, 'f');            // the fingerprint …
+  subject += std::string("\5\0exact", 7);  // … and how it was made
+  subject += std::string(8, '\0');         // run_timeout
+  subject += std::string(base::as_chars(request.about->scope));
+  for (int i = 0; i < 5; ++i) subject += std::string("\1\0x", 3);
+  const std::vector<std::string> call{"FCALL",
+                                      "onceguard_2_claim",
+                                      "3",
+                                      name_of(request),
+                                      "onceguard:tokens",
+                                      "onceguard:generation",
+                                      std::string(16, 'n'),
+                                      "30000",
+                                      "in_progress",
+                                      "hold",
+                                      "0",
+                                      "0",
+                                      "0",
+                                      subject};
+  EXPECT_EQ(program.run(call), "2");  // the state that it was granted
+  EXPECT_EQ(desk.claim(request).kind, verdict_kind::mismatch);
+  EXPECT_EQ(desk.seen(request.id).stored.about->key, "x");
+}
+
+TEST_F(redis_store_test, what_a_restart_would_lose_is_told) {
+  redis::server_facts facts;
+  EXPECT_THAT(std::string(lost_by_restart(facts)), HasSubstr("unknown"));
+  facts.append_only = "no";
+  EXPECT_THAT(std::string(lost_by_restart(facts)), HasSubstr("snapshot"));
+  facts.snapshots = "";
+  EXPECT_EQ(lost_by_restart(facts), "everything");
+  facts.append_only = "yes";
+  facts.flushes = "everysec";
+  EXPECT_THAT(std::string(lost_by_restart(facts)), HasSubstr("two seconds"));
+  EXPECT_FALSE(keeps_everything(facts));
+  facts.flushes = "always";
+  EXPECT_TRUE(keeps_everything(facts));
+  EXPECT_FALSE(open()->traits().durable);
+  redis_server careful({"--appendonly", "yes", "--appendfsync", "always"});
+  EXPECT_TRUE(open(careful)->traits().durable);
+}
+
+TEST_F(redis_store_test, a_server_that_is_too_old_or_one_of_a_cluster_is_refused) {
+  const auto refused = [](const char* info) {
+    const auto why = reason_for_distrust(redis::read_info(info));
+    return why ? why->text : std::string();
+  };
+  EXPECT_THAT(refused("redis_version:6.0.16\r\n"), HasSubstr("6.2"));
+  EXPECT_THAT(refused("redis_version:7.0.15\r\ncluster_enabled:1\r\n"), HasSubstr("cluster"));
+  EXPECT_EQ(refused("redis_version:7.0.15\r\ncluster_enabled:0\r\n"), "");
+  EXPECT_FALSE(redis::read_info("redis_version:6.2.7\r\n").functions);
+  EXPECT_TRUE(redis::read_info("redis_version:7.0.15\r\n").functions);
+}
+
+TEST_F(redis_store_test, a_full_server_takes_no_claims_and_settles_what_is_under_way) {
+  redis_server full;
+  const auto tested = open(full);
+  desk position(*tested);
+  const auto running = claim_of("running");
+  const auto held = position.leased(running);
+  const auto released = claim_of("released");
+  position.completed(released);
+  auto admin = full.session();
+  admin.run({"CONFIG", "SET", "maxmemory", "1"});
+  const auto later = open(full);  // another process is greeted
+  for (auto* each : {tested.get(), later.get()}) {
+    desk there(*each);
+    const auto verdict = there.try_claim(claim_of("k"));
+    ASSERT_FALSE(verdict);
+    EXPECT_EQ(verdict.error().code, errc::store_full);
+    EXPECT_EQ(verdict.error().effect, effect::none);
+    EXPECT_EQ(there.list().records.size(), 2u);
+    EXPECT_FALSE(there.vitals().identity.empty());
+  }
+  EXPECT_TRUE(position.extend(extend_of(running, held)));
+  EXPECT_EQ(position.settle(settle_of(running, held)).outcome, settle_outcome::done);
+  resolution request;
+  request.id = released.id;
+  EXPECT_EQ(position.resolve(request).outcome, resolve_outcome::done);
+  admin.run({"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_EQ(position.claim(claim_of("running")).kind, verdict_kind::replay);
+  EXPECT_EQ(position.claim(claim_of("released")).kind, verdict_kind::run);
+}
+
+TEST_F(redis_store_test, a_server_without_room_for_the_scripts_is_full_and_not_gone) {
+  redis_server full({"--maxmemory", "1"});
+  const auto why = refusal_of(full.url(), milliseconds(300));
+  EXPECT_EQ(why.code, errc::store_full);
+  EXPECT_THAT(why.detail, HasSubstr("OOM"));
+}
+
+TEST_F(redis_store_test, a_claim_waits_for_its_replicas_where_that_is_asked_for) {
+  redis_server master({"--repl-diskless-sync-delay", "0"});
+  auto value = params_for(master.url("min_replicas=1"));
+  value.timeout = milliseconds(200);
+  const auto tested = open(value);
+  desk desk(*tested);
+  const auto request = claim_of("k");
+  const auto verdict = desk.try_claim(request, milliseconds(300));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_unreachable);
+  EXPECT_EQ(verdict.error().effect, effect::unknown);
+  redis_server replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
+  const auto after = claim_until_known(desk, request);
+  ASSERT_TRUE(after) << after.error().detail;
+  EXPECT_EQ(after->kind, verdict_kind::run);
+  EXPECT_EQ(after->lease.attempt, 1u);
+  EXPECT_EQ(replica.session().run({"EXISTS", name_of(request)}), "1");
+}
+
+}  // namespace
+}  // namespace onceguard::testing

@@ -1,0 +1,125 @@
+// The SQLite store's clocks over reboots, restarts and steps of the wall clock.
+#include <gtest/gtest.h>
+
+#include "store/contract/acts.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using sqlite::sqlite_params;
+using sqlite::sqlite_store;
+
+class sqlite_clock_test : public ::testing::Test {
+ protected:
+  std::unique_ptr<sqlite_store> open() {
+    sqlite_params sqlite;
+    sqlite.path = folder_.file("store.db");
+    sqlite.clock = &clock_;
+    auto opened = sqlite_store::open(sqlite);
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+
+  temporary_folder folder_;
+  base::manual_clock clock_;
+};
+
+TEST_F(sqlite_clock_test, a_reboot_ends_every_lease_and_no_record) {
+  const auto running = claim_of("running");
+  auto store = open();
+  desk caller(*store);
+  caller.leased(running);
+  caller.completed(claim_of("done"));
+  store->stop();
+  store.reset();
+  clock_.reboot("boot-2");
+  store = open();
+  caller.move_to(*store);
+  EXPECT_EQ(caller.claim(claim_of("running")).kind, verdict_kind::unknown);
+  EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
+  EXPECT_LE(caller.find(running.id)->lease_left.count(), 0);
+  // The upstream may be another machine, which goes on after ours has started again.
+  resolution request;
+  request.id = running.id;
+  EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::running);
+  clock_.advance(running.about->run_timeout);
+  EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::done);
+}
+
+TEST_F(sqlite_clock_test, a_wall_clock_that_went_back_over_a_reboot_pauses_expiry) {
+  auto store = open();
+  desk caller(*store);
+  caller.completed(claim_of("k"));
+  store->stop();
+  store.reset();
+  clock_.reboot("boot-2");
+  clock_.step_wall(-10 * day);
+  store = open();
+  caller.move_to(*store);
+  clock_.step_wall(day);  // still before what was seen, so still in doubt
+  clock_.advance(day - second);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.sweep(), 0u);
+}
+
+TEST_F(sqlite_clock_test, a_wall_clock_that_is_ahead_after_a_reboot_ends_no_retention_early) {
+  auto store = open();
+  desk caller(*store);
+  clock_.step_wall(-3 * day);
+  caller.completed(claim_of("k"));
+  for (const auto* boot : {"boot-2", "boot-3", "boot-4"}) {
+    store->stop();
+    store.reset();
+    clock_.reboot(boot);
+    clock_.step_wall(3 * day);  // put right, or off for three days
+    store = open();
+    caller.move_to(*store);
+    EXPECT_EQ(caller.counted(observed_state::completed), 1u);
+    EXPECT_EQ(caller.sweep(), 0u);  // retention goes on with the first write
+    clock_.advance(day / 4);
+    EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
+    EXPECT_EQ(caller.sweep(), 0u);
+  }
+  clock_.advance(day / 4);
+  EXPECT_EQ(caller.sweep(), 1u);
+}
+
+TEST_F(sqlite_clock_test, retention_goes_on_over_reboots_also_where_nothing_is_claimed) {
+  auto store = open();
+  desk caller(*store);
+  caller.completed(claim_of("k"));
+  for (const auto* boot : {"boot-2", "boot-3", "boot-4", "boot-5", "boot-6"}) {
+    for (int hour = 0; hour < 6; ++hour) {
+      clock_.advance(day / 24);
+      if (caller.sweep() == 1) return;  // what is lost is less than an hour for each boot
+    }
+    store->stop();
+    store.reset();
+    clock_.reboot(boot);
+    store = open();
+    caller.move_to(*store);
+  }
+  FAIL() << "it never expired";
+}
+
+TEST_F(sqlite_clock_test, a_doubt_about_the_wall_clock_outlives_a_restart) {
+  auto store = open();
+  desk caller(*store);
+  caller.completed(claim_of("k"));
+  clock_.advance(day);
+  clock_.step_wall(2 * day);
+  EXPECT_EQ(caller.sweep(), 0u);
+  store->stop();
+  store.reset();
+  store = open();
+  caller.move_to(*store);
+  EXPECT_EQ(caller.sweep(), 0u);
+  EXPECT_EQ(caller.counted(observed_state::completed), 1u);
+  clock_.advance(milliseconds(3'600'000));
+  EXPECT_EQ(caller.sweep(), 1u);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

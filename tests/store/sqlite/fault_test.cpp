@@ -1,0 +1,270 @@
+// The SQLite store when the disk is full, fails or hangs.
+#include <filesystem>
+#include <optional>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/contract/acts.hpp"
+#include "store/sqlite/fault_vfs.hpp"
+#include "store/sqlite/connection.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+#include "support/small_disk.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using sqlite::connection;
+using sqlite::sqlite_params;
+using sqlite::sqlite_store;
+
+class sqlite_fault_test : public ::testing::Test {
+ protected:
+  [[nodiscard]] static std::unique_ptr<sqlite_store> open(const sqlite_params& sqlite) {
+    auto opened = sqlite_store::open(sqlite);
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+  [[nodiscard]] sqlite_params params(const char* vfs = fault_vfs::name) const {
+    sqlite_params out;
+    out.path = folder_.file("store.db");
+    out.clock = &clock_;
+    out.vfs = vfs;
+    return out;
+  }
+
+  temporary_folder folder_;
+  base::manual_clock clock_;
+  fault_vfs faults_;
+};
+
+TEST_F(sqlite_fault_test, a_hung_flush_is_unknown_after_the_timeout_and_then_found_done) {
+  const auto store = open(params());
+  desk caller(*store);
+  faults_.flushes(flush_fault::hang);
+  const auto request = claim_of("k");
+  const auto verdict = caller.try_claim(request, milliseconds(50));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_unreachable);
+  EXPECT_EQ(verdict.error().effect, effect::unknown);
+  faults_.wait_for_hang();
+  // What waits behind it was not begun, and says so.
+  const auto behind = caller.try_claim(claim_of("behind"), milliseconds(50));
+  ASSERT_FALSE(behind);
+  EXPECT_EQ(behind.error().effect, effect::none);
+  faults_.flushes(flush_fault::none);
+  EXPECT_EQ(caller.leased(request).claim_id, request.claim_id);
+  EXPECT_FALSE(caller.find(claim_of("behind").id));
+}
+
+TEST_F(sqlite_fault_test, the_callers_loop_may_end_while_a_flush_hangs) {
+  const auto store = open(params());
+  faults_.flushes(flush_fault::hang);
+  {
+    boost::asio::io_context context;
+    const auto nobody = [](std::exception_ptr, const std::vector<result<verdict>>&) {};
+    boost::asio::co_spawn(context, store->claim({claim_of("k")}, patience), nobody);
+    context.run_one();
+    context.run_one();
+    faults_.wait_for_hang();
+  }
+  faults_.flushes(flush_fault::none);
+  desk caller(*store);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::busy);
+}
+
+TEST_F(sqlite_fault_test, a_failed_flush_is_unknown_and_not_trusted_again) {
+  const auto store = open(params());
+  desk caller(*store);
+  const auto done = claim_of("done");
+  caller.completed(done);
+  faults_.flushes(flush_fault::fail);
+  const auto request = claim_of("k");
+  // The replay wrote nothing, so there is nothing unknown about it.
+  const auto reply = caller.claims({request});
+  ASSERT_FALSE(reply[0]);
+  EXPECT_EQ(reply[0].error().code, errc::store_unreachable);
+  EXPECT_EQ(reply[0].error().effect, effect::unknown);
+  faults_.flushes(flush_fault::none);
+  EXPECT_EQ(caller.leased(request).claim_id, request.claim_id);
+  EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
+}
+
+TEST_F(sqlite_fault_test, no_room_at_the_commit_changes_nothing_and_recovers_by_itself) {
+  const auto store = open(params());
+  desk caller(*store);
+  caller.completed(claim_of("done"));
+  faults_.full(true);
+  const auto verdict = caller.try_claim(claim_of("k"));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_full);
+  EXPECT_EQ(verdict.error().effect, effect::none);
+  EXPECT_TRUE(verdict.error().retryable());
+  EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);  // writes nothing
+  faults_.full(false);
+  EXPECT_EQ(caller.leased(claim_of("k")).attempt, 1u);
+}
+
+TEST_F(sqlite_fault_test, a_boot_that_was_not_entered_for_want_of_room_is_entered_later) {
+  open(params())->stop();
+  clock_.reboot("boot-2");
+  {
+    const auto store = open(params());
+    desk caller(*store);
+    faults_.full(true);
+    EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_full);
+    faults_.full(false);
+    caller.leased(claim_of("k"));
+    store->stop();
+  }
+  clock_.reboot("boot-3");
+  const auto store = open(params());
+  desk caller(*store);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::unknown);
+}
+
+TEST_F(sqlite_fault_test, a_batch_that_writes_nothing_flushes_nothing) {
+  const auto store = open(params());
+  desk caller(*store);
+  caller.completed(claim_of("k"));
+  const auto before = faults_.flushed();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(faults_.flushed(), before);
+}
+
+TEST_F(sqlite_fault_test, callers_that_wait_together_share_a_flush) {
+  const auto store = open(params());
+  desk warm(*store);
+  warm.leased(claim_of("warm"));
+  const auto before = faults_.flushed();
+  connection neighbour(params().path, nullptr);
+  neighbour.run("BEGIN IMMEDIATE");
+  boost::asio::io_context context;
+  int granted = 0;
+  for (int i = 0; i < 64; ++i) {
+    const auto count = [&](std::exception_ptr, std::vector<result<verdict>> items) {
+      granted += items[0] && items[0]->kind == verdict_kind::run ? 1 : 0;
+    };
+    boost::asio::co_spawn(context, store->claim({claim_of(std::to_string(i))}, patience), count);
+  }
+  context.poll();
+  neighbour.run("COMMIT");
+  context.run();
+  EXPECT_EQ(granted, 64);
+  // An idle writer begins with the first that come; the rest come together while it waits.
+  EXPECT_GE(faults_.flushed(), before + 1);
+  EXPECT_LE(faults_.flushed(), before + 2);
+}
+
+class sqlite_log_move_test : public sqlite_fault_test {
+ protected:
+  sqlite_log_move_test() {
+    params_.checkpoint_pages = 20;
+    store_ = open(params_);
+    own_.emplace(*store_);
+  }
+  ~sqlite_log_move_test() override { faults_.file.set(flush_fault::none); }
+  void complete(int count) {
+    for (int i = 0; i < count; ++i) own_->completed(claim_of(std::to_string(next_++)));
+  }
+  [[nodiscard]] std::uintmax_t log_size() const {
+    return std::filesystem::file_size(params_.path + "-wal");
+  }
+  /// Were it not moved, it would grow by five pages with each record.
+  void expect_short_log() {
+    const auto before = log_size();
+    complete(500);
+    EXPECT_LE(log_size(), before + (1u << 20));
+  }
+
+  sqlite_params params_ = params();
+  std::unique_ptr<sqlite_store> store_;
+  std::optional<desk> own_;
+  int next_ = 0;
+};
+
+TEST_F(sqlite_log_move_test, nobody_waits_for_it) {
+  faults_.file.set(flush_fault::hang);
+  complete(50);
+  faults_.file.wait_for_hang();
+  complete(50);
+  EXPECT_EQ(own_->counted(observed_state::completed), 100u);
+  faults_.file.set(flush_fault::none);
+  expect_short_log();
+}
+
+TEST_F(sqlite_log_move_test, that_fails_is_made_up_for) {
+  faults_.file.set(flush_fault::fail);
+  complete(100);
+  faults_.file.wait_for_failure();
+  faults_.file.set(flush_fault::none);
+  expect_short_log();
+}
+
+TEST_F(sqlite_log_move_test, follows_a_file_that_was_made_anew) {
+  complete(50);
+  std::filesystem::remove(params_.path);
+  EXPECT_FALSE(own_->try_claim(claim_of("told")));
+  own_->vitals();
+  own_->vitals();  // who looks again has taken note of the other file
+  complete(50);
+  expect_short_log();
+  EXPECT_EQ(own_->counted(observed_state::completed), 550u);
+}
+
+TEST_F(sqlite_fault_test, a_file_that_may_not_grow_is_full_until_the_sweep_made_room) {
+  auto value = params(nullptr);
+  value.page_count_max = 40;
+  const auto store = open(value);
+  desk caller(*store);
+  std::size_t stored = 0;
+  for (bool full = false; !full; ++stored) {
+    const auto request = claim_of(std::to_string(stored));
+    const auto verdict = caller.try_claim(request);
+    if (verdict) caller.settles({settle_of(request, verdict->lease)});
+    full = !verdict;
+    if (full) {
+      EXPECT_EQ(verdict.error().code, errc::store_full);
+    }
+    ASSERT_LT(stored, 2'000u);
+  }
+  clock_.advance(day);
+  EXPECT_GT(caller.sweep(1'000), 50u);
+  EXPECT_EQ(caller.claim(claim_of("next")).kind, verdict_kind::run);
+}
+
+TEST_F(sqlite_fault_test, a_full_disk_gives_errors_and_loses_nothing) {
+  small_disk disk(folder_.file("disk"), "512k");
+  auto value = params(nullptr);
+  value.path = folder_.file("disk/store.db");
+  // Without the right to mount, the same is shown by a file that may not grow.
+  if (!disk.mounted()) value.page_count_max = 100;
+  const auto store = open(value);
+  desk caller(*store);
+  std::vector<std::string> kept;
+  for (int i = 0; i < 5'000; ++i) {
+    const auto request = claim_of(std::to_string(i));
+    const auto verdict = caller.try_claim(request);
+    if (!verdict) {
+      EXPECT_EQ(verdict.error().code, errc::store_full) << verdict.error().detail;
+      break;
+    }
+    auto mode = settle_of(request, verdict->lease);
+    mode.answer = answer_of(std::string(1'000, 'x'));
+    if (!caller.settles({mode})[0]) break;
+    kept.push_back(request.about->key);
+  }
+  ASSERT_FALSE(kept.empty());
+  ASSERT_LT(kept.size(), 5'000u);
+  for (const auto& key : kept) {
+    EXPECT_EQ(caller.claim(claim_of(key)).kind, verdict_kind::replay) << key;
+  }
+  if (!disk.mounted()) return;
+  ASSERT_TRUE(disk.resize("4m"));
+  EXPECT_EQ(caller.claim(claim_of("room again")).kind, verdict_kind::run);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

@@ -1,0 +1,185 @@
+// A file that is deleted, replaced or put back under a SQLite store.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/contract/acts.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using sqlite::connection;
+using sqlite::sqlite_params;
+using sqlite::sqlite_store;
+using ::testing::HasSubstr;
+
+class sqlite_loss_test : public ::testing::Test {
+ protected:
+  [[nodiscard]] sqlite_params params() const {
+    sqlite_params out;
+    out.path = folder_.file("store.db");
+    out.clock = &clock_;
+    return out;
+  }
+  std::unique_ptr<sqlite_store> open() {
+    auto opened = sqlite_store::open(params());
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+  void remove_file() {
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+      std::filesystem::remove(folder_.file(std::string("store.db") + suffix));
+    }
+  }
+
+  temporary_folder folder_;
+  base::manual_clock clock_;
+};
+
+TEST_F(sqlite_loss_test, a_deleted_file_is_made_anew_and_grants_nothing_until_it_is_known) {
+  const auto store = open();
+  desk caller(*store);
+  caller.completed(claim_of("k"));
+  const auto before = caller.vitals();
+  remove_file();
+  const auto verdict = caller.try_claim(claim_of("k"));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_lost);
+  EXPECT_EQ(verdict.error().effect, effect::none);
+  // Until who watches it has heard of the other memory, and has come back: who looks again has
+  // taken note of what it was told.
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+  EXPECT_NE(caller.vitals().identity, before.identity);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+  caller.vitals();
+  EXPECT_GT(caller.leased(claim_of("k")).token, 0u);
+}
+
+TEST_F(sqlite_loss_test, a_copy_that_knows_all_stays_what_it_was) {
+  const auto store = open();
+  desk caller(*store);
+  caller.leased(claim_of("a"));
+  const auto before = caller.vitals();
+  const auto copy = folder_.file("copy.db");
+  connection(params().path, nullptr).run(("VACUUM INTO '" + copy + "'").c_str());
+  remove_file();
+  std::filesystem::rename(copy, params().path);
+  EXPECT_EQ(caller.try_claim(claim_of("b")).error().code, errc::store_lost);
+  const auto after = caller.vitals();
+  EXPECT_EQ(after.identity, before.identity);
+  EXPECT_EQ(after.generation, before.generation);
+  caller.vitals();
+  EXPECT_EQ(caller.claim(claim_of("a")).kind, verdict_kind::busy);
+}
+
+TEST_F(sqlite_loss_test, only_claims_wait_until_another_file_is_known) {
+  const auto store = open();
+  desk caller(*store);
+  const auto request = claim_of("k");
+  const auto held = caller.leased(request);
+  remove_file();
+  EXPECT_EQ(caller.try_claim(claim_of("l")).error().code, errc::store_lost);
+  const auto done = caller.settle(settle_of(request, held));
+  EXPECT_EQ(done.outcome, settle_outcome::incident);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+  // A look that failed told nothing.
+  std::filesystem::rename(params().path, folder_.file("away.db"));
+  std::filesystem::create_directory(params().path);
+  EXPECT_FALSE(caller.try_vitals());
+  EXPECT_FALSE(caller.try_vitals());
+  std::filesystem::remove(params().path);
+  std::filesystem::rename(folder_.file("away.db"), params().path);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+}
+
+TEST_F(sqlite_loss_test, a_deleted_file_is_noticed_by_the_vitals_alone) {
+  const auto store = open();
+  desk caller(*store);
+  const auto before = caller.vitals();
+  remove_file();
+  const auto after = caller.vitals();
+  EXPECT_NE(after.identity, before.identity);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+  EXPECT_EQ(caller.vitals().identity, after.identity);
+}
+
+TEST_F(sqlite_loss_test, an_older_copy_in_its_place_gets_another_identity_and_newer_tokens) {
+  auto store = open();
+  desk caller(*store);
+  caller.leased(claim_of("a"));
+  store->stop();
+  store.reset();
+  std::filesystem::copy_file(params().path, folder_.file("backup.db"));
+  store = open();
+  caller.move_to(*store);
+  const auto last = caller.leased(claim_of("b"));
+  const auto before = caller.vitals();
+  remove_file();
+  std::filesystem::copy_file(folder_.file("backup.db"), params().path);
+  EXPECT_EQ(caller.try_claim(claim_of("c")).error().code, errc::store_lost);
+  const auto after = caller.vitals();
+  // Whoever looked last before the lease that is missing could not tell by the generation.
+  EXPECT_NE(after.identity, before.identity);
+  EXPECT_LT(after.generation, before.generation);
+  caller.vitals();
+  EXPECT_GT(caller.leased(claim_of("b")).token, last.token);
+}
+
+TEST_F(sqlite_loss_test,
+       the_other_identity_of_an_older_copy_outlives_a_kill_and_a_move_of_the_log) {
+  auto store = open();
+  desk caller(*store);
+  caller.completed(claim_of("a"));
+  store->stop();
+  store.reset();
+  std::filesystem::copy_file(params().path, folder_.file("backup.db"));
+  store = open();
+  caller.move_to(*store);
+  caller.completed(claim_of("b"));
+  remove_file();
+  std::filesystem::copy_file(folder_.file("backup.db"), params().path);
+  EXPECT_EQ(caller.try_claim(claim_of("c")).error().code, errc::store_lost);
+  const auto identity = caller.vitals().identity;
+  const auto counter = [](const std::string& path) {
+    return connection(path, nullptr).integer("SELECT token FROM meta");
+  };
+  // File and log as a kill leaves them: nothing moved, then all of it.
+  for (const bool moved : {false, true}) {
+    auto killed = params();
+    killed.path = folder_.file(moved ? "moved.db" : "killed.db");
+    std::filesystem::copy_file(params().path + "-wal", killed.path + "-wal");
+    std::filesystem::copy_file(params().path, killed.path);
+    if (moved) {
+      connection(killed.path, nullptr).run("PRAGMA wal_checkpoint");
+      std::filesystem::copy_file(params().path + "-wal", killed.path + "-wal",
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+    const auto again = sqlite_store::open(killed);
+    ASSERT_TRUE(again) << again.error().detail;
+    desk there(**again);
+    EXPECT_EQ(there.vitals().identity, identity);
+    EXPECT_GT(counter(killed.path), counter(folder_.file("backup.db")));
+    EXPECT_EQ(there.claim(claim_of("a")).kind, verdict_kind::replay);
+    (*again)->stop();
+  }
+}
+
+TEST_F(sqlite_loss_test, another_file_in_its_place_that_is_no_database_is_an_error_until_it_is) {
+  const auto store = open();
+  desk caller(*store);
+  remove_file();
+  std::filesystem::create_directory(params().path);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+  const auto verdict = caller.try_claim(claim_of("k"));
+  ASSERT_FALSE(verdict);
+  EXPECT_THAT(verdict.error().detail, HasSubstr("is a directory"));
+  std::filesystem::remove(params().path);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
+  caller.vitals();
+  caller.vitals();
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

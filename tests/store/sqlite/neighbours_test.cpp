@@ -1,0 +1,210 @@
+// What processes that share one file agree on by its lock file.
+#include <chrono>
+#include <filesystem>
+#include <sys/stat.h>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/contract/acts.hpp"
+#include "store/sqlite/fault_vfs.hpp"
+#include "store/sqlite/lock_file.hpp"
+#include "store/sqlite/session.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+#include "store/sqlite/wal_state.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using sqlite::connection;
+using sqlite::lock_file;
+using sqlite::session;
+using sqlite::session_use;
+using sqlite::sqlite_params;
+using sqlite::sqlite_store;
+using ::testing::HasSubstr;
+
+class sqlite_neighbours_test : public ::testing::Test {
+ protected:
+  [[nodiscard]] sqlite_params params() const {
+    sqlite_params out;
+    out.path = path_;
+    out.clock = &clock_;
+    out.timeout = milliseconds(50);
+    return out;
+  }
+
+  temporary_folder folder_;
+  base::manual_clock clock_;
+  const std::string path_ = folder_.file("store.db");
+};
+
+TEST_F(sqlite_neighbours_test, another_boot_id_is_refused_while_somebody_is_in_there) {
+  auto store = sqlite_store::open(params()).value();
+  base::manual_clock other_clock;
+  other_clock.reboot("boot-2");
+  auto argument = params();
+  argument.clock = &other_clock;
+  const auto refused = sqlite_store::open(argument);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_argument);
+  EXPECT_THAT(refused.error().detail, HasSubstr("another boot id"));
+  EXPECT_THAT(refused.error().detail, HasSubstr("/proc/sys/kernel/random/boot_id"));
+  // Whoever is in there is not held up by the try, and the same boot id may come in.
+  desk caller(*store);
+  EXPECT_GT(caller.leased(claim_of("k")).token, 0u);
+  EXPECT_TRUE(sqlite_store::open(params()));
+  store->stop();
+  store.reset();
+  EXPECT_TRUE(sqlite_store::open(argument));
+}
+
+TEST_F(sqlite_neighbours_test, of_two_boot_ids_either_side_of_the_other_each_is_seen) {
+  for (const auto* const first : {"boot-1", "boot-2"}) {
+    lock_file one(path_);
+    lock_file other(path_);
+    const std::string_view second_id = first == std::string_view("boot-1") ? "boot-2" : "boot-1";
+    EXPECT_EQ(one.enter(first), lock_file::entry::entered);
+    EXPECT_EQ(other.enter(second_id), lock_file::entry::another_boot);
+    EXPECT_EQ(other.enter(first), lock_file::entry::entered);
+  }
+}
+
+TEST_F(sqlite_neighbours_test, who_has_it_for_himself_keeps_all_out_and_comes_in_last) {
+  lock_file one(path_);
+  lock_file other(path_);
+  EXPECT_EQ(one.enter("boot-1"), lock_file::entry::entered);
+  EXPECT_FALSE(other.keep_all_out());
+  {
+    lock_file alone(folder_.file("other.db"));
+    EXPECT_TRUE(alone.keep_all_out());
+    lock_file late(folder_.file("other.db"));
+    EXPECT_EQ(late.enter("boot-1"), lock_file::entry::closed_to_all);
+    EXPECT_FALSE(late.keep_all_out());
+    auto value = params();
+    value.path = folder_.file("other.db");
+    const auto refused = sqlite_store::open(value);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::store_unreachable);
+    EXPECT_FALSE(std::filesystem::exists(value.path));
+  }
+  lock_file late(folder_.file("other.db"));
+  EXPECT_EQ(late.enter("boot-1"), lock_file::entry::entered);
+}
+
+TEST_F(sqlite_neighbours_test, one_moves_at_a_time_also_within_a_process) {
+  lock_file one(path_);
+  lock_file other(path_);
+  {
+    const sqlite::moving mine(one);
+    EXPECT_TRUE(mine.has_turn());
+    const sqlite::moving too(other);
+    EXPECT_FALSE(too.has_turn());
+  }
+  EXPECT_TRUE(other.try_move());
+}
+
+TEST_F(sqlite_neighbours_test, a_lock_file_that_was_deleted_is_made_anew) {
+  lock_file one(path_);
+  EXPECT_EQ(one.enter("boot-1"), lock_file::entry::entered);
+  std::filesystem::remove(path_ + "-lock");
+  lock_file other(path_);
+  EXPECT_TRUE(one.try_move());
+  EXPECT_FALSE(other.try_move());
+  EXPECT_FALSE(other.keep_all_out());  // `one` is among the users of the new one
+}
+
+TEST_F(sqlite_neighbours_test, the_lock_file_is_as_readable_as_the_database) {
+  sqlite_store::open(params()).value()->stop();
+  struct stat about {};
+  ASSERT_EQ(::stat((path_ + "-lock").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777, 0600u);
+}
+
+/// Two connections as two processes have them.
+class sqlite_one_mover_test : public sqlite_neighbours_test {
+ protected:
+  sqlite_one_mover_test()
+      : with_(with_faults(params())),
+        one_(session::open(with_, session_use::write).value()),
+        other_(session::open(with_, session_use::write).value()) {}
+  static sqlite_params with_faults(sqlite_params out) {
+    out.vfs = fault_vfs::name;
+    return out;
+  }
+  void write(session& session) {
+    ASSERT_TRUE(session.try_begin());
+    session.on().run("INSERT INTO boots SELECT NULL, hex(randomblob(16)), 0, 0, 0, 0");
+    session.commit();
+  }
+  /// How much of the log SQLite says is moved, asked in the way that moves nothing.
+  [[nodiscard]] bool moved() { return sqlite::all_moved(one_->on()); }
+
+  fault_vfs faults_;
+  sqlite_params with_;
+  std::unique_ptr<session> one_, other_;
+};
+
+TEST_F(sqlite_one_mover_test, knows_what_is_moved_whoever_moved_it) {
+  EXPECT_FALSE(moved());
+  other_->move_log();
+  EXPECT_TRUE(moved());
+  EXPECT_TRUE(sqlite::all_moved(other_->on()));
+  write(*other_);
+  EXPECT_FALSE(moved());
+  EXPECT_FALSE(sqlite::all_moved(other_->on()));
+}
+
+TEST_F(sqlite_one_mover_test, nothing_is_moved_while_another_has_the_turn) {
+  lock_file third(path_);
+  ASSERT_TRUE(third.try_move());
+  one_->move_log();
+  EXPECT_FALSE(moved());
+  third.end_move();
+  one_->move_log();
+  EXPECT_TRUE(moved());
+}
+
+TEST_F(sqlite_one_mover_test, what_another_moved_is_not_moved_again) {
+  write(*one_);
+  const auto before = faults_.moves();
+  other_->move_log();
+  EXPECT_EQ(faults_.moves(), before + 1);
+  ASSERT_TRUE(moved());
+  one_->move_log();
+  other_->move_log();
+  EXPECT_EQ(faults_.moves(), before + 1);
+  write(*other_);
+  one_->move_log();
+  EXPECT_EQ(faults_.moves(), before + 2);
+}
+
+TEST_F(sqlite_one_mover_test, a_log_that_begins_anew_names_the_file_on_which_it_begins) {
+  const auto base = [](session& client) {
+    return client.on().integer("SELECT log_base FROM meta");
+  };
+  const auto counter = [](session& client) {
+    return client.on().integer("SELECT token FROM meta");
+  };
+  const auto count = [&](session& other) {
+    ASSERT_TRUE(other.try_begin());
+    auto now = other.metadata().read_meta();
+    ++now.last_token;
+    other.metadata().write_meta(now);
+    other.commit();
+  };
+  const auto first = base(*one_);
+  count(*one_);
+  EXPECT_EQ(base(*one_), first);
+  const auto before = counter(*one_);
+  other_->move_log();
+  count(*one_);  // it did not move, and knows nevertheless
+  EXPECT_EQ(base(*other_), before);
+  count(*other_);
+  EXPECT_EQ(base(*other_), before);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

@@ -1,0 +1,242 @@
+// The SQLite store on a volume that is small, and what it answers while nothing can be written.
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/contract/acts.hpp"
+#include "store/sqlite/connection.hpp"
+#include "store/sqlite/location.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+#include "store/sqlite/wal_state.hpp"
+#include "store/sqlite/wal_vfs.hpp"
+#include "support/small_disk.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using sqlite::connection;
+using sqlite::sqlite_params;
+using sqlite::sqlite_store;
+
+constexpr std::uintmax_t mebibyte = 1u << 20;
+
+class sqlite_room_test : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(disk_.mounted()) << "these tests mount a small tmpfs: run them as root";
+    open();
+  }
+  void open() {
+    own_.reset();
+    if (store_) store_->stop();
+    store_.reset();
+    sqlite_params sqlite;
+    sqlite.path = path_;
+    sqlite.clock = &clock_;
+    store_ = sqlite_store::open(sqlite).value();
+    own_.emplace(*store_);
+  }
+  [[nodiscard]] std::uintmax_t log_size() const { return fs::file_size(path_ + "-wal"); }
+  /// Completes keys until one finds no room; false: all did.
+  bool fill(int most) {
+    for (int i = 0; i < most; ++i, ++done_) {
+      const auto request = claim_of(std::to_string(done_));
+      const auto verdict = own_->try_claim(request);
+      if (!verdict) {
+        EXPECT_EQ(verdict.error().code, errc::store_full) << verdict.error().detail;
+        EXPECT_EQ(verdict.error().effect, effect::none);
+        return true;
+      }
+      auto mode = settle_of(request, verdict->lease);
+      mode.answer = answer_of(std::string(1'000, 'x'));
+      const auto settled = own_->settles({mode})[0];
+      if (!settled) {
+        EXPECT_EQ(settled.error().code, errc::store_full) << settled.error().detail;
+        return true;
+      }
+    }
+    return false;
+  }
+  void expect_looks_and_replays() {
+    EXPECT_EQ(own_->claim(claim_of("0")).kind, verdict_kind::replay);
+    EXPECT_TRUE(own_->find(claim_of("0").id));
+    EXPECT_FALSE(own_->list().records.empty());
+    EXPECT_GT(own_->counted(observed_state::completed), 0u);
+    own_->vitals();
+  }
+  void wait_until_it_takes_claims() {
+    wait_until("a claim",
+               [&] { return bool(own_->try_claim(claim_of("w" + std::to_string(++waited_)))); });
+  }
+
+  temporary_folder folder_;
+  small_disk disk_{folder_.file("disk"), "40m"};
+  base::manual_clock clock_;
+  const std::string path_ = folder_.file("disk/store.db");
+  std::unique_ptr<sqlite_store> store_;
+  std::optional<desk> own_;
+  int done_ = 0;
+  int waited_ = 0;
+};
+
+TEST_F(sqlite_room_test, the_log_takes_a_part_of_the_room_and_not_all) {
+  EXPECT_FALSE(fill(4'000));  // as much as twice the volume without a bound
+  EXPECT_LE(log_size(), 12 * mebibyte);
+  EXPECT_LE(log_size() + fs::file_size(path_), 25 * mebibyte);
+}
+
+TEST_F(sqlite_room_test, a_log_that_can_t_be_moved_leaves_the_room_to_move_it) {
+  fill(100);
+  {
+    connection reading(path_, nullptr);
+    reading.run("BEGIN");
+    ASSERT_GT(reading.integer("SELECT count(*) FROM records"), 0);
+    ASSERT_TRUE(fill(40'000));
+    EXPECT_GT(sqlite::volume_of(path_).room, static_cast<std::int64_t>(8 * mebibyte));
+    expect_looks_and_replays();
+    open();  // after a restart too
+    expect_looks_and_replays();
+    EXPECT_TRUE(fill(1'000));
+  }
+  wait_until_it_takes_claims();
+  // And the room that the log had taken is given back.
+  wait_until("a short log", [&] { return fill(50), log_size() < 12 * mebibyte; });
+}
+
+TEST_F(sqlite_room_test, a_volume_that_others_filled_stops_claims_and_nothing_else) {
+  std::uintmax_t size_before = 0;
+  {
+    // Keeps in the log what is to find room in the file.
+    connection reading(path_, nullptr);
+    reading.run("BEGIN");
+    ASSERT_EQ(reading.integer("SELECT count(*) FROM records"), 0);
+    fill(200);
+    size_before = log_size();
+    std::ofstream filler(folder_.file("disk/filler"), std::ios::binary);
+    const std::string piece(16'384, 'f');
+    while (filler.write(piece.data(), static_cast<std::streamsize>(piece.size())).flush()) {
+    }
+  }
+  // In what the log has already, some go on.
+  ASSERT_TRUE(fill(20'000));
+  expect_looks_and_replays();
+  EXPECT_EQ(own_->claims({claim_of("0", "another")})[0]->kind, verdict_kind::mismatch);
+  EXPECT_LE(log_size(), size_before + mebibyte);
+  // The reserve went for what the log had to put into the file, so it begins anew in its place.
+  EXPECT_EQ(fs::file_size(path_ + "-lock"), 0u);
+  fs::remove(folder_.file("disk/filler"));
+  wait_until_it_takes_claims();
+  EXPECT_FALSE(fill(2'000));
+  EXPECT_EQ(fs::file_size(path_ + "-lock"), 40 * mebibyte / 64);
+}
+
+TEST_F(sqlite_room_test, what_a_log_says_twice_over_finds_room_in_the_file) {
+  ASSERT_TRUE(fill(100'000));
+  // Whatever was committed can be moved: nothing is left in the log but what came since.
+  wait_until("the log's end", [&] {
+    own_->try_claim(claim_of("w" + std::to_string(++waited_)));
+    connection neighbour(path_, nullptr);
+    static_cast<void>(neighbour.integer("SELECT count(*) FROM records"));
+    return sqlite::all_moved(neighbour);
+  });
+  EXPECT_EQ(own_->claim(claim_of("0")).kind, verdict_kind::replay);
+}
+
+TEST_F(sqlite_room_test, records_that_fill_it_go_with_the_sweep) {
+  ASSERT_TRUE(fill(100'000));
+  ASSERT_GT(done_, 2'000);
+  expect_looks_and_replays();
+  clock_.advance(day);
+  std::size_t gone = 0;
+  wait_until("the sweep", [&] {
+    gone += own_->sweep(100'000);  // a failure is what the waiting tells at its end
+    return gone > 1'000;
+  });
+  // One that meets the end of the log makes room in it for the next.
+  const auto goal = done_ + 500;
+  wait_until("records again", [&] { return fill(100), done_ >= goal; });
+}
+
+/// While another process holds the lock.
+class sqlite_locked_test : public ::testing::Test {
+ protected:
+  sqlite_locked_test() {
+    with_.path = folder_.file("store.db");
+    with_.clock = &clock_;
+    store_ = sqlite_store::open(with_).value();
+    own_.emplace(*store_);
+    own_->completed(claim_of("done"));
+    own_->leased(claim_of("running"));
+    neighbour_ = connection(with_.path, nullptr);
+    neighbour_.run("BEGIN IMMEDIATE");
+  }
+
+  temporary_folder folder_;
+  base::manual_clock clock_;
+  sqlite_params with_;
+  std::unique_ptr<sqlite_store> store_;
+  std::optional<desk> own_;
+  connection neighbour_;
+};
+
+TEST_F(sqlite_locked_test, what_needs_no_write_is_answered) {
+  EXPECT_EQ(own_->claim(claim_of("done")).kind, verdict_kind::replay);
+  EXPECT_EQ(own_->claim(claim_of("running", "another")).kind, verdict_kind::mismatch);
+  EXPECT_EQ(own_->claim(claim_of("done", "another")).kind, verdict_kind::mismatch);
+  neighbour_.run("ROLLBACK");
+  EXPECT_EQ(own_->claim(claim_of("new")).kind, verdict_kind::run);
+}
+
+TEST_F(sqlite_locked_test, what_needs_one_is_not) {
+  const auto verdict = own_->try_claim(claim_of("new"), milliseconds(50));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_unreachable);
+  EXPECT_EQ(verdict.error().effect, effect::none);
+  EXPECT_FALSE(own_->find(claim_of("new").id));
+}
+
+TEST_F(sqlite_locked_test, what_the_next_settle_may_change_waits_for_it) {
+  const auto verdict = own_->try_claim(claim_of("running"), milliseconds(50));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().effect, effect::none);
+  neighbour_.run("ROLLBACK");
+  EXPECT_EQ(own_->claim(claim_of("running")).kind, verdict_kind::busy);
+}
+
+TEST_F(sqlite_locked_test, to_open_and_to_look_need_no_lock) {
+  const auto another = sqlite_store::open(with_).value();
+  desk there(*another);
+  EXPECT_TRUE(there.find(claim_of("done").id));
+  EXPECT_EQ(there.list().records.size(), 2u);
+  EXPECT_EQ(there.counted(observed_state::completed), 1u);
+}
+
+TEST(sqlite_log_room_test, a_log_is_written_again_where_it_may_not_grow) {
+  temporary_folder folder;
+  small_disk disk(folder.file("disk"), "4m");
+  ASSERT_TRUE(disk.mounted()) << "these tests mount a small tmpfs: run them as root";
+  sqlite::wal_vfs files(nullptr);
+  connection connection(folder.file("disk/rows.db"), files.name());
+  connection.run(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
+      "CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB)");
+  const auto add = [&] { connection.run("INSERT INTO rows (bytes) VALUES (randomblob(100))"); };
+  EXPECT_THROW(for (int i = 0; i < 2'000; ++i) add(), sqlite::failure);
+  const auto size = fs::file_size(folder.file("disk/rows.db-wal"));
+  // Half of what there is: the other half is what its pages may need in the file.
+  EXPECT_GT(size, mebibyte);
+  EXPECT_LE(size, 2 * mebibyte);
+  connection.run("PRAGMA wal_checkpoint");
+  for (int i = 0; i < 50; ++i) add();
+  EXPECT_EQ(fs::file_size(folder.file("disk/rows.db-wal")), size);
+  EXPECT_EQ(connection.text("PRAGMA integrity_check"), "ok");
+}
+
+}  // namespace
+}  // namespace onceguard::testing

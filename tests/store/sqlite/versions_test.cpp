@@ -1,0 +1,74 @@
+// Files of an older version and of a newer one.
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/contract/acts.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+#include "support/record_bytes.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using sqlite::connection;
+using sqlite::sqlite_store;
+
+class sqlite_versions_test : public ::testing::Test {
+ protected:
+  result<std::unique_ptr<sqlite_store>> try_open() {
+    sqlite::sqlite_params value;
+    value.path = path_;
+    return sqlite_store::open(value);
+  }
+  std::unique_ptr<sqlite_store> open() { return try_open().value(); }
+  std::int64_t version() { return connection(path_, nullptr).integer("PRAGMA user_version"); }
+
+  temporary_folder folder_;
+  const std::string path_ = folder_.file("store.db");
+};
+
+TEST_F(sqlite_versions_test, refuses_a_newer_version_and_leaves_it_as_it_was) {
+  open()->stop();
+  connection(path_, nullptr).run("PRAGMA user_version = 4");
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, errc::invalid_argument);
+  EXPECT_THAT(opened.error().detail,
+              ::testing::HasSubstr("newer version of onceguard (schema 4; this version knows 3)"));
+  EXPECT_EQ(version(), 4);
+}
+
+TEST_F(sqlite_versions_test, goes_on_with_a_file_of_the_first_version) {
+  const auto request = claim_of("k");
+  const auto left_open = claim_of("still running");
+  {
+    const auto store = open();
+    desk caller(*store);
+    caller.settle(settle_of(request, caller.leased(request)));
+    caller.leased(left_open);
+    store->stop();
+  }
+  {
+    connection connection(path_, nullptr);
+    auto rows = connection.prepare("SELECT id, record FROM records");
+    auto put = connection.prepare("UPDATE records SET record = ? WHERE id = ?");
+    std::map<std::int64_t, std::string> older;
+    while (rows.step()) older[rows.integer(0)] = as_format_1(rows.bytes(1));
+    for (const auto& [id, bytes] : older) put.bind_blob(1, bytes).bind(2, id).run();
+    ASSERT_EQ(older.size(), 2u);
+    connection.run(
+        "ALTER TABLE meta DROP COLUMN log_base; "
+        "ALTER TABLE meta DROP COLUMN log_identity; PRAGMA user_version = 1");
+  }
+  const auto store = open();
+  desk caller(*store);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.claim(claim_of("still running")).kind, verdict_kind::busy);
+  // A version that does not know its new records leaves it alone from here on.
+  EXPECT_EQ(version(), 3);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

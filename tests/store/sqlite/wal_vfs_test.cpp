@@ -1,0 +1,114 @@
+// What SQLite finds in its log must be the same with the layer as without; only the number of
+// writes differs.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "store/sqlite/fault_vfs.hpp"
+#include "store/sqlite/connection.hpp"
+#include "store/sqlite/wal_vfs.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using sqlite::connection;
+using sqlite::wal_vfs;
+
+class sqlite_log_layer_test : public ::testing::Test {
+ protected:
+  sqlite_log_layer_test() {
+    on_.run(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
+        "CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
+  }
+  /// Each on a page of its own, more or less.
+  void add(connection& connection, int count) {
+    connection.run(("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
+                    std::to_string(count) +
+                    ") INSERT INTO rows (bytes) SELECT randomblob(4000) FROM n")
+                       .c_str());
+  }
+  static std::int64_t count(connection& connection) {
+    return connection.integer("SELECT count(*) FROM rows");
+  }
+  static std::string digest(connection& connection) {
+    return connection.text(
+        "SELECT hex(sum(length(bytes))) || group_concat(hex(substr(bytes, 1, 8))) "
+        "FROM rows");
+  }
+  /// As somebody without the layer sees it.
+  connection plain() { return {folder_.file("rows.db"), nullptr}; }
+
+  temporary_folder folder_;
+  fault_vfs faults_;
+  wal_vfs files_{fault_vfs::name};
+  connection on_{folder_.file("rows.db"), files_.name()};
+};
+
+TEST_F(sqlite_log_layer_test, a_transaction_goes_out_in_few_writes) {
+  const int before = faults_.written();
+  add(on_, 200);  // 400 writes and more without it
+  EXPECT_LE(faults_.written() - before, 10);
+  auto other = plain();
+  EXPECT_EQ(count(other), 200);
+  EXPECT_EQ(digest(other), digest(on_));
+}
+
+TEST_F(sqlite_log_layer_test, a_transaction_larger_than_the_cache_reads_what_it_wrote) {
+  on_.run("PRAGMA cache_size = 10; BEGIN");
+  add(on_, 300);
+  EXPECT_EQ(count(on_), 300);
+  on_.run("UPDATE rows SET bytes = randomblob(4001) WHERE id % 3 = 0");
+  const auto mine = digest(on_);
+  auto other = plain();
+  EXPECT_EQ(count(other), 0);
+  on_.run("COMMIT");
+  EXPECT_EQ(digest(other), mine);
+  EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
+}
+
+TEST_F(sqlite_log_layer_test, what_was_rolled_back_is_nowhere) {
+  add(on_, 5);
+  on_.run("PRAGMA cache_size = 10; BEGIN");
+  add(on_, 300);
+  on_.run("ROLLBACK");
+  add(on_, 1);
+  auto other = plain();
+  EXPECT_EQ(count(other), 6);
+  EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
+}
+
+TEST_F(sqlite_log_layer_test, a_log_that_begins_anew_is_read_by_others) {
+  auto other = plain();
+  for (int round = 1; round <= 5; ++round) {
+    add(on_, 20);
+    EXPECT_EQ(count(other), 20 * round);
+    on_.run("PRAGMA wal_checkpoint(RESTART)");
+  }
+  EXPECT_EQ(digest(other), digest(on_));
+}
+
+TEST_F(sqlite_log_layer_test, a_write_that_fails_late_fails_the_commit) {
+  add(on_, 5);
+  faults_.full(true);
+  try {
+    add(on_, 5);
+    ADD_FAILURE() << "it was committed";
+  } catch (const sqlite::failure& failed) {
+    EXPECT_EQ(failed.code(), SQLITE_FULL);
+  }
+  faults_.full(false);
+  auto other = plain();
+  EXPECT_EQ(count(other), 5);
+  add(on_, 2);
+  EXPECT_EQ(count(other), 7);
+  EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
+}
+
+TEST_F(sqlite_log_layer_test, a_layer_over_nothing_is_refused) {
+  EXPECT_THROW(wal_vfs("no-such-layer"), sqlite::failure);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

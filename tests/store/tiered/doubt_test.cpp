@@ -1,0 +1,283 @@
+// What a tiered store may not believe any more: releases, old copies, clocks that went back.
+#include "store/staleness.hpp"
+#include "store/tiered/fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using tiered::circuit_breaker;
+using tiered::findings;
+using tiered::reason_for_distrust;
+using tiered::tiered_counters;
+
+class tiered_doubt_test : public tiered_fixture {
+ protected:
+  static resolution release_of(const claim& request) {
+    resolution mode;
+    mode.id = request.id;
+    return mode;
+  }
+  void wait_for_an_end(process& process, int ends) {
+    wait_until("a look", [&] {
+      process.store->poll_now();
+      return metadata_.ended() == ends;
+    });
+  }
+};
+
+TEST_F(tiered_doubt_test, a_released_answer_is_gone_at_once_where_it_was_released) {
+  process one(*this);
+  const auto request = claim_of("k");
+  one.desk->completed(request);
+  one.fast->resolves = mood::unreachable;  // nothing has to be removed for that
+  EXPECT_TRUE(one.desk->resolve(release_of(request)).forgets_answer);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(tiered_doubt_test, whoever_hears_of_a_release_gets_no_older_answer) {
+  process one(*this);
+  for (int i = 0; i < 20; ++i) {  // whatever a look finds in between
+    const auto key = "k" + std::to_string(i);
+    one.wait_until_it_believes();
+    one.desk->completed(claim_of(key));
+    truth_desk_.resolve(release_of(claim_of(key)));  // elsewhere
+    one.desk->vitals();
+    EXPECT_EQ(one.desk->claim(claim_of(key)).kind, verdict_kind::run);
+  }
+}
+
+TEST_F(tiered_doubt_test, a_copy_from_before_a_release_is_never_found_again) {
+  process one(*this);
+  const auto request = claim_of("k");
+  one.desk->completed(request);
+  const auto old = slot_of(request);
+  one.desk->resolve(release_of(request));
+  one.wait_until_it_believes();
+  const auto again = claim_of("k");
+  auto mode = settle_of(again, one.desk->leased(again));
+  mode.answer = answer_of("right");
+  one.desk->settle(mode);
+  ASSERT_TRUE(fast_desk_.find(old)) << "the old answer is still there";
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(one.desk->claim(claim_of("k")).answer->body, "right");
+}
+
+TEST_F(tiered_doubt_test, a_marker_goes_with_what_an_operator_ends) {
+  process one(*this);
+  const auto request = claim_of("k");
+  one.desk->leased(request);
+  auto mode = release_of(request);
+  mode.force = true;
+  EXPECT_EQ(one.desk->resolve(mode).outcome, resolve_outcome::done);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(tiered_doubt_test, nor_does_it_stay_when_that_was_done_while_the_accelerator_was_gone) {
+  process one(*this), other(*this);
+  const auto request = claim_of("k");
+  one.desk->leased(request);
+  one.stop_believing();
+  auto mode = release_of(request);
+  mode.force = true;
+  EXPECT_EQ(one.desk->resolve(mode).outcome, resolve_outcome::done);
+  one.fast->all = mood::well;
+  one.wait_until_it_believes();
+  wait_until("the marker to go",
+             [&] { return copy_of(request)->state != observed_state::in_progress; });
+  EXPECT_EQ(other.desk->claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(tiered_doubt_test, an_older_copy_of_the_accelerator_ends_the_epoch) {
+  process one(*this);
+  one.desk->completed(claim_of("k"));
+  auto older = fast_desk_.vitals();
+  older.generation = 0;
+  wait_until("a note", [&] { return metadata_.noted().has_value(); });
+  one.fast->pretend(older);
+  wait_for_an_end(one, 1);
+  one.wait_until_it_believes();
+  const int before = one.truth->claims_made;
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(one.truth->claims_made, before + 1);
+  EXPECT_EQ(one.store->counters().epochs, 1u);
+}
+
+TEST_F(tiered_doubt_test, so_it_does_where_nobody_watched) {
+  boost::asio::io_context context;
+  accelerator_state more;
+  more.identity = fast_desk_.vitals().identity;
+  more.generation = 1'000'000;
+  run(context, metadata_.note(more, {}, patience)).value();
+  process one(*this);
+  EXPECT_EQ(metadata_.ended(), 1);
+  EXPECT_LT(metadata_.noted()->generation, more.generation);
+}
+
+TEST_F(tiered_doubt_test, another_accelerator_has_nothing_of_the_first) {
+  process one(*this);
+  one.desk->completed(claim_of("k"));
+  auto other = fast_desk_.vitals();
+  other.identity = "another";
+  one.fast->pretend(other);
+  wait_until("a look", [&] {
+    one.store->poll_now();
+    return metadata_.noted()->identity == "another" && one.store->trusts();
+  });
+  const int before = one.truth->claims_made;
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(one.truth->claims_made, before + 1);
+  EXPECT_EQ(metadata_.ended(), 0) << "two of them at once would end it for ever";
+}
+
+TEST_F(tiered_doubt_test, a_clock_that_went_back_ends_the_epoch) {
+  process one(*this);
+  one.desk->completed(claim_of("k"));
+  wait_until("a note", [&] { return metadata_.noted().has_value(); });
+  fast_clock_.step_wall(-milliseconds(600'000));
+  wait_for_an_end(one, 1);
+  one.wait_until_it_believes();
+  const int before = one.truth->claims_made;
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(one.truth->claims_made, before + 1);
+}
+
+// --- what one look is judged by
+// -------------------------------------------------------------------
+
+findings found(std::uint64_t truth, std::uint64_t accelerator, std::int64_t ahead) {
+  findings out;
+  out.truth.origin = "here";
+  out.truth.generation = truth;
+  out.accelerator = {"fast", accelerator, ahead};
+  return out;
+}
+
+TEST(tiered_judgement_test, only_what_goes_back_is_in_doubt) {
+  auto now = found(5, 7, 100);
+  EXPECT_FALSE(reason_for_distrust(now, std::nullopt));
+  EXPECT_FALSE(reason_for_distrust(now, found(5, 7, 100)));
+  EXPECT_FALSE(reason_for_distrust(now, found(4, 6, -90'000)));
+  EXPECT_TRUE(reason_for_distrust(now, found(6, 7, 100)));
+  EXPECT_TRUE(reason_for_distrust(now, found(5, 8, 100)));
+  now.truth.noted = accelerator_state{"fast", 7, 5'100};
+  EXPECT_FALSE(reason_for_distrust(now, std::nullopt));
+  now.truth.noted->clock_ahead = 5'101;
+  EXPECT_TRUE(reason_for_distrust(now, std::nullopt));
+  now.truth.noted = accelerator_state{"fast", 8, 100};
+  EXPECT_TRUE(reason_for_distrust(now, std::nullopt));
+}
+
+TEST(tiered_judgement_test, a_clock_that_went_there_and_back_between_two_notes_is_in_doubt) {
+  auto now = found(5, 7, 100);
+  now.truth.noted = accelerator_state{"fast", 7, 100};
+  EXPECT_TRUE(reason_for_distrust(now, found(5, 7, 3'600'100)));
+}
+
+TEST(tiered_judgement_test, another_place_of_the_truth_is_no_older_one) {
+  auto before = found(6, 7, 100);
+  before.truth.origin = "there";
+  EXPECT_FALSE(reason_for_distrust(found(5, 7, 100), before));
+}
+
+// --- how long it counts
+// -----------------------------------------------------------------------------
+
+class tiered_standing_test : public ::testing::Test {
+ protected:
+  using time_point = circuit_breaker::time_point;
+
+  static vitals told(std::uint64_t forgotten, const std::string& identity = "truth") {
+    return {.identity = identity, .generation = 1, .forgotten = forgotten};
+  }
+  void hear(circuit_breaker& breaker, time_point time) {
+    breaker.both_answered(breaker.ticket(), epoch_, 0, time);
+  }
+
+  tiered_counters counters_;
+  circuit_breaker strict_{counters_, false};
+  circuit_breaker lasting_{counters_, true};
+  digest epoch_{1, 2, 3};
+  time_point start_ = base::boot_now();
+};
+
+TEST_F(tiered_standing_test, nothing_counts_before_something_was_heard_and_too_long_after) {
+  EXPECT_FALSE(strict_.now(start_));
+  hear(strict_, start_);
+  ASSERT_TRUE(strict_.now(start_ + fresh_for));
+  EXPECT_TRUE(strict_.now(start_ + fresh_for)->busy);
+  EXPECT_FALSE(strict_.now(start_ + fresh_for + milliseconds(1)));
+}
+
+TEST_F(tiered_standing_test, without_the_truth_only_answers_count_and_only_if_asked_for) {
+  const auto late = start_ + 10 * fresh_for;
+  for (auto* each : {&strict_, &lasting_}) {
+    hear(*each, start_);
+    each->accelerator_answered(each->ticket(), late);
+  }
+  EXPECT_FALSE(strict_.now(late));
+  ASSERT_TRUE(lasting_.now(late));
+  EXPECT_EQ(lasting_.now(late)->epoch, epoch_);
+  EXPECT_FALSE(lasting_.now(late)->busy);
+  EXPECT_FALSE(lasting_.now(late + fresh_for + milliseconds(1)));
+  lasting_.distrust_now();
+  EXPECT_FALSE(lasting_.now(late));
+}
+
+TEST_F(tiered_standing_test, a_look_that_began_before_a_doubt_tells_nothing) {
+  const auto ticket = strict_.ticket();
+  strict_.distrust_now();
+  strict_.both_answered(ticket, epoch_, 0, start_);
+  EXPECT_FALSE(strict_.now(start_));
+  hear(strict_, start_);
+  EXPECT_TRUE(strict_.now(start_));
+}
+
+TEST_F(tiered_standing_test, what_the_truth_tells_others_is_heard_on_the_way) {
+  hear(strict_, start_);
+  EXPECT_FALSE(strict_.told(told(0)));
+  EXPECT_TRUE(strict_.now(start_));
+  EXPECT_TRUE(strict_.told(told(1)));
+  EXPECT_FALSE(strict_.now(start_));
+  strict_.both_answered(strict_.ticket(), epoch_, 1, start_);
+  EXPECT_FALSE(strict_.told(told(1)));
+  EXPECT_TRUE(strict_.now(start_));
+  EXPECT_TRUE(strict_.told(told(1, "another")));
+  EXPECT_FALSE(strict_.now(start_));
+}
+
+TEST_F(tiered_standing_test, what_the_truth_told_is_not_undone_by_an_older_look) {
+  hear(strict_, start_);
+  strict_.told(told(0));
+  strict_.distrust_now();
+  const auto before = strict_.ticket();
+  EXPECT_TRUE(strict_.told(told(1)));  // with nothing to believe at that moment
+  strict_.both_answered(before, epoch_, 0, start_);
+  EXPECT_FALSE(strict_.now(start_));
+
+  circuit_breaker fresh(counters_, false);
+  const auto first = fresh.ticket();
+  EXPECT_TRUE(fresh.told(told(1)));
+  fresh.both_answered(first, epoch_, 0, start_);
+  EXPECT_FALSE(fresh.now(start_));
+}
+
+TEST_F(tiered_standing_test, the_breaker_opens_after_some_failures_in_a_row) {
+  hear(strict_, start_);
+  strict_.failed("gone", start_);
+  strict_.failed("gone", start_);
+  strict_.reached();
+  strict_.failed("gone", start_);
+  strict_.failed("gone", start_);
+  EXPECT_TRUE(strict_.now(start_));
+  strict_.failed("gone", start_ + std::chrono::minutes(1));  // the ones before are long past
+  EXPECT_TRUE(strict_.now(start_));
+  for (int i = 0; i < 3; ++i) strict_.failed("gone", start_);
+  EXPECT_FALSE(strict_.now(start_));
+  EXPECT_EQ(counters_.outages, 1u);
+  strict_.reached();  // a call that was on its way
+  EXPECT_FALSE(strict_.now(start_));
+  strict_.probed(start_);
+  EXPECT_TRUE(strict_.now(start_));
+}
+
+}  // namespace
+}  // namespace onceguard::testing

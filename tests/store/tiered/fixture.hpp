@@ -1,0 +1,237 @@
+// A tiered store on two stores of memory, each of which goes wrong when told to, with a book.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "store/contract/acts.hpp"
+#include "store/memory/memory_store.hpp"
+#include "store/tiered/tiered_store.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard::testing {
+
+/// Another store, or a failure; counts who comes by. Thread-safe, as two threads ask a level.
+class wavering_store final : public store {
+ public:
+  enum class mood { well, unreachable, late };  ///< late: carried out, and nobody hears of it
+
+  explicit wavering_store(store& inner) : inner_(inner) {}
+
+  std::atomic<mood> all{mood::well}, claims{mood::well}, settles{mood::well}, resolves{mood::well};
+  std::atomic<int> claims_made{0};
+  void pretend(std::optional<onceguard::vitals> reply) {
+    const std::lock_guard lock(mutex_);
+    pretended_ = std::move(reply);
+  }
+  void announce(const std::vector<std::uint64_t>& settled) const { reported_(settled); }
+
+  [[nodiscard]] store_traits traits() const override { return inner_.traits(); }
+  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
+                                                             milliseconds timeout) override {
+    ++claims_made;
+    const auto request = claims == mood::well ? all.load() : claims.load();
+    if (request == mood::unreachable) co_return failed<verdict>(batch.size(), effect::none);
+    const auto size = batch.size();
+    auto reply = co_await inner_.claim(std::move(batch), timeout);
+    if (request == mood::late) co_return failed<verdict>(size, effect::unknown);
+    co_return reply;
+  }
+  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                              milliseconds timeout) override {
+    const auto request = settles == mood::well ? all.load() : settles.load();
+    if (request == mood::unreachable) co_return failed<settled>(batch.size(), effect::none);
+    const auto size = batch.size();
+    auto reply = co_await inner_.settle(std::move(batch), timeout);
+    if (request == mood::late) co_return failed<settled>(size, effect::unknown);
+    co_return reply;
+  }
+  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
+                                                           milliseconds timeout) override {
+    if (out()) co_return failed<bool>(batch.size(), effect::none);
+    co_return co_await inner_.extend(std::move(batch), timeout);
+  }
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
+                                                           milliseconds timeout) override {
+    if (out() || resolves != mood::well) co_return gone(effect::none);
+    co_return co_await inner_.resolve(std::move(request), timeout);
+  }
+  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                  milliseconds timeout) override {
+    if (out()) co_return gone(effect::none);
+    co_return co_await inner_.find(id, timeout);
+  }
+  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
+                                                 std::size_t limit, milliseconds timeout) override {
+    return inner_.list(std::move(filter), std::move(cursor), limit, timeout);
+  }
+  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override {
+    return inner_.count(std::move(cursor), timeout);
+  }
+  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
+                                                    milliseconds timeout) override {
+    return inner_.sweep(limit, timeout);
+  }
+  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override {
+    if (out()) co_return gone(effect::none);
+    if (auto reply = pretended()) co_return std::move(*reply);
+    co_return co_await inner_.vitals(timeout);
+  }
+  void on_settled(settled_listener listener) override { reported_ = std::move(listener); }
+  void stop() override {}
+
+ private:
+  static error gone(effect effect) { return error(errc::store_unreachable, "it wavers", effect); }
+  template <class Outcome>
+  static std::vector<result<Outcome>> failed(std::size_t count, effect effect) {
+    return std::vector<result<Outcome>>(count, result<Outcome>(gone(effect)));
+  }
+  [[nodiscard]] bool out() const { return all != mood::well; }
+  [[nodiscard]] std::optional<onceguard::vitals> pretended() const {
+    const std::lock_guard lock(mutex_);
+    return pretended_;
+  }
+
+  store& inner_;
+  mutable std::mutex mutex_;
+  std::optional<onceguard::vitals> pretended_;
+  settled_listener reported_;
+};
+
+/// As a database keeps it: a release of a completed record ends the epoch in the same moment.
+class memory_book final : public epoch_metadata {
+ public:
+  memory_book(store& truth, const base::clock& clock) : truth_(truth), clock_(clock) {}
+
+  std::atomic<bool> out{false};
+  [[nodiscard]] int ended() const {
+    const std::lock_guard lock(mutex_);
+    return ended_;
+  }
+  [[nodiscard]] std::optional<accelerator_state> noted() const {
+    const std::lock_guard lock(mutex_);
+    return noted_;
+  }
+
+  boost::asio::awaitable<result<epoch_reading>> read_epoch(std::string accelerator,
+                                                           milliseconds timeout) override {
+    if (out) co_return error(errc::store_unreachable, "the book is out of reach");
+    const auto reply = co_await truth_.vitals(timeout);
+    epoch_reading reading;
+    reading.origin = reply->identity;
+    reading.forgotten = reply->forgotten;
+    reading.generation = reply->generation;
+    reading.now = clock_.wall_ms();
+    const std::lock_guard lock(mutex_);
+    reading.epoch = std::to_string(ended_) + "/" + std::to_string(reply->forgotten);
+    if (noted_ && noted_->identity == accelerator) reading.noted = noted_;
+    co_return reading;
+  }
+  boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string doubted,
+                                            milliseconds /*timeout*/) override {
+    if (out) co_return error(errc::store_unreachable, "the book is out of reach");
+    const std::lock_guard lock(mutex_);
+    noted_ = std::move(found);
+    const bool present = doubted.starts_with(std::to_string(ended_) + "/");
+    if (present) ++ended_;
+    co_return present;
+  }
+
+ private:
+  store& truth_;
+  const base::clock& clock_;
+  mutable std::mutex mutex_;
+  int ended_ = 0;
+  std::optional<accelerator_state> noted_;
+};
+
+class tiered_fixture : public ::testing::Test {
+ protected:
+  using mood = wavering_store::mood;
+
+  /// One process.
+  struct process {
+    explicit process(tiered_fixture& fixture, bool without_truth = false) {
+      auto upper = std::make_unique<wavering_store>(fixture.truth_);
+      truth = upper.get();
+      tiered::tiered_params params;
+      params.interval = milliseconds(10);
+      params.trusted = std::chrono::hours(1);  // however slow the machine
+      params.clock = &fixture.clock_;
+      params.replays_without_truth = without_truth;
+      auto opened = tiered::tiered_store::open(std::move(upper), fixture.metadata_,
+                                               fixture.factory(*this), params);
+      if (!opened) throw std::runtime_error(opened.error().detail);
+      store = std::move(*opened);
+      desk.emplace(*store);
+    }
+    ~process() { store->stop(); }
+
+    /// Its accelerator is out of reach, and it knows.
+    void stop_believing() {
+      fast->all = mood::unreachable;
+      wait_until("the breaker", [&] {
+        store->poll_now();
+        return !store->trusts();
+      });
+    }
+    void wait_until_it_believes() {
+      wait_until("a look at both levels", [&] {
+        store->poll_now();
+        return store->trusts();
+      });
+    }
+
+    wavering_store* truth = nullptr;
+    wavering_store* fast = nullptr;
+    std::unique_ptr<tiered::tiered_store> store;
+    std::optional<testing::desk> desk;
+  };
+
+  tiered::accelerator_factory factory(process& process) {
+    return [this, &process]() -> result<std::unique_ptr<store>> {
+      if (no_accelerator_) return *no_accelerator_;
+      auto lower = std::make_unique<wavering_store>(fast_);
+      process.fast = lower.get();
+      return std::unique_ptr<store>(std::move(lower));
+    };
+  }
+
+  /// Where the accelerator has what belongs to that claim, in the present epoch.
+  record_id slot_of(const claim& request) {
+    boost::asio::io_context context;
+    tiered::trusted_epoch present;
+    const auto reading = run(context, metadata_.read_epoch({}, patience)).value();
+    present.epoch = tiered::epoch_in_use(reading, fast_desk_.vitals().identity);
+    return present.slot_of(request.id);
+  }
+  std::optional<record_view> copy_of(const claim& request) {
+    return fast_desk_.find(slot_of(request));
+  }
+  /// A marker that somebody else has put there.
+  void marker(const claim& request) {
+    auto marker_state = claim_of("marker");
+    marker_state.id = slot_of(request);
+    auto about = std::make_shared<subject>();
+    about->print = request.about->print;
+    marker_state.about = about;
+    fast_desk_.leased(marker_state);
+  }
+  base::manual_clock clock_;
+  base::manual_clock fast_clock_;
+  memory_store truth_{clock_};
+  memory_store fast_{fast_clock_};
+  memory_book metadata_{truth_, clock_};
+  desk truth_desk_{truth_};
+  desk fast_desk_{fast_};
+  std::atomic<const error*> no_accelerator_{nullptr};
+};
+
+}  // namespace onceguard::testing

@@ -1,0 +1,333 @@
+// The tiered store on two stores of memory: who is asked, and what stays when one of them fails.
+#include "store/tiered/fixture.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using tiered_store_test = tiered_fixture;
+
+TEST_F(tiered_store_test, repeats_and_duplicates_never_reach_the_truth) {
+  process one(*this), other(*this);
+  const auto request = claim_of("k");
+  const auto held = one.desk->leased(request);
+  const auto twin = other.desk->claim(claim_of("k"));
+  EXPECT_EQ(twin.kind, verdict_kind::busy);
+  EXPECT_EQ(twin.retry_after, lease_length);
+  EXPECT_EQ(one.desk->settle(settle_of(request, held)).outcome, settle_outcome::done);
+  for (auto* each : {&one, &other}) {
+    const auto verdict = each->desk->claim(claim_of("k"));
+    ASSERT_EQ(verdict.kind, verdict_kind::replay);
+    EXPECT_EQ(*verdict.answer, *answer_of());
+    EXPECT_EQ(verdict.retention_left, day);
+  }
+  EXPECT_EQ(one.truth->claims_made, 1);
+  EXPECT_EQ(other.truth->claims_made, 0);
+  EXPECT_EQ(one.store->counters().replays, 1u);
+  EXPECT_EQ(other.store->counters().busy, 1u);
+  EXPECT_EQ(one.store->traits().name, "tiered");
+}
+
+TEST_F(tiered_store_test, only_the_truth_judges_what_is_neither) {
+  process one(*this);
+  one.desk->completed(claim_of("completed"));
+  EXPECT_EQ(one.desk->claim(claim_of("completed", "other")).kind, verdict_kind::mismatch);
+
+  const auto failed = claim_of("failed");
+  one.desk->settle(settle_of(failed, one.desk->leased(failed), settle_kind::fail));
+  EXPECT_EQ(one.desk->claim(claim_of("failed")).kind, verdict_kind::backoff);
+  EXPECT_EQ(one.desk->claim(claim_of("failed")).kind, verdict_kind::backoff);
+
+  const auto lost = claim_of("lost");
+  one.desk->settle(settle_of(lost, one.desk->leased(lost), settle_kind::abandon));
+  EXPECT_EQ(one.desk->claim(claim_of("lost")).kind, verdict_kind::unknown);
+  EXPECT_EQ(one.desk->claim(claim_of("lost")).kind, verdict_kind::unknown);
+
+  const auto released = claim_of("released");
+  one.desk->settle(settle_of(released, one.desk->leased(released), settle_kind::release));
+  EXPECT_EQ(one.desk->claim(released).kind, verdict_kind::refused);
+  EXPECT_EQ(one.desk->claim(claim_of("released", "other")).kind, verdict_kind::run);
+}
+
+TEST_F(tiered_store_test, a_batch_stays_one) {
+  process one(*this);
+  one.desk->completed(claim_of("known"));
+  const int before = one.truth->claims_made;
+  const auto reply = one.desk->claims(
+      {claim_of("a"), claim_of("known"), claim_of("b"), claim_of("a"), claim_of("known", "other")});
+  EXPECT_EQ(reply[0]->kind, verdict_kind::run);
+  EXPECT_EQ(reply[1]->kind, verdict_kind::replay);
+  EXPECT_EQ(reply[2]->kind, verdict_kind::run);
+  EXPECT_EQ(reply[3]->kind, verdict_kind::busy);
+  EXPECT_EQ(reply[4]->kind, verdict_kind::mismatch);
+  EXPECT_EQ(one.truth->claims_made, before + 1);
+}
+
+TEST_F(tiered_store_test, the_second_of_a_batch_hears_what_the_first_led_to) {
+  truth_desk_.completed(claim_of("k"));
+  process one(*this);
+  const auto reply = one.desk->claims({claim_of("k"), claim_of("k")});
+  EXPECT_EQ(reply[0]->kind, verdict_kind::replay);
+  EXPECT_EQ(reply[1]->kind, verdict_kind::replay);
+}
+
+TEST_F(tiered_store_test, what_the_truth_knows_is_written_back_with_what_is_left) {
+  truth_desk_.completed(claim_of("k"));  // by a process that has no accelerator
+  clock_.advance(second);
+  fast_clock_.advance(second);
+  process one(*this);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).retention_left, day - second);
+  const auto verdict = one.desk->claim(claim_of("k"));
+  EXPECT_EQ(one.truth->claims_made, 1);
+  EXPECT_EQ(verdict.retention_left, day - second);
+  EXPECT_EQ(*verdict.answer, *answer_of());
+  clock_.advance(day - second);
+  fast_clock_.advance(day - second);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(tiered_store_test, that_it_took_effect_without_an_answer_is_no_copy) {
+  process one(*this);
+  const auto request = claim_of("k");
+  auto mode = settle_of(request, one.desk->leased(request));
+  mode.answer = nullptr;
+  mode.kept = answer_kept::none;
+  mode.by_application = true;
+  one.desk->settle(mode);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kept, answer_kept::none);
+  const auto after = settle_of(request, {.token = mode.token, .claim_id = mode.claim_id});
+  EXPECT_EQ(one.desk->settle(after).outcome, settle_outcome::done);  // the holder adds its answer
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(*one.desk->claim(claim_of("k")).answer, *answer_of());
+  }
+}
+
+TEST_F(tiered_store_test, the_answer_of_the_application_is_the_copy) {
+  process one(*this);
+  const auto request = claim_of("k");
+  const auto held = one.desk->leased(request);
+  auto placed_marker = settle_of(request, held);
+  placed_marker.by_application = true;
+  placed_marker.answer = answer_of("by the application");
+  truth_desk_.settle(placed_marker);
+  EXPECT_EQ(one.desk->settle(settle_of(request, held)).answer->body, "by the application");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(one.desk->claim(claim_of("k")).answer->body, "by the application");
+  }
+  EXPECT_EQ(one.truth->claims_made, 2);
+}
+
+TEST_F(tiered_store_test, what_the_application_completed_lasts_no_longer_than_its_record) {
+  process one(*this);
+  for (const auto kept : {answer_kept::full, answer_kept::none}) {
+    const auto request = claim_of(kept == answer_kept::full ? "with its answer" : "without");
+    const auto held = one.desk->leased(request);
+    auto placed_marker = settle_of(request, held);
+    placed_marker.by_application = true;
+    placed_marker.kept = kept;
+    if (kept == answer_kept::none) placed_marker.answer = nullptr;
+    placed_marker.retention = second;
+    truth_desk_.settle(placed_marker);
+    EXPECT_EQ(one.desk->settle(settle_of(request, held)).outcome, settle_outcome::done);
+    EXPECT_EQ(one.desk->claim(claim_of(request.about->key)).kind, verdict_kind::replay);
+    for (auto* clock : {&clock_, &fast_clock_}) clock->advance(second);
+    EXPECT_EQ(one.desk->claim(claim_of(request.about->key)).kind, verdict_kind::run);
+  }
+}
+
+TEST_F(tiered_store_test, a_settle_of_unknown_fate_makes_no_copy) {
+  process one(*this);
+  const auto request = claim_of("k");
+  auto mode = settle_of(request, one.desk->leased(request));
+  one.truth->settles = mood::late;
+  EXPECT_FALSE(one.desk->settles({mode}).at(0));
+  one.truth->settles = mood::well;
+  mode.answer = answer_of("less, as there was no room to keep all of it");
+  mode.kept = answer_kept::status_only;
+  EXPECT_EQ(one.desk->settle(mode).outcome, settle_outcome::done);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(*one.desk->claim(claim_of("k")).answer, *answer_of());
+  }
+}
+
+TEST_F(tiered_store_test, what_a_superseded_holder_did_is_no_copy) {
+  process one(*this);
+  const auto request = claim_of("k");
+  const auto held = one.desk->leased(request);
+  resolution mode;
+  mode.id = request.id;
+  mode.force = true;
+  truth_desk_.resolve(mode);  // elsewhere, and so is the next who runs
+  truth_desk_.leased(claim_of("k"));
+  EXPECT_EQ(one.desk->settle(settle_of(request, held)).outcome, settle_outcome::stale);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
+}
+
+TEST_F(tiered_store_test, a_repeat_of_a_claim_of_unknown_fate_is_for_the_truth) {
+  process one(*this);
+  const auto request = claim_of("k");
+  one.truth->claims = mood::late;
+  EXPECT_EQ(one.desk->try_claim(request).error().effect, effect::unknown);
+  one.truth->claims = mood::well;
+  marker(request);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
+  EXPECT_EQ(one.desk->leased(repeat_of(request)).claim_id, request.claim_id);
+}
+
+TEST_F(tiered_store_test, the_repeat_of_a_claim_puts_no_marker_that_outlasts_its_lease) {
+  process one(*this);
+  const auto request = claim_of("k");
+  one.desk->leased(request);
+  for (auto* clock : {&clock_, &fast_clock_}) clock->advance(std::chrono::hours(1));
+  EXPECT_EQ(one.desk->leased(repeat_of(request)).attempt, 1u);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::unknown);
+}
+
+TEST_F(tiered_store_test, renewals_go_to_both) {
+  process one(*this);
+  const auto request = claim_of("k");
+  const auto held = one.desk->leased(request);
+  for (auto* clock : {&clock_, &fast_clock_}) clock->advance(lease_length - second);
+  EXPECT_TRUE(one.desk->extend(extend_of(request, held)));
+  for (auto* clock : {&clock_, &fast_clock_}) clock->advance(2 * second);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).retry_after, lease_length - 2 * second);
+  EXPECT_EQ(one.truth->claims_made, 1);
+}
+
+TEST_F(tiered_store_test, a_marker_that_could_not_be_renewed_goes) {
+  process one(*this), other(*this);
+  const auto request = claim_of("k");
+  const auto held = one.desk->leased(request);
+  for (auto* clock : {&clock_, &fast_clock_}) clock->advance(lease_length - second);
+  one.stop_believing();
+  EXPECT_TRUE(one.desk->extend(extend_of(request, held)));
+  one.fast->all = mood::well;
+  one.wait_until_it_believes();
+  EXPECT_EQ(one.desk->claim(claim_of("k")).retry_after, lease_length);
+  wait_until("the marker to go",
+             [&] { return copy_of(request)->state != observed_state::in_progress; });
+  EXPECT_EQ(other.desk->claim(claim_of("k")).retry_after, lease_length);
+}
+
+TEST_F(tiered_store_test, a_superseded_holder_takes_its_marker_along) {
+  process one(*this);
+  const auto request = claim_of("k");
+  const auto held = one.desk->leased(request);
+  resolution mode;
+  mode.id = request.id;
+  mode.force = true;
+  truth_desk_.resolve(mode);  // elsewhere
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
+  EXPECT_FALSE(one.desk->extend(extend_of(request, held)));
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(tiered_store_test, an_old_marker_holds_nobody_up_who_hears_of_the_end) {
+  process one(*this);
+  std::vector<std::uint64_t> both_answered;
+  one.store->on_settled(
+      [&](const std::vector<std::uint64_t>& settled) { both_answered = settled; });
+  const auto request = claim_of("k");
+  truth_desk_.completed(request);
+  marker(request);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
+  std::uint64_t prefix = 0;
+  for (std::size_t i = 0; i < sizeof prefix; ++i) prefix = prefix << 8 | request.id[i];
+  one.truth->announce({prefix});
+  EXPECT_EQ(both_answered, std::vector<std::uint64_t>{prefix});
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  one.store->on_settled(nullptr);
+}
+
+// --- without the accelerator ------------------------------------------------------------------
+
+TEST_F(tiered_store_test, nobody_waits_for_an_accelerator_that_is_gone) {
+  process one(*this);
+  one.desk->completed(claim_of("k"));
+  one.fast->all = mood::unreachable;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  }
+  wait_until("the breaker", [&] { return one.store->counters().outages == 1; });
+  const int made = one.fast->claims_made;
+  one.desk->completed(claim_of("new"));
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(one.fast->claims_made, made);
+
+  one.fast->all = mood::well;
+  one.wait_until_it_believes();
+  const int number = one.truth->claims_made;
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(one.truth->claims_made, number);
+}
+
+TEST_F(tiered_store_test, a_marker_that_could_not_be_removed_is_not_believed) {
+  process one(*this);
+  const auto request = claim_of("k");
+  const auto held = one.desk->leased(request);
+  one.fast->settles = mood::unreachable;
+  one.desk->settle(settle_of(request, held));
+  ASSERT_EQ(copy_of(request)->state, observed_state::in_progress);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  one.fast->settles = mood::well;
+  wait_until("the marker to go",
+             [&] { return copy_of(request)->state != observed_state::in_progress; });
+}
+
+TEST_F(tiered_store_test, what_it_did_without_saying_so_is_undone) {
+  process one(*this), other(*this);
+  for (const auto* key : {"claim", "settle"}) {
+    const auto request = claim_of(key);
+    auto& late = key == std::string("claim") ? one.fast->claims : one.fast->settles;
+    late = mood::late;
+    const auto held = one.desk->leased(request);
+    EXPECT_EQ(one.desk->settle(settle_of(request, held)).outcome, settle_outcome::done);
+    EXPECT_EQ(one.desk->claim(claim_of(key)).kind, verdict_kind::replay);
+    late = mood::well;
+    wait_until("a look", [&] {
+      one.store->poll_now();
+      const auto left = copy_of(request);
+      return !left || left->state == observed_state::completed ||
+             left->state == observed_state::released;
+    });
+    EXPECT_EQ(other.desk->claim(claim_of(key)).kind, verdict_kind::replay);
+  }
+}
+
+TEST_F(tiered_store_test, it_is_opened_once_it_is_there) {
+  const error away(errc::store_unreachable, "not there yet");
+  no_accelerator_ = &away;
+  process one(*this);
+  EXPECT_FALSE(one.store->trusts());
+  one.desk->completed(claim_of("k"));
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  no_accelerator_ = nullptr;
+  one.wait_until_it_believes();
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_TRUE(copy_of(claim_of("k")));
+}
+
+TEST_F(tiered_store_test, one_that_will_never_do_is_refused) {
+  const error wrong(errc::invalid_argument, "it is no accelerator");
+  no_accelerator_ = &wrong;
+  EXPECT_THROW(process{*this}, std::runtime_error);
+}
+
+// --- without the truth --------------------------------------------------------------------------
+
+TEST_F(tiered_store_test, nothing_new_runs_without_the_truth) {
+  process one(*this);
+  one.desk->completed(claim_of("k"));
+  const auto request = claim_of("new");
+  const auto place = slot_of(request);
+  one.truth->all = mood::unreachable;
+  metadata_.out = true;
+  EXPECT_EQ(one.desk->try_claim(request).error().code, errc::store_unreachable);
+  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  const auto left = fast_desk_.find(place);
+  EXPECT_TRUE(!left || left->state == observed_state::released) << "a marker was left";
+  one.truth->all = mood::well;
+  EXPECT_EQ(one.desk->claim(request).kind, verdict_kind::run);
+}
+
+}  // namespace
+}  // namespace onceguard::testing
