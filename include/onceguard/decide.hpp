@@ -88,12 +88,8 @@ enum class settle_kind : std::uint8_t {
   abandon,   ///< the lease ends at once and the outcome is unknown
 };
 
-/// How the holder of a lease ends it. Repeating it is answered as done.
-struct settlement {
-  record_id id{};
-  onceguard::token token = 0;  ///< 0 with `release`: the claim id alone names the lease
-  onceguard::claim_id claim_id{};
-  subject_ptr about;  ///< to write the record anew should the store have lost it
+/// How a lease ends.
+struct settle_terms {
   settle_kind kind = settle_kind::complete;
   answer_ptr answer;
   answer_kept kept = answer_kept::full;
@@ -107,6 +103,18 @@ struct settlement {
   /// the record is stale then, whatever else stands there: that transaction must not commit.
   bool by_application = false;
 };
+
+/// How the holder of a lease ends that lease. A repeated settle is answered as done.
+struct settlement : settle_terms {
+  record_id id{};
+  onceguard::token token = 0;  ///< 0 with `release`: the claim id alone names the lease
+  onceguard::claim_id claim_id{};
+  subject_ptr about;  ///< to write the record anew should the store have lost it
+};
+
+/// The settle of a lease that was granted.
+[[nodiscard]] settlement settle_lease(const record_id& id, const lease& held, subject_ptr about,
+                                      settle_terms terms);
 
 enum class settle_outcome : std::uint8_t {
   done,      ///< carried out now, or by an earlier copy of the same settle
@@ -142,6 +150,10 @@ struct extension {
   milliseconds lease{30'000};
   bool dispatch = false;
 };
+
+/// A renewal of a lease that was granted, to a length that counts from now; or its dispatch.
+[[nodiscard]] extension extend_lease(const record_id& id, const lease& held, milliseconds length,
+                                     bool dispatch = false);
 
 struct extend_decision {
   bool stale = false;  ///< superseded, abandoned, settled or gone: stop

@@ -43,7 +43,7 @@ struct fingerprint_input {
   std::string_view query;  ///< raw, without the question mark
   std::string_view content_type;
   std::string_view body;
-  std::span<const std::string_view> more;  ///< what else tells callers apart (anonymous scope)
+  std::span<const std::string> more;  ///< what else tells callers apart (anonymous scope)
 };
 
 /// Never fails: a body that the rule can't read is taken byte by byte. Thread-safe.

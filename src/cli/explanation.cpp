@@ -48,7 +48,6 @@ fingerprint make_print(const assessed& assessed, const http::scope_place& under,
                        const fingerprint_rule& rule) {
   const auto target = http::split_target(request.target);
   const auto* type = base::find_field(fields, "content-type");
-  const std::vector<std::string_view> more(under.more.begin(), under.more.end());
   fingerprint_input input;
   input.upstream = assessed.rule->upstream->identity;
   input.method = request.method;
@@ -56,7 +55,7 @@ fingerprint make_print(const assessed& assessed, const http::scope_place& under,
   input.query = target.query;
   input.content_type = type == nullptr ? std::string_view{} : type->value;
   input.body = request.body;
-  input.more = more;
+  input.more = under.more;
   return make_fingerprint(rule, input);
 }
 

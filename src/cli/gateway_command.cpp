@@ -13,7 +13,6 @@
 #include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
-#include "reconcile/query/query_source.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
@@ -126,7 +125,7 @@ class signal_watch {
 int serve(const given_flags& given, const config::settings& settings, store& records,
           log_lines& lines) {
   // For reconciling on a schedule.
-  const auto query = make_query_source(settings, false);
+  const auto query = config::make_query_source(settings, false);
   gateway::server server(settings.gateway, settings.routing, records, query.get());
   boost::asio::io_context io(1);
   // Before the start: a signal that comes while it starts drains it, and does not kill it.

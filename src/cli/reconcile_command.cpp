@@ -11,8 +11,8 @@
 #include "cli/finding_text.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
-#include "reconcile/query/query_source.hpp"
 #include "cli/store_work.hpp"
+#include "config/stores.hpp"
 #include "gateway/probe_sources.hpp"
 
 namespace onceguard::cli {
@@ -34,7 +34,7 @@ int refuse(const error& why) {
 
 awaitable<int> reconcile_store(store& records, const config::settings& settings,
                                const reconcile_request& request) {
-  const auto query = make_query_source(settings, request.dry_run);
+  const auto query = config::make_query_source(settings, request.dry_run);
   // Commands run on an io_context of their own.
   const auto executor = co_await boost::asio::this_coro::executor;
   auto& io = static_cast<boost::asio::io_context&>(

@@ -66,4 +66,14 @@ result<std::unique_ptr<store>> open_store(const settings& settings) {
                                           : open_tiered(settings);
 }
 
+std::unique_ptr<query_source> make_query_source(const settings& settings, bool read_only) {
+  if (settings.query.text.empty()) return nullptr;
+  postgres::outcome_query_params params;
+  params.url = settings.query.database.empty() ? settings.store.url : settings.query.database;
+  params.query = settings.query.text;
+  params.read_only = read_only;
+  params.absent_is_not_done = settings.query.absent_is_none;
+  return std::make_unique<query_source>(params);
+}
+
 }  // namespace onceguard::config

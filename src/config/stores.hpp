@@ -1,6 +1,7 @@
 // The stores that this program was built with.
 #pragma once
 #include "config/settings.hpp"
+#include "reconcile/query/query_source.hpp"
 #include "store/open.hpp"
 
 namespace onceguard::config {
@@ -10,5 +11,10 @@ namespace onceguard::config {
 /// The store of the settings, behind the accelerator where there is one. Commands do without: a
 /// release ends the accelerator's epoch in the database.
 [[nodiscard]] result<std::unique_ptr<store>> open_store(const settings& settings);
+
+/// The query of [reconcile]; null where there is none. With `read_only` the server refuses what
+/// would write.
+[[nodiscard]] std::unique_ptr<query_source> make_query_source(const settings& settings,
+                                                              bool read_only);
 
 }  // namespace onceguard::config

@@ -173,6 +173,16 @@ bool holds_answer(const record& r) noexcept {
 
 }  // namespace
 
+settlement settle_lease(const record_id& id, const lease& held, subject_ptr about,
+                        settle_terms terms) {
+  settlement out{std::move(terms), id, held.token, held.claim_id, std::move(about)};
+  return out;
+}
+
+extension extend_lease(const record_id& id, const lease& held, milliseconds length, bool dispatch) {
+  return {id, held.token, held.claim_id, length, dispatch};
+}
+
 settle_decision decide_settle(const record* stored, const settlement& request, const instant& now) {
   const bool by_claim_id = request.token == 0 && request.kind == settle_kind::release;
   const bool own = stored != nullptr && stored->claim_id == request.claim_id &&

@@ -38,7 +38,7 @@ fingerprint make_fingerprint(const fingerprint_rule& rule, const fingerprint_inp
   hash.part(input.upstream).part(input.method).part(input.path).part(input.query);
   add_body(hash, rule, input);
   hash.part(std::to_string(input.more.size()));
-  for (const auto part : input.more) hash.part(part);
+  for (const auto& part : input.more) hash.part(part);
   made.value = hash.finish();
   return made;
 }

@@ -59,13 +59,7 @@ void held_lease::expired() {
 }
 
 asio::awaitable<result<bool>> held_lease::extend(bool dispatch) {
-  extension request;
-  request.id = id_;
-  request.token = lease_.token;
-  request.claim_id = lease_.claim_id;
-  request.lease = length_;
-  request.dispatch = dispatch;
-  std::vector<extension> batch(1, request);
+  std::vector<extension> batch(1, extend_lease(id_, lease_, length_, dispatch));
   const auto before = base::boot_now();
   auto replies = co_await store_.extend(std::move(batch), store_timeout_);
   if (replies[0]) {

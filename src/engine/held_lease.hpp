@@ -17,7 +17,7 @@
 namespace onceguard {
 
 /// Belongs to the thread of its io_context, but for give_up(), which any may call.
-class held_lease final : public base::deadline, public std::enable_shared_from_this<held_lease> {
+class held_lease : public base::deadline, public std::enable_shared_from_this<held_lease> {
  public:
   using time_point = base::boot_clock::time_point;
 

@@ -55,7 +55,7 @@ void loss_watch::expect(milliseconds quiet, milliseconds retention) noexcept {
   raise_to(retention_ms_, retention.count());
 }
 
-loss_watch::change loss_watch::heard(const vitals& now, time_point time) {
+loss_watch::change loss_watch::compare(const vitals& now, time_point time) {
   change value = change::none;
   if (last_) {
     if (last_->identity != now.identity || now.generation < last_->generation) {
@@ -65,17 +65,17 @@ loss_watch::change loss_watch::heard(const vitals& now, time_point time) {
       value = change::forgotten;
     }
   }
-  const bool news = value == change::lost || !last_ || last_->identity != now.identity;
+  const bool changed = value == change::lost || !last_ || last_->identity != now.identity;
   last_ = now;
   // The generation of the witness may lag: a copy that is older than a second is noticed.
-  if (news || now.generation != written_generation_) {
+  if (changed || now.generation != written_generation_) {
     written_generation_ = now.generation;
-    testimony heard_now{now.identity, now.generation, wall_end(refuse_until_, time),
-                        wall_end(flagged_until_, time)};
-    if (news) {
-      witness_.write(heard_now);
+    testimony current{now.identity, now.generation, wall_end(refuse_until_, time),
+                      wall_end(flagged_until_, time)};
+    if (changed) {
+      witness_.write(current);
     } else {
-      witness_.write_soon(std::move(heard_now));
+      witness_.write_soon(std::move(current));
     }
   }
   return value;
@@ -87,8 +87,6 @@ void loss_watch::lost(time_point time) {
   if (rule_ == after_loss_rule::refuse) refuse_until_ = ms_of(time) + quiet_ms_;
   flagged_until_ = ms_of(time) + retention_ms_;
 }
-
-bool loss_watch::refuses(time_point time) const noexcept { return refuses_for(time).count() > 0; }
 
 milliseconds loss_watch::refuses_for(time_point time) const noexcept {
   const auto until = refuse_until_.load(std::memory_order_relaxed);

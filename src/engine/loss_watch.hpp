@@ -5,15 +5,15 @@
 #include <cstdint>
 #include <optional>
 
+#include <onceguard/engine.hpp>
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
-#include "engine/params.hpp"
 #include "engine/witness.hpp"
 
 namespace onceguard {
 
-/// heard() is called by one after the other; the questions may be asked at any time.
+/// compare() is called by one after the other; the questions may be asked at any time.
 class loss_watch {
  public:
   using time_point = base::boot_clock::time_point;
@@ -26,11 +26,10 @@ class loss_watch {
   [[nodiscard]] result<void> check() const { return witness_.check(); }
 
   enum class change : std::uint8_t { none, forgotten, lost };
-  /// Compares with what was heard before, and writes the witness when it changed.
-  change heard(const vitals& now, time_point time);
+  /// Compares with the vitals of before, and writes the witness when they changed.
+  change compare(const vitals& now, time_point time);
 
-  /// May new claims be made? After a loss, with after_loss = refuse, not for a while.
-  [[nodiscard]] bool refuses(time_point time) const noexcept;
+  /// For how long no new claims may be made: after a loss, with after_loss = refuse. 0: they may.
   [[nodiscard]] milliseconds refuses_for(time_point time) const noexcept;
   /// New runs may be repeats of what the store forgot.
   [[nodiscard]] bool maybe_repeated(time_point time) const noexcept;

@@ -6,16 +6,11 @@
 #include <memory>
 #include <optional>
 
-#include <onceguard/record.hpp>
+#include <onceguard/engine.hpp>
 
 #include "base/clock.hpp"
 
 namespace onceguard {
-
-struct cached_replay {
-  answer_ptr answer;
-  answer_kept kept = answer_kept::none;
-};
 
 /// The least recently used go first when the bytes are used up. An entry is served only while its
 /// epoch is the present one: whoever hears that an operator released a completed record begins a

@@ -33,8 +33,8 @@ bool same_prefix(const record_id& a, const record_id& b) {
 
 }  // namespace
 
-std::unique_ptr<waiting_room::place> waiting_room::enter(const record_id& id,
-                                                         const asio::any_io_executor& executor) {
+std::unique_ptr<waiting_room::ticket> waiting_room::enter(const record_id& id,
+                                                          const asio::any_io_executor& executor) {
   if (inside_.fetch_add(1, std::memory_order_relaxed) >= waiters_max_) {
     inside_.fetch_sub(1, std::memory_order_relaxed);
     return nullptr;
@@ -44,7 +44,7 @@ std::unique_ptr<waiting_room::place> waiting_room::enter(const record_id& id,
     const std::lock_guard lock(mutex_);
     waiting_[id].push_back(self);
   }
-  return std::make_unique<place>(*this, id, std::move(self));
+  return std::make_unique<ticket>(*this, id, std::move(self));
 }
 
 void waiting_room::leave(const record_id& id, const waiter_ptr& waiter) noexcept {
@@ -76,14 +76,14 @@ void waiting_room::call(const waiter_ptr& waiter) {
   asio::post(waiter->timer.get_executor(), std::move(wake));
 }
 
-void waiting_room::look(const record_id& id) {
+void waiting_room::poll(const record_id& id) {
   if (empty()) return;
   const std::lock_guard lock(mutex_);
   const auto found = waiting_.find(id);
   if (found != waiting_.end()) call(found->second.front());
 }
 
-void waiting_room::look_by_prefix(const std::vector<std::uint64_t>& prefixes) {
+void waiting_room::poll_by_prefix(const std::vector<std::uint64_t>& prefixes) {
   if (empty()) return;
   const std::lock_guard lock(mutex_);
   for (const auto prefix : prefixes) {
@@ -95,34 +95,34 @@ void waiting_room::look_by_prefix(const std::vector<std::uint64_t>& prefixes) {
   }
 }
 
-void waiting_room::tell(const record_id& id, const news_ptr& news) {
+void waiting_room::announce(const record_id& id, const twin_outcome_ptr& outcome) {
   const std::lock_guard lock(mutex_);
   const auto found = waiting_.find(id);
   if (found == waiting_.end()) return;
   for (const auto& owner : found->second) {
-    auto wake = [owner, news] {
-      owner->told = news;
+    auto wake = [owner, outcome] {
+      owner->announced = outcome;
       owner->timer.cancel();
     };
     asio::post(owner->timer.get_executor(), std::move(wake));
   }
 }
 
-asio::awaitable<waiting_room::place::woken> waiting_room::place::wait(
+asio::awaitable<waiting_room::ticket::woken> waiting_room::ticket::wait(
     time_point until, std::chrono::milliseconds look_again) {
   bool looks = self_->called;
-  if (!looks && !self_->told) {
+  if (!looks && !self_->announced) {
     looks = first();
     const auto now = base::boot_now();
     self_->timer.expires_after((looks ? std::min(until, now + look_again) : until) - now);
-    boost::system::error_code ignored;  // cancelled: called or told; else the time is up
+    boost::system::error_code ignored;  // cancelled: called or announced; else the time is up
     co_await self_->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     looks = looks || self_->called;
   }
-  heard_ = std::exchange(self_->told, nullptr);
-  if (heard_) co_return woken::told;
+  announced_ = std::exchange(self_->announced, nullptr);
+  if (announced_) co_return woken::announced;
   self_->called = false;
-  co_return looks ? woken::to_look : woken::late;
+  co_return looks ? woken::to_poll : woken::late;
 }
 
 }  // namespace onceguard

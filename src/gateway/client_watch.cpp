@@ -15,6 +15,11 @@ void client_watch::begin(upstream_connection& call) {
   arm(base::timer_wheel::of(client_.thread().io), look_again);
 }
 
+void client_watch::begin(std::stop_source& wait) {
+  wait_ = &wait;
+  arm(base::timer_wheel::of(client_.thread().io), look_again);
+}
+
 void client_watch::expired() {
   if (!client_.stream().is_open()) return;
   const bool request_moves = std::exchange(request_moved_, false);
@@ -23,6 +28,10 @@ void client_watch::expired() {
     return;
   }
   left_ = true;
+  if (wait_ != nullptr) {
+    wait_->request_stop();
+    return;
+  }
   call_->stream.close();
   client_.stream().cancel();
 }

@@ -10,8 +10,8 @@ namespace onceguard::gateway {
 
 namespace asio = boost::asio;
 
-asio::awaitable<bool> guarded_exchange::answer_with(execution outcome) {
-  using enum execution_kind;
+asio::awaitable<bool> guarded_exchange::answer_with(outcome outcome) {
+  using enum outcome_kind;
   // The client may take its time from here on.
   drop_body();
   if (!own_ && !stream_begun_) answer_room_.clear();
@@ -20,7 +20,7 @@ asio::awaitable<bool> guarded_exchange::answer_with(execution outcome) {
     case ran:
     case unguarded:
       return send_own();
-    case stored:
+    case replay:
       return send_stored(std::move(outcome.answer), outcome.kept);
     case unrecorded:
       // Only where it took effect is there something that nobody would remember.
@@ -30,7 +30,7 @@ asio::awaitable<bool> guarded_exchange::answer_with(execution outcome) {
           "same request with the same key again to get its answer.";
       more.retry_after = milliseconds(1'000);
       return from_.send_problem(http::problem::store_unreachable, std::move(more));
-    case unsure:
+    case superseded:
       return from_.send_problem(http::problem::outcome_unknown, http::problem_detail());
     case busy:
       more.retry_after = milliseconds(1'000);
@@ -50,14 +50,16 @@ asio::awaitable<bool> guarded_exchange::answer_with(execution outcome) {
       return from_.send_problem(http::problem::overloaded, buffers_full("an answer"));
     case store_failed:
       return send_store_failure(std::move(outcome));
+    case granted:
+      break;
   }
-  return send_trouble();
+  return send_failure();
 }
 
 asio::awaitable<bool> guarded_exchange::send_own() {
   if (own_) return from_.send(*own_, from_.style(), extra_);
   if (stream_begun_) return pass_on();
-  return send_trouble();
+  return send_failure();
 }
 
 asio::awaitable<bool> guarded_exchange::pass_on() {
@@ -67,11 +69,11 @@ asio::awaitable<bool> guarded_exchange::pass_on() {
   const auto done = co_await relay_answer(from_, *up_, std::move(begun),
                                           from_.thread().shared.params.idle_timeout, &answer_room_);
   if (done.begun || client.client_left()) co_return done.client_kept;
-  co_return co_await send_trouble();
+  co_return co_await send_failure();
 }
 
-asio::awaitable<bool> guarded_exchange::send_trouble() {
-  const auto which = trouble_.value_or(http::problem::upstream_broken);
+asio::awaitable<bool> guarded_exchange::send_failure() {
+  const auto which = failure_.value_or(http::problem::upstream_broken);
   http::problem_detail more;
   if (which == http::problem::overloaded) more.retry_after = milliseconds(1'000);
   return from_.send_problem(which, std::move(more));
@@ -106,7 +108,7 @@ http::problem_detail guarded_exchange::buffers_full(std::string_view for_what) c
   return http::problem_detail(milliseconds(1'000));
 }
 
-asio::awaitable<bool> guarded_exchange::send_store_failure(execution outcome) {
+asio::awaitable<bool> guarded_exchange::send_store_failure(outcome outcome) {
   http::problem_detail more;
   if (outcome.failure.code == errc::record_unreadable) {
     const auto id = make_record_id(admitted_.scope, admitted_.key);

@@ -12,7 +12,18 @@ namespace onceguard::gateway {
 
 namespace asio = boost::asio;
 
-std::string guarded_exchange::upstream_head(const held_lease* held) const {
+asio::awaitable<outcome> guarded_exchange::work(lease_handle lease) {
+  if (lease.must_probe()) {
+    auto question =
+        make_probe_question(policy_, lease.about().scope, admitted_.key, lease.lease().token);
+    auto report = co_await ask_application(from_.thread().pool, std::move(question), lease.held());
+    if (auto outcome = co_await lease.conclude(std::move(report))) co_return std::move(*outcome);
+  }
+  auto terms = co_await call(&lease);
+  co_return co_await lease.settle(std::move(terms));
+}
+
+std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
   const auto& head = from_.reader().head();
   const http::travel_filter filter(head.fields, policy_);
   std::string out;
@@ -20,11 +31,11 @@ std::string guarded_exchange::upstream_head(const held_lease* held) const {
   append_upstream_head(out, head, *from_.rule().upstream, filter, from_.peer(),
                        from_.peer_trusted(), false);
   http1::append_field(out, "Onceguard-Scope",
-                      base::to_hex(held == nullptr ? admitted_.scope : scope_of(*held)));
-  if (held != nullptr) {
-    http1::append_field(out, "Onceguard-Attempt", std::to_string(held->lease().attempt));
-    http1::append_field(out, "Onceguard-Token", std::to_string(held->lease().token));
-    http1::append_field(out, "Onceguard-Lease", held->text());
+                      base::to_hex(lease == nullptr ? admitted_.scope : lease->about().scope));
+  if (lease != nullptr) {
+    http1::append_field(out, "Onceguard-Attempt", std::to_string(lease->lease().attempt));
+    http1::append_field(out, "Onceguard-Token", std::to_string(lease->lease().token));
+    http1::append_field(out, "Onceguard-Lease", lease->text());
   } else {
     http1::append_field(out, "Onceguard-Unguarded", "store");
   }
@@ -33,106 +44,96 @@ std::string guarded_exchange::upstream_head(const held_lease* held) const {
   return out;
 }
 
-asio::awaitable<settlement> guarded_exchange::run(held_lease& held) { return call(&held); }
-
-asio::awaitable<void> guarded_exchange::run_unguarded() { co_await call(nullptr); }
-
-bool guarded_exchange::is_awaited() { return !from_.stream().peer_has_left(); }
-
-asio::awaitable<probe_report> guarded_exchange::ask(held_lease& held) {
-  auto question = make_probe_question(policy_, scope_of(held), admitted_.key, held.lease().token);
-  co_return co_await ask_application(from_.thread().pool, std::move(question), held);
-}
-
-asio::awaitable<settlement> guarded_exchange::call(held_lease* held) {
+/// Sends the request to its upstream once; `lease` is null where no record guards it.
+asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
   auto& thread = from_.thread();
   own_.reset();
   extra_.clear();
   stream_begun_.reset();
-  trouble_.reset();
+  failure_.reset();
   const auto& address = from_.rule().upstream->address;
   up_ = thread.pool.take_kept(address, true);
   if (!up_) {
     auto connection = co_await thread.pool.connect(address);
     if (!connection) {
-      co_return trouble(settle_kind::release, http::problem::upstream_unreachable,
-                        unknown_reason::none, connection.error().detail);
+      co_return fail_with(settle_kind::release, http::problem::upstream_unreachable,
+                          unknown_reason::none, connection.error().detail);
     }
     up_ = std::move(*connection);
   }
   up_->reader.answers_to(from_.reader().head().method);
-  auto head = upstream_head(held);
-  if (held != nullptr && !held->begin_sending()) {
+  auto head = upstream_head(lease);
+  if (lease != nullptr && !lease->begin_sending()) {
     keep_connection();
-    co_return trouble(settle_kind::release, http::problem::overloaded, unknown_reason::none,
-                      "too little of the lease was left to begin, or the gateway ends");
+    co_return fail_with(settle_kind::release, http::problem::overloaded, unknown_reason::none,
+                        "too little of the lease was left to begin, or the gateway ends");
   }
   call_limits limits;
   limits.upstream_timeout = policy_.upstream_timeout;
   limits.write_timeout = thread.shared.params.write_timeout;
   limits.max_answer_body = policy_.max_answer_body;
-  auto result = co_await call_upstream(*up_, std::move(head), body_, limits, held, answer_room_);
-  co_return judge(std::move(result));
+  auto result = co_await call_upstream(*up_, std::move(head), body_, limits,
+                                       lease == nullptr ? nullptr : &lease->held(), answer_room_);
+  co_return terms_after_call(std::move(result));
 }
 
-settlement guarded_exchange::trouble(settle_kind kind, http::problem which, unknown_reason why,
-                                     std::string detail) {
-  trouble_ = which;
+settle_terms guarded_exchange::fail_with(settle_kind kind, http::problem which, unknown_reason why,
+                                         std::string detail) {
+  failure_ = which;
   base::log_recurring(base::log_level::warning, http::info_of(which).type,
                       {{"upstream", from_.rule().upstream->name}, {"why", std::move(detail)}});
-  settlement request;
-  request.kind = kind;
-  request.why = why;
-  return request;
+  settle_terms terms;
+  terms.kind = kind;
+  terms.why = why;
+  return terms;
 }
 
-settlement guarded_exchange::judge(call_result result) {
+settle_terms guarded_exchange::terms_after_call(call_result result) {
   if (result.end == call_end::broken || result.end == call_end::not_sent) {
     from_.thread().pool.broke(*up_);
   }
   switch (result.end) {
     case call_end::not_sent:
-      return trouble(settle_kind::release, http::problem::upstream_unreachable,
-                     unknown_reason::none, "no byte of the request could be sent");
+      return fail_with(settle_kind::release, http::problem::upstream_unreachable,
+                       unknown_reason::none, "no byte of the request could be sent");
     case call_end::lease_over:
       if (!result.request_begun) {
-        return trouble(settle_kind::release, http::problem::overloaded, unknown_reason::none,
-                       "the lease was over before the first byte was sent");
+        return fail_with(settle_kind::release, http::problem::overloaded, unknown_reason::none,
+                         "the lease was over before the first byte was sent");
       }
-      return trouble(settle_kind::abandon, http::problem::outcome_unknown,
-                     unknown_reason::holder_gone,
-                     "the lease was over before all of the request was sent");
+      return fail_with(settle_kind::abandon, http::problem::outcome_unknown,
+                       unknown_reason::holder_gone,
+                       "the lease was over before all of the request was sent");
     case call_end::timed_out:
-      return trouble(settle_kind::abandon, http::problem::upstream_timeout,
-                     unknown_reason::upstream_timeout, "no whole answer in time");
+      return fail_with(settle_kind::abandon, http::problem::upstream_timeout,
+                       unknown_reason::upstream_timeout, "no whole answer in time");
     case call_end::broken:
-      return trouble(settle_kind::abandon, http::problem::upstream_broken,
-                     unknown_reason::upstream_broken, std::move(result.why));
+      return fail_with(settle_kind::abandon, http::problem::upstream_broken,
+                       unknown_reason::upstream_broken, std::move(result.why));
     case call_end::upgraded:
-      return trouble(settle_kind::abandon, http::problem::upstream_broken, unknown_reason::upgraded,
-                     "the upstream switched protocols unasked");
+      return fail_with(settle_kind::abandon, http::problem::upstream_broken,
+                       unknown_reason::upgraded, "the upstream switched protocols unasked");
     case call_end::answered:
     case call_end::too_large:
       break;
   }
-  return judge_answer(std::move(result));
+  return terms_after_answer(std::move(result));
 }
 
-settlement guarded_exchange::judge_answer(call_result result) {
+settle_terms guarded_exchange::terms_after_answer(call_result result) {
   const auto& head = up_->reader.head();
-  settlement request;
-  http::settle_by_status(policy_, head.status, head.fields, request);
+  settle_terms terms;
+  http::settle_by_status(policy_, head.status, head.fields, terms);
   auto kept = std::make_shared<answer>();
   kept->status = head.status;
   http::keep_fields(head.fields, policy_.keep_set_cookie, *kept);
 
   if (result.end == call_end::too_large) {
-    request.kept = base::find_field(head.fields, "content-length") != nullptr
-                       ? answer_kept::too_large
-                       : answer_kept::streamed;
+    terms.kept = base::find_field(head.fields, "content-length") != nullptr ? answer_kept::too_large
+                                                                            : answer_kept::streamed;
     stream_begun_ = std::move(result.body);
     take_room_of(stream_begun_->capacity());
-    return request;
+    return terms;
   }
   for (const auto& f : head.fields) {
     const bool date = base::iequals(f.name, "date");
@@ -140,17 +141,17 @@ settlement guarded_exchange::judge_answer(call_result result) {
     if (date || cookie) extra_.emplace_back(f.name, f.value);
   }
   if (!policy_.keep_body) {
-    if (request.kind == settle_kind::complete) request.answer = std::make_shared<answer>(*kept);
-    request.kept = answer_kept::status_only;
+    if (terms.kind == settle_kind::complete) terms.answer = std::make_shared<answer>(*kept);
+    terms.kept = answer_kept::status_only;
   }
   kept->body = std::move(result.body);
   // It may stay for long, and what is ahead of a chunked one does not count.
   if (kept->body.capacity() - kept->body.size() > small_body) kept->body.shrink_to_fit();
   own_ = std::move(kept);
-  if (policy_.keep_body && request.kind == settle_kind::complete) request.answer = own_;
+  if (policy_.keep_body && terms.kind == settle_kind::complete) terms.answer = own_;
   take_room_of(bytes_of(*own_));
   if (result.request_sent) keep_connection();
-  return request;
+  return terms;
 }
 
 /// It ran, so what came of it is kept, whether there is room for it or not.

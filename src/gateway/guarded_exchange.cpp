@@ -2,6 +2,7 @@
 
 #include "base/log.hpp"
 #include "gateway/buffers.hpp"
+#include "gateway/client_watch.hpp"
 #include "http/target.hpp"
 
 namespace onceguard::gateway {
@@ -30,14 +31,27 @@ asio::awaitable<bool> guarded_exchange::serve() {
   if (const auto found = engine.find_replay(op.id, op.about->print)) {
     co_return co_await send_stored(found->answer, found->kept);
   }
-  for (const auto& place : op.places) {
-    if (const auto found = engine.find_replay(place.id, place.about->print)) {
+  for (const auto& scope : op.scopes) {
+    if (const auto found = engine.find_replay(scope.id, scope.about->print)) {
       co_return co_await send_stored(found->answer, found->kept);
     }
   }
   body_room_.set(body_.capacity());
-  auto outcome = co_await engine.execute(from_.thread().io, std::move(op), *this);
-  co_return co_await answer_with(std::move(outcome));
+  client_watch client(from_);
+  std::stop_source caller(std::nostopstate);
+  if (policy_.on_busy == on_busy_rule::wait) {
+    caller = std::stop_source();
+    op.caller = caller.get_token();
+    client.begin(caller);
+  }
+  auto claimed = co_await engine.claim(from_.thread().io, std::move(op));
+  client.end();
+  if (claimed.lease) {
+    claimed.outcome = co_await work(std::move(*claimed.lease));
+  } else if (claimed.outcome.kind == outcome_kind::unguarded) {
+    co_await call(nullptr);
+  }
+  co_return co_await answer_with(std::move(claimed.outcome));
 }
 
 // ---- the request's body
@@ -122,63 +136,39 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
   co_return false;
 }
 
-// ---- what the engine is told
+// ---- what is claimed
 
-fingerprint guarded_exchange::make_print(const fingerprint_rule& rule,
-                                         const http::scope_place& under) const {
+scoped_operation guarded_exchange::make_scoped(const http::scope_place& under) const {
   const auto& head = from_.reader().head();
   const auto target = http::split_target(head.target);
   const auto* type = base::find_field(head.fields, "content-type");
-  const std::vector<std::string_view> more(under.more.begin(), under.more.end());
-  fingerprint_input input;
-  input.upstream = from_.rule().upstream->identity;
-  input.method = head.method;
-  input.path = target.path;
-  input.query = target.query;
-  input.content_type = type == nullptr ? std::string_view{} : type->value;
-  input.body = body_;
-  input.more = more;
-  return make_fingerprint(rule, input);
-}
-
-result<fingerprint> guarded_exchange::remake(const subject& about, std::string_view method) {
-  const auto rule = fingerprint_rule::parse(method);
-  if (!rule) return rule.error();
-  for (const auto& former : admitted_.former) {
-    if (former.scope == about.scope) return make_print(*rule, former);
-  }
-  return make_print(*rule, admitted_);
-}
-
-const digest& guarded_exchange::scope_of(const held_lease& held) const {
-  for (const auto& former : admitted_.former) {
-    if (make_record_id(former.scope, admitted_.key) == held.id()) return former.scope;
-  }
-  return admitted_.scope;
-}
-
-subject_ptr guarded_exchange::make_subject(const http::scope_place& under) const {
-  const auto& head = from_.reader().head();
+  scoped_operation out;
+  out.id = make_record_id(under.scope, admitted_.key);
+  out.input.upstream = from_.rule().upstream->identity;
+  out.input.method = head.method;
+  out.input.path = target.path;
+  out.input.query = target.query;
+  out.input.content_type = type == nullptr ? std::string_view{} : type->value;
+  out.input.body = body_;
+  out.input.more = under.more;
   auto about = std::make_shared<subject>();
   about->scope = under.scope;
   about->scope_kind = under.scope_kind;
   about->key = admitted_.key;
   about->method = head.method;
-  about->path = http::split_target(head.target).path;
+  about->path = target.path;
   about->route = from_.rule().rule.host + from_.rule().rule.path;
-  about->print = make_print(policy_.fingerprint, under);
+  about->print = make_fingerprint(policy_.fingerprint, out.input);
   about->run_timeout = policy_.upstream_timeout;
-  return about;
+  out.about = std::move(about);
+  return out;
 }
 
 operation guarded_exchange::make_operation() {
   operation op;
-  op.id = make_record_id(admitted_.scope, admitted_.key);
-  op.about = make_subject(admitted_);
-  if (!admitted_.former.empty()) op.places.push_back({op.id, op.about});
-  for (const auto& former : admitted_.former) {
-    op.places.push_back({make_record_id(former.scope, admitted_.key), make_subject(former)});
-  }
+  static_cast<scoped_operation&>(op) = make_scoped(admitted_);
+  if (!admitted_.former.empty()) op.scopes.push_back(op);
+  for (const auto& former : admitted_.former) op.scopes.push_back(make_scoped(former));
   op.policy = &policy_;
   op.answer_room = &answer_room_;
   op.usual_answer = from_.rule().answers.usual(policy_.max_answer_body);

@@ -9,8 +9,9 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include "base/byte_budget.hpp"
-#include "engine/engine.hpp"
+#include <onceguard/byte_budget.hpp>
+#include <onceguard/engine.hpp>
+
 #include "gateway/params.hpp"
 #include "gateway/routing.hpp"
 #include "gateway/shared_answers.hpp"
@@ -27,7 +28,7 @@ struct gateway_shared {
 
   const gateway_params params;
   std::vector<http::address_block> trusted;
-  base::byte_budget budget;
+  byte_budget budget;
   shared_answers replays;
   host_names names;
   suspect_upstreams suspects;

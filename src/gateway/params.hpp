@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <onceguard/engine.hpp>
 #include <onceguard/policy.hpp>
-
-#include "engine/params.hpp"
 
 namespace onceguard::gateway {
 

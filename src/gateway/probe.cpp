@@ -75,13 +75,13 @@ answer_ptr read_first_answer(const http1::head& head, call_result result) {
   return out;
 }
 
-probe_report read_report(const http1::head& answer, call_result result,
-                         const probe_question& question) {
-  probe_report out;
+effect_report read_report(const http1::head& answer, call_result result,
+                          const probe_question& question) {
+  effect_report out;
   const auto* outcome = base::find_field(answer.fields, "onceguard-outcome");
   if (outcome != nullptr && answer.status == 200 && base::iequals(outcome->value, "done")) {
     out.answer = read_first_answer(answer, std::move(result));
-    if (out.answer) out.said = probe_answer::did;
+    if (out.answer) out.status = effect_status::done;
     return out;
   }
   if (outcome != nullptr && answer.status == 404 && base::iequals(outcome->value, "none")) {
@@ -90,25 +90,25 @@ probe_report read_report(const http1::head& answer, call_result result,
     onceguard::token number = 0;
     const bool fenced =
         echoed != nullptr && parse_number(echoed->value, number) && number == question.token;
-    if (fenced || question.mode == probe_rule::ask) out.said = probe_answer::did_not;
+    if (fenced || question.mode == probe_rule::ask) out.status = effect_status::not_done;
     return out;
   }
   if (question.mode == probe_rule::ask && outcome == nullptr) {
     if (question.present != 0 && answer.status == question.present) {
-      out.said = probe_answer::did;
+      out.status = effect_status::done;
       auto bare = std::make_shared<onceguard::answer>();
       bare->status = 200;
       out.answer = std::move(bare);
     } else if (question.absent != 0 && answer.status == question.absent) {
-      out.said = probe_answer::did_not;
+      out.status = effect_status::not_done;
     }
   }
   return out;
 }
 
-probe_report failed_to_ask(base::log_level level, std::string why) {
+effect_report failed_to_ask(base::log_level level, std::string why) {
   base::log_recurring(level, "probe-failed", {{"why", why}});
-  probe_report out;
+  effect_report out;
   out.why = std::move(why);
   return out;
 }
@@ -169,8 +169,8 @@ bool split_http_url(std::string_view url, endpoint& endpoint, std::string& targe
   return !endpoint.host.empty();
 }
 
-asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_question question,
-                                              const held_lease& held) {
+asio::awaitable<effect_report> ask_application(upstream_pool& pool, probe_question question,
+                                               const held_lease& held) {
   using base::log_level;
   endpoint endpoint;
   std::string target;
@@ -187,7 +187,7 @@ asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_questio
   limits.upstream_timeout = question.timeout;
   limits.write_timeout = question.timeout;
   limits.max_answer_body = question.max_answer_body;
-  base::reservation not_counted;
+  byte_reservation not_counted;
   auto request = make_request(question, endpoint, target);
   auto result = co_await call_upstream(up, std::move(request), std::string_view(), limits, &held,
                                        not_counted);
@@ -199,7 +199,7 @@ asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_questio
   }
   const auto status = up.reader.head().status;
   auto report = read_report(up.reader.head(), std::move(result), question);
-  if (report.said == probe_answer::unclear) {
+  if (report.status == effect_status::unknown) {
     report.why = "the probe's answer of status " + std::to_string(status) + " is not clear";
   }
   co_return report;

@@ -5,9 +5,9 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <onceguard/engine.hpp>
 #include <onceguard/policy.hpp>
 
-#include "engine/engine.hpp"
 #include "gateway/upstream_pool.hpp"
 
 namespace onceguard::gateway {
@@ -36,8 +36,8 @@ struct probe_question {
 /// - ask: GET. The same, and a bare status counts where it was configured to; then all that is
 ///   known of the first answer is that there was one: an empty 200 stands for it.
 /// Nothing is sent once the lease `held` is over: another may ask by then.
-boost::asio::awaitable<probe_report> ask_application(upstream_pool& pool, probe_question question,
-                                                     const held_lease& held);
+boost::asio::awaitable<effect_report> ask_application(upstream_pool& pool, probe_question question,
+                                                      const held_lease& held);
 
 /// The URL with both placeholders filled in, percent-encoded; for tests.
 [[nodiscard]] std::string fill_probe_url(std::string_view url, std::string_view scope,

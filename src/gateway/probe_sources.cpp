@@ -15,7 +15,7 @@ class route_probe final : public outcome_source {
   route_probe(upstream_pool& pool, route_params rule) : pool_(pool), rule_(std::move(rule)) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "probe"; }
-  asio::awaitable<probe_report> ask(const subject& about, const held_lease& held) override {
+  asio::awaitable<effect_report> ask(const subject& about, const held_lease& held) override {
     const auto value = held.lease().token;
     auto question = make_probe_question(rule_.policy, about.scope, about.key, value);
     co_return co_await ask_application(pool_, std::move(question), held);

@@ -12,37 +12,6 @@ using base::log_level;
 
 namespace {
 
-/// What nobody can do anything about yet is no news each time.
-log_level level_of(const finding& found) noexcept {
-  switch (found.what) {
-    case finding_kind::done:
-    case finding_kind::not_done:
-      return log_level::info;
-    case finding_kind::still_unknown:
-      return found.means.empty() ? log_level::debug : log_level::info;
-    case finding_kind::too_early:
-    case finding_kind::left_alone:
-      break;
-  }
-  return log_level::debug;
-}
-
-void log_finding(const finding& found) {
-  const auto& r = found.seen.stored;
-  const auto why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
-  base::log(level_of(found), "reconciled",
-            {{"decided", std::string(name_of(found.what))},
-             {"means", std::string(found.means)},
-             {"scope", base::to_hex(r.about->scope)},
-             {"key", r.about->key},
-             {"route", r.about->route},
-             {"record", base::to_hex(found.seen.id)},
-             {"claimed_ms", std::to_string(r.claimed_at_wall)},
-             {"was_unknown", std::string(name_of(why))},
-             {"fenced_with", std::to_string(found.fenced_with)},
-             {"why", found.why}});
-}
-
 asio::awaitable<void> reconcile_once(io_thread& thread, outcome_source* query) {
   if (query != nullptr) {
     const auto ready = co_await query->prepare();

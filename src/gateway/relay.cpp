@@ -60,7 +60,7 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing re
 }
 
 /// What was held of the answer's beginning is sent now.
-void empty(std::string& out, base::reservation* room) {
+void empty(std::string& out, byte_reservation* room) {
   if (out.capacity() > 4 * flush_at) std::string().swap(out);
   out.clear();
   if (room != nullptr) room->clear();
@@ -80,7 +80,7 @@ void break_off(session& session, framing request, std::string why, relayed& resu
 
 asio::awaitable<relayed> relay_answer(session& session, upstream_connection& upstream,
                                       std::string begun, milliseconds timeout,
-                                      base::reservation* room) {
+                                      byte_reservation* room) {
   relayed result;
   const auto& answer = upstream.reader.head();
   const auto request =

@@ -5,7 +5,8 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include "base/byte_budget.hpp"
+#include <onceguard/byte_budget.hpp>
+
 #include "gateway/session.hpp"
 #include "gateway/upstream_pool.hpp"
 
@@ -25,7 +26,7 @@ struct relayed {
 /// client has taken that, as the rest may come for hours.
 boost::asio::awaitable<relayed> relay_answer(session& session, upstream_connection& upstream,
                                              std::string begun, milliseconds timeout,
-                                             base::reservation* room = nullptr);
+                                             byte_reservation* room = nullptr);
 
 /// An interim answer (1xx), without body.
 boost::asio::awaitable<bool> relay_interim(session& session, const http1::head& interim);

@@ -173,8 +173,8 @@ asio::awaitable<void> server::state::finish() {
     }
     co_await sleep_for(milliseconds(10));
   }
-  co_await shared.engine.give_up_held();
-  if (const auto resolved = co_await shared.engine.look(); !resolved) {
+  co_await shared.engine.end_held_leases();
+  if (const auto resolved = co_await shared.engine.poll_store(); !resolved) {
     base::log(base::log_level::warning, "store-not-heard", {{"why", resolved.error().detail}});
   }
   shared.engine.stop();
@@ -212,7 +212,7 @@ result<void> server::start() {
     });
   }
   // Here, so that the first requests need not wait for it.
-  auto resolved = asio::co_spawn(first, s.shared.engine.look(), asio::use_future).get();
+  auto resolved = asio::co_spawn(first, s.shared.engine.poll_store(), asio::use_future).get();
   if (!resolved) {
     base::log(base::log_level::warning, "store-not-heard", {{"why", resolved.error().detail}});
   }

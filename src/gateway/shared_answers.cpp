@@ -21,7 +21,7 @@ struct shared_answers::entry {
   shared_answers& from;
   const record_id id;
   const answer_ptr what;
-  base::reservation room;
+  byte_reservation room;
 };
 
 shared_answers::~shared_answers() = default;

@@ -5,9 +5,8 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
+#include <onceguard/byte_budget.hpp>
 #include <onceguard/record.hpp>
-
-#include "base/byte_budget.hpp"
 
 namespace onceguard::gateway {
 
@@ -15,7 +14,7 @@ namespace onceguard::gateway {
 /// once, and counts once. Thread-safe; outlives what it gives out.
 class shared_answers {
  public:
-  explicit shared_answers(base::byte_budget& room) : room_(room) {}
+  explicit shared_answers(byte_budget& room) : room_(room) {}
   ~shared_answers();
 
   /// The answer of that record, for as long as it is held: the one that is on its way already where
@@ -29,7 +28,7 @@ class shared_answers {
     std::size_t operator()(const record_id& id) const noexcept;
   };
 
-  base::byte_budget& room_;
+  byte_budget& room_;
   std::mutex mutex_;
   boost::unordered_flat_map<record_id, std::weak_ptr<entry>, id_hash> by_id_;  // under the mutex
 };

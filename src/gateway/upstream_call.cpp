@@ -33,7 +33,7 @@ bool is_stream(const http1::head& answer) {
 class call {
  public:
   call(upstream_connection& up, std::string head, std::string_view body, call_limits limits,
-       const held_lease* lease, base::reservation& held)
+       const held_lease* lease, byte_reservation& held)
       : up_(up),
         head_(std::move(head)),
         body_(body),
@@ -90,7 +90,7 @@ class call {
   const std::size_t size_;
   const call_limits limits_;
   const held_lease* const lease_;
-  base::reservation& held_;
+  byte_reservation& held_;
   std::size_t sent_ = 0;
   std::size_t sent_when_full_ = 0;
   std::size_t late_ = 0;  // bytes that were read after the deadline
@@ -255,7 +255,7 @@ call_result call::result() {
 
 asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string head,
                                            std::string_view body, call_limits limits,
-                                           const held_lease* lease, base::reservation& held) {
+                                           const held_lease* lease, byte_reservation& held) {
   call one(up, std::move(head), body, limits, lease, held);
   while (!one.done()) {
     if (one.sending() && !one.send_now()) co_await one.send_on();

@@ -6,7 +6,8 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include "base/byte_budget.hpp"
+#include <onceguard/byte_budget.hpp>
+
 #include "gateway/upstream_pool.hpp"
 
 namespace onceguard {
@@ -43,6 +44,6 @@ struct call_limits {
 /// `held` grows to what of the answer is held in memory.
 boost::asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string head,
                                                   std::string_view body, call_limits limits,
-                                                  const held_lease* lease, base::reservation& held);
+                                                  const held_lease* lease, byte_reservation& held);
 
 }  // namespace onceguard::gateway

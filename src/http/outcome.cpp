@@ -38,7 +38,7 @@ void keep_fields(std::span<const base::field> fields, bool keep_set_cookie, answ
 }
 
 void settle_by_status(const route_policy& policy, std::uint16_t status,
-                      std::span<const base::field> fields, settlement& out) {
+                      std::span<const base::field> fields, settle_terms& out) {
   switch (judge(policy, status, fields)) {
     case outcome_rule::complete:
       out.kind = settle_kind::complete;

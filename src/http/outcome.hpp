@@ -18,6 +18,6 @@ void keep_fields(std::span<const base::field> fields, bool keep_set_cookie, answ
 /// times. A 503 of Envoy's own says nothing, as it also comes when the request had been sent and
 /// the connection broke then; so it is unknown, unless the route itself says what a 503 means.
 void settle_by_status(const route_policy& policy, std::uint16_t status,
-                      std::span<const base::field> fields, settlement& out);
+                      std::span<const base::field> fields, settle_terms& out);
 
 }  // namespace onceguard::http

@@ -11,6 +11,8 @@
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
+#include "base/log.hpp"
+#include "engine/effect_terms.hpp"
 #include "engine/held_lease.hpp"
 
 namespace onceguard {
@@ -22,7 +24,6 @@ namespace {
 constexpr std::size_t page_size = 64;  // small: what is listed is soon looked at
 constexpr std::size_t at_once = 8;     // questions that are under way at the same time
 constexpr milliseconds lease{30'000};  // to ask; renewed while the answer takes its time
-constexpr milliseconds probe_pause{1'000};
 
 /// How long the first attempt may still be under way.
 milliseconds too_early_for(const record_view& seen, const inquiry& inquiry) {
@@ -32,23 +33,41 @@ milliseconds too_early_for(const record_view& seen, const inquiry& inquiry) {
   return std::max(inquiry.quiet + seen.lease_left, milliseconds(0));
 }
 
+finding_kind kind_of(effect_status status) noexcept {
+  switch (status) {
+    case effect_status::done:
+      return finding_kind::done;
+    case effect_status::not_done:
+      return finding_kind::not_done;
+    case effect_status::unknown:
+      break;
+  }
+  return finding_kind::still_unknown;
+}
+
+settle_terms release_terms() {
+  settle_terms out;
+  out.kind = settle_kind::release;
+  return out;
+}
+
 class round {
  public:
   round(asio::io_context& io, store& records, const reconcile_params& params,
         const inquiry_chooser& choose, const finding_listener& listener)
-      : io_(io), store_(records), params_(params), choose_(choose), told_(listener) {}
+      : io_(io), store_(records), params_(params), choose_(choose), listener_(listener) {}
 
   asio::awaitable<result<reconcile_counts>> run();
 
  private:
   asio::awaitable<void> work_off();
-  asio::awaitable<void> look_at_each();
-  asio::awaitable<void> look_at(finding& finding);
+  asio::awaitable<void> work_on_each();
+  asio::awaitable<void> work_on(finding& finding);
   asio::awaitable<void> ask_now(finding& finding, const inquiry& inquiry);
   asio::awaitable<void> preview(finding& finding, const inquiry& inquiry);
   asio::awaitable<void> conclude(finding& finding, const inquiry& inquiry, held_lease& held,
-                                 probe_report report);
-  asio::awaitable<bool> settle(finding& finding, const held_lease& held, settlement request);
+                                 effect_report report);
+  asio::awaitable<bool> settle(finding& finding, const held_lease& held, settle_terms terms);
   void refused(finding& finding, const verdict& verdict);
   void failed(const error& why);
   void count(const finding& finding);
@@ -57,9 +76,9 @@ class round {
   store& store_;
   const reconcile_params& params_;
   const inquiry_chooser& choose_;
-  const finding_listener& told_;
+  const finding_listener& listener_;
   std::deque<record_view> waiting_;
-  std::size_t looked_at_ = 0;
+  std::size_t seen_ = 0;
   std::optional<error> failure_;
   reconcile_counts counts_;
 };
@@ -72,13 +91,13 @@ asio::awaitable<result<reconcile_counts>> round::run() {
     auto page = co_await store_.list(filter, cursor, page_size, params_.store_timeout);
     if (!page) co_return page.error();
     for (auto& seen : page->records) {
-      if (params_.limit != 0 && looked_at_ == params_.limit) break;
-      ++looked_at_;
+      if (params_.limit != 0 && seen_ == params_.limit) break;
+      ++seen_;
       waiting_.push_back(std::move(seen));
     }
     co_await work_off();
     if (failure_) co_return *failure_;
-    cursor = params_.limit != 0 && looked_at_ == params_.limit ? std::string() : page->cursor;
+    cursor = params_.limit != 0 && seen_ == params_.limit ? std::string() : page->cursor;
   } while (!cursor.empty());
   co_return counts_;
 }
@@ -94,57 +113,56 @@ asio::awaitable<void> round::work_off() {
     if (thrown) fault = thrown;
     if (--running == 0) all_ended.cancel();
   };
-  for (std::size_t i = running; i > 0; --i) asio::co_spawn(io_, look_at_each(), ended);
+  for (std::size_t i = running; i > 0; --i) asio::co_spawn(io_, work_on_each(), ended);
   boost::system::error_code cancelled;
   co_await all_ended.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
   if (fault) std::rethrow_exception(fault);
 }
 
-asio::awaitable<void> round::look_at_each() {
+asio::awaitable<void> round::work_on_each() {
   while (!waiting_.empty() && !failure_) {
     finding finding;
     finding.seen = std::move(waiting_.front());
     waiting_.pop_front();
-    co_await look_at(finding);
+    co_await work_on(finding);
     if (failure_) co_return;
     count(finding);
-    told_(finding);
+    listener_(finding);
   }
 }
 
-asio::awaitable<void> round::look_at(finding& finding) {
+asio::awaitable<void> round::work_on(finding& finding) {
   finding.preview = params_.dry_run;
-  const auto request = choose_(*finding.seen.stored.about);
-  if (request.source == nullptr) {
+  const auto inquiry = choose_(*finding.seen.stored.about);
+  if (inquiry.source == nullptr) {
     finding.what = finding_kind::still_unknown;
     finding.why = "there is no query, and its route has no probe";
     co_return;
   }
-  finding.means = request.source->name();
-  if (const auto left = too_early_for(finding.seen, request); left.count() > 0) {
+  finding.means = inquiry.source->name();
+  if (const auto left = too_early_for(finding.seen, inquiry); left.count() > 0) {
     finding.what = finding_kind::too_early;
     finding.retry_after = left;
     finding.why = "the first attempt may still be under way";
     co_return;
   }
   if (params_.dry_run) {
-    co_await preview(finding, request);
+    co_await preview(finding, inquiry);
   } else {
-    co_await ask_now(finding, request);
+    co_await ask_now(finding, inquiry);
   }
 }
 
 asio::awaitable<void> round::preview(finding& finding, const inquiry& inquiry) {
   const auto reply =
       co_await inquiry.source->preview(*finding.seen.stored.about, finding.seen.stored.token);
-  finding.what = finding_kind::still_unknown;
   if (!reply) {
+    finding.what = finding_kind::still_unknown;
     finding.why = "would be asked";
     co_return;
   }
   finding.why = reply->why;
-  if (reply->said == probe_answer::did) finding.what = finding_kind::done;
-  if (reply->said == probe_answer::did_not) finding.what = finding_kind::not_done;
+  finding.what = kind_of(reply->status);
 }
 
 asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
@@ -171,7 +189,7 @@ asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
                                                  params_.store_timeout, before);
   // Another attempt in between would be one that nobody has waited for.
   if (!got.lease.probe || got.lease.attempt != r.attempt + 1) {
-    settlement back;
+    settle_terms back;
     back.kind = got.lease.probe ? settle_kind::abandon : settle_kind::release;
     co_await settle(finding, *held, std::move(back));
     finding.why = "somebody else had it meanwhile";
@@ -184,53 +202,32 @@ asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
 }
 
 asio::awaitable<void> round::conclude(finding& finding, const inquiry& inquiry, held_lease& held,
-                                      probe_report report) {
-  settlement end;
-  end.retention = inquiry.retention;
-  auto found = finding_kind::still_unknown;
-  switch (report.said) {
-    case probe_answer::did:
-      found = finding_kind::done;
-      end.kind = settle_kind::complete;
-      end.answer = report.answer;
-      end.kept = report.answer ? answer_kept::full : answer_kept::none;
-      break;
-    case probe_answer::did_not: {
-      // With that word the unknown attempt is over; released without it, the record would still
-      // be as unknown as before.
-      const auto dispatched = co_await held.dispatch();
-      if (!dispatched) {
-        failed(dispatched.error());
-        // As unknown as it was, or free, but not kept by this lease until that runs out.
-        held.stop_renewing();
-        end.kind = settle_kind::release;
-        co_await settle(finding, held, std::move(end));
-        co_return;
-      }
-      found = finding_kind::not_done;
-      end.kind = settle_kind::release;
-      break;
+                                      effect_report report) {
+  auto terms = terms_after(report, inquiry.retention);
+  if (!terms) {
+    // With the dispatch the unknown attempt is over; released without it, the record would still be
+    // as unknown as before.
+    const auto dispatched = co_await held.dispatch();
+    terms = release_terms();
+    if (!dispatched) {
+      failed(dispatched.error());
+      // As unknown as it was, or free, but not kept by this lease until that runs out.
+      held.stop_renewing();
+      co_await settle(finding, held, std::move(*terms));
+      co_return;
     }
-    case probe_answer::unclear:
-      end.kind = settle_kind::abandon;
-      end.why = unknown_reason::probe_inconclusive;
-      end.probe_pause = probe_pause;
-      break;
   }
   held.stop_renewing();
-  if (co_await settle(finding, held, std::move(end))) {
-    finding.what = found;
+  if (co_await settle(finding, held, std::move(*terms))) {
+    finding.what = kind_of(report.status);
     finding.why = std::move(report.why);
   }
 }
 
 /// False: another has the word now.
-asio::awaitable<bool> round::settle(finding& finding, const held_lease& held, settlement request) {
-  request.id = held.id();
-  request.token = held.lease().token;
-  request.claim_id = held.lease().claim_id;
-  request.about = finding.seen.stored.about;
-  std::vector<settlement> batch(1, request);
+asio::awaitable<bool> round::settle(finding& finding, const held_lease& held, settle_terms terms) {
+  std::vector<settlement> batch(
+      1, settle_lease(held.id(), held.lease(), finding.seen.stored.about, std::move(terms)));
   const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
   if (!replies[0]) {
     failed(replies[0].error());
@@ -282,11 +279,26 @@ void round::count(const finding& finding) {
   }
 }
 
+/// What nobody can do anything about yet is no news each time.
+base::log_level level_of(const finding& found) noexcept {
+  switch (found.what) {
+    case finding_kind::done:
+    case finding_kind::not_done:
+      return base::log_level::info;
+    case finding_kind::still_unknown:
+      return found.means.empty() ? base::log_level::debug : base::log_level::info;
+    case finding_kind::too_early:
+    case finding_kind::left_alone:
+      break;
+  }
+  return base::log_level::debug;
+}
+
 }  // namespace
 
 asio::awaitable<result<void>> outcome_source::prepare() { co_return result<void>(); }
 
-asio::awaitable<std::optional<probe_report>> outcome_source::preview(const subject&, token) {
+asio::awaitable<std::optional<effect_report>> outcome_source::preview(const subject&, token) {
   co_return std::nullopt;
 }
 
@@ -311,6 +323,22 @@ asio::awaitable<result<reconcile_counts>> reconcile(asio::io_context& io, store&
                                                     finding_listener listener) {
   round one(io, records, params, choose, listener);
   co_return co_await one.run();
+}
+
+void log_finding(const finding& found) {
+  const auto& r = found.seen.stored;
+  const auto why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
+  base::log(level_of(found), "reconciled",
+            {{"decided", std::string(name_of(found.what))},
+             {"means", std::string(found.means)},
+             {"scope", base::to_hex(r.about->scope)},
+             {"key", r.about->key},
+             {"route", r.about->route},
+             {"record", base::to_hex(found.seen.id)},
+             {"claimed_ms", std::to_string(r.claimed_at_wall)},
+             {"was_unknown", std::string(name_of(why))},
+             {"fenced_with", std::to_string(found.fenced_with)},
+             {"why", found.why}});
 }
 
 }  // namespace onceguard

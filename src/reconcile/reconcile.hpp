@@ -8,10 +8,9 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <onceguard/engine.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
-
-#include "engine/engine.hpp"
 
 namespace onceguard {
 
@@ -30,11 +29,11 @@ class outcome_source {
   /// Asked with the token of `held`, which fences earlier attempts off; what would change anything
   /// asks `held.may_go_on()` just before. Never fails: what is not a clear answer is unclear, and
   /// `why` says why.
-  virtual boost::asio::awaitable<probe_report> ask(const subject& about,
-                                                   const held_lease& held) = 0;
+  virtual boost::asio::awaitable<effect_report> ask(const subject& about,
+                                                    const held_lease& held) = 0;
   /// What it would say now, without any change anywhere; none: it can't be asked so.
-  virtual boost::asio::awaitable<std::optional<probe_report>> preview(const subject& about,
-                                                                      token standing);
+  virtual boost::asio::awaitable<std::optional<effect_report>> preview(const subject& about,
+                                                                       token present);
 };
 
 /// How one record is to be asked about.
@@ -65,6 +64,9 @@ struct finding {
   bool preview = false;  ///< nothing was fenced and nothing changed: not to be relied on
 };
 using finding_listener = std::function<void(const finding&)>;
+
+/// A listener that writes each finding to the log, at a level that says whether it is news.
+void log_finding(const finding& found);
 
 struct reconcile_params {
   milliseconds store_timeout{2'000};

@@ -3,7 +3,8 @@
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
-#include "base/byte_budget.hpp"
+#include <onceguard/byte_budget.hpp>
+
 #include "base/field.hpp"
 #include "base/hash.hpp"
 #include "base/timer_wheel.hpp"
@@ -66,12 +67,12 @@ TEST(fields, lists_are_split_at_commas) {
 
 TEST(budget, is_never_exceeded_and_given_back) {
   byte_budget budget(100);
-  reservation one(budget);
+  byte_reservation one(budget);
   EXPECT_TRUE(one.grow_to(100));  // the limit itself passes
   EXPECT_TRUE(one.grow_to(50));   // never less
-  reservation two(budget);
+  byte_reservation two(budget);
   EXPECT_FALSE(two.grow_to(1));
-  reservation moved = std::move(one);
+  byte_reservation moved = std::move(one);
   EXPECT_EQ(budget.used(), 100u);
   moved.clear();
   EXPECT_TRUE(two.grow_to(60));
@@ -82,11 +83,11 @@ TEST(budget, is_never_exceeded_and_given_back) {
 
 TEST(budget, what_is_left_for_others_stays_free) {
   byte_budget budget(100);
-  reservation one(budget);
+  byte_reservation one(budget);
   EXPECT_FALSE(one.grow_to(51, 50));
   EXPECT_TRUE(one.grow_to(50, 50));
   EXPECT_EQ(budget.used(), 50u);
-  reservation two(budget);
+  byte_reservation two(budget);
   EXPECT_FALSE(two.grow_to(1, 50));
   EXPECT_FALSE(two.grow_to(0 + 1, 101));
   EXPECT_FALSE(two.grow_to(1, static_cast<std::size_t>(-1)));
@@ -96,15 +97,15 @@ TEST(budget, what_is_left_for_others_stays_free) {
 
 TEST(budget, what_is_there_in_any_case_keeps_others_out) {
   byte_budget budget(100);
-  reservation one(budget);
+  byte_reservation one(budget);
   one.set(150);
   EXPECT_EQ(budget.used(), 150u);
-  reservation two(budget);
+  byte_reservation two(budget);
   EXPECT_FALSE(two.grow_to(1));
   one.set(90);
   EXPECT_EQ(budget.used(), 90u);
   EXPECT_TRUE(two.grow_to(10));
-  reservation of_none;
+  byte_reservation of_none;
   of_none.set(10);
   EXPECT_EQ(of_none.bytes(), 0u);
   EXPECT_FALSE(of_none.grow_to(1));

@@ -20,28 +20,28 @@ class engine_that_asks : public engine_over_faults {
 
 TEST_F(engine_that_asks, it_did_is_stored_and_replayed) {
   counted_work w;
-  w.says = probe_answer::did;
+  w.says = effect_status::done;
   const auto out = execute(w);
-  EXPECT_EQ(out.kind, execution_kind::stored);
+  EXPECT_EQ(out.kind, outcome_kind::replay);
   EXPECT_EQ(out.answer->status, 204);
-  EXPECT_EQ(execute(w).kind, execution_kind::stored);
+  EXPECT_EQ(execute(w).kind, outcome_kind::replay);
   EXPECT_EQ(w.asked, 1);
   EXPECT_EQ(w.runs, 0);
 }
 
 TEST_F(engine_that_asks, it_did_not_runs) {
   counted_work w;
-  w.says = probe_answer::did_not;
-  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  w.says = effect_status::not_done;
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
   EXPECT_EQ(w.runs, 1);
 }
 
 TEST_F(engine_that_asks, unclear_stays_unknown_and_is_not_asked_again_at_once) {
   counted_work w;
   const auto out = execute(w);
-  EXPECT_EQ(out.kind, execution_kind::unknown);
+  EXPECT_EQ(out.kind, outcome_kind::unknown);
   EXPECT_TRUE(out.probed);
-  EXPECT_EQ(execute(w).kind, execution_kind::unknown);
+  EXPECT_EQ(execute(w).kind, outcome_kind::unknown);
   EXPECT_EQ(w.asked, 1);
   clock.advance(milliseconds(1'000));
   execute(w);
@@ -55,10 +55,10 @@ TEST_F(engine_over_faults, a_store_that_lost_its_memory_gets_no_new_claims_for_a
   auto seen = run(io, inner.vitals(milliseconds(100)));
   seen->identity = "another";
   store.pretend(*seen);
-  EXPECT_TRUE(run(io, tested->look()));
+  EXPECT_TRUE(run(io, tested->poll_store()));
   counted_work w;
   const auto out = execute(w);
-  EXPECT_EQ(out.kind, execution_kind::store_failed);
+  EXPECT_EQ(out.kind, outcome_kind::store_failed);
   EXPECT_EQ(out.failure.code, errc::store_lost);
   EXPECT_EQ(w.runs, 0);
   EXPECT_EQ(tested->counters().losses, 1u);
@@ -73,10 +73,10 @@ TEST_F(engine_over_faults, nothing_is_claimed_before_the_store_was_heard) {
   store.pretend(*seen);
   store.fail(store_call::vitals, store_fault::before);
   tested = std::make_unique<engine>(store, params, budget);
-  EXPECT_FALSE(run(io, tested->look()));
+  EXPECT_FALSE(run(io, tested->poll_store()));
   counted_work w;
   const auto out = execute(w);
-  EXPECT_EQ(out.kind, execution_kind::store_failed);
+  EXPECT_EQ(out.kind, outcome_kind::store_failed);
   EXPECT_EQ(out.failure.code, errc::store_unreachable);
   store.heal(store_call::vitals);
   EXPECT_EQ(execute(w).failure.code, errc::store_lost);
@@ -91,11 +91,11 @@ TEST_F(engine_over_faults, those_who_come_before_the_store_was_heard_share_one_l
   store.fail(store_call::vitals, store_fault::delay_before);
   counted_work w;
   int ran = 0;
-  auto count = [&](std::exception_ptr, const execution& got) {
-    if (got.kind == execution_kind::ran) ++ran;
+  auto count = [&](std::exception_ptr, const outcome& got) {
+    if (got.kind == outcome_kind::ran) ++ran;
   };
   for (int i = 0; i < 20; ++i) {
-    asio::co_spawn(io, tested->execute(io, op("key " + std::to_string(i)), w), count);
+    asio::co_spawn(io, operate(*tested, io, op("key " + std::to_string(i)), w), count);
   }
   until([&] { return store.waiting() > 0; });
   io.poll();
@@ -111,7 +111,7 @@ TEST_F(engine_over_faults, fail_open_goes_on_also_before_the_store_was_heard) {
   store.fail(store_call::vitals, store_fault::before);
   tested = std::make_unique<engine>(store, params, budget);
   counted_work w;
-  EXPECT_EQ(execute(w).kind, execution_kind::unguarded);
+  EXPECT_EQ(execute(w).kind, outcome_kind::unguarded);
   EXPECT_EQ(w.unguarded, 1);
   EXPECT_EQ(store.made(store_call::claim), 0u);
 }
@@ -122,7 +122,7 @@ TEST_F(engine_over_faults, after_a_loss_the_longest_configuration_since_the_star
   auto seen = run(io, inner.vitals(milliseconds(100)));
   seen->identity = "another";
   store.pretend(*seen);
-  EXPECT_TRUE(run(io, tested->look()));
+  EXPECT_TRUE(run(io, tested->poll_store()));
   counted_work w;
   EXPECT_GT(execute(w).retry_after, std::chrono::hours(1));
 }
@@ -133,13 +133,13 @@ TEST_F(engine_over_faults, an_older_copy_of_the_store_counts_as_loss_and_is_flag
   auto seen = run(io, inner.vitals(milliseconds(100)));
   seen->generation += 10;
   store.pretend(*seen);
-  EXPECT_TRUE(run(io, tested->look()));
+  EXPECT_TRUE(run(io, tested->poll_store()));
   EXPECT_EQ(tested->counters().losses, 0u);
   seen->generation -= 1;
   store.pretend(*seen);
-  EXPECT_TRUE(run(io, tested->look()));
+  EXPECT_TRUE(run(io, tested->poll_store()));
   counted_work w;
-  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
   const auto found = run(io, inner.find(op().id, milliseconds(100)));
   EXPECT_TRUE((*found)->stored.maybe_repeated);
 }
@@ -147,7 +147,7 @@ TEST_F(engine_over_faults, an_older_copy_of_the_store_counts_as_loss_and_is_flag
 TEST_F(engine_over_faults, at_shutdown_held_leases_are_abandoned) {
   counted_work w;
   begin(w);
-  give_up_held();
+  end_held_leases();
   EXPECT_EQ(state(), observed_state::unknown);
   let_go();
   EXPECT_EQ(state(), observed_state::completed);  // its own holder knows better after all
@@ -159,7 +159,7 @@ TEST_F(engine_over_faults,
   w.sends_late = true;
   w.ends = settle_kind::release;
   begin(w);
-  give_up_held();
+  end_held_leases();
   EXPECT_EQ(state(), observed_state::released);
   let_go();
   EXPECT_FALSE(w.may_send);

@@ -19,7 +19,7 @@ class engine_whose_store_forgets : public engine_over_faults {
     counted_work w;
     const auto claims = store.made(store_call::claim);
     const auto out = execute(w, op("another key"));
-    EXPECT_EQ(out.kind, execution_kind::store_failed);
+    EXPECT_EQ(out.kind, outcome_kind::store_failed);
     EXPECT_EQ(out.failure.code, errc::store_lost);
     EXPECT_EQ(store.made(store_call::claim), claims) << "nothing is claimed any more";
     EXPECT_EQ(w.runs, 0);
@@ -43,7 +43,7 @@ TEST_F(engine_whose_store_forgets, so_does_a_settle) {
   begin(w);
   replace();
   store.fail(store_call::settle, store_fault::lost, 1);
-  EXPECT_EQ(let_go().kind, execution_kind::ran) << "its own work is settled all the same";
+  EXPECT_EQ(let_go().kind, outcome_kind::ran) << "its own work is settled all the same";
   expect_refusal();
 }
 
@@ -60,15 +60,15 @@ TEST_F(engine_whose_store_forgets, and_what_follows_up) {
 TEST_F(engine_whose_store_forgets, what_was_granted_while_a_look_told_of_it_is_given_back) {
   store.fail(store_call::claim, store_fault::delay_after, 1);
   counted_work w;
-  std::optional<execution> out;
-  asio::co_spawn(io, tested->execute(io, op(), w),
-                 [&](std::exception_ptr, execution got) { out = std::move(got); });
+  std::optional<outcome> out;
+  asio::co_spawn(io, operate(*tested, io, op(), w),
+                 [&](std::exception_ptr, outcome got) { out = std::move(got); });
   until([&] { return store.waiting() == 1; });
   replace();
-  EXPECT_TRUE(run(io, tested->look()));
+  EXPECT_TRUE(run(io, tested->poll_store()));
   store.let_go();
   until([&] { return out.has_value(); });
-  EXPECT_EQ(out->kind, execution_kind::store_failed);
+  EXPECT_EQ(out->kind, outcome_kind::store_failed);
   EXPECT_EQ(out->failure.code, errc::store_lost);
   EXPECT_GT(out->retry_after.count(), 0);
   EXPECT_EQ(w.runs, 0);
@@ -80,16 +80,16 @@ TEST_F(engine_whose_store_forgets, that_is_no_reason_to_fail_open) {
   policy.store_failure = store_failure_rule::open;
   store.fail(store_call::claim, store_fault::lost, 1);
   counted_work w;
-  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
   EXPECT_EQ(w.unguarded, 0);
 }
 
 TEST_F(engine_whose_store_forgets, where_a_look_finds_it_as_it_was_it_goes_on) {
   store.fail(store_call::claim, store_fault::lost, 1);
   counted_work w;
-  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
   const auto looks = store.made(store_call::vitals);
-  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
   EXPECT_EQ(store.made(store_call::vitals), looks + 1);
   EXPECT_EQ(tested->counters().losses, 0u);
 }
@@ -105,7 +105,7 @@ TEST_F(engine_over_faults, memory_serves_nothing_while_a_look_hangs_for_too_long
   EXPECT_TRUE(served());
   store.fail(store_call::vitals, store_fault::delay_after);
   std::optional<bool> looked;
-  asio::co_spawn(io, tested->look(),
+  asio::co_spawn(io, tested->poll_store(),
                  [&](std::exception_ptr, result<void> reply) { looked = reply.has_value(); });
   until([&] { return store.waiting() == 1; });
   EXPECT_TRUE(served()) << "the look before is young";
@@ -117,7 +117,7 @@ TEST_F(engine_over_faults, memory_serves_nothing_while_a_look_hangs_for_too_long
   EXPECT_TRUE(*looked);
   EXPECT_FALSE(served());
   store.heal_all();
-  EXPECT_TRUE(run(io, tested->look()));
+  EXPECT_TRUE(run(io, tested->poll_store()));
   EXPECT_TRUE(served());
 }
 
@@ -130,7 +130,7 @@ TEST_P(every_error, a_settle_that_fails_once_is_made_again) {
   make();
   store.fail(store_call::settle, GetParam(), 1);
   counted_work w;
-  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
   EXPECT_EQ(body_of(execute(w)), "run 1");
 }
 
@@ -138,7 +138,7 @@ TEST_P(every_error, a_settle_that_fails_for_long_goes_on_behind_the_answer) {
   store.fail(store_call::settle, GetParam(), 3);
   counted_work w;
   const auto out = execute(w);
-  EXPECT_EQ(out.kind, execution_kind::unrecorded);
+  EXPECT_EQ(out.kind, outcome_kind::unrecorded);
   EXPECT_EQ(out.settled_as, settle_kind::complete);
   EXPECT_EQ(tested->pending(), 1u);
   EXPECT_GT(budget.used(), 0u);
@@ -153,7 +153,7 @@ TEST_P(every_error, a_settle_that_fails_for_long_goes_on_behind_the_answer) {
 TEST_P(every_error, a_claim_of_unknown_fate_is_followed_up) {
   store.fail(store_call::claim, store_fault::after_timeout, 1);
   counted_work w;
-  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
   store.fail(store_call::claim, GetParam(), 2);
   until([&] { return store.repeated() == 2; });
   EXPECT_EQ(state(), observed_state::in_progress);
@@ -165,7 +165,7 @@ TEST_P(every_error, a_claim_of_unknown_fate_is_followed_up) {
 TEST_P(every_error, what_a_claim_of_unknown_fate_got_is_released) {
   store.fail(store_call::claim, store_fault::after_timeout, 1);
   counted_work w;
-  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
   store.fail(store_call::settle, GetParam(), 2);
   until([&] { return tested->pending() == 0; });
   EXPECT_EQ(store.made(store_call::settle), 3u);
@@ -181,13 +181,13 @@ INSTANTIATE_TEST_SUITE_P(store, every_error,
 TEST_F(engine_over_faults, a_late_settle_that_is_stale_changes_nothing) {
   counted_work slow;
   store.fail(store_call::settle, store_fault::unreadable, 2);
-  EXPECT_EQ(execute(slow).kind, execution_kind::unrecorded);
+  EXPECT_EQ(execute(slow).kind, outcome_kind::unrecorded);
   clock.advance(milliseconds(40'000));
   policy.unknown = unknown_policy::rerun;
   store.heal_all();
   counted_work quick;
   quick.runs = 10;
-  EXPECT_EQ(execute(quick).kind, execution_kind::ran);
+  EXPECT_EQ(execute(quick).kind, outcome_kind::ran);
   until([&] { return tested->pending() == 0; });
   EXPECT_EQ(tested->counters().stale_settles, 1u);
   EXPECT_EQ(body_of(execute(quick)), "run 11");
@@ -201,7 +201,7 @@ TEST_F(engine_over_faults, a_renewal_that_fails_once_is_made_again) {
   store.fail(store_call::extend, store_fault::before, 1);
   begin(w);
   until([&] { return store.made(store_call::extend) >= 3; });
-  EXPECT_EQ(let_go().kind, execution_kind::ran);
+  EXPECT_EQ(let_go().kind, outcome_kind::ran);
 }
 
 // ---- probes
@@ -217,11 +217,11 @@ class engine_that_cannot_dispatch : public engine_over_faults {
     lost.ends = settle_kind::abandon;
     execute(lost);
     policy.unknown = unknown_policy::probe;
-    w.says = probe_answer::did_not;
+    w.says = effect_status::not_done;
   }
   /// Long before its lease runs out.
   void expect_given_back(observed_state as) {
-    EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+    EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
     EXPECT_EQ(w.runs, 0);
     EXPECT_EQ(tested->pending(), 1u) << "a shutdown waits for it";
     until([&] { return tested->pending() == 0; });
@@ -232,14 +232,14 @@ class engine_that_cannot_dispatch : public engine_over_faults {
 TEST_F(engine_that_cannot_dispatch, gives_it_back_as_unknown_as_it_was) {
   store.fail(store_call::extend, store_fault::before, 1);
   expect_given_back(observed_state::unknown);
-  EXPECT_EQ(execute(w).kind, execution_kind::ran) << "asked once more";
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran) << "asked once more";
   EXPECT_EQ(w.asked, 2);
 }
 
 TEST_F(engine_that_cannot_dispatch, leaves_it_free_where_the_store_was_told_after_all) {
   store.fail(store_call::extend, store_fault::after_timeout, 1);
   expect_given_back(observed_state::released);
-  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
   EXPECT_EQ(w.asked, 1);
 }
 
@@ -252,9 +252,9 @@ TEST_F(engine_that_cannot_dispatch, goes_on_giving_it_back_while_the_store_is_aw
 
 TEST_F(engine_that_cannot_dispatch, since_somebody_else_has_it_runs_nothing_and_ends_nothing) {
   store.fail(store_call::extend, store_fault::delay_before, 1);
-  std::optional<execution> out;
-  asio::co_spawn(io, tested->execute(io, op(), w),
-                 [&](std::exception_ptr, execution got) { out = std::move(got); });
+  std::optional<outcome> out;
+  asio::co_spawn(io, operate(*tested, io, op(), w),
+                 [&](std::exception_ptr, outcome got) { out = std::move(got); });
   until([&] { return store.waiting() == 1; });
   resolution freed;
   freed.id = op().id;
@@ -267,7 +267,7 @@ TEST_F(engine_that_cannot_dispatch, since_somebody_else_has_it_runs_nothing_and_
   ASSERT_EQ(run(io, inner.claim({later}, milliseconds(100))).at(0)->kind, verdict_kind::run);
   store.let_go();
   until([&] { return out.has_value(); });
-  EXPECT_EQ(out->kind, execution_kind::busy);
+  EXPECT_EQ(out->kind, outcome_kind::busy);
   EXPECT_EQ(w.runs, 0);
   EXPECT_EQ(state(), observed_state::in_progress);
 }

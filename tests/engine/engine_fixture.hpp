@@ -6,11 +6,12 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <gtest/gtest.h>
 
+#include <onceguard/engine.hpp>
+
 #include "base/hash.hpp"
-#include "engine/engine.hpp"
 #include "engine/held_lease.hpp"
-#include "support/faulty_store.hpp"
 #include "store/memory/memory_store.hpp"
+#include "support/faulty_store.hpp"
 #include "support/run.hpp"
 
 namespace onceguard {
@@ -19,10 +20,9 @@ namespace asio = boost::asio;
 using testing::run;
 
 /// Work that counts how often it ran, and settles as told.
-class counted_work final : public work {
- public:
+struct counted_work {
   settle_kind ends = settle_kind::complete;
-  probe_answer says = probe_answer::unclear;
+  effect_status says = effect_status::unknown;
   int runs = 0;
   int asked = 0;
   int unguarded = 0;
@@ -31,9 +31,7 @@ class counted_work final : public work {
   bool may_send = true;
   std::size_t padding = 0;  // of the answer
   asio::steady_timer* gate = nullptr;
-  std::vector<digest> remade_for;
-
-  asio::awaitable<settlement> run(held_lease& held) override {
+  asio::awaitable<settle_terms> run(lease_handle& held) {
     ++runs;
     if (!sends_late) may_send = held.begin_sending();
     if (gate != nullptr) {
@@ -42,7 +40,7 @@ class counted_work final : public work {
     }
     if (sends_late) may_send = held.begin_sending();
     if (throws) throw std::runtime_error("the work broke");
-    settlement request;
+    settle_terms request;
     request.kind = ends;
     auto a = std::make_shared<answer>();
     a->status = 201;
@@ -50,29 +48,30 @@ class counted_work final : public work {
     request.answer = a;
     co_return request;
   }
-  asio::awaitable<probe_report> ask(held_lease&) override {
+  effect_report ask() {
     ++asked;
-    probe_report out;
-    out.said = says;
     auto known = std::make_shared<answer>();
     known->status = 204;
-    out.answer = std::move(known);
-    co_return out;
-  }
-  asio::awaitable<void> run_unguarded() override {
-    ++unguarded;
-    co_return;
-  }
-  result<fingerprint> remake(const subject& about, std::string_view method) override {
-    remade_for.push_back(about.scope);
-    fingerprint out;
-    out.method = method;
-    return out;
+    return {says, std::move(known), {}};
   }
 };
 
+/// A front door: claims, works, settles.
+inline asio::awaitable<outcome> operate(engine& engine, asio::io_context& io, operation op,
+                                        counted_work& work) {
+  auto claimed = co_await engine.claim(io, std::move(op));
+  if (claimed.outcome.kind == outcome_kind::unguarded) ++work.unguarded;
+  if (!claimed.lease) co_return claimed.outcome;
+  auto lease = std::move(*claimed.lease);
+  if (lease.must_probe()) {
+    if (auto ended = co_await lease.conclude(work.ask())) co_return std::move(*ended);
+  }
+  auto terms = co_await work.run(lease);
+  co_return co_await lease.settle(std::move(terms));
+}
+
 /// Also where there is none: then a test says so, and does not crash.
-inline std::string body_of(const execution& got) {
+inline std::string body_of(const outcome& got) {
   return got.answer ? got.answer->body
                     : "no answer, kind " + std::to_string(static_cast<int>(got.kind));
 }
@@ -82,13 +81,13 @@ class engine_over_faults : public ::testing::Test {
   base::manual_clock clock;
   memory_store inner{clock};
   faulty_store store{inner};
-  base::byte_budget budget{1u << 20};
+  byte_budget budget{1u << 20};
   route_policy policy;
   engine_params params;
   std::unique_ptr<engine> tested;
   asio::io_context io;  // ends before the engine: what still waits on it belongs to that
   asio::steady_timer gate{io, asio::steady_timer::time_point::max()};
-  std::optional<execution> first_;
+  std::optional<outcome> first_;
 
   void SetUp() override {
     params.settle_wait = milliseconds(0);
@@ -97,7 +96,7 @@ class engine_over_faults : public ::testing::Test {
   }
   void make() {
     tested = std::make_unique<engine>(store, params, budget);
-    EXPECT_TRUE(run(io, tested->look()));
+    EXPECT_TRUE(run(io, tested->poll_store()));
   }
   operation op(std::string key = "k", unsigned char body = 1) {
     auto about = std::make_shared<subject>();
@@ -110,25 +109,25 @@ class engine_over_faults : public ::testing::Test {
     out.policy = &policy;
     return out;
   }
-  execution execute(work& doing, operation operation) {
-    return run(io, tested->execute(io, std::move(operation), doing));
+  outcome execute(counted_work& doing, operation operation) {
+    return run(io, operate(*tested, io, std::move(operation), doing));
   }
-  execution execute(work& doing) { return execute(doing, op()); }
+  outcome execute(counted_work& doing) { return execute(doing, op()); }
   /// Begins one whose work goes on until let_go().
   void begin(counted_work& doing) {
     doing.gate = &gate;
-    auto keep = [this](std::exception_ptr, execution got) { first_ = std::move(got); };
-    asio::co_spawn(io, tested->execute(io, op(), doing), keep);
+    auto keep = [this](std::exception_ptr, outcome got) { first_ = std::move(got); };
+    asio::co_spawn(io, operate(*tested, io, op(), doing), keep);
     until([&] { return doing.runs == 1; });
   }
-  void give_up_held() {
+  void end_held_leases() {
     auto ending = [this]() -> asio::awaitable<int> {
-      co_await tested->give_up_held();
+      co_await tested->end_held_leases();
       co_return 0;
     };
     run(io, ending());
   }
-  execution let_go() {
+  outcome let_go() {
     gate.cancel();
     until([&] { return first_.has_value(); });
     return first_.value();

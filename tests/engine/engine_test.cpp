@@ -6,9 +6,9 @@ namespace {
 
 TEST_F(engine_over_faults, runs_once_and_replays) {
   counted_work w;
-  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
   const auto again = execute(w);
-  EXPECT_EQ(again.kind, execution_kind::stored);
+  EXPECT_EQ(again.kind, outcome_kind::replay);
   ASSERT_TRUE(again.answer);
   EXPECT_EQ(again.answer->body, "run 1");
   EXPECT_EQ(w.runs, 1);
@@ -32,7 +32,7 @@ TEST_F(engine_over_faults, memory_forgets_when_an_operator_released) {
   resolution request;
   request.id = op().id;
   EXPECT_TRUE(run(io, store.resolve(request, milliseconds(100))));
-  EXPECT_TRUE(run(io, tested->look()));
+  EXPECT_TRUE(run(io, tested->poll_store()));
   EXPECT_FALSE(tested->find_replay(op().id, op().about->print));
   execute(w);
   EXPECT_EQ(w.runs, 2);
@@ -52,7 +52,7 @@ TEST_F(engine_over_faults, memory_keeps_nothing_that_the_application_completed) 
   own.retention = milliseconds(1'000);
   ASSERT_TRUE(run(io, inner.settle({own}, milliseconds(100))).at(0));
   const auto out = let_go();
-  EXPECT_EQ(out.kind, execution_kind::ran);
+  EXPECT_EQ(out.kind, outcome_kind::ran);
   EXPECT_FALSE(tested->find_replay(op().id, op().about->print));
   EXPECT_EQ(execute(slow).answer->body, "run 1");
 }
@@ -62,7 +62,7 @@ TEST_F(engine_over_faults, memory_serves_nothing_before_the_store_was_heard) {
   execute(w);
   store.fail(store_call::vitals, store_fault::before);
   tested = std::make_unique<engine>(store, params, budget);
-  EXPECT_FALSE(run(io, tested->look()));
+  EXPECT_FALSE(run(io, tested->poll_store()));
   execute(w);  // a replay by the store
   EXPECT_FALSE(tested->find_replay(op().id, op().about->print));
 }
@@ -71,17 +71,17 @@ TEST_F(engine_over_faults, a_store_out_of_reach_runs_nothing) {
   counted_work w;
   store.fail(store_call::claim, store_fault::before);
   const auto out = execute(w);
-  EXPECT_EQ(out.kind, execution_kind::store_failed);
+  EXPECT_EQ(out.kind, outcome_kind::store_failed);
   EXPECT_EQ(w.runs, 0);
   store.heal_all();
-  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
 }
 
 TEST_F(engine_over_faults, fail_open_has_to_be_asked_for) {
   counted_work w;
   policy.store_failure = store_failure_rule::open;
   store.fail(store_call::claim, store_fault::before);
-  EXPECT_EQ(execute(w).kind, execution_kind::unguarded);
+  EXPECT_EQ(execute(w).kind, outcome_kind::unguarded);
   EXPECT_EQ(w.unguarded, 1);
   EXPECT_EQ(tested->counters().unguarded, 1u);
 }
@@ -89,12 +89,12 @@ TEST_F(engine_over_faults, fail_open_has_to_be_asked_for) {
 TEST_F(engine_over_faults, a_claim_of_unknown_fate_is_followed_up_and_released) {
   counted_work w;
   store.fail(store_call::claim, store_fault::after_timeout, 1);
-  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
   EXPECT_EQ(state(), observed_state::in_progress);  // held by nobody who knows
   EXPECT_EQ(store.repeated(), 0u);
   until([&] { return state() == observed_state::released; });
   EXPECT_EQ(store.repeated(), 1u);
-  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
   EXPECT_EQ(w.runs, 1);
 }
 
@@ -104,7 +104,7 @@ TEST_F(engine_over_faults, following_up_never_takes_over_an_unknown_outcome) {
   execute(w);
   policy.unknown = unknown_policy::rerun;
   store.fail(store_call::claim, store_fault::before_timeout, 1);
-  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
   const auto claims = store.made(store_call::claim);
   const auto token = run(io, inner.find(op().id, milliseconds(100))).value()->stored.token;
   until([&] { return tested->pending() == 0; });
@@ -118,12 +118,12 @@ TEST_F(engine_over_faults, an_answer_that_cannot_be_recorded_is_held_back_and_re
   counted_work w;
   store.fail(store_call::settle, store_fault::before);
   const auto out = execute(w);
-  EXPECT_EQ(out.kind, execution_kind::unrecorded);
+  EXPECT_EQ(out.kind, outcome_kind::unrecorded);
   EXPECT_EQ(out.settled_as, settle_kind::complete);
   store.heal_all();
   until([&] { return state() == observed_state::completed; });
   const auto again = execute(w);
-  EXPECT_EQ(again.kind, execution_kind::stored);
+  EXPECT_EQ(again.kind, outcome_kind::replay);
   EXPECT_EQ(again.answer->body, "run 1");
   EXPECT_EQ(w.runs, 1);
 }
@@ -132,9 +132,9 @@ TEST_F(engine_over_faults, what_waits_to_be_recorded_counts_as_what_it_holds) {
   counted_work w;
   w.padding = 400'000;
   store.fail(store_call::settle, store_fault::before);
-  EXPECT_EQ(execute(w, op("a")).kind, execution_kind::unrecorded);
+  EXPECT_EQ(execute(w, op("a")).kind, outcome_kind::unrecorded);
   EXPECT_GT(budget.used(), 400'000u);
-  EXPECT_EQ(execute(w, op("b")).kind, execution_kind::unrecorded);
+  EXPECT_EQ(execute(w, op("b")).kind, outcome_kind::unrecorded);
   EXPECT_GT(budget.used(), 800'000u);
   EXPECT_LT(budget.used(), 810'000u);
   store.heal_all();
@@ -148,8 +148,8 @@ TEST_F(engine_over_faults, what_waits_to_be_recorded_counts_as_what_it_holds) {
 }
 
 TEST_F(engine_over_faults, what_waits_takes_over_what_its_answer_holds_already) {
-  base::reservation body(budget);
-  base::reservation answer(budget);
+  byte_reservation body(budget);
+  byte_reservation answer(budget);
   ASSERT_TRUE(body.grow_to(300'000));
   ASSERT_TRUE(answer.grow_to(700'000));
   auto request = op();
@@ -157,7 +157,7 @@ TEST_F(engine_over_faults, what_waits_takes_over_what_its_answer_holds_already) 
   counted_work w;
   w.padding = 700'000;
   store.fail(store_call::settle, store_fault::before);
-  EXPECT_EQ(execute(w, request).kind, execution_kind::unrecorded);
+  EXPECT_EQ(execute(w, request).kind, outcome_kind::unrecorded);
   EXPECT_EQ(answer.bytes(), 0u);
   EXPECT_GT(budget.used(), 1'000'000u);
   store.heal_all();
@@ -168,38 +168,38 @@ TEST_F(engine_over_faults, what_waits_takes_over_what_its_answer_holds_already) 
 }
 
 TEST_F(engine_over_faults, what_ran_is_kept_where_there_is_no_room_for_it) {
-  base::reservation others(budget);
+  byte_reservation others(budget);
   ASSERT_TRUE(others.grow_to((1u << 20) - 100));
   counted_work w;
   w.padding = 1'000;
   store.fail(store_call::settle, store_fault::before);
-  EXPECT_EQ(execute(w).kind, execution_kind::unrecorded);
+  EXPECT_EQ(execute(w).kind, outcome_kind::unrecorded);
   EXPECT_GT(budget.used(), 1u << 20) << "it counts too";
-  base::reservation more(budget);
+  byte_reservation more(budget);
   EXPECT_FALSE(more.grow_to(1));
   store.heal_all();
   until([&] { return budget.used() == others.bytes(); });
   const auto again = execute(w);
-  EXPECT_EQ(again.kind, execution_kind::stored);
+  EXPECT_EQ(again.kind, outcome_kind::replay);
   ASSERT_TRUE(again.answer);
   EXPECT_EQ(again.answer->body.size(), 1'005u);
   EXPECT_EQ(w.runs, 1);
 }
 
 TEST_F(engine_over_faults, nothing_is_claimed_where_the_longest_answer_has_no_room) {
-  base::reservation others(budget);
-  base::reservation answer(budget);
+  byte_reservation others(budget);
+  byte_reservation answer(budget);
   auto request = op();
   request.answer_room = &answer;
   request.usual_answer = 1'000;
   request.longest_answer = 10'000;
   ASSERT_TRUE(others.grow_to((1u << 20) - 9'999));
   counted_work w;
-  EXPECT_EQ(execute(w, request).kind, execution_kind::no_room);
+  EXPECT_EQ(execute(w, request).kind, outcome_kind::no_room);
   EXPECT_EQ(store.made(store_call::claim), 0u);
   EXPECT_EQ(budget.used(), others.bytes());
   others.set((1u << 20) - 10'000);
-  EXPECT_EQ(execute(w, request).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w, request).kind, outcome_kind::ran);
   EXPECT_EQ(answer.bytes(), 1'000u) << "what it is usually, before it is known";
   EXPECT_EQ(w.runs, 1);
 }
@@ -209,7 +209,7 @@ TEST_F(engine_over_faults, a_settle_that_was_done_but_said_otherwise_is_done) {
   make();
   counted_work w;
   store.fail(store_call::settle, store_fault::after_timeout, 1);
-  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
   EXPECT_EQ(state(), observed_state::completed);
 }
 
@@ -226,9 +226,9 @@ TEST_F(engine_over_faults, a_lease_is_renewed_while_the_work_runs) {
   begin(w);
   until([&] { return store.made(store_call::extend) >= 3; });
   counted_work other;
-  EXPECT_EQ(execute(other).kind, execution_kind::busy);
+  EXPECT_EQ(execute(other).kind, outcome_kind::busy);
   const auto out = let_go();
-  EXPECT_EQ(out.kind, execution_kind::ran);
+  EXPECT_EQ(out.kind, outcome_kind::ran);
   const auto renewals = store.made(store_call::extend);
   io.run_for(std::chrono::milliseconds(100));
   EXPECT_EQ(store.made(store_call::extend), renewals);  // and no longer
@@ -241,9 +241,9 @@ TEST_F(engine_over_faults, a_stale_holder_gets_the_stored_answer_and_not_its_own
   policy.unknown = unknown_policy::rerun;
   counted_work quick;
   quick.runs = 10;
-  EXPECT_EQ(execute(quick).kind, execution_kind::ran);
+  EXPECT_EQ(execute(quick).kind, outcome_kind::ran);
   const auto out = let_go();
-  EXPECT_EQ(out.kind, execution_kind::stored);
+  EXPECT_EQ(out.kind, outcome_kind::replay);
   EXPECT_EQ(out.answer->body, "run 11");
 }
 
@@ -255,9 +255,9 @@ TEST_F(engine_over_faults, a_stale_holder_gets_no_answer_to_another_request) {
   freed.force = true;
   ASSERT_TRUE(run(io, inner.resolve(freed, milliseconds(100))));
   counted_work other;
-  EXPECT_EQ(execute(other, op("k", 2)).kind, execution_kind::ran);
+  EXPECT_EQ(execute(other, op("k", 2)).kind, outcome_kind::ran);
   const auto out = let_go();
-  EXPECT_EQ(out.kind, execution_kind::unsure);
+  EXPECT_EQ(out.kind, outcome_kind::superseded);
   EXPECT_FALSE(out.answer);
 }
 
@@ -265,7 +265,7 @@ TEST_F(engine_over_faults, a_claim_that_is_busy_with_its_own_commit_is_followed_
   // Its first try waits in a commit that hangs: until that is over, its repeat hears "busy".
   counted_work w;
   store.fail(store_call::claim, store_fault::after_timeout, 1);
-  EXPECT_EQ(execute(w).kind, execution_kind::store_failed);
+  EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
   store.say_busy(1);
   until([&] { return state() == observed_state::released; });
 }
@@ -275,15 +275,15 @@ TEST_F(engine_over_faults, a_waiter_gets_the_first_ones_answer) {
   counted_work first;
   begin(first);
   counted_work never;
-  std::vector<execution> out;
-  auto keep = [&](std::exception_ptr, execution got) { out.push_back(std::move(got)); };
-  for (int i = 0; i < 20; ++i) asio::co_spawn(io, tested->execute(io, op(), never), keep);
+  std::vector<outcome> out;
+  auto keep = [&](std::exception_ptr, outcome got) { out.push_back(std::move(got)); };
+  for (int i = 0; i < 20; ++i) asio::co_spawn(io, operate(*tested, io, op(), never), keep);
   until([&] { return tested->counters().busy >= 20; });
   let_go();
   until([&] { return out.size() == 20; });
   EXPECT_EQ(never.runs, 0);
   for (const auto& each : out) {
-    EXPECT_EQ(each.kind, execution_kind::stored);
+    EXPECT_EQ(each.kind, outcome_kind::replay);
     EXPECT_EQ(each.answer->body, "run 1");
   }
 }
@@ -294,9 +294,9 @@ TEST_F(engine_over_faults, when_the_first_is_released_one_waiter_runs) {
   first.ends = settle_kind::release;
   begin(first);
   counted_work second;
-  std::vector<execution> out;
-  auto keep = [&](std::exception_ptr, execution got) { out.push_back(std::move(got)); };
-  for (int i = 0; i < 8; ++i) asio::co_spawn(io, tested->execute(io, op(), second), keep);
+  std::vector<outcome> out;
+  auto keep = [&](std::exception_ptr, outcome got) { out.push_back(std::move(got)); };
+  for (int i = 0; i < 8; ++i) asio::co_spawn(io, operate(*tested, io, op(), second), keep);
   until([&] { return tested->counters().busy >= 8; });
   let_go();
   until([&] { return out.size() == 8; });
@@ -313,7 +313,7 @@ TEST_F(engine_over_faults, waiting_ends_with_the_wait) {
   std::vector<claim> batch(1, held);
   EXPECT_TRUE(run(io, store.claim(batch, milliseconds(100)))[0]);
   counted_work w;
-  EXPECT_EQ(execute(w).kind, execution_kind::busy);
+  EXPECT_EQ(execute(w).kind, outcome_kind::busy);
   EXPECT_EQ(w.runs, 0);
 }
 
@@ -328,7 +328,7 @@ TEST_F(engine_over_faults, a_full_waiting_room_says_busy) {
   std::vector<claim> batch(1, held);
   EXPECT_TRUE(run(io, store.claim(batch, milliseconds(100)))[0]);
   counted_work w;
-  EXPECT_EQ(execute(w).kind, execution_kind::busy);
+  EXPECT_EQ(execute(w).kind, outcome_kind::busy);
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ TEST_F(lease_test, a_lease_given_up_at_shutdown_is_not_renewed_by_its_work) {
   counted_work w;
   w.sends_late = true;
   begin(w);
-  give_up_held();
+  end_held_leases();
   const auto renewals = store.made(store_call::extend);
   io.restart();
   io.run_for(std::chrono::milliseconds(100));

@@ -5,7 +5,7 @@
 namespace onceguard {
 namespace {
 
-using woken = waiting_room::place::woken;
+using woken = waiting_room::ticket::woken;
 
 constexpr milliseconds for_ever{3'600'000};
 
@@ -32,20 +32,20 @@ class waiting_room_test : public ::testing::Test {
   }
 
   struct visit {
-    std::unique_ptr<waiting_room::place> place;
+    std::unique_ptr<waiting_room::ticket> ticket;
     std::optional<woken> ended;
   };
 
   visit& enter(const record_id& where) {
     auto& added = visits_.emplace_back();
-    added.place = room.enter(where, io.get_executor());
+    added.ticket = room.enter(where, io.get_executor());
     return added;
   }
   visit& wait(const record_id& where, milliseconds until = for_ever,
               milliseconds look_again = for_ever) {
     auto& added = enter(where);
     auto keep = [&added](std::exception_ptr, woken woken) { added.ended = woken; };
-    asio::co_spawn(io, added.place->wait(base::boot_clock::now() + until, look_again), keep);
+    asio::co_spawn(io, added.ticket->wait(base::boot_clock::now() + until, look_again), keep);
     poll();
     return added;
   }
@@ -54,8 +54,8 @@ class waiting_room_test : public ::testing::Test {
     io.poll();
   }
   void TearDown() override {
-    // A place stays until its wait is over.
-    for (const auto& line : {id, twin, other}) room.tell(line, std::make_shared<news>());
+    // A ticket stays until its wait is over.
+    for (const auto& line : {id, twin, other}) room.announce(line, std::make_shared<twin_outcome>());
     poll();
     visits_.clear();
     poll();
@@ -69,10 +69,10 @@ TEST_F(waiting_room_test, a_settle_elsewhere_makes_the_first_of_the_line_look) {
   auto& second = wait(id);
   auto& of_twin = wait(twin);
   auto& of_other = wait(other);
-  room.look_by_prefix({prefix_of(id)});
+  room.poll_by_prefix({prefix_of(id)});
   poll();
-  EXPECT_EQ(first.ended, woken::to_look);
-  EXPECT_EQ(of_twin.ended, woken::to_look) << "the prefix does not tell them apart";
+  EXPECT_EQ(first.ended, woken::to_poll);
+  EXPECT_EQ(of_twin.ended, woken::to_poll) << "the prefix does not tell them apart";
   EXPECT_FALSE(second.ended);
   EXPECT_FALSE(of_other.ended);
 }
@@ -83,47 +83,47 @@ TEST_F(waiting_room_test, prefixes_at_both_ends_are_found) {
   highest.fill(0xff);
   auto& low = wait(lowest);
   auto& high = wait(highest);
-  room.look_by_prefix({prefix_of(highest), 12345, prefix_of(lowest)});
+  room.poll_by_prefix({prefix_of(highest), 12345, prefix_of(lowest)});
   poll();
-  EXPECT_EQ(low.ended, woken::to_look);
-  EXPECT_EQ(high.ended, woken::to_look);
+  EXPECT_EQ(low.ended, woken::to_poll);
+  EXPECT_EQ(high.ended, woken::to_poll);
 }
 
 TEST_F(waiting_room_test, a_call_that_comes_before_the_wait_is_not_lost) {
   auto& first = enter(id);
-  room.look(id);
+  room.poll(id);
   poll();
   auto keep = [&first](std::exception_ptr, woken request) { first.ended = request; };
-  asio::co_spawn(io, first.place->wait(base::boot_clock::now() + for_ever, for_ever), keep);
+  asio::co_spawn(io, first.ticket->wait(base::boot_clock::now() + for_ever, for_ever), keep);
   poll();
-  EXPECT_EQ(first.ended, woken::to_look);
+  EXPECT_EQ(first.ended, woken::to_poll);
 }
 
 TEST_F(waiting_room_test, what_is_told_all_of_the_line_hear) {
   auto& first = wait(id);
   auto& second = wait(id);
   auto& of_twin = wait(twin);
-  auto reply = std::make_shared<news>();
-  reply->what.kind = execution_kind::stored;
-  room.tell(id, reply);
+  auto reply = std::make_shared<twin_outcome>();
+  reply->outcome.kind = outcome_kind::replay;
+  room.announce(id, reply);
   poll();
-  EXPECT_EQ(first.ended, woken::told);
-  EXPECT_EQ(second.ended, woken::told);
-  EXPECT_EQ(second.place->heard(), reply);
+  EXPECT_EQ(first.ended, woken::announced);
+  EXPECT_EQ(second.ended, woken::announced);
+  EXPECT_EQ(second.ticket->announced(), reply);
   EXPECT_FALSE(of_twin.ended);
 }
 
 TEST_F(waiting_room_test, when_the_first_leaves_the_next_one_looks) {
   auto& first = wait(id);
   auto& second = wait(id);
-  EXPECT_TRUE(first.place->first());
-  EXPECT_FALSE(second.place->first());
-  room.look(id);
+  EXPECT_TRUE(first.ticket->first());
+  EXPECT_FALSE(second.ticket->first());
+  room.poll(id);
   poll();
-  first.place.reset();
+  first.ticket.reset();
   poll();
-  EXPECT_EQ(second.ended, woken::to_look);
-  EXPECT_TRUE(second.place->first());
+  EXPECT_EQ(second.ended, woken::to_poll);
+  EXPECT_TRUE(second.ticket->first());
 }
 
 TEST_F(waiting_room_test, only_the_first_looks_when_the_time_is_up) {
@@ -133,7 +133,7 @@ TEST_F(waiting_room_test, only_the_first_looks_when_the_time_is_up) {
     io.restart();
     io.run_one_for(std::chrono::milliseconds(20));
   }
-  EXPECT_EQ(first.ended, woken::to_look);
+  EXPECT_EQ(first.ended, woken::to_poll);
   EXPECT_EQ(second.ended, woken::late);
 }
 
@@ -143,7 +143,7 @@ TEST_F(waiting_room_test, the_first_looks_again_by_itself) {
     io.restart();
     io.run_one_for(std::chrono::milliseconds(20));
   }
-  EXPECT_EQ(first.ended, woken::to_look);
+  EXPECT_EQ(first.ended, woken::to_poll);
 }
 
 /// Those who wait for a twin in their own process, and never look by themselves.
@@ -151,7 +151,7 @@ class twin : public engine_over_faults {
  protected:
   counted_work first;
   counted_work second;
-  std::vector<execution> out;
+  std::vector<outcome> out;
 
   void SetUp() override {
     params.look_again = for_ever;
@@ -162,24 +162,24 @@ class twin : public engine_over_faults {
   void gather(std::size_t many) {
     const auto busy = tested->counters().busy.load();
     for (std::size_t i = 0; i < many; ++i) {
-      asio::co_spawn(io, tested->execute(io, op(), second),
-                     [this](std::exception_ptr, execution got) { out.push_back(std::move(got)); });
+      asio::co_spawn(io, operate(*tested, io, op(), second),
+                     [this](std::exception_ptr, outcome got) { out.push_back(std::move(got)); });
     }
     // Each hears "busy" when it comes, and the first in the line once more when it has its place.
     until([&] { return tested->counters().busy > busy + many; });
     io.poll();
   }
-  void expect_all(std::size_t many, execution_kind execution_kind) {
+  void expect_all(std::size_t many, outcome_kind outcome_kind) {
     until([&] { return out.size() == many; });
-    for (const auto& got : out) EXPECT_EQ(got.kind, execution_kind);
+    for (const auto& got : out) EXPECT_EQ(got.kind, outcome_kind);
   }
 };
 
 TEST_F(twin, that_completes_tells_all) {
   begin(first);
   gather(3);
-  EXPECT_EQ(let_go().kind, execution_kind::ran);
-  expect_all(3, execution_kind::stored);
+  EXPECT_EQ(let_go().kind, outcome_kind::ran);
+  expect_all(3, outcome_kind::replay);
   EXPECT_EQ(second.runs, 0);
 }
 
@@ -188,7 +188,7 @@ TEST_F(twin, that_ends_unknown_wakes_one_who_tells_the_rest) {
   begin(first);
   gather(3);
   let_go();
-  expect_all(3, execution_kind::unknown);
+  expect_all(3, outcome_kind::unknown);
 }
 
 TEST_F(twin, that_is_released_wakes_one_who_runs_for_all) {
@@ -204,8 +204,8 @@ TEST_F(twin, that_is_settled_late_wakes_one) {
   begin(first);
   gather(3);
   store.fail(store_call::settle, store_fault::before, 2);
-  EXPECT_EQ(let_go().kind, execution_kind::unrecorded);
-  expect_all(3, execution_kind::stored);
+  EXPECT_EQ(let_go().kind, outcome_kind::unrecorded);
+  expect_all(3, outcome_kind::replay);
 }
 
 TEST_F(twin, that_is_superseded_wakes_one) {
@@ -225,14 +225,14 @@ TEST_F(twin, that_is_superseded_wakes_one) {
   none.kind = settle_kind::release;
   none.token = run(io, inner.claim({later}, milliseconds(100))).at(0)->lease.token;
   ASSERT_TRUE(run(io, inner.settle({none}, milliseconds(100))).at(0));
-  EXPECT_EQ(let_go().kind, execution_kind::unsure);
+  EXPECT_EQ(let_go().kind, outcome_kind::superseded);
   until([&] { return out.size() == 2; });
   EXPECT_EQ(second.runs, 1);
 }
 
 TEST_F(twin, of_which_nobody_knows_whether_it_was_claimed_wakes_one_when_it_is_released) {
   store.fail(store_call::claim, store_fault::after_timeout, 1);
-  EXPECT_EQ(execute(first).kind, execution_kind::store_failed);
+  EXPECT_EQ(execute(first).kind, outcome_kind::store_failed);
   gather(2);
   until([&] { return out.size() == 2; });
   EXPECT_EQ(second.runs, 1);
@@ -246,7 +246,7 @@ class crowd : public engine_over_faults {
   claim theirs;
   lease their_lease;
   counted_work never;
-  std::vector<execution> out;
+  std::vector<outcome> out;
 
   void SetUp() override {
     params.replay_cache = 0;
@@ -264,8 +264,8 @@ class crowd : public engine_over_faults {
 
   void gather() {
     for (std::size_t i = 0; i < size; ++i) {
-      asio::co_spawn(io, tested->execute(io, op(), never),
-                     [this](std::exception_ptr, execution got) { out.push_back(std::move(got)); });
+      asio::co_spawn(io, operate(*tested, io, op(), never),
+                     [this](std::exception_ptr, outcome got) { out.push_back(std::move(got)); });
     }
     until([&] { return tested->counters().busy > size; });
   }
@@ -310,7 +310,7 @@ TEST_F(crowd, one_answer_serves_all) {
   settle(settle_kind::complete);
   EXPECT_LE(claims_to_answer_all(), 2u);
   for (const auto& got : out) {
-    ASSERT_EQ(got.kind, execution_kind::stored);
+    ASSERT_EQ(got.kind, outcome_kind::replay);
     EXPECT_EQ(got.answer->status, 201);
   }
   EXPECT_EQ(tested->counters().replays, size);
@@ -320,7 +320,7 @@ TEST_F(crowd, one_hears_that_the_outcome_is_unknown_for_all) {
   gather();
   settle(settle_kind::abandon);
   EXPECT_LE(claims_to_answer_all(), 2u);
-  for (const auto& got : out) EXPECT_EQ(got.kind, execution_kind::unknown);
+  for (const auto& got : out) EXPECT_EQ(got.kind, outcome_kind::unknown);
   EXPECT_EQ(never.runs, 0);
 }
 
@@ -338,15 +338,15 @@ TEST_F(crowd, nobody_takes_over_what_is_said_of_another_request) {
   free.force = true;
   counted_work second;
   // In one go, so that none of those who wait comes in between.
-  auto free_and_run = [&]() -> asio::awaitable<execution_kind> {
+  auto free_and_run = [&]() -> asio::awaitable<outcome_kind> {
     const auto freed = co_await inner.resolve(free, milliseconds(100));
     EXPECT_TRUE(freed);
-    const auto ran = co_await tested->execute(io, op("k", 2), second);
+    const auto ran = co_await operate(*tested, io, op("k", 2), second);
     co_return ran.kind;
   };
-  EXPECT_EQ(run(io, free_and_run()), execution_kind::ran);
+  EXPECT_EQ(run(io, free_and_run()), outcome_kind::ran);
   until([&] { return out.size() == size; });
-  for (const auto& got : out) EXPECT_EQ(got.kind, execution_kind::mismatch);
+  for (const auto& got : out) EXPECT_EQ(got.kind, outcome_kind::mismatch);
 }
 
 TEST_F(crowd, who_stopped_listening_is_told_nothing) {
@@ -355,7 +355,7 @@ TEST_F(crowd, who_stopped_listening_is_told_nothing) {
   settle(settle_kind::complete);
   store.announce({prefix_of(theirs.id)});
   until([&] { return out.size() == size; });  // by looking again
-  EXPECT_EQ(out.back().kind, execution_kind::stored);
+  EXPECT_EQ(out.back().kind, outcome_kind::replay);
 }
 
 }  // namespace

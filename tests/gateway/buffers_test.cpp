@@ -77,7 +77,7 @@ TEST(buffers, leave_room_for_work_and_hold_one_of_the_longest) {
 
 class shared_answers_test : public ::testing::Test {
  protected:
-  base::byte_budget budget{100'000};
+  byte_budget budget{100'000};
   shared_answers answers{budget};
   record_id id{};
 

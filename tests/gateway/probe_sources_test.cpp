@@ -10,8 +10,8 @@ namespace {
 class silent_query final : public outcome_source {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "query"; }
-  boost::asio::awaitable<probe_report> ask(const subject&, const held_lease&) override {
-    co_return probe_report();
+  boost::asio::awaitable<effect_report> ask(const subject&, const held_lease&) override {
+    co_return effect_report();
   }
 };
 

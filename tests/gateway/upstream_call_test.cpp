@@ -29,8 +29,8 @@ class upstream_call_test : public ::testing::Test {
   host_names names;
   suspect_upstreams suspects;
   upstream_pool pool{io, params, names, suspects};
-  base::byte_budget budget{1u << 20};
-  base::reservation room{budget};
+  byte_budget budget{1u << 20};
+  byte_reservation room{budget};
 
   std::shared_ptr<held_lease> lease_since(milliseconds ago) {
     return std::make_shared<held_lease>(io, records, record_id{}, lease{}, minute, minute,
@@ -86,7 +86,7 @@ TEST_F(upstream_call_test, nobody_is_asked_under_a_lease_that_is_over) {
   question.timeout = milliseconds(50);
   const auto held = lease_since(minute);
   const auto report = run(io, ask_application(pool, question, *held));
-  EXPECT_EQ(report.said, probe_answer::unclear);
+  EXPECT_EQ(report.status, effect_status::unknown);
   EXPECT_NE(report.why.find("lease"), std::string::npos) << report.why;
   auto theirs = upstream.accept();
   EXPECT_EQ(received(theirs), "");

@@ -303,7 +303,7 @@ TEST(outcome, kept_fields_leave_out_what_concerns_one_connection_or_one_moment) 
 }
 
 settle_kind settled_by(const route_policy& policy, std::uint16_t status, const fields& headers) {
-  settlement request;
+  settle_terms request;
   settle_by_status(policy, status, headers, request);
   EXPECT_EQ(request.why_status, status);
   return request.kind;

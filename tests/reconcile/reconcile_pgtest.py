@@ -226,6 +226,15 @@ def test_what_is_no_clear_answer_stays_unknown(start_gateway, own_upstream, shop
     assert ask(gateway, fine).problem == "answer-not-kept"
 
 
+def test_no_row_says_nothing_unless_it_is_configured_to(start_gateway, own_upstream, shop, config,
+                                                         key):
+    config["reconcile"].pop("absent")
+    gateway = start_gateway(own_upstream, config)
+    make_unknown(gateway, key)
+    found = reconcile(gateway)[key]
+    assert (found["decided"], found["why"]) == ("still_unknown", "no row")
+
+
 def test_two_at_once_decide_each_record_once(start_gateway, own_upstream, shop, config,
                                              fresh_key):
     gateway = start_gateway(own_upstream, config)

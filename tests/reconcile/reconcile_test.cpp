@@ -11,14 +11,14 @@ namespace {
 /// An application that remembers what it was asked.
 class told_source final : public outcome_source {
  public:
-  std::map<std::string, probe_answer> says;
+  std::map<std::string, effect_status> says;
   std::map<std::string, int> asked;
   std::map<std::string, token> with;
   bool previews = true;
   asio::steady_timer* gate = nullptr;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "query"; }
-  asio::awaitable<probe_report> ask(const subject& about, const held_lease& held) override {
+  asio::awaitable<effect_report> ask(const subject& about, const held_lease& held) override {
     ++asked[about.key];
     with[about.key] = held.lease().token;
     if (gate != nullptr) {
@@ -27,18 +27,18 @@ class told_source final : public outcome_source {
     }
     co_return report(about);
   }
-  asio::awaitable<std::optional<probe_report>> preview(const subject& about, token) override {
+  asio::awaitable<std::optional<effect_report>> preview(const subject& about, token) override {
     if (!previews) co_return std::nullopt;
     co_return report(about);
   }
 
  private:
-  probe_report report(const subject& about) {
-    probe_report out;
+  effect_report report(const subject& about) {
+    effect_report out;
     const auto found = says.find(about.key);
-    out.said = found == says.end() ? probe_answer::unclear : found->second;
-    if (out.said == probe_answer::unclear) out.why = "no idea";
-    if (out.said == probe_answer::did) {
+    out.status = found == says.end() ? effect_status::unknown : found->second;
+    if (out.status == effect_status::unknown) out.why = "no idea";
+    if (out.status == effect_status::done) {
       auto a = std::make_shared<answer>();
       a->status = 201;
       a->body = "of " + about.key;
@@ -108,7 +108,7 @@ TEST_F(reconcile_test, each_is_settled_by_what_the_application_says) {
   unknown("did");
   unknown("did-not");
   unknown("no-idea");
-  source.says = {{"did", probe_answer::did}, {"did-not", probe_answer::did_not}};
+  source.says = {{"did", effect_status::done}, {"did-not", effect_status::not_done}};
   const auto counts = reconciled();
   ASSERT_TRUE(counts);
   EXPECT_EQ(counts->done, 1u);
@@ -128,17 +128,17 @@ TEST_F(reconcile_test, each_is_settled_by_what_the_application_says) {
 
 TEST_F(reconcile_test, what_was_released_may_run) {
   unknown("k");
-  source.says = {{"k", probe_answer::did_not}};
+  source.says = {{"k", effect_status::not_done}};
   ASSERT_TRUE(reconciled());
   counted_work w;
-  EXPECT_EQ(execute(w).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
   EXPECT_EQ(w.runs, 1);
 }
 
 TEST_F(reconcile_test, it_fences_before_it_asks) {
   const auto [first, held] = unknown("k");
   source.gate = &gate;
-  source.says = {{"k", probe_answer::did_not}};
+  source.says = {{"k", effect_status::not_done}};
   std::optional<result<reconcile_counts>> ended;
   auto choose = [this](const subject&) { return how; };
   asio::co_spawn(io, reconcile(io, store, with, choose, [](const finding&) {}),
@@ -156,7 +156,7 @@ TEST_F(reconcile_test, it_fences_before_it_asks) {
 TEST_F(reconcile_test, a_query_waits_for_the_upstreams_timeout) {
   unknown("k");
   how.quiet = milliseconds(60'000);
-  source.says = {{"k", probe_answer::did_not}};
+  source.says = {{"k", effect_status::not_done}};
   clock.advance(milliseconds(59'999));
   ASSERT_TRUE(reconciled());
   ASSERT_EQ(found.size(), 1u);
@@ -171,14 +171,14 @@ TEST_F(reconcile_test, a_query_waits_for_the_upstreams_timeout) {
 TEST_F(reconcile_test, after_an_answer_there_is_nothing_to_wait_for) {
   unknown("k", unknown_reason::upstream_status);
   how.quiet = milliseconds(60'000);
-  source.says = {{"k", probe_answer::did}};
+  source.says = {{"k", effect_status::done}};
   ASSERT_TRUE(reconciled());
   EXPECT_EQ(found[0].what, finding_kind::done);
 }
 
 TEST_F(reconcile_test, a_dry_run_changes_nothing) {
   const auto [asked, held] = unknown("k");
-  source.says = {{"k", probe_answer::did_not}};
+  source.says = {{"k", effect_status::not_done}};
   with.dry_run = true;
   ASSERT_TRUE(reconciled());
   EXPECT_EQ(found[0].what, finding_kind::not_done);
@@ -199,7 +199,7 @@ TEST_F(reconcile_test, two_at_once_ask_about_each_once) {
   for (std::size_t i = 0; i < records; ++i) {
     const auto key = "k" + std::to_string(i);
     unknown(key);
-    source.says[key] = i % 2 == 0 ? probe_answer::did : probe_answer::did_not;
+    source.says[key] = i % 2 == 0 ? effect_status::done : effect_status::not_done;
   }
   std::vector<result<reconcile_counts>> ended;
   auto choose = [this](const subject&) { return how; };
@@ -259,7 +259,7 @@ TEST_F(reconcile_test, the_limit_holds) {
 
 TEST_F(reconcile_test, what_the_store_could_not_be_told_is_given_back) {
   unknown("k");
-  source.says = {{"k", probe_answer::did_not}};
+  source.says = {{"k", effect_status::not_done}};
   store.fail(store_call::extend, store_fault::before, 1);
   EXPECT_FALSE(reconciled());
   EXPECT_EQ(look_at("k").state, observed_state::unknown) << "and not asked about any more";

@@ -88,21 +88,23 @@ class first_row {
   const rows rows_;
 };
 
-queried_outcome unclear(std::string why) { return {queried::unknown, nullptr, std::move(why)}; }
+effect_report unknown_for(std::string why) {
+  return {effect_status::unknown, nullptr, std::move(why)};
+}
 
 /// The answer of a row that says done. Without any of its columns, none is known.
-queried_outcome read_answer(const first_row& row) {
-  queried_outcome out;
-  out.said = queried::done;
+effect_report read_answer(const first_row& row) {
+  effect_report out;
+  out.status = effect_status::done;
   if (!row.has("status") && !row.has("body")) return out;
   const auto status = row.has("status") ? row.integer("status") : 200;
-  if (status < 200 || status > 599) return unclear("status " + std::to_string(status));
+  if (status < 200 || status > 599) return unknown_for("status " + std::to_string(status));
   auto known = std::make_shared<answer>();
   known->status = static_cast<std::uint16_t>(status);
   if (row.has("body")) known->body = row.bytes("body");
   if (row.has("headers")) {
     const auto flat = row.list("headers");
-    if (flat.size() % 2 != 0) return unclear("a header without a value");
+    if (flat.size() % 2 != 0) return unknown_for("a header without a value");
     for (std::size_t i = 0; i < flat.size(); i += 2) {
       known->headers.emplace_back(flat[i], flat[i + 1]);
     }
@@ -111,16 +113,19 @@ queried_outcome read_answer(const first_row& row) {
   return out;
 }
 
-queried_outcome read_outcome(const PGresult* got) {
-  if (PQntuples(got) == 0) return {queried::no_row, nullptr, {}};
-  if (PQntuples(got) > 1) return unclear("more than one row");
+effect_report read_outcome(const PGresult* got, bool absent_is_not_done) {
+  if (PQntuples(got) == 0) {
+    if (!absent_is_not_done) return unknown_for("no row");
+    return {effect_status::not_done, nullptr, {}};
+  }
+  if (PQntuples(got) > 1) return unknown_for("more than one row");
   const first_row row(got);
   if (PQfnumber(got, "outcome") < 0) return read_answer(row);
   const auto reply = row.has("outcome") ? row.bytes("outcome") : std::string();
   if (reply == "done") return read_answer(row);
-  if (reply == "none") return {queried::none, nullptr, {}};
-  return unclear(reply == "unknown" ? "the query says so"
-                                    : "outcome is neither 'done', 'none' nor 'unknown'");
+  if (reply == "none") return {effect_status::not_done, nullptr, {}};
+  return unknown_for(reply == "unknown" ? "the query says so"
+                                        : "outcome is neither 'done', 'none' nor 'unknown'");
 }
 
 }  // namespace
@@ -193,8 +198,9 @@ result<void> outcome_query::set_up() {
   return {};
 }
 
-queried_outcome outcome_query::ask(const digest& scope, const std::string& key, token lease_token) {
-  if (!on_ || PQstatus(on_.get()) != CONNECTION_OK) return unclear("the database is out of reach");
+effect_report outcome_query::ask(const digest& scope, const std::string& key, token lease_token) {
+  if (!on_ || PQstatus(on_.get()) != CONNECTION_OK)
+    return unknown_for("the database is out of reach");
   const auto hex = base::to_hex(scope);
   const auto number = std::to_string(lease_token);
   const std::array<const char*, 3> values{hex.c_str(), key.c_str(), number.c_str()};
@@ -202,12 +208,12 @@ queried_outcome outcome_query::ask(const digest& scope, const std::string& key, 
       PQexecPrepared(on_.get(), prepared, values.size(), values.data(), nullptr, nullptr, 1));
   if (PQresultStatus(got.get()) != PGRES_TUPLES_OK) {
     const auto why = got ? failure_of(got.get()) : failure_of(on_.get());
-    return unclear(why.text.empty() ? "the query gave no rows" : why.text);
+    return unknown_for(why.text.empty() ? "the query gave no rows" : why.text);
   }
   try {
-    return read_outcome(got.get());
+    return read_outcome(got.get(), params_.absent_is_not_done);
   } catch (const unexpected_answer& wrong) {
-    return unclear(wrong.what());
+    return unknown_for(wrong.what());
   }
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include <onceguard/engine.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
@@ -17,16 +18,9 @@ struct outcome_query_params {
   /// (bigint). Columns that count, by name: `outcome` ('done', 'none', 'unknown'), `status`,
   /// `headers` (text[]: name, value, name, value …), `body`; a row without `outcome` says done.
   std::string query;
-  milliseconds timeout{10'000};  ///< of a connection, and of one answer
-  bool read_only = false;        ///< the server refuses what would write
-};
-
-enum class queried : std::uint8_t { done, none, unknown, no_row };
-
-struct queried_outcome {
-  queried said = queried::unknown;
-  answer_ptr answer;  ///< done: as far as the row has one; not checked yet for HTTP's rules
-  std::string why;    ///< unknown: for people
+  milliseconds timeout{10'000};     ///< of a connection, and of one answer
+  bool read_only = false;           ///< the server refuses what would write
+  bool absent_is_not_done = false;  ///< no row: the operation was not done; else: still unknown
 };
 
 /// Blocks. Belongs to one thread at a time.
@@ -37,8 +31,9 @@ class outcome_query {
   /// Connects where there is no connection, and has the server look at the query.
   /// errc::invalid_argument: the URL or the query is wrong.
   [[nodiscard]] result<void> open();
-  /// Never fails: whatever goes wrong is unknown. It does not connect again: see open().
-  [[nodiscard]] queried_outcome ask(const digest& scope, const std::string& key, token lease_token);
+  /// Never fails: whatever goes wrong is unknown. The answer is as the row has it: not checked yet
+  /// for HTTP's rules. It does not connect again: see open().
+  [[nodiscard]] effect_report ask(const digest& scope, const std::string& key, token lease_token);
 
  private:
   struct close {

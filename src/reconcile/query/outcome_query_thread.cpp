@@ -29,8 +29,8 @@ class ask_job final : public outcome_query_call {
   ask_job(const digest& scope, std::string key, token lease_token)
       : scope_(scope), key_(std::move(key)), with_(lease_token) {}
 
-  [[nodiscard]] queried_outcome outcome() {
-    if (lapse()) return {queried::unknown, nullptr, "the query did not answer in time"};
+  [[nodiscard]] effect_report outcome() {
+    if (lapse()) return {effect_status::unknown, nullptr, "the query did not answer in time"};
     return std::move(outcome_);
   }
 
@@ -40,7 +40,7 @@ class ask_job final : public outcome_query_call {
   const digest scope_;
   const std::string key_;
   const token with_;
-  queried_outcome outcome_;
+  effect_report outcome_;
 };
 
 }  // namespace
@@ -69,8 +69,8 @@ asio::awaitable<result<void>> outcome_query_thread::open() {
   co_return job->outcome();
 }
 
-asio::awaitable<queried_outcome> outcome_query_thread::ask(digest scope, std::string key,
-                                                           token lease_token) {
+asio::awaitable<effect_report> outcome_query_thread::ask(digest scope, std::string key,
+                                                         token lease_token) {
   const auto job = std::make_shared<ask_job>(scope, std::move(key), lease_token);
   co_await perform(job, queue_, patience_);
   co_return job->outcome();

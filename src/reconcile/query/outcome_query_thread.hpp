@@ -5,8 +5,8 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include "store/batch_queue.hpp"
 #include "reconcile/query/outcome_query.hpp"
+#include "store/batch_queue.hpp"
 
 namespace onceguard::postgres {
 
@@ -21,7 +21,7 @@ class outcome_query_thread {
 
   /// See outcome_query.
   boost::asio::awaitable<result<void>> open();
-  boost::asio::awaitable<queried_outcome> ask(digest scope, std::string key, token lease_token);
+  boost::asio::awaitable<effect_report> ask(digest scope, std::string key, token lease_token);
 
  private:
   void run();

@@ -4,26 +4,29 @@
 namespace onceguard {
 namespace {
 
-class places_test : public engine_over_faults {
+class former_scopes_test : public engine_over_faults {
  protected:
-  static record_place place(unsigned char scope, std::string key = "k") {
+  static scoped_operation place(unsigned char scope, std::string key = "k") {
     auto about = std::make_shared<subject>();
     about->scope[0] = scope;
     about->key = std::move(key);
     about->print.method = "exact";
     about->print.value[0] = 1;
-    return {make_record_id(about->scope, about->key), about};
+    scoped_operation out;
+    out.id = make_record_id(about->scope, about->key);
+    out.about = std::move(about);
+    return out;
   }
-  const record_place own = place(0);
-  const record_place former = place(1);
-  const record_place older = place(2);
+  const scoped_operation own = place(0);
+  const scoped_operation former = place(1);
+  const scoped_operation older = place(2);
 
   operation moved() {
     auto out = op();
-    out.places = {own, former, older};
+    out.scopes = {own, former, older};
     return out;
   }
-  claim claim_of(const record_place& place) {
+  claim claim_of(const scoped_operation& place) {
     claim out;
     out.id = place.id;
     base::random_bytes(out.claim_id);
@@ -31,12 +34,12 @@ class places_test : public engine_over_faults {
     return out;
   }
   /// Another process holds it from here on.
-  lease hold(const record_place& place) {
+  lease hold(const scoped_operation& place) {
     const auto got = run(io, inner.claim({claim_of(place)}, milliseconds(100))).at(0).value();
     EXPECT_EQ(got.kind, verdict_kind::run);
     return got.lease;
   }
-  void settle(const record_place& place, const lease& held, settle_kind settle_kind) {
+  void settle(const scoped_operation& place, const lease& held, settle_kind settle_kind) {
     settlement s;
     s.id = place.id;
     s.token = held.token;
@@ -46,13 +49,13 @@ class places_test : public engine_over_faults {
     EXPECT_TRUE(run(io, inner.settle({s}, milliseconds(100))).at(0));
   }
   /// None: there is no record.
-  std::optional<observed_state> state_at(const record_place& place) {
+  std::optional<observed_state> state_at(const scoped_operation& place) {
     const auto found = run(io, inner.find(place.id, milliseconds(100))).value();
     return found ? std::optional(found->state) : std::nullopt;
   }
   void begin_moved(counted_work& doing) {
-    auto keep = [this](std::exception_ptr, execution got) { first_ = std::move(got); };
-    asio::co_spawn(io, tested->execute(io, moved(), doing), keep);
+    auto keep = [this](std::exception_ptr, outcome got) { first_ = std::move(got); };
+    asio::co_spawn(io, operate(*tested, io, moved(), doing), keep);
   }
   /// Stops the operation when it has looked at the former place, at what it found there then.
   void stop_after_first_look(counted_work& doing) {
@@ -60,117 +63,124 @@ class places_test : public engine_over_faults {
     begin_moved(doing);
     until([&] { return store.waiting() == 1; });
   }
-  execution go_on() {
+  outcome go_on() {
     store.let_go();
     until([&] { return first_.has_value(); });
     return *first_;
   }
 };
 
-TEST_F(places_test, what_stands_nowhere_is_made_at_its_own) {
+TEST_F(former_scopes_test, what_stands_nowhere_is_made_at_its_own) {
   counted_work w;
-  EXPECT_EQ(execute(w, moved()).kind, execution_kind::ran);
-  EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
+  EXPECT_EQ(execute(w, moved()).kind, outcome_kind::ran);
+  EXPECT_EQ(execute(w, moved()).kind, outcome_kind::replay);
   EXPECT_EQ(w.runs, 1);
   EXPECT_EQ(state_at(own), observed_state::completed);
   EXPECT_FALSE(state_at(former));
   EXPECT_FALSE(state_at(older));
 }
 
-TEST_F(places_test, what_stands_at_a_former_one_answers) {
+TEST_F(former_scopes_test, what_stands_at_a_former_one_answers) {
   for (const auto& reply : {former, older}) {
     settle(reply, hold(reply), settle_kind::complete);
     counted_work w;
-    EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
+    EXPECT_EQ(execute(w, moved()).kind, outcome_kind::replay);
     EXPECT_EQ(w.runs, 0);
     EXPECT_FALSE(state_at(own));
     resolution forgotten;
     forgotten.id = reply.id;
     EXPECT_TRUE(run(io, inner.resolve(forgotten, milliseconds(100))));
-    EXPECT_TRUE(run(io, tested->look()));
+    EXPECT_TRUE(run(io, tested->poll_store()));
   }
 }
 
-TEST_F(places_test, what_was_released_there_counts_as_absent) {
+TEST_F(former_scopes_test, what_was_released_there_counts_as_absent) {
   settle(former, hold(former), settle_kind::release);
   counted_work w;
-  EXPECT_EQ(execute(w, moved()).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w, moved()).kind, outcome_kind::ran);
   EXPECT_EQ(state_at(own), observed_state::completed);
   EXPECT_EQ(state_at(former), observed_state::released);
 }
 
-TEST_F(places_test, what_may_run_again_there_runs_there) {
+TEST_F(former_scopes_test, what_may_run_again_there_runs_there) {
   settle(former, hold(former), settle_kind::abandon);
   policy.unknown = unknown_policy::rerun;
   counted_work w;
-  EXPECT_EQ(execute(w, moved()).kind, execution_kind::ran);
+  EXPECT_EQ(execute(w, moved()).kind, outcome_kind::ran);
   EXPECT_EQ(state_at(former), observed_state::completed);
   EXPECT_FALSE(state_at(own));
 }
 
-TEST_F(places_test, one_that_looked_too_early_gives_way_to_a_former_one) {
+TEST_F(former_scopes_test, one_that_looked_too_early_gives_way_to_a_former_one) {
   counted_work w;
   stop_after_first_look(w);
   const auto held = hold(former);
-  EXPECT_EQ(go_on().kind, execution_kind::busy);
+  EXPECT_EQ(go_on().kind, outcome_kind::busy);
   EXPECT_EQ(w.runs, 0);
   EXPECT_EQ(state_at(own), observed_state::released);
   settle(former, held, settle_kind::complete);
-  EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
+  EXPECT_EQ(execute(w, moved()).kind, outcome_kind::replay);
 }
 
-TEST_F(places_test, one_that_looked_too_early_gives_way_to_its_own) {
+TEST_F(former_scopes_test, one_that_looked_too_early_gives_way_to_its_own) {
   const auto before = hold(former);
   counted_work w;
   stop_after_first_look(w);
   settle(former, before, settle_kind::release);
   const auto held = hold(own);
-  EXPECT_EQ(go_on().kind, execution_kind::busy);
+  EXPECT_EQ(go_on().kind, outcome_kind::busy);
   EXPECT_EQ(w.runs, 0);
   EXPECT_EQ(state_at(former), observed_state::released);
   settle(own, held, settle_kind::complete);
-  EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
+  EXPECT_EQ(execute(w, moved()).kind, outcome_kind::replay);
 }
 
-TEST_F(places_test, of_two_former_ones_the_completed_one_answers) {
+TEST_F(former_scopes_test, of_two_former_ones_the_completed_one_answers) {
   policy.unknown = unknown_policy::rerun;
   settle(former, hold(former), settle_kind::abandon);
   settle(older, hold(older), settle_kind::complete);
   counted_work w;
-  EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
+  EXPECT_EQ(execute(w, moved()).kind, outcome_kind::replay);
   EXPECT_EQ(w.runs, 0);
   EXPECT_EQ(state_at(former), observed_state::unknown);
 }
 
-TEST_F(places_test, what_can_not_be_looked_up_is_not_claimed) {
+TEST_F(former_scopes_test, what_can_not_be_looked_up_is_not_claimed) {
   store.fail(store_call::find, store_fault::before);
   counted_work w;
-  EXPECT_EQ(execute(w, moved()).kind, execution_kind::store_failed);
+  EXPECT_EQ(execute(w, moved()).kind, outcome_kind::store_failed);
   EXPECT_EQ(store.made(store_call::claim), 0u);
   policy.store_failure = store_failure_rule::open;
-  EXPECT_EQ(execute(w, moved()).kind, execution_kind::unguarded);
+  EXPECT_EQ(execute(w, moved()).kind, outcome_kind::unguarded);
   EXPECT_EQ(w.runs, 0);
 }
 
-TEST_F(places_test, what_can_not_be_looked_up_again_is_given_back) {
+TEST_F(former_scopes_test, what_can_not_be_looked_up_again_is_given_back) {
   counted_work w;
   stop_after_first_look(w);
   store.fail(store_call::find, store_fault::delay_after, 1);  // at the older place
   store.let_go();
   until([&] { return store.made(store_call::find) == 2 && store.waiting() == 1; });
   store.fail(store_call::find, store_fault::before, 1);
-  EXPECT_EQ(go_on().kind, execution_kind::store_failed);
+  EXPECT_EQ(go_on().kind, outcome_kind::store_failed);
   EXPECT_EQ(w.runs, 0);
   EXPECT_EQ(state_at(own), observed_state::released);
 }
 
-TEST_F(places_test, a_fingerprint_is_remade_for_the_place_that_asks) {
+TEST_F(former_scopes_test, a_fingerprint_is_remade_for_the_scope_that_has_the_record) {
+  const std::vector<std::string> callers{"a caller"};
+  auto op = moved();
+  op.scopes[1].input.more = callers;
   auto differently = std::make_shared<subject>(*former.about);
-  differently->print = {.method = "json", .value = {}};
-  settle({former.id, differently}, hold({former.id, differently}), settle_kind::complete);
+  differently->print = make_fingerprint({.kind = fingerprint_kind::json}, op.scopes[1].input);
+  auto there = former;
+  there.about = differently;
+  settle(there, hold(there), settle_kind::complete);
   counted_work w;
-  EXPECT_EQ(execute(w, moved()).kind, execution_kind::stored);
-  EXPECT_EQ(w.remade_for.at(0), former.about->scope);
+  EXPECT_EQ(execute(w, op).kind, outcome_kind::replay);
+  op.scopes[1].input.more = {};
+  EXPECT_EQ(execute(w, op).kind, outcome_kind::mismatch) << "made of something else";
+  EXPECT_EQ(w.runs, 0);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace onceguard::base {
+namespace onceguard {
 
 /// Thread-safe. Outlives its reservations.
 class byte_budget {
@@ -14,7 +14,7 @@ class byte_budget {
   [[nodiscard]] std::size_t bytes_max() const noexcept { return bytes_max_; }
 
  private:
-  friend class reservation;
+  friend class byte_reservation;
   [[nodiscard]] bool take(std::size_t bytes, std::size_t left_for_others) noexcept {
     if (left_for_others > bytes_max_ || bytes > bytes_max_ - left_for_others) return false;
     const auto used_max = bytes_max_ - left_for_others - bytes;
@@ -34,13 +34,13 @@ class byte_budget {
 };
 
 /// A part of a budget, given back when it goes.
-class reservation {
+class byte_reservation {
  public:
-  reservation() = default;
-  explicit reservation(byte_budget& budget) noexcept : from_(&budget) {}
-  reservation(reservation&& other) noexcept
+  byte_reservation() = default;
+  explicit byte_reservation(byte_budget& budget) noexcept : from_(&budget) {}
+  byte_reservation(byte_reservation&& other) noexcept
       : from_(std::exchange(other.from_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-  reservation& operator=(reservation&& other) noexcept {
+  byte_reservation& operator=(byte_reservation&& other) noexcept {
     if (this != &other) {
       clear();
       from_ = std::exchange(other.from_, nullptr);
@@ -48,7 +48,7 @@ class reservation {
     }
     return *this;
   }
-  ~reservation() { clear(); }
+  ~byte_reservation() { clear(); }
 
   /// Makes it at least that many bytes. False, and nothing changes, where the budget would have
   /// less than `left_for_others` then.
@@ -80,4 +80,4 @@ class reservation {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace onceguard::base
+}  // namespace onceguard

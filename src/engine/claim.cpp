@@ -1,0 +1,347 @@
+#include "engine/claim.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "engine/lease_state.hpp"
+#include "engine/state.hpp"
+
+namespace onceguard {
+
+namespace asio = boost::asio;
+using clock = base::boot_clock;
+
+namespace {
+
+constexpr int claims_max = 8;  // of one request, before it is told to come back
+constexpr std::chrono::seconds caller_look{1};
+
+error memory_lost(effect on_store) {
+  return {errc::store_lost, "the store has lost its memory", on_store};
+}
+
+claim_result answer_of(outcome_kind kind) {
+  claim_result out;
+  out.outcome.kind = kind;
+  return out;
+}
+
+claim_result replay_of(answer_ptr answer, answer_kept kept) {
+  auto out = answer_of(outcome_kind::replay);
+  out.outcome.answer = std::move(answer);
+  out.outcome.kept = kept;
+  return out;
+}
+
+/// May others who sent the same take this outcome over?
+bool concerns_all(outcome_kind kind) noexcept {
+  return kind == outcome_kind::replay || kind == outcome_kind::unknown ||
+         kind == outcome_kind::backoff;
+}
+
+class claim_attempt {
+ public:
+  claim_attempt(engine::state& engine, asio::io_context& io, operation op)
+      : engine_(engine), io_(io), op_(std::move(op)) {}
+
+  asio::awaitable<claim_result> run() {
+    auto out = co_await attempt();
+    const bool waits = op_.policy->on_busy == on_busy_rule::wait;
+    if (out.outcome.kind != outcome_kind::busy || !waits) co_return out;
+    co_return co_await wait_for_twin();
+  }
+
+ private:
+  asio::awaitable<claim_result> attempt();
+  /// One claim, and what its verdict leads to; none: another one is needed.
+  asio::awaitable<std::optional<claim_result>> claim_once();
+  asio::awaitable<std::optional<claim_result>> granted(const claim& request, lease got,
+                                                       clock::time_point claimed);
+  claim_result refused(const claim& request, const verdict& verdict);
+  claim_result in_doubt(claim request, error why);
+  claim_result out_of_reach(error why);
+  claim_result store_failed(error why) const;
+  [[nodiscard]] claim make_claim() const;
+  result<void> remake_fingerprint(std::string_view method);
+
+  asio::awaitable<result<bool>> go_to_living_scope();
+  asio::awaitable<result<bool>> yield_to_another_scope(lease got);
+
+  asio::awaitable<claim_result> wait_for_twin();
+  [[nodiscard]] std::optional<claim_result> take_over(const twin_outcome& twin);
+  [[nodiscard]] bool take_room() const;
+  void give_back_room() const noexcept;
+
+  engine::state& engine_;
+  asio::io_context& io_;
+  operation op_;
+};
+
+/// Before anything is claimed: what runs can be kept.
+bool claim_attempt::take_room() const {
+  if (op_.answer_room == nullptr) return true;
+  const auto more = std::max(op_.longest_answer, op_.usual_answer) - op_.usual_answer;
+  return op_.answer_room->grow_to(op_.usual_answer, more);
+}
+
+/// Who waits takes none of the room of those who run.
+void claim_attempt::give_back_room() const noexcept {
+  if (op_.answer_room != nullptr) op_.answer_room->clear();
+}
+
+claim claim_attempt::make_claim() const {
+  claim out;
+  out.id = op_.id;
+  base::random_bytes(out.claim_id);
+  out.about = op_.about;
+  const auto& policy = *op_.policy;
+  out.lease = policy.lease;
+  const bool transactional = policy.effect == effect_place::transactional;
+  out.unknown = transactional ? unknown_policy::rerun : policy.unknown;
+  // A mere look finds nothing while the first attempt is still on its way.
+  if (policy.probe_mode == probe_rule::ask) out.probe_after = policy.upstream_timeout;
+  out.unknown_retention = policy.unknown_retention;
+  out.maybe_repeated = engine_.monitor.loss().maybe_repeated(base::boot_now());
+  return out;
+}
+
+asio::awaitable<claim_result> claim_attempt::attempt() {
+  if (!take_room()) co_return answer_of(outcome_kind::no_room);
+  if (!engine_.monitor.knows_store()) {
+    // Nobody knows yet whether the store remembers what was claimed before.
+    const auto polled = co_await engine_.monitor.poll();
+    if (!polled) co_return out_of_reach(polled.error());
+  }
+  if (!op_.scopes.empty()) {
+    const auto found = co_await go_to_living_scope();
+    if (!found) co_return out_of_reach(found.error());
+  }
+  for (int round = 0; round < claims_max; ++round) {
+    if (auto out = co_await claim_once()) co_return std::move(*out);
+  }
+  co_return answer_of(outcome_kind::busy);
+}
+
+asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
+  const auto before = base::boot_now();
+  if (engine_.monitor.loss().refuses_for(before).count() > 0) {
+    co_return store_failed(memory_lost(effect::none));
+  }
+  const auto epoch = engine_.cache.epoch();
+  const auto request = make_claim();
+  std::vector<claim> batch(1, request);
+  auto replies = co_await engine_.records.claim(std::move(batch), engine_.params.store_timeout);
+  auto& reply = replies[0];
+  if (!reply) {
+    engine_.monitor.note(reply.error());
+    co_return in_doubt(request, std::move(reply).error());
+  }
+  switch (reply->kind) {
+    case verdict_kind::run:
+      co_return co_await granted(request, reply->lease, before);
+    case verdict_kind::replay:
+      engine_.counters.replays.fetch_add(1, std::memory_order_relaxed);
+      engine_.remember(op_, reply->answer, reply->kept, reply->retention_left, epoch);
+      co_return replay_of(reply->answer, reply->kept);
+    case verdict_kind::remake_fingerprint:
+      if (auto remade = remake_fingerprint(reply->fingerprint_method); !remade) {
+        auto out = answer_of(outcome_kind::store_failed);
+        out.outcome.failure = std::move(remade).error();
+        co_return out;
+      }
+      co_return std::nullopt;
+    case verdict_kind::refused:
+      co_return std::nullopt;  // cannot be: the claim id is fresh; another one then
+    case verdict_kind::busy:
+    case verdict_kind::mismatch:
+    case verdict_kind::backoff:
+    case verdict_kind::unknown:
+      break;
+  }
+  co_return refused(request, *reply);
+}
+
+claim_result claim_attempt::refused(const claim& request, const verdict& verdict) {
+  auto& counters = engine_.counters;
+  switch (verdict.kind) {
+    case verdict_kind::mismatch:
+      counters.mismatches.fetch_add(1, std::memory_order_relaxed);
+      return answer_of(outcome_kind::mismatch);
+    case verdict_kind::backoff: {
+      counters.backoffs.fetch_add(1, std::memory_order_relaxed);
+      auto out = answer_of(outcome_kind::backoff);
+      out.outcome.retry_after = verdict.retry_after;
+      return out;
+    }
+    case verdict_kind::unknown: {
+      counters.unknowns.fetch_add(1, std::memory_order_relaxed);
+      auto out = answer_of(outcome_kind::unknown);
+      out.outcome.retry_after = verdict.retry_after;
+      out.outcome.probed = request.unknown == unknown_policy::probe;
+      return out;
+    }
+    default:
+      counters.busy.fetch_add(1, std::memory_order_relaxed);
+      return answer_of(outcome_kind::busy);
+  }
+}
+
+asio::awaitable<std::optional<claim_result>> claim_attempt::granted(const claim& request, lease got,
+                                                                    clock::time_point claimed) {
+  if (engine_.monitor.loss().refuses_for(base::boot_now()).count() > 0) {
+    // A poll told of a loss meanwhile. Nothing was sent: the lease is given back.
+    co_return in_doubt(request, memory_lost(effect::done));
+  }
+  if (!op_.scopes.empty()) {
+    const auto moved = co_await yield_to_another_scope(got);
+    if (!moved) co_return out_of_reach(moved.error());
+    if (*moved) co_return std::nullopt;
+  }
+  if (!got.probe) engine_.counters.runs.fetch_add(1, std::memory_order_relaxed);
+  claim_result out = answer_of(outcome_kind::granted);
+  out.lease.emplace(
+      std::make_shared<lease_handle::state>(engine_, io_, std::move(op_), got, claimed));
+  co_return out;
+}
+
+claim_result claim_attempt::in_doubt(claim request, error why) {
+  if (why.effect != effect::none) engine_.behind.claim_in_doubt(io_, std::move(request));
+  return out_of_reach(std::move(why));
+}
+
+/// Nothing was claimed.
+claim_result claim_attempt::out_of_reach(error why) {
+  engine_.counters.store_failures.fetch_add(1, std::memory_order_relaxed);
+  // Without its memory the store is in reach: what it refuses then, after_loss rules.
+  const bool away = why.retryable() && why.code != errc::store_lost;
+  if (op_.policy->store_failure == store_failure_rule::open && away) {
+    engine_.counters.unguarded.fetch_add(1, std::memory_order_relaxed);
+    base::log_recurring(base::log_level::warning, "unguarded-run", {{"why", why.detail}});
+    return answer_of(outcome_kind::unguarded);
+  }
+  return store_failed(std::move(why));
+}
+
+/// A store that lost its memory says when to come back.
+claim_result claim_attempt::store_failed(error why) const {
+  auto out = answer_of(outcome_kind::store_failed);
+  if (why.code == errc::store_lost) {
+    out.outcome.retry_after = engine_.monitor.loss().refuses_for(base::boot_now());
+  }
+  out.outcome.failure = std::move(why);
+  return out;
+}
+
+/// The record's fingerprint was made in another way than this operation's: made so, the two can be
+/// compared.
+result<void> claim_attempt::remake_fingerprint(std::string_view method) {
+  const auto rule = fingerprint_rule::parse(method);
+  if (!rule) return error(errc::record_unreadable, rule.error().detail);
+  auto about = std::make_shared<subject>(*op_.about);
+  about->print = make_fingerprint(*rule, op_.input);
+  op_.about = std::move(about);
+  return {};
+}
+
+// ---- a route that had other scopes
+//
+// Each scope has a record of its own, so two of them may grant a lease at the same time. Who was
+// granted one looks under all other scopes before anything is sent. Of two that do so at least one
+// sees the other, and gives its own lease back.
+
+/// Turns to another scope under which a record is alive; false: there is none.
+asio::awaitable<result<bool>> claim_attempt::go_to_living_scope() {
+  for (const auto& other : op_.scopes) {
+    if (other.id == op_.id) continue;
+    const auto found = co_await engine_.records.find(other.id, engine_.params.store_timeout);
+    if (!found) co_return found.error();
+    if (!*found || (*found)->state == observed_state::released) continue;
+    static_cast<scoped_operation&>(op_) = other;
+    co_return true;
+  }
+  co_return false;
+}
+
+asio::awaitable<result<bool>> claim_attempt::yield_to_another_scope(lease got) {
+  operation yielded = op_;
+  auto moved = co_await go_to_living_scope();
+  if (moved && !*moved) co_return false;
+  yielded.answer_room = nullptr;
+  lease_handle handle(std::make_shared<lease_handle::state>(engine_, io_, std::move(yielded), got,
+                                                            base::boot_now()));
+  settle_terms nothing_was_sent;
+  nothing_was_sent.kind = settle_kind::release;
+  co_await handle.settle(std::move(nothing_was_sent));
+  co_return moved;
+}
+
+// ---- a twin that runs
+
+asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
+  using woken = waiting_room::ticket::woken;
+  give_back_room();
+  const auto ticket = engine_.waiting.enter(op_.id, io_.get_executor());
+  if (!ticket) co_return answer_of(outcome_kind::busy);
+  const auto until = base::boot_now() + op_.policy->wait;
+  const auto look_again = engine_.params.look_again;
+  const auto slice = [&] { return std::min(until, base::boot_now() + caller_look); };
+  // The twin may have ended before this one had its ticket: the first asks once more at once, and
+  // who stands behind the first gets its answer.
+  auto next = woken::to_poll;
+  if (!ticket->first()) next = co_await ticket->wait(slice(), look_again);
+  while (next != woken::late || base::boot_now() < until) {
+    if (op_.caller.stop_requested()) break;
+    if (next == woken::announced) {
+      if (auto taken = take_over(*ticket->announced())) co_return std::move(*taken);
+    }
+    if (next != woken::late) {
+      if (auto found = engine_.find_replay(op_.id, op_.about->print)) {
+        auto out = replay_of(std::move(found->answer), found->kept);
+        engine_.announce(op_, out.outcome);
+        co_return out;
+      }
+      auto out = co_await attempt();
+      if (concerns_all(out.outcome.kind)) engine_.announce(op_, out.outcome);
+      if (out.outcome.kind != outcome_kind::busy || base::boot_now() >= until) co_return out;
+    }
+    give_back_room();
+    next = co_await ticket->wait(slice(), look_again);
+  }
+  co_return answer_of(outcome_kind::busy);
+}
+
+/// None: the outcome is about something else, and this one has to ask for itself.
+std::optional<claim_result> claim_attempt::take_over(const twin_outcome& twin) {
+  if (twin.print != op_.about->print) return std::nullopt;
+  auto& counters = engine_.counters;
+  switch (twin.outcome.kind) {
+    case outcome_kind::replay:
+      counters.replays.fetch_add(1, std::memory_order_relaxed);
+      break;
+    case outcome_kind::unknown:
+      if (twin.policy != op_.policy) return std::nullopt;
+      counters.unknowns.fetch_add(1, std::memory_order_relaxed);
+      break;
+    case outcome_kind::backoff:
+      if (twin.policy != op_.policy) return std::nullopt;
+      counters.backoffs.fetch_add(1, std::memory_order_relaxed);
+      break;
+    default:
+      return std::nullopt;
+  }
+  claim_result out;
+  out.outcome = twin.outcome;
+  return out;
+}
+
+}  // namespace
+
+asio::awaitable<claim_result> claim_operation(engine::state& engine, asio::io_context& io,
+                                              operation operation) {
+  claim_attempt attempt(engine, io, std::move(operation));
+  co_return co_await attempt.run();
+}
+
+}  // namespace onceguard

@@ -1,0 +1,143 @@
+#include "engine/follow_up.hpp"
+
+#include <utility>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "engine/background.hpp"
+#include "engine/held_bytes.hpp"
+#include "engine/pause.hpp"
+#include "engine/store_monitor.hpp"
+#include "engine/waiting_room.hpp"
+
+namespace onceguard {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t waiting_bytes = 1'024;  // of a settle that waits, beside what it is made of
+
+/// An error that does not pass by itself (a damaged page, say) is not asked about each second.
+constexpr milliseconds hopeless_pause{30'000};
+
+asio::awaitable<void> pause_after(retry_pause& pause, const error* why) {
+  const bool hopeless = why != nullptr && !why->retryable();
+  co_await pause.sleep(hopeless ? hopeless_pause : retry_pause::longest);
+}
+
+}  // namespace
+
+/// Counts one that is in flight, for as long as the guard lives.
+class follow_up::in_flight_guard {
+ public:
+  explicit in_flight_guard(std::atomic<std::size_t>& counter)
+      : counter_(&counter), before_(counter.fetch_add(1)) {}
+  in_flight_guard(in_flight_guard&& other) noexcept
+      : counter_(std::exchange(other.counter_, nullptr)), before_(other.before_) {}
+  in_flight_guard& operator=(in_flight_guard&&) = delete;
+  ~in_flight_guard() {
+    if (counter_ != nullptr) counter_->fetch_sub(1);
+  }
+  /// How many others were in flight when this one began.
+  [[nodiscard]] std::size_t before() const noexcept { return before_; }
+
+ private:
+  std::atomic<std::size_t>* counter_;
+  std::size_t before_;
+};
+
+void follow_up::log_failed_settle(const settlement& request, const error& why) {
+  monitor_.note(why);
+  counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
+  base::log_recurring(base::log_level::error, "settle-failed",
+                      {{"record", base::to_hex(request.id)}, {"why", why.detail}});
+}
+
+void follow_up::settle(asio::io_context& io, settlement request, byte_reservation room) {
+  counters_.late_settles.fetch_add(1, std::memory_order_relaxed);
+  room.set(bytes_of(request) + waiting_bytes);
+  spawn_background(io, "settle later",
+                   keep_settling(std::move(request), std::move(room), in_flight_guard(settles_)));
+}
+
+/// Whatever the error: that the work took effect is known to nobody else. Ends with the process.
+asio::awaitable<void> follow_up::keep_settling(settlement request, byte_reservation room,
+                                               in_flight_guard) {
+  retry_pause pause;
+  std::optional<error> why;
+  while (!stopping_) {
+    co_await pause_after(pause, why ? &*why : nullptr);
+    std::vector<settlement> batch(1, request);
+    const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
+    if (!replies[0]) {
+      log_failed_settle(request, replies[0].error());
+      why = replies[0].error();
+      continue;
+    }
+    const bool stale = replies[0]->outcome == settle_outcome::stale;
+    if (stale) counters_.stale_settles.fetch_add(1, std::memory_order_relaxed);
+    base::log(stale ? base::log_level::warning : base::log_level::info,
+              stale ? "settle-was-stale" : "settled-late", {{"record", base::to_hex(request.id)}});
+    waiting_.poll(request.id);
+    co_return room.clear();
+  }
+  base::log(
+      base::log_level::error, "settle-given-up",
+      {{"record", base::to_hex(request.id)}, {"why", why ? why->detail : "the process ends"}});
+}
+
+void follow_up::claim_in_doubt(asio::io_context& io, claim request) {
+  if (stopping_) return;
+  in_flight_guard guard(claims_);
+  if (guard.before() < params_.max_follow_ups) {
+    spawn_background(io, "follow up a claim in doubt",
+                     resolve_claim(std::move(request), std::move(guard)));
+  } else {
+    base::log_recurring(base::log_level::error, "claim-not-followed-up",
+                        {{"record", base::to_hex(request.id)}, {"why", "too many at once"}});
+  }
+}
+
+asio::awaitable<void> follow_up::resolve_claim(claim request, in_flight_guard) {
+  counters_.follow_ups.fetch_add(1, std::memory_order_relaxed);
+  // The repeat must not take over anything by itself: it only finds out what the first try came to.
+  request.unknown = unknown_policy::hold;
+  request.repeated = true;
+  retry_pause pause;
+  std::optional<error> why;
+  const auto failed = [&](const error& cause) {
+    monitor_.note(cause);
+    base::log_recurring(base::log_level::error, "claim-not-followed-up",
+                        {{"record", base::to_hex(request.id)}, {"why", cause.detail}});
+    why = cause;
+  };
+  bool granted = false;
+  onceguard::lease held;
+  held.claim_id = request.claim_id;
+  while (!stopping_) {
+    co_await pause_after(pause, why ? &*why : nullptr);
+    if (!granted) {
+      std::vector<claim> batch(1, request);
+      const auto replies = co_await store_.claim(std::move(batch), params_.store_timeout);
+      if (!replies[0]) {
+        failed(replies[0].error());
+        continue;
+      }
+      // Busy: also where the first try itself still waits in a commit that hangs. The settle tells:
+      // it waits for that, and without a token it ends only what this claim id holds.
+      granted = replies[0]->kind == verdict_kind::run;
+      if (!granted && replies[0]->kind != verdict_kind::busy) break;
+      held.token = granted ? replies[0]->lease.token : 0;
+    }
+    settle_terms terms;
+    terms.kind = settle_kind::release;
+    std::vector<settlement> batch(1, settle_lease(request.id, held, request.about, terms));
+    const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
+    if (replies[0]) break;
+    failed(replies[0].error());
+  }
+  waiting_.poll(request.id);
+}
+
+}  // namespace onceguard

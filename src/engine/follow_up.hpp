@@ -1,0 +1,60 @@
+// What is still to be done behind a request: settles that the store did not take in time, and
+// claims in doubt.
+#pragma once
+#include <atomic>
+#include <cstddef>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <onceguard/engine.hpp>
+
+namespace onceguard {
+
+class store_monitor;
+class waiting_room;
+
+/// Thread-safe. Outlives what it starts: that ends with its io_context.
+class follow_up {
+ public:
+  follow_up(store& records, const engine_params& params, store_monitor& monitor,
+            waiting_room& waiting, byte_budget& budget, engine_counters& counters)
+      : store_(records),
+        params_(params),
+        monitor_(monitor),
+        waiting_(waiting),
+        budget_(budget),
+        counters_(counters) {}
+
+  /// Repeats a settle until the store has taken it; `room` is what its answer holds already.
+  void settle(boost::asio::io_context& io, settlement request, byte_reservation room);
+  void settle(boost::asio::io_context& io, settlement request) {
+    settle(io, std::move(request), byte_reservation(budget_));
+  }
+  /// A claim whose reply did not come: finds out whether it was granted a lease, and gives that
+  /// back. Nothing was sent under it.
+  void claim_in_doubt(boost::asio::io_context& io, claim request);
+  void log_failed_settle(const settlement& request, const error& why);
+
+  void stop() noexcept { stopping_ = true; }
+  [[nodiscard]] bool stopping() const noexcept { return stopping_; }
+  [[nodiscard]] std::size_t pending() const noexcept { return claims_ + settles_; }
+
+ private:
+  class in_flight_guard;
+  boost::asio::awaitable<void> keep_settling(settlement request, byte_reservation room,
+                                             in_flight_guard guard);
+  boost::asio::awaitable<void> resolve_claim(claim request, in_flight_guard guard);
+
+  store& store_;
+  const engine_params& params_;
+  store_monitor& monitor_;
+  waiting_room& waiting_;
+  byte_budget& budget_;
+  engine_counters& counters_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::size_t> claims_{0};
+  std::atomic<std::size_t> settles_{0};
+};
+
+}  // namespace onceguard

@@ -1,0 +1,196 @@
+// From a granted lease to its settle.
+#include "base/clock.hpp"
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "engine/effect_terms.hpp"
+#include "engine/lease_state.hpp"
+#include "engine/pause.hpp"
+
+namespace onceguard {
+
+namespace asio = boost::asio;
+
+namespace {
+
+outcome plain_outcome(outcome_kind kind) {
+  outcome out;
+  out.kind = kind;
+  return out;
+}
+
+outcome replayed(const answer_ptr& answer, answer_kept kept) {
+  auto out = plain_outcome(outcome_kind::replay);
+  out.answer = answer;
+  out.kept = kept;
+  return out;
+}
+
+}  // namespace
+
+lease_handle::state::state(engine::state& engine, asio::io_context& context, operation operation,
+                           onceguard::lease got, base::boot_clock::time_point claimed)
+    : held_lease(context, engine.records, operation.id, got, operation.policy->lease,
+                 engine.params.store_timeout, claimed),
+      by(engine),
+      io(context),
+      op(std::move(operation)),
+      epoch(engine.cache.epoch()) {}
+
+void lease_handle::state::end() noexcept {
+  settled = true;
+  stop_renewing();
+  by.leases.remove(listed);
+}
+
+lease_handle::lease_handle(std::shared_ptr<state> state) noexcept : state_(std::move(state)) {
+  state_->listed = state_->by.leases.add(state_);
+  state_->keep_renewing();
+}
+
+lease_handle::~lease_handle() {
+  if (!state_ || state_->settled) return;
+  auto& state = *state_;
+  state.end();
+  if (state.by.behind.stopping()) return;  // what is held at shutdown was ended before
+  try {
+    base::log(base::log_level::warning, "lease-dropped", {{"record", base::to_hex(id())}});
+    settle_terms terms;
+    terms.kind = settle_kind::abandon;
+    terms.why = unknown_reason::abandoned;
+    state.by.behind.settle(state.io, settle_lease(id(), lease(), state.op.about, std::move(terms)));
+  } catch (const std::exception& e) {
+    // The lease runs out by itself then, and its outcome is as unknown.
+    base::log(base::log_level::error, "lease-not-given-up", {{"why", e.what()}});
+  }
+}
+
+const record_id& lease_handle::id() const noexcept { return state_->id(); }
+const subject& lease_handle::about() const noexcept { return *state_->op.about; }
+const lease& lease_handle::lease() const noexcept { return state_->lease(); }
+std::string lease_handle::text() const { return state_->text(); }
+bool lease_handle::must_probe() const noexcept { return state_->lease().probe; }
+bool lease_handle::begin_sending() noexcept { return state_->begin_sending(); }
+bool lease_handle::may_go_on() const noexcept { return state_->may_go_on(); }
+bool lease_handle::lost() const noexcept { return state_->superseded(); }
+held_lease& lease_handle::held() noexcept { return *state_; }
+
+asio::awaitable<outcome> lease_handle::settle(settle_terms terms) {
+  co_return co_await state_->settle(std::move(terms));
+}
+
+asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report report) {
+  auto& state = *state_;
+  state.by.counters.probes.fetch_add(1, std::memory_order_relaxed);
+  base::log(base::log_level::info, "probed",
+            {{"record", base::to_hex(id())}, {"said", std::string(name_of(report.status))}});
+  auto terms = terms_after(report, state.op.policy->retention);
+  if (!terms) {
+    const auto dispatched = co_await state.dispatch();
+    if (!dispatched) {
+      state.by.monitor.note(dispatched.error());
+      // Nothing was sent. A release leaves the key free where the store has heard what was said,
+      // and where it has not, as unknown as it was.
+      state.end();
+      settle_terms back;
+      back.kind = settle_kind::release;
+      state.by.behind.settle(state.io, settle_lease(id(), lease(), state.op.about, back));
+      auto out = plain_outcome(outcome_kind::store_failed);
+      out.failure = dispatched.error();
+      co_return out;
+    }
+    if (!*dispatched) {
+      state.end();
+      co_return plain_outcome(outcome_kind::busy);
+    }
+    state.by.counters.runs.fetch_add(1, std::memory_order_relaxed);
+    state.epoch = state.by.cache.epoch();
+    co_return std::nullopt;
+  }
+  const auto kept = terms->kept;
+  auto out = co_await state.settle(std::move(*terms));
+  if (out.kind == outcome_kind::ran) {
+    if (report.status == effect_status::done) co_return replayed(report.answer, kept);
+    out = plain_outcome(outcome_kind::unknown);
+    out.probed = true;
+  }
+  co_return out;
+}
+
+asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
+  settled = true;
+  const auto self = shared_from_this();
+  const auto request = settle_lease(id(), lease(), op.about, std::move(terms));
+  // What was done is kept from others while the settle is on its way. A lease that is given up is
+  // not renewed any more.
+  if (request.kind == settle_kind::abandon || request.kind == settle_kind::release) {
+    stop_renewing();
+  }
+  const auto until = base::boot_now() + by.params.settle_wait;
+  retry_pause pause;
+  for (;;) {
+    std::vector<settlement> batch(1, request);
+    auto replies = co_await by.records.settle(std::move(batch), by.params.store_timeout);
+    if (replies[0]) {
+      const bool stale = replies[0]->outcome == settle_outcome::stale;
+      auto out = stale ? co_await superseded_outcome() : after_settle(request, *replies[0]);
+      end();
+      co_return out;
+    }
+    by.behind.log_failed_settle(request, replies[0].error());
+    if (base::boot_now() + pause.next() >= until || by.behind.stopping()) break;
+    co_await pause.sleep();
+  }
+  // The effect happened: it is not forgotten because nobody waits any longer.
+  auto out = plain_outcome(outcome_kind::unrecorded);
+  out.settled_as = request.kind;
+  if (request.answer && op.answer_room != nullptr) {
+    by.behind.settle(io, request, std::move(*op.answer_room));
+  } else {
+    by.behind.settle(io, request);
+  }
+  end();
+  co_return out;
+}
+
+asio::awaitable<outcome> lease_handle::state::superseded_outcome() {
+  by.counters.stale_settles.fetch_add(1, std::memory_order_relaxed);
+  base::log(base::log_level::warning, "settle-was-stale", {{"record", base::to_hex(op.id)}});
+  // Whoever has the key since may have asked for something else: then that answer is not for here.
+  const auto found = co_await by.records.find(op.id, by.params.store_timeout);
+  if (found && *found && (*found)->state == observed_state::completed &&
+      (*found)->stored.about->print == op.about->print) {
+    auto out = replayed((*found)->stored.answer, (*found)->stored.kept);
+    by.announce(op, out);
+    co_return out;
+  }
+  by.waiting.poll(op.id);
+  co_return plain_outcome(outcome_kind::superseded);
+}
+
+outcome lease_handle::state::after_settle(const settlement& request,
+                                          const onceguard::settled& reply) {
+  if (reply.outcome == settle_outcome::incident) {
+    by.counters.incidents.fetch_add(1, std::memory_order_relaxed);
+    base::log(base::log_level::error, "settled-a-record-that-was-gone",
+              {{"record", base::to_hex(op.id)}});
+  }
+  if (reply.state == observed_state::completed && reply.answer) {  // by the application
+    auto out = replayed(reply.answer, reply.kept);
+    by.announce(op, out);
+    return out;
+  }
+  if (request.kind == settle_kind::complete) {
+    // Completed by the application before: for how long, the next repeat hears.
+    if (reply.state != observed_state::completed) {
+      by.remember(op, request.answer, request.kept, request.retention, epoch);
+    }
+    by.announce(op, replayed(request.answer, request.kept));
+  } else {
+    by.waiting.poll(op.id);
+  }
+  auto out = plain_outcome(outcome_kind::ran);
+  out.settled_as = request.kind;
+  return out;
+}
+
+}  // namespace onceguard

@@ -1,0 +1,30 @@
+// What stands behind a lease_handle.
+#pragma once
+#include <onceguard/engine.hpp>
+
+#include "engine/held_lease.hpp"
+#include "engine/state.hpp"
+
+namespace onceguard {
+
+struct lease_handle::state final : held_lease {
+  state(engine::state& engine, boost::asio::io_context& io, operation operation,
+        onceguard::lease got, base::boot_clock::time_point claimed);
+
+  engine::state& by;
+  boost::asio::io_context& io;
+  operation op;
+  std::uint64_t epoch;  ///< of the replay cache, before the work began
+  bool settled = false;
+  lease_list::position listed;
+
+  boost::asio::awaitable<outcome> settle(settle_terms terms);
+  /// Settled, or given up: nobody renews the lease any more.
+  void end() noexcept;
+
+ private:
+  outcome after_settle(const settlement& request, const onceguard::settled& reply);
+  boost::asio::awaitable<outcome> superseded_outcome();
+};
+
+}  // namespace onceguard

@@ -1,0 +1,70 @@
+// What the parts of an engine share.
+#pragma once
+#include <atomic>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <onceguard/engine.hpp>
+
+#include "engine/follow_up.hpp"
+#include "engine/held_lease.hpp"
+#include "engine/replay_cache.hpp"
+#include "engine/store_monitor.hpp"
+#include "engine/waiting_room.hpp"
+
+namespace onceguard {
+
+/// The leases that are held now, for who has to end them at shutdown. Thread-safe.
+class lease_list {
+ public:
+  using position = std::list<std::shared_ptr<held_lease>>::iterator;
+
+  [[nodiscard]] position add(const std::shared_ptr<held_lease>& held) {
+    const std::lock_guard lock(mutex_);
+    return held_.insert(held_.end(), held);
+  }
+  void remove(position held) {
+    const std::lock_guard lock(mutex_);
+    held_.erase(held);
+  }
+  [[nodiscard]] std::vector<std::shared_ptr<held_lease>> all() const {
+    const std::lock_guard lock(mutex_);
+    return {held_.begin(), held_.end()};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::list<std::shared_ptr<held_lease>> held_;
+};
+
+struct engine::state {
+  state(store& used, engine_params given, byte_budget& budget)
+      : records(used),
+        params(std::move(given)),
+        cache(params.replay_cache),
+        waiting(params.max_waiters),
+        monitor(records, params, cache, counters),
+        behind(records, params, monitor, waiting, budget, counters) {}
+
+  store& records;
+  const engine_params params;
+  engine_counters counters;
+  replay_cache cache;
+  waiting_room waiting;
+  store_monitor monitor;
+  follow_up behind;
+  lease_list leases;
+  std::atomic<bool> listening{false};
+
+  [[nodiscard]] std::optional<cached_replay> find_replay(const record_id& id,
+                                                         const fingerprint& print);
+  /// Keeps a stored answer in memory, if it may be served from there.
+  void remember(const operation& op, answer_ptr answer, answer_kept kept, milliseconds retention,
+                std::uint64_t epoch);
+  /// Tells those who wait for the same record what became of it.
+  void announce(const operation& op, const outcome& outcome);
+};
+
+}  // namespace onceguard

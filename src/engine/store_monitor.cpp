@@ -1,0 +1,122 @@
+#include "engine/store_monitor.hpp"
+
+#include "base/clock.hpp"
+#include "base/event.hpp"
+#include "base/log.hpp"
+#include "engine/background.hpp"
+#include "engine/pause.hpp"
+#include "store/staleness.hpp"
+
+namespace onceguard {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t sweep_batch = 500;  // small, so that claims come in between
+
+}  // namespace
+
+/// A poll that is under way: it is over when its owner lets go of it.
+struct store_monitor::shared_poll {
+  base::event over;
+  result<void> reply = error(errc::store_unreachable, "the poll of the store broke off");
+
+  class ownership {
+   public:
+    ownership(store_monitor& monitor, std::shared_ptr<shared_poll> poll)
+        : monitor_(monitor), poll_(std::move(poll)) {}
+    ownership(const ownership&) = delete;
+    ownership& operator=(const ownership&) = delete;
+    ~ownership() {
+      {
+        const std::lock_guard lock(monitor_.mutex_);
+        monitor_.polling_ = nullptr;
+      }
+      poll_->over.happen();
+    }
+
+   private:
+    store_monitor& monitor_;
+    const std::shared_ptr<shared_poll> poll_;
+  };
+};
+
+store_monitor::store_monitor(store& records, const engine_params& params, replay_cache& cache,
+                             engine_counters& counters)
+    : store_(records), params_(params), cache_(cache), counters_(counters), loss_(params) {}
+
+void store_monitor::start(asio::io_context& io) {
+  spawn_background(io, "poll the store", keep_polling());
+  spawn_background(io, "sweep", keep_sweeping());
+}
+
+asio::awaitable<result<void>> store_monitor::poll() {
+  std::shared_ptr<shared_poll> shared;
+  bool alone = false;
+  {
+    const std::lock_guard lock(mutex_);
+    alone = polling_ == nullptr;
+    if (alone) polling_ = std::make_shared<shared_poll>();
+    shared = polling_;
+  }
+  if (alone) {
+    const shared_poll::ownership ownership(*this, shared);
+    shared->reply = co_await poll_now();
+    co_return shared->reply;
+  }
+  if (co_await shared->over.wait(params_.store_timeout)) co_return shared->reply;
+  co_return error(errc::store_unreachable, "the store did not answer within its timeout");
+}
+
+asio::awaitable<result<void>> store_monitor::poll_now() {
+  const auto begun = base::boot_now();
+  const auto vitals = co_await store_.vitals(params_.store_timeout);
+  if (!vitals) co_return vitals.error();
+  switch (loss_.compare(*vitals, base::boot_now())) {
+    case loss_watch::change::none:
+      break;
+    case loss_watch::change::lost:
+      counters_.losses.fetch_add(1, std::memory_order_relaxed);
+      cache_.begin_epoch();
+      break;
+    case loss_watch::change::forgotten:
+      cache_.begin_epoch();
+      break;
+  }
+  // An operator who released a completed record waits until no process can serve it from memory.
+  // What the store answered was true at the latest when the poll was sent.
+  cache_.trust_until(begun + fresh_for);
+  known_ = true;
+  co_return result<void>();
+}
+
+void store_monitor::note(const error& why) noexcept {
+  if (why.code == errc::store_lost) known_ = false;
+}
+
+asio::awaitable<void> store_monitor::keep_polling() {
+  while (!stopping_) {
+    co_await sleep_for(poll_interval);
+    if (const auto polled = co_await poll(); !polled) {
+      base::log(base::log_level::warning, "store-not-heard", {{"why", polled.error().detail}});
+    }
+  }
+}
+
+asio::awaitable<void> store_monitor::keep_sweeping() {
+  while (!stopping_) {
+    co_await sleep_for(params_.sweep_interval);
+    for (std::size_t gone = sweep_batch; gone == sweep_batch && !stopping_;) {
+      const auto swept = co_await store_.sweep(sweep_batch, params_.store_timeout);
+      if (!swept) {
+        base::log(base::log_level::warning, "sweep-failed", {{"why", swept.error().detail}});
+        break;
+      }
+      gone = *swept;
+      counters_.swept.fetch_add(gone, std::memory_order_relaxed);
+    }
+  }
+}
+
+}  // namespace onceguard

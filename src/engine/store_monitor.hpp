@@ -1,0 +1,59 @@
+// Watches the store for an engine: polls its identity and generation each second, sweeps, and says
+// whether claims may be made.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <onceguard/engine.hpp>
+
+#include "engine/loss_watch.hpp"
+#include "engine/replay_cache.hpp"
+
+namespace onceguard {
+
+/// Thread-safe. Outlives what it starts: that ends with its io_context.
+class store_monitor {
+ public:
+  store_monitor(store& records, const engine_params& params, replay_cache& cache,
+                engine_counters& counters);
+
+  /// See engine::check(), poll_store() and expect().
+  [[nodiscard]] result<void> check() const { return loss_.check(); }
+  boost::asio::awaitable<result<void>> poll();
+  void expect(milliseconds loss_quiet, milliseconds longest_retention) {
+    loss_.expect(loss_quiet, longest_retention);
+  }
+
+  void start(boost::asio::io_context& io);
+  void stop() noexcept { stopping_ = true; }
+
+  /// Did the store answer a poll, and has it not lost its memory since?
+  [[nodiscard]] bool knows_store() const noexcept { return known_; }
+  /// An error that the store gave: one that says that it lost its memory comes before any poll
+  /// could tell.
+  void note(const error& why) noexcept;
+  [[nodiscard]] const loss_watch& loss() const noexcept { return loss_; }
+
+ private:
+  struct shared_poll;
+
+  boost::asio::awaitable<result<void>> poll_now();
+  boost::asio::awaitable<void> keep_polling();
+  boost::asio::awaitable<void> keep_sweeping();
+
+  store& store_;
+  const engine_params& params_;
+  replay_cache& cache_;
+  engine_counters& counters_;
+  loss_watch loss_;
+  std::mutex mutex_;
+  std::shared_ptr<shared_poll> polling_;  // under the mutex; null: no poll is under way
+  std::atomic<bool> known_{false};
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace onceguard
