@@ -57,17 +57,25 @@ void follow_up::log_failed_settle(const settlement& request, const error& why) {
 void follow_up::settle(asio::io_context& io, settlement request, byte_reservation room) {
   counters_.late_settles.fetch_add(1, std::memory_order_relaxed);
   room.set(bytes_of(request) + waiting_bytes);
-  spawn_background(io, "settle later",
-                   keep_settling(std::move(request), std::move(room), in_flight_guard(settles_)));
+  spawn_background(
+      io, "settle later",
+      keep_settling(std::move(request), std::move(room), in_flight_guard(settles_), true));
+}
+
+void follow_up::settle_now(asio::io_context& io, settlement request) {
+  spawn_background(io, "settle behind its request",
+                   keep_settling(std::move(request), byte_reservation(budget_),
+                                 in_flight_guard(settles_), false));
 }
 
 /// Whatever the error: that the work took effect is known to nobody else. Ends with the process.
 asio::awaitable<void> follow_up::keep_settling(settlement request, byte_reservation room,
-                                               in_flight_guard) {
+                                               in_flight_guard, bool tried) {
   retry_pause pause;
   std::optional<error> why;
   while (!stopping_) {
-    co_await pause_after(pause, why ? &*why : nullptr);
+    if (tried) co_await pause_after(pause, why ? &*why : nullptr);
+    tried = true;
     std::vector<settlement> batch(1, request);
     const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
     if (!replies[0]) {

@@ -31,6 +31,8 @@ class follow_up {
   void settle(boost::asio::io_context& io, settlement request) {
     settle(io, std::move(request), byte_reservation(budget_));
   }
+  /// A settle that nobody has tried yet.
+  void settle_now(boost::asio::io_context& io, settlement request);
   /// A claim whose reply did not come: finds out whether it was granted a lease, and gives that
   /// back. Nothing was sent under it.
   void claim_in_doubt(boost::asio::io_context& io, claim request);
@@ -43,7 +45,7 @@ class follow_up {
  private:
   class in_flight_guard;
   boost::asio::awaitable<void> keep_settling(settlement request, byte_reservation room,
-                                             in_flight_guard guard);
+                                             in_flight_guard guard, bool tried);
   boost::asio::awaitable<void> resolve_claim(claim request, in_flight_guard guard);
 
   store& store_;

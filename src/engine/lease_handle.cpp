@@ -57,7 +57,8 @@ lease_handle::~lease_handle() {
     settle_terms terms;
     terms.kind = settle_kind::abandon;
     terms.why = unknown_reason::abandoned;
-    state.by.behind.settle(state.io, settle_lease(id(), lease(), state.op.about, std::move(terms)));
+    state.by.behind.settle_now(state.io,
+                               settle_lease(id(), lease(), state.op.about, std::move(terms)));
   } catch (const std::exception& e) {
     // The lease runs out by itself then, and its outcome is as unknown.
     base::log(base::log_level::error, "lease-not-given-up", {{"why", e.what()}});

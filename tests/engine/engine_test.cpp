@@ -217,7 +217,24 @@ TEST_F(engine_over_faults, work_that_throws_leaves_an_unknown_outcome) {
   counted_work w;
   w.throws = true;
   EXPECT_THROW(execute(w), std::runtime_error);
-  EXPECT_EQ(state(), observed_state::unknown);
+  until([&] { return state() == observed_state::unknown && tested->pending() == 0; });
+  EXPECT_EQ(run(io, inner.find(op().id, milliseconds(100))).value()->stored.why,
+            unknown_reason::abandoned);
+}
+
+TEST_F(engine_over_faults, a_lease_that_is_dropped_is_abandoned) {
+  auto claimed = run(io, tested->claim(io, op()));
+  ASSERT_TRUE(claimed.lease);
+  EXPECT_EQ(claimed.outcome.kind, outcome_kind::granted);
+  auto moved = std::optional(*std::move(claimed.lease));
+  claimed.lease.reset();
+  io.run_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(state(), observed_state::in_progress) << "the handle lives on where it was moved to";
+  moved.reset();
+  until([&] { return state() == observed_state::unknown; });
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, outcome_kind::unknown);
+  EXPECT_EQ(w.runs, 0);
 }
 
 TEST_F(engine_over_faults, a_lease_is_renewed_while_the_work_runs) {

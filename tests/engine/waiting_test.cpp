@@ -55,7 +55,8 @@ class waiting_room_test : public ::testing::Test {
   }
   void TearDown() override {
     // A ticket stays until its wait is over.
-    for (const auto& line : {id, twin, other}) room.announce(line, std::make_shared<twin_outcome>());
+    for (const auto& line : {id, twin, other})
+      room.announce(line, std::make_shared<twin_outcome>());
     poll();
     visits_.clear();
     poll();

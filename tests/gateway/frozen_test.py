@@ -138,13 +138,13 @@ def test_the_rest_of_it_is_let_in(start_gateway, scripted, key):
     half = b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n" + body[:30_000]
     upstream = scripted.add(("head",), ("rest",), ("gate", "half"), ("send", half),
                             ("gate", "rest"), ("send", body[30_000:]))
-    gateway = start_gateway(upstream.url, {"defaults": {"upstream_timeout": "500ms"}})
+    gateway = start_gateway(upstream.url, {"defaults": {"upstream_timeout": "1s"}})
     with gateway.begin_post(key=key) as waiting:
         wait_until(lambda: upstream.whole[key] == 1, what="the request")
         clock = Stopwatch()
         gateway.signal(signal.SIGSTOP)
         scripted.open(upstream, "half")
-        wait_until(lambda: clock.seconds > 1.3, what="the end of the upstream's time")
+        wait_until(lambda: clock.seconds > 2.5, what="the end of the upstream's time")
         gateway.signal(signal.SIGCONT)
         assert waiting.silent_for(0.2)
         scripted.open(upstream, "rest")
