@@ -51,12 +51,12 @@ inline boost::asio::awaitable<void> cycle(load& load, const claim& request) {
   const auto reply = co_await claimed(load.on, request);
   if (reply.kind != verdict_kind::run) std::abort();
   std::vector<settlement> settles(1);
-  auto& mode = settles[0];
-  mode.id = request.id;
-  mode.token = reply.lease.token;
-  mode.claim_id = request.claim_id;
-  mode.about = request.about;
-  mode.answer = load.kept;
+  auto& change = settles[0];
+  change.id = request.id;
+  change.token = reply.lease.token;
+  change.claim_id = request.claim_id;
+  change.about = request.about;
+  change.answer = load.kept;
   const auto settled = co_await load.on.settle(std::move(settles), patience);
   if (!settled[0] || settled[0]->outcome != settle_outcome::done) std::abort();
 }

@@ -101,12 +101,12 @@ boost::asio::awaitable<void> caller(store& records, std::size_t& left) {
     const auto verdicts = co_await records.claim(std::move(claims), milliseconds(10'000));
     if (!verdicts[0] || verdicts[0]->kind != verdict_kind::run) std::abort();
     std::vector<settlement> settles(1);
-    auto& mode = settles[0];
-    mode.id = request.id;
-    mode.token = verdicts[0]->lease.token;
-    mode.claim_id = request.claim_id;
-    mode.about = request.about;
-    mode.answer = kept;
+    auto& change = settles[0];
+    change.id = request.id;
+    change.token = verdicts[0]->lease.token;
+    change.claim_id = request.claim_id;
+    change.about = request.about;
+    change.answer = kept;
     const auto settled = co_await records.settle(std::move(settles), milliseconds(10'000));
     if (!settled[0] || settled[0]->outcome != settle_outcome::done) std::abort();
   }

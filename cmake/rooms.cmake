@@ -26,6 +26,7 @@ if(ONCEGUARD_SANITIZE)
     -fsanitize=${ONCEGUARD_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(onceguard_options INTERFACE -fsanitize=${ONCEGUARD_SANITIZE})
 endif()
+target_link_libraries(onceguard_options INTERFACE onceguard_asio)
 target_include_directories(onceguard_options INTERFACE
   ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 

@@ -41,7 +41,7 @@ struct engine_params {
   milliseconds sweep_interval{60'000};
   std::size_t replay_cache = 16u << 20;  ///< bytes; 0: none
   std::size_t max_waiters = 10'000;
-  milliseconds look_again{50};          ///< a waiter asks for a twin in another process this often
+  milliseconds twin_poll{50};           ///< a waiter asks for a twin in another process this often
   std::size_t max_follow_ups = 10'000;  ///< claims in doubt that are followed up at the same time
   after_loss_rule after_loss = after_loss_rule::refuse;
   std::string state_dir;            ///< where the witness of the store's identity is kept
@@ -115,7 +115,7 @@ struct outcome {
 class lease_handle {
  public:
   struct state;
-  explicit lease_handle(std::shared_ptr<state> state) noexcept;
+  explicit lease_handle(std::shared_ptr<state> granted) noexcept;
   lease_handle(lease_handle&&) noexcept = default;
   lease_handle& operator=(lease_handle&&) = delete;
   ~lease_handle();

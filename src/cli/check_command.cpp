@@ -13,7 +13,7 @@ int check(const given_flags& given) {
   const auto source = sources_of(given, true);
   const auto read = config::load(source);
   std::size_t faults = 0;
-  for (const auto& r : read.said) {
+  for (const auto& r : read.remarks) {
     const bool fault = r.weight == config::remark::grade::fault;
     faults += fault ? 1 : 0;
     (fault ? std::cerr : std::cout) << r.text() << "\n";

@@ -43,7 +43,7 @@ assessed assess(const gateway::routing_table& table, const described_request& re
   return out;
 }
 
-fingerprint make_print(const assessed& assessed, const http::scope_place& under,
+fingerprint make_print(const assessed& assessed, const http::scope_match& under,
                        const described_request& request, const std::vector<base::field>& fields,
                        const fingerprint_rule& rule) {
   const auto target = http::split_target(request.target);
@@ -64,13 +64,13 @@ fingerprint make_print(const assessed& assessed, const http::scope_place& under,
 explanation explain(const config::settings& settings, const described_request& request) {
   const gateway::routing_table table(settings.routing);
   const auto fields = views_of(request);
-  const auto mode = assess(table, request, fields);
-  const auto& rule = mode.rule->rule;
-  const auto& admitted = mode.admitted;
+  const auto assessed = assess(table, request, fields);
+  const auto& rule = assessed.rule->rule;
+  const auto& admitted = assessed.admitted;
   explanation reply;
   reply.route = rule.host + rule.path;
   reply.methods = rule.method;
-  reply.upstream = mode.rule->upstream->name;
+  reply.upstream = assessed.rule->upstream->name;
   switch (admitted.kind) {
     case http::admission_kind::pass:
       reply.reason = admitted.reason;
@@ -98,10 +98,10 @@ explanation explain(const config::settings& settings, const described_request& r
   reply.key = admitted.key;
   reply.scope = admitted.scope;
   reply.scope_kind = admitted.scope_kind;
-  reply.print = make_print(mode, admitted, request, fields, rule.policy.fingerprint);
+  reply.print = make_print(assessed, admitted, request, fields, rule.policy.fingerprint);
   reply.id = make_record_id(admitted.scope, admitted.key);
-  for (const auto& place : admitted.former) {
-    reply.former.emplace_back(make_record_id(place.scope, admitted.key), place.scope_kind);
+  for (const auto& scope : admitted.former) {
+    reply.former.emplace_back(make_record_id(scope.scope, admitted.key), scope.scope_kind);
   }
   if (admitted.scope_kind == "anonymous") {
     reply.warnings.emplace_back(
@@ -118,12 +118,12 @@ std::optional<fingerprint> print_like(const config::settings& settings,
   if (!rule) return std::nullopt;
   const gateway::routing_table table(settings.routing);
   const auto fields = views_of(request);
-  const auto mode = assess(table, request, fields);
-  const http::scope_place* under = &mode.admitted;
-  for (const auto& place : mode.admitted.former) {
-    if (make_record_id(place.scope, mode.admitted.key) == id) under = &place;
+  const auto assessed = assess(table, request, fields);
+  const http::scope_match* under = &assessed.admitted;
+  for (const auto& scope : assessed.admitted.former) {
+    if (make_record_id(scope.scope, assessed.admitted.key) == id) under = &scope;
   }
-  return make_print(mode, *under, request, fields, *rule);
+  return make_print(assessed, *under, request, fields, *rule);
 }
 
 }  // namespace onceguard::cli

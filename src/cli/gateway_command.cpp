@@ -30,8 +30,8 @@ std::string text_of(const gateway::endpoint& endpoint) {
 
 /// Two descriptors for each connection: raise the soft limit as far as one may.
 void allow_descriptors(std::size_t connections) {
-  constexpr rlim_t own = 64;  // store, log, listener, timers
-  const auto wanted = static_cast<rlim_t>(2 * connections) + own;
+  constexpr rlim_t spare = 64;  // store, log, listener, timers
+  const auto wanted = static_cast<rlim_t>(2 * connections) + spare;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
@@ -102,7 +102,7 @@ class signal_watch {
 
   void reload() {
     auto read = config::load(sources_of(given_, true));
-    log_remarks(read.said);
+    log_remarks(read.remarks);
     if (!read.ok()) {
       base::log(log_level::error, "reload refused: the configuration stays as it was");
       return;
@@ -155,14 +155,14 @@ int run(const given_flags& given) {
   for (const int other : {SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
   auto read = config::load(sources_of(given, true));
   if (!read.ok()) {
-    for (const auto& r : read.said) {
+    for (const auto& r : read.remarks) {
       if (r.weight == config::remark::grade::fault) std::cerr << r.text() << "\n";
     }
     return exit_configuration;
   }
   log_lines lines(read.values.log);
   base::set_log_sink(&lines);
-  log_remarks(read.said);
+  log_remarks(read.remarks);
   allow_descriptors(read.values.gateway.max_connections);
   int exit_code = exit_store;
   auto records = config::open_store(read.values);

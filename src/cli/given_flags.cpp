@@ -93,7 +93,7 @@ config::sources sources_of(const given_flags& given, bool need_upstream) {
 std::optional<config::settings> load_settings(const given_flags& given, bool need_upstream) {
   auto read = config::load(sources_of(given, need_upstream));
   if (read.ok()) return std::move(read.values);
-  for (const auto& r : read.said) {
+  for (const auto& r : read.remarks) {
     if (r.weight == config::remark::grade::fault) std::cerr << r.text() << "\n";
   }
   return std::nullopt;

@@ -64,14 +64,14 @@ awaitable<int> complete_record(store& records, const complete_request& request, 
     co_return found.exit_code;
   }
   if (found.unreadable && !request.force) co_return refuse_unreadable(*found.unreadable);
-  resolution mode;
-  mode.id = found.record ? found.record->id : found.unreadable->id;
-  mode.about = found.about;
-  mode.completed = true;
-  mode.answer = std::move(made);
-  mode.force = request.force;
-  mode.retention = retention_for(found, settings);
-  co_return co_await resolve_record(records, std::move(mode), timeout);
+  resolution change;
+  change.id = found.record ? found.record->id : found.unreadable->id;
+  change.about = found.about;
+  change.completed = true;
+  change.answer = std::move(made);
+  change.force = request.force;
+  change.retention = retention_for(found, settings);
+  co_return co_await resolve_record(records, std::move(change), timeout);
 }
 
 int run(const given_flags& given, const complete_request& request) {

@@ -21,7 +21,7 @@ using boost::asio::awaitable;
 constexpr std::size_t page_of_records = 200;
 // Where pages come without answers, each costs a look at all records.
 constexpr std::size_t page_of_heads = 5'000;
-constexpr std::size_t asked_at_once = 32;
+constexpr std::size_t confirmed = 32;
 // What goes through all records takes its time.
 constexpr milliseconds least_timeout{60'000};
 
@@ -60,10 +60,10 @@ class answer_search {
   /// Those that are gone by now leave the page.
   awaitable<result<void>> run() {
     const auto work = [this] { return find_each(); };
-    co_await side_by_side(asked_at_once, work);
+    co_await side_by_side(confirmed, work);
     if (failed_) co_return *failed_;
-    std::size_t place = 0;
-    std::erase_if(page_, [&](const record_view&) { return gone_[place++]; });
+    std::size_t position = 0;
+    std::erase_if(page_, [&](const record_view&) { return gone_[position++]; });
     co_return result<void>();
   }
 

@@ -40,8 +40,8 @@ awaitable<int> reconcile_store(store& records, const config::settings& settings,
   auto& io = static_cast<boost::asio::io_context&>(
       boost::asio::query(executor, boost::asio::execution::context));
   gateway::host_names names;
-  gateway::suspect_upstreams doubts;
-  gateway::upstream_pool pool(io, settings.gateway, names, doubts);
+  gateway::suspect_upstreams suspects;
+  gateway::upstream_pool pool(io, settings.gateway, names, suspects);
   const gateway::inquiries inquiries(pool, settings.routing.routes, query.get());
   if (!inquiries.any()) {
     std::cerr << "onceguard: nobody can be asked: set query in [reconcile], or the probe of a "

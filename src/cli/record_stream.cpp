@@ -54,9 +54,9 @@ imported_record from_zero(const record_id& id, record stored) {
 }
 
 template <class Value>
-std::optional<Value> member(const json& json, const char* name) {
-  const auto found = json.find(name);
-  if (found == json.end()) return std::nullopt;
+std::optional<Value> member(const json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end()) return std::nullopt;
   if constexpr (std::is_same_v<Value, std::string>) {
     if (!found->is_string()) return std::nullopt;
   } else {

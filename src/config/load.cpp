@@ -33,13 +33,13 @@ class loader {
     check_accelerator();
     check_reconcile();
     check_variables();
-    put_in_order(result_.said);
+    put_in_order(result_.remarks);
     return std::move(result_);
   }
 
  private:
   void say(remark::grade weight, const origin& origin, std::string description) {
-    result_.said.push_back({weight, origin, std::move(description)});
+    result_.remarks.push_back({weight, origin, std::move(description)});
   }
   [[nodiscard]] origin at(std::uint32_t line, std::uint32_t column) const {
     return {layer::file, from_.file, line, column};
@@ -98,10 +98,10 @@ class loader {
                  std::make_move_iterator(more.end()));
     };
     if (const auto* table = find(document, name, false)) {
-      add(read_table(known, *table, "[" + name + "]", from_.file, layer::file, result_.said));
+      add(read_table(known, *table, "[" + name + "]", from_.file, layer::file, result_.remarks));
     }
-    add(named_settings(known, layer::environment, from_.environment, result_.said));
-    add(named_settings(known, layer::flag, from_.flags, result_.said));
+    add(named_settings(known, layer::environment, from_.environment, result_.remarks));
+    add(named_settings(known, layer::flag, from_.flags, result_.remarks));
     apply(rows, all, target);
     return all;
   }
@@ -135,11 +135,11 @@ class loader {
     const std::vector<const option*> flag{&upstream_flag()};
     for (const auto where : {layer::environment, layer::flag}) {
       const auto& texts = where == layer::flag ? from_.flags : from_.environment;
-      for (auto& s : named_settings(flag, where, texts, result_.said)) {
+      for (auto& s : named_settings(flag, where, texts, result_.remarks)) {
         input.upstream_flag = std::move(s);
       }
     }
-    auto built = build_routing(input, result_.said);
+    auto built = build_routing(input, result_.remarks);
     for (const auto& draft : built.policies) {
       check_room(draft);
       check_effect(draft);
@@ -152,12 +152,12 @@ class loader {
     const auto& policy = draft.policy;
     const auto& gateway = result_.values.gateway;
     if (policy.max_request_body + policy.max_answer_body > gateway.max_buffered) {
-      auto place = positions_["max_buffered"];
+      auto position = positions_["max_buffered"];
       for (const std::string_view name : {"max_request_body", "max_answer_body"}) {
         const auto& other = draft.from.at(name);
-        if (other.where > place.where) place = other;
+        if (other.where > position.where) position = other;
       }
-      say(remark::grade::fault, place,
+      say(remark::grade::fault, position,
           "max_buffered of [gateway] must hold max_request_body and max_answer_body together");
     }
     if (gateway.drain < policy.upstream_timeout) {
@@ -171,9 +171,9 @@ class loader {
   void check_effect(const policy_draft& draft) {
     if (draft.policy.effect != effect_place::transactional) return;
     if (is_postgres(result_.values.store.url)) return;
-    const auto& place = draft.from.at("effect");
-    say(remark::grade::fault, place,
-        std::string(place.of_route() ? "[[route]]" : "[defaults]") +
+    const auto& position = draft.from.at("effect");
+    say(remark::grade::fault, position,
+        std::string(position.of_route() ? "[[route]]" : "[defaults]") +
             " effect: \"transactional\" needs a postgresql:// store");
   }
 
@@ -241,21 +241,21 @@ class loader {
 
 loaded refused(remarks remarks) {
   loaded out;
-  out.said = std::move(remarks);
+  out.remarks = std::move(remarks);
   return out;
 }
 
 }  // namespace
 
 bool loaded::ok() const noexcept {
-  return std::none_of(said.begin(), said.end(),
+  return std::none_of(remarks.begin(), remarks.end(),
                       [](const remark& r) { return r.weight == remark::grade::fault; });
 }
 
 loaded load_text(std::string_view toml, const sources& sources) {
-  remarks remarks;
-  const auto document = read_document(toml, sources.file, remarks);
-  if (!document) return refused(std::move(remarks));
+  remarks found;
+  const auto document = read_document(toml, sources.file, found);
+  if (!document) return refused(std::move(found));
   return loader(sources).run(*document);
 }
 

@@ -20,8 +20,8 @@ struct sources {
 };
 
 struct loaded {
-  settings values;  ///< of use only where ok()
-  remarks said;     ///< in order
+  settings values;          ///< of use only where ok()
+  config::remarks remarks;  ///< in order
   [[nodiscard]] bool ok() const noexcept;
 };
 

@@ -33,12 +33,12 @@ result<std::unique_ptr<store>> open_tiered(const settings& settings) {
   given.connections = settings.store.connections;
   auto truth = postgres::postgres_store::open(std::move(given));
   if (!truth) return truth.error();
-  epoch_metadata& book = **truth;
+  epoch_metadata& epochs = **truth;
   tiered::tiered_params params;
   params.replays_without_truth = settings.accelerator.replays_without_store;
   params.clock = settings.store.clock;
   auto opened =
-      tiered::tiered_store::open(std::move(*truth), book, accelerator_of(settings), params);
+      tiered::tiered_store::open(std::move(*truth), epochs, accelerator_of(settings), params);
   if (!opened) return opened.error();
   return std::unique_ptr<store>(std::move(*opened));
 }

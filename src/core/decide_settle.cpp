@@ -185,9 +185,9 @@ extension extend_lease(const record_id& id, const lease& held, milliseconds leng
 
 settle_decision decide_settle(const record* stored, const settlement& request, const instant& now) {
   const bool by_claim_id = request.token == 0 && request.kind == settle_kind::release;
-  const bool own = stored != nullptr && stored->claim_id == request.claim_id &&
-                   (by_claim_id || stored->token == request.token);
-  if (own) {
+  const bool same_claim = stored != nullptr && stored->claim_id == request.claim_id &&
+                          (by_claim_id || stored->token == request.token);
+  if (same_claim) {
     settle_decision out;
     if (settled_alike(*stored, request.kind)) return complete_again(*stored, request);
     const bool released_since = stored->state == record_state::released;
@@ -219,9 +219,10 @@ bool abandoned(const record& r) noexcept { return r.retry_at_lease != 0; }
 extend_decision decide_extension(const record* stored, const extension& request,
                                  const instant& now) {
   extend_decision out;
-  const bool own = stored != nullptr && stored->claim_id == request.claim_id &&
-                   stored->token == request.token && unsettled(*stored) && !abandoned(*stored);
-  if (!own) {
+  const bool same_claim = stored != nullptr && stored->claim_id == request.claim_id &&
+                          stored->token == request.token && unsettled(*stored) &&
+                          !abandoned(*stored);
+  if (!same_claim) {
     out.stale = true;
     return out;
   }

@@ -16,7 +16,7 @@ using clock = base::boot_clock;
 namespace {
 
 constexpr int claims_max = 8;  // of one request, before it is told to come back
-constexpr std::chrono::seconds caller_look{1};
+constexpr std::chrono::seconds caller_check{1};
 
 error memory_lost(effect on_store) {
   return {errc::store_lost, "the store has lost its memory", on_store};
@@ -285,12 +285,12 @@ asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
   const auto ticket = engine_.waiting.enter(op_.id, io_.get_executor());
   if (!ticket) co_return answer_of(outcome_kind::busy);
   const auto until = base::boot_now() + op_.policy->wait;
-  const auto look_again = engine_.params.look_again;
-  const auto slice = [&] { return std::min(until, base::boot_now() + caller_look); };
+  const auto twin_poll = engine_.params.twin_poll;
+  const auto slice = [&] { return std::min(until, base::boot_now() + caller_check); };
   // The twin may have ended before this one had its ticket: the first asks once more at once, and
   // who stands behind the first gets its answer.
   auto next = woken::to_poll;
-  if (!ticket->first()) next = co_await ticket->wait(slice(), look_again);
+  if (!ticket->first()) next = co_await ticket->wait(slice(), twin_poll);
   while (next != woken::late || base::boot_now() < until) {
     if (op_.caller.stop_requested()) break;
     if (next == woken::announced) {
@@ -307,7 +307,7 @@ asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
       if (out.outcome.kind != outcome_kind::busy || base::boot_now() >= until) co_return out;
     }
     give_back_room();
-    next = co_await ticket->wait(slice(), look_again);
+    next = co_await ticket->wait(slice(), twin_poll);
   }
   co_return answer_of(outcome_kind::busy);
 }

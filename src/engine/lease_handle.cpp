@@ -42,23 +42,23 @@ void lease_handle::state::end() noexcept {
   by.leases.remove(listed);
 }
 
-lease_handle::lease_handle(std::shared_ptr<state> state) noexcept : state_(std::move(state)) {
+lease_handle::lease_handle(std::shared_ptr<state> granted) noexcept : state_(std::move(granted)) {
   state_->listed = state_->by.leases.add(state_);
   state_->keep_renewing();
 }
 
 lease_handle::~lease_handle() {
   if (!state_ || state_->settled) return;
-  auto& state = *state_;
-  state.end();
-  if (state.by.behind.stopping()) return;  // what is held at shutdown was ended before
+  auto& self = *state_;
+  self.end();
+  if (self.by.behind.stopping()) return;  // what is held at shutdown was ended before
   try {
     base::log(base::log_level::warning, "lease-dropped", {{"record", base::to_hex(id())}});
     settle_terms terms;
     terms.kind = settle_kind::abandon;
     terms.why = unknown_reason::abandoned;
-    state.by.behind.settle_now(state.io,
-                               settle_lease(id(), lease(), state.op.about, std::move(terms)));
+    self.by.behind.settle_now(self.io,
+                              settle_lease(id(), lease(), self.op.about, std::move(terms)));
   } catch (const std::exception& e) {
     // The lease runs out by itself then, and its outcome is as unknown.
     base::log(base::log_level::error, "lease-not-given-up", {{"why", e.what()}});
@@ -80,35 +80,35 @@ asio::awaitable<outcome> lease_handle::settle(settle_terms terms) {
 }
 
 asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report report) {
-  auto& state = *state_;
-  state.by.counters.probes.fetch_add(1, std::memory_order_relaxed);
+  auto& self = *state_;
+  self.by.counters.probes.fetch_add(1, std::memory_order_relaxed);
   base::log(base::log_level::info, "probed",
             {{"record", base::to_hex(id())}, {"said", std::string(name_of(report.status))}});
-  auto terms = terms_after(report, state.op.policy->retention);
+  auto terms = terms_after(report, self.op.policy->retention);
   if (!terms) {
-    const auto dispatched = co_await state.dispatch();
+    const auto dispatched = co_await self.dispatch();
     if (!dispatched) {
-      state.by.monitor.note(dispatched.error());
+      self.by.monitor.note(dispatched.error());
       // Nothing was sent. A release leaves the key free where the store has heard what was said,
       // and where it has not, as unknown as it was.
-      state.end();
+      self.end();
       settle_terms back;
       back.kind = settle_kind::release;
-      state.by.behind.settle(state.io, settle_lease(id(), lease(), state.op.about, back));
+      self.by.behind.settle(self.io, settle_lease(id(), lease(), self.op.about, back));
       auto out = plain_outcome(outcome_kind::store_failed);
       out.failure = dispatched.error();
       co_return out;
     }
     if (!*dispatched) {
-      state.end();
+      self.end();
       co_return plain_outcome(outcome_kind::busy);
     }
-    state.by.counters.runs.fetch_add(1, std::memory_order_relaxed);
-    state.epoch = state.by.cache.epoch();
+    self.by.counters.runs.fetch_add(1, std::memory_order_relaxed);
+    self.epoch = self.by.cache.epoch();
     co_return std::nullopt;
   }
   const auto kept = terms->kept;
-  auto out = co_await state.settle(std::move(*terms));
+  auto out = co_await self.settle(std::move(*terms));
   if (out.kind == outcome_kind::ran) {
     if (report.status == effect_status::done) co_return replayed(report.answer, kept);
     out = plain_outcome(outcome_kind::unknown);

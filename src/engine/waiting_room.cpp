@@ -47,33 +47,33 @@ std::unique_ptr<waiting_room::ticket> waiting_room::enter(const record_id& id,
   return std::make_unique<ticket>(*this, id, std::move(self));
 }
 
-void waiting_room::leave(const record_id& id, const waiter_ptr& waiter) noexcept {
+void waiting_room::leave(const record_id& id, const waiter_ptr& waiting) noexcept {
   inside_.fetch_sub(1, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   const auto found = waiting_.find(id);
   if (found == waiting_.end()) return;
-  auto& line = found->second;
-  const bool was_first = !line.empty() && line.front() == waiter;
-  std::erase(line, waiter);
-  if (line.empty()) {
+  auto& queue = found->second;
+  const bool was_first = !queue.empty() && queue.front() == waiting;
+  std::erase(queue, waiting);
+  if (queue.empty()) {
     waiting_.erase(found);
   } else if (was_first) {
-    call(line.front());  // somebody has to look after the record now
+    call(queue.front());  // somebody has to look after the record now
   }
 }
 
-bool waiting_room::is_first(const record_id& id, const waiter_ptr& waiter) {
+bool waiting_room::is_first(const record_id& id, const waiter_ptr& waiting) {
   const std::lock_guard lock(mutex_);
   const auto found = waiting_.find(id);
-  return found != waiting_.end() && found->second.front() == waiter;
+  return found != waiting_.end() && found->second.front() == waiting;
 }
 
-void waiting_room::call(const waiter_ptr& waiter) {
-  auto wake = [waiter] {
-    waiter->called = true;
-    waiter->timer.cancel();
+void waiting_room::call(const waiter_ptr& waiting) {
+  auto wake = [waiting] {
+    waiting->called = true;
+    waiting->timer.cancel();
   };
-  asio::post(waiter->timer.get_executor(), std::move(wake));
+  asio::post(waiting->timer.get_executor(), std::move(wake));
 }
 
 void waiting_room::poll(const record_id& id) {
@@ -109,20 +109,20 @@ void waiting_room::announce(const record_id& id, const twin_outcome_ptr& outcome
 }
 
 asio::awaitable<waiting_room::ticket::woken> waiting_room::ticket::wait(
-    time_point until, std::chrono::milliseconds look_again) {
-  bool looks = self_->called;
-  if (!looks && !self_->announced) {
-    looks = first();
+    time_point until, std::chrono::milliseconds twin_poll) {
+  bool polls = self_->called;
+  if (!polls && !self_->announced) {
+    polls = first();
     const auto now = base::boot_now();
-    self_->timer.expires_after((looks ? std::min(until, now + look_again) : until) - now);
+    self_->timer.expires_after((polls ? std::min(until, now + twin_poll) : until) - now);
     boost::system::error_code ignored;  // cancelled: called or announced; else the time is up
     co_await self_->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    looks = looks || self_->called;
+    polls = polls || self_->called;
   }
   announced_ = std::exchange(self_->announced, nullptr);
   if (announced_) co_return woken::announced;
   self_->called = false;
-  co_return looks ? woken::to_poll : woken::late;
+  co_return polls ? woken::to_poll : woken::late;
 }
 
 }  // namespace onceguard

@@ -61,9 +61,9 @@ class waiting_room {
   };
   using waiter_ptr = std::shared_ptr<waiter>;
 
-  void leave(const record_id& id, const waiter_ptr& waiter) noexcept;
-  [[nodiscard]] bool is_first(const record_id& id, const waiter_ptr& waiter);
-  static void call(const waiter_ptr& waiter);
+  void leave(const record_id& id, const waiter_ptr& waiting) noexcept;
+  [[nodiscard]] bool is_first(const record_id& id, const waiter_ptr& waiting);
+  static void call(const waiter_ptr& waiting);
 
   const std::size_t waiters_max_;
   std::atomic<std::size_t> inside_{0};
@@ -90,7 +90,7 @@ class waiting_room::ticket {
   /// Comes back when called or told, or when the time is up. The first in the line comes back
   /// after `look_again` at the latest: the record's holder may be another process, and nobody
   /// may say when it ends.
-  boost::asio::awaitable<woken> wait(time_point until, std::chrono::milliseconds look_again);
+  boost::asio::awaitable<woken> wait(time_point until, std::chrono::milliseconds twin_poll);
   [[nodiscard]] const twin_outcome_ptr& announced() const noexcept { return announced_; }
 
  private:

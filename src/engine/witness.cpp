@@ -87,20 +87,20 @@ result<void> witness::check() const {
 
 /// A name that is on the disk before its content would be an empty witness after a crash of the
 /// machine, and a rename that is not on the disk the old one.
-bool witness::replace(const numbered& numbered) {
+bool witness::replace(const numbered& given) {
   const std::lock_guard lock(file_);
-  if (numbered.number < written_) return true;  // overtaken
+  if (given.number < written_) return true;  // overtaken
   const auto next = path_ + ".next";
   const bool replaced = [&] {
     {
       const open_file file(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
-      if (!file.write(text_of(numbered.what)) || !file.flush()) return false;
+      if (!file.write(text_of(given.what)) || !file.flush()) return false;
     }
     if (::rename(next.c_str(), path_.c_str()) != 0) return false;
     return open_file(directory_, O_RDONLY | O_DIRECTORY | O_CLOEXEC).flush();
   }();
   if (replaced) {
-    written_ = numbered.number;
+    written_ = given.number;
   } else {
     const std::string why = std::strerror(errno);
     base::log_recurring(base::log_level::error, "witness-not-written",

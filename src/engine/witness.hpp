@@ -46,7 +46,7 @@ class witness {
     std::uint64_t number = 0;
     testimony what;
   };
-  [[nodiscard]] bool replace(const numbered& numbered);
+  [[nodiscard]] bool replace(const numbered& next);
   void hand_over(numbered next);
   void run();
 

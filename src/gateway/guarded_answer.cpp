@@ -14,17 +14,17 @@ asio::awaitable<bool> guarded_exchange::answer_with(outcome outcome) {
   using enum outcome_kind;
   // The client may take its time from here on.
   drop_body();
-  if (!own_ && !stream_begun_) answer_room_.clear();
+  if (!answer_ && !stream_begun_) answer_room_.clear();
   http::problem_detail more;
   switch (outcome.kind) {
     case ran:
     case unguarded:
-      return send_own();
+      return send_answer();
     case replay:
       return send_stored(std::move(outcome.answer), outcome.kept);
     case unrecorded:
       // Only where it took effect is there something that nobody would remember.
-      if (outcome.settled_as != settle_kind::complete) return send_own();
+      if (outcome.settled_as != settle_kind::complete) return send_answer();
       more.detail =
           "The request was carried out, but this could not be recorded yet. Send the "
           "same request with the same key again to get its answer.";
@@ -56,8 +56,8 @@ asio::awaitable<bool> guarded_exchange::answer_with(outcome outcome) {
   return send_failure();
 }
 
-asio::awaitable<bool> guarded_exchange::send_own() {
-  if (own_) return from_.send(*own_, from_.style(), extra_);
+asio::awaitable<bool> guarded_exchange::send_answer() {
+  if (answer_) return from_.send(*answer_, from_.style(), extra_);
   if (stream_begun_) return pass_on();
   return send_failure();
 }

@@ -47,7 +47,7 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
 /// Sends the request to its upstream once; `lease` is null where no record guards it.
 asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
   auto& thread = from_.thread();
-  own_.reset();
+  answer_.reset();
   extra_.clear();
   stream_begun_.reset();
   failure_.reset();
@@ -147,9 +147,9 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
   kept->body = std::move(result.body);
   // It may stay for long, and what is ahead of a chunked one does not count.
   if (kept->body.capacity() - kept->body.size() > small_body) kept->body.shrink_to_fit();
-  own_ = std::move(kept);
-  if (policy_.keep_body && terms.kind == settle_kind::complete) terms.answer = own_;
-  take_room_of(bytes_of(*own_));
+  answer_ = std::move(kept);
+  if (policy_.keep_body && terms.kind == settle_kind::complete) terms.answer = answer_;
+  take_room_of(bytes_of(*answer_));
   if (result.request_sent) keep_connection();
   return terms;
 }

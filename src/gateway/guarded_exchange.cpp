@@ -138,7 +138,7 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
 
 // ---- what is claimed
 
-scoped_operation guarded_exchange::make_scoped(const http::scope_place& under) const {
+scoped_operation guarded_exchange::make_scoped(const http::scope_match& under) const {
   const auto& head = from_.reader().head();
   const auto target = http::split_target(head.target);
   const auto* type = base::find_field(head.fields, "content-type");

@@ -29,7 +29,7 @@ class guarded_exchange {
   [[nodiscard]] bool make_room_for(std::size_t more);
   void drop_body();
   boost::asio::awaitable<bool> refuse_body(body_read why);
-  [[nodiscard]] scoped_operation make_scoped(const http::scope_place& under) const;
+  [[nodiscard]] scoped_operation make_scoped(const http::scope_match& under) const;
   [[nodiscard]] operation make_operation();
   void hint_scope();
   /// From a granted lease to its settle.
@@ -45,7 +45,7 @@ class guarded_exchange {
   void keep_connection();
 
   boost::asio::awaitable<bool> answer_with(outcome outcome);
-  boost::asio::awaitable<bool> send_own();
+  boost::asio::awaitable<bool> send_answer();
   boost::asio::awaitable<bool> pass_on();  // what is too large to be held
   boost::asio::awaitable<bool> send_failure();
   boost::asio::awaitable<bool> send_stored(answer_ptr answer, answer_kept kept);
@@ -62,7 +62,7 @@ class guarded_exchange {
   // What the upstream gave, once it ran
   upstream_ptr up_;
   byte_reservation answer_room_;
-  std::shared_ptr<answer> own_;              // whole: as the first client gets it, less extra_
+  std::shared_ptr<answer> answer_;           // whole: as the first client gets it, less extra_
   extra_fields extra_;                       // Date and Set-Cookie of the first answer
   std::optional<std::string> stream_begun_;  // the answer is passed on while it comes
   std::optional<http::problem> failure_;     // instead of an answer

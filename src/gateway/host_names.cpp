@@ -18,8 +18,8 @@ namespace {
 constexpr std::chrono::seconds name_valid_for{10};
 
 result<addresses> resolve_now(const std::string& host) {
-  asio::io_context own;
-  asio::ip::tcp::resolver resolver(own);
+  asio::io_context context;
+  asio::ip::tcp::resolver resolver(context);
   boost::system::error_code ec;
   const auto found = resolver.resolve(host, "", ec);
   if (ec) {

@@ -60,7 +60,7 @@ route_probe* inquiries::route_of(const subject& subject) const {
     });
     return found == routes_.end() ? nullptr : found->get();
   };
-  if (auto* own = named(subject.route)) return own;
+  if (auto* found = named(subject.route)) return found;
   return named("/");
 }
 

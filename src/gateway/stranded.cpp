@@ -22,7 +22,7 @@ bool has_kind(const scope_rule& rule, std::string_view kind) {
 }
 
 /// Would a retry of what stands under this kind of scope find its record?
-bool looks_under(const route_policy& policy, std::string_view kind) {
+bool finds_under(const route_policy& policy, std::string_view kind) {
   const auto& former = policy.previous_scope;
   return has_kind(policy.scope, kind) || std::any_of(former.begin(), former.end(), [&](auto& rule) {
            return has_kind(rule, kind);
@@ -61,7 +61,7 @@ class stranded {
   void count(const subject& about, const routing_table& table) {
     const auto* rule = rule_of(about, table);
     if (rule == nullptr) return;
-    if (!looks_under(rule->rule.policy, about.scope_kind)) ++moved_[{rule, about.scope_kind}];
+    if (!finds_under(rule->rule.policy, about.scope_kind)) ++moved_[{rule, about.scope_kind}];
     if (const auto found = renamed_.find(rule->upstream); found != renamed_.end()) {
       ++found->second.records;
     }

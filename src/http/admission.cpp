@@ -72,10 +72,10 @@ bool is_credential(std::string_view authorization) noexcept {
 
 /// What the rule makes of the request; none where its source is missing or not there once. What
 /// is empty is missing.
-std::optional<scope_place> find_scope(const scope_rule& rule, const request_view& request,
+std::optional<scope_match> find_scope(const scope_rule& rule, const request_view& request,
                                       scope_memo& last) {
   const auto found = [&](std::string kind, std::string_view value) {
-    scope_place out;
+    scope_match out;
     out.scope = last.scope_of(kind, value);
     out.scope_kind = std::move(kind);
     return out;
@@ -113,8 +113,8 @@ std::optional<scope_place> find_scope(const scope_rule& rule, const request_view
 void find_former(const route_policy& policy, const request_view& request, admission& out) {
   scope_memo none;
   for (const auto& rule : policy.previous_scope) {
-    if (auto place = find_scope(rule, request, none); place && place->scope != out.scope) {
-      out.former.push_back(std::move(*place));
+    if (auto scope = find_scope(rule, request, none); scope && scope->scope != out.scope) {
+      out.former.push_back(std::move(*scope));
     }
   }
 }
@@ -187,8 +187,8 @@ admission admit(const route_policy& policy, const request_view& request, scope_m
   if (!parsed) {
     return refuse(problem::key_malformed, "Idempotency-Key: " + parsed.error().detail);
   }
-  auto place = find_scope(policy.scope, request, last);
-  if (!place) {
+  auto scope = find_scope(policy.scope, request, last);
+  if (!scope) {
     return refuse(problem::scope_missing, "This route takes the scope of a key from " +
                                               policy.scope.text() +
                                               ", which must be sent exactly once.");
@@ -196,7 +196,7 @@ admission admit(const route_policy& policy, const request_view& request, scope_m
   admission out;
   out.kind = admission_kind::guard;
   out.key = std::move(*parsed);
-  static_cast<scope_place&>(out) = std::move(*place);
+  static_cast<scope_match&>(out) = std::move(*scope);
   find_former(policy, request, out);
   return out;
 }

@@ -26,18 +26,18 @@ struct request_view {
 enum class admission_kind : std::uint8_t { pass, guard, refuse };
 
 /// What a scope rule makes of a request.
-struct scope_place {
+struct scope_match {
   digest scope{};
   std::string scope_kind;         ///< "credential", "anonymous", "header:x-tenant" …
   std::vector<std::string> more;  ///< anonymous: what else goes into the fingerprint
 };
 
-struct admission : scope_place {  // guard: whose key it is
+struct admission : scope_match {  // guard: whose key it is
   admission_kind kind = admission_kind::pass;
   std::string_view reason;  ///< pass: why it is not guarded, a constant text
   // guard
   std::string key;
-  std::vector<scope_place> former;  ///< where a record of it may stand from before
+  std::vector<scope_match> former;  ///< where a record of it may stand from before
   // refuse
   problem refusal = problem::bad_request;
   std::string detail;

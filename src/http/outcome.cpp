@@ -17,8 +17,8 @@ bool is_of_mesh(std::span<const base::field> fields) noexcept {
   return mesh;
 }
 
-outcome_rule judge(const route_policy& policy, std::uint16_t status,
-                   std::span<const base::field> fields) {
+outcome_rule rule_for(const route_policy& policy, std::uint16_t status,
+                      std::span<const base::field> fields) {
   const auto rule = outcome_of(policy, status);
   if (status != 503 || rule != outcome_rule::release) return rule;
   const bool reported = policy.outcome_status.contains(503) || policy.outcome_class.contains(5);
@@ -39,7 +39,7 @@ void keep_fields(std::span<const base::field> fields, bool keep_set_cookie, answ
 
 void settle_by_status(const route_policy& policy, std::uint16_t status,
                       std::span<const base::field> fields, settle_terms& out) {
-  switch (judge(policy, status, fields)) {
+  switch (rule_for(policy, status, fields)) {
     case outcome_rule::complete:
       out.kind = settle_kind::complete;
       break;

@@ -88,7 +88,7 @@ struct reader::state {
   block_scanner scanner{block_scanner::kind::head, bounds.header_count_max};
   parser cut;
   phase at = phase::head;
-  asked_with asked = asked_with::another;
+  request_kind request_method = request_kind::another;
   bool empty_line_skipped = false;
   std::size_t scanned = 0;      ///< bytes of the chunk line that were searched
   std::uint64_t remaining = 0;  ///< of a sized body, or of a chunk
@@ -148,7 +148,7 @@ progress reader::state::take_head(std::string_view block) {
   parsed.status = request ? std::uint16_t{0} : cut.status();
   parsed.minor = cut.minor();
   parsed.fields = cut.fields();
-  if (auto why = request ? check_request(parsed) : check_answer(parsed, asked)) {
+  if (auto why = request ? check_request(parsed) : check_answer(parsed, request_method)) {
     parsed = {};
     return fail(*why);
   }
@@ -251,7 +251,7 @@ progress reader::state::read_trailers() {
   return fail({431, "The trailer section is too long."});
 }
 
-reader::reader(kind kind, const limits& bounds) : state_(std::make_unique<state>(kind, bounds)) {}
+reader::reader(kind read, const limits& bounds) : state_(std::make_unique<state>(read, bounds)) {}
 reader::reader(reader&&) noexcept = default;
 reader& reader::operator=(reader&&) noexcept = default;
 reader::~reader() = default;
@@ -277,9 +277,9 @@ std::string_view reader::body() const noexcept { return state_->piece; }
 const fault& reader::fault() const noexcept { return state_->found; }
 
 void reader::answers_to(std::string_view method) noexcept {
-  state_->asked = method == "HEAD"      ? asked_with::head
-                  : method == "CONNECT" ? asked_with::connect
-                                        : asked_with::another;
+  state_->request_method = method == "HEAD"      ? request_kind::head
+                           : method == "CONNECT" ? request_kind::connect
+                                                 : request_kind::another;
 }
 
 void reader::reset() {

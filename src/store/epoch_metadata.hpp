@@ -43,7 +43,7 @@ class epoch_metadata {
                                                                    milliseconds timeout) = 0;
   /// Notes how it was found. `doubted`: the epoch that ends by that, empty: none; where another one
   /// has begun already, that one goes on. Tells whether it ended one.
-  virtual boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string doubted,
+  virtual boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string distrusted,
                                                     milliseconds timeout) = 0;
 };
 

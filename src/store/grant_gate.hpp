@@ -16,18 +16,18 @@ class grant_gate {
 
   /// A look begins; what it returns belongs to look_told().
   [[nodiscard]] std::uint64_t poll_begins() noexcept {
-    noted_.store(told_.load());
+    noted_.store(polled_.load());
     return changes_.load();
   }
-  void poll_ended(std::uint64_t begun) noexcept { told_.store(begun); }
+  void poll_ended(std::uint64_t begun) noexcept { polled_.store(begun); }
 
   /// May a claim be granted?
   [[nodiscard]] bool known() const noexcept { return noted_.load() == changes_.load(); }
 
  private:
   std::atomic<std::uint64_t> changes_{0};
-  std::atomic<std::uint64_t> told_{0};   // so many of them the last look that was answered saw
-  std::atomic<std::uint64_t> noted_{0};  // and whoever looked has taken note of so many
+  std::atomic<std::uint64_t> polled_{0};  // so many of them the last look that was answered saw
+  std::atomic<std::uint64_t> noted_{0};   // and whoever looked has taken note of so many
 };
 
 }  // namespace onceguard

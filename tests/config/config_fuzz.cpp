@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* bytes, std::size_t si
   sources.file = "fuzz.toml";
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
   const auto read = onceguard::config::load_text(text, sources);
-  for (const auto& remark : read.said) {
+  for (const auto& remark : read.remarks) {
     // What is said may quote the file, and goes to a terminal.
     const auto line = remark.text();
     for (std::size_t i = 0; i < line.size(); ++i) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "config/said.hpp"
+#include "config/remark_texts.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -99,7 +99,7 @@ unknown = "hold"
 
 TEST(load, fills_in_every_parameter_of_the_gateway) {
   const auto read = load_text(full_file, from_file());
-  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_TRUE(read.ok()) << texts_of(read);
   const auto& g = read.values.gateway;
   EXPECT_EQ(g.listen, (gateway::endpoint{"0.0.0.0", 80}));
   EXPECT_EQ(g.threads, 3U);
@@ -131,7 +131,7 @@ TEST(load, fills_in_every_parameter_of_the_gateway) {
 
 TEST(load, fills_in_every_option_of_a_policy) {
   const auto read = load_text(full_file, from_file());
-  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_TRUE(read.ok()) << texts_of(read);
   const auto& p = read.values.defaults;
   EXPECT_EQ(p.methods, (std::vector<std::string>{"POST", "PUT"}));
   EXPECT_TRUE(p.required);
@@ -171,7 +171,7 @@ TEST(load, fills_in_every_option_of_a_policy) {
 
 TEST(load, builds_the_routing) {
   const auto read = load_text(full_file, from_file());
-  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_TRUE(read.ok()) << texts_of(read);
   const auto& routing = read.values.routing;
   ASSERT_EQ(routing.upstreams.size(), 2U);
   EXPECT_EQ(routing.upstreams[0],
@@ -199,7 +199,7 @@ TEST(load, makes_one_upstream_and_one_route_of_a_flag) {
   sources sources;
   sources.flags["upstream"] = "http://shop:9000";
   const auto read = load_text("", sources);
-  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_TRUE(read.ok()) << texts_of(read);
   ASSERT_EQ(read.values.routing.upstreams.size(), 1U);
   EXPECT_EQ(read.values.routing.upstreams[0],
             (gateway::upstream_params{"default", {"shop", 9000}, "", "default"}));
@@ -212,7 +212,7 @@ TEST(load, lets_the_flag_move_the_only_upstream_of_a_file) {
   source.flags["upstream"] = "http://other:1";
   const auto read =
       load_text("[[upstream]]\nname = \"a\"\nidentity = \"first\"\nurl = \"http://b\"\n", source);
-  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_TRUE(read.ok()) << texts_of(read);
   ASSERT_EQ(read.values.routing.upstreams.size(), 1U);
   EXPECT_EQ(read.values.routing.upstreams[0],
             (gateway::upstream_params{"a", {"other", 1}, "", "first"}));
@@ -221,7 +221,7 @@ TEST(load, lets_the_flag_move_the_only_upstream_of_a_file) {
 TEST(load, keeps_the_last_resort_that_a_file_names) {
   const auto read = load_text(
       "[[upstream]]\nname = \"a\"\nurl = \"http://a\"\n[[route]]\nrequired = true\n", from_file());
-  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_TRUE(read.ok()) << texts_of(read);
   ASSERT_EQ(read.values.routing.routes.size(), 1U);
   EXPECT_TRUE(read.values.routing.routes[0].policy.required);
 }
@@ -234,7 +234,7 @@ TEST(load, lets_the_later_source_win) {
       {"ONCEGUARD_LEASE", "11s"}, {"ONCEGUARD_KEEP", "final"}, {"ONCEGUARD_WAIT", ""}};
   source.flags = {{"lease", "12s"}};
   const auto read = load_text(file, source);
-  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_TRUE(read.ok()) << texts_of(read);
   EXPECT_EQ(read.values.defaults.lease, milliseconds(12'000));
   EXPECT_EQ(read.values.defaults.keep, keep_rule::final);
   EXPECT_EQ(read.values.defaults.wait, milliseconds(1'000));  // an empty variable is not set
@@ -250,7 +250,7 @@ TEST(load, takes_lists_and_outcomes_from_flags) {
                    {"required", "true"},
                    {"max-buffered", "1GiB"}};
   const auto read = load_text("", sources);
-  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_TRUE(read.ok()) << texts_of(read);
   EXPECT_EQ(read.values.defaults.methods, (std::vector<std::string>{"POST", "PUT"}));
   EXPECT_EQ(read.values.defaults.outcome_class.at(5), outcome_rule::release);
   EXPECT_EQ(read.values.defaults.outcome_status.at(402), outcome_rule::complete);
@@ -278,7 +278,7 @@ TEST(load, takes_any_character_in_strings) {
   // From each range of UTF-8, and those that toml++ by itself takes for white space.
   const std::string path = "/caf\u00e9 \u00a0\u2028\u0499\u3000\ufeff\uffff\U0001f512";
   const auto read = load_text("[gateway] # " + path + "\nstate_dir = '" + path + "'\n", source);
-  ASSERT_TRUE(read.ok()) << said(read);
+  ASSERT_TRUE(read.ok()) << texts_of(read);
   EXPECT_EQ(read.values.gateway.state_dir, path);
 }
 
@@ -287,17 +287,17 @@ TEST(load, refuses_a_file_that_is_not_there) {
   sources.file = "/nonexistent/c.toml";
   const auto read = load(sources);
   EXPECT_FALSE(read.ok());
-  EXPECT_EQ(said(read), "/nonexistent/c.toml: can't be read: No such file or directory\n");
+  EXPECT_EQ(texts_of(read), "/nonexistent/c.toml: can't be read: No such file or directory\n");
 }
 
 TEST(load, refuses_a_directory) {
   sources sources;
   sources.file = "/";
-  EXPECT_EQ(said(load(sources)), "/: can't be read: Is a directory\n");
+  EXPECT_EQ(texts_of(load(sources)), "/: can't be read: Is a directory\n");
 }
 
 TEST(load, refuses_a_file_that_is_too_large) {
-  EXPECT_EQ(said(load_text(std::string((1u << 20) + 1, '#'), from_file())),
+  EXPECT_EQ(texts_of(load_text(std::string((1u << 20) + 1, '#'), from_file())),
             "c.toml: larger than 1MiB\n");
 }
 

@@ -9,12 +9,12 @@ namespace {
 struct refusal {
   const char* name;
   std::string_view toml;
-  std::string_view said;  ///< all faults, each in its line
+  std::string_view remarks;  ///< all faults, each in its line
 };
 
 std::string faults(const loaded& read) {
   std::string out;
-  for (const auto& r : read.said) {
+  for (const auto& r : read.remarks) {
     if (r.weight == remark::grade::fault) out += r.text() + "\n";
   }
   return out;
@@ -29,8 +29,8 @@ TEST_P(refusals, say_what_and_where) {
   sources.file = "c.toml";
   sources.need_upstream = false;
   const auto read = load_text(GetParam().toml, sources);
-  EXPECT_EQ(faults(read), GetParam().said);
-  EXPECT_EQ(read.ok(), GetParam().said.empty());
+  EXPECT_EQ(faults(read), GetParam().remarks);
+  EXPECT_EQ(read.ok(), GetParam().remarks.empty());
 }
 
 const refusal shapes[] = {

@@ -8,7 +8,7 @@
 
 #include "config/load.hpp"
 #include "config/reference.hpp"
-#include "config/said.hpp"
+#include "config/remark_texts.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -31,31 +31,32 @@ TEST(faults, name_the_flag_or_the_variable) {
   const auto read = load_text("", sources);
   EXPECT_FALSE(read.ok());
   EXPECT_THAT(
-      said(read),
+      texts_of(read),
       HasSubstr("ONCEGUARD_LEASE: lease: expected a duration from 1s to 1d, got \"5ms\"\n"));
-  EXPECT_THAT(said(read), HasSubstr("--scope: scope: jwt: scopes are not in this version"));
-  EXPECT_THAT(said(read), HasSubstr("--upstream: upstream: https:// is not in this version"));
+  EXPECT_THAT(texts_of(read), HasSubstr("--scope: scope: jwt: scopes are not in this version"));
+  EXPECT_THAT(texts_of(read), HasSubstr("--upstream: upstream: https:// is not in this version"));
 }
 
 TEST(faults, say_that_an_upstream_is_missing) {
   sources sources;
-  EXPECT_THAT(said(load_text("", sources)), HasSubstr("no upstream: give one with --upstream URL"));
+  EXPECT_THAT(texts_of(load_text("", sources)),
+              HasSubstr("no upstream: give one with --upstream URL"));
   sources.need_upstream = false;
   EXPECT_TRUE(load_text("", sources).ok());
 }
 
 TEST(faults, say_that_a_flag_can_not_choose_among_upstreams) {
-  EXPECT_THAT(said(load_text("[[upstream]]\nname = \"a\"\nurl = \"http://a\"\n[[upstream]]\n"
-                             "name = \"b\"\nurl = \"http://b\"\n",
-                             bare())),
+  EXPECT_THAT(texts_of(load_text("[[upstream]]\nname = \"a\"\nurl = \"http://a\"\n[[upstream]]\n"
+                                 "name = \"b\"\nurl = \"http://b\"\n",
+                                 bare())),
               HasSubstr("--upstream: upstream: the file names 2 upstreams"));
 }
 
 TEST(faults, are_said_once_for_all_routes) {
   const auto read = load_text(
       "[defaults]\nbackoff = \"2m\"\n[[route]]\npath = \"/a\"\n[[route]]\npath = \"/b\"\n", bare());
-  EXPECT_THAT(said(read), HasSubstr("c.toml:2:11: [defaults] backoff: must not be longer"));
-  const auto faults = std::count_if(read.said.begin(), read.said.end(),
+  EXPECT_THAT(texts_of(read), HasSubstr("c.toml:2:11: [defaults] backoff: must not be longer"));
+  const auto faults = std::count_if(read.remarks.begin(), read.remarks.end(),
                                     [](const auto& r) { return r.weight == remark::grade::fault; });
   EXPECT_EQ(faults, 1);
 }
@@ -63,7 +64,7 @@ TEST(faults, are_said_once_for_all_routes) {
 struct hint {
   const char* name;
   std::string_view toml;
-  std::string_view said;
+  std::string_view remarks;
 };
 void PrintTo(const hint& h, std::ostream* out) { *out << h.name; }
 
@@ -71,8 +72,8 @@ class hints : public testing::TestWithParam<hint> {};
 
 TEST_P(hints, are_given_and_refuse_nothing) {
   const auto read = load_text(GetParam().toml, bare());
-  EXPECT_TRUE(read.ok()) << said(read);
-  EXPECT_THAT(said(read), HasSubstr(std::string(GetParam().said)));
+  EXPECT_TRUE(read.ok()) << texts_of(read);
+  EXPECT_THAT(texts_of(read), HasSubstr(std::string(GetParam().remarks)));
 }
 
 const hint cases[] = {
@@ -116,14 +117,14 @@ TEST(hints, leave_a_mesh_alone_where_the_route_says_what_a_503_means) {
   for (const auto* toml :
        {"[defaults]\noutcome = { 503 = \"unknown\" }\n",
         "[defaults]\noutcome = { 5xx = \"unknown\" }\n", "[defaults]\nkeep = \"all\"\n"}) {
-    EXPECT_THAT(said(load_text(toml, bare())), Not(HasSubstr("istio-envoy"))) << toml;
+    EXPECT_THAT(texts_of(load_text(toml, bare())), Not(HasSubstr("istio-envoy"))) << toml;
   }
 }
 
 TEST(hints, point_out_a_mistyped_variable) {
   auto source = bare();
   source.environment = {{"ONCEGUARD_LEESE", "30s"}, {"ONCEGUARD_SERVICE_HOST", "10.0.0.1"}};
-  const auto text = said(load_text("", source));
+  const auto text = texts_of(load_text("", source));
   EXPECT_THAT(text, HasSubstr("ONCEGUARD_LEESE: warning: no such variable; did you mean "
                               "ONCEGUARD_LEASE?"));
   EXPECT_THAT(text, Not(HasSubstr("SERVICE_HOST")));

@@ -66,11 +66,11 @@ TEST(fingerprint, every_part_counts_under_every_rule) {
       EXPECT_TRUE(seen.insert(of(rule, input)).second) << rule.text();
     };
     add([](fingerprint_input&) {});
-    add([](fingerprint_input& scope) { scope.upstream = "other"; });
-    add([](fingerprint_input& scope) { scope.method = "PATCH"; });
-    add([](fingerprint_input& scope) { scope.path = "/v1/payments/"; });
-    add([](fingerprint_input& scope) { scope.query = "a=2"; });
-    add([&](fingerprint_input& scope) { scope.more = more; });
+    add([](fingerprint_input& changed) { changed.upstream = "other"; });
+    add([](fingerprint_input& changed) { changed.method = "PATCH"; });
+    add([](fingerprint_input& changed) { changed.path = "/v1/payments/"; });
+    add([](fingerprint_input& changed) { changed.query = "a=2"; });
+    add([&](fingerprint_input& changed) { changed.more = more; });
   }
 }
 

@@ -172,7 +172,7 @@ TEST_F(former_scopes_test, a_fingerprint_is_remade_for_the_scope_that_has_the_re
   auto op = moved();
   op.scopes[1].input.more = callers;
   auto differently = std::make_shared<subject>(*former.about);
-  differently->print = make_fingerprint({.kind = fingerprint_kind::json}, op.scopes[1].input);
+  differently->print = make_fingerprint(*fingerprint_rule::parse("json"), op.scopes[1].input);
   auto there = former;
   there.about = differently;
   settle(there, hold(there), settle_kind::complete);

@@ -42,10 +42,10 @@ class waiting_room_test : public ::testing::Test {
     return added;
   }
   visit& wait(const record_id& where, milliseconds until = for_ever,
-              milliseconds look_again = for_ever) {
+              milliseconds twin_poll = for_ever) {
     auto& added = enter(where);
-    auto keep = [&added](std::exception_ptr, woken woken) { added.ended = woken; };
-    asio::co_spawn(io, added.ticket->wait(base::boot_clock::now() + until, look_again), keep);
+    auto keep = [&added](std::exception_ptr, woken reason) { added.ended = reason; };
+    asio::co_spawn(io, added.ticket->wait(base::boot_clock::now() + until, twin_poll), keep);
     poll();
     return added;
   }
@@ -155,7 +155,7 @@ class twin : public engine_over_faults {
   std::vector<outcome> out;
 
   void SetUp() override {
-    params.look_again = for_ever;
+    params.twin_poll = for_ever;
     engine_over_faults::SetUp();
     policy.on_busy = on_busy_rule::wait;
     policy.wait = for_ever;

@@ -115,8 +115,8 @@ class pqxx_till final : public till {
   result<verdict> execute_steps(const request& request, const execute_policy& policy,
                                 const steps_work& work) override {
     return postgres::execute_steps(on_, request, policy, [&](postgres::pqxx_steps& flow) {
-      forwarded forwarded(*this, flow);
-      return work(forwarded);
+      forwarded to_flow(*this, flow);
+      return work(to_flow);
     });
   }
   void charge(const std::string& customer) override { in_->exec(insert_of(customer)); }
@@ -146,7 +146,7 @@ class pqxx_till final : public till {
   };
   class forwarded final : public steps {
    public:
-    forwarded(pqxx_till& till, postgres::pqxx_steps& steps) : of_(till), to_(steps) {}
+    forwarded(pqxx_till& till, postgres::pqxx_steps& flow) : of_(till), to_(flow) {}
     std::string step(std::string_view name, const std::function<std::string()>& work) override {
       return to_.step(name, [&](pqxx::transaction_base& base) {
         const within here(of_, base);

@@ -164,25 +164,25 @@ class redis_cluster {
     return {slot, source, server};
   }
   /// Some of its names go over; false: none was left.
-  static bool move_names(const moving& moving, std::size_t most) {
-    auto source = moving.from.session();
-    const auto names = source.list(
-        {"CLUSTER", "GETKEYSINSLOT", std::to_string(moving.slot), std::to_string(most)});
+  static bool move_names(const moving& move, std::size_t most) {
+    auto source = move.from.session();
+    const auto names =
+        source.list({"CLUSTER", "GETKEYSINSLOT", std::to_string(move.slot), std::to_string(most)});
     for (const auto& name : names) {
-      source.run({"MIGRATE", "127.0.0.1", std::to_string(moving.to.port()), name, "0", "5000"});
+      source.run({"MIGRATE", "127.0.0.1", std::to_string(move.to.port()), name, "0", "5000"});
     }
     return !names.empty();
   }
-  void end_move(const moving& moving) const {
-    while (move_names(moving, 100)) {
+  void end_move(const moving& move) const {
+    while (move_names(move, 100)) {
     }
-    const auto text = std::to_string(moving.slot);
-    const auto id = id_of(moving.to);
+    const auto text = std::to_string(move.slot);
+    const auto id = id_of(move.to);
     // With the slot it takes an epoch above all that it knows of. Were that below the old owner's,
     // what that one said before would count: nobody would have the slot, and its keys be deleted.
-    wait_until("the epochs to be known", [&] { return knows_all_epochs(moving.to); });
-    moving.to.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
-    moving.from.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
+    wait_until("the epochs to be known", [&] { return knows_all_epochs(move.to); });
+    move.to.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
+    move.from.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
   }
   void move(int slot, redis_server& server) const {
     if (&owner_of(slot) != &server) end_move(begin_move(slot, server));

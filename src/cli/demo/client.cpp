@@ -45,8 +45,8 @@ line::line(const asio::any_io_executor& executor)
 }
 
 asio::awaitable<bool> line::open(const gateway::endpoint& address) {
-  const tcp::endpoint place(asio::ip::make_address(address.host), address.port);
-  const auto [failed] = co_await socket_.async_connect(place, quietly);
+  const tcp::endpoint endpoint(asio::ip::make_address(address.host), address.port);
+  const auto [failed] = co_await socket_.async_connect(endpoint, quietly);
   if (failed) co_return false;
   socket_.set_option(tcp::no_delay(true));
   co_return true;

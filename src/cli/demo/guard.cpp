@@ -33,7 +33,7 @@ temporary_folder::~temporary_folder() {
 
 // What the log lines of a starting gateway tell; shared with the coroutine that reads them.
 struct guard::listening {
-  explicit listening(const asio::any_io_executor& executor) : told(executor, patience) {}
+  explicit listening(const asio::any_io_executor& executor) : report_timer(executor, patience) {}
   void read(std::optional<std::string_view> line) {
     const auto entry = nlohmann::json::parse(line.value_or("{}"), nullptr, false);
     if (entry.is_object() && entry.value("event", "") == "listening") {
@@ -41,9 +41,9 @@ struct guard::listening {
     } else if (line && !address) {
       log.append(*line).append("\n");
     }
-    if (!line || address) told.cancel();
+    if (!line || address) report_timer.cancel();
   }
-  asio::steady_timer told;  // ends by itself when nothing was told in time
+  asio::steady_timer report_timer;  // ends by itself when nothing was told in time
   std::optional<std::string> address;
   std::string log;
 };
@@ -70,7 +70,7 @@ asio::awaitable<void> guard::start() {
   const auto answered = std::make_shared<listening>(executor_);
   process_ = std::make_unique<child>(executor_, arguments(),
                                      [answered](auto line) { answered->read(line); });
-  if (!answered->address) co_await answered->told.async_wait(quietly);
+  if (!answered->address) co_await answered->report_timer.async_wait(quietly);
   if (!answered->address) throw std::runtime_error("the gateway did not start:\n" + answered->log);
   const auto& text = *answered->address;
   const auto port = text.find_last_of(':') + 1;
@@ -83,8 +83,8 @@ asio::awaitable<command_result> guard::command_beside(std::vector<std::string> a
   co_return co_await run_command(arguments);
 }
 
-std::string text_of(const gateway::endpoint& place) {
-  return place.host + ":" + std::to_string(place.port);
+std::string text_of(const gateway::endpoint& endpoint) {
+  return endpoint.host + ":" + std::to_string(endpoint.port);
 }
 
 }  // namespace onceguard::cli::demo

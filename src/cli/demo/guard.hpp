@@ -56,6 +56,6 @@ class guard {
 };
 
 /// "127.0.0.1:8080"
-[[nodiscard]] std::string text_of(const gateway::endpoint& place);
+[[nodiscard]] std::string text_of(const gateway::endpoint& endpoint);
 
 }  // namespace onceguard::cli::demo

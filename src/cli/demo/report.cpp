@@ -102,8 +102,8 @@ class json_report final : public report {
   void add(const scene& played) override {
     json entry;
     entry["title"] = played.title;
-    entry["without"] = told(played.without);
-    entry["with"] = told(played.with);
+    entry["without"] = played_json(played.without);
+    entry["with"] = played_json(played.with);
     entry["right"] = played.right();
     entry["faults"] = played.faults;
     all_["scenes"].push_back(std::move(entry));
@@ -124,7 +124,7 @@ class json_report final : public report {
  private:
   using json = nlohmann::ordered_json;
 
-  static json told(const telling& style) {
+  static json played_json(const telling& style) {
     json out;
     out["charges"] = style.charges;
     out["charges_expected"] = style.charges_expected;

@@ -18,7 +18,7 @@ reply saw(telling& style, reply got) {
   return got;
 }
 
-std::vector<std::string> tally_counts(const std::vector<reply>& replies) {
+std::vector<std::string> counted(const std::vector<reply>& replies) {
   std::vector<std::pair<std::string, std::size_t>> counts;
   for (const auto& got : replies) {
     auto words = got.in_words();

@@ -37,6 +37,6 @@ struct scene {
 reply saw(telling& style, reply got);
 
 /// "1 × 201", "49 × 409 in-progress" … in the order of their first appearance.
-[[nodiscard]] std::vector<std::string> tally_counts(const std::vector<reply>& replies);
+[[nodiscard]] std::vector<std::string> counted(const std::vector<reply>& replies);
 
 }  // namespace onceguard::cli::demo

@@ -30,8 +30,8 @@ shop::shop(asio::io_context& context) : context_(context), pending_(context) {
 }
 
 void shop::open() {
-  const tcp::endpoint place(asio::ip::address_v4::loopback(), port_);
-  acceptor_ = std::make_unique<tcp::acceptor>(context_, place);  // with SO_REUSEADDR
+  const tcp::endpoint endpoint(asio::ip::address_v4::loopback(), port_);
+  acceptor_ = std::make_unique<tcp::acceptor>(context_, endpoint);  // with SO_REUSEADDR
   port_ = acceptor_->local_endpoint().port();
   asio::co_spawn(context_, listen(), base::rethrow);
 }

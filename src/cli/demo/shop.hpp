@@ -47,7 +47,7 @@ class shop {
 
  private:
   using socket_ptr = std::shared_ptr<tcp::socket>;
-  struct ledger {
+  struct order_counts {
     std::size_t arrived = 0;
     std::vector<std::string> charges;  // the bodies of the answers
   };
@@ -66,7 +66,7 @@ class shop {
   bool loses_ = false;
   std::size_t answers_ = 0;
   std::size_t charges_ = 0;
-  std::map<std::string, ledger> orders_;
+  std::map<std::string, order_counts> orders_;
   asio::steady_timer pending_;  // cancelled whenever something came in or was charged
 };
 

@@ -136,27 +136,27 @@ claimed read_claimed(const sql_transaction::row& row, const claim& request) {
   if (problem == 2) throw statement_failed("OG002", "the record of this key can not be read");
   if (problem == 1) {
     out.locked = true;
-    out.told.kind = verdict_kind::busy;
-    out.told.retry_after = retry_after_lock;
+    out.verdict.kind = verdict_kind::busy;
+    out.verdict.retry_after = retry_after_lock;
     return out;
   }
   const auto kind = number_at(row, at_verdict);
   if (kind < 0 || kind >= static_cast<std::int64_t>(verdict_kinds)) unexpected("a new verdict");
-  out.told.kind = static_cast<verdict_kind>(kind);
-  if (out.told.kind == verdict_kind::run) {
-    out.told.lease.token = static_cast<token>(number_at(row, at_token));
-    out.told.lease.claim_id = request.claim_id;
-    out.told.lease.attempt = static_cast<std::uint32_t>(number_at(row, at_attempt));
+  out.verdict.kind = static_cast<verdict_kind>(kind);
+  if (out.verdict.kind == verdict_kind::run) {
+    out.verdict.lease.token = static_cast<token>(number_at(row, at_token));
+    out.verdict.lease.claim_id = request.claim_id;
+    out.verdict.lease.attempt = static_cast<std::uint32_t>(number_at(row, at_attempt));
     out.progress = bytes_at(row, at_progress);
   }
-  out.told.answer = answer_of(row);
-  if (row[at_kept]) out.told.kept = static_cast<answer_kept>(number_at(row, at_kept));
-  out.told.retry_after = milliseconds(number_at(row, at_retry_after));
-  out.told.retention_left = milliseconds(number_at(row, at_retention_left));
-  out.told.since = milliseconds(number_at(row, at_since));
-  out.told.why = static_cast<unknown_reason>(number_at(row, at_why));
-  out.told.why_status = static_cast<std::uint16_t>(number_at(row, at_why_status));
-  out.told = as_reported(std::move(out.told));
+  out.verdict.answer = answer_of(row);
+  if (row[at_kept]) out.verdict.kept = static_cast<answer_kept>(number_at(row, at_kept));
+  out.verdict.retry_after = milliseconds(number_at(row, at_retry_after));
+  out.verdict.retention_left = milliseconds(number_at(row, at_retention_left));
+  out.verdict.since = milliseconds(number_at(row, at_since));
+  out.verdict.why = static_cast<unknown_reason>(number_at(row, at_why));
+  out.verdict.why_status = static_cast<std::uint16_t>(number_at(row, at_why_status));
+  out.verdict = as_reported(std::move(out.verdict));
   return out;
 }
 

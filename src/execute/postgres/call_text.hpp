@@ -11,7 +11,7 @@ namespace onceguard::postgres {
 
 /// What a claim was told.
 struct claimed {
-  verdict told;
+  onceguard::verdict verdict;
   bool locked = false;   ///< another transaction works on this record (told: busy)
   std::string progress;  ///< run: how far the work has come
 };

@@ -9,14 +9,15 @@ verdict run_once(sql_transaction& transaction, const claim& request, const execu
                  const effect_work& work, phase& position) {
   position = phase::claiming;
   auto got = begin_and_claim(transaction, request, policy);
-  if (got.told.kind != verdict_kind::run) return std::move(got.told);
+  if (got.verdict.kind != verdict_kind::run) return std::move(got.verdict);
   const bracket unless_committed(transaction);
   position = phase::working;
-  got.told.answer = checked(work(got.told.lease));
-  got.told.kept = answer_kept::full;
+  got.verdict.answer = checked(work(got.verdict.lease));
+  got.verdict.kept = answer_kept::full;
   position = phase::committing;
-  transaction.commit(complete_text(request.id, got.told.lease, *got.told.answer, policy.retention));
-  return std::move(got.told);
+  transaction.commit(
+      complete_text(request.id, got.verdict.lease, *got.verdict.answer, policy.retention));
+  return std::move(got.verdict);
 }
 
 }  // namespace

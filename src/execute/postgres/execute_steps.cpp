@@ -70,14 +70,14 @@ result<verdict> claim_steps(sql_transaction& transaction, const claim& request,
   bool committing = false;
   try {
     auto got = begin_and_claim(transaction, request, policy);
-    if (got.told.kind != verdict_kind::run) return std::move(got.told);
+    if (got.verdict.kind != verdict_kind::run) return std::move(got.verdict);
     const bracket unless_committed(transaction);
     auto read = decode_steps(got.progress);
     if (!read) return read.error();
     done = std::move(*read);
     committing = true;
     transaction.commit({});
-    return std::move(got.told);
+    return std::move(got.verdict);
   } catch (const statement_failed& failed) {
     return to_error(failed, committing && failed.lost() ? effect::unknown : effect::none);
   }

@@ -4,8 +4,8 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "store/postgres/failure.hpp"
 #include "execute/request.hpp"
+#include "store/postgres/failure.hpp"
 
 namespace onceguard::postgres {
 namespace {
@@ -65,14 +65,14 @@ claimed begin_and_claim(sql_transaction& transaction, const claim& request,
     try {
       transaction.begin(policy.isolation);
       auto got = read_claimed(transaction.run(statement), request);
-      if (got.told.kind == verdict_kind::run) return got;
+      if (got.verdict.kind == verdict_kind::run) return got;
       transaction.roll_back();
       const auto left = until.left();
-      if (got.told.kind != verdict_kind::busy || left.count() == 0) return got;
+      if (got.verdict.kind != verdict_kind::busy || left.count() == 0) return got;
       if (got.locked) {
         wait_for_record(transaction, policy.isolation, request.id, left);
       } else {
-        until.pause(got.told.retry_after);
+        until.pause(got.verdict.retry_after);
       }
     } catch (const statement_failed& failed) {
       transaction.roll_back();

@@ -24,7 +24,7 @@ transaction caller_tables::begin() {
   return {metadata_, table_, static_cast<token>(base::wall_microseconds())};
 }
 
-result<verdict> caller_tables::look(const claim& request) {
+result<verdict> caller_tables::peek(const claim& request) {
   const auto position = metadata_.read_clocks();
   const auto found = table_.load(request.id, position.boot, {});
   if (!found) return found.error();
@@ -38,8 +38,8 @@ result<claimed> caller_tables::take(const claim& request) {
   if (!reply) return reply.error();
   input.finish();
   claimed out;
-  out.told = std::move(*reply);
-  if (out.told.kind == verdict_kind::run) out.progress = progress_of(request.id);
+  out.verdict = std::move(*reply);
+  if (out.verdict.kind == verdict_kind::run) out.progress = progress_of(request.id);
   return out;
 }
 

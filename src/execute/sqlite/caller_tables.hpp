@@ -15,7 +15,7 @@ namespace onceguard::sqlite {
 
 /// What a claim was told.
 struct claimed {
-  verdict told;
+  onceguard::verdict verdict;
   std::string progress;  ///< run: how far the work has come
   bool locked = false;   ///< somebody else writes to the database (told: busy)
 };
@@ -26,7 +26,7 @@ class caller_tables {
   explicit caller_tables(connection& connection);
 
   /// What the claim would meet. Writes nothing, and needs only a transaction that reads.
-  [[nodiscard]] result<verdict> look(const claim& request);
+  [[nodiscard]] result<verdict> peek(const claim& request);
 
   // These are for a transaction that writes.
   [[nodiscard]] result<claimed> take(const claim& request);

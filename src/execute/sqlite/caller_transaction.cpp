@@ -38,13 +38,13 @@ error newer_tables() {
 claimed locked_out() {
   claimed out;
   out.locked = true;
-  out.told.kind = verdict_kind::busy;
-  out.told.retry_after = retry_after_lock;
+  out.verdict.kind = verdict_kind::busy;
+  out.verdict.retry_after = retry_after_lock;
   return out;
 }
 
 /// In a transaction that only reads; none: there are no tables yet.
-result<std::optional<verdict>> look(connection& connection, const claim& request) {
+result<std::optional<verdict>> peek(connection& connection, const claim& request) {
   struct reading {
     sqlite::connection& connection;
     ~reading() { connection.roll_back(); }
@@ -53,7 +53,7 @@ result<std::optional<verdict>> look(connection& connection, const claim& request
   const auto version = caller_tables_version(connection);
   if (version > caller_version) return newer_tables();
   if (version == 0) return std::optional<verdict>();
-  auto reply = caller_tables(connection).look(request);
+  auto reply = caller_tables(connection).peek(request);
   if (!reply) return reply.error();
   return std::optional(std::move(*reply));
 }
@@ -62,11 +62,11 @@ result<std::optional<verdict>> look(connection& connection, const claim& request
 result<claimed> try_to_claim(connection& connection, caller_transaction& transaction,
                              const claim& request) {
   if (transaction.whole()) {
-    auto seen = look(connection, request);
+    auto seen = peek(connection, request);
     if (!seen) return seen.error();
     if (*seen && (*seen)->kind != verdict_kind::run) {
       claimed out;
-      out.told = std::move(**seen);
+      out.verdict = std::move(**seen);
       return out;
     }
   }
@@ -172,7 +172,7 @@ result<claimed> begin_and_claim(connection& connection, caller_transaction& tran
     auto got = locked_out();
     try {
       auto tried = try_to_claim(connection, transaction, request);
-      if (tried && tried->told.kind == verdict_kind::run) return tried;
+      if (tried && tried->verdict.kind == verdict_kind::run) return tried;
       transaction.roll_back();
       if (!tried) return tried;
       got = std::move(*tried);
@@ -182,11 +182,11 @@ result<claimed> begin_and_claim(connection& connection, caller_transaction& tran
     }
     // Within the caller's transaction nothing changes, however long one looks at it.
     const bool waits = transaction.whole() && until.left().count() > 0;
-    if (got.told.kind != verdict_kind::busy || !waits) {
-      got.told = as_reported(std::move(got.told));
+    if (got.verdict.kind != verdict_kind::busy || !waits) {
+      got.verdict = as_reported(std::move(got.verdict));
       return got;
     }
-    until.pause(got.locked ? lock_step : got.told.retry_after);
+    until.pause(got.locked ? lock_step : got.verdict.retry_after);
   }
 }
 

@@ -80,7 +80,7 @@ result<verdict> execute(sqlite3* borrowed, const request& request, const execute
   caller_transaction transaction(connection);
   auto got = begin_and_claim(connection, transaction, question, policy);
   if (!got) return got.error();
-  auto& reply = got->told;
+  auto& reply = got->verdict;
   if (reply.kind != verdict_kind::run) return std::move(reply);
   reply.answer = checked(work(reply.lease));
   reply.kept = answer_kept::full;

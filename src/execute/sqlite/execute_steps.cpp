@@ -18,7 +18,7 @@ class sqlite_flow final : public step_flow {
               const lease& granted, std::vector<step_done> done)
       : step_flow(request.id, granted, std::move(done)),
         on_(connection),
-        asked_(request),
+        claim_(request),
         policy_(waiting(policy)) {}
 
   void complete(const answer_ptr& stored_answer) {
@@ -51,7 +51,7 @@ class sqlite_flow final : public step_flow {
                      effect::unknown);
       }
       extension request;
-      request.id = asked_.id;
+      request.id = claim_.id;
       request.token = held().token;
       request.claim_id = held().claim_id;
       request.lease = policy_.lease;
@@ -62,10 +62,10 @@ class sqlite_flow final : public step_flow {
  private:
   [[nodiscard]] settlement settlement_of(settle_kind kind) const {
     settlement out;
-    out.id = asked_.id;
+    out.id = claim_.id;
     out.token = held().token;
     out.claim_id = held().claim_id;
-    out.about = asked_.about;
+    out.about = claim_.about;
     out.kind = kind;
     out.retention = policy_.retention;
     out.by_application = true;
@@ -98,7 +98,7 @@ class sqlite_flow final : public step_flow {
   }
 
   connection& on_;
-  const claim asked_;
+  const claim claim_;
   const execute_policy policy_;
 };
 
@@ -110,12 +110,12 @@ result<verdict> claim_steps(connection& connection, const claim& request,
     return error(errc::conflict, "execute_steps: within the caller's transaction");
   auto got = begin_and_claim(connection, transaction, request, policy);
   if (!got) return got.error();
-  if (got->told.kind != verdict_kind::run) return std::move(got->told);
+  if (got->verdict.kind != verdict_kind::run) return std::move(got->verdict);
   auto read = decode_steps(got->progress);
   if (!read) return read.error();
   done = std::move(*read);
   if (const auto failed = transaction.commit(patience(policy))) return *failed;
-  return std::move(got->told);
+  return std::move(got->verdict);
 }
 
 answer_ptr run_steps(sqlite_flow& flow, const steps_work& work) {

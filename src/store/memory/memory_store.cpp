@@ -39,23 +39,23 @@ store_traits memory_store::traits() const {
   return out;
 }
 
-const record* memory_store::look_up(const record_id& id) const {
+const record* memory_store::find_record(const record_id& id) const {
   const auto found = records_.find(id);
   return found == records_.end() ? nullptr : &found->second.stored;
 }
 
 void memory_store::put(const record_id& id, record stored) {
-  const auto [place, added] = records_.try_emplace(id);
+  const auto [added_record, added] = records_.try_emplace(id);
   if (added) {
-    place->second.number = next_number_++;
-    order_.emplace(place->second.number, id);
+    added_record->second.number = next_number_++;
+    order_.emplace(added_record->second.number, id);
   }
-  place->second.stored = std::move(stored);
+  added_record->second.stored = std::move(stored);
 }
 
 result<verdict> memory_store::apply(const onceguard::claim& request, const instant& now) {
   if (!request.about) return subject_missing();
-  auto decided = decide(look_up(request.id), request, now, last_token_ + 1);
+  auto decided = decide(find_record(request.id), request, now, last_token_ + 1);
   if (decided.write) {
     last_token_ = std::max(last_token_, decided.write->token);
     ++vitals_.generation;
@@ -65,7 +65,7 @@ result<verdict> memory_store::apply(const onceguard::claim& request, const insta
 }
 
 result<settled> memory_store::apply(const settlement& request, const instant& now) {
-  auto decided = decide_settle(look_up(request.id), request, now);
+  auto decided = decide_settle(find_record(request.id), request, now);
   if (decided.write) {
     if (!decided.write->about) return subject_missing();
     put(request.id, std::move(*decided.write));
@@ -74,7 +74,7 @@ result<settled> memory_store::apply(const settlement& request, const instant& no
 }
 
 result<bool> memory_store::apply(const extension& request, const instant& now) {
-  auto decided = decide_extension(look_up(request.id), request, now);
+  auto decided = decide_extension(find_record(request.id), request, now);
   if (decided.write) put(request.id, std::move(*decided.write));
   return !decided.stale;
 }
@@ -114,7 +114,7 @@ awaitable<result<resolve_decision>> memory_store::resolve(resolution request, mi
   const std::lock_guard lock(mutex_);
   if (stopped_) co_return stopped();
   const auto now = read_clocks(clock_, guard_);
-  auto decided = decide_resolution(look_up(request.id), request, now);
+  auto decided = decide_resolution(find_record(request.id), request, now);
   if (decided.forgets_answer) ++vitals_.forgotten;
   if (decided.write) put(request.id, *decided.write);
   co_return decided;
@@ -124,7 +124,7 @@ awaitable<result<std::optional<record_view>>> memory_store::find(record_id id, m
   const std::lock_guard lock(mutex_);
   if (stopped_) co_return stopped();
   const auto now = read_clocks(clock_, guard_);
-  const auto* stored = look_up(id);
+  const auto* stored = find_record(id);
   std::optional<record_view> out;
   if (stored != nullptr && !expired(*stored, now))
     out = make_view(id, *stored, now, wall_ahead(clock_, now));
@@ -173,7 +173,7 @@ awaitable<result<import_outcome>> memory_store::import_record(imported_record re
   const std::lock_guard lock(mutex_);
   if (stopped_) co_return stopped();
   const auto now = read_clocks(clock_, guard_);
-  auto decided = decide_import(look_up(request.id), request, now);
+  auto decided = decide_import(find_record(request.id), request, now);
   if (decided.write) {
     last_token_ = token_above(last_token_, decided.write->token, now);
     put(request.id, std::move(*decided.write));

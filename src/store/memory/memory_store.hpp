@@ -48,7 +48,7 @@ class memory_store final : public store {
     std::size_t operator()(const record_id& id) const noexcept;
   };
 
-  [[nodiscard]] const record* look_up(const record_id& id) const;
+  [[nodiscard]] const record* find_record(const record_id& id) const;
   void put(const record_id& id, record stored);
   result<verdict> apply(const onceguard::claim& request, const instant& now);
   result<settled> apply(const settlement& request, const instant& now);

@@ -70,11 +70,11 @@ void connection::poll_connection() {
 /// number may be another thread's at once.
 bool connection::attach() {
   boost::system::error_code failed;
-  const int own = ::fcntl(PQsocket(on_), F_DUPFD_CLOEXEC, 0);
-  if (own < 0) {
+  const int descriptor = ::fcntl(PQsocket(on_), F_DUPFD_CLOEXEC, 0);
+  if (descriptor < 0) {
     failed.assign(errno, boost::system::system_category());
-  } else if (socket_.assign(own, failed); failed) {
-    ::close(own);
+  } else if (socket_.assign(descriptor, failed); failed) {
+    ::close(descriptor);
   }
   if (failed) lose(connection_failure("waiting for the server: " + failed.message()));
   return !failed;

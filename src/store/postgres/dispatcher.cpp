@@ -80,12 +80,14 @@ class batch_trip final : public trip {
 class question_trip final : public trip {
  public:
   question_trip(dispatcher& dispatcher, std::shared_ptr<question> shared)
-      : from_(dispatcher), asked_(std::move(shared)), confirms_(dispatcher.standby_distrusted_) {}
+      : from_(dispatcher),
+        question_(std::move(shared)),
+        confirms_(dispatcher.standby_distrusted_) {}
 
-  [[nodiscard]] const char* statement() const noexcept override { return asked_->statement(); }
+  [[nodiscard]] const char* statement() const noexcept override { return question_->statement(); }
   [[nodiscard]] bool confirms() const noexcept override { return confirms_; }
   [[nodiscard]] parameters encode(const greeting&) const override {
-    return asked_->encode({from_, from_.expiry_paused_});
+    return question_->encode({from_, from_.expiry_paused_});
   }
   void arrived(const rows& results) override { from_.arrived(*this, results); }
   void failed(const failure& why, effect_of_failure after) override {
@@ -95,7 +97,7 @@ class question_trip final : public trip {
  private:
   friend class dispatcher;
   dispatcher& from_;
-  std::shared_ptr<question> asked_;
+  std::shared_ptr<question> question_;
   const bool confirms_;
 };
 
@@ -247,16 +249,16 @@ void dispatcher::take_reply(entry<Kind>& entry, reply<typename Kind::outcome>& a
     // A claim that was never sent before is told that somebody is there; the repeat of one whose
     // first copy may still be under way waits to learn which of both it is.
     if (answer.what == kind::locked && !entry.doubtful) {
-      answer.what = kind::said;
+      answer.what = kind::answered;
       answer.outcome.emplace(claims::locked());
     }
-    if (answer.what == kind::said && *answer.outcome) subject = answer.outcome->value();
+    if (answer.what == kind::answered && *answer.outcome) subject = answer.outcome->value();
     if (subject && subject->kind == verdict_kind::run && !memory_.known())
       return put_grant_in_doubt(entry);
     take_joined(entry, subject);
   }
   switch (answer.what) {
-    case kind::said:
+    case kind::answered:
       return conclude<Kind>(entry, std::move(*answer.outcome));
     case kind::needs_subject:
       if constexpr (std::is_same_v<Kind, settles>) {
@@ -332,17 +334,17 @@ void dispatcher::failed(batch_trip<Kind>& trip, const failure& why, effect_of_fa
 }
 
 void dispatcher::arrived(question_trip& trip, const rows& results) {
-  const bool answered = trip.asked_->arrived(results, {*this, expiry_paused_});  // may throw
+  const bool answered = trip.question_->arrived(results, {*this, expiry_paused_});  // may throw
   ended(trip.confirms_);
   --questions_under_way_;
-  if (answered) return finish(trip.asked_);
+  if (answered) return finish(trip.question_);
   const auto now = base::boot_now();
-  if (trip.asked_->give_up_at() <= now) {
-    trip.asked_->fail(lock_held(name_, false));
-    return finish(trip.asked_);
+  if (trip.question_->give_up_at() <= now) {
+    trip.question_->fail(lock_held(name_, false));
+    return finish(trip.question_);
   }
-  trip.asked_->not_before = now + pause_before(trip.asked_->tries++);
-  questions_.push_front(trip.asked_);
+  trip.question_->not_before = now + pause_before(trip.question_->tries++);
+  questions_.push_front(trip.question_);
 }
 
 void dispatcher::failed(question_trip& trip, const failure& why, effect_of_failure after) {
@@ -350,7 +352,7 @@ void dispatcher::failed(question_trip& trip, const failure& why, effect_of_failu
   --questions_under_way_;
   if (after == effect_of_failure::unknown && !why.lost) standby_distrusted_ = true;
   if (why.sqlstate == another_memory) memory_.changed();
-  const auto& request = trip.asked_;
+  const auto& request = trip.question_;
   const auto now = base::boot_now();
   const bool again = after == effect_of_failure::unknown
                          ? why.lost && request->repeatable()
@@ -360,8 +362,8 @@ void dispatcher::failed(question_trip& trip, const failure& why, effect_of_failu
       request->not_before = now + pause_before(request->tries++);
     return questions_.push_front(request);
   }
-  const bool doubt = after == effect_of_failure::unknown && !request->repeatable();
-  request->fail(to_error(why, name_, doubt ? effect::unknown : effect::none));
+  const bool in_doubt = after == effect_of_failure::unknown && !request->repeatable();
+  request->fail(to_error(why, name_, in_doubt ? effect::unknown : effect::none));
   finish(request);
 }
 

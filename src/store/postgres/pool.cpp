@@ -24,9 +24,10 @@ pool::pool(postgres_params params, conninfo where)
           [this] { boost::asio::post(context_, [this] { turn(); }); })),
       dispatcher_(params_, where_.name),
       timer_(context_) {
-  connection_events& own = *this;
+  connection_events& descriptor = *this;
   for (std::size_t i = 0; i < std::max<std::size_t>(params_.connections, 1); ++i) {
-    connections_.push_back({std::make_unique<connection>(context_, own, params_.timeout), {}});
+    connections_.push_back(
+        {std::make_unique<connection>(context_, descriptor, params_.timeout), {}});
   }
   thread_ = std::thread([this] { run(); });
 }
@@ -110,7 +111,7 @@ void pool::hand_out() {
 void pool::wait_for_next_turn(steady_time now) {
   auto position =
       dispatcher_.waiting() || dispatcher_.under_way() ? now + pace : steady_time::max();
-  if (!said_ready_) position = std::min(position, opened_at_ + params_.timeout);
+  if (!ready_reported_) position = std::min(position, opened_at_ + params_.timeout);
   for (const auto& each : connections_) {
     if (each.on->closed()) position = std::min(position, each.open_at);
   }
@@ -200,7 +201,7 @@ void pool::on_lost(connection& connection, const failure& why) {
   if (any_ready()) return;
   if (!out_since_) out_since_ = now;
   // While it is being opened, the caller is told.
-  if (said_ready_ && !std::exchange(outage_logged_, true)) {
+  if (ready_reported_ && !std::exchange(outage_logged_, true)) {
     base::log(base::log_level::warning, "the store is out of reach",
               {{"store", where_.name}, {"why", why.text}});
   }
@@ -226,7 +227,7 @@ steady_time pool::next_try(kept_connection& connection, steady_time now) {
 
 /// Once it lasts longer than anybody would wait, new calls are answered at once.
 void pool::note_outage(steady_time now) {
-  if (!said_ready_ && now >= opened_at_ + params_.timeout) {
+  if (!ready_reported_ && now >= opened_at_ + params_.timeout) {
     say_ready(last_failure_ ? to_error(*last_failure_, where_.name, effect::none)
                             : error(errc::store_unreachable,
                                     where_.name + ": no connection within the timeout"));
@@ -241,7 +242,7 @@ void pool::note_outage(steady_time now) {
 }
 
 void pool::say_ready(std::optional<error> why) {
-  if (!std::exchange(said_ready_, true)) ready_.set_value(std::move(why));
+  if (!std::exchange(ready_reported_, true)) ready_.set_value(std::move(why));
 }
 
 // --- what links hear ------------------------------------------------------------------------

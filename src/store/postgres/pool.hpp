@@ -96,7 +96,7 @@ class pool final : private connection_events {
   bool outage_logged_ = false;
   std::optional<failure> last_failure_;
   const steady_time opened_at_ = base::boot_now();
-  bool said_ready_ = false;
+  bool ready_reported_ = false;
   bool turn_posted_ = false;
   steady_time timer_at_ = steady_time::max();
   std::thread thread_;

@@ -115,7 +115,7 @@ awaitable<result<counts>> postgres_store::count(std::string cursor, milliseconds
 }
 
 awaitable<result<std::size_t>> postgres_store::sweep(std::size_t limit, milliseconds timeout) {
-  if (const auto looked = co_await read_vitals(timeout); !looked) co_return looked.error();
+  if (const auto polled = co_await read_vitals(timeout); !polled) co_return polled.error();
   auto encode = [limit](const surroundings& now) {
     constexpr std::size_t most = 1'000'000;
     parameters out;
@@ -186,12 +186,12 @@ void postgres_store::stop() {
 namespace onceguard {
 
 result<std::unique_ptr<store>> make_postgres_store(const store_params& params) {
-  postgres::postgres_params own;
-  own.url = params.url;
-  own.timeout = params.timeout;
-  own.clock = params.clock;
-  own.connections = params.connections;
-  auto opened = postgres::postgres_store::open(std::move(own));
+  postgres::postgres_params descriptor;
+  descriptor.url = params.url;
+  descriptor.timeout = params.timeout;
+  descriptor.clock = params.clock;
+  descriptor.connections = params.connections;
+  auto opened = postgres::postgres_store::open(std::move(descriptor));
   if (!opened) return opened.error();
   return std::unique_ptr<store>(std::move(*opened));
 }

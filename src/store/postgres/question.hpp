@@ -42,10 +42,10 @@ class question : public job {
 /// `Encode`: surroundings → parameters. `Read`: rows, surroundings → optional<result<Outcome>>,
 /// none where a record is locked.
 template <class Outcome, class Encode, class Read>
-class asked_question final : public question {
+class question_sent final : public question {
  public:
-  asked_question(const char* statement, bool repeatable, milliseconds timeout, Encode encode,
-                 Read read)
+  question_sent(const char* statement, bool repeatable, milliseconds timeout, Encode encode,
+                Read read)
       : question(timeout),
         statement_(statement),
         repeatable_(repeatable),
@@ -79,8 +79,8 @@ class asked_question final : public question {
 template <class Outcome, class Encode, class Read>
 [[nodiscard]] auto make_question(const char* statement, bool repeatable, milliseconds timeout,
                                  Encode encode, Read read) {
-  return std::make_shared<asked_question<Outcome, Encode, Read>>(
-      statement, repeatable, timeout, std::move(encode), std::move(read));
+  return std::make_shared<question_sent<Outcome, Encode, Read>>(statement, repeatable, timeout,
+                                                                std::move(encode), std::move(read));
 }
 
 }  // namespace onceguard::postgres

@@ -58,7 +58,7 @@ std::string script_of(const migration& one) {
 }
 
 /// What stands in the database.
-struct circuit_breaker {
+struct schema_state {
   int version = 0;  ///< 0: nothing
   int minimum = 0;
   std::string layout;
@@ -75,8 +75,8 @@ result<int> number_from(const sql_runner& run, const std::string& sql) {
   return out;
 }
 
-result<circuit_breaker> look(const sql_runner& run) {
-  circuit_breaker out;
+result<schema_state> read_schema(const sql_runner& run) {
+  schema_state out;
   auto there = run("SELECT coalesce(to_regclass('onceguard.meta')::text, '')");
   if (!there) return there.error();
   if (there->empty()) return out;
@@ -92,7 +92,7 @@ result<circuit_breaker> look(const sql_runner& run) {
   return out;
 }
 
-std::optional<error> refusal(const circuit_breaker& found, const migration_params& params) {
+std::optional<error> refusal(const schema_state& found, const migration_params& params) {
   if (found.minimum > schema_version) {
     return error(errc::conflict,
                  "migrate: this database belongs to a newer Onceguard: its schema "
@@ -111,7 +111,7 @@ result<migrated> migrate_alone(const sql_runner& run, const migration_params& pa
   auto missing = run(std::string(missing_right));
   if (!missing) return missing.error();
   if (!missing->empty()) return error(errc::store_unreachable, "migrate: " + *missing);
-  auto found = look(run);
+  auto found = read_schema(run);
   if (!found) return found.error();
   if (auto refused = refusal(*found, params)) return std::move(*refused);
   if (auto set = run(choose_layout(params.layout)); !set) return set.error();
@@ -126,7 +126,7 @@ result<migrated> migrate_alone(const sql_runner& run, const migration_params& pa
   if (params.finish) {
     if (auto done = run(std::string(finish_all)); !done) return done.error();
   }
-  auto reached = look(run);
+  auto reached = read_schema(run);
   if (!reached) return reached.error();
   return migrated{found->version, reached->version, std::move(reached->layout)};
 }

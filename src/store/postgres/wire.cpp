@@ -59,7 +59,7 @@ std::vector<reply<Outcome>> read_rows(const rows& rows, std::size_t items, int c
     }
   }
   for (const auto& one : out) {
-    if (one.what == reply<Outcome>::kind::said && !one.outcome) {
+    if (one.what == reply<Outcome>::kind::answered && !one.outcome) {
       throw unexpected_answer("an item without its answer");
     }
   }

@@ -33,11 +33,11 @@ struct batch_surroundings {
 template <class Outcome>
 struct reply {
   enum class kind : std::uint8_t {
-    said,           ///< `outcome` has it
+    answered,       ///< `outcome` has it
     locked,         ///< somebody else is writing this record at this moment
     needs_subject,  ///< the record is gone, and the item came without what it takes to write one
   };
-  kind what = kind::said;
+  kind what = kind::answered;
   std::optional<result<Outcome>> outcome;
 };
 

@@ -101,13 +101,13 @@ void cluster_watch::read(const endpoint& endpoint, const std::vector<reply_ptr>&
 
 void cluster_watch::tell(const std::vector<node_entry>& nodes) {
   layout found;
-  std::map<endpoint, std::size_t> places;
+  std::map<endpoint, std::size_t> positions;
   for (const auto& each : owners_) {
     if (!each) {
       found.owner.emplace_back();
       continue;
     }
-    const auto [name, fresh] = places.try_emplace(each->at, found.masters.size());
+    const auto [name, fresh] = positions.try_emplace(each->at, found.masters.size());
     if (fresh) found.masters.push_back({each->at, each->id});
     found.owner.emplace_back(name->second);
   }

@@ -206,7 +206,7 @@ void pool::fail_all(std::deque<entry>& waiting, const error& why) {
 }
 
 void pool::wait_for_next_turn(steady_time now, steady_time time) {
-  if (!said_ready_) time = std::min(time, opened_at_ + params_.timeout);
+  if (!ready_reported_) time = std::min(time, opened_at_ + params_.timeout);
   queues_.each_waiting(
       [&](std::size_t, const request_queue&) { time = std::min(time, now + pace); });
   for (auto& each : servers_) {
@@ -244,7 +244,7 @@ void pool::note_outage(steady_time now) {
 
 /// Ready is a store whose servers are all in reach, or some of them when the time is over.
 void pool::check_beginning(steady_time now) {
-  if (said_ready_) return;
+  if (ready_reported_) return;
   const auto vouched = topology_->vouched();
   std::size_t usable = 0;
   std::size_t wanted = 0;
@@ -263,7 +263,7 @@ void pool::check_beginning(steady_time now) {
 }
 
 void pool::say_ready(std::optional<error> why) {
-  if (!std::exchange(said_ready_, true)) ready_.set_value(std::move(why));
+  if (!std::exchange(ready_reported_, true)) ready_.set_value(std::move(why));
 }
 
 /// The store is closed: nobody waits for a link to be made.

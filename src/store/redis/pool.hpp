@@ -140,7 +140,7 @@ class pool final : private server_events, private topology_events {
   std::optional<failure> lost_why_;  // no layout could be found
   std::string loss_logged_;
   const steady_time opened_at_ = base::boot_now();
-  bool said_ready_ = false;
+  bool ready_reported_ = false;
   bool outage_logged_ = false;
   bool turn_posted_ = false;
   bool closing_ = false;

@@ -208,7 +208,7 @@ void pool::on_down(server& server, const failure& why) {
     }
   }
   soon();
-  const bool expected = server.retired() || !said_ready_ || server.any_ready();
+  const bool expected = server.retired() || !ready_reported_ || server.any_ready();
   if (!expected && !std::exchange(outage_logged_, true)) {
     base::log(base::log_level::warning, "the store is out of reach",
               {{"store", at_.name}, {"server", server.at().text()}, {"why", why.text}});

@@ -273,7 +273,7 @@ std::optional<error> redis_store::refuse_eviction(
       base::log(base::log_level::error, "the server evicted keys: what they guard may run again",
                 {{"store", pool_->at().name}, {"keys", std::to_string(items[part]->evicted)}});
     }
-    const auto wrong = objection_to_eviction(items[part]->eviction);
+    const auto wrong = eviction_fault(items[part]->eviction);
     if (!wrong) continue;
     pool_->refuse_server_of(part, *wrong);
     out = to_error(*wrong, pool_->at().name, effect::none);
@@ -293,11 +293,11 @@ void redis_store::stop() {
 namespace onceguard {
 
 result<std::unique_ptr<store>> make_redis_store(const store_params& params) {
-  redis::redis_params own;
-  own.url = params.url;
-  own.timeout = params.timeout;
-  own.clock = params.clock;
-  auto opened = redis::redis_store::open(std::move(own));
+  redis::redis_params given;
+  given.url = params.url;
+  given.timeout = params.timeout;
+  given.clock = params.clock;
+  auto opened = redis::redis_store::open(std::move(given));
   if (!opened) return opened.error();
   return std::unique_ptr<store>(std::move(*opened));
 }

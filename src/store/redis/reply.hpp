@@ -24,7 +24,7 @@ using reply_ptr = std::unique_ptr<redisReply, free_reply>;
 /// A view; what it shows belongs to a reply_ptr.
 class reply {
  public:
-  explicit reply(const redisReply& redisReply) noexcept : of_(&redisReply) {}
+  explicit reply(const redisReply& parsed) noexcept : of_(&parsed) {}
 
   [[nodiscard]] bool is_error() const noexcept { return of_->type == REDIS_REPLY_ERROR; }
   [[nodiscard]] bool is_array() const noexcept { return of_->type == REDIS_REPLY_ARRAY; }

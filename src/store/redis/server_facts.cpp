@@ -68,10 +68,10 @@ std::optional<failure> reason_for_distrust(const server_facts& facts, deployment
   if (cluster_meant && !facts.in_cluster && !facts.version.empty()) {
     return wrong("the server is not part of a cluster, as redis+cluster: needs it");
   }
-  return copies_only ? std::nullopt : objection_to_eviction(facts.eviction);
+  return copies_only ? std::nullopt : eviction_fault(facts.eviction);
 }
 
-std::optional<failure> objection_to_eviction(const std::string& policy) {
+std::optional<failure> eviction_fault(const std::string& policy) {
   if (policy.empty() || policy == "noeviction") return std::nullopt;
   return wrong("maxmemory-policy is " + policy +
                ": the server would forget keys to make room, and what they guard would run "

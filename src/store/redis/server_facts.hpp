@@ -34,7 +34,7 @@ struct server_facts {
                                                          bool copies_only = false);
 
 /// Why a server with this maxmemory-policy can't hold the store; none: it can, or is not known.
-[[nodiscard]] std::optional<failure> objection_to_eviction(const std::string& policy);
+[[nodiscard]] std::optional<failure> eviction_fault(const std::string& policy);
 
 /// For a log: what a restart of it would lose.
 [[nodiscard]] std::string_view lost_by_restart(const server_facts& facts);

@@ -8,11 +8,11 @@ namespace onceguard::redis {
 
 using boost::asio::awaitable;
 
-void topology_poller::ask(std::vector<std::string> commands, listener listener) {
+void topology_poller::ask(std::vector<std::string> commands, listener receiver) {
   busy_ = true;
   closed_ = false;
   commands_ = std::move(commands);
-  listener_ = std::move(listener);
+  listener_ = std::move(receiver);
   arm(base::timer_wheel::of(in_.context), patience_);
   boost::asio::co_spawn(in_.context, run(), base::rethrow);
 }

@@ -23,7 +23,7 @@ void checkpointer::begin() {
   {
     const std::lock_guard lock(mutex_);
     if (phase_ != phase::idle) return;
-    phase_ = phase::asked;
+    phase_ = phase::requested;
   }
   changed_.notify_one();
 }
@@ -38,12 +38,12 @@ bool checkpointer::ended() {
 void checkpointer::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return phase_ == phase::asked || phase_ == phase::closing; });
+    changed_.wait(lock, [this] { return phase_ == phase::requested || phase_ == phase::closing; });
     if (phase_ == phase::closing) break;
     lock.unlock();
     move();
     lock.lock();
-    if (phase_ == phase::asked) phase_ = phase::ended;
+    if (phase_ == phase::requested) phase_ = phase::ended;
   }
   lock.unlock();
   session_.reset();

@@ -30,7 +30,7 @@ class checkpointer {
   void stop();
 
  private:
-  enum class phase : std::uint8_t { idle, asked, ended, closing };
+  enum class phase : std::uint8_t { idle, requested, ended, closing };
 
   void run();
   void move();

@@ -47,7 +47,7 @@ class transaction {
   transaction(metadata_table& metadata, record_table& table, token token_floor,
               damaged_records* damaged = nullptr);
 
-  result<verdict> apply(const claim& asked, const encoded_parts& parts = {});
+  result<verdict> apply(const claim& requested, const encoded_parts& parts = {});
   result<settled> apply(const settlement& how, const encoded_parts& parts = {});
   result<bool> apply(const extension& how, const encoded_parts& parts = {});
   result<resolve_decision> apply(const resolution& how, const encoded_parts& parts = {});

@@ -32,7 +32,7 @@ class write_job : public call {
     do_fail(why);
   }
   /// While nothing can be written, once: does it need a write? If not, it has its results.
-  void look(reading_pass& pass) {
+  void try_reading(reading_pass& pass) {
     if (std::exchange(examined_, true)) return;
     answered_ = try_without_writing(pass);
   }

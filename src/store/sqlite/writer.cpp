@@ -163,7 +163,7 @@ void writer::answer_what_needs_no_write() {
   try {
     session_->on().run("BEGIN");
     reading_pass pass(session_->metadata(), *table_);
-    for (const auto& queued : calls_) job(queued).look(pass);
+    for (const auto& queued : calls_) job(queued).try_reading(pass);
   } catch (const failure& failed) {
     // What was not looked at fails, or waits, as it would without.
     base::log_recurring(base::log_level::warning, "what is stored could not be looked at",

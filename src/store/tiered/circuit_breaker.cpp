@@ -46,7 +46,7 @@ void circuit_breaker::distrust_now() {
   epoch_.reset();
 }
 
-bool circuit_breaker::told(const vitals& by_truth) {
+bool circuit_breaker::reply(const vitals& by_truth) {
   const std::lock_guard lock(mutex_);
   const bool moved = reported_ && (reported_->identity != by_truth.identity ||
                                    reported_->forgotten != by_truth.forgotten ||

@@ -40,7 +40,7 @@ class circuit_breaker {
   void distrust_now();
   /// What the truth tells on its way to whoever watches it: what that one hears first, this one
   /// must not hear later. True: something was doubted.
-  bool told(const vitals& by_truth);
+  bool reply(const vitals& by_truth);
 
   // --- the breaker -------------------------------------------------------------------------
   void reached();                                        ///< a call was answered

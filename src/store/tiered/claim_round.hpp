@@ -19,12 +19,12 @@ class claim_round {
 
   /// The claims of the markers. Empty: there is nothing to ask.
   [[nodiscard]] std::vector<claim> for_accelerator() const;
-  void accelerator_said(std::vector<result<verdict>> replies);
+  void accelerator_answered(std::vector<result<verdict>> replies);
 
   /// What the accelerator could not answer. Empty: it could.
   [[nodiscard]] std::vector<claim> for_truth() const;
   /// `waited`: since before the truth was asked.
-  void truth_said(std::vector<result<verdict>> replies, milliseconds waited);
+  void truth_answered(std::vector<result<verdict>> replies, milliseconds waited);
 
   /// What the accelerator is to be told now.
   [[nodiscard]] std::vector<settlement> take_settles() { return std::move(settles_); }
@@ -33,18 +33,18 @@ class claim_round {
  private:
   enum class marker_state : std::uint8_t { none, held, perhaps };
   struct item {
-    claim asked;
+    claim request;
     tiered::marker marker;
     bool alone = false;  ///< for the truth alone
     marker_state has = marker_state::none;
-    std::optional<result<verdict>> told;
+    std::optional<result<verdict>> reply;
   };
 
-  void read(item& item, result<verdict>& reply);
-  [[nodiscard]] bool credible(const item& item, const verdict& verdict) const;
-  void concluded(item& item, milliseconds waited);
-  [[nodiscard]] static settlement settle_of(const item& item, settle_kind kind);
-  void release(const item& item);
+  void read(item& entry, result<verdict>& reply);
+  [[nodiscard]] bool credible(const item& entry, const verdict& verdict) const;
+  void concluded(item& entry, milliseconds waited);
+  [[nodiscard]] static settlement settle_of(const item& entry, settle_kind kind);
+  void release(const item& entry);
 
   const trusted_epoch trusted_;
   marker_table& marks_;

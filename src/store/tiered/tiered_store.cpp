@@ -13,8 +13,8 @@ tiered_store::tiered_store(std::unique_ptr<store> truth, epoch_metadata& metadat
                            accelerator_factory accelerator, const tiered_params& params)
     : truth_(std::move(truth)),
       params_(params),
-      standing_(counters_, params.replays_without_truth, params.trusted),
-      watch_(metadata, std::move(accelerator), standing_, marks_, counters_, params) {}
+      breaker_(counters_, params.replays_without_truth, params.trusted),
+      watch_(metadata, std::move(accelerator), breaker_, marks_, counters_, params) {}
 
 result<std::unique_ptr<tiered_store>> tiered_store::open(std::unique_ptr<store> truth,
                                                          epoch_metadata& metadata,
@@ -37,9 +37,9 @@ template <class Outcome>
 void tiered_store::note_calls(const std::vector<result<Outcome>>& replies) {
   const auto lost = [](const auto& one) { return !one && one.error().retryable(); };
   if (std::all_of(replies.begin(), replies.end(), lost)) {
-    standing_.failed(replies.front().error().detail, base::boot_now());
+    breaker_.failed(replies.front().error().detail, base::boot_now());
   } else {
-    standing_.reached();
+    breaker_.reached();
   }
 }
 
@@ -48,19 +48,19 @@ void tiered_store::note_calls(const std::vector<result<Outcome>>& replies) {
 awaitable<std::vector<result<verdict>>> tiered_store::claim(std::vector<onceguard::claim> batch,
                                                             milliseconds timeout) {
   const auto now = base::boot_now();
-  const auto trusted = standing_.now(now);
+  const auto trusted = breaker_.now(now);
   if (!trusted) co_return co_await claim_alone(std::move(batch), timeout);
   claim_round round(std::move(batch), *trusted, marks_, counters_, now);
   if (auto markers = round.for_accelerator(); !markers.empty()) {
     auto reply =
         co_await watch_.accelerator()->claim(std::move(markers), params_.accelerator_timeout);
     note_calls(reply);
-    round.accelerator_said(std::move(reply));
+    round.accelerator_answered(std::move(reply));
   }
   if (auto open = round.for_truth(); !open.empty()) {
     const auto before = params_.clock->boot_ms();
     auto reply = co_await truth_->claim(std::move(open), timeout);
-    round.truth_said(std::move(reply), milliseconds(params_.clock->boot_ms() - before));
+    round.truth_answered(std::move(reply), milliseconds(params_.clock->boot_ms() - before));
     auto settles = round.take_settles();
     co_await update_accelerator(std::move(settles));
   }
@@ -75,7 +75,7 @@ awaitable<std::vector<result<verdict>>> tiered_store::claim_alone(
   for (std::size_t i = 0; i < reply.size(); ++i) {
     if (reply[i] && reply[i]->kind == verdict_kind::run) marks_.hold(claim_ids[i], std::nullopt);
   }
-  counters_.asked_truth.fetch_add(reply.size(), std::memory_order_relaxed);
+  counters_.claims_of_truth.fetch_add(reply.size(), std::memory_order_relaxed);
   co_return reply;
 }
 
@@ -95,7 +95,7 @@ awaitable<void> tiered_store::update_accelerator(std::vector<settlement> batch) 
 
 awaitable<std::vector<result<settled>>> tiered_store::settle(std::vector<settlement> batch,
                                                              milliseconds timeout) {
-  const auto trusted = standing_.now(base::boot_now());
+  const auto trusted = breaker_.now(base::boot_now());
   const auto before = params_.clock->boot_ms();
   auto sent = batch;
   auto reply = co_await truth_->settle(std::move(sent), timeout);
@@ -109,7 +109,7 @@ awaitable<std::vector<result<bool>>> tiered_store::extend(std::vector<extension>
                                                           milliseconds timeout) {
   auto sent = batch;
   auto reply = co_await truth_->extend(std::move(sent), timeout);
-  const bool trusted = standing_.now(base::boot_now()).has_value();
+  const bool trusted = breaker_.now(base::boot_now()).has_value();
   std::vector<extension> markers;
   std::vector<settlement> ends;
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -161,7 +161,7 @@ awaitable<result<resolve_decision>> tiered_store::resolve(resolution request,
   const bool forgets = reply && reply->forgets_answer;
   if (perhaps || forgets) {
     // The truth has begun another epoch with it.
-    standing_.distrust_now();
+    breaker_.distrust_now();
     watch_.poll_now();
   } else if (reply && reply->outcome == resolve_outcome::done) {
     co_await drop(id);
@@ -171,7 +171,7 @@ awaitable<result<resolve_decision>> tiered_store::resolve(resolution request,
 
 /// The marker of a lease that is no more.
 awaitable<void> tiered_store::drop(record_id id) {
-  const auto trusted = standing_.now(base::boot_now());
+  const auto trusted = breaker_.now(base::boot_now());
   if (!trusted) {
     marks_.end(id);
     co_return;
@@ -209,7 +209,7 @@ awaitable<result<std::size_t>> tiered_store::sweep(std::size_t limit, millisecon
 awaitable<result<onceguard::vitals>> tiered_store::vitals(milliseconds timeout) {
   auto reply = co_await truth_->vitals(timeout);
   // Whoever hears that an answer was forgotten must not get it from here any more.
-  if (reply && standing_.told(*reply)) watch_.poll_now();
+  if (reply && breaker_.reply(*reply)) watch_.poll_now();
   co_return reply;
 }
 

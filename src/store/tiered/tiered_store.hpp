@@ -54,7 +54,7 @@ class tiered_store final : public store {
 
   [[nodiscard]] const tiered_counters& counters() const noexcept { return counters_; }
   /// May anything be believed of the accelerator now?
-  [[nodiscard]] bool trusts() const { return standing_.now(base::boot_now()).has_value(); }
+  [[nodiscard]] bool trusts() const { return breaker_.now(base::boot_now()).has_value(); }
   /// Looks at both levels at once, and not only when it is time.
   void poll_now() { watch_.poll_now(); }
 
@@ -74,7 +74,7 @@ class tiered_store final : public store {
   const std::unique_ptr<store> truth_;
   const tiered_params params_;
   tiered_counters counters_;
-  circuit_breaker standing_;
+  circuit_breaker breaker_;
   marker_table marks_;
   watch watch_;
   std::mutex stopping_;

@@ -113,7 +113,7 @@ void watch::try_to_open() {
 
 /// What goes wrong each second is told when it begins to.
 void watch::say_once(const error& why) {
-  if (std::exchange(said_, why.detail) == why.detail) return;
+  if (std::exchange(logged_, why.detail) == why.detail) return;
   base::log(base::log_level::warning, "the accelerator can't be used; the store goes on alone",
             {{"why", why.detail}});
 }
@@ -153,7 +153,7 @@ awaitable<watch::next> watch::poll() {
   if (found.truth.noted && base::boot_now() - request > poll_timeout) {
     found.accelerator.clock_ahead = found.truth.noted->clock_ahead;
   }
-  said_.clear();
+  logged_.clear();
   co_return co_await compare(ticket, std::move(found), request);
 }
 
@@ -177,14 +177,14 @@ awaitable<watch::next> watch::make_beacon() {
   std::vector<claim> claims(1, request);
   const auto verdict = co_await accelerator_->claim(std::move(claims), poll_timeout);
   if (!verdict[0] || verdict[0]->kind != verdict_kind::run) co_return next::wait;
-  settlement mode;
-  mode.id = request.id;
-  mode.token = verdict[0]->lease.token;
-  mode.claim_id = request.claim_id;
-  mode.about = request.about;
-  mode.kept = answer_kept::none;
-  mode.retention = beacon_retention;
-  std::vector<settlement> settles(1, mode);
+  settlement change;
+  change.id = request.id;
+  change.token = verdict[0]->lease.token;
+  change.claim_id = request.claim_id;
+  change.about = request.about;
+  change.kept = answer_kept::none;
+  change.retention = beacon_retention;
+  std::vector<settlement> settles(1, change);
   const auto done = co_await accelerator_->settle(std::move(settles), poll_timeout);
   co_return done[0] ? next::poll : next::wait;
 }
@@ -223,8 +223,8 @@ awaitable<watch::next> watch::remove_leftovers(digest epoch) {
   const trusted_epoch present{epoch};
   const auto ended = marks_.ended(removed_at_once);
   for (const auto& each : ended) {
-    const auto place = present.slot_of(each);
-    if (!co_await forget(place)) co_return next::wait;
+    const auto slot = present.slot_of(each);
+    if (!co_await forget(slot)) co_return next::wait;
     marks_.dropped(each);
   }
   const auto left = marks_.left(removed_at_once);

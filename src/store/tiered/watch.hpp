@@ -75,7 +75,7 @@ class watch {
   bool has_polled_ = false;
   bool poked_ = false;
   std::optional<error> why_not_open_;
-  std::string said_;
+  std::string logged_;
   std::string identity_;  // of the accelerator, as it was the last time
   std::optional<findings> before_;
   time_point noted_at_{};

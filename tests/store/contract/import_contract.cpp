@@ -1,8 +1,8 @@
 // Records that come from another store, for every store.
 #include <gtest/gtest.h>
 
-#include "store/memory/memory_store.hpp"
 #include "store/contract/store_fixture.hpp"
+#include "store/memory/memory_store.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::testing {
@@ -85,11 +85,11 @@ TEST_P(import_contract, what_is_under_way_becomes_unknown_and_its_holder_is_left
     auto again = claim_of(request->about->key);
     EXPECT_EQ(desk_.claim(again).kind, verdict_kind::unknown);
   }
-  resolution mode;
-  mode.id = running.id;
-  EXPECT_EQ(desk_.resolve(mode).retry_after, running.about->run_timeout);
+  resolution change;
+  change.id = running.id;
+  EXPECT_EQ(desk_.resolve(change).retry_after, running.about->run_timeout);
   advance(running.about->run_timeout);
-  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+  EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
   EXPECT_GT(desk_.leased(claim_of("running")).token, held.token);
 }
 
@@ -106,10 +106,10 @@ TEST_P(import_contract, what_provably_had_not_begun_is_taken_over) {
 
 TEST_P(import_contract, unknown_says_why_and_waits_to_be_probed) {
   const auto request = claim_of("k");
-  auto mode = settle_of(request, from_.leased(request), settle_kind::abandon);
-  mode.why = unknown_reason::upstream_timeout;
-  mode.probe_pause = 10 * second;
-  from_.settle(mode);
+  auto change = settle_of(request, from_.leased(request), settle_kind::abandon);
+  change.why = unknown_reason::upstream_timeout;
+  change.probe_pause = 10 * second;
+  from_.settle(change);
   advance(4 * second);
   ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
   auto again = claim_of("k");
@@ -137,9 +137,9 @@ TEST_P(import_contract, unsettled_records_keep_the_retention_that_they_were_give
 
 TEST_P(import_contract, a_failed_record_waits_for_the_rest_of_its_pause) {
   const auto request = claim_of("k");
-  auto mode = settle_of(request, from_.leased(request), settle_kind::fail);
-  mode.backoff = 10 * second;
-  from_.settle(mode);
+  auto change = settle_of(request, from_.leased(request), settle_kind::fail);
+  change.backoff = 10 * second;
+  from_.settle(change);
   advance(4 * second);
   ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
   const auto verdict = desk_.claim(claim_of("k"));

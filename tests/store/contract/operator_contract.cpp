@@ -15,11 +15,11 @@ TEST_P(operator_contract, resolve_ends_unknown_either_way) {
     const auto request = claim_of(did_happen ? "did" : "did not");
     desk_.leased(request);
     advance(lease_length + request.about->run_timeout);
-    resolution mode;
-    mode.id = request.id;
-    mode.completed = did_happen;
-    if (did_happen) mode.answer = answer_of("by hand");
-    EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+    resolution change;
+    change.id = request.id;
+    change.completed = did_happen;
+    if (did_happen) change.answer = answer_of("by hand");
+    EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
     EXPECT_TRUE(desk_.seen(request.id).stored.by_operator);
     EXPECT_EQ(desk_.claim(claim_of(request.about->key)).kind,
               did_happen ? verdict_kind::replay : verdict_kind::run);
@@ -29,24 +29,24 @@ TEST_P(operator_contract, resolve_ends_unknown_either_way) {
 TEST_P(operator_contract, resolve_is_refused_while_the_work_may_run) {
   const auto request = claim_of("k");
   desk_.leased(request);
-  resolution mode;
-  mode.id = request.id;
-  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::running);
+  resolution change;
+  change.id = request.id;
+  EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::running);
   advance(lease_length);
-  const auto reply = desk_.resolve(mode);
+  const auto reply = desk_.resolve(change);
   EXPECT_EQ(reply.outcome, resolve_outcome::running);
   EXPECT_EQ(reply.retry_after, request.about->run_timeout);
-  mode.force = true;
-  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+  change.force = true;
+  EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
 }
 
 TEST_P(operator_contract, the_holder_s_word_behind_a_release_stays_his_when_it_is_repeated) {
   const auto request = claim_of("k");
   const auto end = settle_of(request, desk_.leased(request));
-  resolution mode;
-  mode.id = request.id;
-  mode.force = true;
-  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+  resolution change;
+  change.id = request.id;
+  change.force = true;
+  EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
   EXPECT_EQ(desk_.settle(end).outcome, settle_outcome::incident);
   EXPECT_FALSE(desk_.seen(request.id).stored.by_operator);
   // Its reply was lost: a holder that was told of being stale would keep its answer to itself.
@@ -76,13 +76,13 @@ TEST_P(operator_contract, resolve_adds_an_answer_that_is_missing_and_replaces_no
     EXPECT_EQ(desk_.claim(request).kept, kept);
     const auto forgotten = desk_.vitals().forgotten;
     advance(second);
-    resolution mode;
-    mode.id = request.id;
-    mode.completed = true;
-    mode.retention = 3'600 * second;
-    EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::already_completed);
-    mode.answer = answer_of("by hand");
-    const auto reply = desk_.resolve(mode);
+    resolution change;
+    change.id = request.id;
+    change.completed = true;
+    change.retention = 3'600 * second;
+    EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::already_completed);
+    change.answer = answer_of("by hand");
+    const auto reply = desk_.resolve(change);
     EXPECT_EQ(reply.outcome, resolve_outcome::done);
     EXPECT_TRUE(reply.forgets_answer);
     EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
@@ -94,10 +94,10 @@ TEST_P(operator_contract, resolve_adds_an_answer_that_is_missing_and_replaces_no
     ASSERT_EQ(repeat.kind, verdict_kind::replay);
     EXPECT_EQ(repeat.kept, answer_kept::full);
     ASSERT_TRUE(repeat.answer);
-    EXPECT_EQ(*repeat.answer, *mode.answer);
-    mode.answer = answer_of("another");
-    mode.force = true;
-    EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::already_completed);
+    EXPECT_EQ(*repeat.answer, *change.answer);
+    change.answer = answer_of("another");
+    change.force = true;
+    EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::already_completed);
     EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
     EXPECT_EQ(*desk_.claim(request).answer, *answer_of("by hand"));
   }
@@ -109,20 +109,20 @@ TEST_P(operator_contract, resolve_leaves_an_answer_of_status_alone) {
   end.answer = answer_of("");
   end.kept = answer_kept::status_only;
   desk_.settle(end);
-  resolution mode;
-  mode.id = request.id;
-  mode.completed = true;
-  mode.answer = answer_of("by hand");
-  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::already_completed);
+  resolution change;
+  change.id = request.id;
+  change.completed = true;
+  change.answer = answer_of("by hand");
+  EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::already_completed);
 }
 
 TEST_P(operator_contract, an_answer_that_an_operator_releases_is_counted_as_forgotten) {
   const auto request = claim_of("k");
   desk_.completed(request);
   EXPECT_EQ(desk_.vitals().forgotten, 0u);
-  resolution mode;
-  mode.id = request.id;
-  EXPECT_TRUE(desk_.resolve(mode).forgets_answer);
+  resolution change;
+  change.id = request.id;
+  EXPECT_TRUE(desk_.resolve(change).forgets_answer);
   EXPECT_EQ(desk_.vitals().forgotten, 1u);
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
 }

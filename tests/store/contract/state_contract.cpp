@@ -27,21 +27,21 @@ TEST_P(state_contract, answer_is_kept_byte_for_byte) {
     std::string body(size, '\0');
     for (std::size_t i = 0; i < size; ++i) body[i] = static_cast<char>(i * 7 + (i >> 8));
     const auto request = claim_of("k" + std::to_string(size));
-    auto mode = settle_of(request, desk_.leased(request));
-    mode.answer = answer_of(body);
-    desk_.settle(mode);
+    auto change = settle_of(request, desk_.leased(request));
+    change.answer = answer_of(body);
+    desk_.settle(change);
     const auto repeat = desk_.claim(claim_of(request.about->key));
     ASSERT_EQ(repeat.kind, verdict_kind::replay);
-    EXPECT_TRUE(*repeat.answer == *mode.answer) << size;
+    EXPECT_TRUE(*repeat.answer == *change.answer) << size;
   }
 }
 
 TEST_P(state_contract, completed_without_an_answer_says_why_it_has_none) {
   const auto request = claim_of("k");
-  auto mode = settle_of(request, desk_.leased(request));
-  mode.answer = nullptr;
-  mode.kept = answer_kept::too_large;
-  desk_.settle(mode);
+  auto change = settle_of(request, desk_.leased(request));
+  change.answer = nullptr;
+  change.kept = answer_kept::too_large;
+  desk_.settle(change);
   const auto repeat = desk_.claim(claim_of("k"));
   EXPECT_EQ(repeat.kind, verdict_kind::replay);
   EXPECT_EQ(repeat.answer, nullptr);
@@ -160,11 +160,11 @@ TEST_P(state_contract, a_probe_that_ran_out_is_unknown_again) {
 
 TEST_P(state_contract, abandoned_is_unknown_at_once_and_probed_after_its_pause) {
   const auto request = claim_of("k");
-  auto mode = settle_of(request, desk_.leased(request), settle_kind::abandon);
-  mode.why = unknown_reason::upstream_status;
-  mode.why_status = 500;
-  mode.probe_pause = second;
-  EXPECT_EQ(desk_.settle(mode).outcome, settle_outcome::done);
+  auto change = settle_of(request, desk_.leased(request), settle_kind::abandon);
+  change.why = unknown_reason::upstream_status;
+  change.why_status = 500;
+  change.probe_pause = second;
+  EXPECT_EQ(desk_.settle(change).outcome, settle_outcome::done);
   auto asker = claim_of("k");
   asker.unknown = unknown_policy::probe;
   const auto verdict = desk_.claim(asker);
@@ -178,8 +178,8 @@ TEST_P(state_contract, abandoned_is_unknown_at_once_and_probed_after_its_pause) 
 
 TEST_P(state_contract, failed_backs_off_and_then_runs_again) {
   auto request = claim_of("k");
-  auto mode = settle_of(request, desk_.leased(request), settle_kind::fail);
-  desk_.settle(mode);
+  auto change = settle_of(request, desk_.leased(request), settle_kind::fail);
+  desk_.settle(change);
   const auto verdict = desk_.claim(claim_of("k"));
   EXPECT_EQ(verdict.kind, verdict_kind::backoff);
   EXPECT_EQ(verdict.retry_after, second);
@@ -206,25 +206,25 @@ TEST_P(state_contract, released_is_free_for_another_fingerprint_but_not_for_its_
 TEST_P(state_contract, release_by_claim_id_alone_frees_what_that_claim_got_and_nothing_else) {
   const auto request = claim_of("k");
   desk_.leased(request);
-  settlement mode;
-  mode.id = request.id;
-  mode.kind = settle_kind::release;
-  mode.claim_id = claim_of("k").claim_id;
-  desk_.settle(mode);
+  settlement change;
+  change.id = request.id;
+  change.kind = settle_kind::release;
+  change.claim_id = claim_of("k").claim_id;
+  desk_.settle(change);
   EXPECT_EQ(desk_.seen(request.id).state, observed_state::in_progress);
-  mode.claim_id = request.claim_id;
-  desk_.settle(mode);
+  change.claim_id = request.claim_id;
+  desk_.settle(change);
   EXPECT_EQ(desk_.seen(request.id).state, observed_state::released);
 }
 
 TEST_P(state_contract, a_release_that_comes_before_its_claim_refuses_it) {
   const auto request = claim_of("k");
-  settlement mode;
-  mode.id = request.id;
-  mode.kind = settle_kind::release;
-  mode.claim_id = request.claim_id;
-  mode.about = request.about;
-  desk_.settle(mode);
+  settlement change;
+  change.id = request.id;
+  change.kind = settle_kind::release;
+  change.claim_id = request.claim_id;
+  change.about = request.about;
+  desk_.settle(change);
   EXPECT_EQ(desk_.claim(request).kind, verdict_kind::refused);
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
 }
@@ -232,11 +232,11 @@ TEST_P(state_contract, a_release_that_comes_before_its_claim_refuses_it) {
 TEST_P(state_contract, a_settle_repeated_is_done_and_changes_nothing) {
   for (const auto kind : {settle_kind::complete, settle_kind::fail, settle_kind::release}) {
     const auto request = claim_of("k" + std::to_string(static_cast<int>(kind)));
-    const auto mode = settle_of(request, desk_.leased(request), kind);
-    EXPECT_EQ(desk_.settle(mode).outcome, settle_outcome::done);
+    const auto change = settle_of(request, desk_.leased(request), kind);
+    EXPECT_EQ(desk_.settle(change).outcome, settle_outcome::done);
     const auto before = desk_.seen(request.id).stored.settled_at_wall;
     advance(second);
-    EXPECT_EQ(desk_.settle(mode).outcome, settle_outcome::done);
+    EXPECT_EQ(desk_.settle(change).outcome, settle_outcome::done);
     EXPECT_EQ(desk_.seen(request.id).stored.settled_at_wall, before);
   }
 }
@@ -306,10 +306,10 @@ TEST_P(state_contract, a_complete_without_a_record_writes_one_and_is_an_incident
 TEST_P(state_contract, a_complete_of_a_lease_that_an_operator_released_is_an_incident) {
   const auto request = claim_of("k");
   const auto held = desk_.leased(request);
-  resolution mode;
-  mode.id = request.id;
-  mode.force = true;
-  EXPECT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+  resolution change;
+  change.id = request.id;
+  change.force = true;
+  EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
   EXPECT_EQ(desk_.settle(settle_of(request, held)).outcome, settle_outcome::incident);
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
 }

@@ -42,9 +42,9 @@ TEST_P(hearing_contract, every_kind_of_settle_is_told) {
   for (const auto kind :
        {settle_kind::complete, settle_kind::fail, settle_kind::release, settle_kind::abandon}) {
     const auto request = claim_of("kind " + std::to_string(static_cast<int>(kind)));
-    auto mode = settle_of(request, desk_.leased(request));
-    mode.kind = kind;
-    desk_.settle(mode);
+    auto change = settle_of(request, desk_.leased(request));
+    change.kind = kind;
+    desk_.settle(change);
     notices.await(request.id);
   }
   other_->on_settled(nullptr);

@@ -16,10 +16,10 @@ class postgres_epoch_test : public postgres_fixture {
     return run(context_, store_->note(found, distrusted, patience)).value();
   }
   void release(const claim& request, bool force = false) {
-    resolution mode;
-    mode.id = request.id;
-    mode.force = force;
-    ASSERT_EQ(desk_.resolve(mode).outcome, resolve_outcome::done);
+    resolution change;
+    change.id = request.id;
+    change.force = force;
+    ASSERT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
   }
 
   boost::asio::io_context context_;

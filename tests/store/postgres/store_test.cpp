@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/postgres/conninfo.hpp"
-#include "store/postgres/schema.hpp"
-#include "store/postgres/fixture.hpp"
 #include "store/contract/settled_notices.hpp"
+#include "store/postgres/conninfo.hpp"
+#include "store/postgres/fixture.hpp"
+#include "store/postgres/schema.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -90,9 +90,9 @@ TEST_F(postgres_store_test, a_role_without_permission_is_refused_and_that_of_gat
     const auto held = desk.leased(request);
     EXPECT_TRUE(desk.extend(extend_of(request, held)));
     EXPECT_EQ(desk.settle(settle_of(request, held)).outcome, settle_outcome::done);
-    resolution mode;
-    mode.id = request.id;
-    EXPECT_EQ(desk.resolve(mode).outcome, resolve_outcome::done);
+    resolution change;
+    change.id = request.id;
+    EXPECT_EQ(desk.resolve(change).outcome, resolve_outcome::done);
     EXPECT_EQ(desk.list().records.size(), 1u);
     EXPECT_EQ(desk.counted(observed_state::released), 1u);
     EXPECT_EQ(desk.sweep(), 0u);

@@ -145,9 +145,9 @@ TEST_F(redis_cluster_test, an_operator_releases_where_a_slot_has_moved) {
   const auto request = claims_in(part, 1).front();
   desk.completed(request);
   cluster_.move(slot_of(part), owner_and_another(part).second);
-  resolution mode;
-  mode.id = request.id;
-  EXPECT_TRUE(desk.resolve(mode).forgets_answer);
+  resolution change;
+  change.id = request.id;
+  EXPECT_TRUE(desk.resolve(change).forgets_answer);
   EXPECT_EQ(desk.vitals().forgotten, 1u);
   EXPECT_EQ(desk.claim(claim_of(request.about->key)).kind, verdict_kind::run);
 }

@@ -7,9 +7,9 @@
 
 #include "base/rethrow.hpp"
 #include "store/contract/fault_acts.hpp"
+#include "store/redis/fixture.hpp"
 #include "store/redis/stored.hpp"
 #include "store/redis/token_block.hpp"
-#include "store/redis/fixture.hpp"
 #include "support/waiting.hpp"
 
 namespace onceguard::testing {
@@ -149,9 +149,9 @@ TEST_F(redis_first_claim_test, has_a_later_token_than_another_process_has_given_
   desk desk(*tested), beside(*later);
   const auto request = claim_of("k");
   const auto held = beside.leased(request);
-  auto mode = settle_of(request, held);
-  mode.retention = milliseconds(1);
-  beside.settle(mode);
+  auto change = settle_of(request, held);
+  change.retention = milliseconds(1);
+  beside.settle(change);
   wait_until("its end", [&] { return !desk.find(request.id); });
   EXPECT_GT(desk.leased(claim_of("k")).token, held.token);
 }

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "store/contract/fault_acts.hpp"
-#include "store/redis/fixture.hpp"
 #include "store/contract/settled_notices.hpp"
+#include "store/redis/fixture.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -29,11 +29,11 @@ TEST_F(redis_listening_test, what_an_operator_does_is_told) {
   for (const bool completed : {true, false}) {
     const auto request = claim_of(completed ? "did" : "did not");
     desk.leased(request);
-    resolution mode;
-    mode.id = request.id;
-    mode.completed = completed;
-    mode.force = true;
-    desk.resolve(mode);
+    resolution change;
+    change.id = request.id;
+    change.completed = completed;
+    change.force = true;
+    desk.resolve(change);
     notices.await(request.id);
   }
   other->on_settled(nullptr);
@@ -115,9 +115,9 @@ TEST_F(redis_listening_test, who_may_neither_publish_nor_subscribe_works_unheard
     const auto request = claim_of("k" + query);
     desk.completed(request);
     EXPECT_EQ(desk.claim(request).kind, verdict_kind::replay);
-    resolution mode;
-    mode.id = request.id;
-    EXPECT_EQ(desk.resolve(mode).outcome, resolve_outcome::done);
+    resolution change;
+    change.id = request.id;
+    EXPECT_EQ(desk.resolve(change).outcome, resolve_outcome::done);
     mute->on_settled(nullptr);
     EXPECT_EQ(notices.size(), 0u);
   }

@@ -5,8 +5,8 @@
 
 #include "store/contract/fault_acts.hpp"
 #include "store/redis/address.hpp"
-#include "store/redis/server_facts.hpp"
 #include "store/redis/fixture.hpp"
+#include "store/redis/server_facts.hpp"
 #include "support/certificate.hpp"
 
 namespace onceguard::testing {
@@ -109,9 +109,9 @@ TEST_F(redis_store_test, a_password_is_needed_and_a_user_needs_few_permissions) 
   EXPECT_TRUE(own.extend(extend_of(request, held)));
   EXPECT_EQ(own.settle(settle_of(request, held)).outcome, settle_outcome::done);
   EXPECT_EQ(own.list().records.size(), 1u);
-  resolution mode;
-  mode.id = request.id;
-  EXPECT_TRUE(own.resolve(mode).forgets_answer);
+  resolution change;
+  change.id = request.id;
+  EXPECT_TRUE(own.resolve(change).forgets_answer);
   EXPECT_EQ(own.vitals().forgotten, 1u);
   admin.run({"ACL", "SETUSER", "stranger", "on", ">word", "~other:*", "+@all"});
   const auto stranger = refusal_of(position("stranger:word@"));

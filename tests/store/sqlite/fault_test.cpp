@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "store/contract/acts.hpp"
-#include "store/sqlite/fault_vfs.hpp"
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/fault_vfs.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "support/small_disk.hpp"
 #include "support/temporary_folder.hpp"
@@ -251,9 +251,9 @@ TEST_F(sqlite_fault_test, a_full_disk_gives_errors_and_loses_nothing) {
       EXPECT_EQ(verdict.error().code, errc::store_full) << verdict.error().detail;
       break;
     }
-    auto mode = settle_of(request, verdict->lease);
-    mode.answer = answer_of(std::string(1'000, 'x'));
-    if (!caller.settles({mode})[0]) break;
+    auto change = settle_of(request, verdict->lease);
+    change.answer = answer_of(std::string(1'000, 'x'));
+    if (!caller.settles({change})[0]) break;
     kept.push_back(request.about->key);
   }
   ASSERT_FALSE(kept.empty());

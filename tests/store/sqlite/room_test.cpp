@@ -53,9 +53,9 @@ class sqlite_room_test : public ::testing::Test {
         EXPECT_EQ(verdict.error().effect, effect::none);
         return true;
       }
-      auto mode = settle_of(request, verdict->lease);
-      mode.answer = answer_of(std::string(1'000, 'x'));
-      const auto settled = own_->settles({mode})[0];
+      auto change = settle_of(request, verdict->lease);
+      change.answer = answer_of(std::string(1'000, 'x'));
+      const auto settled = own_->settles({change})[0];
       if (!settled) {
         EXPECT_EQ(settled.error().code, errc::store_full) << settled.error().detail;
         return true;

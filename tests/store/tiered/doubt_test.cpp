@@ -13,13 +13,13 @@ using tiered::tiered_counters;
 class tiered_doubt_test : public tiered_fixture {
  protected:
   static resolution release_of(const claim& request) {
-    resolution mode;
-    mode.id = request.id;
-    return mode;
+    resolution change;
+    change.id = request.id;
+    return change;
   }
-  void wait_for_an_end(process& process, int ends) {
+  void wait_for_an_end(process& peer, int ends) {
     wait_until("a look", [&] {
-      process.store->poll_now();
+      peer.store->poll_now();
       return metadata_.ended() == ends;
     });
   }
@@ -54,9 +54,9 @@ TEST_F(tiered_doubt_test, a_copy_from_before_a_release_is_never_found_again) {
   one.desk->resolve(release_of(request));
   one.wait_until_it_believes();
   const auto again = claim_of("k");
-  auto mode = settle_of(again, one.desk->leased(again));
-  mode.answer = answer_of("right");
-  one.desk->settle(mode);
+  auto change = settle_of(again, one.desk->leased(again));
+  change.answer = answer_of("right");
+  one.desk->settle(change);
   ASSERT_TRUE(fast_desk_.find(old)) << "the old answer is still there";
   for (int i = 0; i < 3; ++i) EXPECT_EQ(one.desk->claim(claim_of("k")).answer->body, "right");
 }
@@ -65,9 +65,9 @@ TEST_F(tiered_doubt_test, a_marker_goes_with_what_an_operator_ends) {
   process one(*this);
   const auto request = claim_of("k");
   one.desk->leased(request);
-  auto mode = release_of(request);
-  mode.force = true;
-  EXPECT_EQ(one.desk->resolve(mode).outcome, resolve_outcome::done);
+  auto change = release_of(request);
+  change.force = true;
+  EXPECT_EQ(one.desk->resolve(change).outcome, resolve_outcome::done);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
@@ -76,9 +76,9 @@ TEST_F(tiered_doubt_test, nor_does_it_stay_when_that_was_done_while_the_accelera
   const auto request = claim_of("k");
   one.desk->leased(request);
   one.stop_believing();
-  auto mode = release_of(request);
-  mode.force = true;
-  EXPECT_EQ(one.desk->resolve(mode).outcome, resolve_outcome::done);
+  auto change = release_of(request);
+  change.force = true;
+  EXPECT_EQ(one.desk->resolve(change).outcome, resolve_outcome::done);
   one.fast->all = mood::well;
   one.wait_until_it_believes();
   wait_until("the marker to go",
@@ -185,7 +185,7 @@ class tiered_standing_test : public ::testing::Test {
  protected:
   using time_point = circuit_breaker::time_point;
 
-  static vitals told(std::uint64_t forgotten, const std::string& identity = "truth") {
+  static vitals reply(std::uint64_t forgotten, const std::string& identity = "truth") {
     return {.identity = identity, .generation = 1, .forgotten = forgotten};
   }
   void hear(circuit_breaker& breaker, time_point time) {
@@ -233,29 +233,29 @@ TEST_F(tiered_standing_test, a_look_that_began_before_a_doubt_tells_nothing) {
 
 TEST_F(tiered_standing_test, what_the_truth_tells_others_is_heard_on_the_way) {
   hear(strict_, start_);
-  EXPECT_FALSE(strict_.told(told(0)));
+  EXPECT_FALSE(strict_.reply(reply(0)));
   EXPECT_TRUE(strict_.now(start_));
-  EXPECT_TRUE(strict_.told(told(1)));
+  EXPECT_TRUE(strict_.reply(reply(1)));
   EXPECT_FALSE(strict_.now(start_));
   strict_.both_answered(strict_.ticket(), epoch_, 1, start_);
-  EXPECT_FALSE(strict_.told(told(1)));
+  EXPECT_FALSE(strict_.reply(reply(1)));
   EXPECT_TRUE(strict_.now(start_));
-  EXPECT_TRUE(strict_.told(told(1, "another")));
+  EXPECT_TRUE(strict_.reply(reply(1, "another")));
   EXPECT_FALSE(strict_.now(start_));
 }
 
 TEST_F(tiered_standing_test, what_the_truth_told_is_not_undone_by_an_older_look) {
   hear(strict_, start_);
-  strict_.told(told(0));
+  strict_.reply(reply(0));
   strict_.distrust_now();
   const auto before = strict_.ticket();
-  EXPECT_TRUE(strict_.told(told(1)));  // with nothing to believe at that moment
+  EXPECT_TRUE(strict_.reply(reply(1)));  // with nothing to believe at that moment
   strict_.both_answered(before, epoch_, 0, start_);
   EXPECT_FALSE(strict_.now(start_));
 
   circuit_breaker fresh(counters_, false);
   const auto first = fresh.ticket();
-  EXPECT_TRUE(fresh.told(told(1)));
+  EXPECT_TRUE(fresh.reply(reply(1)));
   fresh.both_answered(first, epoch_, 0, start_);
   EXPECT_FALSE(fresh.now(start_));
 }

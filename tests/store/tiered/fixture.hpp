@@ -195,11 +195,11 @@ class tiered_fixture : public ::testing::Test {
     std::optional<testing::desk> desk;
   };
 
-  tiered::accelerator_factory factory(process& process) {
-    return [this, &process]() -> result<std::unique_ptr<store>> {
+  tiered::accelerator_factory factory(process& peer) {
+    return [this, &peer]() -> result<std::unique_ptr<store>> {
       if (no_accelerator_) return *no_accelerator_;
       auto lower = std::make_unique<wavering_store>(fast_);
-      process.fast = lower.get();
+      peer.fast = lower.get();
       return std::unique_ptr<store>(std::move(lower));
     };
   }

@@ -88,13 +88,13 @@ TEST_F(tiered_store_test, what_the_truth_knows_is_written_back_with_what_is_left
 TEST_F(tiered_store_test, that_it_took_effect_without_an_answer_is_no_copy) {
   process one(*this);
   const auto request = claim_of("k");
-  auto mode = settle_of(request, one.desk->leased(request));
-  mode.answer = nullptr;
-  mode.kept = answer_kept::none;
-  mode.by_application = true;
-  one.desk->settle(mode);
+  auto change = settle_of(request, one.desk->leased(request));
+  change.answer = nullptr;
+  change.kept = answer_kept::none;
+  change.by_application = true;
+  one.desk->settle(change);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kept, answer_kept::none);
-  const auto after = settle_of(request, {.token = mode.token, .claim_id = mode.claim_id});
+  const auto after = settle_of(request, {.token = change.token, .claim_id = change.claim_id});
   EXPECT_EQ(one.desk->settle(after).outcome, settle_outcome::done);  // the holder adds its answer
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(*one.desk->claim(claim_of("k")).answer, *answer_of());
@@ -137,13 +137,13 @@ TEST_F(tiered_store_test, what_the_application_completed_lasts_no_longer_than_it
 TEST_F(tiered_store_test, a_settle_of_unknown_fate_makes_no_copy) {
   process one(*this);
   const auto request = claim_of("k");
-  auto mode = settle_of(request, one.desk->leased(request));
+  auto change = settle_of(request, one.desk->leased(request));
   one.truth->settles = mood::late;
-  EXPECT_FALSE(one.desk->settles({mode}).at(0));
+  EXPECT_FALSE(one.desk->settles({change}).at(0));
   one.truth->settles = mood::well;
-  mode.answer = answer_of("less, as there was no room to keep all of it");
-  mode.kept = answer_kept::status_only;
-  EXPECT_EQ(one.desk->settle(mode).outcome, settle_outcome::done);
+  change.answer = answer_of("less, as there was no room to keep all of it");
+  change.kept = answer_kept::status_only;
+  EXPECT_EQ(one.desk->settle(change).outcome, settle_outcome::done);
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(*one.desk->claim(claim_of("k")).answer, *answer_of());
   }
@@ -153,10 +153,10 @@ TEST_F(tiered_store_test, what_a_superseded_holder_did_is_no_copy) {
   process one(*this);
   const auto request = claim_of("k");
   const auto held = one.desk->leased(request);
-  resolution mode;
-  mode.id = request.id;
-  mode.force = true;
-  truth_desk_.resolve(mode);  // elsewhere, and so is the next who runs
+  resolution change;
+  change.id = request.id;
+  change.force = true;
+  truth_desk_.resolve(change);  // elsewhere, and so is the next who runs
   truth_desk_.leased(claim_of("k"));
   EXPECT_EQ(one.desk->settle(settle_of(request, held)).outcome, settle_outcome::stale);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
@@ -212,10 +212,10 @@ TEST_F(tiered_store_test, a_superseded_holder_takes_its_marker_along) {
   process one(*this);
   const auto request = claim_of("k");
   const auto held = one.desk->leased(request);
-  resolution mode;
-  mode.id = request.id;
-  mode.force = true;
-  truth_desk_.resolve(mode);  // elsewhere
+  resolution change;
+  change.id = request.id;
+  change.force = true;
+  truth_desk_.resolve(change);  // elsewhere
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
   EXPECT_FALSE(one.desk->extend(extend_of(request, held)));
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
@@ -318,12 +318,12 @@ TEST_F(tiered_store_test, nothing_new_runs_without_the_truth) {
   process one(*this);
   one.desk->completed(claim_of("k"));
   const auto request = claim_of("new");
-  const auto place = slot_of(request);
+  const auto slot = slot_of(request);
   one.truth->all = mood::unreachable;
   metadata_.out = true;
   EXPECT_EQ(one.desk->try_claim(request).error().code, errc::store_unreachable);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
-  const auto left = fast_desk_.find(place);
+  const auto left = fast_desk_.find(slot);
   EXPECT_TRUE(!left || left->state == observed_state::released) << "a marker was left";
   one.truth->all = mood::well;
   EXPECT_EQ(one.desk->claim(request).kind, verdict_kind::run);

@@ -6,9 +6,9 @@
 
 namespace onceguard::config {
 
-inline std::string said(const loaded& read) {
+inline std::string texts_of(const loaded& read) {
   std::string out;
-  for (const auto& r : read.said) out += r.text() + "\n";
+  for (const auto& r : read.remarks) out += r.text() + "\n";
   return out;
 }
 
