@@ -35,7 +35,8 @@ add_library(onceguard_pch STATIC ${PROJECT_SOURCE_DIR}/cmake/pch.cpp)
 target_link_libraries(onceguard_pch PUBLIC onceguard_options onceguard_asio)
 target_precompile_headers(onceguard_pch PUBLIC ${PROJECT_SOURCE_DIR}/cmake/pch.hpp)
 
-# Reads cmake/rooms.ini and makes a target of each room. A folder of src/ that is no room is an error.
+# Reads cmake/rooms.ini and makes a target of each room. A folder of src/ that is no room is an
+# error.
 function(onceguard_rooms)
   set(list ${PROJECT_SOURCE_DIR}/cmake/rooms.ini)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})

@@ -13,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cpp_text
+import rooms as house
 import tidy_rules as rules
 
 
@@ -89,32 +90,58 @@ def check_banned(path, text, findings):
                 findings.add(path, number, rule.instead)
 
 
-def check_includes(path, text, findings):
-    room = rules.room_of(path)
-    if room is None:
+def check_includes(rooms, path, text, findings):
+    name = house.room_of(rooms, path)
+    if name is None:
+        if path.startswith("src/"):
+            findings.add(path, 1, f"lies in no room: add its folder to {house.LIST}")
         return
-    allowed = rules.reachable(room)
+    allowed = house.reachable(rooms, name)
     for number, line in enumerate(text.splitlines(), 1):
         quoted = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
         angled = re.match(r"\s*#\s*include\s+<([^>]+)>", line)
         if quoted:
-            other = rules.room_of("src/" + quoted.group(1))
-            if room == "public":
+            other = house.room_of(rooms, "src/" + quoted.group(1))
+            if name == "public":
                 findings.add(path, number, "a public header includes public headers only")
             elif other is None:
                 findings.add(path, number, f'"{quoted.group(1)}" is in no room; say its path '
                                            "from src/")
             elif other not in allowed:
-                findings.add(path, number, f"{room} stands below {other} and may not include it")
+                findings.add(path, number, f"{name} may not include {other}: see {house.LIST}")
         elif angled:
-            check_outside(path, number, room, angled.group(1), findings)
+            check_outside(rooms[name], path, number, angled.group(1), findings)
 
 
-def check_outside(path, number, room, header, findings):
-    for library, pattern, rooms in rules.OUTSIDE:
-        if re.match(pattern, header) and room not in rooms \
-                and not findings.excused("outside", path):
-            findings.add(path, number, f"{library} belongs to {', '.join(rooms)} only")
+def check_outside(room, path, number, header, findings):
+    """Headers of outside libraries: what neither the language nor the system brings."""
+    if "/" not in header and not re.search(rules.OUTSIDE_WITHOUT_FOLDER, header):
+        return
+    if header.startswith(("onceguard/", *rules.SYSTEM_FOLDERS)):
+        return
+    if not any(re.match(pattern, header) for pattern in room.includes) \
+            and not findings.excused("outside", path):
+        findings.add(path, number, f"<{header}> is not for the room {room.name}: see {house.LIST}")
+
+
+# A parameter, or a variable whose type is to be guessed.
+NOT_A_NOUN = re.compile(
+    r"(?:[(,]\s*(?:const\s+)?[A-Za-z_][\w:]*(?:<[^;{}()]*>)?(?:\s+const)?\s*[&*]*\s|\bauto[&*\s]+)"
+    r"[&*\s]*(" + "|".join(rules.NOT_NOUNS) + r")\s*(?=[,)=]|\(.*\);|\{.*\};)")
+
+
+def check_words(path, text, findings):
+    bare = cpp_text.without_comments_and_strings(text)
+    for number, line in enumerate(bare.splitlines(), 1):
+        for name in set(re.findall(r"[A-Za-z_]\w*", line)):
+            for word in set(name.lower().split("_")) & rules.UNUSED_WORDS.keys():
+                if not findings.excused("word", path):
+                    findings.add(path, number, f"{name}: not {word} but {rules.UNUSED_WORDS[word]} "
+                                               "(docs/internals/words.md)")
+    for found in NOT_A_NOUN.finditer(bare):
+        if not findings.excused("noun", path):
+            findings.add(path, bare.count("\n", 0, found.start(1)) + 1,
+                         f"{found.group(1)} is no noun: name what the parameter or variable is")
 
 
 def check_name(path, findings):
@@ -146,13 +173,13 @@ def check_problem_pages(root, findings):
 def check_tests_have_targets(root, findings):
     """A test file outside the folders that tests/CMakeLists.txt builds would never run."""
     listing = (root / "tests/CMakeLists.txt").read_text()
-    rooms = set(re.findall(r"onceguard_room_tests\(\s*(\w+)", listing))
+    folders = set(re.findall(r"onceguard_room_tests\(\s*([\w/]+)", listing))
     for pattern in ("*_test.cpp", "*_contract.cpp"):
         for test in sorted((root / "tests").rglob(pattern)):
             if "node_modules" in test.parts:
                 continue
             relative = test.relative_to(root / "tests")
-            if relative.parts[0] not in rooms:
+            if relative.parent.as_posix() not in folders:
                 findings.add(test.relative_to(root).as_posix(), 1,
                              "is in no target of tests/CMakeLists.txt")
 
@@ -165,6 +192,23 @@ def check_links(root, path, text, findings):
                 continue
             if not (root / path).parent.joinpath(target).exists():
                 findings.add(path, number, f"the link leads nowhere: {target}")
+
+
+NAMED_FILE = re.compile(r"`((?:src|include|tests|tools|cmake|bench)/[\w./-]*)`")
+
+
+def check_internals(root, rooms, findings):
+    """The picture is that of the rooms, and each source file that a page names is there."""
+    page = root / house.PAGE
+    if page.exists() and house.with_picture(page.read_text(), rooms) != page.read_text():
+        findings.add(house.PAGE, 1, "the rooms have changed: tools/rooms.py --write")
+    for path in sorted((root / "docs/internals").glob("*.md")):
+        drawn = False  # the picture names each room's folder, also an empty one's
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            drawn = line + "\n" == house.BEGIN or drawn and line + "\n" != house.END
+            for named in [] if drawn else NAMED_FILE.findall(line):
+                if not (root / named).exists():
+                    findings.add(path.relative_to(root).as_posix(), number, f"there is no {named}")
 
 
 def check_headers_alone(root, findings):
@@ -198,6 +242,7 @@ def main(arguments):
     places = [a for a in arguments if not a.startswith("--")]
     root = Path(places[0] if places else Path(__file__).resolve().parent.parent).resolve()
     findings = Findings()
+    rooms = house.read(root)
     for path in text_files(root):
         text = (root / path).read_text(encoding="utf-8")
         check_name(path, findings)
@@ -205,11 +250,13 @@ def main(arguments):
         check_functions(path, text, findings)
         check_banned(path, text, findings)
         if path.endswith((".cpp", ".hpp")):
-            check_includes(path, text, findings)
+            check_includes(rooms, path, text, findings)
+            check_words(path, text, findings)
         if path.endswith(".md"):
             check_links(root, path, text, findings)
     check_problem_pages(root, findings)
     check_tests_have_targets(root, findings)
+    check_internals(root, rooms, findings)
     if with_headers:
         check_headers_alone(root, findings)
     check_exceptions_are_needed(findings)

@@ -1,5 +1,5 @@
-"""What tools/tidy.py holds the tree to: the rooms, the limits, what is banned and its replacement,
-and the exceptions with a reason each."""
+"""What tools/tidy.py holds the tree to: the limits, the words, what is banned and its replacement,
+and the exceptions with a reason each. The rooms stand in cmake/rooms.ini."""
 import re
 from dataclasses import dataclass
 
@@ -12,64 +12,27 @@ CODE_SUFFIXES = {".cpp", ".hpp", ".py", ".cmake", ".js", ".mjs", ".sh", ".lua"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".txt", ".toml", ".json", ".conf"}
 TEXT_NAMES = {"dev", "run", "Makefile", ".clang-format", ".clang-tidy"}
 
-# --- rooms: each may include itself, the rooms named here, and what those may include -----------
+# --- words of docs/internals/words.md that are not used: in names of C++, as a whole word of them -
 
-USES = {
-    "public": [],
-    "base": ["public"],
-    "core": ["base"],
-    "store": ["core"],
-    "store/memory": ["store"],
-    "store/sqlite": ["store"],
-    "store/postgres": ["store"],
-    "store/tiered": ["store"],
-    "engine": ["store"],
-    "http": ["core"],
-    "http1": ["base"],
-    "gateway": ["engine", "http", "http1"],
-    "config": ["gateway", "store/memory", "store/sqlite", "store/postgres", "store/tiered"],
-    "cli": ["config"],
+UNUSED_WORDS = {
+    "told": "reported, announced, answered", "heard": "answered", "hearing": "staleness",
+    "ear": "subscriber", "nonce": "claim_id", "nonces": "claim_ids", "adopt": "import",
+    "adoption": "import", "adopted": "imported", "watchdog": "timer_wheel", "fate": "effect",
+    "standing": "circuit_breaker", "belief": "trusted_epoch", "judgement": "distrust",
+    "objection": "distrust", "deaf": "stale", "scout": "topology_poller", "census": "full_scan",
+    "survey": "slot_ownership", "ledger": "metadata", "books": "metadata",
+    "tally": "in_flight_guard", "aftermath": "follow_up", "cutter": "parser",
+    "shelf": "idle_connections", "undone": "rolled_back, not_carried_out", "lane": "request_queue",
+    "lanes": "request_queues", "doubted": "distrusted, suspected, unconfirmed",
+    "doubts": "suspects", "unclear": "unknown",
 }
+# What a parameter or a local variable is not called: these are no nouns.
+NOT_NOUNS = ("of", "on", "in", "to", "at", "from", "into", "by", "with", "told", "said", "asked",
+             "what", "how", "who", "whose", "for_", "with_")
 
-# library, how its headers look, the rooms that may include them
-OUTSIDE = [
-    # what parses addresses touches no network
-    ("Asio", r"boost/asio(?!/ip/(?:address|network))",
-     ["public", "base", "store", "store/memory", "store/sqlite", "store/postgres",
-      "store/tiered", "engine",
-      "gateway", "cli"]),
-    ("OpenSSL", r"openssl/", ["base"]),
-    ("SQLite", r"sqlite3", ["store/sqlite"]),
-    ("libpq", r"libpq", ["store/postgres"]),
-    ("llhttp", r"llhttp", ["http1"]),
-    ("toml++", r"toml\+\+", ["config"]),
-    ("CLI11", r"CLI/", ["cli"]),
-    ("nlohmann-json", r"nlohmann/", ["core", "cli"]),
-]
-
-
-def room_of(path):
-    """The room that a file lies in, or None for what is in no room (tests, tools)."""
-    if path.startswith("include/onceguard/"):
-        return "public"
-    if not path.startswith("src/"):
-        return None
-    parts = path.split("/")[1:]
-    for room in ("/".join(parts[:2]), parts[0]):
-        if room in USES and len(parts) > 1:
-            return room
-    return None
-
-
-def reachable(room):
-    seen, waiting = {room}, [room]
-    while waiting:
-        for other in USES[waiting.pop()]:
-            if other not in seen:
-                seen.add(other)
-                waiting.append(other)
-    return seen
-
+# Headers of outside libraries that lie in no folder; and folders that the system brings.
+OUTSIDE_WITHOUT_FOLDER = r"^(?:sqlite3|libpq|llhttp|xxhash)"
+SYSTEM_FOLDERS = ("sys/", "netinet/", "arpa/", "linux/")
 
 # --- problem types: the names in the catalogue of src/http/problem.cpp --------------------------
 

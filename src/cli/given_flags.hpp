@@ -22,7 +22,7 @@ using given_flags_ptr = std::shared_ptr<given_flags>;
 /// Gives the command `--config` and every flag of the table.
 [[nodiscard]] given_flags_ptr add_all_flags(const command& command);
 /// Gives the command `--config`, the flags that lead to a store, and `also`.
-[[nodiscard]] given_flags_ptr add_store_flags(const command& to,
+[[nodiscard]] given_flags_ptr add_store_flags(const command& command,
                                               const std::vector<std::string_view>& also = {});
 
 /// Flags and environment together, as the configuration takes them.

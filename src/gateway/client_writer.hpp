@@ -27,7 +27,7 @@ struct answer_style {
 using extra_fields = std::vector<std::pair<std::string, std::string>>;
 
 /// The head of a whole answer, framed with Content-Length, up to and with its end.
-void append_answer_head(std::string& out, const answer& what, const answer_style& style,
+void append_answer_head(std::string& out, const answer& answer, const answer_style& style,
                         const extra_fields& extra = {});
 
 /// Date (unless `fields` had one) and Connection, for answers whose framing is written by others.

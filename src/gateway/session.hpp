@@ -51,7 +51,7 @@ class session {
   /// May the connection be kept after this answer, as far as the request and the server go?
   [[nodiscard]] answer_style style(bool replayed = false) const noexcept;
   /// A whole answer. False where the client could not be written to.
-  boost::asio::awaitable<bool> send(const answer& what, answer_style how,
+  boost::asio::awaitable<bool> send(const answer& answer, answer_style style,
                                     const extra_fields& extra = {});
   boost::asio::awaitable<bool> send_problem(http::problem which, http::problem_detail more);
   /// A problem that comes before the request's body was read: says that the connection closes,

@@ -169,11 +169,11 @@ std::optional<fault> check_request(head& parsed) noexcept {
   return std::nullopt;
 }
 
-std::optional<fault> check_answer(head& parsed, request_kind with) noexcept {
+std::optional<fault> check_answer(head& parsed, request_kind request) noexcept {
   framing found;
   if (auto fault = take_fields(found, parsed, false)) return fault;
   const bool interim = parsed.status < 200;
-  const bool tunnel = with == request_kind::connect && parsed.status / 100 == 2;
+  const bool tunnel = request == request_kind::connect && parsed.status / 100 == 2;
   parsed.content_length = found.length;
   parsed.upgrade = parsed.status == 101 || tunnel;
   parsed.keep_alive = keeps_alive(found, parsed.minor) && !parsed.upgrade;
@@ -181,7 +181,7 @@ std::optional<fault> check_answer(head& parsed, request_kind with) noexcept {
     // These have no body and must not announce one. If one does, nobody knows what comes behind it.
     parsed.body = body_kind::none;
     if (found.chunked || found.length.value_or(0) != 0) parsed.keep_alive = false;
-  } else if (with == request_kind::head || parsed.status == 304) {
+  } else if (request == request_kind::head || parsed.status == 304) {
     parsed.body = body_kind::none;
   } else if (found.chunked || found.length) {
     set_body(parsed, found);

@@ -15,7 +15,7 @@ enum class request_kind : std::uint8_t { another, head, connect };
 [[nodiscard]] std::optional<fault> check_request(head& parsed) noexcept;
 
 /// The same for an answer.
-[[nodiscard]] std::optional<fault> check_answer(head& parsed, request_kind with) noexcept;
+[[nodiscard]] std::optional<fault> check_answer(head& parsed, request_kind request) noexcept;
 
 /// A chunk's first line without its line end: its size in at most 16 digits, and extensions.
 [[nodiscard]] std::optional<fault> check_chunk_line(std::string_view line) noexcept;

@@ -33,7 +33,7 @@ TEST(hashing, is_the_same_however_the_bytes_come) {
   }
 }
 
-TEST(hashing, parts_are_told_apart_by_their_lengths) {
+TEST(hashing, parts_are_reported_apart_by_their_lengths) {
   const auto one = sha256().part("ab").part("c").finish();
   const auto other = sha256().part("a").part("bc").finish();
   EXPECT_NE(one, other);

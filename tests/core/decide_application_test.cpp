@@ -13,7 +13,7 @@ answer_ptr answer_with(std::string body) {
   return out;
 }
 
-settlement told_by_application(const lease& held, answer_ptr stored_answer) {
+settlement reported_by_application(const lease& held, answer_ptr stored_answer) {
   auto request = settle_of(held, settle_kind::complete);
   request.by_application = true;
   request.kept = stored_answer ? answer_kept::full : answer_kept::none;
@@ -23,7 +23,8 @@ settlement told_by_application(const lease& held, answer_ptr stored_answer) {
 
 TEST_F(decide_walk, what_the_application_stored_is_the_answer_for_the_holder_too) {
   const auto held = ask(1).lease;
-  EXPECT_EQ(end(told_by_application(held, answer_with("its own"))).outcome, settle_outcome::done);
+  EXPECT_EQ(end(reported_by_application(held, answer_with("its own"))).outcome,
+            settle_outcome::done);
   const auto reply = end(held, settle_kind::complete);
   EXPECT_EQ(reply.outcome, settle_outcome::done);
   EXPECT_EQ(reply.state, observed_state::completed);
@@ -34,7 +35,7 @@ TEST_F(decide_walk, what_the_application_stored_is_the_answer_for_the_holder_too
 
 TEST_F(decide_walk, where_the_application_gave_no_answer_its_holder_adds_one_once) {
   const auto held = ask(1).lease;
-  end(told_by_application(held, nullptr));
+  end(reported_by_application(held, nullptr));
   EXPECT_EQ(ask(2).kind, verdict_kind::replay);
   EXPECT_FALSE(ask(2).answer);
   const auto added = end(held, settle_kind::complete);
@@ -50,16 +51,16 @@ TEST_F(decide_walk, where_the_application_gave_no_answer_its_holder_adds_one_onc
 
 TEST_F(decide_walk, the_same_answer_again_needs_no_other) {
   const auto held = ask(1).lease;
-  end(told_by_application(held, nullptr));
+  end(reported_by_application(held, nullptr));
   end(held, settle_kind::complete);
   EXPECT_FALSE(end(held, settle_kind::complete).answer);
 }
 
-TEST_F(decide_walk, what_the_application_completed_is_not_undone_by_its_holder) {
+TEST_F(decide_walk, what_the_application_completed_is_not_rolled_back_by_its_holder) {
   for (const auto kind : {settle_kind::fail, settle_kind::release, settle_kind::abandon}) {
     stored.reset();
     const auto held = ask(1).lease;
-    end(told_by_application(held, answer_with("its own")));
+    end(reported_by_application(held, answer_with("its own")));
     const auto reply = end(held, kind);
     EXPECT_EQ(reply.outcome, settle_outcome::stale);
     EXPECT_EQ(reply.state, observed_state::completed);
@@ -72,37 +73,42 @@ TEST_F(decide_walk, an_application_whose_lease_was_superseded_is_stale) {
   const auto first = ask(1).lease;
   pass(1'000);
   const auto second = ask(2, unknown_policy::rerun).lease;
-  EXPECT_EQ(end(told_by_application(first, answer_with("late"))).outcome, settle_outcome::stale);
-  EXPECT_EQ(end(told_by_application(second, answer_with("its own"))).outcome, settle_outcome::done);
-  EXPECT_EQ(end(told_by_application(first, answer_with("late"))).outcome, settle_outcome::stale);
+  EXPECT_EQ(end(reported_by_application(first, answer_with("late"))).outcome,
+            settle_outcome::stale);
+  EXPECT_EQ(end(reported_by_application(second, answer_with("its own"))).outcome,
+            settle_outcome::done);
+  EXPECT_EQ(end(reported_by_application(first, answer_with("late"))).outcome,
+            settle_outcome::stale);
   EXPECT_EQ(ask(3).answer->body, "its own");
 }
 
 TEST_F(decide_walk, an_application_without_a_record_is_stale_and_writes_none) {
   const auto held = ask(1).lease;
   stored.reset();
-  EXPECT_EQ(end(told_by_application(held, answer_with("lost"))).outcome, settle_outcome::stale);
+  EXPECT_EQ(end(reported_by_application(held, answer_with("lost"))).outcome, settle_outcome::stale);
   EXPECT_FALSE(stored);
 }
 
 TEST_F(decide_walk, an_application_whose_lease_was_released_is_stale) {
   const auto held = ask(1).lease;
   end(held, settle_kind::release);
-  EXPECT_EQ(end(told_by_application(held, answer_with("late"))).outcome, settle_outcome::stale);
+  EXPECT_EQ(end(reported_by_application(held, answer_with("late"))).outcome, settle_outcome::stale);
   EXPECT_EQ(state(), observed_state::released);
 }
 
 TEST_F(decide_walk, an_application_may_say_it_twice) {
   const auto held = ask(1).lease;
-  end(told_by_application(held, answer_with("its own")));
-  EXPECT_EQ(end(told_by_application(held, answer_with("its own"))).outcome, settle_outcome::done);
+  end(reported_by_application(held, answer_with("its own")));
+  EXPECT_EQ(end(reported_by_application(held, answer_with("its own"))).outcome,
+            settle_outcome::done);
   EXPECT_EQ(ask(2).answer->body, "its own");
 }
 
 TEST_F(decide_walk, an_application_whose_lease_ran_out_but_stands_completes) {
   const auto held = ask(1).lease;
   pass(5'000);
-  EXPECT_EQ(end(told_by_application(held, answer_with("its own"))).outcome, settle_outcome::done);
+  EXPECT_EQ(end(reported_by_application(held, answer_with("its own"))).outcome,
+            settle_outcome::done);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST_F(decide_walk, it_did_not_goes_on_to_run_with_the_token_that_was_asked_with
   EXPECT_EQ(state(), observed_state::released);  // nothing earlier is in doubt any more
 }
 
-TEST_F(decide_walk, an_unclear_probe_pauses_the_next) {
+TEST_F(decide_walk, an_unknown_probe_pauses_the_next) {
   end(ask(1).lease, settle_kind::abandon);
   const auto probe = ask(2, unknown_policy::probe);
   auto s = settle_of(probe.lease, settle_kind::abandon);

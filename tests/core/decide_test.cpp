@@ -226,7 +226,7 @@ TEST_F(decide_walk, the_stale_holder_is_given_the_stored_answer) {
   ASSERT_TRUE(late.answer);
 }
 
-TEST_F(decide_walk, the_nonce_is_checked_as_well_as_the_token) {
+TEST_F(decide_walk, the_claim_id_is_checked_as_well_as_the_token) {
   auto v = ask(1);
   v.lease.claim_id = claim_id_of(77);
   EXPECT_EQ(end(v.lease, settle_kind::complete).outcome, settle_outcome::stale);

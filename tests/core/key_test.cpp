@@ -94,7 +94,7 @@ constexpr const char* no_value = "a parameter's value is malformed";
 constexpr const char* no_number = "a parameter's number is malformed";
 constexpr const char* no_bytes = "a parameter's byte sequence is malformed";
 
-refused at(std::string value, const std::string& description, int byte) {
+refused refused_at(std::string value, const std::string& description, int byte) {
   return {std::move(value), description + " (byte " + std::to_string(byte) + ")"};
 }
 
@@ -102,63 +102,67 @@ INSTANTIATE_TEST_SUITE_P(
     key, refused_by_both,
     testing::Values(
         // Empty.
-        at("", "the key is empty", 1), at(" \t", "the key is empty", 3),
-        at(R"("")", "the key is empty", 2), at(R"(  "";a=1)", "the key is empty", 4),
+        refused_at("", "the key is empty", 1), refused_at(" \t", "the key is empty", 3),
+        refused_at(R"("")", "the key is empty", 2),
+        refused_at(R"(  "";a=1)", "the key is empty", 4),
         // Too long.
-        at('"' + std::string(256, 'k') + '"', "the key is longer than 255 bytes", 257),
+        refused_at('"' + std::string(256, 'k') + '"', "the key is longer than 255 bytes", 257),
         // Control and non-ASCII characters.
-        at("\"a\tb\"", "a control or non-ASCII character", 3),
-        at("\"a\nb\"", "a control or non-ASCII character", 3),
-        at("\"a\0b\""s, "a control or non-ASCII character", 3),
-        at("\"a\x7F\"", "a control or non-ASCII character", 3),
-        at("\"\xC3\xA4\"", "a control or non-ASCII character", 2),
+        refused_at("\"a\tb\"", "a control or non-ASCII character", 3),
+        refused_at("\"a\nb\"", "a control or non-ASCII character", 3),
+        refused_at("\"a\0b\""s, "a control or non-ASCII character", 3),
+        refused_at("\"a\x7F\"", "a control or non-ASCII character", 3),
+        refused_at("\"\xC3\xA4\"", "a control or non-ASCII character", 2),
         // Broken quoting.
-        at(R"(")", "the closing quotation mark is missing", 2),
-        at(R"("abc)", "the closing quotation mark is missing", 5),
-        at(R"("abc\")", "the closing quotation mark is missing", 7),
-        at(R"("a\b")", "a backslash stands before \" and \\ only", 4),
-        at("\"a\\", "a backslash stands before \" and \\ only", 4),
-        at(R"("a""b")", "something follows the key", 4),
-        at(R"("a"b)", "something follows the key", 4),
-        at(R"("a" "b")", "something follows the key", 4),
-        at("\"a\"\t;x", "something follows the key", 4),
+        refused_at(R"(")", "the closing quotation mark is missing", 2),
+        refused_at(R"("abc)", "the closing quotation mark is missing", 5),
+        refused_at(R"("abc\")", "the closing quotation mark is missing", 7),
+        refused_at(R"("a\b")", "a backslash stands before \" and \\ only", 4),
+        refused_at("\"a\\", "a backslash stands before \" and \\ only", 4),
+        refused_at(R"("a""b")", "something follows the key", 4),
+        refused_at(R"("a"b)", "something follows the key", 4),
+        refused_at(R"("a" "b")", "something follows the key", 4),
+        refused_at("\"a\"\t;x", "something follows the key", 4),
         // A list, as when several header lines were joined.
-        at(R"("a","b")", "a list, where one key is wanted", 4),
-        at(R"("a" , "b")", "a list, where one key is wanted", 5),
-        at(R"("a",)", "a list, where one key is wanted", 4),
+        refused_at(R"("a","b")", "a list, where one key is wanted", 4),
+        refused_at(R"("a" , "b")", "a list, where one key is wanted", 5),
+        refused_at(R"("a",)", "a list, where one key is wanted", 4),
         // Malformed parameters.
-        at(R"("k";)", no_name, 5), at(R"("k"; )", no_name, 5), at(R"("k";A=1)", no_name, 5),
-        at(R"("k";1=1)", no_name, 5), at(R"("k";=1)", no_name, 5), at(R"("k";a;;b)", no_name, 7),
-        at(R"("k";a=)", no_value, 7), at(R"("k";a= 1)", no_value, 7),
-        at(R"("k";a=?2)", no_value, 8), at(R"("k";a=?)", no_value, 8),
-        at(R"("k";a=@1)", no_value, 7), at(R"("k";a=(1))", no_value, 7),
-        at(R"("k";a=-)", no_number, 8), at(R"("k";a=1234567890123456)", no_number, 23),
-        at(R"("k";a=1.)", no_number, 9), at(R"("k";a=1.1234)", no_number, 13),
-        at(R"("k";a=1234567890123.1)", no_number, 20), at(R"("k";a=:YQ=:)", no_bytes, 11),
-        at(R"("k";a=:YQ===:)", no_bytes, 13), at(R"("k";a=:Y:)", no_bytes, 9),
-        at(R"("k";a=:Y-:)", no_bytes, 9), at(R"("k";a=:YWJj)", no_bytes, 12),
-        at(R"("k";a="x)", "the closing quotation mark is missing", 9),
-        at("\"k\";a=\"\x01\"", "a control or non-ASCII character", 8),
+        refused_at(R"("k";)", no_name, 5), refused_at(R"("k"; )", no_name, 5),
+        refused_at(R"("k";A=1)", no_name, 5), refused_at(R"("k";1=1)", no_name, 5),
+        refused_at(R"("k";=1)", no_name, 5), refused_at(R"("k";a;;b)", no_name, 7),
+        refused_at(R"("k";a=)", no_value, 7), refused_at(R"("k";a= 1)", no_value, 7),
+        refused_at(R"("k";a=?2)", no_value, 8), refused_at(R"("k";a=?)", no_value, 8),
+        refused_at(R"("k";a=@1)", no_value, 7), refused_at(R"("k";a=(1))", no_value, 7),
+        refused_at(R"("k";a=-)", no_number, 8),
+        refused_at(R"("k";a=1234567890123456)", no_number, 23),
+        refused_at(R"("k";a=1.)", no_number, 9), refused_at(R"("k";a=1.1234)", no_number, 13),
+        refused_at(R"("k";a=1234567890123.1)", no_number, 20),
+        refused_at(R"("k";a=:YQ=:)", no_bytes, 11), refused_at(R"("k";a=:YQ===:)", no_bytes, 13),
+        refused_at(R"("k";a=:Y:)", no_bytes, 9), refused_at(R"("k";a=:Y-:)", no_bytes, 9),
+        refused_at(R"("k";a=:YWJj)", no_bytes, 12),
+        refused_at(R"("k";a="x)", "the closing quotation mark is missing", 9),
+        refused_at("\"k\";a=\"\x01\"", "a control or non-ASCII character", 8),
         at(R"("k";a=1 ;b)", "something follows the key", 8),
         at(R"("k";a b)", "something follows the key", 6)));
 
 class refused_when_bare : public testing::TestWithParam<refused> {};
 TEST_P(refused_when_bare, lenient) { expect_refusal(GetParam(), key_syntax::lenient); }
-INSTANTIATE_TEST_SUITE_P(key, refused_when_bare,
-                         testing::Values(at(std::string(256, 'k'),
-                                            "the key is longer than 255 bytes", 256),
-                                         at("a,b", "a list, where one key is wanted", 2),
-                                         at("a, b", "a list, where one key is wanted", 2),
-                                         at("a b", "a character that needs a quoted key", 2),
-                                         at("a\tb", "a control or non-ASCII character", 2),
-                                         at("a;b=1", "a character that needs a quoted key", 2),
-                                         at("a\"b", "a character that needs a quoted key", 2),
-                                         at("abc\"", "a character that needs a quoted key", 4),
-                                         at("a\\b", "a character that needs a quoted key", 2),
-                                         at("{a}", "a character that needs a quoted key", 1),
-                                         at("a\r\nb", "a control or non-ASCII character", 2),
-                                         at("a\0"s, "a control or non-ASCII character", 2),
-                                         at("k\xFF", "a control or non-ASCII character", 2)));
+INSTANTIATE_TEST_SUITE_P(
+    key, refused_when_bare,
+    testing::Values(at(std::string(256, 'k'), "the key is longer than 255 bytes", 256),
+                    refused_at("a,b", "a list, where one key is wanted", 2),
+                    refused_at("a, b", "a list, where one key is wanted", 2),
+                    refused_at("a b", "a character that needs a quoted key", 2),
+                    refused_at("a\tb", "a control or non-ASCII character", 2),
+                    refused_at("a;b=1", "a character that needs a quoted key", 2),
+                    refused_at("a\"b", "a character that needs a quoted key", 2),
+                    refused_at("abc\"", "a character that needs a quoted key", 4),
+                    refused_at("a\\b", "a character that needs a quoted key", 2),
+                    refused_at("{a}", "a character that needs a quoted key", 1),
+                    refused_at("a\r\nb", "a control or non-ASCII character", 2),
+                    refused_at("a\0"s, "a control or non-ASCII character", 2),
+                    refused_at("k\xFF", "a control or non-ASCII character", 2)));
 
 TEST(key, the_limit_of_255_bytes_counts_what_the_escapes_stand_for) {
   std::string escaped;

@@ -36,7 +36,7 @@ TEST_F(engine_that_asks, it_did_not_runs) {
   EXPECT_EQ(w.runs, 1);
 }
 
-TEST_F(engine_that_asks, unclear_stays_unknown_and_is_not_asked_again_at_once) {
+TEST_F(engine_that_asks, unknown_stays_unknown_and_is_not_asked_again_at_once) {
   counted_work w;
   const auto out = execute(w);
   EXPECT_EQ(out.kind, outcome_kind::unknown);
@@ -64,7 +64,7 @@ TEST_F(engine_over_faults, a_store_that_lost_its_memory_gets_no_new_claims_for_a
   EXPECT_EQ(tested->counters().losses, 1u);
 }
 
-TEST_F(engine_over_faults, nothing_is_claimed_before_the_store_was_heard) {
+TEST_F(engine_over_faults, nothing_is_claimed_before_the_store_was_answered) {
   const testing::temporary_folder folder;
   params.state_dir = folder.path().string();
   make();
@@ -85,7 +85,7 @@ TEST_F(engine_over_faults, nothing_is_claimed_before_the_store_was_heard) {
   EXPECT_EQ(w.runs, 0);
 }
 
-TEST_F(engine_over_faults, those_who_come_before_the_store_was_heard_share_one_look) {
+TEST_F(engine_over_faults, those_who_come_before_the_store_was_answered_share_one_look) {
   tested = std::make_unique<engine>(store, params, budget);
   const auto looks = store.made(store_call::vitals);
   store.fail(store_call::vitals, store_fault::delay_before);
@@ -106,7 +106,7 @@ TEST_F(engine_over_faults, those_who_come_before_the_store_was_heard_share_one_l
   EXPECT_EQ(store.made(store_call::vitals), looks + 1);
 }
 
-TEST_F(engine_over_faults, fail_open_goes_on_also_before_the_store_was_heard) {
+TEST_F(engine_over_faults, fail_open_goes_on_also_before_the_store_was_answered) {
   policy.store_failure = store_failure_rule::open;
   store.fail(store_call::vitals, store_fault::before);
   tested = std::make_unique<engine>(store, params, budget);

@@ -57,7 +57,7 @@ TEST_F(engine_whose_store_forgets, and_what_follows_up) {
   expect_refusal();
 }
 
-TEST_F(engine_whose_store_forgets, what_was_granted_while_a_look_told_of_it_is_given_back) {
+TEST_F(engine_whose_store_forgets, what_was_granted_while_a_look_reported_of_it_is_given_back) {
   store.fail(store_call::claim, store_fault::delay_after, 1);
   counted_work w;
   std::optional<outcome> out;
@@ -150,7 +150,7 @@ TEST_P(every_error, a_settle_that_fails_for_long_goes_on_behind_the_answer) {
   EXPECT_EQ(w.runs, 1);
 }
 
-TEST_P(every_error, a_claim_of_unknown_fate_is_followed_up) {
+TEST_P(every_error, a_claim_of_unknown_effect_is_followed_up) {
   store.fail(store_call::claim, store_fault::after_timeout, 1);
   counted_work w;
   EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
@@ -162,7 +162,7 @@ TEST_P(every_error, a_claim_of_unknown_fate_is_followed_up) {
   EXPECT_EQ(state(), observed_state::released);
 }
 
-TEST_P(every_error, what_a_claim_of_unknown_fate_got_is_released) {
+TEST_P(every_error, what_a_claim_of_unknown_effect_got_is_released) {
   store.fail(store_call::claim, store_fault::after_timeout, 1);
   counted_work w;
   EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
@@ -236,7 +236,7 @@ TEST_F(engine_that_cannot_dispatch, gives_it_back_as_unknown_as_it_was) {
   EXPECT_EQ(w.asked, 2);
 }
 
-TEST_F(engine_that_cannot_dispatch, leaves_it_free_where_the_store_was_told_after_all) {
+TEST_F(engine_that_cannot_dispatch, leaves_it_free_where_the_store_was_reported_after_all) {
   store.fail(store_call::extend, store_fault::after_timeout, 1);
   expect_given_back(observed_state::released);
   EXPECT_EQ(execute(w).kind, outcome_kind::ran);

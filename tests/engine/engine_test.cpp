@@ -57,7 +57,7 @@ TEST_F(engine_over_faults, memory_keeps_nothing_that_the_application_completed) 
   EXPECT_EQ(execute(slow).answer->body, "run 1");
 }
 
-TEST_F(engine_over_faults, memory_serves_nothing_before_the_store_was_heard) {
+TEST_F(engine_over_faults, memory_serves_nothing_before_the_store_was_answered) {
   counted_work w;
   execute(w);
   store.fail(store_call::vitals, store_fault::before);
@@ -86,7 +86,7 @@ TEST_F(engine_over_faults, fail_open_has_to_be_asked_for) {
   EXPECT_EQ(tested->counters().unguarded, 1u);
 }
 
-TEST_F(engine_over_faults, a_claim_of_unknown_fate_is_followed_up_and_released) {
+TEST_F(engine_over_faults, a_claim_of_unknown_effect_is_followed_up_and_released) {
   counted_work w;
   store.fail(store_call::claim, store_fault::after_timeout, 1);
   EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);

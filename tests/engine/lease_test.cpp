@@ -123,7 +123,7 @@ TEST_F(lease_test, a_renewal_that_ends_meanwhile_is_the_last) {
   EXPECT_EQ(state(), observed_state::unknown);
 }
 
-TEST_F(lease_test, what_was_done_is_kept_from_others_while_the_store_is_told) {
+TEST_F(lease_test, what_was_done_is_kept_from_others_while_the_store_is_reported) {
   policy.lease = milliseconds(90);
   counted_work w;
   store.fail(store_call::settle, store_fault::delay_before, 1);

@@ -102,7 +102,7 @@ TEST_F(replay_cache_test, what_is_trusted_has_an_end_that_nobody_has_to_tell) {
   EXPECT_TRUE(cache.find(id_of(1), print_of(1), now + 3s)) << "it is there still";
 }
 
-TEST_F(replay_cache_test, before_the_store_was_heard_nothing_is_served) {
+TEST_F(replay_cache_test, before_the_store_was_answered_nothing_is_served) {
   replay_cache unheard{8 * 100'000};
   unheard.put(id_of(1), print_of(1), answer_of(10), now + 60s, unheard.epoch());
   EXPECT_FALSE(unheard.find(id_of(1), print_of(1), now));

@@ -100,7 +100,7 @@ TEST_F(waiting_room_test, a_call_that_comes_before_the_wait_is_not_lost) {
   EXPECT_EQ(first.ended, woken::to_poll);
 }
 
-TEST_F(waiting_room_test, what_is_told_all_of_the_line_hear) {
+TEST_F(waiting_room_test, what_is_reported_all_of_the_line_hear) {
   auto& first = wait(id);
   auto& second = wait(id);
   auto& of_twin = wait(twin);
@@ -350,7 +350,7 @@ TEST_F(crowd, nobody_takes_over_what_is_said_of_another_request) {
   for (const auto& got : out) EXPECT_EQ(got.kind, outcome_kind::mismatch);
 }
 
-TEST_F(crowd, who_stopped_listening_is_told_nothing) {
+TEST_F(crowd, who_stopped_listening_is_reported_nothing) {
   tested->stop();
   gather();
   settle(settle_kind::complete);

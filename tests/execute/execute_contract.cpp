@@ -149,7 +149,7 @@ TEST_P(execute_contract, one_operation_may_contain_another) {
             verdict_kind::replay);
 }
 
-TEST_P(execute_contract, an_old_snapshot_is_told_so_and_never_runs_a_second_time) {
+TEST_P(execute_contract, an_old_snapshot_is_reported_so_and_never_runs_a_second_time) {
   const auto other = open();
   at_->begin_and_look("SERIALIZABLE");
   other->execute(order_, {}, charging(*other, "ada")).value();
@@ -172,9 +172,9 @@ TEST_P(execute_contract, an_old_snapshot_is_told_so_and_never_runs_a_second_time
 /// Somebody who has begun to work on the order, and goes on when told so.
 class somebody {
  public:
-  somebody(till& at, const request& what, const effect_work& does)
-      : told_(std::async(std::launch::async, [this, &at, what, does] {
-          return at.execute(what, {}, [&](const lease& held) {
+  somebody(till& till, const request& request, const effect_work& does)
+      : reported_(std::async(std::launch::async, [this, &till, request, does] {
+          return till.execute(request, {}, [&](const lease& held) {
             begun_.set_value();
             go_on_.get_future().wait();
             return does(held);
@@ -184,18 +184,18 @@ class somebody {
   }
   result<verdict> finish() {
     go_on_.set_value();
-    return told_.get();
+    return reported_.get();
   }
 
  private:
   std::promise<void> begun_, go_on_;
-  std::future<result<verdict>> told_;
+  std::future<result<verdict>> reported_;
 };
 
-TEST_P(execute_contract, a_duplicate_is_told_busy_at_once_or_after_its_patience) {
+TEST_P(execute_contract, a_duplicate_is_reported_busy_at_once_or_after_its_patience) {
   const auto other = open();
   somebody first(*other, order_, charging(*other, "ada"));
-  const auto rejected = at_->execute(order_, told_at_once(), charging(*at_, "ada"));
+  const auto rejected = at_->execute(order_, reported_at_once(), charging(*at_, "ada"));
   ASSERT_TRUE(rejected) << rejected.error().detail;
   EXPECT_EQ(rejected->kind, verdict_kind::busy);
   EXPECT_GT(rejected->retry_after, milliseconds(0));
@@ -203,7 +203,7 @@ TEST_P(execute_contract, a_duplicate_is_told_busy_at_once_or_after_its_patience)
   short_patience.wait = milliseconds(30);
   EXPECT_EQ(at_->execute(order_, short_patience, charging(*at_, "ada"))->kind, verdict_kind::busy);
   EXPECT_EQ(first.finish()->kind, verdict_kind::run);
-  EXPECT_EQ(at_->execute(order_, told_at_once(), charging(*at_, "ada"))->kind,
+  EXPECT_EQ(at_->execute(order_, reported_at_once(), charging(*at_, "ada"))->kind,
             verdict_kind::replay);
   EXPECT_EQ(charges("ada"), 1);
 }
@@ -266,7 +266,7 @@ TEST_P(execute_contract, of_many_at_once_one_runs_whatever_their_isolation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(libraries, execute_contract, ::testing::ValuesIn(libraries),
-                         [](const auto& of) { return std::string(of.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace onceguard::testing

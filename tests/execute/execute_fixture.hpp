@@ -19,7 +19,7 @@ inline answer receipt(const std::string& text = "paid") {
   return {201, {{"Content-Type", "text/plain"}}, text};
 }
 
-inline execute_policy told_at_once() {
+inline execute_policy reported_at_once() {
   execute_policy out;
   out.on_busy = on_busy_rule::reject;
   return out;

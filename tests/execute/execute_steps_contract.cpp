@@ -31,7 +31,7 @@ class execute_steps_contract : public execute_fixture {
   /// Asks until it is not busy any more, as clients do.
   result<verdict> insist(till& till, const steps_work& work) {
     while (true) {
-      auto reply = till.execute_steps(order_, told_at_once(), work);
+      auto reply = till.execute_steps(order_, reported_at_once(), work);
       if (!reply || reply->kind != verdict_kind::busy) return reply;
     }
   }
@@ -64,7 +64,7 @@ TEST_P(execute_steps_contract, after_an_exception_the_next_attempt_goes_on_at_on
   EXPECT_EQ(charges("two"), 1);
   EXPECT_EQ(charges("three"), 0);
   const auto other = open();
-  const auto again = other->execute_steps(order_, told_at_once(), three_steps(*other));
+  const auto again = other->execute_steps(order_, reported_at_once(), three_steps(*other));
   ASSERT_TRUE(again) << again.error().detail;
   EXPECT_EQ(again->answer->body, "one in attempt 1, two in attempt 1, three in attempt 2");
   expect_each_once();
@@ -77,7 +77,7 @@ TEST_P(execute_steps_contract, an_exception_between_two_steps_ends_the_attempt_t
   };
   EXPECT_THROW(static_cast<void>(at_->execute_steps(order_, {}, lost_in_between)), card_declined);
   EXPECT_EQ(at_->execute(order_, {}, charging(*at_, "ada"))->kind, verdict_kind::unknown);
-  const auto again = at_->execute_steps(order_, told_at_once(), three_steps(*at_));
+  const auto again = at_->execute_steps(order_, reported_at_once(), three_steps(*at_));
   EXPECT_EQ(again->answer->body, "one in attempt 1, two in attempt 2, three in attempt 2");
   expect_each_once();
 }
@@ -103,7 +103,7 @@ TEST_P(execute_steps_contract, while_it_runs_others_are_busy_or_wait_for_its_ans
   std::future<result<verdict>> other;
   const auto first = at_->execute_steps(order_, {}, [&](steps& flow) {
     pay(flow, *at_, "one");
-    const auto rejected = waiting->execute_steps(order_, told_at_once(), three_steps(*waiting));
+    const auto rejected = waiting->execute_steps(order_, reported_at_once(), three_steps(*waiting));
     EXPECT_EQ(rejected->kind, verdict_kind::busy);
     EXPECT_GT(rejected->retry_after, milliseconds(0));
     other = std::async(std::launch::async,
@@ -220,7 +220,7 @@ TEST_P(execute_steps_contract, another_fingerprint_does_not_go_on_with_it) {
 }
 
 INSTANTIATE_TEST_SUITE_P(libraries, execute_steps_contract, ::testing::ValuesIn(libraries),
-                         [](const auto& of) { return std::string(of.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace onceguard::testing

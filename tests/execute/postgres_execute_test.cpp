@@ -2,8 +2,8 @@
 #include <future>
 
 #include "execute/execute_fixture.hpp"
-#include "store/postgres/postgres_store.hpp"
 #include "execute/request.hpp"
+#include "store/postgres/postgres_store.hpp"
 #include "support/run.hpp"
 #include "support/tcp_gate.hpp"
 
@@ -110,7 +110,7 @@ TEST_F(postgres_execute, a_commit_that_is_refused_leaves_nothing) {
   EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada"))->kind, verdict_kind::run);
 }
 
-TEST_F(postgres_execute, work_that_ends_its_transaction_is_a_mistake_that_is_told) {
+TEST_F(postgres_execute, work_that_ends_its_transaction_is_a_mistake_that_is_reported) {
   const auto ends_it = [&](const lease&) {
     run("ROLLBACK");
     return receipt();
@@ -136,7 +136,7 @@ TEST_F(postgres_execute, a_connection_that_is_not_ready_is_refused) {
   EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada"))->kind, verdict_kind::run);
 }
 
-TEST_F(postgres_execute, a_database_without_the_schema_is_told_so) {
+TEST_F(postgres_execute, a_database_without_the_schema_is_reported_so) {
   libpq_till elsewhere(server_.url());
   const auto reply = elsewhere.execute(order_, {}, charging(elsewhere, "ada"));
   ASSERT_FALSE(reply);
@@ -184,7 +184,7 @@ effect_work victim(libpq_till& till, int times, int& runs) {
   };
 }
 
-TEST_F(postgres_execute, a_serialization_failure_is_told_as_an_error_with_no_effect) {
+TEST_F(postgres_execute, a_serialization_failure_is_reported_as_an_error_with_no_effect) {
   int runs = 0;
   const auto reply = at_.execute(order_, {}, victim(at_, 1, runs));
   ASSERT_FALSE(reply);
@@ -281,8 +281,8 @@ TEST_P(postgres_execute_cut, in_the_commit_at_any_byte_is_unknown_and_the_retry_
 
 INSTANTIATE_TEST_SUITE_P(directions, postgres_execute_cut,
                          ::testing::Values(direction::to_server, direction::to_client),
-                         [](const auto& of) {
-                           return of.param == direction::to_server ? "to_server" : "to_client";
+                         [](const auto& test) {
+                           return test.param == direction::to_server ? "to_server" : "to_client";
                          });
 
 TEST_F(postgres_execute, a_connection_that_breaks_while_the_work_runs_leaves_nothing) {

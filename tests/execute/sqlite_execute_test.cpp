@@ -90,7 +90,7 @@ TEST_F(sqlite_execute, a_replay_needs_no_lock_in_wal_mode) {
   at_.execute(order_, {}, charging(at_, "ada")).value();
   sqlite_till writing(path_);
   writing.run("BEGIN IMMEDIATE; INSERT INTO charges VALUES ('bob')");
-  execute_policy reject = told_at_once();
+  execute_policy reject = reported_at_once();
   EXPECT_EQ(at_.execute(order_, reject, charging(at_, "ada"))->kind, verdict_kind::replay);
   EXPECT_EQ(at_.execute({"ada", "new"}, reject, charging(at_, "ada"))->kind, verdict_kind::busy);
   writing.run("COMMIT");
@@ -112,7 +112,7 @@ TEST_F(sqlite_execute, readers_that_hold_up_the_commit_are_waited_for) {
   reading.run("COMMIT");
   EXPECT_EQ(reply.get()->kind, verdict_kind::run);
   reading.run("BEGIN; SELECT count(*) FROM charges");
-  const auto refused = at_.execute({"ada", "k"}, told_at_once(), charging(at_, "ada"));
+  const auto refused = at_.execute({"ada", "k"}, reported_at_once(), charging(at_, "ada"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::write_conflict);
   EXPECT_EQ(refused.error().effect, effect::none);

@@ -157,7 +157,7 @@ TEST_F(upstream_pool_test, what_one_thread_saw_holds_for_all) {
   EXPECT_FALSE(take(other, guarded)->reused);
 }
 
-TEST_F(upstream_pool_test, another_upstream_is_not_doubted) {
+TEST_F(upstream_pool_test, another_upstream_is_not_suspected) {
   upstream_pool pool(io, params, names, suspects);
   suspects.suspect({address.host, static_cast<std::uint16_t>(address.port + 1)});
   keep(pool, take(pool, guarded));
@@ -193,7 +193,7 @@ TEST_F(upstream_pool_test, an_old_one_may_be_ended_at_any_time) {
   EXPECT_FALSE(suspects.suspected(address, base::boot_now()));
 }
 
-TEST_F(upstream_pool_test, one_that_broke_under_a_request_is_doubted_if_it_was_a_kept_one) {
+TEST_F(upstream_pool_test, one_that_broke_under_a_request_is_suspected_if_it_was_a_kept_one) {
   upstream_pool pool(io, params, names, suspects);
   auto fresh = take(pool, guarded);
   pool.broke(*fresh);

@@ -189,7 +189,7 @@ TEST(admission, a_connection_of_too_many_names_is_refused_guarded_or_not) {
   EXPECT_EQ(a.now().refusal, problem::bad_request);
 }
 
-TEST(admission, former_scopes_are_told_beside_the_present_one) {
+TEST(admission, former_scopes_are_reported_beside_the_present_one) {
   asked a;
   a.headers = {{"Idempotency-Key", "k"}, {"Authorization", "Bearer x"}, {"X-Tenant", "t"}};
   const auto by_credential = a.now();

@@ -125,9 +125,9 @@ inline reading read(const input& input, const splitter& next_piece = whole) {
 inline reading read_requests(std::string_view bytes, const limits& bounds = {}) {
   return read({reader::kind::request, bytes, bounds});
 }
-inline reading read_answers(std::string_view bytes, std::string_view asked = "GET",
+inline reading read_answers(std::string_view bytes, std::string_view method = "GET",
                             const limits& bounds = {}) {
-  return read({reader::kind::answer, bytes, bounds, asked});
+  return read({reader::kind::answer, bytes, bounds, method});
 }
 
 }  // namespace onceguard::http1::testing

@@ -9,7 +9,7 @@ namespace onceguard {
 namespace {
 
 /// An application that remembers what it was asked.
-class told_source final : public outcome_source {
+class reported_source final : public outcome_source {
  public:
   std::map<std::string, effect_status> says;
   std::map<std::string, int> asked;
@@ -50,7 +50,7 @@ class told_source final : public outcome_source {
 
 class reconcile_test : public engine_over_faults {
  protected:
-  told_source source;
+  reported_source source;
   inquiry how;
   reconcile_params with;
   std::vector<finding> found;
@@ -257,7 +257,7 @@ TEST_F(reconcile_test, the_limit_holds) {
   EXPECT_EQ(found.size(), 3u);
 }
 
-TEST_F(reconcile_test, what_the_store_could_not_be_told_is_given_back) {
+TEST_F(reconcile_test, what_the_store_could_not_be_reported_is_given_back) {
   unknown("k");
   source.says = {{"k", effect_status::not_done}};
   store.fail(store_call::extend, store_fault::before, 1);

@@ -31,7 +31,7 @@ class faulty_store_test : public ::testing::Test {
   desk desk_{faulty_};
 };
 
-TEST_F(faulty_store_test, fails_as_told_and_says_what_it_would) {
+TEST_F(faulty_store_test, fails_as_reported_and_says_what_it_would) {
   expect_fault(store_fault::before, errc::store_unreachable, effect::none, false);
   expect_fault(store_fault::after, errc::store_unreachable, effect::done, true);
   expect_fault(store_fault::after_timeout, errc::store_unreachable, effect::unknown, true);

@@ -15,7 +15,7 @@ TEST(wall_guard, trusts_a_clock_that_drifts_by_minutes) {
   EXPECT_TRUE(guard.trusts(2'000, 501'000 - 5 * minute));
 }
 
-TEST(wall_guard, doubts_a_step_of_more_than_five_minutes_either_way) {
+TEST(wall_guard, suspects_a_step_of_more_than_five_minutes_either_way) {
   for (const auto step : {5 * minute + 1, -5 * minute - 1}) {
     auto guard = wall_guard::after_boot(0, 0, 10 * hour);
     EXPECT_FALSE(guard.trusts(0, 10 * hour + step));
@@ -57,7 +57,7 @@ TEST(wall_guard, retention_runs_by_the_boot_clock_whatever_the_wall_clock_does) 
 }
 
 TEST(wall_guard,
-     after_a_boot_retention_goes_on_where_it_was_and_a_clock_that_went_back_is_doubted) {
+     after_a_boot_retention_goes_on_where_it_was_and_a_clock_that_went_back_is_unconfirmed) {
   auto ahead = wall_guard::after_boot(10 * hour, 0, 100 * hour);
   EXPECT_TRUE(ahead.trusts(0, 100 * hour));
   EXPECT_EQ(ahead.retention_time(minute), 10 * hour + minute);
@@ -68,7 +68,7 @@ TEST(wall_guard,
   EXPECT_EQ(behind.retention_time(minute), 10 * hour + minute);
 }
 
-TEST(wall_guard, how_far_the_wall_clock_is_ahead_is_told_in_whole_seconds) {
+TEST(wall_guard, how_far_the_wall_clock_is_ahead_is_reported_in_whole_seconds) {
   base::manual_clock clock(10 * hour);
   const auto ahead = [&clock](std::int64_t position) {
     instant now;

@@ -68,7 +68,7 @@ class faulty_store final : public store {
   [[nodiscard]] std::size_t repeated() const noexcept { return repeated_; }
   /// As if another process had settled these.
   void announce(const std::vector<std::uint64_t>& settled) const {
-    if (told_) told_(settled);
+    if (reported_) reported_(settled);
   }
   /// What `vitals` tells in place of the wrapped store's, until reset.
   void pretend(std::optional<onceguard::vitals> reply) { pretended_ = std::move(reply); }
@@ -92,7 +92,7 @@ class faulty_store final : public store {
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
-  void on_settled(settled_listener listener) override { told_ = std::move(listener); }
+  void on_settled(settled_listener listener) override { reported_ = std::move(listener); }
   void stop() override { inner_.stop(); }
 
  private:
@@ -118,7 +118,7 @@ class faulty_store final : public store {
   std::size_t repeated_ = 0;
   std::list<std::unique_ptr<boost::asio::steady_timer>> gates_;
   std::optional<onceguard::vitals> pretended_;
-  settled_listener told_;
+  settled_listener reported_;
 };
 
 }  // namespace onceguard

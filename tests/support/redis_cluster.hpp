@@ -198,15 +198,15 @@ class redis_cluster {
 
  private:
   /// A figure of CLUSTER INFO.
-  static long long told(const redis_server& node, const std::string& name) {
+  static long long reported(const redis_server& node, const std::string& name) {
     const auto reply = node.session().run({"CLUSTER", "INFO"});
     return std::stoll(reply.substr(reply.find(name + ":") + name.size() + 1));
   }
   bool knows_all_epochs(const redis_server& node) const {
-    const auto known = told(node, "cluster_current_epoch");
+    const auto known = reported(node, "cluster_current_epoch");
     const auto each = running();
     return std::all_of(each.begin(), each.end(), [&](const redis_server* other) {
-      return told(*other, "cluster_my_epoch") <= known;
+      return reported(*other, "cluster_my_epoch") <= known;
     });
   }
 

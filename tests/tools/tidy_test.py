@@ -22,6 +22,7 @@ def tree(tmp_path):
     rules.write_text(rules.read_text() + "\nALLOWED = {}\n")
     put(tmp_path, "src/http/problem.cpp", CATALOGUE)
     put(tmp_path, "docs/problems/in-progress.md", "# in-progress\n| 409 |\n")
+    put(tmp_path, "cmake/rooms.ini", (ROOT / "cmake/rooms.ini").read_text())
     put(tmp_path, "tests/CMakeLists.txt", "onceguard_room_tests(core onceguard::core)\n")
     put(tmp_path, "include/onceguard/one.hpp", "#pragma once\n#include <string>\n")
     return tmp_path
@@ -44,12 +45,20 @@ def test_a_tree_that_is_right_has_no_findings(tree):
 
 
 BREACHES = [
-    ("src/core/a.cpp", '#include "engine/engine.hpp"\n', "core stands below engine"),
-    ("src/store/memory/a.cpp", '#include "store/sqlite/b.hpp"\n', "may not include it"),
+    ("src/core/a.cpp", '#include "engine/claim.hpp"\n', "core may not include engine"),
+    ("src/store/memory/a.cpp", '#include "store/sqlite/b.hpp"\n', "may not include sqlite"),
+    ("src/store/tiered/a.cpp", '#include "store/redis/b.hpp"\n', "may not include redis"),
+    ("src/store/a.cpp", '#include "store/redis/b.hpp"\n', "store may not include redis"),
+    ("src/gateway/a.cpp", '#include "reconcile/query/b.hpp"\n', "may not include query"),
     ("src/engine/a.cpp", '#include "nowhere/b.hpp"\n', "is in no room"),
+    ("src/nowhere/a.cpp", "int a;\n", "lies in no room"),
     ("include/onceguard/a.hpp", '#include "base/clock.hpp"\n', "public headers only"),
-    ("src/gateway/a.cpp", "#include <sqlite3.h>\n", "SQLite belongs to store/sqlite only"),
-    ("src/http/a.cpp", "#include <boost/asio/post.hpp>\n", "Asio belongs to"),
+    ("src/gateway/a.cpp", "#include <sqlite3.h>\n", "<sqlite3.h> is not for the room gateway"),
+    ("src/http/a.cpp", "#include <boost/asio/post.hpp>\n", "is not for the room http"),
+    ("src/core/a.cpp", "int told_twice;\n", "not told but reported"),
+    ("src/core/a.cpp", "int f(const key& of);\n", "of is no noun"),
+    ("src/core/a.cpp", "void f() { const auto what = g(); }\n", "what is no noun"),
+    ("docs/internals/a.md", "see `src/nowhere/b.hpp`\n", "there is no src/nowhere/b.hpp"),
     ("src/core/a.cpp", "// " + "x" * 98 + "\n", "101 columns"),
     ("src/core/a.cpp", "int a; \n", "white space at the end"),
     ("src/core/a.cpp", "int a;\n" * 401, "401 lines"),
@@ -111,6 +120,22 @@ def test_a_problem_type_needs_a_page(tree):
 def test_what_is_allowed_is_not_told(tree, path, text):
     put(tree, path, text)
     assert tidy(tree, "--no-headers") == (0, "tidy: nothing to say\n")
+
+
+def test_the_picture_is_that_of_the_rooms(tree):
+    page = "<!-- rooms: begin -->\nold\n<!-- rooms: end -->\n"
+    put(tree, "docs/internals/architecture.md", page)
+    assert "tools/rooms.py --write" in tidy(tree, "--no-headers")[1]
+    subprocess.run([sys.executable, str(tree / "tools/rooms.py"), "--write"], check=True)
+    assert tidy(tree, "--no-headers")[0] == 0
+
+
+def test_a_room_uses_what_stands_below_it(tree):
+    rooms = tree / "cmake/rooms.ini"
+    rooms.write_text(rooms.read_text().replace("uses = base json", "uses = base json engine"))
+    done = subprocess.run([sys.executable, str(tree / "tools/tidy.py"), str(tree)],
+                          capture_output=True, text=True, check=False)
+    assert "core uses engine, which does not stand before it" in done.stderr
 
 
 def test_an_exception_excuses_and_must_be_needed(tree):

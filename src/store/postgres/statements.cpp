@@ -34,9 +34,9 @@ constexpr std::array<preparation, 13> preparations{{
      "SELECT set_config('synchronous_commit', 'off', true), pg_notify('onceguard_settled', $1)"},
 }};
 
-bool send(PGconn* to, const char* text, std::initializer_list<const char*> values = {}) {
-  return PQsendQueryParams(to, text, static_cast<int>(values.size()), nullptr, values.begin(),
-                           nullptr, nullptr, 1) == 1;
+bool send(PGconn* connection, const char* text, std::initializer_list<const char*> values = {}) {
+  return PQsendQueryParams(connection, text, static_cast<int>(values.size()), nullptr,
+                           values.begin(), nullptr, nullptr, 1) == 1;
 }
 
 }  // namespace

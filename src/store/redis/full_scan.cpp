@@ -30,7 +30,7 @@ struct heads {
   }
 };
 
-question_traits on(const server_pin& pin) {
+question_traits traits_of(const server_pin& pin) {
   question_traits out;
   out.pin = pin;
   return out;
@@ -46,7 +46,8 @@ awaitable<result<scan_step>> scan_once(pool& pool, const server_pin& pin, std::s
     return read_scan(reply, pool.names(), wish.heads);
   };
   const auto left = left_until(until);
-  auto request = make_question<scan_step>(on(pin), std::nullopt, left, std::move(write), read);
+  auto request =
+      make_question<scan_step>(traits_of(pin), std::nullopt, left, std::move(write), read);
   return ask(pool.queue(), std::move(request), left);
 }
 
@@ -73,7 +74,8 @@ awaitable<result<name_step>> names_once(pool& pool, const server_pin& pin, std::
     return read_names(reply, pool.names());
   };
   const auto left = left_until(until);
-  auto request = make_question<name_step>(on(pin), std::nullopt, left, std::move(write), read);
+  auto request =
+      make_question<name_step>(traits_of(pin), std::nullopt, left, std::move(write), read);
   return ask(pool.queue(), std::move(request), left);
 }
 

@@ -17,9 +17,9 @@ std::size_t default_connections(const address& address) { return address.min_rep
 
 }  // namespace
 
-pool::pool(redis_params params, address at, std::optional<boost::asio::ssl::context> tls)
+pool::pool(redis_params params, address server, std::optional<boost::asio::ssl::context> tls)
     : params_(std::move(params)),
-      at_(std::move(at)),
+      at_(std::move(server)),
       names_(at_.prefix, at_.servers == deployment::cluster),
       pipelines_each_(at_.connections.value_or(default_connections(at_))),
       tls_(std::move(tls)),

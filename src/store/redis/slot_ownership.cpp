@@ -63,7 +63,7 @@ milliseconds left_until(steady_time until) {
 awaitable<result<slot_ownership>> read_slot_ownership(pool& pool,
                                                       const std::vector<server_pin>& pins,
                                                       steady_time until) {
-  const auto unclear = [&](const char* why) {
+  const auto unknown = [&](const char* why) {
     return error(errc::store_unreachable, pool.at().name + ": " + why);
   };
   slot_ownership out;
@@ -74,13 +74,13 @@ awaitable<result<slot_ownership>> read_slot_ownership(pool& pool,
     const auto nodes = read_nodes(*reply);
     const auto self = std::find_if(nodes.begin(), nodes.end(),
                                    [](const node_entry& each) { return each.myself; });
-    if (self == nodes.end()) co_return unclear("a node does not know itself");
-    if (!add_node(out, pin, *self, pool.names())) co_return unclear("two nodes have one part");
+    if (self == nodes.end()) co_return unknown("a node does not know itself");
+    if (!add_node(out, pin, *self, pool.names())) co_return unknown("two nodes have one part");
   }
   for (const auto& each : out.parts) {
-    if (!each.owner) co_return unclear("a part of it is on no node in reach");
+    if (!each.owner) co_return unknown("a part of it is on no node in reach");
     if (!each.to.empty() && !location_of(out, each.to)) {
-      co_return unclear("a part of it moves to a node that has none yet");
+      co_return unknown("a part of it moves to a node that has none yet");
     }
   }
   co_return out;

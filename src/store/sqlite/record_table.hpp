@@ -41,7 +41,7 @@ using replacement_id = std::array<unsigned char, std::tuple_size_v<record_id> + 
 class record_table {
  public:
   /// `prefix` begins the names of the table and its indexes.
-  explicit record_table(connection& on, const std::string& prefix = {});
+  explicit record_table(connection& database, const std::string& prefix = {});
 
   [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id, std::int64_t boot_now,
                                                        const encoded_parts& parts);

@@ -48,10 +48,10 @@ class transaction {
               damaged_records* damaged = nullptr);
 
   result<verdict> apply(const claim& requested, const encoded_parts& parts = {});
-  result<settled> apply(const settlement& how, const encoded_parts& parts = {});
-  result<bool> apply(const extension& how, const encoded_parts& parts = {});
-  result<resolve_decision> apply(const resolution& how, const encoded_parts& parts = {});
-  result<import_outcome> apply(const imported_record& what, const encoded_parts& parts = {});
+  result<settled> apply(const settlement& request, const encoded_parts& parts = {});
+  result<bool> apply(const extension& request, const encoded_parts& parts = {});
+  result<resolve_decision> apply(const resolution& request, const encoded_parts& parts = {});
+  result<import_outcome> apply(const imported_record& request, const encoded_parts& parts = {});
   [[nodiscard]] std::size_t sweep(std::size_t most);
   void probe_sweep(std::size_t most) { table_.probe_expired(at_, most); }
 

@@ -266,7 +266,7 @@ TEST_P(state_contract, a_renewal_behind_an_abandon_revives_nothing) {
   EXPECT_EQ(desk_.settle(settle_of(again, next)).outcome, settle_outcome::done);
 }
 
-TEST_P(state_contract, token_and_nonce_must_both_match) {
+TEST_P(state_contract, token_and_claim_id_must_both_match) {
   const auto request = claim_of("k");
   const auto held = desk_.leased(request);
   auto wrong = held;
@@ -280,7 +280,7 @@ TEST_P(state_contract, token_and_nonce_must_both_match) {
   EXPECT_EQ(desk_.seen(request.id).state, observed_state::in_progress);
 }
 
-TEST_P(state_contract, a_stale_holder_is_told_what_stands_there) {
+TEST_P(state_contract, a_stale_holder_is_reported_what_stands_there) {
   const auto request = claim_of("k");
   const auto held = desk_.leased(request);
   advance(lease_length);

@@ -28,14 +28,14 @@ TEST_P(subscription_contract, a_store_may_stop_while_somebody_listens) {
   store_->on_settled(nullptr);
 }
 
-class hearing_contract : public store_fixture {
+class listening_contract : public store_fixture {
  protected:
   std::unique_ptr<store> other_ = delegate_->open();
 };
-INSTANTIATE_TEST_SUITE_P(stores, hearing_contract,
+INSTANTIATE_TEST_SUITE_P(stores, listening_contract,
                          ::testing::ValuesIn(engines_that(&engine_under_test::tells)), engine_name);
 
-TEST_P(hearing_contract, every_kind_of_settle_is_told) {
+TEST_P(listening_contract, every_kind_of_settle_is_reported) {
   settled_notices notices;
   other_->on_settled(notices.listener());
   await_notice(desk_, notices, "first");
@@ -50,7 +50,7 @@ TEST_P(hearing_contract, every_kind_of_settle_is_told) {
   other_->on_settled(nullptr);
 }
 
-TEST_P(hearing_contract, one_listener_at_a_time) {
+TEST_P(listening_contract, one_listener_at_a_time) {
   settled_notices before;
   settled_notices after;
   other_->on_settled(before.listener());

@@ -19,8 +19,8 @@ class postgres_fault_test : public postgres_fixture {};
 class cut_at : public postgres_fault_test, public ::testing::WithParamInterface<direction> {};
 INSTANTIATE_TEST_SUITE_P(directions, cut_at,
                          ::testing::Values(direction::to_server, direction::to_client),
-                         [](const auto& of) {
-                           return of.param == direction::to_server ? "to_server" : "to_client";
+                         [](const auto& test) {
+                           return test.param == direction::to_server ? "to_server" : "to_client";
                          });
 
 TEST_P(cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
@@ -143,13 +143,13 @@ TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeat
   EXPECT_EQ(reply.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
   admin.run("ALTER SYSTEM RESET synchronous_standby_names");
   admin.run("SELECT pg_reload_conf()");
-  const auto verdict_told = reply.get();
-  ASSERT_TRUE(verdict_told);
-  EXPECT_EQ(verdict_told->kind, verdict_kind::run);
-  EXPECT_EQ(verdict_told->lease.attempt, 1u);
+  const auto verdict_reported = reply.get();
+  ASSERT_TRUE(verdict_reported);
+  EXPECT_EQ(verdict_reported->kind, verdict_kind::run);
+  EXPECT_EQ(verdict_reported->lease.attempt, 1u);
 }
 
-TEST_F(postgres_fault_test, a_full_disk_changes_nothing_and_is_told) {
+TEST_F(postgres_fault_test, a_full_disk_changes_nothing_and_is_reported) {
   database_.admin().run(
       "CREATE FUNCTION public.full() RETURNS trigger LANGUAGE plpgsql AS"
       " $$ BEGIN RAISE 'could not extend file' USING ERRCODE = '53100'; END $$;"

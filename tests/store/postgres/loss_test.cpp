@@ -143,7 +143,7 @@ TEST_F(postgres_loss_test, a_look_alone_finds_it_out) {
   expect_lost(desk, "late");
 }
 
-TEST_F(postgres_loss_test, a_lease_that_no_look_has_told_of_counts) {
+TEST_F(postgres_loss_test, a_lease_that_no_look_has_reported_of_counts) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("early"));

@@ -43,7 +43,7 @@ class postgres_store_test : public postgres_fixture {
   }
 };
 
-TEST_F(postgres_store_test, an_empty_database_is_left_empty_and_the_command_for_it_is_told) {
+TEST_F(postgres_store_test, an_empty_database_is_left_empty_and_the_command_for_it_is_reported) {
   auto argument = params();
   argument.url = server_.url("postgres");
   expect_refused(argument, "onceguard migrate --store");

@@ -82,7 +82,7 @@ TEST_F(redis_cluster_test, one_node_of_it_is_enough_to_find_the_others) {
   for (int i = 0; i < 20; ++i) expect_one_run(desk, "k" + std::to_string(i));
 }
 
-TEST_F(redis_cluster_test, the_wrong_kind_of_server_is_told) {
+TEST_F(redis_cluster_test, the_wrong_kind_of_server_is_reported) {
   const auto refusal = [](const std::string& url) {
     const auto opened = redis::redis_store::open(params_for(url));
     return opened ? error() : opened.error();
@@ -123,7 +123,7 @@ TEST_F(redis_cluster_test, a_slot_that_is_half_moved_holds_nobody_up) {
   EXPECT_EQ(other, under_way.to.port());
 }
 
-TEST_F(redis_cluster_test, books_that_have_moved_are_no_reason_to_wait_for_replicas) {
+TEST_F(redis_cluster_test, metadata_that_have_moved_are_no_reason_to_wait_for_replicas) {
   // The first part of a link counts what travels by it.
   const auto tested = open_cluster("min_replicas=1");
   desk desk(*tested);

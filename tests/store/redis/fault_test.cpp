@@ -41,8 +41,8 @@ void evict(const redis_server& server) {
 class redis_cut_at : public redis_fault_test, public ::testing::WithParamInterface<direction> {};
 INSTANTIATE_TEST_SUITE_P(directions, redis_cut_at,
                          ::testing::Values(direction::to_server, direction::to_client),
-                         [](const auto& of) {
-                           return of.param == direction::to_server ? "to_server" : "to_client";
+                         [](const auto& test) {
+                           return test.param == direction::to_server ? "to_server" : "to_client";
                          });
 
 TEST_P(redis_cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
@@ -206,9 +206,9 @@ TEST_F(redis_fault_test, data_that_goes_back_under_a_connection_is_seen) {
 
 class redis_evicts : public redis_fault_test, public ::testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(ways, redis_evicts, ::testing::Values("functions=yes", "functions=no"),
-                         [](const auto& of) {
-                           return std::string(of.param) == "functions=yes" ? "functions"
-                                                                           : "scripts";
+                         [](const auto& test) {
+                           return std::string(test.param) == "functions=yes" ? "functions"
+                                                                             : "scripts";
                          });
 
 TEST_P(redis_evicts, a_policy_that_is_changed_to_evicting_refuses_everything_until_it_is_right) {
@@ -232,7 +232,7 @@ TEST_P(redis_evicts, a_policy_that_is_changed_to_evicting_refuses_everything_unt
   EXPECT_EQ(granted->kind, verdict_kind::run);
 }
 
-TEST_P(redis_evicts, evicted_keys_are_a_loss_of_memory_also_where_the_books_stay) {
+TEST_P(redis_evicts, evicted_keys_are_a_loss_of_memory_also_where_the_metadata_stay) {
   redis_server server;
   const auto tested = open(server, GetParam());
   desk desk(*tested);

@@ -31,8 +31,8 @@ class redis_fixture : public ::testing::Test {
     if (!opened) throw std::runtime_error(opened.error().detail);
     return std::move(*opened);
   }
-  static store_ptr open(const redis_server& on, const std::string& query = {}) {
-    return open(params_for(on.url(query)));
+  static store_ptr open(const redis_server& server, const std::string& query = {}) {
+    return open(params_for(server.url(query)));
   }
   store_ptr open() { return open(server_); }
 

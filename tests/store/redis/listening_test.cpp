@@ -19,7 +19,7 @@ class redis_listening_test : public redis_fixture {
   redis_session admin_ = server_.session();
 };
 
-TEST_F(redis_listening_test, what_an_operator_does_is_told) {
+TEST_F(redis_listening_test, what_an_operator_does_is_reported) {
   const auto one = open();
   const auto other = open();
   settled_notices notices;
@@ -87,7 +87,7 @@ TEST_F(redis_listening_test, a_server_that_comes_back_is_listened_to_again) {
   await_notice(desk, notices, "after");
 }
 
-TEST_F(redis_listening_test, stores_of_another_prefix_are_not_heard) {
+TEST_F(redis_listening_test, stores_of_another_prefix_are_not_answered) {
   const auto one = open();
   const auto stranger = open(server_, "prefix=other:");
   const auto other = open();

@@ -1,11 +1,12 @@
 // Slots, tags and what nodes say of themselves.
+#include "store/redis/slots.hpp"
+
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "store/redis/address.hpp"
-#include "store/redis/slots.hpp"
 #include "store/redis/cluster_fixture.hpp"
 
 namespace onceguard::testing {
@@ -89,7 +90,7 @@ TEST(redis_address, names_several_servers) {
   EXPECT_EQ(behind->name, "redis sentinel a:26379,b:1/main/2");
 }
 
-TEST(redis_address, of_several_servers_that_is_wrong_is_told_without_its_password) {
+TEST(redis_address, of_several_servers_that_is_wrong_is_reported_without_its_password) {
   for (const char* url :
        {"redis://u:secret@a,b", "redis+cluster://u:secret@a,", "redis+cluster://u:secret@a/1",
         "redis+cluster://u:secret@a?prefix=%7Bx", "redis+sentinel://u:secret@a",

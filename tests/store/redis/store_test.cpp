@@ -56,7 +56,7 @@ TEST_F(redis_store_test, an_address_is_read_with_all_of_its_parts) {
   EXPECT_FALSE(plain->tls);
 }
 
-TEST_F(redis_store_test, a_wrong_address_is_told_without_its_password) {
+TEST_F(redis_store_test, a_wrong_address_is_reported_without_its_password) {
   for (const char* url :
        {"redis:h", "redis://", "redis://secret@h", "redis://u:secret@", "redis://u:secret@h:0",
         "redis://u:secret@h:65536", "redis://u:secret@h/x", "redis://u:secret@h?no=1",
@@ -241,7 +241,7 @@ TEST_F(redis_store_test, another_program_may_call_the_functions) {
   EXPECT_EQ(desk.seen(request.id).stored.about->key, "x");
 }
 
-TEST_F(redis_store_test, what_a_restart_would_lose_is_told) {
+TEST_F(redis_store_test, what_a_restart_would_lose_is_reported) {
   redis::server_facts facts;
   EXPECT_THAT(std::string(lost_by_restart(facts)), HasSubstr("unknown"));
   facts.append_only = "no";

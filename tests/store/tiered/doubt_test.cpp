@@ -151,7 +151,7 @@ findings found(std::uint64_t truth, std::uint64_t accelerator, std::int64_t ahea
   return out;
 }
 
-TEST(tiered_judgement_test, only_what_goes_back_is_in_doubt) {
+TEST(tiered_distrust_test, only_what_goes_back_is_in_doubt) {
   auto now = found(5, 7, 100);
   EXPECT_FALSE(reason_for_distrust(now, std::nullopt));
   EXPECT_FALSE(reason_for_distrust(now, found(5, 7, 100)));
@@ -166,13 +166,13 @@ TEST(tiered_judgement_test, only_what_goes_back_is_in_doubt) {
   EXPECT_TRUE(reason_for_distrust(now, std::nullopt));
 }
 
-TEST(tiered_judgement_test, a_clock_that_went_there_and_back_between_two_notes_is_in_doubt) {
+TEST(tiered_distrust_test, a_clock_that_went_there_and_back_between_two_notes_is_in_doubt) {
   auto now = found(5, 7, 100);
   now.truth.noted = accelerator_state{"fast", 7, 100};
   EXPECT_TRUE(reason_for_distrust(now, found(5, 7, 3'600'100)));
 }
 
-TEST(tiered_judgement_test, another_place_of_the_truth_is_no_older_one) {
+TEST(tiered_distrust_test, another_place_of_the_truth_is_no_older_one) {
   auto before = found(6, 7, 100);
   before.truth.origin = "there";
   EXPECT_FALSE(reason_for_distrust(found(5, 7, 100), before));
@@ -181,7 +181,7 @@ TEST(tiered_judgement_test, another_place_of_the_truth_is_no_older_one) {
 // --- how long it counts
 // -----------------------------------------------------------------------------
 
-class tiered_standing_test : public ::testing::Test {
+class tiered_breaker_test : public ::testing::Test {
  protected:
   using time_point = circuit_breaker::time_point;
 
@@ -199,7 +199,7 @@ class tiered_standing_test : public ::testing::Test {
   time_point start_ = base::boot_now();
 };
 
-TEST_F(tiered_standing_test, nothing_counts_before_something_was_heard_and_too_long_after) {
+TEST_F(tiered_breaker_test, nothing_counts_before_something_was_answered_and_too_long_after) {
   EXPECT_FALSE(strict_.now(start_));
   hear(strict_, start_);
   ASSERT_TRUE(strict_.now(start_ + fresh_for));
@@ -207,7 +207,7 @@ TEST_F(tiered_standing_test, nothing_counts_before_something_was_heard_and_too_l
   EXPECT_FALSE(strict_.now(start_ + fresh_for + milliseconds(1)));
 }
 
-TEST_F(tiered_standing_test, without_the_truth_only_answers_count_and_only_if_asked_for) {
+TEST_F(tiered_breaker_test, without_the_truth_only_answers_count_and_only_if_asked_for) {
   const auto late = start_ + 10 * fresh_for;
   for (auto* each : {&strict_, &lasting_}) {
     hear(*each, start_);
@@ -222,7 +222,7 @@ TEST_F(tiered_standing_test, without_the_truth_only_answers_count_and_only_if_as
   EXPECT_FALSE(lasting_.now(late));
 }
 
-TEST_F(tiered_standing_test, a_look_that_began_before_a_doubt_tells_nothing) {
+TEST_F(tiered_breaker_test, a_look_that_began_before_a_doubt_tells_nothing) {
   const auto ticket = strict_.ticket();
   strict_.distrust_now();
   strict_.both_answered(ticket, epoch_, 0, start_);
@@ -231,7 +231,7 @@ TEST_F(tiered_standing_test, a_look_that_began_before_a_doubt_tells_nothing) {
   EXPECT_TRUE(strict_.now(start_));
 }
 
-TEST_F(tiered_standing_test, what_the_truth_tells_others_is_heard_on_the_way) {
+TEST_F(tiered_breaker_test, what_the_truth_tells_others_is_answered_on_the_way) {
   hear(strict_, start_);
   EXPECT_FALSE(strict_.reply(reply(0)));
   EXPECT_TRUE(strict_.now(start_));
@@ -244,7 +244,7 @@ TEST_F(tiered_standing_test, what_the_truth_tells_others_is_heard_on_the_way) {
   EXPECT_FALSE(strict_.now(start_));
 }
 
-TEST_F(tiered_standing_test, what_the_truth_told_is_not_undone_by_an_older_look) {
+TEST_F(tiered_breaker_test, what_the_truth_reported_is_not_rolled_back_by_an_older_look) {
   hear(strict_, start_);
   strict_.reply(reply(0));
   strict_.distrust_now();
@@ -260,7 +260,7 @@ TEST_F(tiered_standing_test, what_the_truth_told_is_not_undone_by_an_older_look)
   EXPECT_FALSE(fresh.now(start_));
 }
 
-TEST_F(tiered_standing_test, the_breaker_opens_after_some_failures_in_a_row) {
+TEST_F(tiered_breaker_test, the_breaker_opens_after_some_failures_in_a_row) {
   hear(strict_, start_);
   strict_.failed("gone", start_);
   strict_.failed("gone", start_);

@@ -134,12 +134,12 @@ class memory_book final : public epoch_metadata {
     if (noted_ && noted_->identity == accelerator) reading.noted = noted_;
     co_return reading;
   }
-  boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string doubted,
+  boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string distrusted,
                                             milliseconds /*timeout*/) override {
     if (out) co_return error(errc::store_unreachable, "the book is out of reach");
     const std::lock_guard lock(mutex_);
     noted_ = std::move(found);
-    const bool present = doubted.starts_with(std::to_string(ended_) + "/");
+    const bool present = distrusted.starts_with(std::to_string(ended_) + "/");
     if (present) ++ended_;
     co_return present;
   }

@@ -134,7 +134,7 @@ TEST_F(tiered_store_test, what_the_application_completed_lasts_no_longer_than_it
   }
 }
 
-TEST_F(tiered_store_test, a_settle_of_unknown_fate_makes_no_copy) {
+TEST_F(tiered_store_test, a_settle_of_unknown_effect_makes_no_copy) {
   process one(*this);
   const auto request = claim_of("k");
   auto change = settle_of(request, one.desk->leased(request));
@@ -162,7 +162,7 @@ TEST_F(tiered_store_test, what_a_superseded_holder_did_is_no_copy) {
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
 }
 
-TEST_F(tiered_store_test, a_repeat_of_a_claim_of_unknown_fate_is_for_the_truth) {
+TEST_F(tiered_store_test, a_repeat_of_a_claim_of_unknown_effect_is_for_the_truth) {
   process one(*this);
   const auto request = claim_of("k");
   one.truth->claims = mood::late;
@@ -273,7 +273,7 @@ TEST_F(tiered_store_test, a_marker_that_could_not_be_removed_is_not_believed) {
              [&] { return copy_of(request)->state != observed_state::in_progress; });
 }
 
-TEST_F(tiered_store_test, what_it_did_without_saying_so_is_undone) {
+TEST_F(tiered_store_test, what_it_did_without_saying_so_is_rolled_back) {
   process one(*this), other(*this);
   for (const auto* key : {"claim", "settle"}) {
     const auto request = claim_of(key);
