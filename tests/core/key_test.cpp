@@ -143,14 +143,14 @@ INSTANTIATE_TEST_SUITE_P(
         refused_at(R"("k";a=:YWJj)", no_bytes, 12),
         refused_at(R"("k";a="x)", "the closing quotation mark is missing", 9),
         refused_at("\"k\";a=\"\x01\"", "a control or non-ASCII character", 8),
-        at(R"("k";a=1 ;b)", "something follows the key", 8),
-        at(R"("k";a b)", "something follows the key", 6)));
+        refused_at(R"("k";a=1 ;b)", "something follows the key", 8),
+        refused_at(R"("k";a b)", "something follows the key", 6)));
 
 class refused_when_bare : public testing::TestWithParam<refused> {};
 TEST_P(refused_when_bare, lenient) { expect_refusal(GetParam(), key_syntax::lenient); }
 INSTANTIATE_TEST_SUITE_P(
     key, refused_when_bare,
-    testing::Values(at(std::string(256, 'k'), "the key is longer than 255 bytes", 256),
+    testing::Values(refused_at(std::string(256, 'k'), "the key is longer than 255 bytes", 256),
                     refused_at("a,b", "a list, where one key is wanted", 2),
                     refused_at("a, b", "a list, where one key is wanted", 2),
                     refused_at("a b", "a character that needs a quoted key", 2),
