@@ -10,8 +10,8 @@
 
 namespace onceguard::base {
 
-/// Thread-safety: every member may be called from any thread. Waiting coroutines keep the event
-/// alive.
+/// Thread-safety: every member may be called from any thread. Waiting coroutines must keep the
+/// event alive.
 class event {
  public:
   event() = default;
