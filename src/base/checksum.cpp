@@ -1,6 +1,6 @@
 #include "base/checksum.hpp"
 
-// The functions themselves, not calls of the library: a record is short.
+// Inlined: records are short, so a call into the shared library would cost too much.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

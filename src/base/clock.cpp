@@ -12,8 +12,8 @@ std::int64_t read_ms(clockid_t which) noexcept {
   return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
 }
 
-/// How far this process's boot clock stands from the machine's, as the kernel writes it; empty: not
-/// at all.
+/// The offset between the boot clock of this process's time namespace and the machine's, as the
+/// kernel writes the offset. Empty if there is none.
 std::string boot_clock_shift() {
   std::ifstream file("/proc/self/timens_offsets");
   std::string name, seconds, nanoseconds;

@@ -1,4 +1,4 @@
-// The one place where time comes from. Everything else gets a clock handed in.
+// The only source of time. All other code gets a clock as a parameter.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -16,21 +16,22 @@ class clock {
   clock& operator=(const clock&) = delete;
   virtual ~clock() = default;
 
-  /// Never steps, counts while the machine sleeps, starts anew at boot (CLOCK_BOOTTIME), in ms.
+  /// Milliseconds of CLOCK_BOOTTIME: never steps, counts while the machine sleeps, starts anew at
+  /// boot.
   [[nodiscard]] virtual std::int64_t boot_ms() const noexcept = 0;
   /// The wall clock: milliseconds since 1970, may step.
   [[nodiscard]] virtual std::int64_t wall_ms() const noexcept = 0;
-  /// Differs after each boot of the machine, and where the boot clock is shifted (in a time
-  /// namespace): clocks of the same id tell the same. Empty where the kernel does not tell.
+  /// Differs after each boot of the machine, and between time namespaces that shift the boot clock.
+  /// Clocks with the same id show the same time. Empty where the kernel gives no boot id.
   [[nodiscard]] virtual const std::string& boot_id() const noexcept = 0;
 };
 
-/// The machine's clocks. Thread-safe, lives as long as the program.
+/// The machine's clocks. Thread-safe; they live as long as the program.
 [[nodiscard]] const clock& system_clock();
 
-/// This process's own monotonic time: for its timeouts, leases and caches, never for what is
-/// stored. CLOCK_BOOTTIME and not std::chrono::steady_clock, which stands still while the machine
-/// sleeps: what was believed before a suspend would count as fresh after it.
+/// Monotonic time for this process's timeouts, leases and caches, never for stored values. Uses
+/// CLOCK_BOOTTIME instead of std::chrono::steady_clock, which stops while the machine sleeps: data
+/// read before a suspend would count as fresh after the suspend.
 struct boot_clock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -42,15 +43,15 @@ struct boot_clock {
 
 [[nodiscard]] inline boot_clock::time_point boot_now() noexcept { return boot_clock::now(); }
 
-/// The wall clock in microseconds since 1970, for numbers that have to grow from one transaction to
-/// the next although nothing of the first may be left.
+/// The wall clock in microseconds since 1970, for numbers that must grow from one transaction to
+/// the next even if nothing of the first transaction is left.
 [[nodiscard]] inline std::int64_t wall_microseconds() noexcept {
   using std::chrono::duration_cast;
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   return duration_cast<std::chrono::microseconds>(since_1970).count();
 }
 
-/// A clock that a test moves, on one thread; any may read it, but for `reboot`.
+/// A clock for tests. One thread moves the clock; any thread may read all but the boot id.
 class manual_clock final : public clock {
  public:
   [[nodiscard]] std::int64_t boot_ms() const noexcept override { return boot_; }
@@ -58,7 +59,7 @@ class manual_clock final : public clock {
   [[nodiscard]] const std::string& boot_id() const noexcept override { return id_; }
 
   manual_clock() = default;
-  /// Both clocks tell the same time, for stores that have only one.
+  /// Both clocks show the same time, for stores that have only one clock.
   explicit manual_clock(std::int64_t both) : boot_(both), wall_(both) {}
 
   void advance(std::chrono::milliseconds duration) {
@@ -73,7 +74,7 @@ class manual_clock final : public clock {
   void on_move(std::function<void()> moved) { moved_ = std::move(moved); }
 
  private:
-  std::atomic<std::int64_t> boot_{1'000'000};  // a store may read it on a thread of its own
+  std::atomic<std::int64_t> boot_{1'000'000};  // atomic: a store's thread may read the clock
   std::atomic<std::int64_t> wall_{1'700'000'000'000};
   std::string id_ = "boot-1";
   std::function<void()> moved_;

@@ -11,8 +11,8 @@ namespace onceguard::base {
 
 namespace asio = boost::asio;
 
-/// Of one who waits. Also where a coroutine is destroyed in the middle of its wait, nobody reaches
-/// for its io_context afterwards.
+/// The entry of one waiting coroutine. The destructor removes the entry, so nothing touches the
+/// io_context of a coroutine that is destroyed in the middle of its wait.
 class event::slot {
  public:
   slot(event& event, timer_ptr timer) : of_(event), timer_(std::move(timer)) {
@@ -34,7 +34,7 @@ class event::slot {
 void event::happen() {
   const std::lock_guard lock(mutex_);
   happened_ = true;
-  // Under the lock: whoever has a place has an io_context too.
+  // Under the lock: each entry in the list still has its io_context.
   for (const auto& timer : waiting_) {
     asio::post(timer->get_executor(), [timer] { timer->cancel(); });
   }
@@ -53,8 +53,8 @@ asio::awaitable<bool> event::wait(std::chrono::milliseconds timeout) {
   timer->expires_after(timeout);
   const slot here(*this, timer);
   if (!happened()) {
-    // What happens from here on is told by a turn of this thread's loop, and finds the timer
-    // waiting.
+    // happen() posts the cancellation to this thread's io_context, so the handler runs after
+    // async_wait has begun.
     boost::system::error_code cancelled;
     co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
   }

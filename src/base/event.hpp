@@ -1,4 +1,4 @@
-// Something that happens once, and those who wait for it on several I/O threads.
+// An event that happens once, for which coroutines on several I/O threads can wait.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -10,20 +10,22 @@
 
 namespace onceguard::base {
 
-/// Thread-safety: every member may be called from any thread. Who waits keeps it alive.
+/// Thread-safety: every member may be called from any thread. Waiting coroutines must keep the
+/// event alive.
 class event {
  public:
   event() = default;
   event(const event&) = delete;
   event& operator=(const event&) = delete;
 
-  /// Wakes all who wait. No io_context of theirs may be under destruction meanwhile: see forget().
+  /// Wakes all waiting coroutines. None of their io_contexts may be under destruction: see
+  /// forget().
   void happen();
   [[nodiscard]] bool happened() const;
-  /// True as soon as it has happened; false when the time is up before. On an io_context that one
-  /// thread runs.
+  /// True as soon as the event has happened, false when `timeout` is over first. Needs an
+  /// io_context that one thread runs.
   boost::asio::awaitable<bool> wait(std::chrono::milliseconds timeout);
-  /// Nobody who waits now is woken any more: their io_contexts run no longer.
+  /// Drops all waiting coroutines without waking them, once their io_contexts no longer run.
   void forget();
 
  private:

@@ -1,4 +1,4 @@
-// A header field as a pair of views, and ASCII text without locales.
+// A header field as a pair of views, and functions for ASCII text that ignore locales.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -8,7 +8,7 @@ namespace onceguard::base {
 
 struct field {
   std::string_view name;
-  std::string_view value;  ///< without the white space around it
+  std::string_view value;  ///< without surrounding white space
 };
 
 [[nodiscard]] constexpr char ascii_lower(char c) noexcept {
@@ -18,14 +18,14 @@ struct field {
 [[nodiscard]] constexpr bool iequals(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    // Mostly they are equal, or differ at once.
+    // Most pairs are equal, or differ in the first byte: compare without case folding first.
     if (a[i] != b[i] && ascii_lower(a[i]) != ascii_lower(b[i])) return false;
   }
   return true;
 }
 
-/// Do both names say the same to an application? CGI, WSGI and Rack make one variable of
-/// `X-Tenant` and `X_Tenant`.
+/// Whether applications see the same name: CGI, WSGI and Rack make one variable of `X-Tenant` and
+/// `X_Tenant`.
 [[nodiscard]] constexpr bool same_name(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -43,7 +43,7 @@ struct field {
   return text;
 }
 
-/// The first field of that name, or null.
+/// The first field with that name, or null.
 [[nodiscard]] constexpr const field* find_field(std::span<const field> fields,
                                                 std::string_view name) noexcept {
   for (const auto& f : fields) {

@@ -28,7 +28,7 @@ struct hashing {
 
 std::atomic<unsigned> forks{0};
 
-/// How often this process was forked off: what was random before must not be given twice.
+/// How many forks lead to this process: a forked process must not reuse its parent's random bytes.
 unsigned forks_so_far() noexcept {
   static const int watched = pthread_atfork(nullptr, nullptr, [] { ++forks; });
   static_cast<void>(watched);
@@ -105,7 +105,7 @@ std::array<unsigned char, 20> sha1_of(std::string_view bytes) {
 }
 
 void random_bytes(std::span<unsigned char> out) {
-  // A reserve per thread: one call of the generator serves many claim ids.
+  // A buffer per thread: one call of the generator serves many claim ids.
   static thread_local std::array<unsigned char, 1024> reserve;
   static thread_local std::size_t used = reserve.size();
   static thread_local unsigned made_after = 0;

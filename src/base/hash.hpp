@@ -1,4 +1,4 @@
-// SHA-256, SHA-1 and random bytes, by OpenSSL.
+// SHA-256, SHA-1, random bytes and hex digits. Hashes and random bytes come from OpenSSL.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -10,8 +10,8 @@
 namespace onceguard::base {
 
 /// SHA-256 over parts. `part` puts the length (8 bytes, little endian) before the bytes, so that
-/// no two lists of parts hash alike. Uses one reused context per thread: finish one hash before
-/// beginning another on the same thread.
+/// different lists of parts are hashed as different texts. Uses one shared context per thread:
+/// finish one hash before beginning another on the same thread.
 class sha256 {
  public:
   sha256();
@@ -22,23 +22,23 @@ class sha256 {
  private:
   void send(std::string_view bytes);
 
-  // Small parts go to OpenSSL together: each call of it costs more than they do.
+  // Small parts are collected: a call of OpenSSL costs more than hashing a small part.
   std::array<char, 512> kept_;
   std::size_t used_ = 0;
 };
 
-/// One-shot SHA-256 of the bytes as they are.
+/// SHA-256 of the bytes, without a length.
 [[nodiscard]] std::array<unsigned char, 32> sha256_of(std::string_view bytes);
-/// One-shot SHA-1: against damage only, where another program can compute nothing else.
+/// SHA-1, only to detect damage where another program can compute nothing better.
 [[nodiscard]] std::array<unsigned char, 20> sha1_of(std::string_view bytes);
 
-/// Fills with cryptographically strong random bytes; throws std::runtime_error when the system
-/// has none, which is not recoverable.
+/// Fills `out` with cryptographically strong random bytes. Throws std::runtime_error when the
+/// system has none, which is not recoverable.
 void random_bytes(std::span<unsigned char> out);
 
 [[nodiscard]] std::string to_hex(std::span<const unsigned char> bytes);
 void append_hex(std::string& out, std::span<const unsigned char> bytes);
-/// Exactly 2 × out.size() hex digits of either case; false otherwise.
+/// Reads exactly 2 × out.size() hex digits of either case. Returns false for other texts.
 [[nodiscard]] bool from_hex(std::string_view text, std::span<unsigned char> out) noexcept;
 
 [[nodiscard]] inline std::string_view as_chars(std::span<const unsigned char> bytes) noexcept {

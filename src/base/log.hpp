@@ -1,4 +1,4 @@
-// The seam for logging: rooms say what happened, the program decides where it goes.
+// Logging: all parts of the program log through here, and the program sets the sink.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -20,15 +20,16 @@ class log_sink {
   log_sink(const log_sink&) = delete;
   log_sink& operator=(const log_sink&) = delete;
   virtual ~log_sink() = default;
-  /// Thread-safe. `event` is a constant text; what varies is in the fields, unescaped.
+  /// Thread-safe. `event` is a constant text; variable values are in the fields, unescaped.
   virtual void write(log_level level, std::string_view event,
                      std::initializer_list<log_field> fields) = 0;
-  /// The same of what may come with each request of an outage: some may be left out.
+  /// For events that each request may cause during an outage: the sink may leave some out.
   virtual void write_recurring(log_level level, std::string_view event,
                                std::initializer_list<log_field> fields) = 0;
 };
 
-/// Sets where log lines go (null: nowhere). Once, before threads start; must outlive them.
+/// Sets the sink of all log events (null: none). Call once, before threads start. `sink` must
+/// outlive the threads.
 void set_log_sink(log_sink* sink) noexcept;
 
 void log(log_level level, std::string_view event, std::initializer_list<log_field> fields = {});

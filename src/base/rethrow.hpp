@@ -1,5 +1,5 @@
-// The completion handler of coroutines that nobody waits for and that should throw nothing: what
-// one throws all the same leaves the io_context's run().
+// A completion handler for coroutines that are not awaited and should not throw. An exception that
+// such a coroutine throws nevertheless leaves the io_context's run().
 #pragma once
 #include <exception>
 

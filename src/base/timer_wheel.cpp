@@ -4,7 +4,8 @@ namespace onceguard::base {
 
 void deadline::arm(timer_wheel& wheel, std::chrono::milliseconds from_now) {
   disarm();
-  // One tick more than asked: the present tick is partly over, and early is never right.
+  // One tick more than requested: the present tick is partly over, and a deadline must not be
+  // early.
   const auto ticks = static_cast<std::uint64_t>(
       std::max<std::int64_t>(from_now.count(), 0) / timer_wheel::tick.count() + 2);
   const auto now = wheel.ticks_now();
@@ -56,12 +57,13 @@ void timer_wheel::schedule() {
 
 void timer_wheel::turn() {
   const auto now = ticks_now();
-  // After a pause longer than a turn each slot is visited once: that is all of them.
+  // After a pause longer than a full turn, visiting each slot once covers all entries.
   if (now > turned_ + slots) turned_ = now - slots;
   while (turned_ < now) {
     ++turned_;
     auto*& slot = wheel_[turned_ % slots];
-    // An expiring entry may arm or disarm others of this slot, so begin anew after each one.
+    // An expiring entry may arm or disarm other entries of this slot, so begin again after each
+    // entry.
     for (deadline* entry = slot; entry != nullptr;) {
       if (entry->due_tick_ > now) {
         entry = entry->next_;

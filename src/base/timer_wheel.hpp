@@ -1,5 +1,5 @@
-// Deadlines for many operations on one I/O thread, at almost no cost each: an armed entry is a
-// node in a timing wheel (Varghese and Lauck 1987), and one coarse timer per io_context turns it.
+// Deadlines for many operations on one I/O thread, at low cost: an armed deadline is a node in a
+// timing wheel (Varghese and Lauck 1987), and one coarse timer per io_context turns the wheel.
 #pragma once
 #include <array>
 #include <chrono>
@@ -14,8 +14,8 @@ namespace onceguard::base {
 
 class timer_wheel;
 
-/// Something with a deadline. Belongs to the thread that runs its io_context; disarms itself when
-/// it is destroyed. Deadlines are met within two ticks, never early.
+/// Base class for objects with a deadline. Used only by the thread that runs the io_context. The
+/// destructor disarms. Deadlines expire within two ticks, never early.
 class deadline {
  public:
   deadline() = default;
@@ -23,13 +23,13 @@ class deadline {
   deadline& operator=(const deadline&) = delete;
   virtual ~deadline() { disarm(); }
 
-  /// Arms it, or moves it if it was armed.
+  /// Arms the deadline, or moves an armed deadline.
   void arm(timer_wheel& wheel, std::chrono::milliseconds from_now);
   void disarm() noexcept;
   [[nodiscard]] bool armed() const noexcept { return wheel_ != nullptr; }
 
  protected:
-  /// Called on the io_context's thread, disarmed; may arm again or destroy itself.
+  /// Called on the io_context's thread after disarming. May arm again or destroy the object.
   virtual void expired() = 0;
 
  private:
@@ -41,7 +41,7 @@ class deadline {
   std::uint64_t due_tick_ = 0;
 };
 
-/// The service of an io_context that one thread runs: `watchdog::of(context)`.
+/// The timer service of an io_context that one thread runs: `timer_wheel::of(context)`.
 class timer_wheel final : public boost::asio::execution_context::service {
  public:
   static inline boost::asio::execution_context::id id;
@@ -63,7 +63,7 @@ class timer_wheel final : public boost::asio::execution_context::service {
   boost::asio::steady_timer timer_;
   boot_clock::time_point start_;
   std::array<deadline*, slots> wheel_{};
-  std::uint64_t turned_ = 0;  // the last tick that was looked at
+  std::uint64_t turned_ = 0;  // the last tick whose slot was visited
   std::size_t armed_ = 0;
   bool ticking_ = false;
 };

@@ -1,5 +1,5 @@
-// A command of the program and its flags: what the commands need of CLI11, whose header costs
-// every file that includes it seconds to compile.
+// A command of the program and its flags. Wraps the part of CLI11 that the commands need, because
+// the CLI11 header adds seconds to the compilation of every file that includes it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,15 +19,15 @@ class argument {
  public:
   explicit argument(CLI::Option& Option) : on_(&Option) {}
 
-  /// What the help says in the place of the value; empty: nothing.
+  /// The name that the help shows for the value; empty: none.
   argument type(const std::string& name) const;
   argument group(const std::string& name) const;
   argument required() const;
   /// At most once on a command line.
   argument once() const;
-  /// One value each time that it is given, not all that follow.
+  /// One value each time that the option is given, instead of all following words.
   argument one_at_a_time() const;
-  /// An empty text of `fault_of` means that the value is fine.
+  /// `fault_of` returns an empty text for a valid value.
   argument check(std::function<std::string(const std::string&)> fault_of) const;
   argument one_of(const std::vector<std::string>& values) const;
   argument existing_file() const;
@@ -37,14 +37,14 @@ class argument {
   CLI::Option* on_;
 };
 
-/// A command. What is handed in for the values must live as long as the callback.
+/// A command. Objects that receive values must live as long as the callback.
 class command {
  public:
-  /// `exit_code` is where a command that runs leaves its own.
+  /// A command that runs stores its exit code in `exit_code`.
   command(CLI::App& App, int& exit_code) : on_(&App), exit_code_(&exit_code) {}
 
   [[nodiscard]] command add_command(const std::string& name, const std::string& text) const;
-  /// Nothing happens but through a command below this one.
+  /// Running the program requires a subcommand of this command.
   void needs_command() const;
 
   argument add_flag(const std::string& names, bool& given, const std::string& text) const;
@@ -53,13 +53,13 @@ class command {
   argument add_option(const std::string& names, std::string& value, const std::string& text) const;
   argument add_option(const std::string& names, std::vector<std::string>& values,
                       const std::string& text) const;
-  /// A whole number from `least` to `most`, in decimal digits and nothing else.
+  /// A whole number from `least` to `most`, in decimal digits only.
   argument add_number(const std::string& name, std::size_t& value, const std::string& text,
                       std::size_t least = 0, std::size_t most = SIZE_MAX) const;
 
-  /// What stands below the help.
+  /// The text below the help.
   void footer(const std::string& text) const;
-  /// Runs while the command line is parsed, when it is this command that was asked for.
+  /// Sets the callback, which runs during the parsing of the command line if this command is given.
   void runs(std::function<int()> act) const;
 
  private:

@@ -1,4 +1,4 @@
-// The subcommands, one file each. Each adds itself to the program.
+// The subcommands, one file each. Each function adds its subcommand to the program.
 #pragma once
 #include "cli/command.hpp"
 
@@ -16,7 +16,7 @@ void add_migrate_command(command app);
 void add_backup_command(command app);
 void add_restore_command(command app);
 
-// Below `onceguard keys`.
+// The subcommands of `onceguard keys`.
 void add_keys_list_command(command keys);
 void add_keys_show_command(command keys);
 void add_keys_release_command(command keys);

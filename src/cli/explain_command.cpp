@@ -35,7 +35,7 @@ std::string method_fault(const std::string& text) {
          (http1::is_known_method(large) ? "; did you mean " + large + "?" : "");
 }
 
-/// A URL is taken apart as a client would: its host becomes the Host field.
+/// A URL is split as a client splits it: its host becomes the Host field.
 described_request described(const explain_request& explain_request) {
   described_request request;
   request.method = explain_request.method;
@@ -84,7 +84,7 @@ bool is_alive(const store_reading& seen) {
   return seen.current && seen.current->state != observed_state::released;
 }
 
-/// As the gateway does: what is alive under a former scope of the route counts.
+/// As in the gateway, an unreleased record under a former scope of the route takes precedence.
 store_reading find_all(const config::settings& settings, explanation& explanation) {
   for (const auto& [id, kind] : explanation.former) {
     auto seen = find_one(settings, id);

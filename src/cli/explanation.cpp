@@ -15,7 +15,7 @@ std::vector<base::field> views_of(const described_request& request) {
   return views;
 }
 
-/// The rule, what it says of the head, and what the two lead to.
+/// The route for a request, and whether and how the route admits the request.
 struct assessed {
   const gateway::route* rule = nullptr;
   http::admission admitted;
@@ -32,7 +32,7 @@ assessed assess(const gateway::routing_table& table, const described_request& re
   view.target = request.target;
   view.fields = fields;
   view.client_address = request.client_address;
-  // The last resort of the settings fits every request.
+  // The settings have a default route that matches every request, so `rule` is never null.
   if (table.leads_around_a_key(*out.rule, host == nullptr ? "" : host->value,
                                http::split_target(request.target).path, request.method)) {
     out.admitted.kind = http::admission_kind::refuse;

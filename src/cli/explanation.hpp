@@ -1,4 +1,4 @@
-// What a gateway with these settings would make of a request, without doing it.
+// Explains how a gateway with these settings would handle a request, without sending the request.
 #pragma once
 #include <optional>
 #include <string>
@@ -23,11 +23,11 @@ struct described_request {
 
 struct explanation {
   enum class effect { pass, guard, refuse };
-  std::string route;                 ///< host and prefix of the rule
-  std::vector<std::string> methods;  ///< that the rule is limited to
+  std::string route;                 ///< host and path prefix of the route
+  std::vector<std::string> methods;  ///< empty unless the route is limited to these methods
   std::string upstream;
   effect kind = effect::pass;
-  std::string reason;   ///< pass: why it is not guarded; refuse: what is wrong
+  std::string reason;   ///< pass: why the request is not guarded; refuse: the fault
   std::string problem;  ///< refuse: the problem's type
   std::uint16_t status = 0;
   // guard
@@ -36,19 +36,21 @@ struct explanation {
   std::string scope_kind;
   fingerprint print;
   record_id id{};
-  std::vector<std::pair<record_id, std::string>> former;  ///< and under scopes from before: kinds
+  std::vector<std::pair<record_id, std::string>> former;  ///< records under former scopes, with the
+                                                          ///< scopes' kinds
   std::vector<std::string> warnings;
 };
 
 [[nodiscard]] explanation explain(const config::settings& settings,
                                   const described_request& request);
 
-/// The request's fingerprint, made as the record with this id says; none where it can't be.
+/// The request's fingerprint by the rule `method`, under the scope of the record `id`. Empty if
+/// `method` is no valid rule.
 [[nodiscard]] std::optional<fingerprint> print_like(const config::settings& settings,
                                                     const described_request& request,
                                                     const record_id& id, const std::string& method);
 
-/// `current`: what stands in the store; `store_note`: why nothing is known of that.
+/// `current`: the stored record; `store_note`: why the store's contents are unknown.
 [[nodiscard]] std::string explanation_page(const explanation& explanation,
                                            const std::optional<record_view>& current,
                                            const std::optional<bool>& same_request,

@@ -1,4 +1,4 @@
-// The two forms in which an explanation is shown.
+// Writes an explanation as text or as JSON.
 #include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"

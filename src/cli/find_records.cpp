@@ -42,7 +42,8 @@ struct findings {
   std::vector<unreadable_record> unreadable;
 };
 
-/// All records of that key whose scope begins so, and all that can't be read.
+/// All records with that key and a scope that begins with the given digits, and all unreadable
+/// records.
 awaitable<result<findings>> find_records(store& store, const key_choice& choice, bool released,
                                          milliseconds timeout) {
   constexpr std::size_t page_size = 200;
@@ -65,7 +66,7 @@ awaitable<result<findings>> find_records(store& store, const key_choice& choice,
   co_return found;
 }
 
-/// By its id, which needs no list and may be that of a record that can't be read.
+/// Finds a record by id. Needs no list, and also finds unreadable records.
 awaitable<found_record> find_by_id(store& records, const record_id& id, bool released,
                                    milliseconds timeout) {
   found_record out;

@@ -1,4 +1,4 @@
-// Looks up the record that an operator means by a key, and perhaps a scope.
+// Finds the record for a key, and optionally a scope, that an operator gives.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,32 +12,33 @@
 
 namespace onceguard::cli {
 
-/// A key or the id of a record in hex, and the scope's digest in hex or its beginning.
+/// A key or a record id in hex, and the scope's digest in hex or its first digits.
 struct key_choice {
   std::string key;
   std::string scope;
 };
-/// Gives the command KEY and --scope.
+/// Adds KEY and --scope to the command.
 void add_key_choice(const command& command, key_choice& choice);
 
-/// Is it the beginning of a digest in hex? Empty counts.
+/// Whether `text` is the beginning of a digest in hex. True for an empty text.
 [[nodiscard]] bool is_scope_prefix(std::string_view text) noexcept;
 
-/// The one that is meant, or that it can't be read. None: exit_not_found, several: exit_usage with
-/// a list of them, none but some that can't be read: exit_failed with their ids; all of that is
-/// said on standard error. Released ones count only with `released`.
+/// The record for the operator's choice, readable or not. Otherwise the exit code: exit_not_found
+/// for no record, exit_usage for several records (which are listed), exit_failed if only unreadable
+/// records remain (whose ids are listed); the messages go to standard error. Released records count
+/// only with `released`.
 struct found_record {
   int exit_code = 0;
   std::optional<record_view> record;
   std::optional<unreadable_record> unreadable;
-  subject_ptr about;  ///< of an unreadable one, where key and scope were given
+  subject_ptr about;  ///< the subject of an unreadable record, if key and scope were given
   [[nodiscard]] bool any() const noexcept { return record || unreadable; }
 };
 [[nodiscard]] boost::asio::awaitable<found_record> find_one(store& records,
                                                             const key_choice& choice, bool released,
                                                             milliseconds timeout);
 
-/// Says that what can't be read gives way only to --force; the exit code fits.
+/// Reports on standard error that unreadable records require --force, and returns the exit code.
 [[nodiscard]] int refuse_unreadable(const unreadable_record& seen);
 
 }  // namespace onceguard::cli

@@ -1,4 +1,4 @@
-// What reconciling found about a record, as the command shows it.
+// The output of the reconcile command for a record.
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@ namespace onceguard::cli {
 [[nodiscard]] std::string finding_line(const finding& found);
 /// One JSON object on one line.
 [[nodiscard]] std::string finding_json(const finding& found);
-/// "3 done, 1 not done, 2 still unknown"; what is none is left out.
+/// "3 done, 1 not done, 2 still unknown". Leaves out zero counts.
 [[nodiscard]] std::string summary(const reconcile_counts& counts, bool preview);
 
 }  // namespace onceguard::cli

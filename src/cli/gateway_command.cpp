@@ -28,7 +28,7 @@ std::string text_of(const gateway::endpoint& endpoint) {
   return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
 }
 
-/// Two descriptors for each connection: raise the soft limit as far as one may.
+/// Each connection needs two descriptors: raises the soft limit as far as allowed.
 void allow_descriptors(std::size_t connections) {
   constexpr rlim_t spare = 64;  // store, log, listener, timers
   const auto wanted = static_cast<rlim_t>(2 * connections) + spare;
@@ -51,7 +51,7 @@ void log_remarks(const config::remarks& remarks) {
   }
 }
 
-/// What signals do to a running gateway. Its io_context runs on the main thread.
+/// Handles signals of a running gateway. The io_context runs on the main thread.
 class signal_watch {
  public:
   signal_watch(boost::asio::io_context& io, gateway::server& server, const given_flags& given,
@@ -124,11 +124,11 @@ class signal_watch {
 
 int serve(const given_flags& given, const config::settings& settings, store& records,
           log_lines& lines) {
-  // For reconciling on a schedule.
+  // For scheduled reconciling.
   const auto query = config::make_query_source(settings, false);
   gateway::server server(settings.gateway, settings.routing, records, query.get());
   boost::asio::io_context io(1);
-  // Before the start: a signal that comes while it starts drains it, and does not kill it.
+  // Before the start, so that a signal during the start drains the gateway instead of killing it.
   signal_watch watch(io, server, given, settings, lines);
   if (const auto started = server.start(); !started) {
     base::log(log_level::error, "could not start", {{"what", started.error().detail}});
@@ -146,12 +146,13 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   io.run();
   waiter.join();
   base::log(log_level::info, "stopped");
-  lines.flush();  // while signals are still caught, not after
+  lines.flush();  // while signals are still handled
   return exit_ok;
 }
 
 int run(const given_flags& given) {
-  // Until the gateway listens to them; and a terminal never stops it for writing to it.
+  // SIGUSR1 and SIGUSR2 are ignored until the gateway handles them. SIGTTOU is always ignored, so
+  // that writing to a terminal never stops the gateway.
   for (const int other : {SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
   auto read = config::load(sources_of(given, true));
   if (!read.ok()) {

@@ -25,7 +25,7 @@ void add_flag(const command& command, const option& o, const std::string& group,
     command.add_flag(name, set, text).group(group);
   } else {
     const auto added = command.add_option(name, texts, text).group(group).one_at_a_time();
-    // A list may be given piece by piece; anything else only once.
+    // A list may be given piece by piece, other options only once.
     if (o.kind != value_kind::list && o.kind != value_kind::outcomes) added.once();
     added.type(o.kind == value_kind::duration  ? "DURATION"
                : o.kind == value_kind::size    ? "SIZE"

@@ -1,4 +1,4 @@
-// The flags of a subcommand, made from the table of options, and the settings that they lead to.
+// Makes the flags of a subcommand from the table of options, and loads settings from the flags.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,23 +12,24 @@
 
 namespace onceguard::cli {
 
-/// What the command line said. Lives as long as the command's callback.
+/// The flags on the command line. Lives as long as the command's callback.
 struct given_flags {
   std::string config;
-  std::map<std::string, std::vector<std::string>> texts;  ///< by flag, without dashes
+  std::map<std::string, std::vector<std::string>> texts;  ///< by flag name, without dashes
 };
 using given_flags_ptr = std::shared_ptr<given_flags>;
 
-/// Gives the command `--config` and every flag of the table.
+/// Adds `--config` and all flags of the table to the command.
 [[nodiscard]] given_flags_ptr add_all_flags(const command& command);
-/// Gives the command `--config`, the flags that lead to a store, and `also`.
+/// Adds `--config`, the flags for stores, and the flags in `also` to the command.
 [[nodiscard]] given_flags_ptr add_store_flags(const command& command,
                                               const std::vector<std::string_view>& also = {});
 
-/// Flags and environment together, as the configuration takes them.
+/// Flags and environment as input for config::load().
 [[nodiscard]] config::sources sources_of(const given_flags& given, bool need_upstream);
 
-/// Loads the settings; faults go to standard error (then: exit_configuration).
+/// Loads the settings. Faults are written to standard error; the caller then ends with
+/// exit_configuration.
 [[nodiscard]] std::optional<config::settings> load_settings(const given_flags& given,
                                                             bool need_upstream);
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view digits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The 64 digits' values by byte; 64: no digit.
+/// The values of the 64 base64 digits by byte; 64 for other bytes.
 constexpr auto digit_values = [] {
   std::array<unsigned char, 256> out{};
   out.fill(64);
@@ -28,7 +28,7 @@ constexpr auto digit_values = [] {
 
 std::string json_string(std::string_view text, bool ascii) {
   auto out = json(text).dump(-1, ' ', ascii, json::error_handler_t::replace);
-  // JSON lets DEL stand as it is; a terminal might not.
+  // JSON allows DEL unescaped, but a terminal might act on it.
   for (auto position = out.find('\x7f'); position != out.npos;
        position = out.find('\x7f', position)) {
     out.replace(position, 1, "\\u007f");
@@ -100,7 +100,8 @@ std::optional<std::string> from_base64(std::string_view text) {
       out += static_cast<char>(bits >> (16 - 8 * k) & 0xff);
     }
   }
-  // One spelling: a padding within, or bits that say nothing, would not come out again.
+  // Accept only the canonical encoding: misplaced padding or unused bits would not be written
+  // again.
   if (base64(out) != text) return std::nullopt;
   return out;
 }

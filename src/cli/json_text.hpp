@@ -1,4 +1,4 @@
-// JSON on its way out: for logs and for `--json`.
+// Text for output: JSON for logs and `--json`, and text that is safe for a terminal.
 #pragma once
 #include <optional>
 #include <string>
@@ -6,19 +6,20 @@
 
 namespace onceguard::cli {
 
-/// The text as a JSON string in quotes. What is not UTF-8 becomes U+FFFD. With `ascii`, all else
-/// than printable ASCII is escaped, so that no terminal acts upon it.
+/// `text` as a quoted JSON string. Invalid UTF-8 becomes U+FFFD. With `ascii`, everything except
+/// printable ASCII is escaped, so that no terminal acts on it.
 [[nodiscard]] std::string json_string(std::string_view text, bool ascii = false);
 
-/// Fit for a terminal: as it is where it is one plain word, else as json_string with `ascii`.
+/// Text that is safe for a terminal: unchanged if it is one plain word, otherwise json_string()
+/// with `ascii`.
 [[nodiscard]] std::string plain_text(std::string_view text);
 
-/// UTF-8 text of several lines with `?` in the place of control characters.
+/// UTF-8 text of several lines, with `?` in place of control characters.
 [[nodiscard]] std::string terminal_text(std::string_view utf8);
 
 [[nodiscard]] bool is_utf8(std::string_view text);
 [[nodiscard]] std::string base64(std::string_view bytes);
-/// The reverse; none: it is not what `base64` makes.
+/// Decodes the output of `base64`. Empty for any other text.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 /// Milliseconds since 1970 as "2026-01-31T12:00:00.250Z"; empty for 0.

@@ -19,10 +19,10 @@ namespace {
 using boost::asio::awaitable;
 
 constexpr std::size_t page_of_records = 200;
-// Where pages come without answers, each costs a look at all records.
+// If pages come without answers, each page costs a pass over all records.
 constexpr std::size_t page_of_heads = 5'000;
 constexpr std::size_t confirmed = 32;
-// What goes through all records takes its time.
+// A pass over all records takes time.
 constexpr milliseconds least_timeout{60'000};
 
 struct export_request {
@@ -51,13 +51,13 @@ error still_running(const record_view& seen) {
                                    "is under way will be unknown");
 }
 
-/// Looks up the answers that a page has left out.
+/// Finds the answers that a page has left out.
 class answer_search {
  public:
   answer_search(store& records, std::vector<record_view>& page, milliseconds timeout)
       : in_(records), page_(page), timeout_(timeout), gone_(page.size(), false) {}
 
-  /// Those that are gone by now leave the page.
+  /// Removes the records that no longer exist from the page.
   awaitable<result<void>> run() {
     const auto work = [this] { return find_each(); };
     co_await side_by_side(confirmed, work);
@@ -91,7 +91,8 @@ class answer_search {
   std::vector<bool> gone_;
 };
 
-/// All records, in the order of their first claim, as they were at `begun`: the file has one time.
+/// Writes all records, in the order of their first claims, with times converted to `begun`: the
+/// whole file refers to one moment.
 awaitable<result<void>> export_all(store& store, new_file& file, record_writer& writer,
                                    std::int64_t begun, bool force, milliseconds timeout) {
   const auto& clock = base::system_clock();
@@ -119,7 +120,7 @@ awaitable<result<void>> export_all(store& store, new_file& file, record_writer& 
       const auto now = clock.wall_ms();
       writer.add(*aged(make_imported_record(std::move(seen), now), milliseconds(begun - now)));
     }
-    // At once: a full disk is told by its own error, and not by a later one.
+    // Flush each page, so that a full disk is reported as such, and not as a later error.
     if (auto gone_out = file.flush(); !gone_out) co_return gone_out.error();
     cursor = page->cursor;
   } while (!cursor.empty());

@@ -17,7 +17,7 @@ namespace {
 using boost::asio::awaitable;
 
 constexpr std::size_t imported_at_once = 64;
-// Clocks of two machines may differ a little.
+// Clocks of two machines may differ slightly.
 constexpr milliseconds clocks_differ{5 * 60'000};
 
 int refuse(const std::string& file, const error& why) {
@@ -25,7 +25,7 @@ int refuse(const std::string& file, const error& why) {
   return exit_failed;
 }
 
-/// Reads all of it, so that nothing of a damaged file is imported.
+/// Reads the whole file first, so that nothing of a damaged file is imported.
 result<stream_head> check(const std::string& file) {
   std::ifstream input(file, std::ios::binary);
   if (!input) return error(errc::invalid_argument, "it can't be opened");
@@ -55,7 +55,7 @@ class importing {
   const std::int64_t exported_at_;
   const milliseconds timeout_;
   bool at_end_ = false;
-  std::optional<error> stopped_by_;  // nothing further makes sense
+  std::optional<error> stopped_by_;  // stops the import
   std::uint64_t done_ = 0, there_ = 0, expired_ = 0, conflicts_ = 0, refused_ = 0;
 };
 

@@ -25,7 +25,7 @@ struct list_request {
 
 constexpr auto unreadable = "unreadable";
 
-/// By their place those of observed_state, and one more.
+/// The names of observed_state in its order, and "unreadable".
 std::vector<std::string> state_names() {
   std::vector<std::string> names;
   for (std::size_t i = 1; i <= observed_states; ++i) {
@@ -55,7 +55,7 @@ awaitable<int> list_records(store& store, const list_request& request, milliseco
   do {
     auto page = co_await store.list(filter, cursor, page_size, timeout);
     if (!page) co_return complain(page.error());
-    // They may be what any filter looks for.
+    // Unreadable records are always listed: any filter might apply to them.
     for (const auto& seen : page->unreadable) {
       if (request.limit != 0 && shown == request.limit) co_return exit_ok;
       ++shown;

@@ -30,13 +30,13 @@ struct line_writer::queue {
   std::uint64_t dropped = 0;
   bool writing = false;
   bool closing = false;
-  bool given_up = false;  // somebody waited in vain, and nothing was written since
+  bool given_up = false;  // a wait ended without success, and nothing has been written since
 
  private:
   bool put(std::string_view line);
   void say_what_is_missing(std::unique_lock<std::mutex>& lock);
 
-  bool torn_ = false;  // the last line was written in part
+  bool torn_ = false;  // the last write ended in the middle of a line
 };
 
 bool line_writer::queue::put(std::string_view line) {
@@ -48,7 +48,7 @@ bool line_writer::queue::put(std::string_view line) {
     if (done > 0) {
       line.remove_prefix(static_cast<std::size_t>(done));
     } else if (done < 0 && errno == EAGAIN) {
-      // Whoever shares the descriptor has made it so.
+      // Another process that shares the descriptor has made it non-blocking.
       pollfd until{to, POLLOUT, 0};
       ::poll(&until, 1, -1);
     } else if (done == 0 || errno != EINTR) {

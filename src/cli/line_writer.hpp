@@ -1,6 +1,6 @@
-// Writes lines to a descriptor from a thread of its own. Nobody who has something to say waits for
-// who reads it: a terminal that is held, a pipe that nobody empties or whose reader is gone, a full
-// disk. What finds no room is counted, and said once there is some.
+// Writes lines to a descriptor on a separate thread. Callers never wait for the reader: a stopped
+// terminal, a full pipe, a pipe without a reader, a full disk. Lines that don't fit into the queue
+// are counted, and the count is written once there is space.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -12,25 +12,27 @@ namespace onceguard::cli {
 
 class line_writer {
  public:
-  /// Makes the line that says how many are missing. It may be called until the process ends.
+  /// Makes the line that reports how many lines are missing. May be called until the process ends.
   using missing_line = std::function<std::string(std::uint64_t count)>;
-  /// What is queued at the end may take so long; then it is left to be lost.
+  /// How long the destructor waits for the queue; lines that are left then are lost.
   static constexpr std::chrono::milliseconds patience{1'000};
 
-  /// `room`: bytes that may wait. The descriptor stays the caller's, who never closes it.
+  /// `room`: the size of the queue in bytes. The caller must never close the descriptor.
   line_writer(int descriptor, std::size_t room, missing_line missing);
   ~line_writer();
   line_writer(const line_writer&) = delete;
   line_writer& operator=(const line_writer&) = delete;
 
-  /// Takes a line with its end, or drops and counts it. Thread-safe, and never waits for a write.
+  /// Queues a line, which includes its line end, or drops and counts the line. Thread-safe. Never
+  /// waits for a write.
   void write(std::string line);
-  /// Waits until all is written; false: it is not, `at_most` later.
+  /// Waits until all lines are written. False: not all lines were written within `at_most`.
   bool flush(std::chrono::milliseconds at_most = patience);
 
  private:
   struct queue;
-  const std::shared_ptr<queue> queue_;  // a thread that hangs in a write outlives this
+  const std::shared_ptr<queue> queue_;  // shared: a thread that hangs in a write outlives this
+                                        // object
 };
 
 }  // namespace onceguard::cli

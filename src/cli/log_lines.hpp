@@ -1,6 +1,6 @@
-// Where log lines go: to standard error, readable on a terminal and as JSON objects otherwise. Of
-// a recurring event there are so many lines a second at most, and then one that says how many are
-// missing. Nothing waits for who reads them.
+// Writes log lines to standard error: readable text on a terminal, JSON objects otherwise. Limits
+// the lines per second of a recurring event, and then writes how many are missing. Never waits for
+// the reader.
 #pragma once
 #include <mutex>
 
@@ -18,7 +18,8 @@ class log_lines final : public base::log_sink {
              std::initializer_list<base::log_field> fields) override;
   void write_recurring(base::log_level level, std::string_view event,
                        std::initializer_list<base::log_field> fields) override;
-  /// Before the process ends without destructors: waits a moment for what is queued.
+  /// Call before the process ends without destructors: waits up to line_writer::patience for queued
+  /// lines.
   void flush() { writer_.flush(); }
 
  private:
@@ -35,10 +36,10 @@ class log_lines final : public base::log_sink {
   line_writer writer_;
 };
 
-/// One line's content without time and level, in both forms.
+/// The content of a line without time and level, as text.
 [[nodiscard]] std::string log_text(std::string_view event,
                                    std::initializer_list<base::log_field> fields);
-/// `"event":…,"name":…`: the members, without the braces.
+/// The same as JSON: the members `"event":…,"name":…` without the braces.
 [[nodiscard]] std::string log_json(std::string_view event,
                                    std::initializer_list<base::log_field> fields);
 

@@ -1,4 +1,5 @@
-// Keeps one event from filling the disk: in an outage each request would have a line of its own.
+// Limits the log lines of each event: in an outage each request would write a line and fill the
+// disk.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -17,10 +18,11 @@ class log_rate_limit {
 
   struct decision {
     bool pass = true;
-    std::uint64_t left_out = 0;  ///< of the same event, in seconds that are over, not yet told
+    std::uint64_t left_out = 0;  ///< lines of this event that earlier seconds left out and no
+                                 ///< decision has reported yet
   };
 
-  /// May this line of `event` be written? Not thread-safe.
+  /// Whether a line of `event` may be written now. Not thread-safe.
   [[nodiscard]] decision inspection(std::string_view event, time_point now);
 
  private:
@@ -28,7 +30,7 @@ class log_rate_limit {
     time_point begin{};
     std::uint64_t lines = 0;
   };
-  std::map<std::string, stretch, std::less<>> events_;  // as many as the program has names for
+  std::map<std::string, stretch, std::less<>> events_;  // bounded by the number of event names
 };
 
 }  // namespace onceguard::cli

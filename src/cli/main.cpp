@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {
-    // Those of --help and --version are none.
+    // --help and --version also arrive here, but are no errors.
     if (wrong.get_exit_code() == 0) return end_of_output(app.exit(wrong));
     std::cerr << "onceguard: " << wrong_usage(app, wrong) << "\n";
     return exit_usage;

@@ -1,4 +1,4 @@
-// The pieces of an HTTP message on a command line: header fields and a body.
+// Flags for the parts of an HTTP message: header fields and a body.
 #pragma once
 #include <string>
 #include <utility>
@@ -14,12 +14,13 @@ struct message_flags {
   std::string body_file;
 };
 
-/// Gives the command -H/--header, --body and --body-file; wrong fields are wrong usage.
+/// Adds -H/--header, --body and --body-file to the command. Malformed fields are reported as wrong
+/// usage.
 void add_message_flags(const command& command, message_flags& given);
 
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> fields_of(
     const message_flags& given);
-/// Throws std::runtime_error where the file can't be read.
+/// Throws std::runtime_error if the file can't be read.
 [[nodiscard]] std::string body_of(const message_flags& given);
 
 }  // namespace onceguard::cli

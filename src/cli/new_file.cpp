@@ -42,7 +42,7 @@ result<void> new_file::finish() {
   const int written = ::open(part_.c_str(), O_WRONLY | O_CLOEXEC);
   const bool kept = written >= 0 && ::fsync(written) == 0;
   if (written >= 0) ::close(written);
-  // A link, and no rename: what came under that name meanwhile stays.
+  // Not rename(), which would replace a file that was created meanwhile.
   if (!kept || ::link(part_.c_str(), path_.c_str()) != 0) return failure();
   return {};
 }

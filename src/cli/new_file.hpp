@@ -1,4 +1,4 @@
-// A file that appears under its name once it is whole and on the disk.
+// Writes a file that gets its name only once it is complete and on the disk.
 #pragma once
 #include <fstream>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace onceguard::cli {
 
-/// For the eyes of its owner alone. What is not finished goes away.
+/// Only the file's owner can read it. An unfinished file is removed.
 class new_file {
  public:
   explicit new_file(const std::string& path);
@@ -15,10 +15,11 @@ class new_file {
   new_file(const new_file&) = delete;
   new_file& operator=(const new_file&) = delete;
 
-  /// errc::conflict: a file of that name is there; errc::invalid_argument: it can't be made.
+  /// errc::conflict: a file with that name exists; errc::invalid_argument: the file can't be
+  /// created.
   [[nodiscard]] result<void> open();
   [[nodiscard]] std::ostream& stream() noexcept { return out_; }
-  /// What was put into the stream so far has gone out.
+  /// Writes out everything in the stream, and reports a failure.
   [[nodiscard]] result<void> flush();
   [[nodiscard]] result<void> finish();
 
@@ -26,7 +27,7 @@ class new_file {
   [[nodiscard]] error failure() const;
 
   const std::string path_;
-  const std::string part_;  // until it is whole
+  const std::string part_;  // the name until the file is complete
   std::ofstream out_;
 };
 

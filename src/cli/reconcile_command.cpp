@@ -35,7 +35,7 @@ int refuse(const error& why) {
 awaitable<int> reconcile_store(store& records, const config::settings& settings,
                                const reconcile_request& request) {
   const auto query = config::make_query_source(settings, request.dry_run);
-  // Commands run on an io_context of their own.
+  // Each command runs on a separate io_context.
   const auto executor = co_await boost::asio::this_coro::executor;
   auto& io = static_cast<boost::asio::io_context&>(
       boost::asio::query(executor, boost::asio::execution::context));

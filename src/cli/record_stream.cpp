@@ -23,13 +23,13 @@ digest chained(const digest& before, std::string_view line) {
   return sum.raw(base::as_chars(before)).raw(line).finish();
 }
 
-/// Of the bytes that count in a record's line.
+/// The checksum of a record's line, over id and bytes.
 std::string sum_of(const record_id& id, std::string_view bytes) {
   base::sha256 sum;
   return base::to_hex(sum.part(base::as_chars(id)).part(bytes).finish()).substr(0, sum_digits);
 }
 
-/// Its points in time as distances from the moment of the export.
+/// The record with all times relative to the moment of the export.
 record at_zero(const imported_record& request) {
   record out = request.stored;
   out.deadline_lease = -request.lease_over.count();
@@ -110,7 +110,7 @@ error record_reader::wrong(std::string_view description) const {
                "line " + std::to_string(line_) + ": " + std::string(description));
 }
 
-/// False: there is none, or its end is missing.
+/// False if there is no line, or if the line's end is missing.
 bool record_reader::take_line() {
   ++line_;
   chain_ = with_;

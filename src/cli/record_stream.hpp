@@ -1,6 +1,6 @@
-// Records on their way from one store to another: a file of one JSON object a line. docs/formats.md
-// has its lines. In it the moment of the export is 0 in time, so that what is left of durations is
-// counted on by whoever reads it later.
+// Records in transfer between stores: a file with one JSON object per line. docs/formats.md
+// describes the lines. Times count from the moment of the export, so that a later reader can
+// continue remaining durations.
 #pragma once
 #include <cstdint>
 #include <istream>
@@ -13,10 +13,10 @@
 
 namespace onceguard::cli {
 
-/// What a file says of itself in its first line.
+/// The first line of a file.
 struct stream_head {
-  std::int64_t exported_at = 0;  ///< wall clock of the machine that wrote it, in milliseconds
-  std::string store;             ///< the name of the store that it came from
+  std::int64_t exported_at = 0;  ///< wall clock of the exporting machine, in milliseconds
+  std::string store;             ///< the name of the store that the records come from
 };
 
 class record_writer {
@@ -24,7 +24,7 @@ class record_writer {
   /// Writes the first line.
   record_writer(std::ostream& output, const stream_head& head);
   void add(const imported_record& request);
-  /// The last line, without which a file is refused as cut.
+  /// Writes the last line. Readers refuse a file without it as truncated.
   void finish();
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
@@ -36,15 +36,15 @@ class record_writer {
   std::uint64_t count_ = 0;
 };
 
-/// Every error is errc::invalid_argument and names the line and what is wrong with it.
+/// Every error is errc::invalid_argument, with the line number and the fault.
 class record_reader {
  public:
   explicit record_reader(std::istream& input) : from_(input) {}
 
   [[nodiscard]] result<stream_head> head();
-  /// None: that was all, and it is as it was written.
+  /// The next record. Empty at the end of a complete and undamaged file.
   [[nodiscard]] result<std::optional<imported_record>> next();
-  /// The number of the line that was read last, from 1.
+  /// The number of the last line read, from 1.
   [[nodiscard]] std::uint64_t line() const noexcept { return line_; }
 
  private:
@@ -55,13 +55,13 @@ class record_reader {
 
   std::istream& from_;
   std::string text_;
-  digest chain_{};  // of the lines before this one
-  digest with_{};   // and of this one
+  digest chain_{};  // hash of all lines before the current one
+  digest with_{};   // hash including the current line
   std::uint64_t line_ = 0;
   std::uint64_t count_ = 0;
 };
 
-/// Of an adoption what it is so much `later` (negative: what it was before); none: it has expired
+/// The record as of `later` milliseconds later (negative: earlier). Empty if the record has expired
 /// by then.
 [[nodiscard]] std::optional<imported_record> aged(imported_record request, milliseconds later);
 

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Why the outcome is unknown. Where nobody said so, the lease ran out.
+/// Why the outcome is unknown. Without a stored reason, the lease ran out.
 unknown_reason why_of(const record_view& seen) {
   const bool silent = seen.stored.why == unknown_reason::none;
   return silent && seen.state == observed_state::unknown ? unknown_reason::holder_gone

@@ -1,4 +1,4 @@
-// What `keys release` and `keys complete` have in common.
+// The common part of `keys release` and `keys complete`.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 
@@ -6,8 +6,8 @@
 
 namespace onceguard::cli {
 
-/// Resolves; returns only after every replay cache must have dropped a forgotten answer. What was
-/// done or refused is said; the exit code fits.
+/// Resolves a record, prints the result or the reason for a refusal, and returns the exit code.
+/// Returns only after every replay cache must have dropped a forgotten answer.
 [[nodiscard]] boost::asio::awaitable<int> resolve_record(store& records, resolution request,
                                                          milliseconds timeout);
 

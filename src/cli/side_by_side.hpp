@@ -1,4 +1,4 @@
-// Several coroutines at a time, for work that mostly waits for a store.
+// Runs several coroutines concurrently, for work that mostly waits for a store.
 #pragma once
 #include <cstddef>
 #include <exception>
@@ -8,8 +8,8 @@
 
 namespace onceguard::cli {
 
-/// Calls `work` so many times and comes back once all of that has ended. What was thrown first is
-/// thrown on then.
+/// Calls `work` `count` times and returns after all coroutines have ended. Rethrows the first
+/// exception.
 [[nodiscard]] boost::asio::awaitable<void> side_by_side(
     std::size_t count, std::function<boost::asio::awaitable<void>()> work);
 

@@ -1,4 +1,4 @@
-// The file of a store that is one, for commands that work on files.
+// Finds the file of a SQLite store, for commands that work on files.
 #pragma once
 #include <optional>
 
@@ -7,7 +7,7 @@
 
 namespace onceguard::cli {
 
-/// None, and a word on standard error, where the store is of another kind.
+/// Empty, with a message on standard error, if the store is of another kind.
 [[nodiscard]] std::optional<sqlite::sqlite_params> sqlite_file(const config::settings& settings);
 
 }  // namespace onceguard::cli

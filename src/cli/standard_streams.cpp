@@ -16,11 +16,11 @@
 namespace onceguard::cli {
 namespace {
 
-/// What std::cout writes to. It keeps the reason of the first write that failed, which the C
-/// library's own stream forgets; nothing is written after that.
+/// The buffer of std::cout. Keeps the errno of the first failed write, which the C library's stream
+/// would lose. Nothing is written after a failure.
 class standard_output final : public std::streambuf {
  public:
-  /// 0: all went out so far.
+  /// The errno of the first failed write; 0: no failure.
   [[nodiscard]] int failure() const noexcept { return failure_; }
 
  private:
@@ -59,16 +59,17 @@ class standard_output final : public std::streambuf {
   int failure_ = 0;
 };
 
-// Lives as long as the program, as std::cout does, which flushes it at the very end.
+// Never deleted: std::cout flushes its buffer at the very end of the program.
 standard_output* cout_buffer = nullptr;
 
 }  // namespace
 
 void prepare_standard_streams() {
-  // A pipe without a reader, and a file over the limit of its size.
+  // SIGPIPE: a pipe without a reader. SIGXFSZ: a file beyond its size limit.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
-  // The next file or socket would get the number of one that is closed, and the lines that are
-  // meant for it. For reading alone: what is written there fails as it would have.
+  // A closed standard descriptor's number would be reused for the next file or socket, which would
+  // then receive output. Opened read-only, so that writes fail as they would on a closed
+  // descriptor.
   for (int one = STDIN_FILENO; one <= STDERR_FILENO; ++one) {
     if (::fcntl(one, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);
   }
@@ -80,7 +81,7 @@ int end_of_output(int exit_code) {
   std::cout.flush();
   const int why = cout_buffer->failure();
   if (why == 0) return exit_code;
-  // Not where its reader has gone by itself, as `head` does.
+  // EPIPE is normal when the reader stops early, as `head` does.
   if (why != EPIPE) {
     std::cerr << "onceguard: standard output can't be written: "
               << std::generic_category().message(why) << "\n";

@@ -1,14 +1,14 @@
-// The three descriptors that a process is started with: whatever they are, what goes wrong with
-// them is an error of a write, and never ends the program.
+// Prepares the three standard descriptors of the process, so that any problem with them is a write
+// error and never ends the program.
 #pragma once
 
 namespace onceguard::cli {
 
-/// Once, first of all.
+/// Call once, before anything else.
 void prepare_standard_streams();
 
-/// The exit code of a command that ends with `exit_code`: what could not be written to standard
-/// output is a failure. It is said, unless its reader has gone by itself.
+/// The exit code of a command that ends with `exit_code`, or a failure if standard output could not
+/// be written. Reports the failure, unless the reader closed the pipe.
 [[nodiscard]] int end_of_output(int exit_code);
 
 }  // namespace onceguard::cli

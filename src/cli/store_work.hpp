@@ -1,4 +1,4 @@
-// Work on a store for a command: open it, run a coroutine on it, say what went wrong.
+// Runs a command's work on a store: opens the store, runs a coroutine, reports errors.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,20 +14,21 @@
 
 namespace onceguard::cli {
 
-/// What a command does with its store; answers with the exit code.
+/// A command's work on its store. Returns the exit code.
 using store_work = std::function<boost::asio::awaitable<int>(store&)>;
 
-/// A SQLite file that is not there: a mistyped path would look like an empty store.
+/// Whether a missing SQLite file is created. A mistyped path would look like an empty store.
 enum class missing_file : std::uint8_t { refused, made };
 
-/// Opens the store of the settings and runs `work` on an io_context of its own.
+/// Opens the configured store and runs `work` on a separate io_context.
 [[nodiscard]] int with_store(const config::settings& settings, const store_work& work,
                              missing_file if_missing = missing_file::refused);
 
-/// Why a command could not use a store that only another process can; empty where it can.
+/// Why a command can't use the store at `url`: a memory store of another process, or a missing
+/// SQLite file. Empty if the command can use the store.
 [[nodiscard]] std::string unusable_store(const std::string& url);
 
-/// Says it on standard error; the exit code that fits.
+/// Reports the failure on standard error and returns the exit code.
 [[nodiscard]] int complain(const error& failure);
 
 }  // namespace onceguard::cli

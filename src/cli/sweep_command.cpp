@@ -11,8 +11,8 @@ namespace {
 using boost::asio::awaitable;
 
 awaitable<int> sweep_all(store& records, milliseconds timeout) {
-  constexpr std::size_t batch = 500;  // small, so that a running gateway is not held up
-  // Each call may look at a part of the store only, of which there are sixty at the most.
+  constexpr std::size_t batch = 500;  // small, so that a running gateway is not delayed
+  // Each call may sweep only a part of the store. Stores have at most sixty parts.
   constexpr int calls_for_all = 61;
   std::size_t removed = 0;
   for (int in_vain = 0; in_vain < calls_for_all; ++in_vain) {

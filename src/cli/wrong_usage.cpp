@@ -14,8 +14,8 @@ namespace {
 
 bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
-/// A mistyped command may have a URL, and so a password, in the place of its name; and what stands
-/// behind an option's "=".
+/// A mistyped command line may have a URL, which can include a password, in place of the command's
+/// name, or a secret after an option's "=".
 std::string as_shown(const std::string& word) {
   const auto scheme = word.find("://");
   if (scheme != word.npos) return json_string(word.substr(0, scheme + 3) + "...", true);
@@ -49,7 +49,7 @@ std::string with_commas(const std::vector<std::string>& words) {
   return out;
 }
 
-/// The commands from the program to the one that was reached.
+/// The commands from the program to the command that was reached.
 std::vector<const CLI::App*> steps_of(const CLI::App& program) {
   std::vector<const CLI::App*> steps{&program};
   while (!steps.back()->get_subcommands().empty()) {

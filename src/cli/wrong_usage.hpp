@@ -1,4 +1,4 @@
-// What is said about a command line that can't be understood.
+// The error message for an invalid command line.
 #pragma once
 #include <string>
 
@@ -9,7 +9,7 @@ class ParseError;
 
 namespace onceguard::cli {
 
-/// What is wrong, and what could have been meant.
+/// Describes the fault and suggests what may have been intended.
 [[nodiscard]] std::string wrong_usage(const CLI::App& program, const CLI::ParseError& failure);
 
 }  // namespace onceguard::cli

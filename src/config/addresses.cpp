@@ -1,4 +1,5 @@
-// Addresses, URLs, hosts, paths and scopes: the readers of texts.hpp that look inside them.
+// Parsers for addresses, URLs, hosts, paths and scopes: the functions of texts.hpp that parse
+// structured texts.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -39,7 +40,7 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   return static_cast<std::uint16_t>(port);
 }
 
-/// Host and port; `missing_port` where the text may do without one.
+/// Host and port. `missing_port` is the port of a text without one, if the text may omit the port.
 std::optional<gateway::endpoint> parse_authority(std::string_view text,
                                                  std::optional<std::uint16_t> missing_port) {
   std::string_view host;
@@ -65,7 +66,7 @@ std::optional<gateway::endpoint> parse_authority(std::string_view text,
   return gateway::endpoint{std::string(host), *port};
 }
 
-/// What keeps a path from being normalised; empty: nothing.
+/// Why a path is not normalised; empty if it is.
 std::string_view path_fault(std::string_view path) {
   const auto digit = [](char c) {
     return is_digit(c)              ? c - '0'
@@ -174,7 +175,7 @@ result<std::string> parse_route_path(std::string_view text) {
   std::string path(text);
   if (path.size() > 1 && path.ends_with('/')) path.pop_back();
   for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] != '%') continue;  // the normal form of an escape is in upper case
+    if (path[i] != '%') continue;  // the normal form of an escape has upper case digits
     for (const auto position : {i + 1, i + 2}) {
       if (path[position] >= 'a' && path[position] <= 'f')
         path[position] = static_cast<char>(path[position] - 'a' + 'A');

@@ -9,7 +9,7 @@ constexpr char32_t last = 0xfeff;
 
 struct code_point {
   char32_t value = 0;
-  std::size_t size = 0;  ///< in bytes; 0: not well-formed
+  std::size_t size = 0;  ///< in bytes; 0: malformed
 };
 
 /// The character at the beginning of a text that is not empty (RFC 3629).

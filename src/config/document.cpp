@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <stdexcept>
 
-// The only place that knows toml++: it is large, and compiled here once.
+// Only this file includes toml++, which is large and therefore compiled once.
 //
-// toml++ 3.3 asserts, or in a release build assumes, what its input can break ("[[[" and "[=" do).
-// So its assertions are always on here, and throw.
+// Some input breaks conditions that toml++ 3.3 asserts, or assumes in release builds ("[[[" and
+// "[=" do). So the assertions are always enabled here, and throw.
 namespace onceguard::config {
 namespace {
 struct parser_fault : std::logic_error {
@@ -30,7 +30,7 @@ namespace {
 
 node converted(const toml::node& source);
 
-/// What the parser says may quote the document.
+/// The parser's messages may quote the document, so they are made printable.
 std::string printable(std::string_view text) {
   auto out = lowered(text);
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(out[i]); };
@@ -85,7 +85,7 @@ node converted(const toml::node& origin) {
   return out;
 }
 
-/// The place of a byte; columns count characters, as the parser's do.
+/// The line and column of a byte. Columns count characters, as the parser's columns do.
 origin place_of(std::string_view text, std::size_t byte, const std::string& file) {
   const auto before = text.substr(0, byte);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
@@ -96,7 +96,7 @@ origin place_of(std::string_view text, std::size_t byte, const std::string& file
   return {layer::file, file, static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(column)};
 }
 
-/// Does the parser break an assertion of its own on this?
+/// Whether the text breaks an assertion of the parser.
 bool breaks_parser(std::string_view text) {
   try {
     const auto parsed = toml::parse(text);
@@ -108,7 +108,7 @@ bool breaks_parser(std::string_view text) {
   }
 }
 
-/// Where it does: the last byte of the shortest beginning on which it does.
+/// The position of the fault: the last byte of the shortest beginning that breaks an assertion.
 std::size_t find_break(std::string_view text) {
   std::size_t fine = 0;
   std::size_t broken = text.size();

@@ -1,4 +1,4 @@
-// A TOML document as a tree of ours: every name and value knows its line and column.
+// A TOML document as a tree in which every name and value has its line and column.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,8 +20,8 @@ struct node {
   bool boolean = false;
   std::int64_t integer = 0;
   std::string text;
-  std::vector<node> items;      ///< of an array
-  std::vector<member> members;  ///< of a table, in the order of the file
+  std::vector<node> items;      ///< for an array
+  std::vector<member> members;  ///< for a table, in the order of the file
 };
 
 struct member {
@@ -33,7 +33,7 @@ struct member {
 
 inline constexpr std::size_t document_size_max = 1u << 20;
 
-/// Parses TOML 1.0. Not TOML, or larger than document_size_max: the fault goes to `out`.
+/// Parses TOML 1.0. Adds a fault to `out` if the text is no TOML or larger than document_size_max.
 [[nodiscard]] std::optional<node> read_document(std::string_view text, const std::string& file,
                                                 remarks& out);
 

@@ -14,7 +14,7 @@ std::string admin_complaint(std::string_view) {
   return "the admin listener is not in this version; leave it empty";
 }
 
-// Its error texts name what is wrong with the URL, and never repeat it.
+// The texts of redis::parse_address describe the fault without repeating the URL.
 std::string redis_complaint(std::string_view url) {
   const auto read = redis::parse_address(std::string(url));
   return read ? std::string() : read.error().detail;
@@ -40,7 +40,7 @@ std::string directory_complaint(std::string_view value) {
                                                     : "a path can't hold a NUL byte";
 }
 
-// A URL of a store may hold a password: only its scheme is ever said.
+// The URL of a store may hold a password: messages show only its scheme.
 std::string store_complaint(std::string_view url) {
   const auto colon = url.find(':');
   const auto scheme = url.substr(0, colon == std::string_view::npos ? 0 : colon);

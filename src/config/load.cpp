@@ -67,7 +67,7 @@ class loader {
     }
   }
 
-  /// The table (or array of tables) of that name; null where it is absent or something else.
+  /// The table (or array of tables) with that name; null if absent or of another type.
   const node* find(const node& document, std::string_view name, bool repeated) {
     for (const auto& entry : document.members) {
       if (entry.name != name) continue;
@@ -87,7 +87,7 @@ class loader {
                        [](const node& i) { return i.what == node::type::table; });
   }
 
-  /// Defaults, file, environment and flags, one after the other.
+  /// Reads defaults, file, environment and flags, one after the other.
   template <class Target>
   std::vector<setting> read_layers(const node& document, const std::string& name,
                                    std::span<const row<Target>> rows, Target& target) {
@@ -119,7 +119,7 @@ class loader {
     for (const auto& s : read_layers(document, "defaults", policy_rows(), defaults_)) {
       defaults_.from[s.spec->name] = s.at;
     }
-    remarks unused;  // [defaults] need to fit together only where a route takes them as they are
+    remarks unused;  // [defaults] only need to be consistent where a route uses them unchanged
     auto draft = defaults_;
     finish_policy(draft, unused);
     result_.values.defaults = draft.policy;
@@ -147,7 +147,7 @@ class loader {
     result_.values.routing = std::move(built.params);
   }
 
-  /// What a policy asks of the gateway as a whole.
+  /// Checks a policy against the settings of the gateway.
   void check_room(const policy_draft& draft) {
     const auto& policy = draft.policy;
     const auto& gateway = result_.values.gateway;
@@ -167,7 +167,7 @@ class loader {
     }
   }
 
-  /// What a policy asks of the store.
+  /// Checks a policy against the store.
   void check_effect(const policy_draft& draft) {
     if (draft.policy.effect != effect_place::transactional) return;
     if (is_postgres(result_.values.store.url)) return;
@@ -219,7 +219,7 @@ class loader {
     }
   }
 
-  /// A mistyped variable would be passed over in silence.
+  /// Finds mistyped variables, which would otherwise be ignored without a message.
   void check_variables() {
     std::vector<std::string> names{"ONCEGUARD_CONFIG"};
     for (const auto* o : flag_options()) names.push_back(o->variable());

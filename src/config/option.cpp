@@ -35,7 +35,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
-/// Texts that mean a number: durations, sizes, statuses and whole numbers.
+/// Parses texts that mean a number: durations, sizes, statuses and whole numbers.
 result<std::int64_t> number_of(const option& spec, std::string_view text) {
   if (spec.kind == value_kind::duration) {
     const auto read = parse_duration(text);
@@ -83,7 +83,7 @@ std::optional<option_value> read_word(const option& spec, std::string_view text,
   return option_value(std::int64_t{found - spec.choices.begin()});
 }
 
-/// Adds an item to a list; false: it was complained about.
+/// Adds an item to a list. False: a fault was reported.
 bool add_item(const option& spec, std::string_view text, const origin& origin,
               std::vector<std::string>& items, complaints& complain) {
   if (spec.complaint != nullptr) {

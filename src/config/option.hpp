@@ -1,5 +1,5 @@
-// One row of the table of options: data from which the TOML reading, the flags, the environment,
-// `check` and the reference all come.
+// One row of the table of options. TOML reading, flags, environment, `check` and the reference are
+// all made from this table.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -24,8 +24,8 @@ enum class value_kind : std::uint8_t {
   choice,    ///< one of `choices`; the value is its index
   status,    ///< an HTTP status, 100 to 599
   text,
-  list,      ///< of texts; no two the same
-  outcomes,  ///< { "5xx" = "release" }; the words are `choices`
+  list,      ///< texts without duplicates
+  outcomes,  ///< { "5xx" = "release" }; the words are in `choices`
 };
 
 using outcome_list = std::vector<std::pair<std::string, std::string>>;
@@ -35,37 +35,39 @@ using option_value =
 
 struct option {
   std::string_view name{};  ///< in the TOML file
-  std::string_view flag{};  ///< without the dashes; empty: in the file only
+  std::string_view flag{};  ///< without the dashes; empty: only in the file
   value_kind kind = value_kind::text;
-  std::string_view fallback{};  ///< the default, as a flag would say it
-  std::string_view example{};   ///< the same, for the reference; empty: the default says enough
-  std::string_view text{};      ///< for the reference and `--help`; one sentence or a few
+  std::string_view fallback{};  ///< the default, written as a flag's value
+  std::string_view example{};   ///< an example for the reference; empty: the default is example
+                                ///< enough
+  std::string_view text{};      ///< one or several sentences for the reference and `--help`
   std::int64_t min = 0;         ///< inclusive bounds of integers, sizes and durations
   std::int64_t max = 0;
-  bool may_be_empty = false;  ///< "" is a value too (0 for a duration or status)
+  bool may_be_empty = false;  ///< "" is valid too (0 for a duration or status)
   std::span<const std::string_view> choices{};
-  /// What is wrong with a text, or with one item of a list; empty: nothing.
+  /// The fault of a text, or of one item of a list; empty: valid.
   std::string (*complaint)(std::string_view) = nullptr;
 
-  [[nodiscard]] std::string variable() const;  ///< of the environment: "ONCEGUARD_STORE_TIMEOUT"
+  [[nodiscard]] std::string variable() const;  ///< environment variable: "ONCEGUARD_STORE_TIMEOUT"
 };
 
-/// A row with the place that it fills.
+/// An option and the function that assigns its value.
 template <class Target>
 struct row {
   option spec;
   void (*assign)(Target&, const option_value&) = nullptr;
 };
 
-/// A value that was read, and where it stood.
+/// A value and where it was read.
 struct setting {
   const option* spec = nullptr;
   option_value value;
   origin at;
 };
 
-/// Reads a flag or variable: lists and outcomes separated by commas (`5xx=release,402=complete`).
-/// `title` stands before the option's name in a fault. Faults go to `out`.
+/// Reads a flag or variable. Lists and outcomes are separated by commas
+/// (`5xx=release,402=complete`). `title` precedes the option's name in faults, which are added to
+/// `out`.
 [[nodiscard]] std::optional<option_value> read_text(const option& spec, std::string_view text,
                                                     const origin& origin, std::string_view title,
                                                     remarks& out);
@@ -73,7 +75,7 @@ struct setting {
                                                     const std::string& file, layer where,
                                                     std::string_view title, remarks& out);
 
-/// A value as it would stand in a TOML file.
+/// A value as written in a TOML file.
 [[nodiscard]] std::string toml_text(const option& spec, const option_value& value);
 /// "a duration from 1s to 24h", for the reference.
 [[nodiscard]] std::string expectation(const option& spec);

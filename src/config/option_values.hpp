@@ -1,4 +1,4 @@
-// What the files of options share: units, and the parsed value as what its kind says that it is.
+// Shared by the files of options: units, and access to a parsed value by its kind.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -12,12 +12,12 @@
 
 namespace onceguard::config {
 
-/// A policy while it is being put together: [defaults] first, then what a route says.
+/// A policy under construction: first from [defaults], then from a route.
 struct policy_draft {
   route_policy policy;
   std::vector<std::string> pick;
   std::vector<std::string> omit;
-  std::map<std::string_view, origin> from;  ///< by option: where its value came from
+  std::map<std::string_view, origin> from;  ///< by option: the source of its value
 };
 
 struct upstream_draft {
@@ -41,7 +41,7 @@ struct route_draft {
 [[nodiscard]] std::span<const row<upstream_draft>> upstream_rows();
 [[nodiscard]] std::span<const row<route_draft>> route_rows();
 
-/// `--upstream URL`: one upstream named "default", or another address for the only one.
+/// `--upstream URL` adds an upstream named "default", or changes the address of the only upstream.
 [[nodiscard]] const option& upstream_flag();
 
 template <class Target>
@@ -51,16 +51,16 @@ template <class Target>
   return out;
 }
 
-/// A part of the table as the file and the reference show it.
+/// A part of the table as shown in the file and the reference.
 struct section {
   std::string_view title;  ///< "[gateway]", "[[route]]"
   std::string_view text;
   std::vector<const option*> options;
-  bool policies = false;  ///< the options of [defaults] may stand here too
+  bool policies = false;  ///< may also contain the options of [defaults]
 };
 [[nodiscard]] const std::vector<section>& sections();
 
-/// Every option that has a flag, `--upstream` included.
+/// All options that have a flag, including `--upstream`.
 [[nodiscard]] const std::vector<const option*>& flag_options();
 
 }  // namespace onceguard::config

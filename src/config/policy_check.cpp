@@ -28,12 +28,13 @@ class checker {
   [[nodiscard]] bool given(std::string_view name) const {
     return where(name).where != layer::fallback;
   }
-  /// Does `name` stand nearer to the request (in the route) than `other`, or as near?
+  /// Whether the value of `name` is set, and at least as specific (route before [defaults]) as
+  /// `other`.
   [[nodiscard]] bool as_near_as(std::string_view name, std::string_view other) const {
     return given(name) && (where(name).of_route() || !where(other).of_route());
   }
 
-  /// The first name is what the remark is about; it stands where the nearest of them stands.
+  /// Adds a remark about the first name, at the most specific location of all names.
   void say(remark::grade weight, names about, const std::string& description) {
     origin origin = where(*about.begin());
     for (const auto name : about) {
@@ -57,7 +58,7 @@ class checker {
     auto& rule = policy_.fingerprint;
     auto pick = draft_.pick;
     auto omit = draft_.omit;
-    // What a route says about the one takes the place of what [defaults] say about the other.
+    // A route's fingerprint_pick replaces fingerprint_omit of [defaults], and vice versa.
     if (!pick.empty() && !omit.empty()) {
       const bool pick_near = where("fingerprint_pick").of_route();
       const bool omit_near = where("fingerprint_omit").of_route();

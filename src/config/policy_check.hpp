@@ -1,12 +1,12 @@
-// What the options of one policy mean together.
+// Checks the options of one policy together.
 #pragma once
 #include "config/options.hpp"
 #include "config/remark.hpp"
 
 namespace onceguard::config {
 
-/// Puts the parts of a policy together and says what does not fit (faults), what weakens its
-/// promise (warnings) and what is worth knowing (notes), each where the option stands.
+/// Completes a policy and reports inconsistent options (faults), options that weaken the policy's
+/// promise (warnings) and useful facts (notes), each at the option's location.
 void finish_policy(policy_draft& draft, remarks& out);
 
 }  // namespace onceguard::config

@@ -39,7 +39,7 @@ std::string probe_complaint(std::string_view value) {
   if (plain.find_first_of("{}") != std::string::npos) {
     return "only {scope} and {key} are put in, got " + quoted(value);
   }
-  // Neither may choose the host that is asked.
+  // Neither {scope} nor {key} may determine the host of the probe.
   const auto authority = value.find("://") == std::string_view::npos
                              ? std::string_view{}
                              : value.substr(value.find("://") + 3);

@@ -1,4 +1,4 @@
-// What is wrong with the texts that only policies have; empty: nothing.
+// The faults of texts that only policies have; empty: valid.
 #pragma once
 #include <string>
 #include <string_view>

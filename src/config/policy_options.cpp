@@ -1,4 +1,4 @@
-// The options of [defaults]; a [[route]] may say each of them too.
+// The options of [defaults], which are also allowed in a [[route]].
 #include "config/option_values.hpp"
 #include "config/options.hpp"
 #include "config/policy_complaints.hpp"
@@ -14,7 +14,7 @@ constexpr std::int64_t retention_max = 3'650 * day;
 constexpr std::int64_t body_max = 256 << 20;
 
 void assign_outcomes(policy_draft& d, const option_value& v) {
-  // The words stand in the order of outcome_words.
+  // In the order of outcome_words.
   constexpr std::array rules{outcome_rule::complete, outcome_rule::release, outcome_rule::unknown,
                              outcome_rule::fail};
   constexpr std::array<std::string_view, 4> words{"complete", "release", "unknown", "fail"};

@@ -16,7 +16,7 @@ std::string query_complaint(std::string_view value) {
              : "";
 }
 
-// The URL may hold a password: it is never repeated.
+// The URL may hold a password: messages never repeat the URL.
 std::string database_complaint(std::string_view url) {
   const bool fits = url.starts_with("postgresql://") || url.starts_with("postgres://");
   return fits ? "" : "expected \"postgresql://HOST/DATABASE\"";

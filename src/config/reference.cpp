@@ -25,7 +25,7 @@ std::string lead(const option& o) {
                                                                            : out.front());
   remarks none;
   if (const auto value = read_text(o, o.fallback, {}, {}, none)) {
-    // As the table has it: "24h", not "1d".
+    // Written as in the table: "24h", not "1d".
     const bool unit = o.kind == value_kind::duration || o.kind == value_kind::size;
     const auto plain = "\"" + std::string(o.fallback) + "\"";
     out += "; default `" + (unit ? plain : toml_text(o, *value)) + "`";

@@ -1,4 +1,4 @@
-// docs/reference.md, made from the table of options.
+// Writes docs/reference.md from the table of options.
 #pragma once
 #include <string>
 

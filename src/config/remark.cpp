@@ -21,7 +21,7 @@ std::string remark::text() const {
 
 void put_in_order(remarks& list) {
   const auto rank = [](const remark& r) {
-    // A route's options stand in the same file as all others.
+    // The options of routes are in the same file as all others.
     const auto where = r.at.where == layer::route ? layer::file : r.at.where;
     return std::tuple(where, r.at.line, r.at.column, std::string_view(r.at.name));
   };

@@ -1,4 +1,4 @@
-// What is to be said about a configuration, and where its values came from.
+// Faults, warnings and notes about a configuration, and where values come from.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace onceguard::config {
 
-/// Where a value may come from; the later wins, and a route's own options come last.
+/// The sources of values. Later sources win; a route's options come last.
 enum class layer : std::uint8_t { fallback, file, environment, flag, route };
 
-/// The place that a value came from.
+/// Where a value comes from.
 struct origin {
   layer where = layer::fallback;
   std::string name;  ///< of the file, the environment variable or the flag
@@ -19,17 +19,17 @@ struct origin {
 
   /// "onceguard.toml:3:9", "ONCEGUARD_LEASE", "--lease"; empty for a default.
   [[nodiscard]] std::string text() const;
-  /// Is it the option of one route, rather than of all?
+  /// Whether this is an option of a single route.
   [[nodiscard]] bool of_route() const noexcept { return where == layer::route; }
   friend auto operator<=>(const origin&, const origin&) = default;
 };
 
-/// One line for a person.
+/// A message for a person, on one line.
 struct remark {
   enum class grade : std::uint8_t {
     fault,    ///< the configuration is refused
-    warning,  ///< a promise is weaker than one may think; logged when the gateway starts
-    note,     ///< worth knowing; `onceguard check` says it
+    warning,  ///< a promise is weaker than it may seem; logged when the gateway starts
+    note,     ///< useful to know; shown by `onceguard check`
   };
   grade weight = grade::fault;
   origin at;
@@ -41,7 +41,7 @@ struct remark {
 };
 using remarks = std::vector<remark>;
 
-/// By file position first, then environment, then flags; equal ones once.
+/// Sorts by position in the file, then environment, then flags, and removes duplicates.
 void put_in_order(remarks& list);
 
 }  // namespace onceguard::config

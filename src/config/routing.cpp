@@ -107,7 +107,9 @@ class routing_builder {
     made.path = draft.path;
     made.method = draft.method;
     made.upstream = find_upstream(draft.upstream, read);
-    if (faults() != before) return;  // what is half read would only add confusing faults
+    if (faults() != before)
+      return;  // a partly read route would only cause misleading further
+               // faults
     refuse_twin(made, table);
     finish(std::move(made), std::move(policy));
     lines_.push_back(table.line);
@@ -127,7 +129,7 @@ class routing_builder {
     return index < result_.params.upstreams.size() ? index : 0;
   }
 
-  /// Two routes that fit the same requests equally well: which one applies would be a guess.
+  /// Refuses two routes that match the same requests equally well: the choice would be arbitrary.
   void refuse_twin(const gateway::route_params& made, const node& table) {
     for (std::size_t i = 0; i < result_.params.routes.size(); ++i) {
       const auto& other = result_.params.routes[i];
@@ -174,9 +176,9 @@ class routing_builder {
   const routing_input& from_;
   remarks& out_;
   routing_output result_;
-  std::size_t mentioned_ = 0;         // upstreams of the file, faulty ones too
-  std::vector<std::string> names_;    // of upstreams, faulty ones too
-  std::vector<std::uint32_t> lines_;  // of the routes that were taken
+  std::size_t mentioned_ = 0;         // all upstreams of the file, including faulty ones
+  std::vector<std::string> names_;    // names of upstreams, including faulty ones
+  std::vector<std::uint32_t> lines_;  // lines of the accepted routes
 };
 
 }  // namespace

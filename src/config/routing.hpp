@@ -1,4 +1,4 @@
-// Upstreams and routes, put together from the file's tables, `--upstream` and the defaults.
+// Makes upstreams and routes from the file's tables, `--upstream` and the defaults.
 #pragma once
 #include <optional>
 #include <string>
@@ -22,7 +22,7 @@ struct routing_input {
 
 struct routing_output {
   gateway::routing_params params;
-  std::vector<policy_draft> policies;  ///< one for each route, with the places of its options
+  std::vector<policy_draft> policies;  ///< one per route, with the sources of its options
 };
 
 [[nodiscard]] routing_output build_routing(const routing_input& input, remarks& out);

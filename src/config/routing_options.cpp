@@ -1,4 +1,4 @@
-// The options of [[upstream]] and [[route]], and the flag that stands for them.
+// The options of [[upstream]] and [[route]], and the flag `--upstream`.
 #include "config/option_values.hpp"
 #include "config/options.hpp"
 #include "config/texts.hpp"

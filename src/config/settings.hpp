@@ -1,4 +1,4 @@
-// The configuration as the rooms take it.
+// The complete configuration, in the types of the parts of the program that use it.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -20,17 +20,17 @@ struct log_params {
   log_format format = log_format::automatic;
 };
 
-/// A query that tells from the application's tables whether an operation took effect.
+/// A query of the application's tables that reports whether an operation took effect.
 struct query_params {
-  std::string text;             ///< empty: there is none
-  std::string database;         ///< empty: the store's own
-  bool absent_is_none = false;  ///< no row: it did not happen; else: still unknown
+  std::string text;             ///< empty: no query
+  std::string database;         ///< empty: the store's database
+  bool absent_is_none = false;  ///< an absent row means not done; otherwise still unknown
 };
 
-/// A Redis in front of the store.
+/// A Redis as accelerator in front of the store.
 struct accelerator_params {
-  std::string url;                     ///< empty: there is none
-  bool replays_without_store = false;  ///< also while the store is out of reach
+  std::string url;                     ///< empty: no accelerator
+  bool replays_without_store = false;  ///< replay even while the store can't be reached
 };
 
 struct settings {
@@ -38,12 +38,12 @@ struct settings {
   gateway::routing_params routing;
   store_params store;
   accelerator_params accelerator;
-  query_params query;  ///< gateway.reconcile_interval says how often it is asked
+  query_params query;  ///< gateway.reconcile_interval sets how often the query runs
   log_params log;
-  route_policy defaults;  ///< what routes do unless they say otherwise
+  route_policy defaults;  ///< for routes that don't set their own values
 
-  /// What can't change while the gateway runs, as it would stand in the file:
-  /// "[gateway] listen" → "\"127.0.0.1:8080\"".
+  /// The settings that can't change while the gateway runs, as written in the file: "[gateway]
+  /// listen" → "\"127.0.0.1:8080\"".
   std::map<std::string, std::string> fixed;
 };
 

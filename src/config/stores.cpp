@@ -9,7 +9,7 @@
 namespace onceguard::config {
 namespace {
 
-/// Opens it; each call tries anew.
+/// The function opens the accelerator. Each call tries again.
 tiered::accelerator_factory accelerator_of(const settings& settings) {
   redis::redis_params given;
   given.url = settings.accelerator.url;

@@ -8,12 +8,12 @@ namespace onceguard::config {
 
 [[nodiscard]] const store_registry& known_stores();
 
-/// The store of the settings, behind the accelerator where there is one. Commands do without: a
-/// release ends the accelerator's epoch in the database.
+/// The configured store, behind the accelerator if one is configured. Commands don't use the
+/// accelerator: a release ends the accelerator's epoch in the database.
 [[nodiscard]] result<std::unique_ptr<store>> open_store(const settings& settings);
 
-/// The query of [reconcile]; null where there is none. With `read_only` the server refuses what
-/// would write.
+/// The query of [reconcile]; null if none is configured. With `read_only` the server refuses
+/// statements that write.
 [[nodiscard]] std::unique_ptr<query_source> make_query_source(const settings& settings,
                                                               bool read_only);
 

@@ -7,7 +7,7 @@
 namespace onceguard::config {
 namespace {
 
-/// Where an option of that name belongs, if anywhere.
+/// The section that has an option with this name; empty if none.
 std::string_view home_of(std::string_view name) {
   for (const auto& s : sections()) {
     for (const auto* o : s.options) {
@@ -76,7 +76,7 @@ std::vector<setting> named_settings(const std::vector<const option*>& known, lay
     const auto found = texts.find(name);
     if (found == texts.end() || (!flag && found->second.empty())) continue;
     const origin origin{where, flag ? "--" + name : name};
-    // A flag or variable names the option well enough: no title before it.
+    // The name of a flag or variable is unique, so no title precedes it.
     if (auto value = read_text(*o, found->second, origin, {}, out)) {
       read.push_back({o, *std::move(value), origin});
     }

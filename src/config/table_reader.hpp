@@ -1,4 +1,4 @@
-// Reads one TOML table by its part of the table of options.
+// Reads one TOML table according to its part of the table of options.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace onceguard::config {
 
-/// What stands in `table`. A name that `known` does not have is a fault with a suggestion.
+/// The values in `table`. A name that `known` lacks is a fault with a suggestion.
 [[nodiscard]] std::vector<setting> read_table(const std::vector<const option*>& known,
                                               const node& table, std::string_view title,
                                               const std::string& file, layer where, remarks& out);
@@ -17,12 +17,12 @@ namespace onceguard::config {
 /// The defaults of `known`.
 [[nodiscard]] std::vector<setting> default_settings(const std::vector<const option*>& known);
 
-/// What the environment or the flags say about `known`.
+/// The values of `known` in the environment or the flags.
 [[nodiscard]] std::vector<setting> named_settings(
     const std::vector<const option*>& known, layer where,
     const std::map<std::string, std::string, std::less<>>& texts, remarks& out);
 
-/// Fills `target`; settings of other tables are passed over.
+/// Assigns the values to `target`. Skips settings of other tables.
 template <class Target>
 void apply(std::span<const row<Target>> rows, const std::vector<setting>& list, Target& target) {
   for (const auto& s : list) {

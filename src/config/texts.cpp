@@ -14,7 +14,7 @@ struct unit {
   std::string_view name;
   std::int64_t factor;
 };
-// The largest first: that is how values are written out.
+// The largest first, as values are written in the largest unit that fits.
 constexpr std::array<unit, 5> duration_units{
     {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
 constexpr std::array<unit, 4> size_units{
@@ -115,9 +115,9 @@ bool is_token(std::string_view text) noexcept {
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
-  constexpr std::size_t word_max = 64;  // nobody mistypes that much
+  constexpr std::size_t word_max = 64;  // longer words are no typing errors
   if (word.size() > word_max) return {};
-  std::size_t best = word.size() <= 4 ? 2 : 3;  // must be nearer than this
+  std::size_t best = word.size() <= 4 ? 2 : 3;  // the distance must be below this
   std::string_view found;
   for (const auto candidate : known) {
     const auto d = distance(word, candidate);

@@ -1,6 +1,6 @@
-// Values as people write them: durations, sizes, addresses, URLs, paths. Each reader answers
-// with the value, or with errc::invalid_argument whose detail says what was expected and what
-// was there.
+// Parsers for values written by people: durations, sizes, addresses, URLs, paths. Each parser
+// returns the value, or errc::invalid_argument with a detail of what was expected and what was
+// found.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,7 +14,8 @@
 
 namespace onceguard::config {
 
-/// The text in quotes, cut at 80 bytes, with control and non-ASCII bytes as \xNN: safe to print.
+/// The text in quotes, truncated to 80 bytes, with control and non-ASCII bytes as \xNN: safe to
+/// print.
 [[nodiscard]] std::string quoted(std::string_view text);
 
 /// "250ms", "30s", "1m", "24h", "7d": whole numbers with one unit.
@@ -32,12 +33,12 @@ struct http_url {
   gateway::endpoint address;
   std::string path;  ///< with the query, as written; empty or beginning with a slash
 };
-/// "http://host[:port][/path]", without user, fragment or anything that is not printable ASCII.
+/// "http://host[:port][/path]" in printable ASCII, without user or fragment.
 [[nodiscard]] result<http_url> parse_http_url(std::string_view text);
 
 /// A route's host: a name or an address without a port, in lower case.
 [[nodiscard]] result<std::string> parse_route_host(std::string_view text);
-/// A route's path: absolute, already normalised, without query; a final slash is dropped.
+/// A route's path: absolute, already normalised, without query. A final slash is dropped.
 [[nodiscard]] result<std::string> parse_route_path(std::string_view text);
 
 /// "credential", "header:NAME", "cookie:NAME", "address", "none".
@@ -46,7 +47,7 @@ struct http_url {
 /// An address, or a block in CIDR notation.
 [[nodiscard]] result<std::string> parse_network(std::string_view text);
 
-/// The phrase with which a reader refuses a text; empty where it reads it.
+/// The message with which a parser refuses a text; empty if the parser accepts the text.
 template <auto Reader>
 [[nodiscard]] std::string refusal_of(std::string_view text) {
   const auto read = Reader(text);
@@ -56,10 +57,10 @@ template <auto Reader>
 /// A request method in capitals.
 [[nodiscard]] result<std::string> parse_method(std::string_view text);
 
-/// RFC 9110 `token`.
+/// A `token` of RFC 9110.
 [[nodiscard]] bool is_token(std::string_view text) noexcept;
 
-/// The one that a mistyped word most likely means; empty where none is near.
+/// The known word that a mistyped word most likely means; empty if none is similar.
 [[nodiscard]] std::string_view nearest(std::string_view word,
                                        std::span<const std::string_view> known);
 

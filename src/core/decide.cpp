@@ -21,7 +21,7 @@ lease lease_of(const record& r) {
   return l;
 }
 
-/// A new lease on what stands there (or on nothing).
+/// A new lease on the stored record, or on a new one.
 decision grant(const record* stored, const claim& request, const instant& now, token next,
                record_state next_state) {
   record r;
@@ -71,8 +71,8 @@ decision outcome_unknown(const record& r, const instant& now, std::int64_t ask_a
   return out;
 }
 
-/// A lease on a record whose outcome is unknown: it stays the unknown that it was, until this
-/// lease completes or the application says that nothing had happened.
+/// A lease on a record whose outcome is unknown. The outcome stays unknown until this lease
+/// completes or the application reports that the operation did not take effect.
 decision grant_unknown(const record& r, const claim& request, const instant& now, token next,
                        record_state state) {
   auto out = grant(&r, request, now, next, state);
@@ -96,7 +96,7 @@ decision meet_unknown(const record& r, const claim& request, const instant& now,
   const auto first_ask = request.probe_after.count() == 0 ? 0 : too_young;
   if (const auto left = std::max(paused, first_ask); left > 0) return outcome_unknown(r, now, left);
   auto out = grant_unknown(r, request, now, next, record_state::probing);
-  // The time of the claim is that of the attempt whose outcome is unknown.
+  // Keep the claim time of the attempt whose outcome is unknown.
   out.write->claimed_at_wall = r.claimed_at_wall;
   return out;
 }
@@ -135,13 +135,13 @@ decision decide(const record* stored, const claim& request, const instant& now, 
                  request.into_started ? record_state::started : record_state::in_progress);
   }
   const record& r = *stored;
-  if (same_claim && unsettled(r)) {  // the repeat of a claim whose reply was lost
+  if (same_claim && unsettled(r)) {  // a repeated claim whose reply was lost
     auto out = only(verdict_kind::run);
     out.verdict.lease = lease_of(r);
     return out;
   }
-  // The fingerprint comes before everything that says what became of the key. None is there where
-  // an operator has completed what could not be read.
+  // Compare fingerprints before revealing anything about the key's record. An operator's completion
+  // of an unreadable record has no fingerprint.
   const auto& print = r.about->print;
   if (!print.method.empty()) {
     if (print.method != request.about->print.method) {
@@ -169,7 +169,7 @@ decision decide(const record* stored, const claim& request, const instant& now, 
       if (!lease_over(r, now)) return wait_for(verdict_kind::busy, r.deadline_lease, now);
       return meet_unknown(r, request, now, next);
     case record_state::released:
-      break;  // counted as absent above
+      break;  // handled above: counts as absent
   }
   return only(verdict_kind::refused);
 }

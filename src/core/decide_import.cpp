@@ -1,4 +1,4 @@
-// What becomes of a record that comes from another store.
+// Decides whether a record from another store is imported.
 #include <algorithm>
 
 #include <onceguard/decide.hpp>

@@ -1,4 +1,4 @@
-// What a claim and a settle both need to know of a record. Internal to the core.
+// Rules about records that claims and settles share. Internal to the core.
 #pragma once
 #include <onceguard/decide.hpp>
 
@@ -13,7 +13,7 @@ inline bool unsettled(const record& r) noexcept {
          r.state == record_state::probing;
 }
 
-/// For a claim, what is expired or released is not there.
+/// To a claim, expired and released records count as absent.
 inline bool counts_as_absent(const record* r, const instant& now) noexcept {
   return r == nullptr || expired(*r, now) || r->state == record_state::released;
 }

@@ -1,4 +1,4 @@
-// How a lease ends: by its holder, or by an operator.
+// Decides how a lease ends: settled by its holder, or resolved by an operator.
 #include <algorithm>
 #include <memory>
 
@@ -41,7 +41,7 @@ void complete_by_hand(record& r, const resolution& request, const instant& now) 
   r.kept = request.answer ? answer_kept::full : answer_kept::none;
 }
 
-/// The lease is over, and nobody knows what became of the work.
+/// Ends the lease with an unknown outcome.
 void become_unknown(record& r, const settlement& request, const instant& now) {
   if (!r.earlier_unknown && request.why != unknown_reason::none) {
     r.why = request.why;
@@ -52,7 +52,7 @@ void become_unknown(record& r, const settlement& request, const instant& now) {
   r.retry_at_lease = now.lease + request.probe_pause.count();
 }
 
-/// What the settle makes of its own record.
+/// The record after a settle by the holder of its lease.
 record apply(const record& r, const settlement& request, const instant& now) {
   record out = r;
   switch (request.kind) {
@@ -78,7 +78,7 @@ record apply(const record& r, const settlement& request, const instant& now) {
       break;
     }
     case settle_kind::release:
-      // What this lease did not do, an earlier one may have done.
+      // An earlier lease may have taken effect even if this one did not.
       if (r.earlier_unknown) {
         become_unknown(out, request, now);
       } else {
@@ -86,7 +86,7 @@ record apply(const record& r, const settlement& request, const instant& now) {
       }
       break;
     case settle_kind::abandon:
-      // From `started` the work had provably not begun.
+      // In the state `started` the work had provably not begun.
       if (r.state == record_state::started && !r.earlier_unknown) {
         out = released(r, now);
       } else {
@@ -97,7 +97,7 @@ record apply(const record& r, const settlement& request, const instant& now) {
   return out;
 }
 
-/// The record as its lease had left it, for a settle that finds that it is gone.
+/// Rebuilds the record of a lease for a settle that no longer finds the record.
 record remade(const settlement& request, const instant& now) {
   record r;
   r.about = request.about;
@@ -125,7 +125,7 @@ settle_decision settle_missing(const record* stored, const settlement& request,
                                const instant& now) {
   settle_decision out;
   if (request.kind == settle_kind::release) {
-    // Remember the claim id, so that the claim is refused should it arrive after its release.
+    // Store the claim id, so that the claim is refused if it arrives after its release.
     if (stored == nullptr && request.about) out.write = released(remade(request, now), now);
     return out;
   }
@@ -148,11 +148,11 @@ bool settled_alike(const record& r, settle_kind kind) noexcept {
   return false;
 }
 
-/// The holder's settle of what its application has completed in its own transaction.
+/// The holder settles a record that its application has completed in its own transaction.
 settle_decision complete_again(const record& r, const settlement& request) {
   settle_decision out;
   if (!r.by_application || request.by_application) return out;
-  // The retention is the application's: whoever copies the answer must know that.
+  // The record has the application's retention: a caller that copies the answer must know that.
   out.result.state = observed_state::completed;
   if (r.kept == answer_kept::none) {
     if (request.kept == answer_kept::none) return out;
@@ -195,7 +195,7 @@ settle_decision decide_settle(const record* stored, const settlement& request, c
       out.result.outcome = settle_outcome::incident;
       out.write = apply(*stored, request, now);
       out.write->incident = true;
-      out.write->by_operator = false;  // the holder's word, and done if it is said once more
+      out.write->by_operator = false;  // completed by the holder: a repeat of this settle succeeds
       return out;
     }
     if (!unsettled(*stored)) return stale(stored, now);
@@ -204,14 +204,14 @@ settle_decision decide_settle(const record* stored, const settlement& request, c
   }
   if (request.by_application) return stale(stored, now);
   if (stored == nullptr || expired(*stored, now)) return settle_missing(stored, request, now);
-  if (by_claim_id) return {};  // that claim holds nothing here
+  if (by_claim_id) return {};  // that claim has no lease here
   return stale(stored, now);
 }
 
 namespace {
 
-/// Only an unsettled record whose lease was given up has a time to ask again. A renewal that was on
-/// its way behind that must not revive the lease.
+/// retry_at_lease is set only in an unsettled record whose lease was abandoned. A renewal that was
+/// under way at that time must not revive the lease.
 bool abandoned(const record& r) noexcept { return r.retry_at_lease != 0; }
 
 }  // namespace
@@ -228,7 +228,7 @@ extend_decision decide_extension(const record* stored, const extension& request,
   }
   out.write = *stored;
   if (request.dispatch) {
-    // The application said that nothing had happened, and refuses the earlier tokens now.
+    // The application reported no effect, and now refuses the earlier tokens.
     if (stored->state == record_state::probing) {
       out.write->earlier_unknown = false;
       out.write->why = unknown_reason::none;
@@ -252,7 +252,7 @@ resolve_decision decide_resolution(const record* stored, const resolution& reque
       out.outcome = resolve_outcome::already_completed;
       return out;
     }
-    // The work is a fact as it was, for as long as it was. Caches have it without an answer.
+    // The completion and its expiry stay unchanged. Caches hold the record without an answer.
     out.write = *stored;
     out.write->answer = request.answer;
     out.write->kept = answer_kept::full;
@@ -261,7 +261,8 @@ resolve_decision decide_resolution(const record* stored, const resolution& reque
     return out;
   }
   if (unsettled(*stored) && !request.force) {
-    // After an answer the work is over; else it may go on until the upstream's timeout.
+    // After an answer the work is over; otherwise the work may continue until the upstream's
+    // timeout.
     const bool answered =
         stored->why == unknown_reason::upstream_status && !stored->earlier_unknown;
     const auto tail = request.completed || answered ? 0 : stored->about->run_timeout.count();
@@ -291,7 +292,7 @@ resolve_decision resolve_unreadable(const resolution& request, const instant& no
   r.token = next;
   r.claimed_at_wall = now.wall;
   resolve_decision out;
-  out.forgets_answer = true;  // it may have held one
+  out.forgets_answer = true;  // the unreadable record may have held an answer
   if (request.completed) {
     complete_by_hand(r, request, now);
     out.write = std::move(r);

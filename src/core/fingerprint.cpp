@@ -7,14 +7,15 @@
 namespace onceguard {
 namespace {
 
-// Each hash begins with what it is of, so that none can stand for another. A change of what goes
-// into a fingerprint needs another number: repeats of stored requests would not be recognised.
+// Each kind of hash begins with its own domain, so that no hash can be mistaken for another kind. A
+// change of the fingerprint's input needs a new number here; repeats of requests that are already
+// stored would no longer match.
 constexpr std::string_view fingerprint_domain = "onceguard fingerprint 1";
 constexpr std::string_view record_domain = "onceguard record 1";
 constexpr std::string_view scope_domain = "onceguard scope 1";
 
-/// The word before the body says how it was taken: no body that was taken as its bytes can pass
-/// for the canonical form of another.
+/// A word before the body says how the body was hashed: the exact bytes of one body can never match
+/// the canonical form of another.
 void add_body(base::sha256& hash, const fingerprint_rule& rule, const fingerprint_input& input) {
   if (rule.kind == fingerprint_kind::none) {
     hash.part("none");

@@ -1,4 +1,4 @@
-// The text form of a fingerprint rule, which records keep.
+// The text form of a fingerprint rule, which is stored in records.
 #include <string>
 #include <utility>
 
@@ -27,7 +27,7 @@ error wrong(std::size_t position, std::string description) {
           "byte " + std::to_string(position + 1) + ": " + std::move(description)};
 }
 
-/// Reads a pointer that begins at `at` up to the next space or the end.
+/// Reads the pointer that begins at `position` and ends before the next space or at the end.
 result<std::string> read_pointer(std::string_view text, std::size_t position) {
   const auto written = text.substr(position, text.find(' ', position) - position);
   std::string pointer;

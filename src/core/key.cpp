@@ -24,13 +24,13 @@ bool is_visible(char c) noexcept { return c >= 0x20 && c <= 0x7E; }
 
 constexpr const char* not_visible = "a control or non-ASCII character";
 
-/// What stands in a bare value. No comma, semicolon, quote or space: those that mean something
-/// in a structured field or a list.
+/// The characters of an unquoted key. Excludes comma, semicolon, quotation mark and space, which
+/// have a meaning in structured fields and lists.
 bool is_bare(char c) noexcept {
   return is_letter(c) || is_digit(c) || is_one_of(c, "-._~:/+=@!$&'()*%#^|");
 }
 
-/// One field value and how far it was read. Members return false with `fault` set.
+/// One field value and the position in it. Members return false with `fault_` set.
 class reader {
  public:
   explicit reader(std::string_view value) noexcept : text_(value) {
@@ -60,7 +60,7 @@ class reader {
     return true;
   }
 
-  /// RFC 8941 section 4.2.3.2: read to know that they are well-formed, and forgotten.
+  /// RFC 8941 section 4.2.3.2: checks that the parameters are well-formed, and discards them.
   bool parameters() {
     while (peek() == ';') {
       ++at_;
@@ -89,7 +89,7 @@ class reader {
     fault_ = description;
     return false;
   }
-  /// A fault in the key itself, `offset` bytes into it, before any escape.
+  /// A fault in the key itself, at its byte `offset`, before any escape.
   bool fail_in_key(std::size_t offset, const char* description) noexcept {
     return fail_at(content_ + offset, description);
   }
@@ -108,7 +108,7 @@ class reader {
     return at_ - first;
   }
 
-  /// The next character of the key, which is the one at this place.
+  /// Appends `c`, which is the character of the key at the current position.
   bool put(char c, std::string& out) {
     if (out.size() == key_size_max) return fail("the key is longer than 255 bytes");
     out += c;
@@ -116,7 +116,7 @@ class reader {
     return true;
   }
 
-  /// RFC 8941 section 4.2.5: hands each character to `take`, which goes past it.
+  /// RFC 8941 section 4.2.5: calls `take` with each character. `take` moves past the character.
   template <class Take>
   bool each_of_string(Take take) {
     ++at_;
@@ -157,7 +157,8 @@ class reader {
     return fail("a parameter's value is malformed");
   }
 
-  /// An integer of up to 15 digits, or up to 12 before and 3 after a decimal point.
+  /// An integer of up to 15 digits, or a decimal with up to 12 digits before the point and up to 3
+  /// after.
   bool number_item() {
     if (peek() == '-') ++at_;
     const auto whole = skip(is_digit);
@@ -170,7 +171,7 @@ class reader {
     return (fraction >= 1 && fraction <= 3) || fail("a parameter's number is malformed");
   }
 
-  /// Base64 between colons, with its padding or without.
+  /// Base64 between colons, with or without padding.
   bool bytes_item() {
     ++at_;
     const auto size =
@@ -184,13 +185,13 @@ class reader {
     return true;
   }
 
-  std::string_view text_;  // without the white space after it; positions are the caller's
+  std::string_view text_;  // without trailing white space; positions count from the caller's text
   std::size_t at_ = 0;
   std::size_t content_ = 0;  // where the key itself begins
   const char* fault_ = "";
 };
 
-/// How many characters from the beginning are as in a UUID; 36 of them, and no more, make one.
+/// The number of leading characters that match the form of a UUID. A complete UUID has exactly 36.
 std::size_t uuid_prefix(std::string_view text) noexcept {
   constexpr std::string_view form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
   std::size_t i = 0;

@@ -1,12 +1,12 @@
-// The names of enumerators, as commands, logs and problem details show them. They are read by
-// scripts: never rename one.
+// The names of enumerators in commands, logs and problem details. Scripts read these names: never
+// rename one.
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
 namespace onceguard {
 namespace {
 
-/// For a number that is no enumerator, which only a fault elsewhere can bring here.
+/// For a number that is no enumerator, which only a programming error can produce.
 constexpr std::string_view invalid = "invalid";
 
 }  // namespace

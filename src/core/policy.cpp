@@ -3,18 +3,18 @@
 namespace onceguard {
 namespace {
 
-/// 4xx that say "not now" or "not this time": the same request may well succeed later.
+/// 4xx with which an upstream refuses for the moment only: the same request may succeed later.
 bool passing_refusal(std::uint16_t status) noexcept {
   return status == 408 || status == 409 || status == 425 || status == 429;
 }
 
-/// 501 and 503 say that nothing was done. Any other 5xx may have come after the effect.
+/// 501 and 503 mean that the request was not carried out. Any other 5xx may follow an effect.
 outcome_rule of_server_error(std::uint16_t status) noexcept {
   return status == 501 || status == 503 ? outcome_rule::release : outcome_rule::unknown;
 }
 
 outcome_rule of_keep_rule(keep_rule keep, std::uint16_t status) noexcept {
-  // 1xx ends no exchange: after a 101 nobody reads what the upstream goes on to do.
+  // 1xx ends no exchange. After 101 the gateway does not read what the upstream does.
   if (status < 200) return outcome_rule::unknown;
   if (status < 400 || keep == keep_rule::all) return outcome_rule::complete;
   if (status >= 500) return of_server_error(status);

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t checksum_size = 8;
 constexpr std::size_t varint_size_max = 10;
-constexpr std::size_t part_max = 1'024;  // of an answer: nobody counts this copy
+constexpr std::size_t part_max = 1'024;  // of an answer's body: no memory budget counts this copy
 
-// The bits of the flags byte. Persistent: never renumber.
+// The bits of the flags byte. Stored: never renumber.
 constexpr std::uint8_t flag_about = 1;
 constexpr std::uint8_t flag_answer = 2;
 constexpr std::uint8_t flag_by_operator = 4;
@@ -56,7 +56,7 @@ class byte_writer {
   std::string out_;
 };
 
-/// Reads until something does not fit; then everything is zero and `ok` is false.
+/// Reads until the first error; from then on all results are zero and `ok` is false.
 class byte_reader {
  public:
   explicit byte_reader(std::string_view bytes) : rest_(bytes) {}
@@ -66,7 +66,7 @@ class byte_reader {
   [[nodiscard]] std::size_t left() const noexcept { return rest_.size(); }
   void refuse() noexcept { ok_ = false, rest_ = {}; }
 
-  /// Are these the next bytes? Then it takes them.
+  /// Skips `expected` if it comes next; false if other bytes come next.
   bool take(std::string_view expected) {
     if (!rest_.starts_with(expected)) return false;
     rest_.remove_prefix(expected.size());
@@ -95,7 +95,7 @@ class byte_reader {
     std::uint64_t out = 0;
     for (std::size_t i = 0; i < varint_size_max; ++i) {
       const std::uint8_t b = byte();
-      // One spelling per number: no zero byte at the end, nothing above 64 bits.
+      // One encoding per number: no zero byte at the end, no value above 64 bits.
       if ((b == 0 && i > 0) || (i == varint_size_max - 1 && b > 1)) break;
       out |= static_cast<std::uint64_t>(b & 0x7f) << (7 * i);
       if (b < 0x80) return out;
@@ -130,7 +130,7 @@ class byte_reader {
   bool ok_ = true;
 };
 
-/// Does not compile once a record has another number of members: the new one must be stored.
+/// Fails to compile when the number of a record's members changes: a new member must be stored too.
 [[maybe_unused]] void has_all_members(const record& r) {
   [[maybe_unused]] const auto& [about, state, token, claim_id, attempt, deadline, retry_at, claimed,
                                 settled, expires, unknown_retention, why, why_status, kept, answer,
@@ -184,7 +184,7 @@ answer_ptr read_answer(byte_reader& reader) {
   auto kept = std::make_shared<answer>();
   kept->status = reader.number<std::uint16_t>();
   const auto headers = reader.varint();
-  // A header takes two bytes at least, so a count beyond that is a lie.
+  // A header takes at least two bytes, so a larger count is invalid.
   if (headers > reader.left() / 2) reader.refuse();
   for (std::uint64_t i = 0; i < headers && reader.ok(); ++i) {
     auto name = reader.text();
@@ -205,7 +205,7 @@ std::size_t expected_size(const answer& kept) noexcept {
   return size;
 }
 
-/// Does the checksum fit?
+/// Whether the checksum matches.
 bool whole(unsigned char format, std::string_view content, std::string_view sum) {
   if (format == 1) {
     const auto made = base::sha256_of(content);
@@ -238,7 +238,7 @@ encoded_parts::encoded_parts(subject_ptr about, answer_ptr kept) {
 std::string encode_record(const record& r, const encoded_parts& parts) {
   const bool has_subject = parts.about_ && r.about == parts.about_;
   const bool has_answer = parts.kept_ && r.answer == parts.kept_;
-  // What is encoded already is not looked at: another core may have it in its cache.
+  // Don't read the parts that are encoded already: their data may be in another core's cache.
   std::size_t size = 96 + checksum_size + parts.subject_.size() + parts.answer_.size();
   if (r.about && !has_subject) size += expected_size(*r.about);
   if (r.answer && !has_answer) size += expected_size(*r.answer);

@@ -1,4 +1,4 @@
-// The stored form of a record: docs/formats.md has its bytes.
+// The stored form of a record. docs/formats.md describes the bytes.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace onceguard {
 
-/// What this version writes, and the newest that it reads. Format 1 differs in its checksum only.
+/// The format that this version writes, and the newest that it reads. Format 1 differs only in its
+/// checksum.
 inline constexpr unsigned char record_format = 2;
 
-/// What of a record can be encoded before the rest of it is known: not by the one thread that
-/// everybody waits for, but by that of the caller.
+/// The parts of a record that can be encoded in advance, on the caller's thread instead of the one
+/// thread that all callers share.
 class encoded_parts {
  public:
   encoded_parts() = default;
-  /// Either may be null. Large answers are left to encode_record, so that none is there twice.
+  /// Either may be null. Large answers are left to encode_record, to avoid a second copy.
   explicit encoded_parts(subject_ptr about, answer_ptr kept = nullptr);
 
  private:
@@ -30,15 +31,17 @@ class encoded_parts {
   std::string answer_;
 };
 
-/// Never fails; the same record always gives the same bytes, with whatever parts. Thread-safe.
+/// Never fails. The same record gives the same bytes, whether or not parts are given. Thread-safe.
 [[nodiscard]] std::string encode_record(const record& stored, const encoded_parts& parts = {});
 
-/// What is wrong with these bytes, whatever they hold: a newer format, a cut or damaged record.
+/// Why these bytes can't be a record of a known format: a newer format, a cut or damaged record.
+/// Does not check the contents.
 [[nodiscard]] std::optional<error> damage_of(std::string_view bytes);
 
-/// The reverse. errc::record_unreadable, with a detail that says which, for a newer format, a cut
-/// or damaged record (any flipped bit), and a value that no version ever wrote. Where it has the
-/// same subject as `parts`, it gets that one instead of a copy. Thread-safe.
+/// Decodes a record. Fails with errc::record_unreadable, and a detail with the reason, for a newer
+/// format, a cut or damaged record (any flipped bit), and for values that no version has ever
+/// written. If the subject equals that of `parts`, the record shares it instead of copying.
+/// Thread-safe.
 [[nodiscard]] result<record> decode_record(std::string_view bytes, const encoded_parts& parts = {});
 
 }  // namespace onceguard

@@ -46,7 +46,7 @@ admission pass(std::string_view reason) {
 struct found_field {
   std::string_view value;
   std::size_t times = 0;
-  bool misspelt = false;  ///< there is one that an application may take for it
+  bool misspelt = false;  ///< another field has a name that applications may take for the same
 };
 
 found_field look_for(std::span<const base::field> fields, std::string_view name) {
@@ -62,7 +62,7 @@ found_field look_for(std::span<const base::field> fields, std::string_view name)
   return out;
 }
 
-/// A scheme with nothing behind it, as clients send it whose token is empty.
+/// Whether the field holds more than a scheme: clients with an empty token send only the scheme.
 bool is_credential(std::string_view authorization) noexcept {
   static constexpr std::array<std::string_view, 4> schemes{"bearer", "basic", "digest", "token"};
   return !authorization.empty() &&
@@ -70,8 +70,8 @@ bool is_credential(std::string_view authorization) noexcept {
                       [&](std::string_view scheme) { return iequals(authorization, scheme); });
 }
 
-/// What the rule makes of the request; none where its source is missing or not there once. What
-/// is empty is missing.
+/// The scope that the rule finds in the request. Empty if the source is missing, empty or not
+/// present exactly once.
 std::optional<scope_match> find_scope(const scope_rule& rule, const request_view& request,
                                       scope_memo& last) {
   const auto found = [&](std::string kind, std::string_view value) {
@@ -108,8 +108,8 @@ std::optional<scope_match> find_scope(const scope_rule& rule, const request_view
   return found(rule.text(), "");
 }
 
-/// Where a record of this key may stand from before. A former source that the request does not
-/// have, it did not have then either: nothing of it stands there.
+/// Adds the former scopes in which a record of this key may be stored. If the request lacks a
+/// former source, no record was stored under that source.
 void find_former(const route_policy& policy, const request_view& request, admission& out) {
   scope_memo none;
   for (const auto& rule : policy.previous_scope) {
@@ -145,7 +145,7 @@ digest scope_memo::scope_of(std::string_view kind, std::string_view value) {
   if (!kind_.empty() && kind_ == kind && value_ == value) return made_;
   const auto made = make_scope_digest(kind, value);
   if (value.size() <= value_max) {
-    kind_.clear();  // should an assignment throw, nothing is remembered
+    kind_.clear();  // if an assignment throws, nothing is remembered
     value_ = value;
     made_ = made;
     kind_ = kind;

@@ -1,4 +1,4 @@
-// What the HTTP contract says of a request's head: is it guarded, and by which key and scope?
+// Decides from a request's head whether the request is guarded, and by which key and scope.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,42 +15,43 @@
 
 namespace onceguard::http {
 
-/// The head of a request. Views.
+/// The head of a request, as views.
 struct request_view {
   std::string_view method;
   std::string_view target;
   std::span<const base::field> fields;
-  std::string_view client_address;  ///< without the port, seen through listed proxies
+  std::string_view client_address;  ///< without the port; if trusted proxies forwarded the request,
+                                    ///< the client's
 };
 
 enum class admission_kind : std::uint8_t { pass, guard, refuse };
 
-/// What a scope rule makes of a request.
+/// The scope that a scope rule finds in a request.
 struct scope_match {
   digest scope{};
   std::string scope_kind;         ///< "credential", "anonymous", "header:x-tenant" …
-  std::vector<std::string> more;  ///< anonymous: what else goes into the fingerprint
+  std::vector<std::string> more;  ///< anonymous: further parts of the fingerprint
 };
 
-struct admission : scope_match {  // guard: whose key it is
+struct admission : scope_match {  // guard: the key's scope
   admission_kind kind = admission_kind::pass;
-  std::string_view reason;  ///< pass: why it is not guarded, a constant text
+  std::string_view reason;  ///< pass: why the request is not guarded; a constant text
   // guard
   std::string key;
-  std::vector<scope_match> former;  ///< where a record of it may stand from before
+  std::vector<scope_match> former;  ///< scopes in which an older record of this key may be stored
   // refuse
   problem refusal = problem::bad_request;
   std::string detail;
 };
 
-/// The scope that was made last. The requests of one connection mostly come with one credential,
-/// whose digest need not be made again for each. Of a long one nothing is kept.
+/// Remembers the last scope digest. Most requests of a connection have the same credential, whose
+/// digest is then computed only once. Long credentials are not remembered.
 class scope_memo {
  public:
   [[nodiscard]] digest scope_of(std::string_view kind, std::string_view value);
 
  private:
-  static constexpr std::size_t value_max = 512;  // a connection must not hold much while it is idle
+  static constexpr std::size_t value_max = 512;  // an idle connection must not hold much memory
 
   std::string kind_;
   std::string value_;
@@ -61,7 +62,7 @@ class scope_memo {
                               scope_memo& last);
 [[nodiscard]] admission admit(const route_policy& policy, const request_view& request);
 
-/// The value of a cookie that is sent exactly once; none where it is missing or there twice.
+/// The value of a cookie that is sent exactly once; empty if the cookie is missing or repeated.
 [[nodiscard]] std::optional<std::string_view> find_cookie(std::span<const base::field> fields,
                                                           std::string_view name);
 

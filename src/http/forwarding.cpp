@@ -25,14 +25,15 @@ constexpr std::array<std::string_view, 11> hop_names{"connection",
                                                      "proxy-authenticate",
                                                      "proxy-authorization"};
 
-/// Bit n: there is a name of n characters. Nearly all fields are told apart by it.
+/// Bit n is set if hop-by-hop fields have a name of length n. The length rules out nearly all other
+/// fields.
 constexpr auto hop_lengths = [] {
   std::uint32_t bits = 0;
   for (const auto name : hop_names) bits |= 1U << name.size();
   return bits;
 }();
 
-/// IPv4 is held as an IPv4-mapped IPv6 address, so that both compare alike.
+/// IPv4 is held as an IPv4-mapped IPv6 address, so that both forms compare equal.
 bool parse_address(std::string_view text, unsigned char (&out)[16]) {
   char buffer[INET6_ADDRSTRLEN + 1] = {};
   if (text.empty() || text.size() >= sizeof buffer) return false;
@@ -46,7 +47,7 @@ bool parse_address(std::string_view text, unsigned char (&out)[16]) {
   return true;
 }
 
-/// One spelling of each address, as the peers' own have it.
+/// One spelling of each address, the same as for the addresses of peers.
 std::string text_of(const unsigned char (&address)[16]) {
   constexpr unsigned char mapped[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   const bool four = std::equal(std::begin(mapped), std::end(mapped), address);
@@ -80,7 +81,7 @@ bool icontains(std::string_view text, std::string_view needle) noexcept {
          }) != text.end();
 }
 
-/// Calls `visit(name)` for each name of a field that Connection lists.
+/// Calls `visit(name)` for each field name that Connection lists.
 template <class Visit>
 void each_listed(std::span<const base::field> fields, Visit visit) {
   for (const auto& f : fields) {
@@ -88,7 +89,8 @@ void each_listed(std::span<const base::field> fields, Visit visit) {
   }
 }
 
-/// Is it the rule's field, but spelt otherwise? An application may take the one for the other.
+/// Whether `name` is another spelling of the rule's field, which applications may take for that
+/// field.
 bool spells_otherwise(const scope_rule& rule, std::string_view name) noexcept {
   return rule.source == scope_source::header && same_name(name, rule.name) &&
          !iequals(name, rule.name);
@@ -136,7 +138,7 @@ bool lists_too_many(std::span<const base::field> fields) {
 
 travel_filter::travel_filter(std::span<const base::field> fields) {
   each_listed(fields, [this](std::string_view name) {
-    // What most clients list is no name of a field, or travels as little without it.
+    // Most clients list names that are no fields, or that are removed anyway.
     if (!iequals(name, "close") && !is_hop_by_hop(name)) listed_.push_back(name);
   });
 }
@@ -204,12 +206,13 @@ client_origin find_origin(std::string_view peer, std::span<const base::field> fi
   out.address = peer;
   out.from_trusted = any_contains(trusted, peer);
   if (!out.from_trusted) return out;
-  // The rightmost address that is not a listed proxy; what stands left of it anybody could write.
+  // The rightmost address that is not a listed proxy. Anybody could have written the addresses
+  // before it.
   const auto chain = joined(fields, "x-forwarded-for");
   std::vector<std::string_view> hops;
   base::each_list_element(chain, [&](std::string_view hop) { hops.push_back(hop); });
-  // It passes a client on and does not say which in the one way that is read here: all who come by
-  // it would share its own address. One that says nothing at all speaks for itself.
+  // The proxy forwards for a client, but X-Forwarded-For does not name the client: all clients of
+  // the proxy would share the proxy's address. A proxy that sends neither field acts for itself.
   const auto speaks_of_a_client = [](const base::field& f) {
     return iequals(f.name, "x-forwarded-for") || iequals(f.name, "forwarded");
   };
@@ -219,7 +222,7 @@ client_origin find_origin(std::string_view peer, std::span<const base::field> fi
   for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
     unsigned char parsed[16];
     if (!parse_address(*hop, parsed)) {
-      out.address.clear();  // "unknown": whose proxy it is must not stand for whoever came by it
+      out.address.clear();  // "unknown": the proxy's address must not stand for its clients
       break;
     }
     out.address = text_of(parsed);

@@ -5,8 +5,8 @@
 namespace onceguard::http {
 namespace {
 
-/// Does a 503 come from Envoy (or Istio, which is Envoy), without an application that says when to
-/// come again?
+/// Whether a 503 comes from Envoy (or Istio, which uses Envoy) and has no Retry-After of an
+/// application.
 bool is_of_mesh(std::span<const base::field> fields) noexcept {
   bool mesh = false;
   for (const auto& f : fields) {

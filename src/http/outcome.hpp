@@ -1,4 +1,4 @@
-// What an upstream's answer means for the record, and what of it is kept.
+// Decides how an upstream's answer ends a lease, and which parts of the answer are stored.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,13 +10,13 @@
 
 namespace onceguard::http {
 
-/// Which of an answer's fields are stored and replayed: what travels, but no Date (sent fresh), no
-/// Set-Cookie unless asked for, and no mark of a replay.
+/// Selects the fields of an answer that are stored and replayed: all forwarded fields except Date
+/// (sent anew), Set-Cookie unless `keep_set_cookie`, and marks of a replay.
 void keep_fields(std::span<const base::field> fields, bool keep_set_cookie, answer& out);
 
-/// Fills in how a lease ends after a whole answer of this status, with these fields: kind, reason,
-/// times. A 503 of Envoy's own says nothing, as it also comes when the request had been sent and
-/// the connection broke then; so it is unknown, unless the route itself says what a 503 means.
+/// Sets kind, reason and times of the settle after a complete answer with this status and these
+/// fields. A 503 from Envoy itself is unknown, unless the route has a rule for 503: Envoy also
+/// sends 503 when the connection broke after the request was sent.
 void settle_by_status(const route_policy& policy, std::uint16_t status,
                       std::span<const base::field> fields, settle_terms& out);
 

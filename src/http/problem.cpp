@@ -99,7 +99,7 @@ void append_json_string(std::string& out, std::string_view text) {
       out += '\\';
       out += c;
     } else if (byte < 0x20 || byte >= 0x7f) {
-      // Details are ASCII by construction; what else gets here is shown, not passed on.
+      // Details should be ASCII. Other bytes are shown escaped instead of being passed on.
       out += "\\u00";
       out += digits[byte >> 4];
       out += digits[byte & 15];

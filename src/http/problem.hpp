@@ -1,4 +1,4 @@
-// The error catalogue: every answer that Onceguard gives in its own name (RFC 9457).
+// The catalogue of errors: all answers that Onceguard itself gives (RFC 9457).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -34,19 +34,20 @@ struct problem_info {
   std::string_view type;  ///< appended to problem_base
   std::uint16_t status;
   std::string_view title;
-  std::string_view detail;  ///< what to do next, for a person
-  bool retryable;           ///< may the same request with the same key be sent again
+  std::string_view detail;  ///< what a person should do next
+  bool retryable;           ///< whether the same request may be sent again with the same key
 };
 
 [[nodiscard]] std::span<const problem_info> problem_catalogue() noexcept;
 [[nodiscard]] const problem_info& info_of(problem which) noexcept;
 
-/// What differs from the catalogue in one answer.
+/// How one answer differs from the catalogue.
 struct problem_detail {
-  std::string detail;               ///< empty: the catalogue's
-  milliseconds retry_after{-1};     ///< negative: no Retry-After; else whole seconds, at least 1
-  std::uint16_t status = 0;         ///< 0: the catalogue's
-  bool retryable_by_probe = false;  ///< an unknown outcome that will be asked about
+  std::string detail;               ///< empty: the catalogue's detail
+  milliseconds retry_after{-1};     ///< negative: no Retry-After; otherwise rounded to whole
+                                    ///< seconds, at least 1
+  std::uint16_t status = 0;         ///< 0: the catalogue's status
+  bool retryable_by_probe = false;  ///< an unknown outcome that a probe will resolve
 
   problem_detail() = default;
   explicit problem_detail(std::string text) : detail(std::move(text)) {}

@@ -15,7 +15,7 @@ int hex_digit(char c) noexcept {
   return -1;
 }
 
-/// The byte that an escape at `at` stands for, or -1 where there is none.
+/// The byte that the percent escape at `position` stands for; -1 if there is no escape.
 int escaped_byte(std::string_view text, std::size_t position) noexcept {
   if (text[position] != '%' || position + 2 >= text.size()) return -1;
   const int high = hex_digit(text[position + 1]);
@@ -111,7 +111,7 @@ std::string normalise_path(std::string_view path) {
   std::string out;
   out.reserve(decoded.size());
   std::string_view rest = decoded;
-  // RFC 3986 section 5.2.4, segment by segment; each segment keeps the slash before it.
+  // RFC 3986 section 5.2.4, segment by segment; each segment includes the slash before it.
   while (!rest.empty()) {
     const auto slash = rest.find('/', 1);
     const auto segment = rest.substr(0, slash);

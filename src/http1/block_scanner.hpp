@@ -1,4 +1,5 @@
-// The first look at a block of header lines, before llhttp sees it: line ends, folding, controls.
+// Checks a block of header lines before llhttp parses the block: line ends, folding, control
+// characters.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,31 +9,31 @@
 
 namespace onceguard::http1 {
 
-/// Scans a head, or a trailer section, as its bytes come: each byte once. Refused is whatever two
-/// parsers may take for different lines: a CR or an LF alone, NUL and the other control
-/// characters (a tab inside a line is none), folded lines, and lines without a field name.
+/// Scans a head, or a trailer section, as its bytes arrive: each byte once. Refuses what two
+/// parsers may split into different lines: a CR or LF alone, NUL and other control characters
+/// (except a tab inside a line), folded lines, and lines without a field name.
 class block_scanner {
  public:
   enum class kind : std::uint8_t { head, trailers };
   enum class step : std::uint8_t {
     need_more,
-    start_line,  ///< a head's first line has ended; scan on
-    complete,    ///< the empty line has come
-    refused,     ///< why() says why
+    start_line,  ///< a head's first line has ended; call scan() again
+    complete,    ///< the empty line was found
+    refused,     ///< why() has the fault
   };
 
   block_scanner(kind value, std::size_t field_count_max) noexcept
       : field_count_max_(field_count_max), in_start_line_(value == kind::head) {}
 
-  /// `block` begins at the block's first byte and only ever grows between calls.
+  /// `block` begins at the block's first byte and only grows between calls.
   [[nodiscard]] step scan(std::string_view block) noexcept;
 
-  /// The start line's length without its line end, once it has ended.
+  /// The length of the start line without its line end, once the line has ended.
   [[nodiscard]] std::size_t start_line_size() const noexcept { return start_line_size_; }
   [[nodiscard]] bool in_start_line() const noexcept { return in_start_line_; }
-  /// The block's length with the empty line, once complete.
+  /// The length of the block including the empty line, once the block is complete.
   [[nodiscard]] std::size_t size() const noexcept { return position_; }
-  /// How many field lines have ended.
+  /// The number of complete field lines.
   [[nodiscard]] std::size_t field_count() const noexcept { return field_count_; }
   [[nodiscard]] const fault& why() const noexcept { return why_; }
 
@@ -44,7 +45,7 @@ class block_scanner {
   step refuse_control(char control) noexcept;
 
   std::size_t position_ = 0;
-  std::size_t line_ = 0;  ///< where the current line began
+  std::size_t line_ = 0;  ///< where the current line begins
   std::size_t start_line_size_ = 0;
   std::size_t field_count_ = 0;
   std::size_t field_count_max_;

@@ -8,7 +8,7 @@
 namespace onceguard::http1 {
 namespace {
 
-/// What the fields say that framing depends on.
+/// The contents of the fields that determine the framing.
 struct framing {
   std::optional<std::uint64_t> length;
   bool chunked = false;
@@ -51,8 +51,8 @@ bool resembles_chunked(std::string_view coding) noexcept {
   return false;
 }
 
-/// Codings that somebody may know, before "chunked" if that is among them. What is malformed, or
-/// looks like "chunked" and is not, may be a trick on a parser behind this one.
+/// Whether `value` holds only well-formed codings, optionally followed by "chunked". Malformed
+/// codings, and codings that resemble "chunked", may be an attack on a parser behind this one.
 bool is_unknown_coding(std::string_view value) noexcept {
   for (;;) {
     const auto comma = value.find(',');
@@ -92,7 +92,7 @@ void take_connection(framing& found, std::string_view value) noexcept {
   });
 }
 
-/// The length of a name sorts out nearly all fields that don't matter here.
+/// The length of the name rules out nearly all fields that are irrelevant here.
 std::optional<fault> take_field(framing& found, const base::field& field, bool request) noexcept {
   switch (field.name.size()) {
     case 4:
@@ -134,7 +134,7 @@ std::optional<fault> take_fields(framing& found, const head& parsed, bool reques
   return std::nullopt;
 }
 
-/// RFC 9112 9.3.
+/// RFC 9112 section 9.3.
 bool keeps_alive(const framing& found, std::uint8_t minor) noexcept {
   return !found.close && (minor == 1 || found.keep_alive);
 }
@@ -178,7 +178,8 @@ std::optional<fault> check_answer(head& parsed, request_kind request) noexcept {
   parsed.upgrade = parsed.status == 101 || tunnel;
   parsed.keep_alive = keeps_alive(found, parsed.minor) && !parsed.upgrade;
   if (interim || tunnel || parsed.status == 204) {
-    // These have no body and must not announce one. If one does, nobody knows what comes behind it.
+    // These answers have no body and must not announce one. If one does, the next message's
+    // beginning is uncertain.
     parsed.body = body_kind::none;
     if (found.chunked || found.length.value_or(0) != 0) parsed.keep_alive = false;
   } else if (request == request_kind::head || parsed.status == 304) {

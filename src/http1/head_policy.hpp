@@ -1,4 +1,4 @@
-// What a head that llhttp has cut must be like, and what it says about body and connection.
+// Checks a head that llhttp has parsed, and determines body and connection from its fields.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -7,17 +7,17 @@
 
 namespace onceguard::http1 {
 
-/// What an answer answers, as far as its framing depends on it.
+/// The kind of request that an answer belongs to, as far as the answer's framing depends on it.
 enum class request_kind : std::uint8_t { another, head, connect };
 
-/// Judges the fields of a request and fills in what follows from them. `parsed` has its start line
-/// and fields. Nothing where it is fine.
+/// Checks the fields of a request and fills in `parsed` from them. `parsed` already has its start
+/// line and fields. Empty: no fault.
 [[nodiscard]] std::optional<fault> check_request(head& parsed) noexcept;
 
 /// The same for an answer.
 [[nodiscard]] std::optional<fault> check_answer(head& parsed, request_kind request) noexcept;
 
-/// A chunk's first line without its line end: its size in at most 16 digits, and extensions.
+/// Checks a chunk's first line without its line end: a size of at most 16 digits, and extensions.
 [[nodiscard]] std::optional<fault> check_chunk_line(std::string_view line) noexcept;
 
 }  // namespace onceguard::http1

@@ -29,7 +29,7 @@ void input_buffer::make_room(std::size_t least) {
     std::memmove(receiving_.bytes.get() + floor_, receiving_.bytes.get() + begin_, kept);
     begin_ = floor_;
   } else {
-    // Doubling keeps the copying linear. Behind a pinned head nothing has been doubled yet.
+    // Doubling keeps the copying linear. After a pin nothing has been doubled yet.
     const std::size_t doubled = floor_ == 0 ? receiving_.capacity * 2 : 0;
     const std::size_t wanted = std::max({first_capacity, kept + least, doubled});
     block fresh;

@@ -1,4 +1,4 @@
-// The bytes that a connection received and its reader has not consumed yet.
+// The bytes that a connection has received and its reader has not consumed.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace onceguard::http1 {
 
-/// A growing window of bytes. What was pinned keeps its address until release(), however much is
-/// received meanwhile: when room runs out behind it, receiving moves on to another block.
+/// A growing window of bytes. Pinned bytes keep their address until release(), however much is
+/// received meanwhile: when the space behind them is full, receiving continues in another block.
 class input_buffer {
  public:
   static constexpr std::size_t first_capacity = 4096;
@@ -20,13 +20,13 @@ class input_buffer {
     return {receiving_.bytes.get() + begin_, end_ - begin_};
   }
   void consume(std::size_t count) noexcept { begin_ += count; }
-  /// Consumes `count` bytes and keeps them where they are. Once per release().
+  /// Consumes `count` bytes and keeps them at their address. Once per release().
   void pin(std::size_t count) noexcept {
     begin_ += count;
     floor_ = begin_;
   }
   void release() noexcept { floor_ = 0; }
-  /// Gives all memory back. Nothing may be unread or pinned.
+  /// Frees all memory. No bytes may be unread or pinned.
   void shrink() noexcept;
 
  private:
@@ -38,8 +38,9 @@ class input_buffer {
   void make_room(std::size_t least);
 
   block receiving_;
-  block other_;            ///< what is pinned, once receiving has moved on; else a spare
-  std::size_t floor_ = 0;  ///< below it lies what is pinned in receiving_; 0: nothing is
+  block other_;            ///< the pinned block, once receiving continues in another; otherwise a
+                           ///< spare block
+  std::size_t floor_ = 0;  ///< the end of the pinned bytes in receiving_; 0: none
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
 };

@@ -11,7 +11,7 @@ bool is_known_method(std::string_view method) noexcept {
 #define ONCEGUARD_METHOD(number, name, text) std::string_view(#text),
   constexpr std::array all{HTTP_METHOD_MAP(ONCEGUARD_METHOD)};
 #undef ONCEGUARD_METHOD
-  // The one is Icecast's, the other opens a tunnel to anywhere.
+  // SOURCE belongs to Icecast; CONNECT opens a tunnel to any host.
   if (method == "SOURCE" || method == "CONNECT") return false;
   return std::find(all.begin(), all.end(), method) != all.end();
 }

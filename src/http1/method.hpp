@@ -1,10 +1,10 @@
-// The methods that requests may have.
+// The methods that the gateway accepts in requests.
 #pragma once
 #include <string_view>
 
 namespace onceguard::http1 {
 
-/// Does the gateway take requests with this method? To all others it answers 501.
+/// Whether the gateway accepts this method. The gateway answers 501 to other methods.
 [[nodiscard]] bool is_known_method(std::string_view method) noexcept;
 
 }  // namespace onceguard::http1

@@ -1,4 +1,4 @@
-// Classes of octets (RFC 9110 5.6, RFC 3986), and a fast search for control characters.
+// Classes of octets (RFC 9110 section 5.6, RFC 3986), and a fast search for control characters.
 #pragma once
 #include <array>
 #include <bit>
@@ -20,12 +20,12 @@ using octet_class = std::array<bool, 256>;
 }
 
 inline constexpr octet_class token_octets = class_of_alphanumerics_and("!#$%&'*+-.^_`|~");
-/// RFC 3986 "unreserved". What else a registered name may hold there (percent escapes and
-/// sub-delims such as the comma) is where parsers part ways.
+/// RFC 3986 "unreserved". Parsers disagree about the other characters of a registered name (percent
+/// escapes, and sub-delims such as the comma).
 inline constexpr octet_class host_octets = class_of_alphanumerics_and("-._~");
 
 [[nodiscard]] constexpr bool all_in(const octet_class& members, std::string_view text) noexcept {
-  bool all = true;  // looked at to the end: texts are short, and nearly all of them pass
+  bool all = true;  // no early exit: texts are short, and nearly all pass
   for (const char c : text) all &= members[static_cast<unsigned char>(c)];
   return all;
 }
@@ -40,7 +40,8 @@ inline constexpr octet_class host_octets = class_of_alphanumerics_and("-._~");
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-/// Of eight octets, the high bit of each control character; exact up to the lowest one.
+/// Sets the high bit of each control character among eight octets. Exact up to the lowest control
+/// character.
 [[nodiscard]] constexpr std::uint64_t control_bits(std::uint64_t octets) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101;
   constexpr std::uint64_t high = ones * 0x80;
@@ -50,7 +51,7 @@ inline constexpr octet_class host_octets = class_of_alphanumerics_and("-._~");
   return (below_space | is_delete) & high;
 }
 
-/// The first control character (a tab is one), or `end`. Eight octets a step.
+/// The first control character (including tab), or `end`. Reads eight octets at a time.
 [[nodiscard]] inline const char* find_control(const char* position, const char* end) noexcept {
   if constexpr (std::endian::native == std::endian::little) {
     for (; end - position >= 8; position += 8) {

@@ -2,7 +2,7 @@
 
 namespace onceguard::http1 {
 
-/// What llhttp calls. A block is fed in one go, so that each span comes whole.
+/// The callbacks of llhttp. Each block is fed in one call, so that each span arrives complete.
 struct callbacks {
   static parser& self(llhttp_t* machine) noexcept { return *static_cast<parser*>(machine->data); }
 
@@ -98,10 +98,10 @@ llhttp_errno_t parser::feed(std::string_view bytes) noexcept {
 std::optional<fault> parser::cut_head(std::string_view block, std::size_t field_count) {
   fields_.reserve(field_count);
   const auto error = feed(block);
-  // HPE_PAUSED_UPGRADE comes behind a head that asks for another protocol.
+  // HPE_PAUSED_UPGRADE follows a head that requests another protocol.
   if (error != HPE_OK && error != HPE_PAUSED_UPGRADE) return fault_of(error);
   if (!head_ended_) return fault{400, "The head is malformed."};
-  // llhttp has methods of RTSP and ICE too. It knows itself that those of RTSP are none of HTTP.
+  // llhttp also accepts methods of RTSP and ICE. llhttp itself refuses those of RTSP in HTTP.
   if (kind_ == reader::kind::request && llhttp_.method == HTTP_SOURCE) {
     return fault_of(HPE_INVALID_METHOD);
   }
@@ -139,7 +139,7 @@ std::optional<fault> parser::cut_trailers(std::string_view block, std::size_t fi
 fault parser::fault_of(llhttp_errno_t error) const noexcept {
   const bool request = kind_ == reader::kind::request;
   switch (error) {
-    // The version was looked at before, so the first two speak of a method of RTSP or HTTP/2.
+    // The version was checked before, so the first two errors mean a method of RTSP or HTTP/2.
     case HPE_INVALID_CONSTANT:
     case HPE_INVALID_VERSION:
     case HPE_INVALID_METHOD:

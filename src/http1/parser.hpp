@@ -1,4 +1,4 @@
-// llhttp, fed with whole blocks that were scanned before: it cuts them into their parts.
+// Splits blocks that were scanned before into their parts, using llhttp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,26 +12,26 @@
 
 namespace onceguard::http1 {
 
-/// The parts of one message. Views point into what was fed. After a fault: restart(), or nothing.
-/// Stays where it was made, as llhttp points back to it.
+/// The parts of one message. Views point into the caller's blocks. After a fault only restart() may
+/// be called. Can't be moved, as llhttp holds a pointer to the parser.
 class parser {
  public:
   explicit parser(reader::kind kind);
   parser(const parser&) = delete;
   parser& operator=(const parser&) = delete;
 
-  /// Before each message.
+  /// Call before each message.
   void restart() noexcept;
 
-  /// A whole head, from the start line to the empty line, with at most `field_count` fields.
+  /// Parses a whole head, from the start line to the empty line, with at most `field_count` fields.
   [[nodiscard]] std::optional<fault> cut_head(std::string_view block, std::size_t field_count);
-  /// A chunk's first line with its line end; then chunk_size() is known.
+  /// Parses a chunk's first line with its line end; then chunk_size() is known.
   [[nodiscard]] std::optional<fault> cut_chunk_line(std::string_view line);
-  /// Bytes of a chunk, at most those that are left of it.
+  /// Parses bytes of a chunk: at most the rest of the chunk.
   [[nodiscard]] std::optional<fault> cut_chunk(std::string_view bytes);
-  /// The two bytes behind a chunk.
+  /// Parses the two bytes after a chunk.
   [[nodiscard]] std::optional<fault> cut_chunk_end(std::string_view bytes);
-  /// The trailer section with its empty line, with at most `field_count` fields.
+  /// Parses the trailer section with its empty line and at most `field_count` fields.
   [[nodiscard]] std::optional<fault> cut_trailers(std::string_view block, std::size_t field_count);
 
   [[nodiscard]] std::string_view method() const noexcept { return method_; }
@@ -44,7 +44,7 @@ class parser {
   [[nodiscard]] const std::vector<base::field>& trailers() const noexcept { return trailers_; }
   [[nodiscard]] std::uint64_t chunk_size() const noexcept { return chunk_size_; }
 
-  /// Gives memory back; fields() is empty then.
+  /// Frees memory; fields() is empty afterwards.
   void shrink() noexcept {
     std::vector<base::field>().swap(fields_);
     std::vector<base::field>().swap(trailers_);
@@ -64,7 +64,7 @@ class parser {
   bool chunk_ended_ = false;
   std::uint64_t chunk_size_ = 0;
   std::string_view method_, target_, reason_, name_, value_;
-  std::size_t body_bytes_ = 0;  ///< that llhttp took for the body in what was fed last
+  std::size_t body_bytes_ = 0;  ///< body bytes that llhttp found in the last input
   std::vector<base::field> fields_;
   std::vector<base::field> trailers_;
 };

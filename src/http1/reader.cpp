@@ -9,9 +9,9 @@
 
 namespace onceguard::http1 {
 
-// One step per phase of a message. A step consumes what it hands out; what it can't decide yet
-// stays unread, and is not looked at twice (the scanner and `scanned` remember how far they were).
-// A fault depends on the bytes up to it alone, never on the pieces in which they came.
+// One step per phase of a message. A step consumes the bytes that it returns. Undecided bytes stay
+// unread and are not scanned twice (the scanner and `scanned` keep the position). A fault depends
+// only on the bytes before it, never on the pieces in which they arrived.
 struct reader::state {
   enum class phase : std::uint8_t {
     head,
@@ -91,7 +91,7 @@ struct reader::state {
   request_kind request_method = request_kind::another;
   bool empty_line_skipped = false;
   std::size_t scanned = 0;      ///< bytes of the chunk line that were searched
-  std::uint64_t remaining = 0;  ///< of a sized body, or of a chunk
+  std::uint64_t remaining = 0;  ///< bytes left of a sized body, or of a chunk
   std::string_view piece;
   http1::head parsed;
   http1::fault found;
@@ -118,7 +118,7 @@ progress reader::state::read_head() {
   }
 }
 
-/// Some clients send a line end behind a body; RFC 9112 2.2 has a server skip one.
+/// Some clients send a line end after a body; a server should skip one (RFC 9112 section 2.2).
 void reader::state::skip_empty_line() {
   if (what_read != kind::request || empty_line_skipped) return;
   if (!input.unread().starts_with("\r\n")) return;
@@ -189,7 +189,7 @@ progress reader::state::read_sized() {
 }
 
 progress reader::state::read_chunk_line() {
-  // The line end is beside the limit.
+  // The line end does not count towards the limit.
   const std::size_t most = bounds.chunk_line_bytes_max + 2;
   const auto unread = input.unread().substr(0, most);
   const auto line_feed = unread.find('\n', scanned);

@@ -10,7 +10,7 @@ struct phrase {
   std::string_view reason;
 };
 
-// The IANA registry of HTTP status codes; what is unused or obsolete there is left out.
+// The IANA registry of HTTP status codes, without unused and obsolete codes.
 constexpr phrase phrases[] = {
     {100, "Continue"},
     {101, "Switching Protocols"},

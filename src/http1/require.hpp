@@ -1,11 +1,11 @@
-// An assertion about our own code that stays on in release builds.
+// An assertion about this program's own code that stays enabled in release builds.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
 
 namespace onceguard::http1 {
 
-/// Ends the process where going on would put a wrong byte on the wire.
+/// Ends the process if continuing would send a wrong byte.
 inline void require(bool holds, const char* description) noexcept {
   if (holds) [[likely]] {
     return;

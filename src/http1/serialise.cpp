@@ -23,7 +23,7 @@ void append_two_digits(std::string& out, unsigned number) {
   out.push_back(static_cast<char>('0' + number % 10));
 }
 
-/// "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n". Years of four digits.
+/// "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n". Only for years of four digits.
 std::string format_date(std::int64_t wall_seconds) {
   static constexpr std::array<std::string_view, 7> days = {"Sun", "Mon", "Tue", "Wed",
                                                            "Thu", "Fri", "Sat"};

@@ -19,7 +19,7 @@ std::optional<fault> check_version(std::string_view version) noexcept {
   return std::nullopt;
 }
 
-/// Visible ASCII. A '#' is never sent to a server, and a '\' is a '/' to some.
+/// Visible ASCII. Clients never send a '#' to a server; some servers take '\' for '/'.
 std::optional<fault> check_target_octets(std::string_view target) noexcept {
   for (const char c : target) {
     if (c == ' ' || c == '\t') {
@@ -48,7 +48,7 @@ std::optional<fault> check_target_form(std::string_view method, std::string_view
   return std::nullopt;
 }
 
-/// What stands between the brackets of an IPv6 address, by its letters.
+/// Whether `text` has only characters of an IPv6 address, without its brackets.
 bool is_address_literal(std::string_view text) noexcept {
   return std::ranges::all_of(text, [](char c) { return is_hex_digit(c) || c == ':' || c == '.'; });
 }
@@ -90,7 +90,7 @@ std::optional<fault> check_status_line(std::string_view line) noexcept {
   if (auto found = check_version(line.substr(0, before_status))) return found;
   const auto rest = line.substr(before_status == line.npos ? line.size() : before_status + 1);
   const auto status = rest.substr(0, 3);
-  // Many servers leave out the space where there is no reason phrase; nobody reads that otherwise.
+  // Many servers omit the space if there is no reason phrase, and all parsers agree about it.
   if (status.size() != 3 || !is_digit(status[1]) || !is_digit(status[2]) ||
       (rest.size() > 3 && rest[3] != ' ')) {
     return bad("The status line must have a version, three digits and a reason.");
@@ -114,7 +114,7 @@ bool is_authority(std::string_view text, bool port_required) noexcept {
   if (host.empty()) return false;
   if (text.empty()) return !port_required;
   if (text.front() != ':') return false;
-  // RFC 3986 3.2.2 allows an empty port, which is that of the scheme.
+  // RFC 3986 section 3.2.2 allows an empty port, which means the scheme's port.
   return text.size() == 1 ? !port_required : is_port(text.substr(1));
 }
 

@@ -1,4 +1,4 @@
-// The RFC 8785 canonical form of a JSON text, whole or of a selection.
+// The RFC 8785 canonical form of a JSON text, or of selected parts of the text.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -18,8 +18,7 @@ using core::json_kind;
 using core::json_node;
 using core::json_tree;
 
-/// Writes values without what is marked as omitted. Calls itself as deep as the tree is nested,
-/// which reading has bounded.
+/// Writes all values that are not marked as omitted. Recursive: the reader has limited the nesting.
 class writer {
  public:
   writer(const json_tree& tree, std::string& out) noexcept : tree_(tree), out_(out) {}

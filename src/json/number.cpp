@@ -14,10 +14,10 @@ namespace {
 
 constexpr double two_to_53 = 9007199254740992.0;
 constexpr std::string_view two_to_53_digits = "9007199254740992";
-/// From here on ECMAScript writes an exponent.
+/// From this magnitude on, ECMAScript writes an exponent.
 constexpr double written_with_exponent = 1e21;
 
-/// The digits of a number without the zeros at either end, as far as they are few enough.
+/// The digits of a number without leading and trailing zeros, up to 17 digits.
 class significand {
  public:
   void add(char digit) noexcept {
@@ -39,13 +39,14 @@ class significand {
  private:
   std::array<char, 17> digits_{};
   std::size_t size_ = 0;
-  std::size_t zeros_ = 0;  // seen after the last other digit; they count once another follows
+  std::size_t zeros_ = 0;  // zeros after the last nonzero digit; added once another nonzero digit
+                           // follows
   bool too_long_ = false;
 };
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// One digit or more; those of a significand are handed to it.
+/// Reads one or more digits. `digits`, if not null, collects them.
 bool read_digits(json_cursor& cursor, significand* digits) noexcept {
   if (!is_digit(cursor.peek())) return cursor.fail("a digit is missing");
   for (; is_digit(cursor.peek()); ++cursor.at) {
@@ -54,7 +55,7 @@ bool read_digits(json_cursor& cursor, significand* digits) noexcept {
   return true;
 }
 
-/// Goes over `-? int frac? exp?`; `plain` when there is neither fraction nor exponent.
+/// Reads `-? int frac? exp?`. Clears `plain` if there is a fraction or an exponent.
 bool scan(json_cursor& cursor, significand& digits, bool& plain) noexcept {
   if (cursor.peek() == '-') ++cursor.at;
   if (cursor.peek() == '0') {
@@ -77,10 +78,11 @@ bool scan(json_cursor& cursor, significand& digits, bool& plain) noexcept {
   return true;
 }
 
-/// Is it an integer that others may have rounded to reach the same double?
+/// Whether the number is an integer beyond 2^53: rounding may give several such integers the same
+/// double.
 bool beyond_exact_integers(double magnitude, const significand& digits, bool plain) noexcept {
   if (magnitude < two_to_53) return false;
-  // 9007199254740993 rounds to 2^53 as well: only 2^53 itself may stand for it.
+  // 9007199254740993 also rounds to 2^53, so only 2^53 itself is allowed.
   if (magnitude == two_to_53) return digits.digits() != two_to_53_digits;
   return plain || magnitude < written_with_exponent;
 }
@@ -121,16 +123,18 @@ void append_json_number(std::string& out, double value) {
     return;
   }
   if (value < 0) out += '-';
-  // The shortest digits that read back as the same double: "d.ddde-07" or "de+30".
+  // The shortest digits that read back as the same double, in the form "d.ddde-07" or "de+30".
   const auto written = std::to_chars(first, last, std::fabs(value), std::chars_format::scientific);
   char* const mark = std::find(first, written.ptr, 'e');
   int exponent = 0;
   std::from_chars(mark[1] == '+' ? mark + 2 : mark + 1, written.ptr, exponent);
-  if (first[1] == '.') std::swap(first[0], first[1]);  // now the digits stand together
+  if (first[1] == '.')
+    std::swap(first[0], first[1]);  // move the point in front: now the digits
+                                    // are contiguous
   const std::string_view digits(first[0] == '.' ? first + 1 : first, mark);
 
   const int count = static_cast<int>(digits.size());
-  const int point = exponent + 1;  // how many digits stand before the decimal point
+  const int point = exponent + 1;  // the number of digits before the decimal point
   const auto zeros = [&](int n) { out.append(static_cast<std::size_t>(n), '0'); };
   if (count <= point && point <= 21) {
     out.append(digits);

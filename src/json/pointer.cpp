@@ -48,7 +48,7 @@ std::optional<std::uint32_t> find_member(const json_tree& tree, json_span member
   return *found;
 }
 
-/// Only `0` and digits that don't begin with it are an index.
+/// An index is `0`, or digits that don't begin with `0`.
 std::optional<std::uint32_t> find_element(const json_tree& tree, json_span elements,
                                           std::string_view segment) {
   std::uint32_t index = 0;

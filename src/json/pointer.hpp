@@ -8,8 +8,8 @@
 
 namespace onceguard::core {
 
-/// The value that a well-formed pointer points to; nothing where there is none. Elements are
-/// found by their index in the text, also those that are marked as omitted.
+/// The value at a well-formed pointer; empty if there is no such value. An array index counts all
+/// elements of the text, including elements marked as omitted.
 [[nodiscard]] std::optional<std::uint32_t> find_value(const json_tree& tree,
                                                       std::string_view pointer);
 

@@ -9,14 +9,14 @@ namespace {
 
 constexpr unsigned char byte_of(char c) noexcept { return static_cast<unsigned char>(c); }
 
-/// True for ASCII that stands for itself within a string.
+/// True for ASCII characters that need no escape in a string.
 constexpr auto plain_ascii = [] {
   std::array<bool, 256> table{};
   for (std::size_t c = 0x20; c < 0x80; ++c) table[c] = c != '"' && c != '\\';
   return table;
 }();
 
-/// The length of the well-formed UTF-8 sequence of two bytes or more that begins here; 0: none.
+/// The length of the well-formed UTF-8 sequence of two or more bytes at the beginning; 0 if none.
 std::size_t utf8_sequence(std::string_view rest) noexcept {
   const auto within = [&](std::size_t i, unsigned low, unsigned high) {
     return i < rest.size() && byte_of(rest[i]) >= low && byte_of(rest[i]) <= high;
@@ -24,13 +24,13 @@ std::size_t utf8_sequence(std::string_view rest) noexcept {
   const unsigned lead = byte_of(rest.front());
   if (lead >= 0xC2 && lead <= 0xDF) return within(1, 0x80, 0xBF) ? 2 : 0;
   if (lead >= 0xE0 && lead <= 0xEF) {
-    // E0: no overlong forms. ED: no surrogates.
+    // E0: excludes overlong forms. ED: excludes surrogates.
     const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;
     const unsigned high = lead == 0xED ? 0x9F : 0xBF;
     return within(1, low, high) && within(2, 0x80, 0xBF) ? 3 : 0;
   }
   if (lead >= 0xF0 && lead <= 0xF4) {
-    // F0: no overlong forms. F4: nothing beyond U+10FFFF.
+    // F0: excludes overlong forms. F4: excludes everything beyond U+10FFFF.
     const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
     const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;
     return within(1, low, high) && within(2, 0x80, 0xBF) && within(3, 0x80, 0xBF) ? 4 : 0;
@@ -55,7 +55,7 @@ void append_utf8(std::string& out, std::uint32_t point) {
   put(0x80 | (point & 0x3F));
 }
 
-/// The four hexadecimal digits after `\u`.
+/// Reads the four hexadecimal digits after `\u`.
 bool read_code_unit(json_cursor& cursor, std::uint32_t& unit) noexcept {
   unit = 0;
   for (int i = 0; i < 4; ++i, ++cursor.at) {
@@ -75,7 +75,7 @@ bool read_code_unit(json_cursor& cursor, std::uint32_t& unit) noexcept {
   return true;
 }
 
-/// What follows `\u`, with the second half of a surrogate pair.
+/// Reads the digits after `\u`, and the second half of a surrogate pair.
 bool read_code_point(json_cursor& cursor, std::string& out) {
   std::uint32_t point = 0;
   if (!read_code_unit(cursor, point)) return false;
@@ -92,7 +92,7 @@ bool read_code_point(json_cursor& cursor, std::string& out) {
   return true;
 }
 
-/// What follows a backslash.
+/// Reads an escape behind its backslash.
 bool read_escape(json_cursor& cursor, std::string& out) {
   const char c = cursor.peek();
   switch (c) {
@@ -126,7 +126,7 @@ bool read_escape(json_cursor& cursor, std::string& out) {
   return true;
 }
 
-/// Passes what stands for itself, up to the next quotation mark, escape, fault or the end.
+/// Skips unescaped characters up to the next quotation mark, escape, fault or the end.
 void pass_plain(json_cursor& cursor) noexcept {
   while (!cursor.at_end()) {
     const unsigned char c = byte_of(cursor.text[cursor.at]);
@@ -204,8 +204,8 @@ void append_json_string(std::string& out, std::string_view text) {
 }
 
 bool utf16_less(std::string_view a, std::string_view b) noexcept {
-  // Bytes of UTF-8 order as UTF-16 does, but for one thing: U+E000 to U+FFFF (lead bytes EE and
-  // EF) come after the surrogates that U+10000 and above (lead bytes F0 to F4) are made of.
+  // UTF-8 bytes sort like UTF-16 code units with one exception: U+E000 to U+FFFF (lead bytes EE and
+  // EF) sort after the surrogates of U+10000 and above (lead bytes F0 to F4).
   const auto weight = [](char c) -> unsigned {
     const unsigned byte = byte_of(c);
     return byte == 0xEE || byte == 0xEF ? byte + 0x10 : byte;

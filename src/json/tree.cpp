@@ -11,7 +11,7 @@
 namespace onceguard::core {
 namespace {
 
-/// How many values there can be at most: each is the first, or follows one of these.
+/// An upper bound for the number of values: each value is the first or follows one of these bytes.
 std::size_t values_at_most(std::string_view text) noexcept {
   std::size_t count = 1;
   for (const char c : text) count += c == ',' || c == '[' || c == '{';
@@ -39,7 +39,7 @@ class reader {
     return tree_.nodes[open_[depth_ - 1]].kind == json_kind::object;
   }
 
-  /// A scalar, or the beginning of an array or object.
+  /// Reads a scalar, or the beginning of an array or object.
   bool begin_value(json_span name) {
     in_.skip_space();
     json_node node{.span = {}, .name = name, .end = 0, .kind = json_kind::null, .omitted = false};
@@ -81,8 +81,8 @@ class reader {
     return true;
   }
 
-  /// Ends what ends here. True: another value follows, of that name. False: that was the last, or
-  /// there is a fault.
+  /// Ends the containers that end at the cursor. Returns true if another value follows (in an
+  /// object, `name` is its name), false after the last value or a fault.
   bool more(json_span& name) {
     while (depth_ > 0) {
       in_.skip_space();
@@ -113,7 +113,7 @@ class reader {
     return true;
   }
 
-  /// Lists the children of the innermost array or object, which is complete now.
+  /// Lists the children of the innermost array or object, which is now complete.
   bool end_container() {
     const std::uint32_t position = open_[--depth_];
     auto& node = tree_.nodes[position];
@@ -163,7 +163,7 @@ class reader {
 
   json_cursor& in_;
   json_tree& tree_;
-  std::array<std::uint32_t, json_depth_max> open_;  // the containers around this place
+  std::array<std::uint32_t, json_depth_max> open_;  // the containers around the cursor
   std::size_t depth_ = 0;
   bool fresh_ = false;  // a container has just begun: no comma before its first value
 };
@@ -174,7 +174,7 @@ bool read_json(json_cursor& cursor, json_tree& tree) {
   if (cursor.text.size() > std::numeric_limits<std::uint32_t>::max() / 2) {
     return cursor.fail("longer than 2 GiB");
   }
-  // Reserved once: nothing that a client sends makes these grow by doubling.
+  // Reserved once, so that no input makes these vectors grow by doubling.
   const std::size_t values = values_at_most(cursor.text);
   tree.nodes.reserve(values);
   tree.children.reserve(values);

@@ -23,7 +23,7 @@ namespace {
 
 struct started {
   pid_t pid = -1;
-  int output = -1;  // the read end of the pipe that it writes to
+  int output = -1;  // the read end of the pipe for the child's output
 };
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -34,7 +34,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return out;
 }
 
-// The environment without what would configure the child behind the demo's back.
+// The environment without variables that would configure the child.
 std::vector<std::string> plain_environment() {
   std::vector<std::string> out;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -44,18 +44,18 @@ std::vector<std::string> plain_environment() {
   return out;
 }
 
-// The demo's sockets are the demo's: a listener that a child inherits would never close.
+// A child must not inherit the demo's sockets: an inherited listening socket would never close.
 void close_all_but_standard() {
   constexpr unsigned first = STDERR_FILENO + 1;
   if (::close_range(first, ~0U, 0) == 0) return;
-  for (int one = first; one < 1'024; ++one) ::close(one);  // a kernel that does not know it
+  for (int one = first; one < 1'024; ++one) ::close(one);  // a kernel without close_range
 }
 
-// Between fork and exec: async-signal-safe calls only.
+// Runs between fork and exec: only async-signal-safe calls.
 [[noreturn]] void become(const char* program, char* const* arguments, char* const* environment,
                          int output, bool standard_output_too, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // it died before that took hold
+  if (::getppid() != parent) ::_exit(127);  // the parent died before prctl took effect
   const int nothing = ::open("/dev/null", O_RDWR);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(standard_output_too ? output : nothing, STDOUT_FILENO);

@@ -1,4 +1,4 @@
-// Child processes of the demo: this same program with other arguments.
+// Child processes of the demo: the same program with other arguments.
 #pragma once
 #include <functional>
 #include <memory>
@@ -18,22 +18,22 @@ namespace onceguard::cli::demo {
 /// The path of this program.
 [[nodiscard]] std::string own_program();
 
-/// A running child. Killed and reaped when destroyed, and by the kernel should the demo die first.
-/// It gets none of this process's ONCEGUARD_* variables.
+/// A running child process. The destructor kills and reaps the child; the kernel kills it if the
+/// demo dies first. The child gets none of this process's ONCEGUARD_* variables.
 class child {
  public:
-  /// Called with each line of the child's error output, and with nothing at its end.
+  /// Called with each line of the child's standard error, and with an empty optional at the end.
   using line_handler = std::function<void(std::optional<std::string_view> line)>;
 
-  /// Starts this program with these arguments; throws std::system_error where it can't.
-  /// `on_line` is called on the executor's thread.
+  /// Starts this program with these arguments. Throws std::system_error if that fails. `on_line` is
+  /// called on the executor's thread.
   child(const asio::any_io_executor& executor, const std::vector<std::string>& arguments,
         line_handler on_line);
   child(const child&) = delete;
   child& operator=(const child&) = delete;
   ~child() { kill(); }
 
-  /// SIGKILL, and waits until it is gone.
+  /// Sends SIGKILL and waits until the child has ended.
   void kill();
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
@@ -41,13 +41,13 @@ class child {
   pid_t pid_ = -1;
 };
 
-/// What a command printed, and how it ended.
+/// The output and exit code of a command.
 struct command_result {
   int exit_code = -1;
-  std::string output;  ///< what it wrote, errors included
+  std::string output;  ///< standard output and standard error
 };
 
-/// Runs this program with these arguments to its end.
+/// Runs this program with these arguments until it ends.
 asio::awaitable<command_result> run_command(const std::vector<std::string>& arguments);
 
 }  // namespace onceguard::cli::demo

@@ -103,7 +103,7 @@ asio::awaitable<reply> pay_and_lose_answer(const gateway::endpoint& endpoint,
 
 namespace {
 
-// Many payments under way; lives as long as one of them or their waiter does.
+// Several concurrent payments. Lives as long as any payment or the waiting coroutine.
 struct crowd {
   crowd(const asio::any_io_executor& executor, const payment& paid) : what(paid), over(executor) {
     over.expires_at(asio::steady_timer::time_point::max());

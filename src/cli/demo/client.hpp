@@ -1,4 +1,4 @@
-// The demo's customers: they pay an order over HTTP, with an idempotency key.
+// The demo's customers, who pay for an order over HTTP with an idempotency key.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace onceguard::cli::demo {
 
-/// `POST /charges` as one customer sends it.
+/// A customer's `POST /charges`.
 struct payment {
   payment(std::string to_customer, std::string for_order, int of_amount, std::string with_key)
       : customer(std::move(to_customer)),
@@ -23,7 +23,7 @@ struct payment {
   std::string key;
 };
 
-/// What the customer got to see.
+/// The reply as the customer sees it.
 struct reply {
   bool lost = false;  ///< no answer: `message` is empty
   demo::message message;
@@ -41,11 +41,12 @@ class line {
  public:
   explicit line(const asio::any_io_executor& executor);
 
-  /// False: nobody listens.
+  /// False if the connection is refused.
   asio::awaitable<bool> open(const gateway::endpoint& endpoint);
   asio::awaitable<bool> send(const payment& payment);
   asio::awaitable<reply> receive();
-  /// Waits until the answer comes, and hangs up instead of reading it: the answer is lost.
+  /// Waits until the answer arrives, then closes the connection without reading: the answer is
+  /// lost.
   asio::awaitable<reply> lose();
   void hang_up();
 
@@ -55,12 +56,12 @@ class line {
   std::string out_;
 };
 
-/// One payment on a connection of its own.
+/// Sends one payment on a new connection.
 asio::awaitable<reply> pay(const gateway::endpoint& endpoint, const payment& payment);
-/// The same, but its answer gets lost on its way back.
+/// The same, but the answer is lost.
 asio::awaitable<reply> pay_and_lose_answer(const gateway::endpoint& endpoint,
                                            const payment& payment);
-/// So many at once: all connections stand before the first request is sent.
+/// Sends `count` payments at once: all connections are open before the first request is sent.
 asio::awaitable<std::vector<reply>> pay_at_once(const gateway::endpoint& endpoint,
                                                 const payment& payment, std::size_t count);
 

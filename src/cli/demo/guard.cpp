@@ -31,7 +31,7 @@ temporary_folder::~temporary_folder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-// What the log lines of a starting gateway tell; shared with the coroutine that reads them.
+// Reads the log lines of a starting gateway. Shared with the coroutine that reads the lines.
 struct guard::listening {
   explicit listening(const asio::any_io_executor& executor) : report_timer(executor, patience) {}
   void read(std::optional<std::string_view> line) {
@@ -43,7 +43,7 @@ struct guard::listening {
     }
     if (!line || address) report_timer.cancel();
   }
-  asio::steady_timer report_timer;  // ends by itself when nothing was told in time
+  asio::steady_timer report_timer;  // cancelled when the gateway listens, otherwise expires
   std::optional<std::string> address;
   std::string log;
 };
@@ -53,7 +53,7 @@ guard::guard(const asio::any_io_executor& executor, gateway::endpoint upstream)
 
 std::string guard::store_url() const { return "sqlite:" + (folder_.path() / "keys.db").string(); }
 
-// A short lease and timeout, so that the scene with the killed gateway takes a second or two.
+// A short lease and timeout, so that the scene with the killed gateway takes only a second or two.
 std::vector<std::string> guard::arguments() const {
   return {"gateway", "--listen",  text_of(address_), "--upstream", "http://" + text_of(upstream_),
           "--store", store_url(), "--lease",         "1s",         "--upstream-timeout",

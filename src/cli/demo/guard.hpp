@@ -1,4 +1,4 @@
-// The gateway that the demo plays with: a child process over a SQLite file of its own.
+// The demo's gateway: a child process with a temporary SQLite file.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace onceguard::cli::demo {
 
-/// A folder for the time of the demo, removed with all that is in it.
+/// A temporary folder, which the destructor removes with its contents.
 class temporary_folder {
  public:
   temporary_folder();
@@ -31,17 +31,17 @@ class guard {
  public:
   guard(const asio::any_io_executor& executor, gateway::endpoint upstream);
 
-  /// Starts it, on the port that it had before if there was one, and waits until it listens.
-  /// Throws std::runtime_error with its last log lines where it does not.
+  /// Starts the gateway, on its previous port if there was one, and waits until it listens. Throws
+  /// std::runtime_error with the last log lines if the gateway does not start.
   asio::awaitable<void> start();
-  /// SIGKILL: no goodbye.
+  /// SIGKILL: no graceful shutdown.
   void kill() { process_.reset(); }
 
   [[nodiscard]] const gateway::endpoint& address() const noexcept { return address_; }
   [[nodiscard]] std::string store_url() const;
-  /// The command line that it was started with, for a person.
+  /// The gateway's command line, for a person.
   [[nodiscard]] std::string command() const;
-  /// Runs `onceguard ARGUMENTS… --store …` beside the gateway.
+  /// Runs `onceguard ARGUMENTS… --store …` while the gateway runs.
   asio::awaitable<command_result> command_beside(std::vector<std::string> arguments) const;
 
  private:

@@ -10,7 +10,7 @@ namespace onceguard::cli::demo {
 namespace {
 
 constexpr int rounds = 51;
-constexpr int warm_up = 5;  // connections, caches, the store's first pages
+constexpr int warm_up = 5;  // fills connections, caches and the store's first pages
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -18,7 +18,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// The median over one kept-alive connection; each request with a key of its own, or all with one.
+// The median over one kept-alive connection. Each request has a new key, or all have the same key.
 asio::awaitable<double> measure(gateway::endpoint endpoint, std::string key, bool new_keys) {
   line client(co_await asio::this_coro::executor);
   if (!co_await client.open(endpoint))

@@ -14,7 +14,7 @@
 namespace onceguard::cli::demo {
 namespace {
 
-// Everything that one run is made of; the destructors end the children and remove the folder.
+// The objects of one run. The destructors end the children and remove the folder.
 struct stage {
   explicit stage(asio::io_context& context)
       : cards(context), limit(context.get_executor(), cards.address()) {}

@@ -1,4 +1,4 @@
-// Awaiting a socket's operation, with its failure as a value.
+// A completion token for awaiting socket operations that returns an error as a value.
 #pragma once
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>

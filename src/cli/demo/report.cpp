@@ -14,7 +14,7 @@ std::string joined(const std::vector<std::string>& parts) {
   return out;
 }
 
-// How to call this program from where the person stands.
+// How to call this program from the current directory.
 std::string program_from_here() {
   const std::filesystem::path program = own_program();
   const auto relative = program.lexically_relative(std::filesystem::current_path());

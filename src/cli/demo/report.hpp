@@ -1,4 +1,4 @@
-// How the demo tells what it saw.
+// The output of the demo.
 #pragma once
 #include <optional>
 #include <ostream>
@@ -17,11 +17,11 @@ class report {
   virtual void begin(const shop& cards, const guard& limit) = 0;
   virtual void add(const scene& played) = 0;
   virtual void add(const overhead& measured) = 0;
-  /// The last word. `fault` is what ended the demo early, if something did.
+  /// Ends the report. `fault` is the error that ended the demo early, if any.
   virtual void end(bool right, const std::optional<std::string>& fault) = 0;
 };
 
-/// For a person: line by line while it happens, in colours where `coloured`.
+/// For a person: line by line during the demo, in colours if `coloured`.
 [[nodiscard]] std::unique_ptr<report> make_story(std::ostream& out, bool coloured);
 /// For a program: one JSON object at the end.
 [[nodiscard]] std::unique_ptr<report> make_json_report(std::ostream& out);

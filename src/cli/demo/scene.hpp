@@ -1,4 +1,4 @@
-// One scene of the demo: what happens without Onceguard and with it, and whether it was right.
+// One scene of the demo: the results without Onceguard and with it, and whether they were right.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace onceguard::cli::demo {
 
-/// One way in which a scene was played.
+/// The results of one way of playing a scene.
 struct telling {
-  std::size_t charges = 0;  ///< as the shop counted them
+  std::size_t charges = 0;  ///< as counted by the shop
   std::size_t charges_expected = 0;
-  std::vector<std::string> seen;  ///< what the client got to see, in order
+  std::vector<std::string> seen;  ///< the client's replies, in order
 };
 
 struct scene {
@@ -21,22 +21,22 @@ struct scene {
   std::string title;
   telling without;
   telling with;
-  std::vector<std::string> notes;   ///< what a person would see besides, line by line
-  std::vector<std::string> faults;  ///< what was not as it should be
+  std::vector<std::string> notes;   ///< further lines for a person
+  std::vector<std::string> faults;  ///< deviations from the expected results
 
-  /// Notes the fault unless it holds.
+  /// Adds the fault unless `holds`.
   void expect(bool holds, std::string description) {
     if (!holds) faults.push_back(std::move(description));
   }
-  /// Counts are what the demo is about: both must be as expected.
+  /// Stores both counts, which are the point of the demo, and adds a fault if they differ.
   void charged(telling& style, std::size_t counted, std::size_t expected);
   [[nodiscard]] bool right() const noexcept { return faults.empty(); }
 };
 
-/// Adds what the client saw to a telling, and hands the reply on.
+/// Adds the client's reply to `style`, and returns the reply.
 reply saw(telling& style, reply got);
 
-/// "1 × 201", "49 × 409 in-progress" … in the order of their first appearance.
+/// "1 × 201", "49 × 409 in-progress" …, in the order of the first occurrence.
 [[nodiscard]] std::vector<std::string> counted(const std::vector<reply>& replies);
 
 }  // namespace onceguard::cli::demo

@@ -32,7 +32,8 @@ asio::awaitable<scene> lost_answer(shop& cards, guard& limit) {
 asio::awaitable<scene> fifty_at_once(shop& cards, guard& limit) {
   constexpr std::size_t crowd = 50;
   scene play("50 identical POSTs at once");
-  cards.take(std::chrono::milliseconds(400));  // so that all of them meet the first one running
+  cards.take(std::chrono::milliseconds(400));  // slow, so that the other requests arrive while the
+                                               // first one runs
   const payment straight("ada", "B-1", 990, "b-1");
   play.without.seen = counted(co_await pay_at_once(cards.address(), straight, crowd));
   play.charged(play.without, cards.charges("B-1"), crowd);

@@ -1,4 +1,4 @@
-// What the demo plays. Each scene uses orders of its own, so that the shop's counts are its own.
+// The scenes of the demo. Each scene uses different orders, so that the shop's counts don't mix.
 #pragma once
 #include "cli/demo/guard.hpp"
 #include "cli/demo/scene.hpp"
@@ -14,11 +14,11 @@ asio::awaitable<scene> shop_down(shop& cards, guard& limit);
 asio::awaitable<scene> shop_loses_answers(shop& cards, guard& limit);
 asio::awaitable<scene> gateway_killed(shop& cards, guard& limit);
 
-/// Medians, in milliseconds, of requests to a shop that takes no time.
+/// Median times in milliseconds of requests to a shop that answers without delay.
 struct overhead {
-  double straight = 0;  ///< straight to the shop
-  double first = 0;     ///< through the gateway, each with a new key
-  double repeat = 0;    ///< through the gateway, one key again and again
+  double straight = 0;  ///< directly to the shop
+  double first = 0;     ///< through the gateway, each request with a new key
+  double repeat = 0;    ///< through the gateway, all requests with one key
   [[nodiscard]] double added() const noexcept { return first - straight; }
 };
 asio::awaitable<overhead> measure_overhead(shop& cards, guard& limit);

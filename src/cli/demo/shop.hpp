@@ -1,4 +1,4 @@
-// The fake shop of the demo: charges cards, is slow, loses answers, knows nothing of keys.
+// The fake shop of the demo: charges cards, is slow, loses answers, and ignores idempotency keys.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -18,8 +18,9 @@
 
 namespace onceguard::cli::demo {
 
-/// `POST /charges` with `{"order": "A-1", "amount": 4200}` charges a card, each time that it is
-/// asked: 201 and the charge. Belongs to the thread that runs the io_context; must outlive it.
+/// `POST /charges` with `{"order": "A-1", "amount": 4200}` charges a card at each request, and
+/// answers 201 with the charge. Belongs to the thread that runs the io_context. Must outlive the
+/// io_context.
 class shop {
  public:
   /// Listens on a free port.
@@ -27,22 +28,23 @@ class shop {
 
   /// After close(): listens on the same port again.
   void open();
-  /// Down: nobody is listening, and every connection ends.
+  /// Takes the shop down: stops listening, and ends every connection.
   void close();
   [[nodiscard]] gateway::endpoint address() const { return {"127.0.0.1", port_}; }
 
   void take(std::chrono::milliseconds per_charge) { delay_ = per_charge; }
-  /// From the next answer on, the first of every three is lost: the connection ends instead.
+  /// If set, one of every three answers is lost, beginning with the next: the connection ends
+  /// instead.
   void lose_answers(bool one_in_three);
 
   /// How often the card was charged for this order.
   [[nodiscard]] std::size_t charges(const std::string& order) const;
-  /// What was answered to the first charge of this order.
+  /// The answer to the first charge of this order.
   [[nodiscard]] std::string first_charge(const std::string& order) const;
 
-  /// Until so many requests for this order have come in, charged or not.
+  /// Waits until `count` requests for this order have arrived, charged or not.
   asio::awaitable<void> arrived(std::string order, std::size_t count);
-  /// Until the card was charged so often for this order.
+  /// Waits until the card was charged `count` times for this order.
   asio::awaitable<void> charged(std::string order, std::size_t count);
 
  private:
@@ -67,7 +69,7 @@ class shop {
   std::size_t answers_ = 0;
   std::size_t charges_ = 0;
   std::map<std::string, order_counts> orders_;
-  asio::steady_timer pending_;  // cancelled whenever something came in or was charged
+  asio::steady_timer pending_;  // cancelled whenever a request arrives or a card is charged
 };
 
 }  // namespace onceguard::cli::demo

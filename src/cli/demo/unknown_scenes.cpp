@@ -1,4 +1,4 @@
-// The scenes in which nobody knows whether the card was charged.
+// The scenes in which it is unknown whether the card was charged.
 #include <algorithm>
 
 #include <boost/asio/as_tuple.hpp>
@@ -15,13 +15,13 @@ asio::awaitable<void> pause() {
   co_await timer.async_wait(asio::use_awaitable);
 }
 
-// Each different answer once, so that a client that asks every 100 ms stays readable.
+// Adds each change of the answer once, so that a client that polls every 100 ms stays readable.
 void note_change(telling& style, const reply& got) {
   const auto words = got.in_words();
   if (style.seen.empty() || style.seen.back() != words) style.seen.push_back(words);
 }
 
-// Asks until the dead gateway's lease is over, and the outcome with it unknown.
+// Retries until the dead gateway's lease is over and the outcome therefore unknown.
 asio::awaitable<bool> retry_until_unknown(telling& style, const gateway::endpoint& endpoint,
                                           const payment& payment) {
   for (int tries = 0; tries < 60; ++tries) {
@@ -43,8 +43,8 @@ void note_command(scene& play, const std::string& command, const command_result&
   }
 }
 
-// An operator looks the key up, asks the shop, and says that it happened, with this answer. It
-// is refused for as long as the work may still be under way.
+// An operator finds the key, checks with the shop, and completes the record with the shop's answer.
+// The gateway refuses the completion while the work may still be running.
 asio::awaitable<void> resolve(scene& play, const guard& limit, const std::string& key,
                               const std::string& answer) {
   std::vector<std::string> list{"keys", "list", "--state", "unknown"};
@@ -105,7 +105,7 @@ asio::awaitable<scene> gateway_killed(shop& cards, guard& limit) {
   play.expect(co_await client.open(cards.address()) && co_await client.send(straight),
               "the shop did not take the request");
   co_await cards.arrived("G-1", 1);
-  client.hang_up();  // without a guard, it is the client that dies in the middle
+  client.hang_up();  // without a guard, the client dies in the middle
   play.without.seen.emplace_back("no answer");
   saw(play.without, co_await pay(cards.address(), straight));
   co_await cards.charged("G-1", 2);

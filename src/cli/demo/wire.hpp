@@ -1,4 +1,4 @@
-// Whole HTTP messages over a socket, for the demo's shop and its clients.
+// Reads and writes whole HTTP messages on a socket, for the demo's shop and its clients.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ using asio::ip::tcp;
 
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
-/// A request or an answer, read to its end.
+/// A complete request or answer.
 struct message {
   std::string method;
   std::string target;
@@ -27,14 +27,15 @@ struct message {
   std::string body;
   bool keep_alive = true;
 
-  /// The value of the first header of that name, or empty.
+  /// The value of the first header with that name, or empty.
   [[nodiscard]] std::string_view header(std::string_view name) const;
 };
 
-/// Reads the next message of a connection. False: it ended, or what came was not HTTP.
+/// Reads the next message of a connection. False if the connection ended, or for bytes that are not
+/// HTTP.
 asio::awaitable<bool> read_message(tcp::socket& socket, http1::reader& reader, message& message);
 
-/// Writes everything. False: the other side is gone.
+/// Writes all bytes. False if the peer has closed the connection.
 asio::awaitable<bool> write_all(tcp::socket& socket, std::string_view bytes);
 
 }  // namespace onceguard::cli::demo
