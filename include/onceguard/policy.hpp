@@ -33,8 +33,8 @@ struct route_policy {
   onceguard::key_syntax key_syntax = onceguard::key_syntax::lenient;
   onceguard::key_format key_format = onceguard::key_format::any;
   scope_rule scope;
-  std::vector<scope_rule>
-      previous_scope;  ///< former scope rules, under which live records may exist
+  /// Former scope rules, under which live records may exist.
+  std::vector<scope_rule> previous_scope;
   fingerprint_rule fingerprint;
   keep_rule keep = keep_rule::success;
   std::map<std::uint16_t, outcome_rule> outcome_status;  ///< key: a status, for example 402
@@ -50,8 +50,9 @@ struct route_policy {
   unknown_policy unknown = unknown_policy::hold;
   std::string probe;  ///< URL template with {scope} and {key}
   probe_rule probe_mode = probe_rule::fence;
-  std::uint16_t probe_present = 0;  ///< ask: an answer of this status without a report means "done"
-  /// Ask: an answer of this status without a report means "not done".
+  // With probe_mode = ask, an answer of this status and without a report means done …
+  std::uint16_t probe_present = 0;
+  // … and an answer of this status means not done.
   std::uint16_t probe_absent = 0;
   effect_place effect = effect_place::elsewhere;
   store_failure_rule store_failure = store_failure_rule::closed;

@@ -8,8 +8,9 @@ namespace onceguard::gateway {
 
 /// Memory that slow clients can fill is refused first: an unfinished request is refused if half of
 /// `max_buffered` is in use, a replay of a large answer if three quarters are in use. So the last
-/// quarter is for work. A buffer that is small compared with the longest body or answer reserves
-/// less for work, so that one body or answer always fits; it holds the two together.
+/// quarter is for work. If `max_buffered` is small compared with the longest body or answer, less
+/// is reserved for work, because one of them must fit. The configuration ensures that the longest
+/// body and the longest answer fit together.
 [[nodiscard]] constexpr std::size_t left_by_uploads(std::size_t max_buffered,
                                                     std::size_t max_request_body) noexcept {
   return std::min(max_buffered / 2, max_buffered - std::min(max_buffered, max_request_body));

@@ -37,7 +37,7 @@ struct gateway_shared {
   onceguard::engine engine;
   std::atomic<bool> draining{false};
   // While draining, a request that never arrives completely must not delay the end.
-  /// Unfinished requests are not read any more to be claimed.
+  /// Unfinished guarded requests are not read any more.
   std::atomic<bool> requests_end{false};
   std::atomic<bool> uploads_end{false};  ///< unfinished requests are not forwarded any more
   std::atomic<std::size_t> connections{0};
@@ -73,7 +73,7 @@ struct io_thread {
   routing_ptr routing;
   upstream_pool pool;
   std::unordered_set<session*> sessions;
-  /// Routes that this thread need not look up again.
+  /// Routes whose hint about an anonymous scope this thread need not check again.
   std::unordered_set<const route*> scope_hinted;
 };
 

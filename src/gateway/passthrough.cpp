@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t gather_max = 64 * 1024;  // of a body that is collected before the first write
 constexpr milliseconds no_limit{std::chrono::hours(24 * 365)};
 
-/// Upgrades to HTTP/2 are refused, because the requests after the upgrade would bypass the rules of
-/// the routes.
+/// Whether the upgrade may be forwarded. An upgrade to HTTP/2 may not, because the requests after
+/// it would bypass the rules of the routes.
 bool may_upgrade(const http1::head& head) {
   if (!head.upgrade) return false;
   bool may = true;
