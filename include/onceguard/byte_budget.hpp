@@ -1,4 +1,4 @@
-// A limit on memory that many operations share.
+// A memory limit that many operations share.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace onceguard {
 
-/// Thread-safe. Outlives its reservations.
+/// Thread-safe. Must outlive its reservations.
 class byte_budget {
  public:
   explicit byte_budget(std::size_t bytes_max) noexcept : bytes_max_(bytes_max) {}
@@ -33,7 +33,7 @@ class byte_budget {
   std::atomic<std::size_t> used_{0};
 };
 
-/// A part of a budget, given back when it goes.
+/// A part of a budget. The destructor returns the bytes to the budget.
 class byte_reservation {
  public:
   byte_reservation() = default;
@@ -50,16 +50,16 @@ class byte_reservation {
   }
   ~byte_reservation() { clear(); }
 
-  /// Makes it at least that many bytes. False, and nothing changes, where the budget would have
-  /// less than `left_for_others` then.
+  /// Grows the reservation to at least `bytes`. Returns false and changes nothing if the budget
+  /// would then have less than `left_for_others` bytes left.
   [[nodiscard]] bool grow_to(std::size_t bytes, std::size_t left_for_others = 0) noexcept {
     if (bytes <= bytes_) return true;
     if (from_ == nullptr || !from_->take(bytes - bytes_, left_for_others)) return false;
     bytes_ = bytes;
     return true;
   }
-  /// Makes it just that many bytes, for what is there in any case: where there is no room, others
-  /// get none until there is some again.
+  /// Sets the reservation to exactly `bytes`, for memory that is in use in any case. May exceed the
+  /// budget: then other reservations can't grow until enough bytes are returned.
   void set(std::size_t bytes) noexcept {
     if (from_ == nullptr) return;
     if (bytes > bytes_) {

@@ -1,11 +1,11 @@
-// Work outside a database transaction: claim, run, settle.
+// The engine guards work that runs outside a database transaction: claim, run, settle.
 //
 //   auto [answer, lease] = co_await engine.claim(io, operation);
 //   if (!lease) co_return answer;                   // a replay, or why it may not run now
 //   settle_terms terms = co_await do_the_work();
 //   answer = co_await lease->settle(terms);
 //
-// The engine never calls back: a front door calls it, does its work, and settles.
+// The engine never calls back: a front door calls the engine, does its work, and settles.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -29,31 +29,35 @@ namespace onceguard {
 
 class held_lease;
 
-/// What follows when a store has lost its memory.
+/// What the engine does when the store has lost its memory.
 enum class after_loss_rule : std::uint8_t {
-  refuse,  ///< no new claims until every lease and upstream timeout from before is over
-  flag,    ///< go on; new runs are marked maybe-repeated
+  refuse,  ///< no new claims until every earlier lease and upstream timeout is over
+  flag,    ///< continue; new runs are marked maybe-repeated
 };
 
 struct engine_params {
   milliseconds store_timeout{2'000};
-  milliseconds settle_wait{10'000};  ///< a settle that fails is repeated so long before the answer
+  /// A failed settle is repeated for this long before the caller gets its outcome.
+  milliseconds settle_wait{10'000};
   milliseconds sweep_interval{60'000};
-  std::size_t replay_cache = 16u << 20;  ///< bytes; 0: none
+  std::size_t replay_cache = 16u << 20;  ///< in bytes; 0: no cache
   std::size_t max_waiters = 10'000;
-  milliseconds twin_poll{50};           ///< a waiter asks for a twin in another process this often
-  std::size_t max_follow_ups = 10'000;  ///< claims in doubt that are followed up at the same time
+  /// How often a waiter polls the store for a twin in another process.
+  milliseconds twin_poll{50};
+  /// How many claims in doubt are followed up at the same time.
+  std::size_t max_follow_ups = 10'000;
   after_loss_rule after_loss = after_loss_rule::refuse;
-  std::string state_dir;            ///< where the witness of the store's identity is kept
-  milliseconds loss_quiet{90'000};  ///< the longest lease and upstream timeout, added
+  std::string state_dir;  ///< directory of the witness file, which keeps the store's vitals
+  /// The sum of the longest lease and the longest upstream timeout.
+  milliseconds loss_quiet{90'000};
   milliseconds longest_retention{24 * 3'600'000};
 };
 
-/// What an application says of an operation when it is asked.
+/// An application's report whether an operation took effect.
 enum class effect_status : std::uint8_t { done, not_done, unknown };
 struct effect_report {
   effect_status status = effect_status::unknown;
-  answer_ptr answer;  ///< done: the first answer, as far as the application gave it; null: none
+  answer_ptr answer;  ///< done: the first answer, if the application gave one; null: none
   std::string why;    ///< unknown: for people
 };
 
@@ -64,54 +68,58 @@ struct scoped_operation {
   fingerprint_input input;  ///< what the fingerprint of `about` is made from
 };
 
-/// One arriving operation. What its views and pointers point to must outlive the claim, and
-/// `policy` and `answer_room` the lease, too.
+/// One arriving operation. The targets of its views and pointers must outlive the claim. The
+/// targets of `policy` and `answer_room` must outlive the lease, too.
 struct operation : scoped_operation {
-  /// Where its route had other scopes before: under its own scope, and under each former one. The
-  /// record that is alive under one of them counts; only where none is, a record is made at `id`.
-  /// Empty: there were no others.
+  /// The operation under the route's present scope and under each former one, if the route's scope
+  /// rule was changed. A live record under one of these scopes is used; if there is none, a record
+  /// is made at `id`. Empty: the route had no other scopes.
   std::vector<scoped_operation> scopes;
   const route_policy* policy = nullptr;
-  /// What the answer of the work holds of the engine's budget. Before each claim this reservation
-  /// is given `usual_answer` bytes, and nothing is claimed where `longest_answer` would not fit. A
-  /// settle that has to wait takes the reservation over together with the answer. May be null.
+  /// The part of the engine's budget that is reserved for the answer of the work. Before each
+  /// claim, this reservation gets `usual_answer` bytes. The engine claims nothing if
+  /// `longest_answer` bytes would not fit. A settle that has to wait takes over the reservation
+  /// together with the answer. May be null.
   byte_reservation* answer_room = nullptr;
   std::size_t usual_answer = 0;
   std::size_t longest_answer = 0;
-  /// Requested to stop: the caller has left, and a claim that waits for a running twin ends.
+  /// A stop request means that the caller has disconnected: a claim that waits for a running twin
+  /// ends.
   std::stop_token caller;
 };
 
 enum class outcome_kind : std::uint8_t {
-  granted,       ///< by claim(): the lease is there
-  ran,           ///< by settle(): the work ran and is settled; its own answer goes out
-  replay,        ///< the stored answer goes out (null: it took effect, but it was not kept)
-  superseded,    ///< the work ran, but another holder has the word and its outcome is unknown
-  unrecorded,    ///< the work ran, but the store did not answer within settle_wait; told later
-  busy,          ///< a twin runs
-  backoff,       ///< an attempt failed; not before `retry_after`
-  mismatch,      ///< the key was used for something else
-  unknown,       ///< nobody knows whether an earlier attempt took effect
-  no_room,       ///< for the answer: nothing was claimed
-  store_failed,  ///< `failure` says how; nothing ran
-  unguarded,     ///< by claim(): the route asks to run without a record
+  granted,     ///< by claim(): `claim_result::lease` is set
+  ran,         ///< by settle(): the work ran and is settled; send its own answer
+  replay,      ///< send the stored answer (null: the operation took effect, but no answer was kept)
+  superseded,  ///< the work ran, but another lease superseded its lease and the outcome is unknown
+  unrecorded,  ///< the work ran, but the store did not answer within settle_wait; the settle is
+               ///< repeated in the background
+  busy,        ///< a twin runs
+  backoff,     ///< an attempt failed; it may run again after `retry_after`
+  mismatch,    ///< the key was used with another fingerprint
+  unknown,     ///< it is unknown whether an earlier attempt took effect
+  no_room,     ///< the budget has no room for the answer; nothing was claimed
+  store_failed,  ///< see `failure`; nothing ran
+  unguarded,     ///< by claim(): the policy lets the operation run without a record
 };
 
-/// What became of an operation.
+/// The result of a claim or a settle, for the front door.
 struct outcome {
   outcome_kind kind = outcome_kind::busy;
   settle_kind settled_as = settle_kind::complete;  ///< ran, unrecorded
   answer_ptr answer;
   answer_kept kept = answer_kept::none;
   milliseconds retry_after{1'000};
-  bool probed = false;  ///< unknown: the application is asked again at a later repeat
+  bool probed = false;  ///< unknown: a later repeat asks the application again
   error failure;
 };
 
-/// A lease that was granted. It renews itself, at each third of its length, while the handle
-/// lives. A handle that is dropped without a settle abandons the lease: its outcome is unknown, and
-/// the log says so. Belongs to the thread of the io_context that it was claimed on. Use of a handle
-/// that was moved from or settled is a programmer's error.
+/// A lease that was granted. The lease renews itself after each third of its length while the
+/// handle lives. A handle that is destroyed without a settle abandons the lease: the outcome is
+/// then unknown, and the engine logs the event. A handle belongs to the thread of the io_context on
+/// which the operation was claimed. Using a handle that was moved from or settled is a programmer's
+/// error.
 class lease_handle {
  public:
   struct state;
@@ -121,31 +129,32 @@ class lease_handle {
   ~lease_handle();
 
   [[nodiscard]] const record_id& id() const noexcept;
-  /// As the record was found: under a former scope, perhaps.
+  /// The subject under which the record was found, possibly with a former scope.
   [[nodiscard]] const subject& about() const noexcept;
   [[nodiscard]] const onceguard::lease& lease() const noexcept;
-  /// "OG1-" and record id, token and claim id in hex: what an application completes with.
+  /// "OG1-" and record id, token and claim id in hex: the text with which an application completes
+  /// the operation itself.
   [[nodiscard]] std::string text() const;
 
-  /// An earlier attempt's outcome is unknown. Nothing may run before the application was asked,
-  /// with this lease's token, and conclude() said that it may.
+  /// True: an earlier attempt's outcome is unknown. Nothing may run until the application was asked
+  /// with this lease's token, and conclude() permitted the run.
   [[nodiscard]] bool must_probe() const noexcept;
-  /// What the application's report leads to. None: the operation was not done, and this lease may
-  /// run it now. Else the lease is settled and the outcome goes out.
+  /// Applies the application's report. None: the operation was not done, and this lease may run it
+  /// now. Otherwise the lease is settled; the front door sends the outcome.
   boost::asio::awaitable<std::optional<outcome>> conclude(effect_report report);
 
-  /// To be called just before anything leaves this process. False: less than a third of the lease
-  /// is left by the boot clock, or the lease was given up. Then nothing may be sent.
+  /// Call this just before anything leaves this process. False: less than a third of the lease is
+  /// left by the boot clock, or the lease was given up. Then nothing may be sent.
   [[nodiscard]] bool begin_sending() noexcept;
-  /// To be called before each further piece, the last above all. False: the lease ran out by the
-  /// boot clock, was superseded or given up, and another attempt may run by now.
+  /// Call this before each further piece, in particular the last one. False: the lease ran out by
+  /// the boot clock, was superseded or was given up, and another attempt may run by now.
   [[nodiscard]] bool may_go_on() const noexcept;
-  /// The store said that another lease stands in the record.
+  /// The store reported that the lease was superseded.
   [[nodiscard]] bool lost() const noexcept;
-  /// For what sends on behalf of this lease.
+  /// For code that sends data under this lease.
   [[nodiscard]] held_lease& held() noexcept;
 
-  /// Ends the lease. A settle that fails is repeated for settle_wait, and then behind the request.
+  /// Ends the lease. A failed settle is repeated for settle_wait, and after that in the background.
   boost::asio::awaitable<outcome> settle(settle_terms terms);
 
  private:
@@ -157,22 +166,22 @@ struct claim_result {
   std::optional<lease_handle> lease;  ///< granted
 };
 
-/// The stored answer of a completed record, from memory.
+/// The stored answer of a completed record, served from memory.
 struct cached_replay {
   answer_ptr answer;
   answer_kept kept = answer_kept::none;
 };
 
-/// Counted since the start. Never a key or a scope among them.
+/// Counters since the start of the process. They never contain a key or a scope.
 struct engine_counters {
   std::atomic<std::uint64_t> runs{0}, replays{0}, cached_replays{0}, busy{0}, mismatches{0},
       backoffs{0}, unknowns{0}, probes{0}, store_failures{0}, unguarded{0}, stale_settles{0},
       incidents{0}, late_settles{0}, follow_ups{0}, losses{0}, swept{0};
 };
 
-/// Thread-safety: every member may be called from any thread. claim() runs on the io_context that
-/// is given, which one thread runs.
-/// To be destroyed after these io_contexts, as what it does in the background ends with them.
+/// Thread-safety: every member may be called from any thread. claim() runs on the given io_context,
+/// which must be run by one thread.
+/// Destroy the engine after these io_contexts, because its background work ends with them.
 class engine {
  public:
   struct state;
@@ -182,30 +191,31 @@ class engine {
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
 
-  /// What can be seen to be wrong before the first request: a `state_dir` that can't be written.
+  /// Reports configuration errors before the first request: a `state_dir` that can't be written.
   [[nodiscard]] result<void> check() const;
-  /// Polls the store once: at the start, and then each second by itself. Before the store answered
-  /// a first poll, nothing is served from memory and nothing is claimed: a claim polls first.
-  /// Concurrent calls share one poll.
+  /// Polls the store once. The caller polls at the start; after start(), the engine polls each
+  /// second. Until the store has answered a first poll, the engine serves nothing from memory and
+  /// claims nothing: a claim polls first. Concurrent calls share one poll.
   boost::asio::awaitable<result<void>> poll_store();
-  /// Begins to poll the store and to sweep, on `io`, and to listen for what other processes settle.
+  /// Begins to poll the store and to sweep on `io`, and registers for settles of other processes.
   void start(boost::asio::io_context& io);
-  /// Ends what start() began. To be called before the io_contexts of those who wait end.
+  /// Ends the work of start(). Call this before the io_contexts of waiting claims end.
   void stop();
 
-  /// The stored answer, where memory has it. Does not suspend and does not touch the store.
+  /// The stored answer, if it is in memory. Does not suspend and does not use the store.
   [[nodiscard]] std::optional<cached_replay> find_replay(const record_id& id,
                                                          const fingerprint& print);
   boost::asio::awaitable<claim_result> claim(boost::asio::io_context& io, operation operation);
 
-  /// Settles and claims in doubt that are repeated behind their requests: a shutdown does well to
-  /// wait for them.
+  /// The number of settles and claims in doubt that are repeated in the background. A shutdown
+  /// should wait for them.
   [[nodiscard]] std::size_t pending() const noexcept;
-  /// A new configuration: after a loss, requests may be under way for so long, and answers may have
-  /// been kept for so long. What was longer before still counts.
+  /// Applies a new configuration. `loss_quiet` is how long earlier requests may still be under way
+  /// after a loss; `longest_retention` is how long answers may have been kept. Larger earlier
+  /// values remain in force.
   void expect(milliseconds loss_quiet, milliseconds longest_retention);
-  /// At shutdown: every lease that is still held ends now, with an unknown outcome where anything
-  /// was sent.
+  /// For shutdown: ends every lease that is still held. The outcome is unknown if anything was
+  /// sent.
   boost::asio::awaitable<void> end_held_leases();
 
   [[nodiscard]] const engine_counters& counters() const noexcept;

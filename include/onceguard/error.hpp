@@ -1,5 +1,5 @@
-// What can go wrong, as a value. Errors carry properties instead of a taxonomy: a caller asks
-// what is known of the effect and whether the same call may be made again.
+// Errors as values. An error carries properties instead of a taxonomy: the caller can see what is
+// known of the effect and whether the same call may be made again.
 #pragma once
 #include <cstdint>
 #include <stdexcept>
@@ -11,36 +11,36 @@
 namespace onceguard {
 
 enum class errc : std::uint8_t {
-  store_unreachable,  ///< the store did not answer within its timeout, or refused
+  store_unreachable,  ///< the store did not answer within its timeout, or refused the connection
   store_full,         ///< no room to write; nothing was changed
   store_lost,         ///< the store lost its memory and refuses new claims for now
-  record_unreadable,  ///< corrupt, or written by a newer version; never taken for absent
+  record_unreadable,  ///< corrupt, or written by a newer version; never treated as absent
   not_found,          ///< no live record of that scope and key
-  conflict,           ///< the record's state does not allow this act now
+  conflict,           ///< the record's state does not allow this operation now
   invalid_argument,   ///< the caller's input is wrong; the detail names what and where
   overloaded,         ///< a limit of this process is reached
   stopped,            ///< the store or the process is shutting down
-  write_conflict,     ///< another transaction was in the way: run this one again from its begin
+  write_conflict,     ///< another transaction conflicted: run this transaction again from its begin
 };
 
 /// What is known of a failed operation's effect on the store.
 enum class effect : std::uint8_t {
   none,     ///< provably nothing changed
-  unknown,  ///< it may have been carried out; ask again with the same claim id
-  done,     ///< it was carried out, only the answer is missing
+  unknown,  ///< the operation may have been carried out; repeat it with the same claim id
+  done,     ///< the operation was carried out, only the answer is missing
 };
 
-/// A failure. Cheap to move, never thrown by this library across an I/O boundary.
+/// A failure. Cheap to move. This library never throws it across an I/O boundary.
 struct error {
   errc code{};
   onceguard::effect effect = onceguard::effect::none;
-  std::string detail;  ///< for a person: what was wrong, and where
+  std::string detail;  ///< for people: what was wrong, and where
 
   error() = default;  // for boost::system::result::error() of a success
   error(errc c, std::string d, onceguard::effect e = onceguard::effect::none)
       : code(c), effect(e), detail(std::move(d)) {}
 
-  /// May the same call succeed if it is simply made again later?
+  /// Whether the same call may succeed if it is made again later.
   [[nodiscard]] bool retryable() const noexcept {
     return code == errc::store_unreachable || code == errc::store_full ||
            code == errc::store_lost || code == errc::overloaded || code == errc::stopped ||
@@ -53,7 +53,8 @@ struct error {
 template <class T>
 using result = boost::system::result<T, error>;
 
-/// Found by Boost.System when `.value()` is called on a failure: a programmer's error.
+/// Boost.System calls this function when `.value()` is called on a failure, which is a programmer's
+/// error.
 [[noreturn]] inline void throw_exception_from_error(const error& e,
                                                     const boost::source_location& /*where*/) {
   throw std::logic_error("value() of a failed result: " + e.detail);

@@ -1,6 +1,6 @@
-// The library call: work that runs inside the caller's own database transaction, together with
-// its record, so that both commit or neither does. postgres.hpp, pqxx.hpp and sqlite.hpp have the
-// calls; here is what they share.
+// The library calls: work that runs inside the caller's own database transaction, together with its
+// record, so that both commit or neither does. This header has the types that the calls share; the
+// calls are in postgres.hpp, pqxx.hpp and sqlite.hpp.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,12 +15,13 @@
 
 namespace onceguard {
 
-/// One operation that may arrive more than once. The same (scope_kind, scope, key) of another
-/// process, or of `onceguard.claim` in SQL, is the same operation.
+/// One operation that may arrive more than once. A request with the same (scope_kind, scope, key)
+/// from another process, or from `onceguard.claim` in SQL, is the same operation.
 struct request {
-  std::string scope;        ///< who the key belongs to: a key never crosses scopes
+  std::string scope;        ///< the owner of the key: a key never crosses scopes
   std::string key;          ///< the idempotency key: 1 to 255 bytes
-  std::string fingerprint;  ///< what else makes two requests the same; its SHA-256 is kept
+  std::string fingerprint;  ///< the other data that makes two requests the same; only the SHA-256
+                            ///< of this text is kept
   std::string scope_kind = "application";
 
   request(std::string of_scope, std::string with_key, std::string with_fingerprint = {})
@@ -29,7 +30,8 @@ struct request {
         fingerprint(std::move(with_fingerprint)) {}
 };
 
-/// Of the transactions that `execute` begins itself. SQLite has only serializable ones.
+/// The isolation level of the transactions that `execute` begins itself. SQLite has only
+/// serializable transactions.
 enum class isolation_level : std::uint8_t {
   as_session,  ///< whatever the connection's default is
   read_committed,
@@ -38,27 +40,30 @@ enum class isolation_level : std::uint8_t {
 };
 
 struct execute_policy {
-  /// While another transaction or lease has the key: `wait` for its end, for `wait` at most, or
-  /// `reject`: be told `busy` at once.
+  /// If another transaction or lease has the key: `wait` waits for its end, for at most the
+  /// duration `wait`; `reject` returns `busy` at once.
   on_busy_rule on_busy = on_busy_rule::wait;
   milliseconds wait{10'000};
-  milliseconds retention{24 * 3'600'000};  ///< of the answer, from its commit on
-  /// execute_steps: how long a crash holds up the next attempt; the longest step, and what is done
-  /// between two of them, should be over well before. Each step gives it its full length again.
+  milliseconds retention{24 * 3'600'000};  ///< retention of the answer, counted from its commit
+  /// execute_steps: how long a crash delays the next attempt. The longest step, and the work
+  /// between two steps, should take much less time. Each step gives the lease its full length
+  /// again.
   milliseconds lease{30'000};
   isolation_level isolation = isolation_level::as_session;
-  /// How often a transaction that another one was in the way of (SQLSTATE class 40) is run again
-  /// from its begin, where it is execute's own: the callable runs anew each time.
+  /// How often a transaction that conflicted with another one (SQLSTATE class 40) is run again from
+  /// its begin, if execute began the transaction itself. The callable runs anew each time.
   unsigned conflict_retries = 0;
 };
 
-/// What runs once. It is told its lease (attempt and token); the answer that it returns commits
-/// with what it wrote. An answer has a status from 100 to 999; without HTTP, take 200.
-/// What it throws rolls all of it back, its claim too, and is thrown on.
+/// The work that runs once. Its parameter is the lease (attempt and token). The returned answer
+/// commits together with the data that the work wrote. The answer has a status from 100 to 999;
+/// without HTTP, use 200.
+/// An exception rolls back the whole transaction, including the claim, and is rethrown.
 using effect_work = std::function<answer(const lease&)>;
 
-/// Work in several transactions. The record remembers which of them are done, and what each of
-/// them gave; a later attempt goes on after the last one. Used by the thread that it was given to.
+/// Work in several transactions. The record remembers which steps are done, and the result of each.
+/// A later attempt continues after the last completed step. Use the object only on the thread that
+/// it was passed to.
 class steps {
  public:
   steps() = default;
@@ -66,22 +71,22 @@ class steps {
   steps& operator=(const steps&) = delete;
   virtual ~steps() = default;
 
-  /// Runs `work` in a transaction of its own, which commits together with the bytes that it
-  /// returns and the mark that this step is done; where an earlier attempt did that, `work` does
-  /// not run and those bytes are returned. The steps of one operation have different names, and
-  /// are called in the same order in each attempt; std::logic_error says where they are not.
-  /// What `work` throws rolls its step back and is thrown on. What `step` throws itself (the
-  /// lease is another's, the connection broke) ends the attempt: let it pass.
+  /// Runs `work` in its own transaction, which commits together with the returned bytes and the
+  /// mark that this step is done. If an earlier attempt completed this step, `work` does not run
+  /// and the stored bytes are returned. The steps of one operation have different names and are
+  /// called in the same order in each attempt; otherwise std::logic_error is thrown.
+  /// An exception of `work` rolls back its step and is rethrown. An exception of `step` itself (the
+  /// lease was superseded, the connection broke) ends the attempt: do not catch it.
   virtual std::string step(std::string_view name, const std::function<std::string()>& work) = 0;
 
-  /// An idempotency key for a call to somebody else between two steps: the same in each attempt,
-  /// another for each purpose. 64 hex digits.
+  /// An idempotency key for a call to another service between two steps: the same in each attempt,
+  /// different for each purpose. 64 hex digits.
   [[nodiscard]] virtual std::string key_for(std::string_view purpose) const = 0;
 
   [[nodiscard]] virtual const lease& held() const noexcept = 0;
 };
 
-/// Returns the answer once its steps are done.
+/// Returns the answer when all steps are done.
 using steps_work = std::function<answer(steps&)>;
 
 }  // namespace onceguard

@@ -1,4 +1,4 @@
-// The Idempotency-Key header field's value.
+// Parses the value of the Idempotency-Key header field.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,14 +18,15 @@ enum class key_format : std::uint8_t { any, uuid };
 
 /// Parses one field value: an RFC 8941 section 3.3.3 String, whose well-formed parameters are
 /// allowed and ignored, or (lenient) a bare value of letters, digits and -._~:/+=@!$&'()*%#^|
-/// Optional white space around it is not part of it. `"abc"` and `abc` are the same key.
-/// @return the key's bytes, or errc::invalid_argument with a detail that names the fault and the
-///         byte where it is (counted from 1), never echoing the value.
+/// Optional white space around the value is not part of the key. `"abc"` and `abc` are the same
+/// key.
+/// @return the key's bytes, or errc::invalid_argument with a detail that names the error and its
+///   byte position (counted from 1). The detail never contains the value.
 [[nodiscard]] result<std::string> parse_key(std::string_view field_value,
                                             key_syntax syntax = key_syntax::lenient,
                                             key_format format = key_format::any);
 
-/// Is it an UUID in its 8-4-4-4-12 form (RFC 9562), of any version, in either case?
+/// Whether `text` is a UUID in the 8-4-4-4-12 form (RFC 9562), of any version, in either case.
 [[nodiscard]] bool is_uuid(std::string_view text) noexcept;
 
 }  // namespace onceguard

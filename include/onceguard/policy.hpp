@@ -1,4 +1,4 @@
-// What applies to the requests of one route. Plain values, checked by whoever fills them in.
+// The rules for the requests of one route. Plain values; the code that fills them in checks them.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,12 +17,12 @@ enum class on_busy_rule : std::uint8_t { reject, wait };
 enum class probe_rule : std::uint8_t { fence, ask };
 enum class effect_place : std::uint8_t { elsewhere, transactional };
 enum class store_failure_rule : std::uint8_t { closed, open };
-/// What an upstream's status means for the record.
+/// How an upstream's status settles the record.
 enum class outcome_rule : std::uint8_t { complete, release, unknown, fail };
 
 struct scope_rule {
   scope_source source = scope_source::credential;
-  std::string name;                        ///< of the header (lower case) or cookie
+  std::string name;                        ///< name of the header (in lower case) or of the cookie
   [[nodiscard]] std::string text() const;  ///< "credential", "header:x-tenant" …
   friend bool operator==(const scope_rule&, const scope_rule&) = default;
 };
@@ -33,11 +33,12 @@ struct route_policy {
   onceguard::key_syntax key_syntax = onceguard::key_syntax::lenient;
   onceguard::key_format key_format = onceguard::key_format::any;
   scope_rule scope;
-  std::vector<scope_rule> previous_scope;  ///< where live records may stand from before
+  /// Former scope rules, under which live records may exist.
+  std::vector<scope_rule> previous_scope;
   fingerprint_rule fingerprint;
   keep_rule keep = keep_rule::success;
-  std::map<std::uint16_t, outcome_rule> outcome_status;  ///< 402 …
-  std::map<std::uint16_t, outcome_rule> outcome_class;   ///< 4 for 4xx, 5 for 5xx …
+  std::map<std::uint16_t, outcome_rule> outcome_status;  ///< key: a status, for example 402
+  std::map<std::uint16_t, outcome_rule> outcome_class;   ///< key: 4 for 4xx, 5 for 5xx …
   bool keep_body = true;                                 ///< answer = "full"
   milliseconds backoff{1'000};
   milliseconds backoff_max{60'000};
@@ -47,10 +48,12 @@ struct route_policy {
   on_busy_rule on_busy = on_busy_rule::reject;
   milliseconds wait{10'000};
   unknown_policy unknown = unknown_policy::hold;
-  std::string probe;  ///< URL with {scope} and {key}
+  std::string probe;  ///< URL template with {scope} and {key}
   probe_rule probe_mode = probe_rule::fence;
-  std::uint16_t probe_present = 0;  ///< ask: a bare answer of this status counts as "it did"
-  std::uint16_t probe_absent = 0;   ///< ask: and of this one as "it did not"
+  // With probe_mode = ask, an answer of this status and without a report means done …
+  std::uint16_t probe_present = 0;
+  // … and an answer of this status means not done.
+  std::uint16_t probe_absent = 0;
   effect_place effect = effect_place::elsewhere;
   store_failure_rule store_failure = store_failure_rule::closed;
   std::size_t max_request_body = 1u << 20;
@@ -59,8 +62,8 @@ struct route_policy {
   bool keep_set_cookie = false;
 };
 
-/// What a whole answer with this status means for the record: the single status first, then its
-/// class, then the keep rule.
+/// How a complete answer with this status settles the record. The rule for the single status comes
+/// first, then the rule for its class, then the keep rule.
 [[nodiscard]] outcome_rule outcome_of(const route_policy& policy, std::uint16_t status) noexcept;
 
 }  // namespace onceguard

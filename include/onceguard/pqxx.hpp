@@ -1,6 +1,6 @@
-// Exactly once inside a transaction of libpqxx (6.4 or newer): as postgres.hpp, which says what is
-// promised and returned, for callers who use that library. Header-only: it needs libpqxx's own
-// headers and library, onceguard does not.
+// Exactly once inside a transaction of libpqxx (6.4 or newer). The promises and return values are
+// those of postgres.hpp. Header-only: the caller needs the headers and the library of libpqxx,
+// onceguard does not.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace onceguard::postgres {
 
-/// On a connection without a transaction: one of its own; within a transaction: a part of it (a
-/// pqxx::subtransaction), during which the caller's own object can't be used.
+/// Given a connection without a transaction, begins its own transaction. Given a transaction,
+/// begins a part of it (a pqxx::subtransaction); meanwhile the caller's own object can't be used.
 class pqxx_transaction final : public sql_transaction {
  public:
   explicit pqxx_transaction(pqxx::connection& connection) : on_(&connection) {}
@@ -22,7 +22,7 @@ class pqxx_transaction final : public sql_transaction {
 
   [[nodiscard]] bool whole() const noexcept override { return within_ == nullptr; }
 
-  /// What is open now.
+  /// The transaction, or the part of one, that is open now.
   [[nodiscard]] pqxx::transaction_base& open() const { return *open_; }
 
   void begin(isolation_level level) override {
@@ -64,7 +64,8 @@ class pqxx_transaction final : public sql_transaction {
 
   void roll_back() noexcept override { open_.reset(); }
 
-  /// Calls `act`; what execute returns as an error, or tries again, becomes what it knows.
+  /// Calls `act`. Translates the libpqxx exceptions that execute handles (it returns them as errors
+  /// or retries) into statement_failed.
   template <class Act>
   static auto translating(Act act) {
     try {
@@ -81,7 +82,7 @@ class pqxx_transaction final : public sql_transaction {
   }
 
  private:
-  /// The same for statements of execute's own, whose every failure is to be known.
+  /// The same for the statements of execute itself: every SQL error becomes statement_failed.
   template <class Act>
   void saying(Act act) {
     try {
@@ -111,10 +112,10 @@ class pqxx_transaction final : public sql_transaction {
   std::unique_ptr<pqxx::dbtransaction> open_;
 };
 
-/// Uses the transaction that it is given, and no other.
+/// Must use only the given transaction.
 using pqxx_work = std::function<answer(pqxx::transaction_base&, const lease&)>;
 
-/// As execute on a connection of libpq, in a transaction of its own.
+/// As execute on a libpq connection, in a transaction of its own.
 [[nodiscard]] inline result<verdict> execute(pqxx::connection& connection, const request& request,
                                              const execute_policy& policy, const pqxx_work& work) {
   pqxx_transaction transaction(connection);
@@ -123,7 +124,7 @@ using pqxx_work = std::function<answer(pqxx::transaction_base&, const lease&)>;
   });
 }
 
-/// Within the caller's transaction: the caller commits, and sends the answer after that.
+/// Inside the caller's transaction: the caller commits, and sends the answer after the commit.
 [[nodiscard]] inline result<verdict> execute(pqxx::dbtransaction& within, const request& request,
                                              const execute_policy& policy, const pqxx_work& work) {
   pqxx_transaction transaction(within);
@@ -132,7 +133,7 @@ using pqxx_work = std::function<answer(pqxx::transaction_base&, const lease&)>;
   });
 }
 
-/// As onceguard::steps, with the transaction of each step.
+/// As onceguard::steps; each step gets its transaction.
 class pqxx_steps {
  public:
   pqxx_steps(steps& flow, pqxx_transaction& transaction) : flow_(flow), in_(transaction) {}
@@ -152,7 +153,7 @@ class pqxx_steps {
   pqxx_transaction& in_;
 };
 
-/// As execute_steps on a connection of libpq.
+/// As execute_steps on a libpq connection.
 [[nodiscard]] inline result<verdict> execute_steps(pqxx::connection& connection,
                                                    const request& request,
                                                    const execute_policy& policy,

@@ -1,4 +1,4 @@
-// What is kept for one (scope, key), and the small types that it is made of.
+// The record of one (scope, key), and the small types that it is made of.
 #pragma once
 #include <array>
 #include <chrono>
@@ -15,18 +15,19 @@ namespace onceguard {
 
 using milliseconds = std::chrono::milliseconds;
 
-/// A SHA-256.
+/// A SHA-256 value.
 using digest = std::array<unsigned char, 32>;
 
-/// 128 random bits, made by the claimant for one attempt to claim. It becomes the nonce of the
-/// lease that the claim gets: the token orders leases, the nonce identifies one.
+/// 128 random bits, made by the claimant for one attempt to claim. The claim id is also part of the
+/// lease that the claim gets: the token orders leases, the claim id identifies one.
 using claim_id = std::array<unsigned char, 16>;
 
-/// SHA-256 over (scope, key), each length-prefixed. What a store finds a record by.
+/// SHA-256 over (scope, key), each length-prefixed. Stores find a record by this id.
 using record_id = digest;
 
-/// SHA-256 over what makes two requests the same, and how it was made ("exact", "none",
-/// "json", "json pick /a /b", "json omit /a"). A repeat is compared the way the record says.
+/// SHA-256 over the parts that make two requests the same, and the method by which it was made
+/// ("exact", "none", "json", "json pick /a /b", "json omit /a"). A repeat is compared by the method
+/// in the record.
 struct fingerprint {
   std::string method;
   digest value{};
@@ -35,15 +36,16 @@ struct fingerprint {
 
 /// Persistent values: never renumber.
 enum class record_state : std::uint8_t {
-  started = 1,      ///< claimed, and the work has provably not begun
-  in_progress = 2,  ///< the work may have begun; once its lease is over the outcome is unknown
-  probing = 3,      ///< the application is being asked; once its lease is over: unknown again
+  started = 1,      ///< claimed; the work has provably not begun
+  in_progress = 2,  ///< the work may have begun; once the lease is over, the outcome is unknown
+  /// The application is being asked; once the lease is over, the outcome is unknown again.
+  probing = 3,
   completed = 4,
-  failed = 5,    ///< to be run again, not before retry_at
-  released = 6,  ///< counts as absent, but keeps token, attempt and claim id for an hour
+  failed = 5,    ///< may run again, not before `retry_at`
+  released = 6,  ///< counts as absent, but its token, attempt and claim id are kept for an hour
 };
 
-/// What an operator sees: as record_state, with `unknown` derived from the lease.
+/// The state that an operator sees: as record_state, with `unknown` derived from the lease.
 enum class observed_state : std::uint8_t {
   started = 1,
   in_progress = 2,
@@ -58,22 +60,22 @@ inline constexpr std::size_t observed_states = 7;
 /// Why an outcome is unknown. Persistent values: never renumber.
 enum class unknown_reason : std::uint8_t {
   none = 0,
-  holder_gone = 1,      ///< the lease ran out and nobody settled it
-  upstream_status = 2,  ///< an answer that says nothing about the effect (5xx by default)
+  holder_gone = 1,      ///< the lease ran out without a settle
+  upstream_status = 2,  ///< the answer's status says nothing about the effect (5xx by default)
   upstream_timeout = 3,
-  upstream_broken = 4,  ///< the connection broke, or the answer was nonsense
+  upstream_broken = 4,  ///< the connection broke, or the answer was malformed
   upgraded = 5,         ///< the upstream switched protocols (101)
-  abandoned = 6,        ///< given up at shutdown
+  abandoned = 6,        ///< the holder gave up the lease: at shutdown, or without a settle
   probe_inconclusive = 7,
 };
 
 /// Why a completed record has no answer. Persistent values: never renumber.
 enum class answer_kept : std::uint8_t {
   full = 0,
-  status_only = 1,  ///< status and headers without the body, as asked for
+  status_only = 1,  ///< status and headers without the body, as configured
   too_large = 2,
   streamed = 3,
-  none = 4,  ///< it took effect, and no answer is known
+  none = 4,  ///< the operation took effect, and no answer is known
 };
 
 /// A stored answer. Headers keep their order and their repeats; the body is bytes.
@@ -85,8 +87,8 @@ struct answer {
 };
 using answer_ptr = std::shared_ptr<const answer>;
 
-/// What a claim is about: constant for one operation, shared by its claim and its settle, and
-/// kept in the record for the operator who looks for it.
+/// The subject of a claim: constant for one operation, shared by its claim and its settle, and kept
+/// in the record for operators.
 struct subject {
   digest scope{};          ///< SHA-256 of the scope's kind and value: never the credential itself
   std::string scope_kind;  ///< "credential", "header:x-tenant", "anonymous" …
@@ -95,50 +97,51 @@ struct subject {
   std::string path;   ///< without the query
   std::string route;  ///< the prefix of the rule that applied
   onceguard::fingerprint print;
-  milliseconds run_timeout{0};  ///< how long the work may still be under way after its lease
+  milliseconds run_timeout{0};  ///< how long the work may still run after its lease
 };
 using subject_ptr = std::shared_ptr<const subject>;
 
-/// The number that grows with every lease of one (scope, key) and is never reused.
+/// The fencing token: a number that grows with every lease of one (scope, key) and is never reused.
 using token = std::uint64_t;
 
-/// The right to run. A settle must match both token and nonce.
+/// The right to run. A settle must match both token and claim id.
 struct lease {
   onceguard::token token = 0;
   onceguard::claim_id claim_id{};
-  std::uint32_t attempt = 0;  ///< 1, 2, … with every lease of the record
-  bool probe = false;         ///< a lease to ask, not to run
-  bool started = false;       ///< the claim went into `started`: dispatch before the work
+  std::uint32_t attempt = 0;  ///< 1, 2, …: counts the leases of the record
+  bool probe = false;         ///< a lease to ask the application, not to run
+  bool started = false;       ///< the claim went into `started`: dispatch before the work begins
   friend bool operator==(const lease&, const lease&) = default;
 };
 
-/// All that is kept for one (scope, key). Points in time are those of the store's own clocks,
-/// in milliseconds: `*_lease` on the clock that leases run by, `*_wall` on the wall clock.
+/// All data that is kept for one (scope, key). Points in time are those of the store's own clocks,
+/// in milliseconds: `*_lease` on the clock of leases, `*_wall` on the wall clock.
 struct record {
   subject_ptr about;
   record_state state = record_state::started;
   onceguard::token token = 0;
   onceguard::claim_id claim_id{};
   std::uint32_t attempt = 0;
-  std::int64_t deadline_lease = 0;  ///< end of the lease; in the past: the lease is over
-  std::int64_t retry_at_lease = 0;  ///< failed: not before; unknown: not probed before
+  std::int64_t deadline_lease = 0;  ///< end of the lease; if in the past, the lease is over
+  /// Failed: no run before this time; unknown: no probe before this time.
+  std::int64_t retry_at_lease = 0;
   std::int64_t claimed_at_wall = 0;
   std::int64_t settled_at_wall = 0;       ///< 0: not settled
   std::int64_t expires_at_wall = 0;       ///< 0: never
   std::int64_t unknown_retention_ms = 0;  ///< 0: an unsettled record never expires
   unknown_reason why = unknown_reason::none;
-  std::uint16_t why_status = 0;  ///< the upstream's status, where that is the reason
+  std::uint16_t why_status = 0;  ///< the upstream's status, if that is the reason
   answer_kept kept = answer_kept::none;
-  answer_ptr answer;           ///< null unless completed with one
+  answer_ptr answer;           ///< null unless the record was completed with an answer
   std::uint32_t failures = 0;  ///< `fail` settles in a row, for the back-off
-  bool by_operator = false;    ///< settled by resolve, not by its holder
-  bool incident = false;       ///< completed though no such record stood there
-  /// A lease before this one ended with an unknown outcome, and nobody has found out since: when
-  /// this one is released, the record is unknown again and not free.
+  bool by_operator = false;    ///< settled by resolve, not by the holder of the lease
+  bool incident = false;       ///< completed although the record was missing
+  /// An earlier lease ended with an unknown outcome that is still not known. A release of the
+  /// present lease then makes the record unknown again, not free.
   bool earlier_unknown = false;
-  bool maybe_repeated = false;  ///< ran after the store had lost its memory
-  /// Completed by the application itself, in the transaction of the effect: its answer is the
-  /// answer; where it gave none, the holder's settle adds one, once.
+  bool maybe_repeated = false;  ///< the operation ran after the store had lost its memory
+  /// Completed by the application itself, in the transaction of the effect. The application's
+  /// answer counts; if it gave none, the holder's settle may add an answer, once.
   bool by_application = false;
 };
 

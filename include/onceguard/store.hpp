@@ -1,20 +1,21 @@
 // The store contract: all that the engine, the front doors and the commands know of a store.
 //
-// Rules for those who write one:
+// Rules for implementations:
 // - `decide.hpp` is the specification: each call behaves as if its pure function were applied to
-//   the one record, atomically, with the store's own clocks. The contract suite checks it.
+//   the one record, atomically, with the store's own clocks. The contract suite checks this rule.
 // - A call answers after its change is durable (as durable as the store ever gets), and within
-//   `timeout` plus scheduling; an error says what is known of its effect. A claim or settle whose
-//   fate is unknown may be repeated: nonce and kind make it harmless. A claim says so (`repeated`).
+//   `timeout` plus scheduling. An error says what is known of its effect. A claim or settle in
+//   doubt may be repeated: the claim id and the kind make the repeat harmless. A repeated claim
+//   sets `repeated`.
 // - Tokens of one (scope, key) only grow, also across release, expiry, restart and loss.
-// - Durations go in and come out; points in time never do.
-// - A record that cannot be read is errc::record_unreadable, never absent; it is listed, counted,
-//   and replaced by a resolution with force.
-// - One bad item of a batch does not fail its neighbours; the same id twice in a batch behaves
-//   as if one came after the other.
+// - Parameters and results contain durations, never points in time.
+// - A record that cannot be read is errc::record_unreadable, never absent. It is listed and
+//   counted, and a resolution with force replaces it.
+// - One bad item of a batch does not make the other items fail. If the same id is twice in a batch,
+//   the two items behave as if one came after the other.
 //
-// Thread-safety: every member may be called from any thread at any time. A coroutine is resumed
-// on the executor that it runs on.
+// Thread-safety: every member may be called from any thread at any time. A coroutine is resumed on
+// the executor that it runs on.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -31,12 +32,12 @@
 
 namespace onceguard {
 
-/// A record as an operator sees it: with durations in the place of points in time.
+/// A record as an operator sees it: with durations instead of points in time.
 struct record_view {
   record_id id{};
   record stored;
   observed_state state = observed_state::unknown;
-  milliseconds lease_left{0};  ///< negative: over since
+  milliseconds lease_left{0};  ///< negative: the lease has been over for this long
   milliseconds retry_after{0};
   milliseconds retention_left{0};  ///< 0: never expires
 };
@@ -47,7 +48,7 @@ struct list_filter {
   std::optional<digest> scope;
 };
 
-/// One that is there and can't be read: nothing is known of it but its id.
+/// A record that exists and can't be read: only its id is known.
 struct unreadable_record {
   record_id id{};
   std::string why;
@@ -55,36 +56,37 @@ struct unreadable_record {
 
 struct list_page {
   std::vector<record_view> records;
-  std::vector<unreadable_record> unreadable;  ///< they may be what any filter looks for
+  std::vector<unreadable_record> unreadable;  ///< listed whatever the filter, as they may match it
   std::string cursor;                         ///< empty: that was the last page
 };
 
-/// How many records there are, or how many of a piece of them.
+/// The number of records in the store, or in one piece of it.
 struct counts {
   std::array<std::uint64_t, observed_states + 1> by_state{};  ///< indexed by observed_state
   std::uint64_t unreadable = 0;                               ///< in no state
   std::string cursor;                                         ///< empty: that was the last piece
 };
 
-/// What a process watches to notice that a store lost its memory or that an operator released
-/// a completed record.
+/// The values that a process polls to notice that a store lost its memory or that an operator
+/// released a completed record.
 struct vitals {
-  std::string identity;          ///< random, made with the store's data
-  std::uint64_t generation = 0;  ///< only grows; a smaller one means an older copy
-  std::uint64_t forgotten = 0;   ///< completed records that operators released so far
+  std::string identity;          ///< random, made when the store's data was created
+  std::uint64_t generation = 0;  ///< only grows; a smaller value means an older copy of the data
+  std::uint64_t forgotten = 0;   ///< number of completed records that operators have released
 };
 
-/// What a store can do, so that others need not know which one it is.
+/// Properties of a store, so that its callers need not know its kind.
 struct store_traits {
   std::string name;
   bool durable = true;         ///< survives a crash of the process and of the machine
   bool shared = true;          ///< several processes may use it at once
-  bool transactional = false;  ///< the application can complete in its own transaction
+  bool transactional = false;  ///< the application can complete an operation in its own transaction
 };
 
-/// Told of records that other processes settled: of each the first 8 bytes of its id, as a
-/// big-endian number. On a thread of the store's own, which waits for it meanwhile: it must not
-/// block. Each is a hint: some never come, some come twice, late, or for nothing.
+/// The listener is called with the records that other processes settled. Each is given as the first
+/// 8 bytes of its id, as a big-endian number. The call comes on a thread of the store, which waits
+/// for the listener: the listener must not block. The calls are hints: some settles are not
+/// announced, others twice, late, or without cause.
 using settled_listener = std::function<void(const std::vector<std::uint64_t>&)>;
 
 class store {
@@ -100,7 +102,7 @@ class store {
       std::vector<onceguard::claim> batch, milliseconds timeout) = 0;
   virtual boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
                                                                       milliseconds timeout) = 0;
-  /// Renewals and dispatches; true: still (or now) the holder's, false: stale.
+  /// Renewals and dispatches. True: the lease is valid. False: the lease is stale.
   virtual boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                                                    milliseconds timeout) = 0;
 
@@ -108,31 +110,32 @@ class store {
                                                                    milliseconds timeout) = 0;
   virtual boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                           milliseconds timeout) = 0;
-  /// In the order of the first claim; `cursor` is that of the page before, empty for the first.
+  /// Ordered by the first claim. `cursor` is that of the previous page, empty for the first page.
   virtual boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                          std::size_t limit,
                                                          milliseconds timeout) = 0;
-  /// A large store counts a piece in each call; `cursor` is that of the piece before, empty for the
-  /// first. Records that come, go or move meanwhile may be counted or not.
+  /// A large store counts one piece in each call. `cursor` is that of the previous piece, empty for
+  /// the first piece. Records that are added, removed or moved meanwhile may be counted or not.
   virtual boost::asio::awaitable<result<counts>> count(std::string cursor,
                                                        milliseconds timeout) = 0;
-  /// Takes in a record of another store. errc::conflict: this one takes none.
+  /// Imports a record of another store. errc::conflict: this store does not import records.
   virtual boost::asio::awaitable<result<import_outcome>> import_record(imported_record,
                                                                        milliseconds) {
     co_return error(errc::conflict, traits().name + ": records can't be moved into this store");
   }
-  /// Removes up to `limit` records that have outlived their retention; how many went. A call may
-  /// look at a part of the store alone, but sixty of them have looked at all of it, or each of them
-  /// for a second.
+  /// Removes up to `limit` records that have outlived their retention. Returns how many were
+  /// removed. A call may cover only a part of the store, but sixty calls cover all of it, or run
+  /// for a second each.
   virtual boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                             milliseconds timeout) = 0;
   virtual boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) = 0;
 
-  /// From now on `told` hears of what other processes settle, where a store can know that; null:
-  /// nobody does. One listener: once this returned, the one before hears nothing any more.
+  /// From now on, the listener is called for settles of other processes, if the store learns of
+  /// them; null: no listener. There is one listener: once this call has returned, the previous
+  /// listener is not called any more.
   virtual void on_settled(settled_listener listener) { static_cast<void>(listener); }
 
-  /// Finishes what was accepted, then refuses with errc::stopped. Blocks until done; idempotent.
+  /// Finishes the accepted calls, then refuses with errc::stopped. Blocks until done; idempotent.
   virtual void stop() = 0;
 };
 

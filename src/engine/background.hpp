@@ -1,4 +1,4 @@
-// Work that nobody waits for: its failures are logged, never swallowed.
+// Background work, whose failures are logged, never swallowed.
 #pragma once
 #include <string_view>
 
@@ -8,7 +8,7 @@
 
 namespace onceguard {
 
-/// Runs the coroutine on the executor; `what` names it in the log should it throw.
+/// Runs the coroutine on the executor. If the coroutine throws, `description` names it in the log.
 void spawn_background(const boost::asio::any_io_executor& executor, std::string_view description,
                       boost::asio::awaitable<void> coroutine);
 inline void spawn_background(boost::asio::io_context& io, std::string_view description,

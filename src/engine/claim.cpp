@@ -15,7 +15,7 @@ using clock = base::boot_clock;
 
 namespace {
 
-constexpr int claims_max = 8;  // of one request, before it is told to come back
+constexpr int claims_max = 8;  // of one request, before the request is answered as busy
 constexpr std::chrono::seconds caller_check{1};
 
 error memory_lost(effect on_store) {
@@ -35,7 +35,7 @@ claim_result replay_of(answer_ptr answer, answer_kept kept) {
   return out;
 }
 
-/// May others who sent the same take this outcome over?
+/// Whether twins that wait for the operation may use this outcome as theirs.
 bool concerns_all(outcome_kind kind) noexcept {
   return kind == outcome_kind::replay || kind == outcome_kind::unknown ||
          kind == outcome_kind::backoff;
@@ -55,7 +55,7 @@ class claim_attempt {
 
  private:
   asio::awaitable<claim_result> attempt();
-  /// One claim, and what its verdict leads to; none: another one is needed.
+  /// Sends one claim and acts on its verdict; none: another claim is needed.
   asio::awaitable<std::optional<claim_result>> claim_once();
   asio::awaitable<std::optional<claim_result>> granted(const claim& request, lease got,
                                                        clock::time_point claimed);
@@ -79,14 +79,14 @@ class claim_attempt {
   operation op_;
 };
 
-/// Before anything is claimed: what runs can be kept.
+/// Reserves memory for the answer before anything is claimed, so that the answer can be kept.
 bool claim_attempt::take_room() const {
   if (op_.answer_room == nullptr) return true;
   const auto more = std::max(op_.longest_answer, op_.usual_answer) - op_.usual_answer;
   return op_.answer_room->grow_to(op_.usual_answer, more);
 }
 
-/// Who waits takes none of the room of those who run.
+/// A waiting request must not hold memory that running requests need.
 void claim_attempt::give_back_room() const noexcept {
   if (op_.answer_room != nullptr) op_.answer_room->clear();
 }
@@ -100,7 +100,7 @@ claim claim_attempt::make_claim() const {
   out.lease = policy.lease;
   const bool transactional = policy.effect == effect_place::transactional;
   out.unknown = transactional ? unknown_policy::rerun : policy.unknown;
-  // A mere look finds nothing while the first attempt is still on its way.
+  // Without fencing, a probe finds nothing while the first attempt is still on its way.
   if (policy.probe_mode == probe_rule::ask) out.probe_after = policy.upstream_timeout;
   out.unknown_retention = policy.unknown_retention;
   out.maybe_repeated = engine_.monitor.loss().maybe_repeated(base::boot_now());
@@ -110,7 +110,7 @@ claim claim_attempt::make_claim() const {
 asio::awaitable<claim_result> claim_attempt::attempt() {
   if (!take_room()) co_return answer_of(outcome_kind::no_room);
   if (!engine_.monitor.knows_store()) {
-    // Nobody knows yet whether the store remembers what was claimed before.
+    // It is not known yet whether the store still has the records of earlier claims.
     const auto polled = co_await engine_.monitor.poll();
     if (!polled) co_return out_of_reach(polled.error());
   }
@@ -153,7 +153,7 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
       }
       co_return std::nullopt;
     case verdict_kind::refused:
-      co_return std::nullopt;  // cannot be: the claim id is fresh; another one then
+      co_return std::nullopt;  // impossible, as the claim id is fresh; claim again with another one
     case verdict_kind::busy:
     case verdict_kind::mismatch:
     case verdict_kind::backoff:
@@ -191,7 +191,7 @@ claim_result claim_attempt::refused(const claim& request, const verdict& verdict
 asio::awaitable<std::optional<claim_result>> claim_attempt::granted(const claim& request, lease got,
                                                                     clock::time_point claimed) {
   if (engine_.monitor.loss().refuses_for(base::boot_now()).count() > 0) {
-    // A poll told of a loss meanwhile. Nothing was sent: the lease is given back.
+    // A poll noticed a loss meanwhile. Nothing was sent: the follow-up releases the lease.
     co_return in_doubt(request, memory_lost(effect::done));
   }
   if (!op_.scopes.empty()) {
@@ -211,10 +211,11 @@ claim_result claim_attempt::in_doubt(claim request, error why) {
   return out_of_reach(std::move(why));
 }
 
-/// Nothing was claimed.
+/// The outcome of an operation for which nothing was claimed, as the store failed.
 claim_result claim_attempt::out_of_reach(error why) {
   engine_.counters.store_failures.fetch_add(1, std::memory_order_relaxed);
-  // Without its memory the store is in reach: what it refuses then, after_loss rules.
+  // A store that lost its memory can be reached: the rule for such a store is after_loss, not
+  // store_failure.
   const bool away = why.retryable() && why.code != errc::store_lost;
   if (op_.policy->store_failure == store_failure_rule::open && away) {
     engine_.counters.unguarded.fetch_add(1, std::memory_order_relaxed);
@@ -224,7 +225,7 @@ claim_result claim_attempt::out_of_reach(error why) {
   return store_failed(std::move(why));
 }
 
-/// A store that lost its memory says when to come back.
+/// After a loss, the outcome says when claims are possible again.
 claim_result claim_attempt::store_failed(error why) const {
   auto out = answer_of(outcome_kind::store_failed);
   if (why.code == errc::store_lost) {
@@ -234,8 +235,8 @@ claim_result claim_attempt::store_failed(error why) const {
   return out;
 }
 
-/// The record's fingerprint was made in another way than this operation's: made so, the two can be
-/// compared.
+/// The record's fingerprint was made by another method than this operation's. Makes the operation's
+/// fingerprint by the same method, so that the two can be compared.
 result<void> claim_attempt::remake_fingerprint(std::string_view method) {
   const auto rule = fingerprint_rule::parse(method);
   if (!rule) return error(errc::record_unreadable, rule.error().detail);
@@ -247,11 +248,12 @@ result<void> claim_attempt::remake_fingerprint(std::string_view method) {
 
 // ---- a route that had other scopes
 //
-// Each scope has a record of its own, so two of them may grant a lease at the same time. Who was
-// granted one looks under all other scopes before anything is sent. Of two that do so at least one
-// sees the other, and gives its own lease back.
+// Each scope has a record of its own, so two requests may be granted leases under two scopes at the
+// same time. A request that was granted a lease looks up the records under all other scopes before
+// anything is sent. Of two such requests, at least one finds the other's record and releases its
+// own lease.
 
-/// Turns to another scope under which a record is alive; false: there is none.
+/// Switches the operation to another scope with a live record; false: there is none.
 asio::awaitable<result<bool>> claim_attempt::go_to_living_scope() {
   for (const auto& other : op_.scopes) {
     if (other.id == op_.id) continue;
@@ -277,7 +279,7 @@ asio::awaitable<result<bool>> claim_attempt::yield_to_another_scope(lease got) {
   co_return moved;
 }
 
-// ---- a twin that runs
+// ---- waiting for a running twin
 
 asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
   using woken = waiting_room::ticket::woken;
@@ -287,8 +289,8 @@ asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
   const auto until = base::boot_now() + op_.policy->wait;
   const auto twin_poll = engine_.params.twin_poll;
   const auto slice = [&] { return std::min(until, base::boot_now() + caller_check); };
-  // The twin may have ended before this one had its ticket: the first asks once more at once, and
-  // who stands behind the first gets its answer.
+  // The twin may have ended before this request had its ticket. So the first waiter in the queue
+  // claims at once; the waiters behind it get its outcome.
   auto next = woken::to_poll;
   if (!ticket->first()) next = co_await ticket->wait(slice(), twin_poll);
   while (next != woken::late || base::boot_now() < until) {
@@ -312,7 +314,7 @@ asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
   co_return answer_of(outcome_kind::busy);
 }
 
-/// None: the outcome is about something else, and this one has to ask for itself.
+/// None: the outcome is about another operation, and this request has to claim for itself.
 std::optional<claim_result> claim_attempt::take_over(const twin_outcome& twin) {
   if (twin.print != op_.about->print) return std::nullopt;
   auto& counters = engine_.counters;

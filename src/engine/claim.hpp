@@ -1,4 +1,4 @@
-// How an operation comes to a lease, or to an answer.
+// Claims an operation: the result is a lease or an outcome to send.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>

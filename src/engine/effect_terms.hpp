@@ -1,4 +1,4 @@
-// What the report of an application, which was asked about an earlier attempt, leads to.
+// Turns an application's report on an earlier attempt into the settle of the probe lease.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -10,8 +10,8 @@ namespace onceguard {
 /// "done", "not-done", "unknown".
 [[nodiscard]] std::string_view name_of(effect_status status) noexcept;
 
-/// How the lease to ask ends. None: the operation was not done, and once the lease is dispatched
-/// its holder may run the operation, or release it.
+/// The settle of the probe lease. None: the operation was not done; once the lease is dispatched,
+/// its holder may run the operation, or release the lease.
 [[nodiscard]] std::optional<settle_terms> terms_after(const effect_report& report,
                                                       milliseconds retention);
 

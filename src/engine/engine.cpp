@@ -19,7 +19,8 @@ std::optional<cached_replay> engine::state::find_replay(const record_id& id,
 
 void engine::state::remember(const operation& op, answer_ptr answer, answer_kept kept,
                              milliseconds retention, std::uint64_t epoch) {
-  // Whoever has the answer that is missing may still bring it.
+  // A completed record without an answer is not cached: the application may still complete the
+  // record with the missing answer.
   if (retention.count() <= 0 || kept == answer_kept::none) return;
   cached_replay entry;
   entry.answer = std::move(answer);

@@ -16,9 +16,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t waiting_bytes = 1'024;  // of a settle that waits, beside what it is made of
+// The memory of a waiting settle, in addition to bytes_of(settlement).
+constexpr std::size_t waiting_bytes = 1'024;
 
-/// An error that does not pass by itself (a damaged page, say) is not asked about each second.
+/// An error that does not go away by itself (a damaged page, for example) is not retried each
+/// second.
 constexpr milliseconds hopeless_pause{30'000};
 
 asio::awaitable<void> pause_after(retry_pause& pause, const error* why) {
@@ -28,7 +30,7 @@ asio::awaitable<void> pause_after(retry_pause& pause, const error* why) {
 
 }  // namespace
 
-/// Counts one that is in flight, for as long as the guard lives.
+/// Counts an operation as in flight for as long as the guard lives.
 class follow_up::in_flight_guard {
  public:
   explicit in_flight_guard(std::atomic<std::size_t>& counter)
@@ -39,7 +41,7 @@ class follow_up::in_flight_guard {
   ~in_flight_guard() {
     if (counter_ != nullptr) counter_->fetch_sub(1);
   }
-  /// How many others were in flight when this one began.
+  /// How many other operations were in flight when this guard was made.
   [[nodiscard]] std::size_t before() const noexcept { return before_; }
 
  private:
@@ -68,7 +70,8 @@ void follow_up::settle_now(asio::io_context& io, settlement request) {
                                  in_flight_guard(settles_), false));
 }
 
-/// Whatever the error: that the work took effect is known to nobody else. Ends with the process.
+/// Retries after every kind of error, until the process ends, because nothing else knows that the
+/// work took effect.
 asio::awaitable<void> follow_up::keep_settling(settlement request, byte_reservation room,
                                                in_flight_guard, bool tried) {
   retry_pause pause;
@@ -109,7 +112,7 @@ void follow_up::claim_in_doubt(asio::io_context& io, claim request) {
 
 asio::awaitable<void> follow_up::resolve_claim(claim request, in_flight_guard) {
   counters_.follow_ups.fetch_add(1, std::memory_order_relaxed);
-  // The repeat must not take over anything by itself: it only finds out what the first try came to.
+  // The repeat must not take over the record: it only finds out the verdict on the first try.
   request.unknown = unknown_policy::hold;
   request.repeated = true;
   retry_pause pause;
@@ -132,8 +135,9 @@ asio::awaitable<void> follow_up::resolve_claim(claim request, in_flight_guard) {
         failed(replies[0].error());
         continue;
       }
-      // Busy: also where the first try itself still waits in a commit that hangs. The settle tells:
-      // it waits for that, and without a token it ends only what this claim id holds.
+      // A busy verdict also comes while the first try itself still waits in a commit that hangs.
+      // The settle waits for that commit. A settle without a token ends only a lease that has this
+      // claim id.
       granted = replies[0]->kind == verdict_kind::run;
       if (!granted && replies[0]->kind != verdict_kind::busy) break;
       held.token = granted ? replies[0]->lease.token : 0;

@@ -1,4 +1,4 @@
-// What is still to be done behind a request: settles that the store did not take in time, and
+// The background work that remains of a request: settles that the store did not take in time, and
 // claims in doubt.
 #pragma once
 #include <atomic>
@@ -14,7 +14,7 @@ namespace onceguard {
 class store_monitor;
 class waiting_room;
 
-/// Thread-safe. Outlives what it starts: that ends with its io_context.
+/// Thread-safe. Must outlive the coroutines that it starts; these end with their io_context.
 class follow_up {
  public:
   follow_up(store& records, const engine_params& params, store_monitor& monitor,
@@ -26,15 +26,16 @@ class follow_up {
         budget_(budget),
         counters_(counters) {}
 
-  /// Repeats a settle until the store has taken it; `room` is what its answer holds already.
+  /// Repeats a settle until the store has taken it. `room` is the reservation that the answer has
+  /// already.
   void settle(boost::asio::io_context& io, settlement request, byte_reservation room);
   void settle(boost::asio::io_context& io, settlement request) {
     settle(io, std::move(request), byte_reservation(budget_));
   }
-  /// A settle that nobody has tried yet.
+  /// Starts a settle that was not tried yet.
   void settle_now(boost::asio::io_context& io, settlement request);
-  /// A claim whose reply did not come: finds out whether it was granted a lease, and gives that
-  /// back. Nothing was sent under it.
+  /// For a claim whose reply did not come: finds out whether the claim was granted a lease, and
+  /// releases the lease. Nothing was sent under that lease.
   void claim_in_doubt(boost::asio::io_context& io, claim request);
   void log_failed_settle(const settlement& request, const error& why);
 

@@ -1,4 +1,4 @@
-// What things take in memory, about: for limits on it.
+// Estimates of the memory that answers, subjects and settlements use, for memory limits.
 #pragma once
 #include <cstddef>
 
@@ -18,7 +18,7 @@ namespace onceguard {
          about.path.size() + about.route.size() + about.print.method.size();
 }
 
-/// With what it shares: its answer, and what it is about.
+/// Includes the shared parts: the answer and the subject.
 [[nodiscard]] inline std::size_t bytes_of(const settlement& request) {
   std::size_t bytes = sizeof(settlement);
   if (request.answer) bytes += bytes_of(*request.answer);

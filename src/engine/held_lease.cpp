@@ -76,7 +76,8 @@ asio::awaitable<void> held_lease::renew(std::shared_ptr<held_lease> self) {
   self->renewing_ = true;
   const auto reply = co_await self->extend(false);
   self->renewing_ = false;
-  // Only the engine holds it beside this coroutine; when that has let go, the work is settled.
+  // Besides this coroutine, only the engine holds the lease. If the engine has let go of it, the
+  // work is settled.
   if (self.use_count() == 1 || self->stopped_ || self->superseded_) co_return;
   if (reply) {
     self->keep_renewing();

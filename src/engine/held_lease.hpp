@@ -1,5 +1,5 @@
-// A lease while its work runs: renewed at each third of its length, and asked before anything
-// is sent.
+// A lease while its work runs. It is renewed after each third of its length, and checked before
+// anything is sent.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace onceguard {
 
-/// Belongs to the thread of its io_context, but for give_up(), which any may call.
+/// Belongs to the thread of its io_context. Only give_up() may be called from any thread.
 class held_lease : public base::deadline, public std::enable_shared_from_this<held_lease> {
  public:
   using time_point = base::boot_clock::time_point;
@@ -26,18 +26,20 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
 
   [[nodiscard]] const record_id& id() const noexcept { return id_; }
   [[nodiscard]] const onceguard::lease& lease() const noexcept { return lease_; }
-  /// "OG1-" and record id, token and nonce in hex: what an application completes with.
+  /// "OG1-" and record id, token and claim id in hex: the text with which an application completes
+  /// the operation itself.
   [[nodiscard]] std::string text() const;
 
-  /// To be called just before anything leaves this process. False: less than a third of the lease
-  /// is left, by this process's own clock since before the claim (or its last renewal) was sent, as
-  /// it may have been stopped for minutes; or the lease was given up. Then nothing may be sent.
+  /// Call this just before anything leaves this process. False: less than a third of the lease is
+  /// left, or the lease was given up; then nothing may be sent. The time is measured by this
+  /// process's own clock from before the claim (or the last renewal) was sent, as the process may
+  /// have been stopped for minutes.
   [[nodiscard]] bool begin_sending() noexcept;
-  /// To be called before each further piece, the last above all. False: the lease ran out by this
-  /// process's own clock, was superseded or given up, and another may run by now: what was sent
-  /// must stay half a request.
+  /// Call this before each further piece, in particular the last one. False: the lease ran out by
+  /// this process's own clock, was superseded or was given up, and another attempt may run by now.
+  /// The request that was partly sent must then stay incomplete.
   [[nodiscard]] bool may_go_on() const noexcept;
-  /// From now on nothing may be sent. True: nothing was.
+  /// From now on, nothing may be sent. Returns true if nothing was sent before.
   bool give_up() noexcept;
   [[nodiscard]] bool superseded() const noexcept { return superseded_; }
 
@@ -46,7 +48,7 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
     stopped_ = true;
     disarm();
   }
-  /// From asking to doing, with the same token. False: superseded.
+  /// Moves the lease from probing to running, with the same token. False: superseded.
   boost::asio::awaitable<result<bool>> dispatch();
 
  private:

@@ -1,4 +1,4 @@
-// From a granted lease to its settle.
+// The handle of a granted lease, from the grant to the settle.
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
@@ -51,7 +51,7 @@ lease_handle::~lease_handle() {
   if (!state_ || state_->settled) return;
   auto& self = *state_;
   self.end();
-  if (self.by.behind.stopping()) return;  // what is held at shutdown was ended before
+  if (self.by.behind.stopping()) return;  // at shutdown, end_held_leases() has ended the leases
   try {
     base::log(base::log_level::warning, "lease-dropped", {{"record", base::to_hex(id())}});
     settle_terms terms;
@@ -60,7 +60,7 @@ lease_handle::~lease_handle() {
     self.by.behind.settle_now(self.io,
                               settle_lease(id(), lease(), self.op.about, std::move(terms)));
   } catch (const std::exception& e) {
-    // The lease runs out by itself then, and its outcome is as unknown.
+    // The lease then runs out by itself, and the outcome is unknown all the same.
     base::log(base::log_level::error, "lease-not-given-up", {{"why", e.what()}});
   }
 }
@@ -89,8 +89,8 @@ asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report rep
     const auto dispatched = co_await self.dispatch();
     if (!dispatched) {
       self.by.monitor.note(dispatched.error());
-      // Nothing was sent. A release leaves the key free where the store has heard what was said,
-      // and where it has not, as unknown as it was.
+      // Nothing was sent. If the store carried out the dispatch, the release makes the key free; if
+      // not, the record stays unknown.
       self.end();
       settle_terms back;
       back.kind = settle_kind::release;
@@ -121,8 +121,8 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   settled = true;
   const auto self = shared_from_this();
   const auto request = settle_lease(id(), lease(), op.about, std::move(terms));
-  // What was done is kept from others while the settle is on its way. A lease that is given up is
-  // not renewed any more.
+  // While the settle is on its way, the lease stays renewed, so that no other attempt runs the work
+  // again. A lease that is given up is not renewed any more.
   if (request.kind == settle_kind::abandon || request.kind == settle_kind::release) {
     stop_renewing();
   }
@@ -141,7 +141,8 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
     if (base::boot_now() + pause.next() >= until || by.behind.stopping()) break;
     co_await pause.sleep();
   }
-  // The effect happened: it is not forgotten because nobody waits any longer.
+  // The effect happened: the settle is repeated in the background although the caller waits no
+  // longer.
   auto out = plain_outcome(outcome_kind::unrecorded);
   out.settled_as = request.kind;
   if (request.answer && op.answer_room != nullptr) {
@@ -156,7 +157,8 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
 asio::awaitable<outcome> lease_handle::state::superseded_outcome() {
   by.counters.stale_settles.fetch_add(1, std::memory_order_relaxed);
   base::log(base::log_level::warning, "settle-was-stale", {{"record", base::to_hex(op.id)}});
-  // Whoever has the key since may have asked for something else: then that answer is not for here.
+  // The key may have been used for another request since. The answer to that request must not be
+  // sent here.
   const auto found = co_await by.records.find(op.id, by.params.store_timeout);
   if (found && *found && (*found)->state == observed_state::completed &&
       (*found)->stored.about->print == op.about->print) {
@@ -175,13 +177,14 @@ outcome lease_handle::state::after_settle(const settlement& request,
     base::log(base::log_level::error, "settled-a-record-that-was-gone",
               {{"record", base::to_hex(op.id)}});
   }
-  if (reply.state == observed_state::completed && reply.answer) {  // by the application
+  if (reply.state == observed_state::completed && reply.answer) {  // completed by the application
     auto out = replayed(reply.answer, reply.kept);
     by.announce(op, out);
     return out;
   }
   if (request.kind == settle_kind::complete) {
-    // Completed by the application before: for how long, the next repeat hears.
+    // If the application completed the record before, its retention is not known here; the next
+    // repeat reads it from the store.
     if (reply.state != observed_state::completed) {
       by.remember(op, request.answer, request.kept, request.retention, epoch);
     }

@@ -1,4 +1,4 @@
-// What stands behind a lease_handle.
+// The state of a lease_handle.
 #pragma once
 #include <onceguard/engine.hpp>
 
@@ -14,12 +14,12 @@ struct lease_handle::state final : held_lease {
   engine::state& by;
   boost::asio::io_context& io;
   operation op;
-  std::uint64_t epoch;  ///< of the replay cache, before the work began
+  std::uint64_t epoch;  ///< epoch of the replay cache before the work began
   bool settled = false;
   lease_list::position listed;
 
   boost::asio::awaitable<outcome> settle(settle_terms terms);
-  /// Settled, or given up: nobody renews the lease any more.
+  /// The lease was settled or given up: ends its renewal.
   void end() noexcept;
 
  private:

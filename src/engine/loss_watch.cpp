@@ -18,15 +18,15 @@ void raise_to(std::atomic<std::int64_t>& atomic, std::int64_t least) noexcept {
   }
 }
 
-/// The end of something that began at most `length` ago and ends at `until` by the wall clock, by
-/// the steady one; 0: it is over, or never was. A wall clock that stepped back makes nothing
-/// longer.
+/// Converts the end of a period of at most `length` from the wall clock to the boot clock. 0: the
+/// period is over, or there was none. The limit `length` keeps a wall clock that stepped back from
+/// making the period longer.
 std::int64_t steady_end(std::int64_t until_wall, std::int64_t length) {
   const auto left = std::min(until_wall - base::system_clock().wall_ms(), length);
   return left > 0 ? ms_of(base::boot_now()) + left : 0;
 }
 
-/// The same, back; 0 stays 0.
+/// The reverse conversion; 0 stays 0.
 std::int64_t wall_end(std::int64_t until_steady, loss_watch::time_point now) {
   if (until_steady <= ms_of(now)) return 0;
   return base::system_clock().wall_ms() + until_steady - ms_of(now);
@@ -67,7 +67,8 @@ loss_watch::change loss_watch::compare(const vitals& now, time_point time) {
   }
   const bool changed = value == change::lost || !last_ || last_->identity != now.identity;
   last_ = now;
-  // The generation of the witness may lag: a copy that is older than a second is noticed.
+  // The generation in the witness may lag behind: a copy of the data that is more than a second old
+  // is still noticed.
   if (changed || now.generation != written_generation_) {
     written_generation_ = now.generation;
     testimony current{now.identity, now.generation, wall_end(refuse_until_, time),

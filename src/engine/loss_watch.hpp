@@ -13,25 +13,26 @@
 
 namespace onceguard {
 
-/// compare() is called by one after the other; the questions may be asked at any time.
+/// Calls of compare() must not overlap; the const members may be called at any time.
 class loss_watch {
  public:
   using time_point = base::boot_clock::time_point;
 
-  /// Reads the witness file, if there is a state_dir and a file. What followed from a loss that was
-  /// seen before goes on: another start makes nothing safe again.
+  /// Reads the witness file, if there is a state_dir and a file. The consequences of a loss that
+  /// was noticed before the restart stay in force: a restart makes nothing safe again.
   explicit loss_watch(const engine_params& params);
 
-  /// Can the witness file be written? errc::invalid_argument: no, and why.
+  /// Whether the witness file can be written; errc::invalid_argument gives the reason if not.
   [[nodiscard]] result<void> check() const { return witness_.check(); }
 
   enum class change : std::uint8_t { none, forgotten, lost };
-  /// Compares with the vitals of before, and writes the witness when they changed.
+  /// Compares with the previous vitals, and writes the witness if they changed.
   change compare(const vitals& now, time_point time);
 
-  /// For how long no new claims may be made: after a loss, with after_loss = refuse. 0: they may.
+  /// How long no new claims may be made after a loss, with after_loss = refuse. 0: claims may be
+  /// made.
   [[nodiscard]] milliseconds refuses_for(time_point time) const noexcept;
-  /// New runs may be repeats of what the store forgot.
+  /// Whether a new run may repeat an operation that the store has forgotten.
   [[nodiscard]] bool maybe_repeated(time_point time) const noexcept;
   /// See engine::expect(). From any thread.
   void expect(milliseconds quiet, milliseconds retention) noexcept;

@@ -20,7 +20,7 @@ inline boost::asio::awaitable<void> sleep_for(milliseconds time) {
   co_await timer.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
 }
 
-/// 100 ms, doubling to 1 s, or to what the caller says.
+/// The pause between retries: 100 ms, doubling up to 1 s or the caller's limit.
 class retry_pause {
  public:
   static constexpr milliseconds longest{1'000};

@@ -30,9 +30,9 @@ struct id_hash {
   }
 };
 
-using entries = std::list<entry>;  // front: the latest
+using entries = std::list<entry>;  // front: the most recently used
 
-/// What an entry takes in memory, about, with its places in the list and in the index: rather more.
+/// An upper estimate of the memory that an entry takes, with its nodes in the list and the index.
 std::size_t size_of(const fingerprint& print, const cached_replay& replay) {
   const std::size_t entry = 400 + print.method.size();
   return replay.answer ? entry + bytes_of(*replay.answer) : entry;
@@ -43,7 +43,7 @@ std::size_t size_of(const fingerprint& print, const cached_replay& replay) {
 struct replay_cache::shard {
   std::mutex mutex;
   entries recent;
-  // Nearly all ids that are looked for are not there, and this finds out without touching a node.
+  // Nearly all look-ups find nothing. A flat map answers them without touching a node.
   boost::unordered_flat_map<record_id, entries::iterator, id_hash> by_id;
   std::size_t bytes = 0;
 
@@ -77,7 +77,7 @@ std::optional<cached_replay> replay_cache::find(const record_id& id, const finge
     s.drop(it);
     return std::nullopt;
   }
-  // Another fingerprint is for the store to judge.
+  // Only the store decides on a request with another fingerprint.
   if (it->print != print) return std::nullopt;
   s.recent.splice(s.recent.begin(), s.recent, it);
   return it->what;

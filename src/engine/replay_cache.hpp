@@ -1,4 +1,4 @@
-// Answers of completed records, in memory, so that a repeat need not touch the store.
+// Answers of completed records in memory, so that a repeat does not use the store.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -12,10 +12,10 @@
 
 namespace onceguard {
 
-/// The least recently used go first when the bytes are used up. An entry is served only while its
-/// epoch is the present one: whoever hears that an operator released a completed record begins a
-/// new epoch, and an entry carries that of the time *before* its claim was sent. So an answer
-/// that was read before the release can't slip in after it. Thread-safe.
+/// Evicts the least recently used entries when the bytes are used up. An entry is served only while
+/// its epoch is the present one. A process that learns that an operator released a completed record
+/// begins a new epoch. An entry has the epoch of the time *before* its claim was sent, so an answer
+/// that was read before the release can't enter the cache after the release. Thread-safe.
 class replay_cache {
  public:
   using time_point = base::boot_clock::time_point;
@@ -26,11 +26,11 @@ class replay_cache {
   [[nodiscard]] std::uint64_t epoch() const noexcept {
     return epoch_.load(std::memory_order_acquire);
   }
-  /// Nothing that is known now is served any more.
+  /// No entry of an earlier epoch is served any more.
   void begin_epoch() noexcept { epoch_.fetch_add(1, std::memory_order_acq_rel); }
-  /// What is served is true until then, as far as anybody has heard; nothing is served later. Each
-  /// look-up asks its own clock: a process that was frozen, or whose look at the store hangs, has
-  /// nobody who could tell it in time.
+  /// Entries may be served until `end`, as far as this process knows; nothing is served later. Each
+  /// look-up reads the clock itself, because a process that was frozen, or whose poll of the store
+  /// hangs, can't be notified in time.
   void trust_until(time_point end) noexcept {
     trusted_until_.store(end.time_since_epoch().count(), std::memory_order_release);
   }
@@ -52,7 +52,7 @@ class replay_cache {
   const std::unique_ptr<shard[]> shards_;
   const std::size_t bytes_max_per_shard_;
   std::atomic<std::uint64_t> epoch_{0};
-  std::atomic<time_point::rep> trusted_until_{0};  // 0: the store was not heard yet
+  std::atomic<time_point::rep> trusted_until_{0};  // 0: the store has not answered a poll yet
 };
 
 }  // namespace onceguard

@@ -1,4 +1,4 @@
-// What the parts of an engine share.
+// The state that the parts of an engine share.
 #pragma once
 #include <atomic>
 #include <list>
@@ -16,7 +16,7 @@
 
 namespace onceguard {
 
-/// The leases that are held now, for who has to end them at shutdown. Thread-safe.
+/// The leases that are held now, so that a shutdown can end them. Thread-safe.
 class lease_list {
  public:
   using position = std::list<std::shared_ptr<held_lease>>::iterator;
@@ -60,10 +60,10 @@ struct engine::state {
 
   [[nodiscard]] std::optional<cached_replay> find_replay(const record_id& id,
                                                          const fingerprint& print);
-  /// Keeps a stored answer in memory, if it may be served from there.
+  /// Puts a stored answer into the replay cache, if it may be served from there.
   void remember(const operation& op, answer_ptr answer, answer_kept kept, milliseconds retention,
                 std::uint64_t epoch);
-  /// Tells those who wait for the same record what became of it.
+  /// Announces the outcome to the requests that wait for the same record.
   void announce(const operation& op, const outcome& outcome);
 };
 

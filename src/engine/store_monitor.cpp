@@ -13,11 +13,12 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t sweep_batch = 500;  // small, so that claims come in between
+constexpr std::size_t sweep_batch = 500;  // small, so that claims can run between two batches
 
 }  // namespace
 
-/// A poll that is under way: it is over when its owner lets go of it.
+/// A poll that is under way and whose reply several callers share. The poll is over when its
+/// ownership is destroyed.
 struct store_monitor::shared_poll {
   base::event over;
   result<void> reply = error(errc::store_unreachable, "the poll of the store broke off");
@@ -84,8 +85,9 @@ asio::awaitable<result<void>> store_monitor::poll_now() {
       cache_.begin_epoch();
       break;
   }
-  // An operator who released a completed record waits until no process can serve it from memory.
-  // What the store answered was true at the latest when the poll was sent.
+  // A release of a completed record waits until no process can serve the record from memory. The
+  // store's reply may be as old as the moment when the poll was sent, so the trusted time is
+  // counted from that moment.
   cache_.trust_until(begun + fresh_for);
   known_ = true;
   co_return result<void>();

@@ -1,5 +1,5 @@
-// Watches the store for an engine: polls its identity and generation each second, sweeps, and says
-// whether claims may be made.
+// Polls the store for an engine: reads the store's vitals each second, sweeps, and knows whether
+// claims may be made.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace onceguard {
 
-/// Thread-safe. Outlives what it starts: that ends with its io_context.
+/// Thread-safe. Must outlive the coroutines that it starts; these end with their io_context.
 class store_monitor {
  public:
   store_monitor(store& records, const engine_params& params, replay_cache& cache,
@@ -31,10 +31,10 @@ class store_monitor {
   void start(boost::asio::io_context& io);
   void stop() noexcept { stopping_ = true; }
 
-  /// Did the store answer a poll, and has it not lost its memory since?
+  /// Whether the store has answered a poll and has not lost its memory since.
   [[nodiscard]] bool knows_store() const noexcept { return known_; }
-  /// An error that the store gave: one that says that it lost its memory comes before any poll
-  /// could tell.
+  /// Takes note of an error of the store. The error store_lost can arrive before a poll notices the
+  /// loss.
   void note(const error& why) noexcept;
   [[nodiscard]] const loss_watch& loss() const noexcept { return loss_; }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t prefix_bytes = 8;
 
-/// The lowest id that begins so.
+/// The lowest id that begins with `prefix`.
 record_id lowest_with(std::uint64_t prefix) {
   record_id out{};
   for (std::size_t i = prefix_bytes; i-- > 0; prefix >>= 8) {
@@ -57,8 +57,9 @@ void waiting_room::leave(const record_id& id, const waiter_ptr& waiting) noexcep
   std::erase(queue, waiting);
   if (queue.empty()) {
     waiting_.erase(found);
+    // The new first waiter has to poll the store now.
   } else if (was_first) {
-    call(queue.front());  // somebody has to look after the record now
+    call(queue.front());
   }
 }
 
@@ -115,7 +116,8 @@ asio::awaitable<waiting_room::ticket::woken> waiting_room::ticket::wait(
     polls = first();
     const auto now = base::boot_now();
     self_->timer.expires_after((polls ? std::min(until, now + twin_poll) : until) - now);
-    boost::system::error_code ignored;  // cancelled: called or announced; else the time is up
+    // Cancelled if called or announced; otherwise the time is up.
+    boost::system::error_code ignored;
     co_await self_->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     polls = polls || self_->called;
   }

@@ -19,7 +19,7 @@
 
 namespace onceguard {
 
-/// What one request found out. Others who sent the same may take it over.
+/// The outcome that one request got, with the data by which its twins decide whether to use it.
 struct twin_outcome {
   fingerprint print;
   const route_policy* policy = nullptr;
@@ -27,9 +27,9 @@ struct twin_outcome {
 };
 using twin_outcome_ptr = std::shared_ptr<const twin_outcome>;
 
-/// Those who wait for one record form a queue. The first of them asks the store, on behalf of all;
-/// the store's answer is announced to the rest. Thread-safe. Waiters hold no connection of any
-/// pool, only their ticket here.
+/// The requests that wait for one record form a queue. The first request polls the store on behalf
+/// of all; the store's answer is announced to the others. Thread-safe. A waiting request holds no
+/// connection of any pool, only its ticket.
 class waiting_room {
  public:
   using time_point = base::boot_clock::time_point;
@@ -38,24 +38,25 @@ class waiting_room {
 
   /// A position in the queue of one record; given up when the ticket is destroyed.
   class ticket;
-  /// Null where the room is full. `executor` is the one of the waiting coroutine.
+  /// Null if the room is full. `executor` is that of the waiting coroutine.
   [[nodiscard]] std::unique_ptr<ticket> enter(const record_id& id,
                                               const boost::asio::any_io_executor& executor);
 
-  /// Something may have become of the record: the first in its line asks.
+  /// The record may have changed: wakes the first request in the record's queue to poll the store.
   void poll(const record_id& id);
-  /// The same, for records of which the first 8 bytes are known. Cheap while nobody waits.
+  /// The same for records of which only the first 8 bytes of the id are known. Cheap if no request
+  /// waits.
   void poll_by_prefix(const std::vector<std::uint64_t>& prefixes);
-  /// What became of the record: all in its line hear it.
+  /// Announces the outcome to all requests in the record's queue.
   void announce(const record_id& id, const twin_outcome_ptr& outcome);
-  /// Is anybody there at all?
+  /// Whether no request waits.
   [[nodiscard]] bool empty() const noexcept { return inside_.load() == 0; }
 
  private:
   struct waiter {
     explicit waiter(const boost::asio::any_io_executor& executor) : timer(executor) {}
     boost::asio::steady_timer timer;
-    // Touched by the waiter's own thread only.
+    // Used only on the waiter's thread.
     bool called = false;
     twin_outcome_ptr announced;
   };
@@ -68,16 +69,17 @@ class waiting_room {
   const std::size_t waiters_max_;
   std::atomic<std::size_t> inside_{0};
   std::mutex mutex_;
-  std::map<record_id, std::vector<waiter_ptr>> waiting_;  // in order, to find them by a prefix
+  // Sorted, so that a prefix finds its records.
+  std::map<record_id, std::vector<waiter_ptr>> waiting_;
 };
 
 class waiting_room::ticket {
  public:
   /// What ended a wait.
   enum class woken : std::uint8_t {
-    to_poll,    ///< ask the store
-    announced,  ///< `announced()` has what became of the record
-    late,       ///< the time is up, and the first in the line knew nothing lately
+    to_poll,    ///< poll the store
+    announced,  ///< `announced()` has the outcome
+    late,       ///< the time is up without an announcement
   };
 
   ticket(waiting_room& room, record_id id, waiter_ptr self)
@@ -87,9 +89,9 @@ class waiting_room::ticket {
   ~ticket() { room_.leave(id_, self_); }
 
   [[nodiscard]] bool first() const { return room_.is_first(id_, self_); }
-  /// Comes back when called or told, or when the time is up. The first in the line comes back
-  /// after `look_again` at the latest: the record's holder may be another process, and nobody
-  /// may say when it ends.
+  /// Returns when the waiter is called, when an outcome is announced, or when the time is up. For
+  /// the first waiter in the queue, returns after `look_again` at the latest: the lease may belong
+  /// to another process, and its end may not be announced.
   boost::asio::awaitable<woken> wait(time_point until, std::chrono::milliseconds twin_poll);
   [[nodiscard]] const twin_outcome_ptr& announced() const noexcept { return announced_; }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::seconds retry_after{1};
 
-/// A descriptor that closes itself.
+/// Closes its descriptor in the destructor.
 class open_file {
  public:
   open_file(const std::string& path, int flags) : fd_(::open(path.c_str(), flags, 0600)) {}
@@ -64,7 +64,7 @@ std::optional<testimony> witness::read() const {
   std::ifstream file(path_);
   testimony out;
   if (!(file >> out.identity >> out.generation)) return std::nullopt;
-  // A file of an earlier version ends here.
+  // A file of an earlier version has no more fields.
   file >> out.refuse_until_wall >> out.flagged_until_wall;
   return out;
 }
@@ -85,11 +85,12 @@ result<void> witness::check() const {
                                            "memory");
 }
 
-/// A name that is on the disk before its content would be an empty witness after a crash of the
-/// machine, and a rename that is not on the disk the old one.
+/// Flushes the new file before the rename, as after a crash of the machine the name could otherwise
+/// be on the disk without the content. Flushes the directory after the rename, as otherwise the old
+/// file could still be there.
 bool witness::replace(const numbered& given) {
   const std::lock_guard lock(file_);
-  if (given.number < written_) return true;  // overtaken
+  if (given.number < written_) return true;  // a later testimony was written already
   const auto next = path_ + ".next";
   const bool replaced = [&] {
     {

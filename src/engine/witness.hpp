@@ -1,4 +1,4 @@
-// The file in `state_dir` by which a restarted process knows what it had heard of the store.
+// The file in `state_dir` from which a restarted process learns the store's earlier vitals.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace onceguard {
 
-/// What the file says. Its points in time are those of the wall clock, which a restart of the
-/// machine leaves in place.
+/// The content of the file. Its points in time are those of the wall clock, which continues across
+/// a restart of the machine.
 struct testimony {
   std::string identity;
   std::uint64_t generation = 0;
@@ -20,25 +20,26 @@ struct testimony {
   std::int64_t flagged_until_wall = 0;  ///< 0: no
 };
 
-/// A crash leaves the file of before or that of after, whole. Used by one thread at a time.
+/// After a crash, the file has either the old or the new content, never a mixture. Use it on one
+/// thread at a time.
 class witness {
  public:
-  /// An empty directory: nothing is kept.
+  /// With an empty `directory`, nothing is kept.
   explicit witness(const std::string& directory);
-  ~witness();  ///< after the last testimony was written, or could not be
+  ~witness();  ///< waits until the last testimony was written or has failed
   witness(const witness&) = delete;
   witness& operator=(const witness&) = delete;
 
   [[nodiscard]] bool kept() const noexcept { return !path_.empty(); }
-  /// None: there is no file, or nothing that can be read in it.
+  /// None: there is no file, or the file is unreadable.
   [[nodiscard]] std::optional<testimony> read() const;
-  /// Can it be written at all? errc::invalid_argument: no, and why.
+  /// Whether the file can be written; errc::invalid_argument gives the reason if not.
   [[nodiscard]] result<void> check() const;
-  /// In the place of what was written before. On the disk when it returns, or logged and tried
-  /// again each second.
+  /// Replaces the file. The new content is on the disk when the call returns; otherwise the error
+  /// is logged and the write is repeated each second.
   void write(const testimony& testimony);
-  /// The same on a thread of its own, for what comes each second: a flush may take long, and the
-  /// caller serves requests.
+  /// The same on a separate thread, for the write of each second: a flush may take long, and the
+  /// caller's thread serves requests.
   void write_soon(testimony testimony);
 
  private:
@@ -52,10 +53,10 @@ class witness {
 
   const std::string directory_;
   const std::string path_;
-  std::uint64_t given_ = 0;  // belongs to the caller's thread
-  std::mutex file_;          // guards what follows, and the file
+  std::uint64_t given_ = 0;  // used only on the caller's thread
+  std::mutex file_;          // guards `written_` and the file
   std::uint64_t written_ = 0;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the next three members
   std::condition_variable changed_;
   std::optional<numbered> next_;
   bool closing_ = false;

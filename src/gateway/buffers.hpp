@@ -1,4 +1,4 @@
-// How the memory for bodies and answers is shared out.
+// How the buffer memory (`max_buffered`) is divided between bodies and answers.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -6,10 +6,11 @@
 
 namespace onceguard::gateway {
 
-/// What anybody can fill by being slow is refused first: a request that is still to come where half
-/// of `max_buffered` is in use, a repeat of a large answer where three quarters are. So the last
-/// quarter is for work. A buffer that is small beside its longest body or answer leaves less, as
-/// one of them must fit; it holds the two together.
+/// Memory that slow clients can fill is refused first: an unfinished request is refused if half of
+/// `max_buffered` is in use, a replay of a large answer if three quarters are in use. So the last
+/// quarter is for work. If `max_buffered` is small compared with the longest body or answer, less
+/// is reserved for work, because one of them must fit. The configuration ensures that the longest
+/// body and the longest answer fit together.
 [[nodiscard]] constexpr std::size_t left_by_uploads(std::size_t max_buffered,
                                                     std::size_t max_request_body) noexcept {
   return std::min(max_buffered / 2, max_buffered - std::min(max_buffered, max_request_body));
@@ -19,16 +20,17 @@ namespace onceguard::gateway {
   return std::min(max_buffered / 4, max_buffered - std::min(max_buffered, max_answer_body));
 }
 
-/// Up to here a body is copied into what a connection has anyway, and does not count.
+/// Bodies of up to this size are copied into a buffer that the connection has anyway, and do not
+/// count.
 inline constexpr std::size_t small_body = 16u << 10;
 
-/// How long the answers of one rule are. Each request is given that much before it runs: the whole
-/// of `max_answer_body` for each would allow but a few at once. Thread-safe; a note that gets lost
-/// beside another one does no harm.
+/// An estimate of the length of one rule's answers. Each request reserves that much memory before
+/// it runs, as reserving all of `max_answer_body` would allow only a few requests at a time.
+/// Thread-safe; an update that is lost to a concurrent update does no harm.
 class answer_sizes {
  public:
-  /// At most so many times the budget is in use where all that run get the longest answer at once,
-  /// after shorter ones.
+  /// The most times by which the budget can be exceeded: if all running requests get the longest
+  /// answer at once, after shorter answers.
   static constexpr std::size_t most_at_once = 16;
 
   answer_sizes() = default;
@@ -39,13 +41,14 @@ class answer_sizes {
   }
   ~answer_sizes() = default;
 
-  /// A longer one counts at once; shorter ones bring it down slowly.
+  /// A longer answer counts at once; shorter answers reduce the estimate slowly.
   void note(std::size_t bytes) noexcept {
     const auto before = longest_.load(relaxed);
     const auto now = bytes >= before ? bytes : before - (before - bytes) / 64;
     if (now != before) longest_.store(now, relaxed);
   }
-  /// Of a replay: the answer of one run may be asked for many times.
+  /// For a replay, which only raises the estimate: the answer of one run may be requested many
+  /// times.
   void note_longer(std::size_t bytes) noexcept {
     if (bytes > longest_.load(relaxed)) longest_.store(bytes, relaxed);
   }

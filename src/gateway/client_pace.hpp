@@ -1,4 +1,4 @@
-// How slowly a client may send a body, or take an answer.
+// The slowest permitted rate at which a client sends a body or receives an answer.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -8,16 +8,16 @@
 
 namespace onceguard::gateway {
 
-/// A transfer may wait for its client for `grace`, and for one more second for each `rate` bytes
-/// that moved. Only waiting for the client counts: what is fast is not judged by what was slow
-/// elsewhere.
+/// A transfer may wait for its client for `grace`, plus one second for each `rate` bytes that were
+/// transferred. Only the time of waiting for the client counts: delays elsewhere do not count
+/// against a fast client.
 class client_pace {
  public:
-  /// A rate of 0: any is good.
+  /// Without a rate, or with a rate of 0, any speed is permitted.
   client_pace() = default;
   client_pace(milliseconds grace, std::size_t rate) noexcept : grace_(grace), rate_(rate) {}
 
-  /// The next wait may take so long, and no longer than `pause`; 0: the client is too slow.
+  /// The time that the next wait may take, at most `pause`; 0: the client is too slow.
   [[nodiscard]] milliseconds left(milliseconds pause) const noexcept {
     if (rate_ == 0) return pause;
     const milliseconds earned(bytes_ / rate_ * 1'000 + bytes_ % rate_ * 1'000 / rate_);

@@ -1,4 +1,4 @@
-// Notices a client that leaves while its answer is awaited.
+// Notices a client that disconnects while its answer is pending.
 #pragma once
 #include <stop_token>
 
@@ -8,12 +8,13 @@
 
 namespace onceguard::gateway {
 
-/// Checks twice a second whether the client has left. Then the watch ends the call to the upstream:
-/// nobody else waits for that answer, and the client's slot is freed. That is for calls that no key
-/// guards, and for answers that are only passed on. For a request that waits for its running twin,
-/// the watch requests a stop of the wait. Stops when it is destroyed.
+/// Checks twice a second whether the client has disconnected. If so, the watch ends the call to the
+/// upstream: no other client waits for the answer, and the client's connection slot becomes free.
+/// This is for calls that no key guards, and for answers that are only forwarded. For a request
+/// that waits for its running twin, the watch requests a stop of the wait. The destructor stops the
+/// watch.
 ///
-/// A client that only ends its own direction counts as gone too, as it does with other proxies: TCP
+/// A client that only closes its sending direction counts as gone too, as with other proxies: TCP
 /// shows no difference before something is written.
 class client_watch final : private base::deadline {
  public:
@@ -22,7 +23,8 @@ class client_watch final : private base::deadline {
   void begin(upstream_connection& call);
   void begin(std::stop_source& wait);
   void end() noexcept { disarm(); }
-  /// Some of the request went on. While it does, whoever reads the request notices its end.
+  /// A piece of the request was forwarded. While the request is being read, its reader notices that
+  /// the client disconnected.
   void request_moved() noexcept { request_moved_ = true; }
   [[nodiscard]] bool client_left() const noexcept { return left_; }
 

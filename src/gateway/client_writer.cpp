@@ -32,7 +32,8 @@ void append_answer_head(std::string& out, const answer& answer, const answer_sty
                         const extra_fields& extra) {
   http1::append_status_line(out, answer.status);
   for (const auto& [name, value] : answer.headers) {
-    // Of a record that was written when it was still kept, or by the application or an operator.
+    // A record can contain this field if an older version wrote the record, or the application or
+    // an operator did.
     if (!http::is_replay_mark(name)) http1::append_field(out, name, value);
   }
   bool dated = false;

@@ -1,4 +1,4 @@
-// Answers, as they go to the client.
+// Writes the bytes of answers to clients.
 #pragma once
 #include <span>
 #include <string>
@@ -14,31 +14,31 @@
 
 namespace onceguard::gateway {
 
-/// How the connection goes on after an answer.
+/// Whether the connection is kept after an answer.
 enum class after_answer : std::uint8_t { keep, close };
 
 struct answer_style {
   bool replayed = false;  ///< Idempotent-Replayed: true
   after_answer then = after_answer::keep;
-  std::uint8_t client_minor = 1;  ///< an HTTP/1.0 client is told that the connection is kept
+  std::uint8_t client_minor = 1;  ///< an HTTP/1.0 client gets Connection: keep-alive
 };
 
-/// Fields of the first answer that are not kept: Date and Set-Cookie.
+/// Fields of the first answer that are not stored: Date and Set-Cookie.
 using extra_fields = std::vector<std::pair<std::string, std::string>>;
 
-/// The head of a whole answer, framed with Content-Length, up to and with its end.
+/// Appends the complete head of a whole answer, framed with Content-Length.
 void append_answer_head(std::string& out, const answer& answer, const answer_style& style,
                         const extra_fields& extra = {});
 
-/// Date (unless `fields` had one) and Connection, for answers whose framing is written by others.
+/// Appends the Connection field, for answers whose framing is written elsewhere.
 void append_connection(std::string& out, const answer_style& style);
-/// The end of a chunked body, with those trailer fields that may be sent on. `filter` is that of
-/// the message's head.
+/// Appends the end of a chunked body, with the trailer fields that may be forwarded. `filter` is
+/// that of the message's head.
 void append_last_chunk(std::string& out, std::span<const base::field> trailers,
                        const http::travel_filter& filter);
 void append_date_now(std::string& out);
 
-/// Does an answer of this status carry a body at all?
+/// Whether an answer of this status may have a body.
 [[nodiscard]] constexpr bool may_have_body(std::uint16_t status) noexcept {
   return status >= 200 && status != 204 && status != 304;
 }

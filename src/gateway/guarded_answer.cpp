@@ -1,4 +1,4 @@
-// What the client of a guarded request is told.
+// The part of guarded_exchange that answers the client.
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "gateway/buffers.hpp"
@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 
 asio::awaitable<bool> guarded_exchange::answer_with(outcome outcome) {
   using enum outcome_kind;
-  // The client may take its time from here on.
+  // From here on, the client may be slow, so the request's memory is freed now.
   drop_body();
   if (!answer_ && !stream_begun_) answer_room_.clear();
   http::problem_detail more;
@@ -23,7 +23,7 @@ asio::awaitable<bool> guarded_exchange::answer_with(outcome outcome) {
     case replay:
       return send_stored(std::move(outcome.answer), outcome.kept);
     case unrecorded:
-      // Only where it took effect is there something that nobody would remember.
+      // Only a completed operation must be recorded before its answer is sent.
       if (outcome.settled_as != settle_kind::complete) return send_answer();
       more.detail =
           "The request was carried out, but this could not be recorded yet. Send the "
@@ -64,7 +64,8 @@ asio::awaitable<bool> guarded_exchange::send_answer() {
 
 asio::awaitable<bool> guarded_exchange::pass_on() {
   auto begun = std::move(*stream_begun_);
-  client_watch client(from_);  // what was done is settled; the rest concerns this client alone
+  // The operation is settled; the rest of the answer matters only to this client.
+  client_watch client(from_);
   client.begin(*up_);
   const auto done = co_await relay_answer(from_, *up_, std::move(begun),
                                           from_.thread().shared.params.idle_timeout, &answer_room_);

@@ -1,4 +1,5 @@
-// The work of a guarded request: sent to its upstream once, and what came of it.
+// The part of guarded_exchange that does the work: sends the request to its upstream once, and
+// turns the answer into a settle.
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/held_bytes.hpp"
@@ -27,7 +28,7 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
   const auto& head = from_.reader().head();
   const http::travel_filter filter(head.fields, policy_);
   std::string out;
-  out.reserve(2'048);  // with a small body behind it
+  out.reserve(2'048);  // leaves room for a small body
   append_upstream_head(out, head, *from_.rule().upstream, filter, from_.peer(),
                        from_.peer_trusted(), false);
   http1::append_field(out, "Onceguard-Scope",
@@ -44,7 +45,7 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
   return out;
 }
 
-/// Sends the request to its upstream once; `lease` is null where no record guards it.
+/// Sends the request to its upstream once; `lease` is null if no record guards the request.
 asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
   auto& thread = from_.thread();
   answer_.reset();
@@ -145,7 +146,8 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
     terms.kept = answer_kept::status_only;
   }
   kept->body = std::move(result.body);
-  // It may stay for long, and what is ahead of a chunked one does not count.
+  // The body may be kept for long, and the memory that was reserved ahead for a chunked body is not
+  // counted.
   if (kept->body.capacity() - kept->body.size() > small_body) kept->body.shrink_to_fit();
   answer_ = std::move(kept);
   if (policy_.keep_body && terms.kind == settle_kind::complete) terms.answer = answer_;
@@ -154,7 +156,7 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
   return terms;
 }
 
-/// It ran, so what came of it is kept, whether there is room for it or not.
+/// The operation ran, so its answer is kept even if the budget has no room for it.
 void guarded_exchange::take_room_of(std::size_t answer_bytes) {
   answer_room_.set(answer_bytes);
   from_.rule().answers.note(answer_bytes);
@@ -162,7 +164,7 @@ void guarded_exchange::take_room_of(std::size_t answer_bytes) {
 
 void guarded_exchange::keep_connection() {
   auto& thread = from_.thread();
-  // Before anything was asked on it, there is no head that could say otherwise.
+  // Before the first request on a connection, there is no head with keep_alive.
   const bool flag = !up_->reader.idle();
   if (!flag || up_->reader.head().keep_alive) thread.pool.keep(std::move(up_));
 }

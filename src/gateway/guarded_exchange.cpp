@@ -20,7 +20,7 @@ asio::awaitable<bool> guarded_exchange::serve() {
   const auto got = co_await read_body();
   if (got != body_read::whole) co_return co_await refuse_body(got);
   if (from_.scope_changed()) {
-    // Under the former scope it would not see its twin that came since then.
+    // Under the former scope, the request would not find a twin that came after the change.
     http::problem_detail more{milliseconds(1'000)};
     co_return co_await from_.send_problem(http::problem::overloaded, std::move(more));
   }
@@ -54,7 +54,7 @@ asio::awaitable<bool> guarded_exchange::serve() {
   co_return co_await answer_with(std::move(claimed.outcome));
 }
 
-// ---- the request's body
+// ---- reading the request's body
 
 asio::awaitable<guarded_exchange::body_read> guarded_exchange::read_body() {
   const auto& head = from_.reader().head();
@@ -88,8 +88,8 @@ asio::awaitable<guarded_exchange::body_read> guarded_exchange::read_body() {
   }
 }
 
-/// What is still to come can take but a part of the room: anybody can send it, as slowly as they
-/// like.
+/// Unfinished requests may use only a part of the budget, because any client can send one, as
+/// slowly as it likes.
 bool guarded_exchange::make_room_for(std::size_t more) {
   const auto needed = body_.size() + more;
   if (needed <= body_.capacity()) return true;
@@ -136,7 +136,7 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
   co_return false;
 }
 
-// ---- what is claimed
+// ---- making the operation
 
 scoped_operation guarded_exchange::make_scoped(const http::scope_match& under) const {
   const auto& head = from_.reader().head();

@@ -1,4 +1,4 @@
-// One guarded request: read whole, claimed, run, settled, answered.
+// One guarded request: reads it completely, claims, runs, settles and answers.
 #pragma once
 #include <memory>
 #include <optional>
@@ -19,7 +19,7 @@ class guarded_exchange {
  public:
   guarded_exchange(session& session, http::admission admitted);
 
-  /// True: the client's connection may go on with another request.
+  /// True: the client's connection may be used for another request.
   boost::asio::awaitable<bool> serve();
 
  private:
@@ -32,7 +32,7 @@ class guarded_exchange {
   [[nodiscard]] scoped_operation make_scoped(const http::scope_match& under) const;
   [[nodiscard]] operation make_operation();
   void hint_scope();
-  /// From a granted lease to its settle.
+  /// Runs the operation under a granted lease, and settles the lease.
   boost::asio::awaitable<outcome> work(lease_handle lease);
 
   [[nodiscard]] std::string upstream_head(const lease_handle* lease) const;
@@ -46,11 +46,11 @@ class guarded_exchange {
 
   boost::asio::awaitable<bool> answer_with(outcome outcome);
   boost::asio::awaitable<bool> send_answer();
-  boost::asio::awaitable<bool> pass_on();  // what is too large to be held
+  boost::asio::awaitable<bool> pass_on();  // forwards an answer that is too large to be held
   boost::asio::awaitable<bool> send_failure();
   boost::asio::awaitable<bool> send_stored(answer_ptr answer, answer_kept kept);
   boost::asio::awaitable<bool> send_store_failure(outcome outcome);
-  /// Logs it, and says when to come again.
+  /// Logs that the buffers are full, and returns the details of the problem answer.
   [[nodiscard]] http::problem_detail buffers_full(std::string_view for_what) const;
 
   session& from_;
@@ -59,13 +59,14 @@ class guarded_exchange {
   std::string body_;
   byte_reservation body_room_;
 
-  // What the upstream gave, once it ran
+  // The upstream's answer, after the run.
   upstream_ptr up_;
   byte_reservation answer_room_;
-  std::shared_ptr<answer> answer_;           // whole: as the first client gets it, less extra_
-  extra_fields extra_;                       // Date and Set-Cookie of the first answer
-  std::optional<std::string> stream_begun_;  // the answer is passed on while it comes
-  std::optional<http::problem> failure_;     // instead of an answer
+  std::shared_ptr<answer> answer_;  // the whole answer as the first client gets it, without extra_
+  extra_fields extra_;              // Date and Set-Cookie of the first answer
+  // The beginning of an answer that is forwarded while it arrives.
+  std::optional<std::string> stream_begun_;
+  std::optional<http::problem> failure_;  // instead of an answer
 };
 
 }  // namespace onceguard::gateway

@@ -32,7 +32,7 @@ result<addresses> resolve_now(const std::string& host) {
 
 }  // namespace
 
-/// What it found may be read once it is over.
+/// One look-up. `found` may be read once `over` has happened.
 struct host_names::resolve {
   base::event over;
   result<addresses> found = addresses();
@@ -53,7 +53,7 @@ std::shared_ptr<host_names::resolve> host_names::latest(const std::string& host)
   if (current) return current;
   current = std::make_shared<resolve>();
   try {
-    // It has nothing of ours but its own look-up, so it may outlive everything.
+    // The thread uses only its own look-up object, so it may outlive everything else.
     std::thread([begun = current, host] { begun->end(resolve_now(host)); }).detach();
   } catch (const std::system_error& failure) {
     current->end(

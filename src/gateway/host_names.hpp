@@ -1,4 +1,4 @@
-// The addresses that the host names of upstreams stand for.
+// Resolves the host names of upstreams to addresses.
 #pragma once
 #include <map>
 #include <memory>
@@ -16,10 +16,10 @@ namespace onceguard::gateway {
 
 using addresses = std::vector<boost::asio::ip::address>;
 
-/// Looks each name up once at a time, for all who ask, and keeps what it found for ten seconds.
-/// A look-up can't be called off, and one may hang for as long as it likes. So each has a thread of
-/// its own: it holds up no other name, and the end of the process does not wait for it. (A resolver
-/// of Asio has one thread for all, and joins it when its io_context goes.)
+/// Runs one look-up per name at a time for all callers, and caches the result for ten seconds. A
+/// look-up can't be cancelled and may hang for any time. So each look-up has a thread of its own:
+/// it delays no other name, and the end of the process does not wait for it. (A resolver of Asio
+/// has one thread for all look-ups, and joins that thread when its io_context is destroyed.)
 /// Thread-safety: find() may be called from any thread that runs an io_context.
 class host_names {
  public:
@@ -28,11 +28,11 @@ class host_names {
   host_names& operator=(const host_names&) = delete;
   ~host_names() { close(); }
 
-  /// At least one address, waiting at most for `timeout`. Who asks later may get what one who gave
-  /// up has begun. An address in the place of a name stands for itself.
+  /// Returns at least one address; waits at most for `timeout`. A later caller may get the result
+  /// of a look-up whose first caller gave up. A numeric address needs no look-up.
   boost::asio::awaitable<result<addresses>> find(std::string host, milliseconds timeout);
-  /// Wakes nobody any more: to be called when the io_contexts of those who waited do not run any
-  /// longer, and before they go.
+  /// Stops waking callers. Call this when the io_contexts of the waiting callers no longer run, and
+  /// before they are destroyed.
   void close();
 
  private:

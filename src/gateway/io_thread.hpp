@@ -1,4 +1,5 @@
-// What the sessions of one I/O thread share: nothing here is touched by another thread.
+// The state that the sessions of one I/O thread share (no other thread uses it), and the state that
+// all I/O threads share.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -22,7 +23,8 @@ namespace onceguard::gateway {
 
 class session;
 
-/// What all I/O threads share. Immutable but for the atomics.
+/// The state that all I/O threads share. Immutable except for the atomics and the thread-safe
+/// members.
 struct gateway_shared {
   gateway_shared(gateway_params p, const engine_params& for_engine, store& records);
 
@@ -34,12 +36,13 @@ struct gateway_shared {
   suspect_upstreams suspects;
   onceguard::engine engine;
   std::atomic<bool> draining{false};
-  // While draining, nobody can hold up the end by a request that never comes whole.
-  std::atomic<bool> requests_end{false};  ///< nothing is claimed any more for what is still to come
-  std::atomic<bool> uploads_end{false};   ///< nor is it passed on
+  // While draining, a request that never arrives completely must not delay the end.
+  /// Unfinished guarded requests are not read any more.
+  std::atomic<bool> requests_end{false};
+  std::atomic<bool> uploads_end{false};  ///< unfinished requests are not forwarded any more
   std::atomic<std::size_t> connections{0};
 
-  /// True once for each text.
+  /// Returns true once for each text.
   [[nodiscard]] bool first_hint(const std::string& about) {
     const std::lock_guard lock(hints_mutex_);
     return hints_.insert(about).second;
@@ -54,7 +57,7 @@ struct io_thread {
   io_thread(gateway_shared& s, routing_ptr table)
       : shared(s), routing(std::move(table)), pool(io, s.params, s.names, s.suspects) {}
   ~io_thread() {
-    // The coroutines that still wait go with the context, and use what stands below until then.
+    // The waiting coroutines are destroyed with the context, and use the members below until then.
     pool.clear();
     context_.reset();
   }
@@ -70,7 +73,8 @@ struct io_thread {
   routing_ptr routing;
   upstream_pool pool;
   std::unordered_set<session*> sessions;
-  std::unordered_set<const route*> scope_hinted;  ///< those that this thread need not look up
+  /// Routes whose hint about an anonymous scope this thread need not check again.
+  std::unordered_set<const route*> scope_hinted;
 };
 
 }  // namespace onceguard::gateway

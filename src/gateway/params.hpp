@@ -1,4 +1,4 @@
-// All that a gateway is told at its start; the configuration fills it in and has checked it.
+// The parameters of a gateway. The configuration fills them in and has checked them.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -20,25 +20,25 @@ struct endpoint {
 struct upstream_params {
   std::string name;
   endpoint address;
-  std::string base_path;   ///< path of the URL without a final slash; put before each target
-  std::string identity{};  ///< what fingerprints know it by
+  std::string base_path;   ///< path of the URL without a final slash; prefix of each target
+  std::string identity{};  ///< the upstream's name in fingerprints
   friend bool operator==(const upstream_params&, const upstream_params&) = default;
 };
 
-/// A rule. The one with the longest path wins among those whose host and method fit; at equal
-/// length one with a host before one without, one with methods before one without.
+/// A rule. Of the rules whose host and method match, the one with the longest path wins. At equal
+/// length, a rule with a host precedes one without, then a rule with methods one without.
 struct route_params {
   std::string host;                 ///< lower case, without port; empty: any
-  std::string path = "/";           ///< a prefix that ends at a segment's border, normalised
+  std::string path = "/";           ///< a normalised prefix that ends at a segment boundary
   std::vector<std::string> method;  ///< empty: any
   std::size_t upstream = 0;         ///< index into routing_params::upstreams
   route_policy policy;
 };
 
-/// What SIGHUP may change while the gateway runs.
+/// The parameters that SIGHUP may change while the gateway runs.
 struct routing_params {
   std::vector<upstream_params> upstreams;
-  std::vector<route_params> routes;  ///< the last resort, path "/" and any host, included
+  std::vector<route_params> routes;  ///< includes the default route, with path "/" and any host
 };
 
 using onceguard::after_loss_rule;
@@ -47,8 +47,8 @@ struct gateway_params {
   endpoint listen{"127.0.0.1", 8080};
   unsigned threads = 0;  ///< 0: one per core
   std::size_t max_connections = 10'000;
-  std::size_t max_buffered = 256u << 20;  ///< bytes of bodies, answers and waiting settles
-  std::size_t replay_cache = 16u << 20;   ///< bytes; 0: none
+  std::size_t max_buffered = 256u << 20;  ///< in bytes, for bodies, answers and waiting settles
+  std::size_t replay_cache = 16u << 20;   ///< in bytes; 0: no cache
   milliseconds settle_wait{10'000};
   milliseconds drain{65'000};
   std::string problem_base = "urn:onceguard:problem:";
@@ -56,18 +56,19 @@ struct gateway_params {
   std::vector<std::string> trusted_proxies;  ///< addresses or CIDR blocks
   std::size_t max_header_bytes = 64u << 10;
   std::size_t max_header_count = 100;
-  milliseconds header_timeout{10'000};  ///< from a head's first byte to its last
+  milliseconds header_timeout{10'000};  ///< from the first to the last byte of a head
   milliseconds body_timeout{30'000};    ///< between two pieces of a request's body
-  milliseconds idle_timeout{60'000};    ///< a kept-alive or tunnelled connection without traffic
-  milliseconds connect_timeout{5'000};  ///< to the upstream
-  milliseconds write_timeout{30'000};   ///< a peer that does not take what is sent to it
-  std::size_t min_client_rate = 1024;   ///< bytes a second, on average; 0: none
-  std::size_t max_waiters = 10'000;     ///< requests held by on_busy = "wait"; beyond it 409
+  milliseconds idle_timeout{60'000};  ///< for a kept-alive or tunnelled connection without traffic
+  milliseconds connect_timeout{5'000};  ///< for connecting to the upstream
+  milliseconds write_timeout{30'000};   ///< for a peer that does not receive the data
+  std::size_t min_client_rate = 1024;   ///< in bytes a second, on average; 0: no limit
+  /// Requests that wait with on_busy = "wait"; more requests get 409.
+  std::size_t max_waiters = 10'000;
 
   milliseconds store_timeout{2'000};
   milliseconds sweep_interval{60'000};
   after_loss_rule after_loss = after_loss_rule::refuse;
-  milliseconds reconcile_interval{0};  ///< between rounds; 0: never by itself
+  milliseconds reconcile_interval{0};  ///< between rounds; 0: no scheduled rounds
 };
 
 }  // namespace onceguard::gateway

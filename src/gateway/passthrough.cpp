@@ -14,10 +14,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t gather_max = 64 * 1024;  // of a body, before the first write
+constexpr std::size_t gather_max = 64 * 1024;  // of a body that is collected before the first write
 constexpr milliseconds no_limit{std::chrono::hours(24 * 365)};
 
-/// Not to HTTP/2: what follows would be requests that no rule of a route has seen.
+/// Whether the upgrade may be forwarded. An upgrade to HTTP/2 may not, because the requests after
+/// it would bypass the rules of the routes.
 bool may_upgrade(const http1::head& head) {
   if (!head.upgrade) return false;
   bool may = true;
@@ -30,7 +31,7 @@ bool may_upgrade(const http1::head& head) {
   return may;
 }
 
-/// One unguarded request on its way.
+/// One unguarded request that is being forwarded.
 class forwarding {
  public:
   explicit forwarding(session& session)
@@ -50,7 +51,7 @@ class forwarding {
   asio::awaitable<bool> give_up();
   void append_body(std::string_view piece);
   void append_end();
-  /// Nobody is there any more who could be answered.
+  /// The client is gone and can't be answered.
   [[nodiscard]] bool client_gone() const noexcept {
     return upload_broke_off_ || client_.client_left();
   }
@@ -63,13 +64,13 @@ class forwarding {
   bool upgrade_asked_ = false;
   bool chunked_ = false;
   bool body_done_ = false;
-  bool body_begun_ = false;  // more of the body than out_ holds was sent
-  bool pumping_ = false;     // the rest of the body is being sent beside the answer
+  bool body_begun_ = false;  // more of the body was sent than out_ holds
+  bool pumping_ = false;     // the rest of the body is sent while the answer is read
   bool answer_begun_ = false;
   bool answer_done_ = false;
   bool upload_broke_off_ = false;
   bool tunnelled_ = false;
-  std::string why_;  // the answer's fault, in words
+  std::string why_;  // what is wrong with the answer
   error_code failure_;
   relayed result_;
 };
@@ -115,7 +116,7 @@ void forwarding::write_head() {
   http1::append_end_of_head(out_);
 }
 
-/// Takes what has come of the body already; false where it is malformed.
+/// Collects the part of the body that has arrived; false if the body is malformed.
 bool forwarding::gather() {
   body_done_ = from_.request_consumed();
   while (!body_done_ && out_.size() < gather_max) {
@@ -138,8 +139,8 @@ bool forwarding::gather() {
   return true;
 }
 
-/// Was nothing of it done yet, as far as HTTP can tell (RFC 9110 section 9.2.2)? A kept connection
-/// may have ended just before the request.
+/// Whether the request may be sent again, as far as HTTP can tell (RFC 9110 section 9.2.2): the
+/// method is safe, and a kept connection may have ended just before the request.
 bool forwarding::may_repeat() const noexcept {
   if (!to_->reused || answer_begun_ || body_begun_ || !body_done_) return false;
   const auto method = from_.reader().head().method;
@@ -178,14 +179,14 @@ asio::awaitable<bool> forwarding::run() {
   co_return result_.client_kept&& body_done_;
 }
 
-/// False where no answer came.
+/// False: no answer came.
 asio::awaitable<bool> forwarding::exchange() {
   using namespace asio::experimental::awaitable_operators;
   answer_done_ = false;
   client_.begin(*to_);
   const auto sent = co_await to_->stream.write(out_, params_.write_timeout);
   if (body_done_) {
-    // Also after a failed write there may be an answer to read.
+    // Even after a failed write, there may be an answer to read.
     if (sent.failure) failure_ = sent.failure;
     co_await pass_answer();
     co_return answer_begun_;
@@ -200,7 +201,7 @@ asio::awaitable<bool> forwarding::exchange() {
 
 asio::awaitable<void> forwarding::pump_body() {
   co_await pump_pieces();
-  // An answer may take its time from the last byte of the request on, and not before.
+  // The upstream's time to answer begins with the last byte of the request.
   pumping_ = false;
   to_->stream.limit_reading(from_.rule().rule.policy.upstream_timeout);
 }
@@ -216,14 +217,15 @@ asio::awaitable<void> forwarding::pump_pieces() {
       append_end();
       body_done_ = true;
     } else {
-      // The client is gone or sends nonsense: the upstream must not take this for the whole.
+      // The client is gone or the body is malformed: the upstream must not take the partial request
+      // for a complete one.
       upload_broke_off_ = true;
       to_->stream.close();
       co_return;
     }
     const auto sent = co_await to_->stream.write(out_, params_.write_timeout);
     out_.clear();
-    if (sent.failure) co_return;  // the answer, if there is one, says why
+    if (sent.failure) co_return;  // the answer, if there is one, has the reason
   }
 }
 
@@ -256,7 +258,7 @@ asio::awaitable<void> forwarding::pass_answer() {
       client_.end();
       tunnelled_ = true;
       co_await tunnel(from_, *to_);
-      body_done_ = false;  // nothing may follow on either connection
+      body_done_ = false;  // no other request may follow on either connection
       break;
     }
     if (answer.status >= 200) {
@@ -271,10 +273,10 @@ asio::awaitable<void> forwarding::pass_answer() {
     to_->reader.reset();
   }
   answer_done_ = true;
-  if (!body_done_) from_.stream().cancel();  // ends the pump, should it still wait
+  if (!body_done_) from_.stream().cancel();  // ends pump_body() if it still waits
 }
 
-/// No answer came, and the request can't be sent again.
+/// Answers the client when no answer came and the request can't be sent again.
 asio::awaitable<bool> forwarding::give_up() {
   if (client_gone()) co_return false;
   const auto which = failure_ == asio::error::timed_out ? http::problem::upstream_timeout

@@ -1,4 +1,4 @@
-// Requests that are not guarded: passed on as they come, of any size, without buffering.
+// Forwards requests that are not guarded: as they arrive, of any size, without buffering.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 
@@ -6,7 +6,7 @@
 
 namespace onceguard::gateway {
 
-/// True: the client's connection may go on with another request.
+/// True: the client's connection may be used for another request.
 boost::asio::awaitable<bool> forward_unguarded(session& session);
 
 }  // namespace onceguard::gateway

@@ -61,7 +61,7 @@ bool parse_number(std::string_view text, Number& out) {
   return ec == std::errc{} && end == text.data() + text.size();
 }
 
-/// The first answer as the application gives it: null where its status makes no sense.
+/// The first answer as the application sent it; null if its status is invalid.
 answer_ptr read_first_answer(const http1::head& head, call_result result) {
   auto out = std::make_shared<answer>();
   out->status = 200;
@@ -85,7 +85,8 @@ effect_report read_report(const http1::head& answer, call_result result,
     return out;
   }
   if (outcome != nullptr && answer.status == 404 && base::iequals(outcome->value, "none")) {
-    // Without the token echoed, nothing says that it was seen, and earlier ones are refused now.
+    // Only the echoed token proves that the application has seen the token and now refuses earlier
+    // ones.
     const auto* echoed = base::find_field(answer.fields, "onceguard-token");
     onceguard::token number = 0;
     const bool fenced =

@@ -1,4 +1,4 @@
-// Asking the application whether an earlier attempt took effect.
+// Asks the application whether an earlier attempt took effect.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -24,26 +24,26 @@ struct probe_question {
   std::size_t max_answer_body = 1u << 20;
 };
 
-/// As a route's policy has it.
+/// Makes the question as the route's policy says.
 [[nodiscard]] probe_question make_probe_question(const route_policy& policy, const digest& scope,
                                                  std::string key, onceguard::token token);
 
-/// Never fails: what is not a clear answer is unclear, and says why.
-/// - fence: POST. 200 with `Onceguard-Outcome: done` says that it did: the fields and the body are
-///   the first answer's, `Onceguard-Status` is its status (else 200); 404 with `Onceguard-Outcome:
-///   none` and the token in `Onceguard-Token` says that it did not, and never will with an earlier
-///   token.
-/// - ask: GET. The same, and a bare status counts where it was configured to; then all that is
-///   known of the first answer is that there was one: an empty 200 stands for it.
-/// Nothing is sent once the lease `held` is over: another may ask by then.
+/// Never fails: an unclear answer gives the report `unknown` with the reason.
+/// - fence: POST. A 200 with `Onceguard-Outcome: done` means done: its fields and body are those of
+///   the first answer, `Onceguard-Status` is its status (200 by default). A 404 with
+///   `Onceguard-Outcome: none` and the token in `Onceguard-Token` means not done, and that the
+///   application will refuse earlier tokens.
+/// - ask: GET. The same; in addition, a status without a report counts as configured. If such a
+///   status means done, only the existence of the first answer is known: an empty 200 replaces it.
+/// Nothing is sent once the lease `held` is over, as another attempt may ask by then.
 boost::asio::awaitable<effect_report> ask_application(upstream_pool& pool, probe_question question,
                                                       const held_lease& held);
 
-/// The URL with both placeholders filled in, percent-encoded; for tests.
+/// The URL with both placeholders filled in, percent-encoded. Public for tests.
 [[nodiscard]] std::string fill_probe_url(std::string_view url, std::string_view scope,
                                          std::string_view key);
 
-/// Splits "http://host:port/path"; false where it is no such URL.
+/// Splits "http://host:port/path"; false if `url` has another form.
 [[nodiscard]] bool split_http_url(std::string_view url, endpoint& endpoint, std::string& target);
 
 }  // namespace onceguard::gateway

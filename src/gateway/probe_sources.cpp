@@ -9,7 +9,7 @@ namespace onceguard::gateway {
 
 namespace asio = boost::asio;
 
-/// A route, and its probe as a source.
+/// A route, with its probe as an outcome source.
 class route_probe final : public outcome_source {
  public:
   route_probe(upstream_pool& pool, route_params rule) : pool_(pool), rule_(std::move(rule)) {}
@@ -23,7 +23,7 @@ class route_probe final : public outcome_source {
 
   [[nodiscard]] const route_params& rule() const noexcept { return rule_; }
   [[nodiscard]] bool has_probe() const noexcept { return !rule_.policy.probe.empty(); }
-  /// Records know their route by its host and path.
+  /// Records name their route by its host and path.
   [[nodiscard]] bool has_name(std::string_view text) const {
     return text == rule_.host + rule_.path;
   }
@@ -41,7 +41,7 @@ inquiries::inquiries(upstream_pool& pool, const std::vector<route_params>& route
                      outcome_source* query)
     : query_(query) {
   for (const auto& rule : routes) routes_.push_back(std::make_unique<route_probe>(pool, rule));
-  // As requests find theirs: one with methods before one without.
+  // The order is that of request routing: a rule with methods precedes one without.
   std::stable_partition(routes_.begin(), routes_.end(),
                         [](const auto& r) { return !r->rule().method.empty(); });
 }
@@ -74,7 +74,8 @@ inquiry inquiries::about(const subject& subject) const {
     if (policy.probe_mode == probe_rule::ask) out.probe_after = policy.upstream_timeout;
   } else if (query_ != nullptr) {
     out.source = query_;
-    // The application does not refuse the earlier token because of a query: it has to be over.
+    // A query does not make the application refuse the earlier token, so the earlier attempt has to
+    // be over.
     out.quiet = subject.run_timeout;
   }
   return out;

@@ -1,5 +1,5 @@
-// Where it can be asked what became of a gateway's records: each by the probe of its route, and
-// where that has none, by the query.
+// The outcome sources for a gateway's records: the probe of the record's route, or the query if the
+// route has no probe.
 #pragma once
 #include <memory>
 #include <vector>
@@ -12,17 +12,17 @@ namespace onceguard::gateway {
 
 class route_probe;
 
-/// Immutable once made. Belongs to the thread of the pool, which must outlive it.
+/// Immutable. Belongs to the thread of the pool, which must outlive this object.
 class inquiries {
  public:
-  /// `query` may be null. A record of a route that is not among these counts as the last resort's.
+  /// `query` may be null. For a record whose route is not in `routes`, the default route is used.
   inquiries(upstream_pool& pool, const std::vector<route_params>& routes, outcome_source* query);
   ~inquiries();
   inquiries(const inquiries&) = delete;
   inquiries& operator=(const inquiries&) = delete;
 
   [[nodiscard]] inquiry about(const subject& subject) const;
-  /// Is there anybody to ask at all?
+  /// Whether there is any source.
   [[nodiscard]] bool any() const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Reconciling on a schedule, while the gateway runs.
+// Runs reconcile on a schedule while the gateway runs.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 
@@ -7,9 +7,9 @@
 
 namespace onceguard::gateway {
 
-/// One round after the other, with `reconcile_interval` in between, until the gateway drains; what
-/// was found about each record is logged. Several gateways of one store may do so at the same time:
-/// who has the lease of a record asks about it. `query` may be null.
+/// Runs rounds, with pauses of `reconcile_interval`, until the gateway drains. Each finding is
+/// logged. Several gateways of one store may do so at the same time: only the holder of a record's
+/// lease asks about the record. `query` may be null.
 boost::asio::awaitable<void> keep_reconciling(io_thread& thread, outcome_source* query);
 
 }  // namespace onceguard::gateway

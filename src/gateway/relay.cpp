@@ -51,7 +51,7 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing re
   if (trailers && announced != nullptr) http1::append_field(out, "Trailer", announced->value);
   if (request == framing::sized)
     http1::append_content_length(out, answer.content_length.value_or(0));
-  // To HEAD, and with 304, the length is that of the body that is not sent.
+  // For HEAD, and with 304, the length is that of the body that is not sent.
   if (request == framing::none && answer.content_length && answer.status != 204) {
     http1::append_content_length(out, *answer.content_length);
   }
@@ -59,15 +59,16 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing re
   http1::append_end_of_head(out);
 }
 
-/// What was held of the answer's beginning is sent now.
+/// The held beginning of the answer is sent: frees its memory.
 void empty(std::string& out, byte_reservation* room) {
   if (out.capacity() > 4 * flush_at) std::string().swap(out);
   out.clear();
   if (room != nullptr) room->clear();
 }
 
-/// What was sent of an answer must not look whole. Only where its end is that of the connection can
-/// that be mistaken. Where nothing was sent yet, a problem will be.
+/// A partial answer must not look complete. Only an answer whose end is the end of the connection
+/// could be mistaken for a complete one. If nothing was sent yet, the caller sends a problem
+/// answer.
 void break_off(session& session, framing request, std::string why, relayed& result) {
   result.why = std::move(why);
   if (!result.begun) return;
@@ -150,7 +151,7 @@ asio::awaitable<relayed> relay_answer(session& session, upstream_connection& ups
 }
 
 asio::awaitable<bool> relay_interim(session& session, const http1::head& interim) {
-  if (session.reader().head().minor == 0) co_return true;  // HTTP/1.0 knows no interim answers
+  if (session.reader().head().minor == 0) co_return true;  // HTTP/1.0 has no interim answers
   std::string out;
   http1::append_status_line(out, interim.status, interim.reason);
   const http::travel_filter filter(interim.fields);

@@ -1,4 +1,4 @@
-// An answer that is passed on while it comes.
+// Forwards an answer while it arrives.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,22 +13,23 @@
 namespace onceguard::gateway {
 
 struct relayed {
-  bool begun = false;          ///< something was sent to the client; if not, a problem still can be
-  bool client_kept = false;    ///< the client's connection may go on
-  bool upstream_kept = false;  ///< and the upstream's
-  std::string why;             ///< the upstream's fault, where it had one
+  /// Something was sent to the client; if not, a problem answer can still be sent.
+  bool begun = false;
+  bool client_kept = false;    ///< the client's connection may be kept
+  bool upstream_kept = false;  ///< the upstream's connection may be kept
+  std::string why;             ///< what was wrong with the upstream's answer, if anything
 };
 
-/// Passes on the answer whose head `from.reader` has read: head and body, framed anew. `begun` is
-/// what has been taken of its body already. A body that breaks off breaks the client's connection,
-/// so that it does not look complete.
-/// `room`, where there is one, is what `begun` holds of the gateway's buffers: given back once the
-/// client has taken that, as the rest may come for hours.
+/// Forwards the answer whose head `upstream.reader` has read: head and body, framed anew. `begun`
+/// is the part of the body that was read already. If the body breaks off, the client's connection
+/// is broken too, so that the answer does not look complete.
+/// `room` may be null. It is the reservation of `begun` in the gateway's budget, and is cleared
+/// once the client has received that part, because the rest of the answer may take hours.
 boost::asio::awaitable<relayed> relay_answer(session& session, upstream_connection& upstream,
                                              std::string begun, milliseconds timeout,
                                              byte_reservation* room = nullptr);
 
-/// An interim answer (1xx), without body.
+/// Forwards an interim answer (1xx), which has no body.
 boost::asio::awaitable<bool> relay_interim(session& session, const http1::head& interim);
 
 }  // namespace onceguard::gateway

@@ -125,7 +125,8 @@ asio::awaitable<void> server::state::accept() {
         co_await acceptor->async_accept(target.io, asio::redirect_error(asio::use_awaitable, ec));
     if (ec == asio::error::operation_aborted) break;
     if (ec) {
-      // Out of descriptors, most likely: what is open goes on, and new ones wait in the backlog.
+      // Most likely the process is out of file descriptors: open connections continue, and new ones
+      // wait in the backlog.
       base::log(base::log_level::error, "accept-failed", {{"why", ec.message()}});
       co_await sleep_for(milliseconds(100));
       continue;
@@ -141,7 +142,8 @@ asio::awaitable<void> server::state::accept() {
       append_answer_head(refusal, answer, style);
       refusal += answer.body;
       socket.non_blocking(true, ec);
-      socket.write_some(asio::buffer(refusal), ec);  // who does not take it at once goes without
+      // A client that does not receive the refusal at once gets none.
+      socket.write_some(asio::buffer(refusal), ec);
       continue;
     }
     admit(std::move(socket), target);
@@ -157,18 +159,18 @@ void server::state::end_reading() {
   }
 }
 
-/// On the first I/O thread, after drain(): waits for the sessions and for what is still to be
-/// recorded, then ends the engine.
+/// Runs on the first I/O thread after drain(): waits for the sessions and for the settles that are
+/// not recorded yet, then ends the engine.
 asio::awaitable<void> server::state::finish() {
   const auto end = base::boot_now() + shared.params.drain;
-  // What is on its way comes by then; what drips does not.
+  // Requests that are being sent arrive by then; requests that are sent very slowly do not.
   auto uploads_end = end - shared.params.drain / 5 * 4;
   const auto requests_end = std::min(uploads_end, base::boot_now() + std::chrono::seconds(1));
   while ((shared.connections != 0 || shared.engine.pending() != 0) && base::boot_now() < end) {
     if (base::boot_now() >= requests_end && !shared.requests_end.exchange(true)) end_reading();
     if (base::boot_now() >= uploads_end) {
       shared.uploads_end = true;
-      end_reading();  // again and again: what is begun later may be read by nobody either
+      end_reading();  // repeated, because requests that begin later must not be read either
       uploads_end += std::chrono::seconds(1);
     }
     co_await sleep_for(milliseconds(10));
@@ -211,7 +213,7 @@ result<void> server::start() {
       io.run();
     });
   }
-  // Here, so that the first requests need not wait for it.
+  // Polls here, so that the first requests need not wait for the poll.
   auto resolved = asio::co_spawn(first, s.shared.engine.poll_store(), asio::use_future).get();
   if (!resolved) {
     base::log(base::log_level::warning, "store-not-heard", {{"why", resolved.error().detail}});
@@ -245,8 +247,9 @@ void server::drain() {
   auto& s = *state_;
   if (s.drain_begun.exchange(true)) return;
   s.shared.draining = true;
+  // The socket is closed in any case.
   asio::post(s.threads.front()->io, [&s] {
-    error_code ignored;  // closed either way
+    error_code ignored;
     s.acceptor->close(ignored);
     spawn_background(s.threads.front()->io, "drain", s.finish());
   });

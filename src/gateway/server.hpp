@@ -13,19 +13,20 @@ namespace onceguard::gateway {
 /// Thread-safety: every member may be called from any thread; start() once.
 class server {
  public:
-  /// The store must outlive the server. So must `query`, which is asked about unknown outcomes
-  /// where a route has no probe; null: there is none.
+  /// The store must outlive the server. So must `query`, the outcome source for routes without a
+  /// probe; null: there is none.
   server(const gateway_params& params, const routing_params& routing, store& records,
          outcome_source* query = nullptr);
-  ~server();  ///< as drain() with no patience, then wait()
+  ~server();  ///< as drain() with no time left, then wait()
 
-  /// Binds the listener and starts the I/O threads. Port 0 takes a free one: see local().
+  /// Binds the listening socket and starts the I/O threads. Port 0 selects a free port: see
+  /// local().
   [[nodiscard]] result<void> start();
   [[nodiscard]] endpoint local() const;
-  /// New requests are routed by these; running ones go on as they began.
+  /// New requests use this routing; running requests continue with theirs.
   void reload(routing_params routing);
-  /// Closes the listener and idle connections; running requests finish, at most for
-  /// `gateway_params::drain`; leases that are left then are abandoned.
+  /// Closes the listening socket and idle connections. Running requests may finish, at most for
+  /// `gateway_params::drain`; the leases that are left then are abandoned.
   void drain();
   /// Blocks until drained.
   void wait();

@@ -133,7 +133,8 @@ asio::awaitable<http1::progress> session::advance(milliseconds timeout) {
     reading_ = false;
     too_slow_ = read.failure == asio::error::timed_out;
     if (read.failure) co_return http1::progress::need_more;
-    // This process may have been stopped meanwhile: that is not the client's time.
+    // This process may have been stopped meanwhile, and that time must not count against the
+    // client.
     const auto took = std::chrono::duration_cast<milliseconds>(base::boot_now() - begun);
     pace_.waited(std::min(took, within), read.bytes);
     reader_.commit(read.bytes);
@@ -154,7 +155,7 @@ asio::awaitable<bool> session::send(const answer& answer, answer_style style,
                                     const extra_fields& extra) {
   out_.clear();
   append_answer_head(out_, answer, style, extra);
-  // Content-Length says then what a GET would get (RFC 9110 section 9.3.2).
+  // Content-Length is then the length of the answer to a GET (RFC 9110 section 9.3.2).
   const bool bodiless = !may_have_body(answer.status) || reader_.head().method == "HEAD";
   transfer sent;
   const auto timeout = thread_.shared.params.write_timeout;
@@ -162,7 +163,7 @@ asio::awaitable<bool> session::send(const answer& answer, answer_style style,
   if (bodiless || answer.body.size() <= small_body) {  // one buffer is cheaper than two
     if (!bodiless) out_ += answer.body;
     sent = stream_.write_now(out_);
-    // The kernel nearly always takes all of it at once; then there is nothing to wait for.
+    // The kernel nearly always takes the whole answer at once, and no wait is needed.
     if (sent.bytes < out_.size()) sent = co_await stream_.write_on(sent, out_, timeout);
   } else {
     stream_.hand_over_little();

@@ -1,4 +1,4 @@
-// One client connection: its requests, one after the other.
+// One client connection, which serves its requests one after the other.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace onceguard::gateway {
 
-/// Lives on one I/O thread, from accept to close.
+/// Belongs to one I/O thread, from accept to close.
 class session {
  public:
   session(io_thread& thread, tcp::socket socket);
@@ -26,43 +26,45 @@ class session {
   /// Serves until the connection ends.
   static boost::asio::awaitable<void> run(std::unique_ptr<session> self);
 
-  /// While draining: a connection is closed that is idle, or whose request has not come whole by
-  /// the time that it had for that; another one after its answer.
+  /// For draining: closes the connection if it is idle, or if its request has not arrived
+  /// completely in the time that it has. Otherwise the connection is closed after the answer.
   void drain() noexcept;
 
-  // For the exchanges that a session hands its requests to.
+  // For the code that handles the session's requests.
   [[nodiscard]] io_thread& thread() noexcept { return thread_; }
   [[nodiscard]] timed_socket& stream() noexcept { return stream_; }
   [[nodiscard]] http1::reader& reader() noexcept { return reader_; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   [[nodiscard]] bool peer_trusted() const noexcept { return peer_trusted_; }
   [[nodiscard]] const route& rule() const noexcept { return *rule_; }
-  /// Has a reload given the request another scope since its head came?
+  /// Whether a reload has changed the request's scope since its head arrived.
   [[nodiscard]] bool scope_changed() const;
 
-  /// Reads on until next() has more to say than need_more. Failure: `error` of the reader, or
-  /// progress::need_more where the connection ended or the client was too slow.
+  /// Reads until next() returns something else than need_more. Failure: progress::error of the
+  /// reader, or progress::need_more if the connection ended or the client was too slow.
   boost::asio::awaitable<http1::progress> advance(milliseconds timeout);
-  /// Was it that the request's body did not come in time?
+  /// Whether the last advance() failed because the request's body did not arrive in time.
   [[nodiscard]] bool client_too_slow() const noexcept { return too_slow_; }
-  /// As far as what was read already goes: need_more then.
+  /// Advances with the data that was already read; returns need_more at its end.
   http1::progress advance_now();
 
-  /// May the connection be kept after this answer, as far as the request and the server go?
+  /// The style of the answer: whether the connection may be kept, as far as the request and the
+  /// server permit.
   [[nodiscard]] answer_style style(bool replayed = false) const noexcept;
-  /// A whole answer. False where the client could not be written to.
+  /// Sends a whole answer. False: the client's connection failed or must be closed.
   boost::asio::awaitable<bool> send(const answer& answer, answer_style style,
                                     const extra_fields& extra = {});
   boost::asio::awaitable<bool> send_problem(http::problem which, http::problem_detail more);
-  /// A problem that comes before the request's body was read: says that the connection closes,
-  /// and what still comes is read and dropped for a while, so that the client gets to see it.
+  /// Sends a problem answer before the request's body was read. The answer announces that the
+  /// connection closes; the rest of the request is read and dropped for a while, so that the client
+  /// receives the answer.
   boost::asio::awaitable<bool> refuse(http::problem which, http::problem_detail more);
-  /// What still comes of the request is passed on as it comes.
+  /// From now on, the rest of the request is forwarded as it arrives.
   void begin_upload() noexcept { uploading_ = true; }
-  /// After an answer that came before the whole request: what still comes is read and dropped for
-  /// a while, so that the client gets to see the answer.
+  /// For an answer that was sent before the whole request had arrived: reads and drops the rest of
+  /// the request for a while, so that the client receives the answer.
   boost::asio::awaitable<void> linger();
-  /// Is all of the request consumed, so that another one can follow?
+  /// Whether the whole request was read, so that another one can follow.
   [[nodiscard]] bool request_consumed() const noexcept { return consumed_; }
   void set_consumed() noexcept { consumed_ = true; }
 
@@ -70,7 +72,7 @@ class session {
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<http1::progress> read_head();
   boost::asio::awaitable<bool> handle();  // true: another request may follow
-  /// Does the gateway end before this request has come?
+  /// Whether the gateway is ending and does not wait for this request any longer.
   [[nodiscard]] bool too_late_to_read() const noexcept;
 
   io_thread& thread_;
@@ -79,9 +81,10 @@ class session {
   std::string peer_;
   bool peer_trusted_ = false;
   bool idle_ = true;
-  bool reading_ = false;  // waits for the client to go on with its request
+  bool reading_ = false;  // waiting for the rest of a request
   bool uploading_ = false;
-  bool sending_ = false;  // an answer that is stored, or a problem: the client can have it again
+  // Sending a stored answer or a problem, which the client can request again.
+  bool sending_ = false;
   bool consumed_ = false;
   bool too_slow_ = false;
   client_pace pace_;

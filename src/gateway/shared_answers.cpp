@@ -14,7 +14,7 @@ struct shared_answers::entry {
   ~entry() {
     const std::lock_guard lock(from.mutex_);
     const auto found = from.by_id_.find(id);
-    // Another one may have its place by now.
+    // Another entry may have replaced this one.
     if (found != from.by_id_.end() && found->second.expired()) from.by_id_.erase(found);
   }
 
@@ -41,7 +41,7 @@ answer_ptr shared_answers::share(const record_id& id, answer_ptr answer,
       on_its_way = found->second.lock();
     }
   }
-  // Not so where the key was released and ran again meanwhile.
+  // The answers differ if the key was released and the operation ran again meanwhile.
   if (on_its_way && (on_its_way->what == answer || *on_its_way->what == *answer)) {
     const auto* theirs = on_its_way->what.get();
     return {std::move(on_its_way), theirs};

@@ -1,4 +1,4 @@
-// Stored answers on their way to clients.
+// Stored answers that are being sent to clients.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -10,15 +10,16 @@
 
 namespace onceguard::gateway {
 
-/// However many clients ask for the same answer and take their time to read it, it is in memory
-/// once, and counts once. Thread-safe; outlives what it gives out.
+/// Keeps an answer in memory once, and counts it once, however many clients request the same answer
+/// and receive it slowly. Thread-safe. Must outlive the answers that share() returns.
 class shared_answers {
  public:
   explicit shared_answers(byte_budget& room) : room_(room) {}
   ~shared_answers();
 
-  /// The answer of that record, for as long as it is held: the one that is on its way already where
-  /// it is the same. Null: there is no room, of which `left_for_others` stays free.
+  /// Returns the record's answer, and counts it until the pointer is released. If the same answer
+  /// is already being sent, returns that copy. Null: the budget has no room that leaves
+  /// `left_for_others` bytes free.
   [[nodiscard]] answer_ptr share(const record_id& id, answer_ptr answer,
                                  std::size_t left_for_others);
 

@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t page_size = 16;  // each record comes with its answer
+constexpr std::size_t page_size = 16;  // small, as each record comes with its answer
 constexpr std::size_t records_max = 10'000;
 constexpr milliseconds pause_between{2};
 
@@ -21,7 +21,7 @@ bool has_kind(const scope_rule& rule, std::string_view kind) {
   return kind == rule.text() || (rule.source == scope_source::credential && kind == "anonymous");
 }
 
-/// Would a retry of what stands under this kind of scope find its record?
+/// Whether a retry finds a record under this kind of scope.
 bool finds_under(const route_policy& policy, std::string_view kind) {
   const auto& former = policy.previous_scope;
   return has_kind(policy.scope, kind) || std::any_of(former.begin(), former.end(), [&](auto& rule) {
@@ -29,7 +29,8 @@ bool finds_under(const route_policy& policy, std::string_view kind) {
          });
 }
 
-/// The identity by which `before` knew what this is now; empty: the same, or nothing.
+/// The identity that this upstream had in `before`; empty: the same identity, or the upstream is
+/// new.
 std::string identity_before(const upstream_params& now, const routing_table& before) {
   std::string out;
   for (const auto& r : before.routes()) {
@@ -40,7 +41,7 @@ std::string identity_before(const upstream_params& now, const routing_table& bef
   return out;
 }
 
-/// The rule that a retry of what the record is about would meet.
+/// The rule that a retry of the record's request would match.
 const route* rule_of(const subject& about, const routing_table& table) {
   const std::string_view name = about.route;
   return table.match(name.substr(0, name.find('/')), http::normalise_path(about.path),
@@ -120,7 +121,7 @@ asio::awaitable<void> report_stranded(io_thread& thread, routing_ptr before) {
       base::log(base::log_level::warning, "scopes-not-compared", {{"why", page.error().detail}});
       co_return;
     }
-    if (!page) {  // the watch over the store says so; it is looked at when it is back
+    if (!page) {  // the store monitor logs the error; this scan continues when the store is back
       co_await sleep_for(milliseconds(1'000));
       continue;
     }

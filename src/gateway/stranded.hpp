@@ -1,4 +1,4 @@
-// Live records that a new configuration does not know again.
+// Reports live records that requests no longer find under a new configuration.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 
@@ -6,10 +6,10 @@
 
 namespace onceguard::gateway {
 
-/// Looks through the store's oldest records, a bounded number of them, and logs how many stand
-/// under a scope that their route has no more (`scope-changed`), and how many were made for an
-/// upstream that `before` knew by another identity (`upstream-renamed`). A retry of those runs
-/// again, or is refused. `before` may be null: at the start. Ends early when the routing changes.
+/// Reads a bounded number of the store's oldest records. Logs how many are under a scope that their
+/// route no longer uses (`scope-changed`), and how many were made for an upstream that had another
+/// identity in `before` (`upstream-renamed`). A retry of such an operation runs again, or is
+/// refused. `before` is null at the start. Ends early when the routing changes.
 boost::asio::awaitable<void> report_stranded(io_thread& thread, routing_ptr before);
 
 }  // namespace onceguard::gateway

@@ -1,5 +1,6 @@
-// Upstreams that end kept connections without having said so. Under a guarded request that leaves
-// an unknown outcome, so for a while these get connections of their own there.
+// Upstreams that end kept-alive connections without announcing it. For a guarded request, such an
+// end leaves an unknown outcome, so guarded requests to these upstreams get new connections for a
+// while.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -11,20 +12,22 @@
 
 namespace onceguard::gateway {
 
-/// Thread-safe: what one I/O thread saw holds for all.
+/// Thread-safe: an observation of one I/O thread applies to all.
 class suspect_upstreams {
  public:
   using time_point = base::boot_clock::time_point;
 
   explicit suspect_upstreams(milliseconds length = std::chrono::minutes(1)) : length_(length) {}
 
-  /// It ended one that was idle for less than a second. Logged once for each address.
+  /// The upstream ended a connection that was idle for less than a second. Logged once for each
+  /// address.
   void suspect(const endpoint& which);
   [[nodiscard]] bool suspected(const endpoint& which, time_point now) const;
 
  private:
   const milliseconds length_;
-  std::atomic<time_point> last_end_{time_point{}};  // of all doubts: mostly there are none
+  // The latest end of all entries: usually there are none.
+  std::atomic<time_point> last_end_{time_point{}};
   mutable std::mutex mutex_;
   std::map<endpoint, time_point> until_;
 };

@@ -18,8 +18,8 @@
 namespace onceguard::gateway {
 namespace {
 
-/// Ends the deadline of a read, and hands on what was read: a coroutine of its own for this would
-/// be the dearest part of a small read.
+/// Ends the deadline of a read, and passes the result on. A coroutine for this step would be the
+/// most expensive part of a small read.
 template <class Handler, class Limit>
 struct read_handler {
   Handler next;
@@ -38,8 +38,8 @@ struct read_handler {
 };
 
 using unsent_limit = boost::asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
-/// What the kernel holds unsent goes out whatever becomes of this process: where the peer takes
-/// nothing, as little as possible is handed over.
+/// The kernel sends its unsent data whatever happens to this process. So the kernel gets as little
+/// as possible while the peer takes nothing.
 constexpr int unsent_request_max = 32 * 1024;
 constexpr int unsent_answer_max = 128 * 1024;
 
@@ -50,7 +50,7 @@ boost::asio::awaitable<transfer> too_late() {
 }  // namespace
 }  // namespace onceguard::gateway
 
-/// It runs where, and is cancelled by what, the handler within says.
+/// Takes the executor, the cancellation slot and the other associations of the wrapped handler.
 template <template <class, class> class Associator, class Handler, class Limit, class Default>
 struct boost::asio::associator<Associator, onceguard::gateway::read_handler<Handler, Limit>,
                                Default> : Associator<Handler, Default> {
@@ -66,8 +66,9 @@ namespace onceguard::gateway {
 namespace asio = boost::asio;
 
 timed_socket::timed_socket(tcp::socket socket, asio::io_context& io)
+    // A socket that is broken already fails at its first use.
     : socket_(std::move(socket)), wheel_(base::timer_wheel::of(io)) {
-  error_code ignored;  // a socket that is already broken says so at its first use
+  error_code ignored;
   if (socket_.is_open()) {
     socket_.non_blocking(true, ignored);
     socket_.set_option(tcp::no_delay(true), ignored);
@@ -95,7 +96,8 @@ asio::awaitable<error_code> timed_socket::connect(tcp::endpoint endpoint, millis
 }
 
 asio::awaitable<transfer> timed_socket::read_some(std::span<char> bytes, milliseconds timeout) {
-  // What has come meanwhile comes too late: a peer that drips would never be timed out.
+  // Data that has arrived meanwhile is too late: otherwise a peer that sends slowly would never
+  // time out.
   if (timeout.count() <= 0) return too_late();
   auto begin = [this](auto handler, std::span<char> target, milliseconds within) {
     reading_.begin(within);
@@ -115,7 +117,7 @@ transfer timed_socket::read_now(std::span<char> target) noexcept {
 
 void timed_socket::hand_over_little() noexcept {
   if (std::exchange(hands_over_little_, true)) return;
-  error_code ignored;  // then the kernel takes what it likes
+  error_code ignored;  // the kernel's default then applies
   socket_.set_option(unsent_limit(unsent_answer_max), ignored);
 }
 
@@ -130,8 +132,8 @@ asio::awaitable<void> timed_socket::write_rest(Buffers rest, milliseconds timeou
   client_pace pace(timeout, least_rate_);
   auto before = base::boot_now();
   std::size_t taken_before = 0;
-  // Called before each piece: who takes something has the whole time for the next one, as long as
-  // it is enough on the whole.
+  // Called before each piece. A peer that takes some data has the whole timeout for the next piece,
+  // as long as its average rate is sufficient.
   const auto go_on = [&](const error_code& failure, std::size_t taken) -> std::size_t {
     if (failure) return 0;
     const auto now = base::boot_now();
@@ -188,7 +190,7 @@ asio::awaitable<error_code> timed_socket::wait_either(milliseconds timeout) {
   auto writing = socket_.async_wait(tcp::socket::wait_write,
                                     asio::redirect_error(asio::use_awaitable, writable));
   co_await (std::move(reading) || std::move(writing));
-  // One of them was cancelled by the other; both only where the deadline passed.
+  // One wait is cancelled by the other; both are cancelled only if the deadline passed.
   co_return writing_.end(readable && writable ? readable : error_code{});
 }
 
@@ -222,7 +224,7 @@ void timed_socket::abort() noexcept {
 }
 
 void timed_socket::cancel() noexcept {
-  error_code ignored;  // nothing ran
+  error_code ignored;  // no operation was running
   socket_.cancel(ignored);
 }
 

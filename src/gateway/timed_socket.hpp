@@ -22,47 +22,49 @@ struct transfer {
   std::size_t bytes = 0;
 };
 
-/// One reader and one writer at a time. A deadline that passes ends its operation with
-/// boost::asio::error::timed_out, and the other direction's with operation_aborted.
+/// Permits one reader and one writer at a time. A deadline that passes ends its operation with
+/// boost::asio::error::timed_out, and the operation in the other direction with operation_aborted.
 class timed_socket final {
  public:
   timed_socket(tcp::socket socket, boost::asio::io_context& io);
 
   boost::asio::awaitable<error_code> connect(tcp::endpoint endpoint, milliseconds timeout);
-  /// Failure end_of_file at a clean end; timed_out at once where no time is left. What lies there
-  /// when the deadline passes is read: this process may have been stopped until then.
+  /// Fails with end_of_file at a clean end; with timed_out at once if no time is left. Data that
+  /// has arrived when the deadline passes is still read, because this process may have been stopped
+  /// until then.
   boost::asio::awaitable<transfer> read_some(std::span<char> buffer, milliseconds timeout);
-  /// Takes what the kernel has; would_block where it has nothing.
+  /// Reads the data that the kernel has; would_block if there is none.
   transfer read_now(std::span<char> buffer) noexcept;
-  /// Moves the deadline of the read that runs now (if one does).
+  /// Moves the deadline of the running read, if there is one.
   void limit_reading(milliseconds from_now) { reading_.move(from_now); }
-  /// Writes all of it, or fails where the peer takes nothing for so long; `bytes` says how much the
-  /// kernel took, also on failure. The one of a single text begins before it is awaited.
+  /// Writes all bytes, or fails if the peer takes nothing for `timeout`. `bytes` of the result is
+  /// how much the kernel took, also on failure. The overload with one text begins to write before
+  /// it is awaited.
   boost::asio::awaitable<transfer> write(std::string_view bytes, milliseconds timeout);
-  /// As `write`, after `write_now` has begun it.
+  /// Continues a write that `write_now` has begun.
   boost::asio::awaitable<transfer> write_on(transfer begun, std::string_view bytes,
                                             milliseconds timeout);
   boost::asio::awaitable<transfer> write(std::string_view first, std::string_view second,
                                          milliseconds timeout);
-  /// Hands over what the kernel takes at once; would_block where it takes nothing.
+  /// Writes as much as the kernel takes at once; would_block if it takes nothing.
   transfer write_now(std::string_view bytes) noexcept;
-  /// Who takes less than that many bytes a second, on average over one write, takes too little.
+  /// Sets the least rate at which the peer must receive, as an average over one write.
   void limit_slowness(std::size_t bytes_a_second) noexcept { least_rate_ = bytes_a_second; }
-  /// From now on the kernel gets no copy of all that a peer does not read: what many of them are
-  /// sent is here once.
+  /// From now on, the kernel buffers only a little unsent data. If many peers are slow to read the
+  /// same answer, the answer is in memory once.
   void hand_over_little() noexcept;
-  /// Waits until it is readable or writable.
+  /// Waits until the socket is readable or writable.
   boost::asio::awaitable<error_code> wait_either(milliseconds timeout);
 
-  /// A kept-alive connection on which nothing is expected: is it still open and silent?
+  /// Whether an idle connection is still open and has no unexpected data.
   [[nodiscard]] bool quiet_and_open() noexcept;
-  /// Has the peer ended its direction, or the connection? Also where it had sent more before.
+  /// Whether the peer has closed its direction or the connection, even if unread data is left.
   [[nodiscard]] bool peer_has_left() noexcept;
-  /// No more will be sent; the peer may still be read from.
+  /// Closes the sending direction; the socket can still read.
   void shut_sending() noexcept;
   void close() noexcept;
-  /// Ends it with a reset: what the kernel has not sent yet is dropped, and nobody can take the
-  /// part that arrived for the whole.
+  /// Ends the connection with a reset: the kernel drops its unsent data, and the peer can't take
+  /// the part that arrived for the whole.
   void abort() noexcept;
   /// Ends a running read or write with operation_aborted.
   void cancel() noexcept;

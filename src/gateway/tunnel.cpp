@@ -16,7 +16,7 @@ struct activity {
   clock::time_point last = base::boot_now();
 };
 
-/// The deadline of the other direction may cancel a write that still goes on: it is resumed.
+/// The deadline of the other direction may cancel a running write: the write is resumed.
 asio::awaitable<bool> write_all(timed_socket& socket, std::string_view bytes,
                                 milliseconds timeout) {
   while (!bytes.empty()) {
@@ -46,7 +46,7 @@ asio::awaitable<void> pump(timed_socket& socket, timed_socket& target, activity&
       break;
     }
   }
-  // An end in one direction is passed on; the other may still have something to say.
+  // The end of one direction is forwarded; the other direction may still have data.
   target.shut_sending();
 }
 

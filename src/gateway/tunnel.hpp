@@ -1,4 +1,4 @@
-// Bytes both ways, after the upstream has switched protocols.
+// Forwards bytes in both directions after the upstream has switched protocols.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 
@@ -7,8 +7,8 @@
 
 namespace onceguard::gateway {
 
-/// Sends the 101 answer that `to.reader` holds on to the client, then passes on what either side
-/// sends until one ends or both are silent for the idle timeout.
+/// Sends the 101 answer that `upstream.reader` holds to the client, then forwards the data of both
+/// sides until one side ends or both are silent for the idle timeout.
 boost::asio::awaitable<void> tunnel(session& session, upstream_connection& upstream);
 
 }  // namespace onceguard::gateway

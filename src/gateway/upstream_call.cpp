@@ -13,16 +13,18 @@ using clock = base::boot_clock;
 namespace {
 
 constexpr std::size_t answer_read_size = 8 * 1024;
-constexpr std::size_t piece_max = 64 * 1024;  // of a request, between two looks at the lease
-constexpr std::size_t late_more = 64 * 1024;  // what may come late beside a body of the most
-constexpr milliseconds stopped_least{500};  // a deadline seen that late: nobody was here to see it
-constexpr milliseconds catch_up{1'000};     // what the peer has then for what waited for us
+constexpr std::size_t piece_max = 64 * 1024;  // of a request, between two checks of the lease
+// How much more than the longest body may be read late.
+constexpr std::size_t late_more = 64 * 1024;
+// If a deadline is noticed this late, the process was stopped.
+constexpr milliseconds stopped_least{500};
+constexpr milliseconds catch_up{1'000};  // the time that the peer then gets to send the rest
 
 milliseconds rest_until(clock::time_point end) {
   return std::max(std::chrono::ceil<milliseconds>(end - base::boot_now()), milliseconds(0));
 }
 
-/// Is this the head of an answer that never ends, or that only the end of the connection ends?
+/// Whether the answer never ends, or ends only with the connection.
 bool is_stream(const http1::head& answer) {
   if (answer.body == http1::body_kind::until_eof) return true;
   const auto* type = base::find_field(answer.fields, "content-type");
@@ -48,20 +50,23 @@ class call {
 
   [[nodiscard]] bool done() const noexcept { return done_; }
   [[nodiscard]] bool sending() const noexcept { return !all_sent() && !write_failed_; }
-  /// Sends what the kernel takes at once. False: it takes no more for now.
+  /// Sends as much as the kernel takes at once. False: the kernel takes no more for now.
   [[nodiscard]] bool send_now();
-  /// After that: until all is sent, the upstream begins to answer, or takes no more.
+  /// Continues after send_now(), until everything is sent, the upstream begins to answer, or the
+  /// upstream takes no more.
   asio::awaitable<void> send_on();
-  /// From here on the upstream has its time to answer.
+  /// Starts the upstream's time to answer.
   void begin_waiting() { until_ = base::boot_now() + limits_.upstream_timeout; }
-  /// Reads on until the deadline; after it, what the kernel has.
+  /// Reads until the deadline; after the deadline, reads only the data that the kernel has.
   asio::awaitable<void> read_on();
-  /// Takes what came so far. True: more must be read. False: it is done, or to be sent on first.
+  /// Parses the data that has arrived. True: more must be read. False: the call is done, or the
+  /// request must be sent first.
   [[nodiscard]] bool take();
   [[nodiscard]] call_result result();
 
  private:
-  static constexpr std::size_t copy_max = 32 * 1024;  // up to here one buffer is cheaper than two
+  // Up to this size, one buffer is cheaper than two.
+  static constexpr std::size_t copy_max = 32 * 1024;
 
   [[nodiscard]] bool may_send();
   [[nodiscard]] bool take_head();
@@ -77,7 +82,7 @@ class call {
     result_.end = end;
     done_ = true;
   }
-  /// What is left to send.
+  /// The rest of the request.
   [[nodiscard]] std::string_view rest() const noexcept {
     return sent_ < head_.size() ? std::string_view(head_).substr(sent_)
                                 : body_.substr(sent_ - head_.size());
@@ -85,7 +90,7 @@ class call {
   [[nodiscard]] bool all_sent() const noexcept { return sent_ == size_; }
 
   upstream_connection& up_;
-  std::string head_;  // a small body is in it as well
+  std::string head_;  // includes a small body
   std::string_view body_;
   const std::size_t size_;
   const call_limits limits_;
@@ -102,7 +107,7 @@ class call {
   call_result result_;
 };
 
-/// The process may have been stopped since the piece before, and another may run by now.
+/// The process may have been stopped since the last piece, and another attempt may run by now.
 bool call::may_send() {
   if (lease_ == nullptr || lease_->may_go_on()) return true;
   finish(call_end::lease_over);
@@ -123,15 +128,17 @@ bool call::send_now() {
       return false;
     }
     write_failed_ = true;
-    // A byte that the kernel took may have arrived; without one, nothing has begun.
+    // A byte that the kernel took may have arrived. If it took none, the work has not begun.
     if (sent_ == 0) finish(call_end::not_sent);
     return true;
   }
-  std::string().swap(head_);  // nobody counts its copy of the body while the answer is waited for
+  std::string().swap(head_);  // the copy of the body is not counted, so it must not stay while the
+                              // answer is pending
   return true;
 }
 
-/// Its time is for the next byte: interim answers of who takes nothing do not lengthen it.
+/// The write timeout applies to the next byte: interim answers of an upstream that takes nothing do
+/// not extend it.
 asio::awaitable<void> call::send_on() {
   do {
     const auto left = rest_until(write_until_);
@@ -139,14 +146,15 @@ asio::awaitable<void> call::send_on() {
       finish(sent_ == 0 ? call_end::not_sent : call_end::timed_out);
       co_return;
     }
-    // Whether the time passed or not: what is ready now counts, as we may have been stopped.
+    // Readiness counts even if the timeout has passed, because this process may have been stopped.
     static_cast<void>(co_await up_.stream.wait_either(left));
-    // Readable before all is sent: an early answer (or an interim one, or the end).
+    // Readable before everything is sent: an early answer, an interim answer, or the end of the
+    // connection.
     if (!up_.stream.quiet_and_open()) co_return;
   } while (!send_now());
 }
 
-/// True where the head is final and its body is to be read.
+/// True: the head is final, and its body is to be read.
 bool call::take_head() {
   const auto& answer = up_.reader.head();
   if (answer.status == 101) {
@@ -161,7 +169,7 @@ bool call::take_head() {
   return true;
 }
 
-/// Who promises much and sends little takes no more than that.
+/// An upstream that announces a long body and sends little must not occupy memory for all of it.
 void call::make_room_for(std::size_t more) {
   auto& body = result_.body;
   const auto needed = body.size() + more;
@@ -218,14 +226,15 @@ asio::awaitable<void> call::read_on() {
   }
 }
 
-/// What came in time lies in the kernel, however late it is looked for; a peer that sends without
-/// an end gets no more for that.
+/// Data that arrived in time is in the kernel, however late it is read. The limit on late bytes
+/// keeps an upstream that sends without an end from getting more time.
 transfer call::read_late(std::span<char> buffer) {
   auto out = up_.stream.read_now(buffer);
   late_ += out.bytes;
   if (late_ > limits_.max_answer_body + late_more) out.failure = asio::error::timed_out;
   if (out.failure == asio::error::would_block) out.failure = asio::error::timed_out;
-  // Stopped for long, and the kernel had no room for all of it: the rest is let in.
+  // The process was stopped for long, and the kernel had no room for the whole answer: the rest may
+  // still arrive.
   if (!out.failure && !caught_up_ && base::boot_now() - until_ >= stopped_least) {
     caught_up_ = true;
     until_ = base::boot_now() + catch_up;

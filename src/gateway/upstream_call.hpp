@@ -1,4 +1,4 @@
-// A guarded request's exchange with its upstream: sent once, and its answer held to its end.
+// Sends a guarded request to its upstream once, and reads the whole answer.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,20 +18,22 @@ namespace onceguard::gateway {
 
 enum class call_end : std::uint8_t {
   not_sent,    ///< no byte was given to the kernel
-  lease_over,  ///< before the last byte was given to the kernel: what was sent stays a part
-  answered,    ///< whole: the head is in the connection's reader, the body in `body`
-  too_large,   ///< the answer is longer than may be held (or a stream): `body` is its beginning
+  lease_over,  ///< the lease ended before the last byte was given to the kernel: the request stays
+               ///< incomplete
+  answered,  ///< the answer is complete: its head is in the connection's reader, its body in `body`
+  too_large,  ///< the answer is longer than the limit, or a stream: `body` is its beginning
   timed_out,
-  broken,    ///< broke off, or answered nonsense
+  broken,    ///< the connection broke, or the answer was malformed
   upgraded,  ///< 101
 };
 
 struct call_result {
   call_end end = call_end::broken;
   std::string body;
-  bool request_begun = false;  ///< some of it was given to the kernel
-  bool request_sent = false;   ///< all of it; else the connection can't be kept
-  std::string why;             ///< broken: for the log
+  bool request_begun = false;  ///< a part of the request was given to the kernel
+  /// The whole request was given to the kernel; otherwise the connection can't be kept.
+  bool request_sent = false;
+  std::string why;  ///< broken: for the log
 };
 
 struct call_limits {
@@ -40,8 +42,8 @@ struct call_limits {
   std::size_t max_answer_body = 1u << 20;
 };
 
-/// Before each piece of the request, `lease` is asked whether it may go on (null: there is none).
-/// `held` grows to what of the answer is held in memory.
+/// Checks before each piece of the request whether `lease` may go on (null: there is no lease).
+/// `held` grows with the part of the answer that is held in memory.
 boost::asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string head,
                                                   std::string_view body, call_limits limits,
                                                   const held_lease* lease, byte_reservation& held);

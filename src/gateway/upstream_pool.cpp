@@ -11,8 +11,9 @@ using clock = base::boot_clock;
 
 namespace {
 
-constexpr std::size_t kept_max = 256;         // per upstream and I/O thread
-constexpr std::chrono::seconds fresh_for{1};  // longer, and a race with its end is likely
+constexpr std::size_t kept_max = 256;  // per upstream and I/O thread
+// After a longer idle time, a race with the end of the connection is likely.
+constexpr std::chrono::seconds fresh_for{1};
 
 std::string text_of(const endpoint& endpoint) {
   return endpoint.host + ':' + std::to_string(endpoint.port);
@@ -20,8 +21,8 @@ std::string text_of(const endpoint& endpoint) {
 
 }  // namespace
 
-/// The kept connections to one address. Whoever needs another takes the latest, so that the others
-/// get old and are closed.
+/// The idle connections to one address. A request takes the most recently used one, so that the
+/// others grow old and are closed.
 class upstream_pool::idle_connections final : public base::deadline {
  public:
   idle_connections(base::timer_wheel& wheel, milliseconds idle_timeout, const endpoint& address,
@@ -38,8 +39,8 @@ class upstream_pool::idle_connections final : public base::deadline {
       const bool open = latest.stream.quiet_and_open();
       if (fresh && !open) suspects_.suspect(address_);
       if (guarded && (!fresh || suspects_.suspected(address_, now))) {
-        // Another will be made. It takes the place of the oldest: else they would pile up here,
-        // and in the upstream, with each burst of requests.
+        // A new connection will be made and replaces the oldest one. Otherwise idle connections
+        // would accumulate here and in the upstream with each burst of requests.
         kept_.pop_front();
         break;
       }
@@ -73,7 +74,7 @@ class upstream_pool::idle_connections final : public base::deadline {
   const milliseconds idle_timeout_;
   const endpoint address_;
   suspect_upstreams& suspects_;
-  std::deque<upstream_ptr> kept_;  // the latest at the back
+  std::deque<upstream_ptr> kept_;  // the most recently used at the back
 };
 
 upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params, host_names& names,
@@ -100,8 +101,8 @@ asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& endpoi
   co_return co_await connect(endpoint);
 }
 
-/// Its time is for the look-up and all addresses together: each gets its share of what is left, so
-/// that one which swallows everything does not take the time of the next.
+/// The timeout covers the look-up and all addresses together. Each address gets its share of the
+/// rest, so that an address that does not respond does not use up the time of the next.
 asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& peer) {
   const auto until = base::boot_now() + connect_timeout_;
   const auto found = co_await names_.find(peer.host, connect_timeout_);
@@ -123,7 +124,7 @@ asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& pee
 
 void upstream_pool::keep(upstream_ptr connection) {
   connection->reader.reset();
-  if (!connection->reader.idle()) return;  // bytes that nobody asked for
+  if (!connection->reader.idle()) return;  // the upstream sent unexpected bytes
   auto& target = shelves_[connection->address];
   if (!target) {
     target = std::make_unique<idle_connections>(base::timer_wheel::of(io_), idle_timeout_,

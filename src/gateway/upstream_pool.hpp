@@ -1,4 +1,4 @@
-// Kept-alive connections to the upstreams, for one I/O thread.
+// Kept-alive connections to the upstreams, one pool for each I/O thread.
 #pragma once
 #include <chrono>
 #include <map>
@@ -25,7 +25,7 @@ struct upstream_connection {
 
   timed_socket stream;
   http1::reader reader;
-  endpoint address;  ///< which shelf it came from
+  endpoint address;  ///< the address of its idle_connections
   bool reused = false;
   base::boot_clock::time_point idle_since{};
   base::boot_clock::duration idle_when_taken{};
@@ -34,25 +34,27 @@ using upstream_ptr = std::unique_ptr<upstream_connection>;
 
 class upstream_pool {
  public:
-  /// `names` and `doubts` must outlive it.
+  /// `names` and `suspects` must outlive the pool.
   upstream_pool(boost::asio::io_context& io, const gateway_params& params, host_names& names,
                 suspect_upstreams& suspects);
   ~upstream_pool();
   upstream_pool(const upstream_pool&) = delete;
   upstream_pool& operator=(const upstream_pool&) = delete;
 
-  /// A connection that may be written to. For a guarded request, which is never sent twice, a kept
-  /// one was idle for less than a second, at an upstream that is not known to end such ones. The
-  /// error's detail says why there is none; nothing was sent then.
+  /// Returns a connection that may be written to. A guarded request is never sent twice, so it gets
+  /// only an idle connection that was idle for less than a second, at an upstream that is not
+  /// suspected of ending such connections; otherwise a new connection. If there is no connection,
+  /// the error's detail has the reason, and nothing was sent.
   boost::asio::awaitable<result<upstream_ptr>> take(const endpoint& endpoint, bool guarded);
-  /// As `take`, but only a kept one, or null.
+  /// As `take`, but returns only an idle connection, or null.
   [[nodiscard]] upstream_ptr take_kept(const endpoint& endpoint, bool guarded);
-  /// A new connection, whatever is kept.
+  /// Makes a new connection, even if there are idle ones.
   boost::asio::awaitable<result<upstream_ptr>> connect(const endpoint& endpoint);
-  /// Gives back a connection whose last answer was read to its end and that may be kept: it is
-  /// closed once it was idle for `idle_timeout`, or in favour of later ones.
+  /// Returns a connection to the pool after its last answer was read completely, if it may be kept.
+  /// The pool closes the connection after `idle_timeout`, or to make room for later ones.
   void keep(upstream_ptr connection);
-  /// It ended before its answer: remembered where that had to be because it was a kept one.
+  /// The connection ended before its answer. If the cause must be that the connection was an idle
+  /// one, the upstream becomes suspect.
   void broke(const upstream_connection& connection);
   void clear();
 

@@ -6,7 +6,7 @@ namespace onceguard::gateway {
 
 namespace {
 
-/// Without the port of the scheme.
+/// Without the port if it is the scheme's default.
 std::string authority_of(const endpoint& endpoint) {
   const bool six = endpoint.host.find(':') != std::string::npos;
   auto out = six ? "[" + endpoint.host + "]" : endpoint.host;
@@ -31,7 +31,7 @@ void append_upstream_head(std::string& out, const http1::head& request,
     http1::append_request_line(out, request.method, target);
   }
   bool has_forwarded = false;
-  // HTTP/1.0 knows no Host, and what goes upstream is HTTP/1.1.
+  // HTTP/1.0 needs no Host, but the request to the upstream is HTTP/1.1.
   if (base::find_field(request.fields, "host") == nullptr) {
     http1::append_field(out, "Host", authority_of(upstream.address));
   }

@@ -1,4 +1,4 @@
-// The head of a request as it goes upstream.
+// Writes the head of a request to the upstream.
 #pragma once
 #include <string>
 
@@ -8,8 +8,9 @@
 
 namespace onceguard::gateway {
 
-/// Appends request line and the client's fields: what travels, without what only Onceguard may
-/// set, with the forwarding fields renewed. No framing, no end of head.
+/// Appends the request line and the client's fields that may be forwarded, without the fields that
+/// only Onceguard may set, and with renewed forwarding fields. Appends no framing and no end of the
+/// head.
 void append_upstream_head(std::string& out, const http1::head& request,
                           const upstream_params& upstream, const http::travel_filter& filter,
                           std::string_view peer, bool peer_trusted, bool keep_expect);

@@ -21,14 +21,14 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t page_size = 64;  // small: what is listed is soon looked at
-constexpr std::size_t at_once = 8;     // questions that are under way at the same time
-constexpr milliseconds lease{30'000};  // to ask; renewed while the answer takes its time
+constexpr std::size_t page_size = 64;  // small, so that a listed record is processed soon
+constexpr std::size_t at_once = 8;     // questions in flight at the same time
+constexpr milliseconds lease{30'000};  // of the probe lease; renewed while the source is working
 
-/// How long the first attempt may still be under way.
+/// How long the earlier attempt may still be under way.
 milliseconds too_early_for(const record_view& seen, const inquiry& inquiry) {
   const auto& r = seen.stored;
-  // After an answer the work is over, whatever it was.
+  // After an answer of the upstream, the work is over, whatever its outcome.
   if (r.why == unknown_reason::upstream_status && !r.earlier_unknown) return milliseconds(0);
   return std::max(inquiry.quiet + seen.lease_left, milliseconds(0));
 }
@@ -102,7 +102,7 @@ asio::awaitable<result<reconcile_counts>> round::run() {
   co_return counts_;
 }
 
-/// Several at a time: their claims and settles travel together.
+/// Processes several records at a time, so that their claims and settles share batches.
 asio::awaitable<void> round::work_off() {
   std::size_t running = std::min(at_once, waiting_.size());
   if (running == 0) co_return;
@@ -175,8 +175,8 @@ asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
   request.unknown = unknown_policy::probe;
   request.probe_after = inquiry.probe_after;
   request.unknown_retention = milliseconds(r.unknown_retention_ms);
-  // Should the key be free by now, what this claim gets is given back; and should it come to
-  // nothing meanwhile, nobody has to wonder whether it ran.
+  // If the key is free by now, the granted lease is released. As that lease is only `started`, the
+  // outcome is not unknown if this process stops meanwhile.
   request.into_started = true;
   const auto before = base::boot_now();
   std::vector<claim> batch(1, request);
@@ -187,7 +187,7 @@ asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
 
   const auto held = std::make_shared<held_lease>(io_, store_, request.id, got.lease, lease,
                                                  params_.store_timeout, before);
-  // Another attempt in between would be one that nobody has waited for.
+  // If there was another attempt meanwhile, the quiet time after that attempt was not waited for.
   if (!got.lease.probe || got.lease.attempt != r.attempt + 1) {
     settle_terms back;
     back.kind = got.lease.probe ? settle_kind::abandon : settle_kind::release;
@@ -205,13 +205,14 @@ asio::awaitable<void> round::conclude(finding& finding, const inquiry& inquiry, 
                                       effect_report report) {
   auto terms = terms_after(report, inquiry.retention);
   if (!terms) {
-    // With the dispatch the unknown attempt is over; released without it, the record would still be
-    // as unknown as before.
+    // The dispatch ends the unknown attempt. A release without a dispatch would leave the record
+    // unknown.
     const auto dispatched = co_await held.dispatch();
     terms = release_terms();
     if (!dispatched) {
       failed(dispatched.error());
-      // As unknown as it was, or free, but not kept by this lease until that runs out.
+      // The settle leaves the record unknown or free, so that this lease does not block the record
+      // until it runs out.
       held.stop_renewing();
       co_await settle(finding, held, std::move(*terms));
       co_return;
@@ -224,7 +225,7 @@ asio::awaitable<void> round::conclude(finding& finding, const inquiry& inquiry, 
   }
 }
 
-/// False: another has the word now.
+/// False: the store failed, or the lease is stale.
 asio::awaitable<bool> round::settle(finding& finding, const held_lease& held, settle_terms terms) {
   std::vector<settlement> batch(
       1, settle_lease(held.id(), held.lease(), finding.seen.stored.about, std::move(terms)));
@@ -279,7 +280,7 @@ void round::count(const finding& finding) {
   }
 }
 
-/// What nobody can do anything about yet is no news each time.
+/// Findings that can't be acted on yet would repeat in each round, so their level is debug.
 base::log_level level_of(const finding& found) noexcept {
   switch (found.what) {
     case finding_kind::done:

@@ -1,4 +1,4 @@
-// Finds out, in bulk, what became of the operations whose outcome is unknown.
+// Finds out, in bulk, the outcomes of the operations whose outcome is unknown.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace onceguard {
 
-/// Where it can be learned whether an operation took effect.
+/// A source that reports whether an operation took effect.
 class outcome_source {
  public:
   outcome_source() = default;
@@ -22,67 +22,70 @@ class outcome_source {
   outcome_source& operator=(const outcome_source&) = delete;
   virtual ~outcome_source() = default;
 
-  /// "query", "probe": for those who read what was decided, and by which means.
+  /// "query" or "probe": the kind of the source, for the log and for people.
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-  /// Before a round: can it be asked at all?
+  /// Called before a round; fails if the source can't be used at all.
   virtual boost::asio::awaitable<result<void>> prepare();
-  /// Asked with the token of `held`, which fences earlier attempts off; what would change anything
-  /// asks `held.may_go_on()` just before. Never fails: what is not a clear answer is unclear, and
-  /// `why` says why.
+  /// Asks about one operation, with the token of `held`, which fences earlier attempts. A source
+  /// that would change anything calls `held.may_go_on()` just before. Never fails: an unclear
+  /// answer gives `unknown`, and `why` has the reason.
   virtual boost::asio::awaitable<effect_report> ask(const subject& about,
                                                     const held_lease& held) = 0;
-  /// What it would say now, without any change anywhere; none: it can't be asked so.
+  /// The report that ask() would give now, without any change anywhere; none: the source has no
+  /// such preview.
   virtual boost::asio::awaitable<std::optional<effect_report>> preview(const subject& about,
                                                                        token present);
 };
 
-/// How one record is to be asked about.
+/// How to find out the outcome of one record.
 struct inquiry {
-  outcome_source* source = nullptr;  ///< null: nobody can be asked
-  milliseconds quiet{0};             ///< not before so long after the end of the last lease …
-  milliseconds probe_after{0};       ///< … nor so long after the claim
+  outcome_source* source = nullptr;  ///< null: there is no source
+  milliseconds quiet{0};             ///< wait for this time after the end of the last lease …
+  milliseconds probe_after{0};       ///< … and for this time after the claim
   milliseconds retention{24 * 3'600'000};
 };
 using inquiry_chooser = std::function<inquiry(const subject&)>;
 
 enum class finding_kind : std::uint8_t {
-  done,           ///< it took effect: completed
-  not_done,       ///< it did not, and earlier attempts are fenced off: released
-  still_unknown,  ///< asked, without a clear answer, or nobody could be asked
+  done,           ///< the operation took effect; the record is completed
+  not_done,       ///< the operation was not done, and earlier attempts are fenced; the record is
+                  ///< released
+  still_unknown,  ///< the source gave no clear answer, or there is no source
   too_early,      ///< the first attempt may still be under way
-  left_alone,     ///< somebody else had the record meanwhile
+  left_alone,     ///< another lease or an operator changed the record meanwhile
 };
 [[nodiscard]] std::string_view name_of(finding_kind) noexcept;
 
 struct finding {
   finding_kind what = finding_kind::left_alone;
-  record_view seen;        ///< the record as it stood
-  std::string_view means;  ///< outcome_source::name(); empty: nobody was asked
-  token fenced_with = 0;   ///< the token that the record got before the question; 0: none
+  record_view seen;        ///< the record before the question
+  std::string_view means;  ///< outcome_source::name(); empty: there is no source
+  token fenced_with = 0;   ///< the token of the probe lease; 0: none
   milliseconds retry_after{0};
   std::string why;       ///< for people; may be empty
-  bool preview = false;  ///< nothing was fenced and nothing changed: not to be relied on
+  bool preview = false;  ///< nothing was fenced and nothing changed: the finding is not reliable
 };
 using finding_listener = std::function<void(const finding&)>;
 
-/// A listener that writes each finding to the log, at a level that says whether it is news.
+/// A listener that writes each finding to the log; a finding that would only repeat itself gets the
+/// level debug.
 void log_finding(const finding& found);
 
 struct reconcile_params {
   milliseconds store_timeout{2'000};
-  std::size_t limit = 0;  ///< records that are looked at, at most; 0: all
-  bool dry_run = false;   ///< only says what it would do
+  std::size_t limit = 0;  ///< the most records to process; 0: all
+  bool dry_run = false;   ///< only reports what would be done
 };
 
 struct reconcile_counts {
   std::size_t done = 0, not_done = 0, still_unknown = 0, too_early = 0, left_alone = 0;
 };
 
-/// Looks at each record that is unknown, and for each takes a lease to ask with the next token
-/// (which fences earlier attempts off, and keeps others from asking at the same time), asks, and
-/// settles. `told` hears of each at once. Ends early with the store's error where the store is out
-/// of reach; what it held then is unknown again once its lease is over. Runs on `io`, which one
-/// thread runs.
+/// Goes through all records whose outcome is unknown. For each record, takes a probe lease with the
+/// next token (which fences earlier attempts and prevents other processes from asking at the same
+/// time), asks the source, and settles. The listener is called with each finding at once. Ends
+/// early with the store's error if the store can't be reached; the records that were leased then
+/// are unknown again once their leases are over. Runs on `io`, which one thread runs.
 [[nodiscard]] boost::asio::awaitable<result<reconcile_counts>> reconcile(
     boost::asio::io_context& io, store& records, reconcile_params params, inquiry_chooser choose,
     finding_listener listener);

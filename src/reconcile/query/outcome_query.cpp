@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* prepared = "onceguard_outcome";
 
-// The types that are read here, by their fixed numbers in the server's catalogue.
+// The types of the columns, by their fixed OIDs in the server's catalogue.
 namespace oid {
 constexpr Oid bytea = 17, int8 = 20, int2 = 21, int4 = 23, text = 25, json = 114;
 constexpr Oid text_list = 1009, varchar_list = 1015, varchar = 1043, jsonb = 3802;
@@ -46,7 +46,7 @@ bool succeeded(const PGresult* got) noexcept {
   return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/// What the columns are said to be, before any row is there.
+/// Checks the columns of the prepared statement, before any row is read.
 std::string column_fault(const PGresult* described) {
   if (PQnfields(described) == 0) return "it has no columns, so it can't say anything";
   for (const auto& rule : column_rules()) {
@@ -60,7 +60,7 @@ std::string column_fault(const PGresult* described) {
   return {};
 }
 
-/// The first row's value of that column; null: it is null, or there is no such column.
+/// Values of the first row by column name. A column that is missing counts as null.
 class first_row {
  public:
   explicit first_row(const PGresult* result) : from_(result), rows_(result) {}
@@ -79,7 +79,7 @@ class first_row {
     const int column = PQfnumber(from_, name);
     auto value = rows_.bytes(0, column);
     if (PQftype(from_, column) == oid::jsonb && !value.empty())
-      value.remove_prefix(1);  // its version
+      value.remove_prefix(1);  // the version byte of jsonb
     return std::string(value);
   }
 
@@ -92,7 +92,8 @@ effect_report unknown_for(std::string why) {
   return {effect_status::unknown, nullptr, std::move(why)};
 }
 
-/// The answer of a row that says done. Without any of its columns, none is known.
+/// The report of a row that says done. If `status` and `body` are null or missing, the answer is
+/// not known.
 effect_report read_answer(const first_row& row) {
   effect_report out;
   out.status = effect_status::done;
@@ -132,7 +133,7 @@ effect_report read_outcome(const PGresult* got, bool absent_is_not_done) {
 
 result<void> outcome_query::open() {
   if (on_ && PQstatus(on_.get()) == CONNECTION_OK) {
-    // It may have ended unseen since the last round.
+    // The connection may have broken unnoticed since the last round.
     const result_ptr alive(PQexec(on_.get(), ""));
     if (PQresultStatus(alive.get()) == PGRES_EMPTY_QUERY) return {};
   }
@@ -161,7 +162,7 @@ result<void> outcome_query::connect() {
     on_.reset(PQconnectdbParams(names.data(), values.data(), 0));
     if (PQstatus(on_.get()) == CONNECTION_OK) {
       name_ = target.name;
-      // What the query's functions have to remark is of no use to anybody here.
+      // Discards the notices of the query's functions, as nothing reads them.
       PQsetNoticeReceiver(
           on_.get(), [](void*, const PGresult*) {}, nullptr);
       return {};

@@ -1,5 +1,6 @@
-// A query of the operator's own that tells from the application's tables whether an operation took
-// effect. Not the store's: it may ask another database, and it waits for its answer.
+// The operator's SQL query that finds out from the application's tables whether an operation took
+// effect. Its connection is not the store's: the query may use another database, and it blocks its
+// thread.
 #pragma once
 #include <cstdint>
 #include <libpq-fe.h>
@@ -15,12 +16,13 @@ namespace onceguard::postgres {
 struct outcome_query_params {
   std::string url;
   /// One statement. `$1` is the scope's digest in hex, `$2` the key (both text), `$3` the token
-  /// (bigint). Columns that count, by name: `outcome` ('done', 'none', 'unknown'), `status`,
-  /// `headers` (text[]: name, value, name, value …), `body`; a row without `outcome` says done.
+  /// (bigint). These columns are read, by name: `outcome` ('done', 'none', 'unknown'), `status`,
+  /// `headers` (text[]: name, value, name, value …), `body`; a row without the column `outcome`
+  /// means done.
   std::string query;
-  milliseconds timeout{10'000};     ///< of a connection, and of one answer
-  bool read_only = false;           ///< the server refuses what would write
-  bool absent_is_not_done = false;  ///< no row: the operation was not done; else: still unknown
+  milliseconds timeout{10'000};     ///< for connecting, and for one answer
+  bool read_only = false;           ///< the server refuses statements that would write
+  bool absent_is_not_done = false;  ///< no row means not done; otherwise no row means unknown
 };
 
 /// Blocks. Belongs to one thread at a time.
@@ -28,11 +30,11 @@ class outcome_query {
  public:
   explicit outcome_query(outcome_query_params params) : params_(std::move(params)) {}
 
-  /// Connects where there is no connection, and has the server look at the query.
+  /// Connects if there is no connection, and has the server check the query.
   /// errc::invalid_argument: the URL or the query is wrong.
   [[nodiscard]] result<void> open();
-  /// Never fails: whatever goes wrong is unknown. The answer is as the row has it: not checked yet
-  /// for HTTP's rules. It does not connect again: see open().
+  /// Never fails: every error gives the report `unknown`. The answer is as in the row, not checked
+  /// yet against HTTP's rules. Does not reconnect: see open().
   [[nodiscard]] effect_report ask(const digest& scope, const std::string& key, token lease_token);
 
  private:

@@ -7,7 +7,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr int callers_ahead = 10;  // more than are asked about at once
+constexpr int callers_ahead = 10;  // more than reconcile asks about at once
 
 class outcome_query_call : public call {
  public:

@@ -1,4 +1,4 @@
-// Asks an outcome_query for coroutines: the thread that blocks is the desk's own.
+// Runs an outcome_query for coroutines, on a thread of its own, because the query blocks.
 #pragma once
 #include <memory>
 #include <thread>
@@ -10,12 +10,12 @@
 
 namespace onceguard::postgres {
 
-/// Thread-safe. Callers are coroutines on io_contexts that one thread each runs, and which may end
-/// before the desk does.
+/// Thread-safe. Callers are coroutines on io_contexts that are each run by one thread. These
+/// io_contexts may end before this object.
 class outcome_query_thread {
  public:
   explicit outcome_query_thread(outcome_query_params params);
-  ~outcome_query_thread();  ///< waits for the question that is under way
+  ~outcome_query_thread();  ///< waits for the query that is under way
   outcome_query_thread(const outcome_query_thread&) = delete;
   outcome_query_thread& operator=(const outcome_query_thread&) = delete;
 
@@ -26,9 +26,10 @@ class outcome_query_thread {
  private:
   void run();
 
-  const milliseconds patience_;  // of callers: others may be asked about before
+  // The time that a caller waits: other calls may be before it in the queue.
+  const milliseconds patience_;
   const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
-  outcome_query query_;  // the thread's
+  outcome_query query_;  // used only on the thread
   std::thread thread_;
 };
 

@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// Why a header field can't be sent; empty: all can.
+/// The reason why a header field can't be sent; empty: all fields can be sent.
 std::string field_fault(const answer& answer) {
   for (const auto& [name, value] : answer.headers) {
     if (!http1::is_token(name)) return "no header field can be called \"" + name + "\"";
@@ -21,7 +21,7 @@ std::string field_fault(const answer& answer) {
   return {};
 }
 
-/// As if it had come from the upstream: without what never is stored.
+/// The answer as if it had come from the upstream: without the fields that are never stored.
 answer_ptr as_kept(const answer& stored_answer) {
   std::vector<base::field> fields;
   for (const auto& [name, value] : stored_answer.headers) {

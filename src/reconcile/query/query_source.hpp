@@ -1,4 +1,4 @@
-// A query of the operator's own as a source of outcomes.
+// The operator's SQL query as a source of outcomes.
 #pragma once
 #include "reconcile/query/outcome_query_thread.hpp"
 #include "reconcile/reconcile.hpp"
@@ -7,7 +7,7 @@ namespace onceguard {
 
 class query_source final : public outcome_source {
  public:
-  /// A query that is read-only may be asked for previews.
+  /// Only a query that is read-only is used for previews.
   explicit query_source(const postgres::outcome_query_params& params)
       : read_only_(params.read_only), thread_(params) {}
 
@@ -24,7 +24,8 @@ class query_source final : public outcome_source {
   postgres::outcome_query_thread thread_;
 };
 
-/// The report with its answer as HTTP allows it; unknown where HTTP does not. For tests.
+/// The report with its answer as HTTP allows it; `unknown` if HTTP does not allow the answer.
+/// Public for tests.
 [[nodiscard]] effect_report as_http_has_it(effect_report report);
 
 }  // namespace onceguard
