@@ -79,6 +79,8 @@ BANNED = [
                                r"|" + BRACED + r"[^{}]*\bco_await\b"),
         "name the object first: gcc 12 destroys a braced temporary or a capturing lambda beside "
         "co_await twice", CPP),
+    Ban("ternary", re.compile(r"[?:]\s*co_await\b"),
+        "write an if: gcc 12 destroys what a co_await inside ?: gives", CPP),
     Ban("detached", re.compile(r"\bdetached\b|\.detach\(\)"),
         "give co_spawn a completion handler that looks at the exception; join threads", CPP,
         # A write to a pipe that nobody reads never returns; the process ends without it.

@@ -133,7 +133,12 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
     auto replies = co_await by.records.settle(std::move(batch), by.params.store_timeout);
     if (replies[0]) {
       const bool stale = replies[0]->outcome == settle_outcome::stale;
-      auto out = stale ? co_await superseded_outcome() : after_settle(request, *replies[0]);
+      outcome out;
+      if (stale) {
+        out = co_await superseded_outcome();
+      } else {
+        out = after_settle(request, *replies[0]);
+      }
       end();
       co_return out;
     }
