@@ -194,6 +194,30 @@ def check_links(root, path, text, findings):
                 findings.add(path, number, f"the link leads nowhere: {target}")
 
 
+EVENT = re.compile(r'event_info\{\s*event::(\w+),\s*"([^"]+)",\s*(\w+),\s*(\w+),\s*"([^"]*)"')
+LOGGED = re.compile(r"\blog\(base::event::(\w+)(?:\s*,\s*\w[^{};]*)?,?\s*(\{(?:[^;]*)\})?\);")
+
+
+def check_events(root, findings):
+    """What is logged has the fields that the table of events names, and each event is logged."""
+    table = "src/base/log_events.cpp"
+    if not (root / table).exists():
+        return
+    fields = {e[0]: set(e[4].split()) for e in EVENT.findall((root / table).read_text())}
+    used = set()
+    for path in sorted((root / "src").rglob("*.[ch]pp")):
+        text = path.read_text()
+        used |= set(re.findall(r"event::(\w+)", text)) if path != root / table else set()
+        for found in LOGGED.finditer(text):
+            named = set(re.findall(r'\{\s*"(\w+)"\s*,', found.group(2) or ""))
+            for stray in sorted(named - fields.get(found.group(1), set())):
+                findings.add(path.relative_to(root).as_posix(),
+                             text.count("\n", 0, found.start()) + 1,
+                             f"the event {found.group(1)} has no field {stray}: see {table}")
+    for unused in sorted(fields.keys() - used):
+        findings.add(table, 1, f"the event {unused} is never logged")
+
+
 NAMED_FILE = re.compile(r"`((?:src|include|tests|tools|cmake|bench)/[\w./-]*)`")
 
 
@@ -257,6 +281,7 @@ def main(arguments):
     check_problem_pages(root, findings)
     check_tests_have_targets(root, findings)
     check_internals(root, rooms, findings)
+    check_events(root, findings)
     if with_headers:
         check_headers_alone(root, findings)
     check_exceptions_are_needed(findings)

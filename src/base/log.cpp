@@ -9,14 +9,10 @@ std::atomic<log_sink*> current{nullptr};
 
 void set_log_sink(log_sink* sink) noexcept { current = sink; }
 
-void log(log_level level, std::string_view event, std::initializer_list<log_field> fields) {
-  if (auto* sink = current.load(std::memory_order_acquire)) sink->write(level, event, fields);
-}
+void log(event id, std::initializer_list<log_field> fields) { log(id, info_of(id).level, fields); }
 
-void log_recurring(log_level level, std::string_view event,
-                   std::initializer_list<log_field> fields) {
-  auto* sink = current.load(std::memory_order_acquire);
-  if (sink != nullptr) sink->write_recurring(level, event, fields);
+void log(event id, log_level level, std::initializer_list<log_field> fields) {
+  if (auto* sink = current.load(std::memory_order_acquire)) sink->write(info_of(id), level, fields);
 }
 
 }  // namespace onceguard::base

@@ -1,17 +1,32 @@
-// Logging: all parts of the program log through here, and the program sets the sink.
+// The seam for logging: rooms say what happened, the program decides where the lines go.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <variant>
+
+#include "base/log_events.hpp"
 
 namespace onceguard::base {
 
-enum class log_level : std::uint8_t { debug, info, warning, error };
+/// A text, a number or a truth value. Texts are unescaped.
+class log_value : public std::variant<std::string, std::int64_t, bool> {
+ public:
+  log_value(std::string text) : variant(std::move(text)) {}
+  log_value(std::string_view text) : variant(std::string(text)) {}
+  log_value(const char* text) : variant(std::string(text)) {}
+  log_value(std::same_as<bool> auto value) : variant(value) {}
+  template <class Number>
+    requires std::is_integral_v<Number> && (!std::same_as<Number, bool>)
+  log_value(Number number) : variant(static_cast<std::int64_t>(number)) {}
+};
 
 struct log_field {
-  std::string_view name;
-  std::string value;
+  std::string_view name;  ///< one of those that the event's table names
+  log_value value;
 };
 
 class log_sink {
@@ -20,20 +35,16 @@ class log_sink {
   log_sink(const log_sink&) = delete;
   log_sink& operator=(const log_sink&) = delete;
   virtual ~log_sink() = default;
-  /// Thread-safe. `event` is a constant text; variable values are in the fields, unescaped.
-  virtual void write(log_level level, std::string_view event,
+  /// Thread-safe. Of a recurring event, the sink may leave lines out.
+  virtual void write(const event_info& event, log_level level,
                      std::initializer_list<log_field> fields) = 0;
-  /// For events that each request may cause during an outage: the sink may leave some out.
-  virtual void write_recurring(log_level level, std::string_view event,
-                               std::initializer_list<log_field> fields) = 0;
 };
 
-/// Sets the sink of all log events (null: none). Call once, before threads start. `sink` must
-/// outlive the threads.
+/// Sets where log lines go (null: nowhere). Once, before threads start; the sink must outlive them.
 void set_log_sink(log_sink* sink) noexcept;
 
-void log(log_level level, std::string_view event, std::initializer_list<log_field> fields = {});
-void log_recurring(log_level level, std::string_view event,
-                   std::initializer_list<log_field> fields);
+void log(event id, std::initializer_list<log_field> fields = {});
+/// At another level than the one of the table.
+void log(event id, log_level level, std::initializer_list<log_field> fields);
 
 }  // namespace onceguard::base

@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "base/log_events.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
@@ -27,6 +28,33 @@ int check(const given_flags& given) {
   return exit_configuration;
 }
 
+/// The table of the log's events as a page of Markdown.
+std::string event_reference() {
+  std::string out = R"(# Events of the log
+
+This page is printed by `onceguard check --events`; a test compares the two.
+
+Each line of the log has a time, a level and an event. An event is an id that never changes its
+meaning: scripts and alerts may rely on that. What varies stands in the fields. On a terminal the
+lines are text, otherwise JSON objects with the members `time`, `level`, `event` and the fields;
+numbers are JSON numbers. Of an event that may come with each request of an outage (marked *r*), more
+than 20 lines a second are left out, and `lines-left-out` says how many.
+)";
+  std::string_view section;
+  for (const auto& event : base::events()) {
+    if (event.section != section) {
+      section = event.section;
+      out.append("\n## ").append(section);
+      out +=
+          "\n\n| event | level | fields | meaning, and what to do |\n| --- | --- | --- | --- |\n";
+    }
+    out.append("| `").append(event.name).append("`").append(event.recurring ? " *r*" : "");
+    out.append(" | ").append(base::name_of(event.level)).append(" | ");
+    out.append(event.fields).append(" | ").append(event.meaning).append(" |\n");
+  }
+  return out;
+}
+
 }  // namespace
 
 void add_check_command(command app) {
@@ -34,11 +62,13 @@ void add_check_command(command app) {
       "check", "Check a configuration and say everything that is wrong or worth knowing");
   const auto given = add_all_flags(added);
   const auto reference = std::make_shared<bool>(false);
+  const auto events = std::make_shared<bool>(false);
   added.add_flag("--reference", *reference, "Print the reference of all options instead");
+  added.add_flag("--events", *events, "Print the events of the log instead");
   added.footer("Example:\n  onceguard check --config onceguard.toml");
   added.runs([=] {
-    if (!*reference) return check(*given);
-    std::cout << config::reference();
+    if (!*reference && !*events) return check(*given);
+    std::cout << (*reference ? config::reference() : event_reference());
     return int{exit_ok};
   });
 }

@@ -37,8 +37,7 @@ void allow_descriptors(std::size_t connections) {
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur < wanted) {
-    base::log(log_level::warning, "fewer descriptors than max_connections needs",
-              {{"limit", std::to_string(limit.rlim_cur)}, {"needed", std::to_string(wanted)}});
+    base::log(base::event::too_few_descriptors, {{"limit", limit.rlim_cur}, {"needed", wanted}});
   }
 }
 
@@ -46,8 +45,8 @@ void log_remarks(const config::remarks& remarks) {
   for (const auto& r : remarks) {
     if (r.weight == config::remark::grade::note) continue;
     const bool fault = r.weight == config::remark::grade::fault;
-    base::log(fault ? log_level::error : log_level::warning, "configuration",
-              {{"at", r.at.text()}, {"what", r.what}});
+    base::log(base::event::configuration, fault ? log_level::error : log_level::warning,
+              {{"at", r.at.text()}, {"remark", r.what}});
   }
 }
 
@@ -80,7 +79,7 @@ class signal_watch {
         return reload();
       case SIGUSR1:
       case SIGUSR2:
-        return base::log(log_level::info, "signal-ignored",
+        return base::log(base::event::signal_ignored,
                          {{"signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2"}});
       default:
         return end(signal);
@@ -89,14 +88,13 @@ class signal_watch {
 
   void end(int signal) {
     if (draining_ && signal == SIGINT) {
-      base::log(log_level::warning, "stopped before everything had finished");
+      base::log(base::event::stopped_early);
       lines_.flush();
       std::_Exit(exit_failed);
     }
     if (draining_) return;
     draining_ = true;
-    base::log(log_level::info, "draining",
-              {{"at_most", config::duration_text(running_.gateway.drain)}});
+    base::log(base::event::draining, {{"at_most", config::duration_text(running_.gateway.drain)}});
     server_.drain();
   }
 
@@ -104,14 +102,14 @@ class signal_watch {
     auto read = config::load(sources_of(given_, true));
     log_remarks(read.remarks);
     if (!read.ok()) {
-      base::log(log_level::error, "reload refused: the configuration stays as it was");
+      base::log(base::event::reload_refused);
       return;
     }
     for (const auto& name : config::fixed_changes(running_, read.values)) {
-      base::log(log_level::warning, "not changed before the next start", {{"option", name}});
+      base::log(base::event::restart_needed, {{"option", name}});
     }
     server_.reload(std::move(read.values.routing));
-    base::log(log_level::info, "reloaded");
+    base::log(base::event::reloaded);
   }
 
   boost::asio::signal_set signals_;
@@ -131,21 +129,20 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   // Before the start, so that a signal during the start drains the gateway instead of killing it.
   signal_watch watch(io, server, given, settings, lines);
   if (const auto started = server.start(); !started) {
-    base::log(log_level::error, "could not start", {{"what", started.error().detail}});
+    base::log(base::event::start_failed, {{"why", started.error().detail}});
     return exit_failed;
   }
-  base::log(log_level::info, "listening",
-            {{"address", text_of(server.local())},
-             {"store", records.traits().name},
-             {"upstreams", std::to_string(settings.routing.upstreams.size())},
-             {"version", ONCEGUARD_VERSION}});
+  base::log(base::event::listening, {{"address", text_of(server.local())},
+                                     {"store", records.traits().name},
+                                     {"upstreams", settings.routing.upstreams.size()},
+                                     {"version", ONCEGUARD_VERSION}});
   std::thread waiter([&] {
     server.wait();
     io.stop();
   });
   io.run();
   waiter.join();
-  base::log(log_level::info, "stopped");
+  base::log(base::event::stopped);
   lines.flush();  // while signals are still handled
   return exit_ok;
 }
@@ -171,7 +168,7 @@ int run(const given_flags& given) {
     exit_code = serve(given, read.values, **records, lines);
     (*records)->stop();
   } else {
-    base::log(log_level::error, "the store can't be opened", {{"what", records.error().detail}});
+    base::log(base::event::store_not_opened, {{"why", records.error().detail}});
   }
   base::set_log_sink(nullptr);
   return exit_code;

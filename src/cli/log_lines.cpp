@@ -37,6 +37,18 @@ bool shows_colours() {
          std::getenv("NO_COLOR") == nullptr;
 }
 
+template <class Text>
+std::string value_of(const base::log_value& value, const Text& text) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  return text(std::get<std::string>(value));
+}
+
+std::string text_of(const base::log_value& value) { return value_of(value, plain_text); }
+std::string json_of(const base::log_value& value) {
+  return value_of(value, [](const std::string& text) { return json_string(text); });
+}
+
 }  // namespace
 
 log_lines::form log_lines::form_for(config::log_format wanted) {
@@ -47,19 +59,19 @@ log_lines::form log_lines::form_for(config::log_format wanted) {
   return attached && shows_colours() ? form::coloured : form::text;
 }
 
-std::string log_lines::line_of(form request, base::log_level level, std::string_view event,
+std::string log_lines::line_of(form shown, base::log_level level, std::string_view event,
                                std::initializer_list<base::log_field> fields) {
-  const auto inspection = style_of(level);
-  std::string line = request == form::json ? "{\"time\":\"" : "";
+  const auto style = style_of(level);
+  std::string line = shown == form::json ? "{\"time\":\"" : "";
   line += time_text(base::system_clock().wall_ms());
-  if (request == form::json) {
-    line.append("\",\"level\":\"").append(inspection.name).append("\",");
+  if (shown == form::json) {
+    line.append("\",\"level\":\"").append(style.name).append("\",");
     return line.append(log_json(event, fields)).append("}\n");
   }
   line += ' ';
-  const bool coloured = request == form::coloured;
-  if (coloured) line += inspection.colour;
-  line.append(inspection.name).append(inspection.padding);
+  const bool coloured = shown == form::coloured;
+  if (coloured) line += style.colour;
+  line.append(style.name).append(style.padding);
   if (coloured) line += "\x1b[m";
   return line.append(" ").append(log_text(event, fields)).append("\n");
 }
@@ -68,27 +80,31 @@ log_lines::log_lines(const config::log_params& params)
     : form_(form_for(params.format)),
       least_(params.level),
       writer_(STDERR_FILENO, room_for_lines, [how = form_](std::uint64_t count) {
-        return line_of(how, base::log_level::warning, "log-lines-dropped",
-                       {{"count", std::to_string(count)}});
+        return line_of(how, base::log_level::warning,
+                       base::info_of(base::event::log_lines_dropped).name, {{"count", count}});
       }) {}
 
-void log_lines::write(base::log_level level, std::string_view event,
-                      std::initializer_list<base::log_field> fields) {
+void log_lines::write_line(base::log_level level, std::string_view event,
+                           std::initializer_list<base::log_field> fields) {
   if (level >= least_) writer_.write(line_of(form_, level, event, fields));
 }
 
-void log_lines::write_recurring(base::log_level level, std::string_view event,
-                                std::initializer_list<base::log_field> fields) {
-  log_rate_limit::decision may;
-  {
-    const std::lock_guard lock(mutex_);
-    may = limit_.inspection(event, base::boot_now());
+void log_lines::write(const base::event_info& event, base::log_level level,
+                      std::initializer_list<base::log_field> fields) {
+  if (event.recurring) {
+    log_rate_limit::decision decision;
+    {
+      const std::lock_guard lock(mutex_);
+      decision = limit_.decide(event.name, base::boot_now());
+    }
+    if (decision.left_out > 0) {
+      write_line(base::info_of(base::event::lines_left_out).level,
+                 base::info_of(base::event::lines_left_out).name,
+                 {{"event_left_out", event.name}, {"count", decision.left_out}});
+    }
+    if (!decision.pass) return;
   }
-  if (may.left_out > 0) {
-    write(base::log_level::warning, "lines-left-out",
-          {{"of", std::string(event)}, {"count", std::to_string(may.left_out)}});
-  }
-  if (may.pass) write(level, event, fields);
+  write_line(level, event.name, fields);
 }
 
 std::string log_text(std::string_view event, std::initializer_list<base::log_field> fields) {
@@ -97,7 +113,7 @@ std::string log_text(std::string_view event, std::initializer_list<base::log_fie
     line += ' ';
     line += f.name;
     line += '=';
-    line += plain_text(f.value);
+    line += text_of(f.value);
   }
   return line;
 }
@@ -108,7 +124,7 @@ std::string log_json(std::string_view event, std::initializer_list<base::log_fie
     line += ',';
     line += json_string(f.name);
     line += ':';
-    line += json_string(f.value);
+    line += json_of(f.value);
   }
   return line;
 }

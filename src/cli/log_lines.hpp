@@ -14,10 +14,8 @@ namespace onceguard::cli {
 class log_lines final : public base::log_sink {
  public:
   explicit log_lines(const config::log_params& params);
-  void write(base::log_level level, std::string_view event,
+  void write(const base::event_info& event, base::log_level level,
              std::initializer_list<base::log_field> fields) override;
-  void write_recurring(base::log_level level, std::string_view event,
-                       std::initializer_list<base::log_field> fields) override;
   /// Call before the process ends without destructors: waits up to line_writer::patience for queued
   /// lines.
   void flush() { writer_.flush(); }
@@ -25,8 +23,10 @@ class log_lines final : public base::log_sink {
  private:
   enum class form : std::uint8_t { text, coloured, json };
 
+  void write_line(base::log_level level, std::string_view event,
+                  std::initializer_list<base::log_field> fields);
   static form form_for(config::log_format wanted);
-  static std::string line_of(form form, base::log_level level, std::string_view event,
+  static std::string line_of(form shown, base::log_level level, std::string_view event,
                              std::initializer_list<base::log_field> fields);
 
   const form form_;

@@ -2,7 +2,7 @@
 
 namespace onceguard::cli {
 
-log_rate_limit::decision log_rate_limit::inspection(std::string_view event, time_point now) {
+log_rate_limit::decision log_rate_limit::decide(std::string_view event, time_point now) {
   auto found = events_.find(event);
   if (found == events_.end()) found = events_.emplace(std::string(event), stretch{now, 0}).first;
   auto& subject = found->second;

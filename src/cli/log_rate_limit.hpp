@@ -23,7 +23,7 @@ class log_rate_limit {
   };
 
   /// Whether a line of `event` may be written now. Not thread-safe.
-  [[nodiscard]] decision inspection(std::string_view event, time_point now);
+  [[nodiscard]] decision decide(std::string_view event, time_point now);
 
  private:
   struct stretch {

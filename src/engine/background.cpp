@@ -15,8 +15,7 @@ void spawn_background(const boost::asio::any_io_executor& executor, std::string_
     try {
       std::rethrow_exception(failure);
     } catch (const std::exception& e) {
-      base::log(base::log_level::error, "background-work-failed",
-                {{"what", std::string(description)}, {"why", e.what()}});
+      base::log(base::event::background_work_failed, {{"task", description}, {"why", e.what()}});
     }
   });
 }

@@ -219,7 +219,7 @@ claim_result claim_attempt::out_of_reach(error why) {
   const bool away = why.retryable() && why.code != errc::store_lost;
   if (op_.policy->store_failure == store_failure_rule::open && away) {
     engine_.counters.unguarded.fetch_add(1, std::memory_order_relaxed);
-    base::log_recurring(base::log_level::warning, "unguarded-run", {{"why", why.detail}});
+    base::log(base::event::unguarded_run, {{"why", why.detail}});
     return answer_of(outcome_kind::unguarded);
   }
   return store_failed(std::move(why));

@@ -83,12 +83,12 @@ asio::awaitable<void> engine::end_held_leases() {
     batch.push_back(settle_lease(held->id(), held->lease(), nullptr, std::move(terms)));
   }
   if (batch.empty()) co_return;
-  base::log(base::log_level::warning, "leases-given-up", {{"count", std::to_string(batch.size())}});
+  base::log(base::event::leases_given_up, {{"count", batch.size()}});
   const auto replies =
       co_await state_->records.settle(std::move(batch), state_->params.store_timeout);
   for (const auto& reply : replies) {
     if (!reply) {
-      base::log(base::log_level::error, "lease-not-given-up", {{"why", reply.error().detail}});
+      base::log(base::event::lease_not_given_up, {{"why", reply.error().detail}});
     }
   }
 }

@@ -52,8 +52,8 @@ class follow_up::in_flight_guard {
 void follow_up::log_failed_settle(const settlement& request, const error& why) {
   monitor_.note(why);
   counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
-  base::log_recurring(base::log_level::error, "settle-failed",
-                      {{"record", base::to_hex(request.id)}, {"why", why.detail}});
+  base::log(base::event::settle_failed,
+            {{"record", base::to_hex(request.id)}, {"why", why.detail}});
 }
 
 void follow_up::settle(asio::io_context& io, settlement request, byte_reservation room) {
@@ -88,14 +88,13 @@ asio::awaitable<void> follow_up::keep_settling(settlement request, byte_reservat
     }
     const bool stale = replies[0]->outcome == settle_outcome::stale;
     if (stale) counters_.stale_settles.fetch_add(1, std::memory_order_relaxed);
-    base::log(stale ? base::log_level::warning : base::log_level::info,
-              stale ? "settle-was-stale" : "settled-late", {{"record", base::to_hex(request.id)}});
+    base::log(stale ? base::event::settle_was_stale : base::event::settled_late,
+              {{"record", base::to_hex(request.id)}});
     waiting_.poll(request.id);
     co_return room.clear();
   }
-  base::log(
-      base::log_level::error, "settle-given-up",
-      {{"record", base::to_hex(request.id)}, {"why", why ? why->detail : "the process ends"}});
+  base::log(base::event::settle_given_up, {{"record", base::to_hex(request.id)},
+                                           {"why", why ? why->detail : "the process ends"}});
 }
 
 void follow_up::claim_in_doubt(asio::io_context& io, claim request) {
@@ -105,8 +104,8 @@ void follow_up::claim_in_doubt(asio::io_context& io, claim request) {
     spawn_background(io, "follow up a claim in doubt",
                      resolve_claim(std::move(request), std::move(guard)));
   } else {
-    base::log_recurring(base::log_level::error, "claim-not-followed-up",
-                        {{"record", base::to_hex(request.id)}, {"why", "too many at once"}});
+    base::log(base::event::claim_not_followed_up,
+              {{"record", base::to_hex(request.id)}, {"why", "too many at once"}});
   }
 }
 
@@ -119,8 +118,8 @@ asio::awaitable<void> follow_up::resolve_claim(claim request, in_flight_guard) {
   std::optional<error> why;
   const auto failed = [&](const error& cause) {
     monitor_.note(cause);
-    base::log_recurring(base::log_level::error, "claim-not-followed-up",
-                        {{"record", base::to_hex(request.id)}, {"why", cause.detail}});
+    base::log(base::event::claim_not_followed_up,
+              {{"record", base::to_hex(request.id)}, {"why", cause.detail}});
     why = cause;
   };
   bool granted = false;

@@ -82,8 +82,7 @@ asio::awaitable<void> held_lease::renew(std::shared_ptr<held_lease> self) {
   if (reply) {
     self->keep_renewing();
   } else {
-    base::log_recurring(base::log_level::warning, "lease-not-renewed",
-                        {{"why", reply.error().detail}});
+    base::log(base::event::lease_not_renewed, {{"why", reply.error().detail}});
     const auto soon = std::min<milliseconds>(self->length_ / 10, milliseconds(1'000));
     self->arm(base::timer_wheel::of(self->io_), soon);
   }

@@ -53,7 +53,7 @@ lease_handle::~lease_handle() {
   self.end();
   if (self.by.behind.stopping()) return;  // at shutdown, end_held_leases() has ended the leases
   try {
-    base::log(base::log_level::warning, "lease-dropped", {{"record", base::to_hex(id())}});
+    base::log(base::event::lease_dropped, {{"record", base::to_hex(id())}});
     settle_terms terms;
     terms.kind = settle_kind::abandon;
     terms.why = unknown_reason::abandoned;
@@ -61,7 +61,7 @@ lease_handle::~lease_handle() {
                               settle_lease(id(), lease(), self.op.about, std::move(terms)));
   } catch (const std::exception& e) {
     // The lease then runs out by itself, and the outcome is unknown all the same.
-    base::log(base::log_level::error, "lease-not-given-up", {{"why", e.what()}});
+    base::log(base::event::lease_not_given_up, {{"why", e.what()}});
   }
 }
 
@@ -82,8 +82,8 @@ asio::awaitable<outcome> lease_handle::settle(settle_terms terms) {
 asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report report) {
   auto& self = *state_;
   self.by.counters.probes.fetch_add(1, std::memory_order_relaxed);
-  base::log(base::log_level::info, "probed",
-            {{"record", base::to_hex(id())}, {"said", std::string(name_of(report.status))}});
+  base::log(base::event::probed,
+            {{"record", base::to_hex(id())}, {"status", name_of(report.status)}});
   auto terms = terms_after(report, self.op.policy->retention);
   if (!terms) {
     const auto dispatched = co_await self.dispatch();
@@ -161,7 +161,7 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
 
 asio::awaitable<outcome> lease_handle::state::superseded_outcome() {
   by.counters.stale_settles.fetch_add(1, std::memory_order_relaxed);
-  base::log(base::log_level::warning, "settle-was-stale", {{"record", base::to_hex(op.id)}});
+  base::log(base::event::settle_was_stale, {{"record", base::to_hex(op.id)}});
   // The key may have been used for another request since. The answer to that request must not be
   // sent here.
   const auto found = co_await by.records.find(op.id, by.params.store_timeout);
@@ -179,8 +179,7 @@ outcome lease_handle::state::after_settle(const settlement& request,
                                           const onceguard::settled& reply) {
   if (reply.outcome == settle_outcome::incident) {
     by.counters.incidents.fetch_add(1, std::memory_order_relaxed);
-    base::log(base::log_level::error, "settled-a-record-that-was-gone",
-              {{"record", base::to_hex(op.id)}});
+    base::log(base::event::settled_a_record_that_was_gone, {{"record", base::to_hex(op.id)}});
   }
   if (reply.state == observed_state::completed && reply.answer) {  // completed by the application
     auto out = replayed(reply.answer, reply.kept);

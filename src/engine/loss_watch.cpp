@@ -83,7 +83,7 @@ loss_watch::change loss_watch::compare(const vitals& now, time_point time) {
 }
 
 void loss_watch::lost(time_point time) {
-  base::log(base::log_level::error, "store-lost-its-memory",
+  base::log(base::event::store_lost_its_memory,
             {{"after_loss", rule_ == after_loss_rule::refuse ? "refuse" : "flag"}});
   if (rule_ == after_loss_rule::refuse) refuse_until_ = ms_of(time) + quiet_ms_;
   flagged_until_ = ms_of(time) + retention_ms_;

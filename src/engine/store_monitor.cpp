@@ -1,7 +1,7 @@
 #include "engine/store_monitor.hpp"
 
 #include "base/clock.hpp"
-#include "base/event.hpp"
+#include "base/latch.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/pause.hpp"
@@ -20,7 +20,7 @@ constexpr std::size_t sweep_batch = 500;  // small, so that claims can run betwe
 /// A poll that is under way and whose reply several callers share. The poll is over when its
 /// ownership is destroyed.
 struct store_monitor::shared_poll {
-  base::event over;
+  base::latch over;
   result<void> reply = error(errc::store_unreachable, "the poll of the store broke off");
 
   class ownership {
@@ -101,7 +101,7 @@ asio::awaitable<void> store_monitor::keep_polling() {
   while (!stopping_) {
     co_await sleep_for(poll_interval);
     if (const auto polled = co_await poll(); !polled) {
-      base::log(base::log_level::warning, "store-not-heard", {{"why", polled.error().detail}});
+      base::log(base::event::store_poll_failed, {{"why", polled.error().detail}});
     }
   }
 }
@@ -112,7 +112,7 @@ asio::awaitable<void> store_monitor::keep_sweeping() {
     for (std::size_t gone = sweep_batch; gone == sweep_batch && !stopping_;) {
       const auto swept = co_await store_.sweep(sweep_batch, params_.store_timeout);
       if (!swept) {
-        base::log(base::log_level::warning, "sweep-failed", {{"why", swept.error().detail}});
+        base::log(base::event::sweep_failed, {{"why", swept.error().detail}});
         break;
       }
       gone = *swept;

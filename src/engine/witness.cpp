@@ -104,8 +104,7 @@ bool witness::replace(const numbered& given) {
     written_ = given.number;
   } else {
     const std::string why = std::strerror(errno);
-    base::log_recurring(base::log_level::error, "witness-not-written",
-                        {{"path", path_}, {"why", why}});
+    base::log(base::event::witness_not_written, {{"path", path_}, {"why", why}});
   }
   return replaced;
 }

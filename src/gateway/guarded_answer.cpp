@@ -101,11 +101,10 @@ asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr answer, answer_ke
 
 http::problem_detail guarded_exchange::buffers_full(std::string_view for_what) const {
   const auto& budget = from_.thread().shared.budget;
-  base::log_recurring(base::log_level::warning, "buffers-full",
-                      {{"refused", std::string(for_what)},
-                       {"route", from_.rule().rule.host + from_.rule().rule.path},
-                       {"used", std::to_string(budget.used())},
-                       {"max_buffered", std::to_string(budget.bytes_max())}});
+  base::log(base::event::buffers_full, {{"refused", std::string(for_what)},
+                                        {"route", from_.rule().rule.host + from_.rule().rule.path},
+                                        {"used", budget.used()},
+                                        {"max_buffered", budget.bytes_max()}});
   return http::problem_detail(milliseconds(1'000));
 }
 
@@ -113,13 +112,12 @@ asio::awaitable<bool> guarded_exchange::send_store_failure(outcome outcome) {
   http::problem_detail more;
   if (outcome.failure.code == errc::record_unreadable) {
     const auto id = make_record_id(admitted_.scope, admitted_.key);
-    base::log_recurring(base::log_level::error, "record-unreadable",
-                        {{"record", base::to_hex(id)}, {"why", outcome.failure.detail}});
+    base::log(base::event::record_unreadable,
+              {{"record", base::to_hex(id)}, {"why", outcome.failure.detail}});
     co_return co_await from_.send_problem(http::problem::record_unreadable, std::move(more));
   }
   more.retry_after = outcome.retry_after;
-  base::log_recurring(base::log_level::error, "store-unreachable",
-                      {{"why", outcome.failure.detail}});
+  base::log(base::event::store_unreachable, {{"why", outcome.failure.detail}});
   const bool full = outcome.failure.code == errc::overloaded;
   co_return co_await from_.send_problem(
       full ? http::problem::overloaded : http::problem::store_unreachable, std::move(more));

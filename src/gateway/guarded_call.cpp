@@ -81,8 +81,8 @@ asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
 settle_terms guarded_exchange::fail_with(settle_kind kind, http::problem which, unknown_reason why,
                                          std::string detail) {
   failure_ = which;
-  base::log_recurring(base::log_level::warning, http::info_of(which).type,
-                      {{"upstream", from_.rule().upstream->name}, {"why", std::move(detail)}});
+  base::log(http::event_of(which),
+            {{"upstream", from_.rule().upstream->name}, {"why", std::move(detail)}});
   settle_terms terms;
   terms.kind = kind;
   terms.why = why;

@@ -180,11 +180,11 @@ void guarded_exchange::hint_scope() {
   const auto& rule = from_.rule().rule;
   if (!from_.thread().scope_hinted.insert(&from_.rule()).second) return;
   if (!from_.thread().shared.first_hint(rule.host + rule.path)) return;
-  base::log(base::log_level::warning, "anonymous-scope",
+  base::log(base::event::anonymous_scope,
             {{"route", rule.host + rule.path},
              {"hint",
-              "a request had no Authorization, so its callers share one scope; configure "
-              "scope = \"header:NAME\", \"cookie:NAME\", \"address\" or \"none\" for this route"}});
+              "a request had no Authorization, so its callers share one scope; configure scope = "
+              "\"header:NAME\", \"cookie:NAME\", \"address\" or \"none\" for this route"}});
 }
 
 }  // namespace onceguard::gateway

@@ -7,7 +7,7 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "base/clock.hpp"
-#include "base/event.hpp"
+#include "base/latch.hpp"
 
 namespace onceguard::gateway {
 
@@ -34,7 +34,7 @@ result<addresses> resolve_now(const std::string& host) {
 
 /// One look-up. `found` may be read once `over` has happened.
 struct host_names::resolve {
-  base::event over;
+  base::latch over;
   result<addresses> found = addresses();
   base::boot_clock::time_point until;
 

@@ -157,9 +157,8 @@ asio::awaitable<bool> forwarding::run() {
   auto connection = co_await from_.thread().pool.take(address, false);
   for (int attempt = 0;; ++attempt) {
     if (!connection) {
-      base::log_recurring(
-          base::log_level::warning, "upstream-unreachable",
-          {{"upstream", from_.rule().upstream->name}, {"why", connection.error().detail}});
+      base::log(base::event::upstream_unreachable,
+                {{"upstream", from_.rule().upstream->name}, {"why", connection.error().detail}});
       co_return co_await from_.refuse(http::problem::upstream_unreachable, http::problem_detail());
     }
     to_ = std::move(*connection);
@@ -282,8 +281,7 @@ asio::awaitable<bool> forwarding::give_up() {
   const auto which = failure_ == asio::error::timed_out ? http::problem::upstream_timeout
                                                         : http::problem::upstream_broken;
   if (why_.empty()) why_ = failure_ ? failure_.message() : "no usable answer";
-  base::log_recurring(base::log_level::warning, http::info_of(which).type,
-                      {{"upstream", from_.rule().upstream->name}, {"why", why_}});
+  base::log(http::event_of(which), {{"upstream", from_.rule().upstream->name}, {"why", why_}});
   http::problem_detail more{std::string("The service gave no usable answer.")};
   co_return co_await from_.refuse(which, std::move(more));
 }

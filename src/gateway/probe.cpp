@@ -108,7 +108,7 @@ effect_report read_report(const http1::head& answer, call_result result,
 }
 
 effect_report failed_to_ask(base::log_level level, std::string why) {
-  base::log_recurring(level, "probe-failed", {{"why", why}});
+  base::log(base::event::probe_failed, level, {{"why", why}});
   effect_report out;
   out.why = std::move(why);
   return out;

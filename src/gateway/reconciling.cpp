@@ -16,7 +16,7 @@ asio::awaitable<void> reconcile_once(io_thread& thread, outcome_source* query) {
   if (query != nullptr) {
     const auto ready = co_await query->prepare();
     if (!ready) {
-      base::log(log_level::warning, "query-not-asked", {{"why", ready.error().detail}});
+      base::log(base::event::query_not_asked, {{"why", ready.error().detail}});
       query = nullptr;
     }
   }
@@ -30,7 +30,7 @@ asio::awaitable<void> reconcile_once(io_thread& thread, outcome_source* query) {
   const auto ended = co_await reconcile(thread.io, thread.shared.engine.records(), params,
                                         std::move(choose), log_finding);
   if (!ended) {
-    base::log(log_level::warning, "reconcile-broke-off", {{"why", ended.error().detail}});
+    base::log(base::event::reconcile_broke_off, {{"why", ended.error().detail}});
   }
 }
 

@@ -72,8 +72,8 @@ void empty(std::string& out, byte_reservation* room) {
 void break_off(session& session, framing request, std::string why, relayed& result) {
   result.why = std::move(why);
   if (!result.begun) return;
-  base::log_recurring(base::log_level::warning, "upstream-broken",
-                      {{"upstream", session.rule().upstream->name}, {"why", result.why}});
+  base::log(base::event::upstream_broken,
+            {{"upstream", session.rule().upstream->name}, {"why", result.why}});
   if (request == framing::until_close) session.stream().abort();
 }
 

@@ -127,7 +127,7 @@ asio::awaitable<void> server::state::accept() {
     if (ec) {
       // Most likely the process is out of file descriptors: open connections continue, and new ones
       // wait in the backlog.
-      base::log(base::log_level::error, "accept-failed", {{"why", ec.message()}});
+      base::log(base::event::accept_failed, {{"why", ec.message()}});
       co_await sleep_for(milliseconds(100));
       continue;
     }
@@ -177,16 +177,15 @@ asio::awaitable<void> server::state::finish() {
   }
   co_await shared.engine.end_held_leases();
   if (const auto resolved = co_await shared.engine.poll_store(); !resolved) {
-    base::log(base::log_level::warning, "store-not-heard", {{"why", resolved.error().detail}});
+    base::log(base::event::store_poll_failed, {{"why", resolved.error().detail}});
   }
   shared.engine.stop();
   const auto& count = shared.engine.counters();
-  base::log(base::log_level::info, "drained",
-            {{"left", std::to_string(shared.connections)},
-             {"unrecorded", std::to_string(shared.engine.pending())},
-             {"runs", std::to_string(count.runs)},
-             {"replays", std::to_string(count.replays + count.cached_replays)},
-             {"incidents", std::to_string(count.incidents)}});
+  base::log(base::event::drained, {{"left", shared.connections.load()},
+                                   {"unrecorded", shared.engine.pending()},
+                                   {"runs", count.runs.load()},
+                                   {"replays", count.replays + count.cached_replays},
+                                   {"incidents", count.incidents.load()}});
   for (auto& thread : threads) thread->io.stop();
 }
 
@@ -216,7 +215,7 @@ result<void> server::start() {
   // Polls here, so that the first requests need not wait for the poll.
   auto resolved = asio::co_spawn(first, s.shared.engine.poll_store(), asio::use_future).get();
   if (!resolved) {
-    base::log(base::log_level::warning, "store-not-heard", {{"why", resolved.error().detail}});
+    base::log(base::event::store_poll_failed, {{"why", resolved.error().detail}});
   }
   s.shared.engine.start(first);
   if (s.shared.params.reconcile_interval.count() > 0) {

@@ -69,14 +69,12 @@ class stranded {
   }
 
   void tell(bool all) const {
-    const auto number = [&](std::size_t count) {
-      return (all ? "" : "at least ") + std::to_string(count);
-    };
     for (const auto& [what, records] : moved_) {
       const auto& rule = what.first->rule;
-      base::log(base::log_level::error, "scope-changed",
+      base::log(base::event::scope_changed,
                 {{"route", rule.host + rule.path},
-                 {"records", number(records)},
+                 {"records", records},
+                 {"more", !all},
                  {"under", what.second},
                  {"scope", rule.policy.scope.text()},
                  {"hint",
@@ -85,13 +83,14 @@ class stranded {
     }
     for (const auto& [upstream, was] : renamed_) {
       if (was.records == 0) continue;
-      base::log(base::log_level::error, "upstream-renamed",
-                {{"upstream", upstream->name},
-                 {"records", number(was.records)},
-                 {"before", was.before},
-                 {"hint",
-                  "retries of their keys get 422; set identity of this upstream to what it was "
-                  "before"}});
+      base::log(
+          base::event::upstream_renamed,
+          {{"upstream", upstream->name},
+           {"records", was.records},
+           {"more", !all},
+           {"before", was.before},
+           {"hint",
+            "retries of their keys get 422; set identity of this upstream to what it was before"}});
     }
   }
 
@@ -118,7 +117,7 @@ asio::awaitable<void> report_stranded(io_thread& thread, routing_ptr before) {
         co_await records.list(all, cursor, page_size, thread.shared.params.store_timeout);
     if (thread.shared.draining || thread.routing != table) co_return;
     if (!page && !page.error().retryable()) {
-      base::log(base::log_level::warning, "scopes-not-compared", {{"why", page.error().detail}});
+      base::log(base::event::scopes_not_compared, {{"why", page.error().detail}});
       co_return;
     }
     if (!page) {  // the store monitor logs the error; this scan continues when the store is back

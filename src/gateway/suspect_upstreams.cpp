@@ -13,13 +13,12 @@ void suspect_upstreams::suspect(const endpoint& which) {
     last_end_ = end;
   }
   if (!first) return;
-  base::log(
-      base::log_level::warning, "upstream-ends-kept-connections",
-      {{"upstream", which.host + ':' + std::to_string(which.port)},
-       {"hint",
-        "it ended a kept connection that was idle for less than a second, and had not said so "
-        "with Connection: close; guarded requests get fresh connections for a while. Keep "
-        "idle connections open for longer there"}});
+  base::log(base::event::upstream_ends_kept_connections,
+            {{"upstream", which.host + ':' + std::to_string(which.port)},
+             {"hint",
+              "it ended a kept connection that was idle for less than a second, and had not said "
+              "so with Connection: close; guarded requests get fresh connections for a while. Keep "
+              "idle connections open for longer there"}});
 }
 
 bool suspect_upstreams::suspected(const endpoint& which, time_point now) const {

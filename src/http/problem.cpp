@@ -139,4 +139,19 @@ answer problem_answer(problem which, std::string_view base, const problem_detail
   return out;
 }
 
+base::event event_of(problem which) noexcept {
+  switch (which) {
+    case problem::upstream_unreachable:
+      return base::event::upstream_unreachable;
+    case problem::upstream_timeout:
+      return base::event::upstream_timeout;
+    case problem::upstream_broken:
+      return base::event::upstream_broken;
+    case problem::outcome_unknown:
+      return base::event::outcome_unknown;
+    default:
+      return base::event::overloaded;
+  }
+}
+
 }  // namespace onceguard::http

@@ -7,6 +7,8 @@
 
 #include <onceguard/record.hpp>
 
+#include "base/log_events.hpp"
+
 namespace onceguard::http {
 
 enum class problem : std::uint8_t {
@@ -57,5 +59,8 @@ struct problem_detail {
 /// The answer as application/problem+json. `base` is the configured problem_base.
 [[nodiscard]] answer problem_answer(problem which, std::string_view base,
                                     const problem_detail& more = {});
+
+/// The log event of a problem that a call to an upstream ends with.
+[[nodiscard]] base::event event_of(problem which) noexcept;
 
 }  // namespace onceguard::http

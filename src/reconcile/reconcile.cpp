@@ -329,16 +329,16 @@ asio::awaitable<result<reconcile_counts>> reconcile(asio::io_context& io, store&
 void log_finding(const finding& found) {
   const auto& r = found.seen.stored;
   const auto why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
-  base::log(level_of(found), "reconciled",
+  base::log(base::event::reconciled, level_of(found),
             {{"decided", std::string(name_of(found.what))},
              {"means", std::string(found.means)},
              {"scope", base::to_hex(r.about->scope)},
              {"key", r.about->key},
              {"route", r.about->route},
              {"record", base::to_hex(found.seen.id)},
-             {"claimed_ms", std::to_string(r.claimed_at_wall)},
+             {"claimed_ms", r.claimed_at_wall},
              {"was_unknown", std::string(name_of(why))},
-             {"fenced_with", std::to_string(found.fenced_with)},
+             {"fenced_with", found.fenced_with},
              {"why", found.why}});
 }
 

@@ -108,6 +108,13 @@ def test_the_environment_is_read(onceguard, tmp_path):
     assert done.returncode == 0
 
 
+def test_the_events_are_those_of_the_documentation(onceguard, request):
+    done = run(onceguard, "check", "--events")
+    page = (request.config.rootpath.parent / "docs/events.md").read_text()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == page, "run: onceguard check --events > docs/events.md"
+
+
 def test_the_reference_is_the_one_in_the_documentation(onceguard, request):
     done = run(onceguard, "check", "--reference")
     page = (request.config.rootpath.parent / "docs/reference.md").read_text()
@@ -137,4 +144,4 @@ def test_a_file_that_is_no_store_is_refused(onceguard, tmp_path):
     done = run(onceguard, "gateway", "--listen", "127.0.0.1:0", *UPSTREAM, "--store",
                f"sqlite:{wrong}")
     assert done.returncode == 4
-    assert json.loads(done.stderr.splitlines()[-1])["event"] == "the store can't be opened"
+    assert json.loads(done.stderr.splitlines()[-1])["event"] == "store-not-opened"

@@ -48,6 +48,7 @@ class Place:
 COMMANDS = {
     "check": lambda at: ["check", *UPSTREAM],
     "check --reference": lambda at: ["check", "--reference"],
+    "check --events": lambda at: ["check", "--events"],
     "explain": lambda at: ["explain", "POST", "/x", *UPSTREAM, *at.store],
     "explain --json": lambda at: ["explain", "POST", "/x", "--json", *UPSTREAM, *at.store],
     "keys list": lambda at: ["keys", "list", *at.store],

@@ -61,8 +61,8 @@ def test_it_works_as_typed(server, start_gateway, own_upstream, key, fresh_key, 
 
 
 # What this server and this machine are like.
-OF_THIS_PLACE = {"anonymous-scope", "what a restart of the server would lose",
-                 "fewer descriptors than max_connections needs"}
+OF_THIS_PLACE = {"anonymous-scope", "restart-loss",
+                 "too-few-descriptors"}
 
 
 @pytest.mark.parametrize("command", ["FLUSHALL", "CONFIG SET maxmemory-policy allkeys-lru",

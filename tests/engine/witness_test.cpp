@@ -43,10 +43,9 @@ std::string content(const std::string& path) {
 
 class counted_lines final : public base::log_sink {
  public:
-  void write(base::log_level, std::string_view, std::initializer_list<base::log_field>) override {}
-  void write_recurring(base::log_level, std::string_view event,
-                       std::initializer_list<base::log_field>) override {
-    if (event == "witness-not-written") ++count;
+  void write(const base::event_info& event, base::log_level,
+             std::initializer_list<base::log_field>) override {
+    if (event.id == base::event::witness_not_written) ++count;
   }
   std::atomic<int> count{0};
 };

@@ -14,8 +14,8 @@ def events(gateway):
     return [line.get("event") for line in gateway.log_lines()]
 
 
-OUT = "the accelerator is out of reach; the store goes on alone"
-BACK = "the accelerator is in reach again"
+OUT = "accelerator-away"
+BACK = "accelerator-back"
 
 
 def test_redis_answers_repeats_and_turns_duplicates_away(begin, redis, postgres_server, database,
@@ -57,7 +57,7 @@ def test_a_gateway_starts_without_redis_and_finds_it_later(begin, redis, postgre
     first = assert_first(gateway.post(key=key))
     assert_replay_of(gateway.post(key=key), first)
     redis.start()
-    wait_until(lambda: "the accelerator is in reach" in events(gateway))
+    wait_until(lambda: "accelerator-opened" in events(gateway))
     replayed_by_redis(postgres_server, database, gateway, key, first)
     assert own_upstream.runs(key) == 1
 

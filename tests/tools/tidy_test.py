@@ -123,6 +123,18 @@ def test_what_is_allowed_is_not_told(tree, path, text):
     assert tidy(tree, "--no-headers") == (0, "tidy: nothing to say\n")
 
 
+EVENTS = 'event_info{event::probed, "probed", info, once, "record", "asked", about},\n'
+
+
+def test_what_is_logged_stands_in_the_table(tree):
+    put(tree, "src/base/log_events.cpp", EVENTS)
+    assert "the event probed is never logged" in tidy(tree, "--no-headers")[1]
+    put(tree, "src/engine/a.cpp", 'void f() { base::log(base::event::probed, {{"record", 1}}); }\n')
+    assert tidy(tree, "--no-headers")[0] == 0
+    put(tree, "src/engine/a.cpp", 'void f() { base::log(base::event::probed, {{"key", 1}}); }\n')
+    assert "the event probed has no field key" in tidy(tree, "--no-headers")[1]
+
+
 def test_the_picture_is_that_of_the_rooms(tree):
     page = "<!-- rooms: begin -->\nold\n<!-- rooms: end -->\n"
     put(tree, "docs/internals/architecture.md", page)

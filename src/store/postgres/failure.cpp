@@ -114,4 +114,23 @@ bool standby_wait_cancelled(const PGresult* notice) noexcept {
   return text != nullptr && std::string_view(text) == "SyncRepWaitForLSN";
 }
 
+error lapsed(bool doubtful) {
+  return error(errc::store_unreachable, "the store did not answer within its timeout",
+               doubtful ? effect::unknown : effect::none);
+}
+
+error lock_held(const std::string& name, bool doubtful) {
+  return error(errc::store_unreachable,
+               name + ": another transaction held the record until the timeout",
+               doubtful ? effect::unknown : effect::none);
+}
+
+error not_what_it_was(const std::string& name, effect on_store) {
+  return error(errc::store_lost, name + ": its memory is not what it was", on_store);
+}
+
+bool transient(const failure& why) {
+  return why.sqlstate.starts_with("40") || why.sqlstate == "55P03";
+}
+
 }  // namespace onceguard::postgres

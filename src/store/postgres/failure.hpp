@@ -44,4 +44,11 @@ enum class remedy : std::uint8_t {
 /// A warning that the commit stands here but that the wait for a standby was given up.
 [[nodiscard]] bool standby_wait_cancelled(const PGresult* notice) noexcept;
 
+/// The caller's time was up; `doubtful`: an attempt was sent, and nothing is known of its effect.
+[[nodiscard]] error lapsed(bool doubtful);
+[[nodiscard]] error lock_held(const std::string& name, bool doubtful);
+[[nodiscard]] error not_what_it_was(const std::string& name, effect on_store);
+/// Another attempt may succeed: two transactions were in one another's way.
+[[nodiscard]] bool transient(const failure& why);
+
 }  // namespace onceguard::postgres

@@ -14,10 +14,7 @@ void dispatcher::read_clock(std::int64_t database_now) {
   const bool paused = !wall_->trusts(boot, database_now);
   if (paused == expiry_paused_) return;
   expiry_paused_ = paused;
-  base::log(base::log_level::warning,
-            paused ? "the database's clock stepped: nothing expires until it is confirmed"
-                   : "the database's clock is confirmed: expiry goes on",
-            {{"store", name_}});
+  base::log(paused ? base::event::clock_stepped : base::event::clock_confirmed, {{"store", name_}});
 }
 
 void dispatcher::read_generation(const known_generation& generation) {

@@ -153,8 +153,7 @@ origin_match pool::on_greeting(const connection& connection, const greeting& gre
     return origin_match::same;
   }
   if (older) {
-    base::log(base::log_level::error, "the store is an older copy of itself; its tokens are raised",
-              {{"store", where_.name}});
+    base::log(base::event::store_older_copy, {{"store", where_.name}});
   }
   // What it is from now on, a look tells that comes behind that.
   dispatcher_.memory().changed();
@@ -181,8 +180,7 @@ void pool::on_ready(connection& connection) {
   const auto now = base::boot_now();
   if (outage_logged_) {
     const auto lasted = duration_cast<milliseconds>(now - *out_since_);
-    base::log(base::log_level::info, "the store is in reach again",
-              {{"store", where_.name}, {"after_ms", std::to_string(lasted.count())}});
+    base::log(base::event::store_back, {{"store", where_.name}, {"after_ms", lasted.count()}});
   }
   out_since_.reset();
   outage_logged_ = false;
@@ -202,8 +200,7 @@ void pool::on_lost(connection& connection, const failure& why) {
   if (!out_since_) out_since_ = now;
   // While it is being opened, the caller is told.
   if (ready_reported_ && !std::exchange(outage_logged_, true)) {
-    base::log(base::log_level::warning, "the store is out of reach",
-              {{"store", where_.name}, {"why", why.text}});
+    base::log(base::event::store_away, {{"store", where_.name}, {"why", why.text}});
   }
   // Where there is another server, it may be that one.
   const bool tried_all = mine.failures > 0 && mine.failures % where_.targets.size() == 0;
@@ -261,7 +258,7 @@ void pool::on_announcement(std::string_view payload) {
 }
 
 void pool::on_warning(std::string_view text) {
-  base::log(base::log_level::warning, "a commit did not wait for its standby; it is repeated",
+  base::log(base::event::commit_not_replicated,
             {{"store", where_.name}, {"why", std::string(text)}});
 }
 

@@ -123,7 +123,7 @@ void add_answer(parameters& parameters, const answer_ptr& answer) {
 }
 
 void report_unreadable(const rows& rows, int row, const std::string& name) {
-  base::log(base::log_level::error, "a record can't be read",
+  base::log(base::event::stored_record_unreadable,
             {{"store", name},
              {"record", base::to_hex(rows.fixed<record_id>(row, record_digest))},
              {"why", unreadable().detail}});

@@ -53,8 +53,7 @@ void pool::on_layout(const layout& found) {
     std::string all;
     for (const auto& each : named) all += (all.empty() ? "" : " ") + each.text();
     if (at_.servers != deployment::single) {
-      base::log(base::log_level::info, "the masters of the store are",
-                {{"store", at_.name}, {"servers", all}});
+      base::log(base::event::store_masters, {{"store", at_.name}, {"servers", all}});
     }
     layout_ = std::move(named);
   }
@@ -148,20 +147,17 @@ void pool::on_facts(server&, const server_facts& facts) {
 void pool::warn_of_loss_at_restart(const server_facts& facts) {
   const std::string loss(lost_by_restart(facts));
   if (loss == std::exchange(loss_logged_, loss)) return;
-  base::log(keeps_everything(facts) ? base::log_level::info : base::log_level::warning,
-            "what a restart of the server would lose",
+  base::log(base::event::restart_loss,
+            keeps_everything(facts) ? base::log_level::info : base::log_level::warning,
             {{"store", at_.name}, {"loss", loss}, {"version", facts.version}});
   if (facts.eviction.empty()) {
-    base::log(base::log_level::warning,
-              "the server does not tell its maxmemory-policy; it must be noeviction",
-              {{"store", at_.name}});
+    base::log(base::event::eviction_policy_unknown, {{"store", at_.name}});
   }
 }
 
 void pool::on_greeting(const greeting& greeting) {
   if (greeting.lost) {
-    base::log(base::log_level::error, "the server has lost a part of what it acknowledged",
-              {{"store", at_.name}});
+    base::log(base::event::acknowledged_writes_lost, {{"store", at_.name}});
   }
   auto& mine = known_[greeting.part];
   if (greeting.identity != mine.identity) {
@@ -188,8 +184,7 @@ void pool::on_generation(std::size_t part, const std::string& run, std::uint64_t
 void pool::on_up(server& server) {
   topology_->distrust();  // where somebody has to vouch for it
   if (std::exchange(outage_logged_, false)) {
-    base::log(base::log_level::info, "the store is in reach again",
-              {{"store", at_.name}, {"server", server.at().text()}});
+    base::log(base::event::store_back, {{"store", at_.name}, {"server", server.at().text()}});
   }
   soon();
 }
@@ -210,7 +205,7 @@ void pool::on_down(server& server, const failure& why) {
   soon();
   const bool expected = server.retired() || !ready_reported_ || server.any_ready();
   if (!expected && !std::exchange(outage_logged_, true)) {
-    base::log(base::log_level::warning, "the store is out of reach",
+    base::log(base::event::store_away,
               {{"store", at_.name}, {"server", server.at().text()}, {"why", why.text}});
   }
 }
@@ -271,9 +266,7 @@ void pool::read_clock(std::int64_t server_now) {
   if (!wall_) wall_.emplace(wall_memory{.offset = server_now - boot});
   const bool distrusted = !wall_->trusts(boot, server_now);
   if (distrusted && !clock_distrusted_) {
-    base::log(base::log_level::error,
-              "the server's clock stepped: leases and retention end that much off",
-              {{"store", at_.name}});
+    base::log(base::event::server_clock_stepped, {{"store", at_.name}});
   }
   clock_distrusted_ = distrusted;
 }

@@ -44,7 +44,7 @@ awaitable<std::vector<result<typename Kind::outcome>>> send_all(
 
 void log_unreadable(const std::string& name, const std::map<record_id, std::string>& found) {
   for (const auto& [id, why] : found) {
-    base::log(base::log_level::error, "a stored record can't be read",
+    base::log(base::event::stored_record_unreadable,
               {{"store", name}, {"record", base::to_hex(id)}, {"why", why}});
   }
 }
@@ -270,8 +270,8 @@ std::optional<error> redis_store::refuse_eviction(
   for (std::size_t part = 0; part < items.size(); ++part) {
     if (!items[part]) continue;
     if (items[part]->evicted > 0) {
-      base::log(base::log_level::error, "the server evicted keys: what they guard may run again",
-                {{"store", pool_->at().name}, {"keys", std::to_string(items[part]->evicted)}});
+      base::log(base::event::keys_evicted,
+                {{"store", pool_->at().name}, {"keys", items[part]->evicted}});
     }
     const auto wrong = eviction_fault(items[part]->eviction);
     if (!wrong) continue;

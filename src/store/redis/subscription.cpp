@@ -45,8 +45,7 @@ void subscription::tell(const std::vector<std::uint64_t>& settled) {
 
 void subscription::log_refusal(const std::string& why) {
   if (refusal_logged_.exchange(true)) return;
-  base::log(base::log_level::warning,
-            "who waits for another process has to ask: the user may not publish or subscribe",
+  base::log(base::event::subscription_refused,
             {{"store", at_.name}, {"channel", channel_}, {"why", why}});
 }
 

@@ -52,8 +52,7 @@ void checkpointer::run() {
 /// What goes wrong here is left to the writer, which moves the log itself then.
 void checkpointer::move() {
   const auto unable = [this](const std::string& why) {
-    base::log_recurring(base::log_level::warning, "the log could not be moved beside the writer",
-                        {{"store", params_.path}, {"why", why}});
+    base::log(base::event::checkpoint_failed, {{"store", params_.path}, {"why", why}});
   };
   try {
     if (session_ && !session_->still_there()) session_.reset();

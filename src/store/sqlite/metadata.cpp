@@ -102,9 +102,7 @@ moment metadata_table::update_clocks() {
     now = onceguard::read_clocks(clock_, guard_);
     if (guard_.memory() != kept_) {
       store_boot();
-      base::log(base::log_level::warning,
-                kept_.unconfirmed ? "wall clock stepped: nothing expires until it is confirmed"
-                                  : "wall clock confirmed: expiry goes on",
+      base::log(kept_.unconfirmed ? base::event::clock_stepped : base::event::clock_confirmed,
                 {{"store", location_}});
     }
   }

@@ -30,7 +30,7 @@ bool is_settled(observed_state state) noexcept {
 
 void report_unreadable(std::string_view digest, const error& why) {
   const std::span bytes(reinterpret_cast<const unsigned char*>(digest.data()), digest.size());
-  base::log(base::log_level::error, "a stored record can't be read",
+  base::log(base::event::stored_record_unreadable,
             {{"record", base::to_hex(bytes)}, {"why", why.detail}});
 }
 

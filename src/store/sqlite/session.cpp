@@ -223,8 +223,7 @@ bool session::make_room() {
   move_log();
   if (all_moved(on_)) return true;
   if (!lock_.give_up_reserve()) return false;
-  base::log(base::log_level::warning, "there is no room: the reserve is given up to move the log",
-            {{"store", params_.path}});
+  base::log(base::event::reserve_used, {{"store", params_.path}});
   move_log();
   return all_moved(on_);
 }
@@ -281,8 +280,7 @@ void session::move_log() {
 }
 
 void session::say_not_moved(const std::string& why) const {
-  base::log_recurring(base::log_level::warning, "the log could not be moved into the file",
-                      {{"store", params_.path}, {"why", why}});
+  base::log(base::event::checkpoint_failed, {{"store", params_.path}, {"why", why}});
 }
 
 void session::move_in_turn() {

@@ -92,8 +92,7 @@ void writer::import_record(std::unique_ptr<session> opened) {
 /// Nothing is granted on whatever lies there now before those who watch the store know of it.
 error writer::lost() {
   memory_.changed();
-  base::log(base::log_level::error, "the store's file was deleted or replaced",
-            {{"store", params_.path}});
+  base::log(base::event::store_file_replaced, {{"store", params_.path}});
   return error(errc::store_lost,
                "sqlite store " + params_.path + ": its file was deleted or replaced");
 }
@@ -166,8 +165,7 @@ void writer::answer_what_needs_no_write() {
     for (const auto& queued : calls_) job(queued).try_reading(pass);
   } catch (const failure& failed) {
     // What was not looked at fails, or waits, as it would without.
-    base::log_recurring(base::log_level::warning, "what is stored could not be looked at",
-                        {{"store", params_.path}, {"why", failed.what()}});
+    base::log(base::event::read_pass_failed, {{"store", params_.path}, {"why", failed.what()}});
   }
   session_->roll_back();
   const auto answered = std::stable_partition(
@@ -225,10 +223,8 @@ std::optional<failure> writer::begin_anew() {
 /// SQLite writes nothing any more in a transaction that met a damaged page. So it is found out
 /// whose records stand on such pages, and the rest is done in a new one that does not touch them.
 std::optional<failure> writer::carry_out_past_damage(const failure& first) {
-  base::log_recurring(base::log_level::error, "a page of the store's file can't be read",
-                      {{"store", params_.path},
-                       {"why", first.what()},
-                       {"code", std::to_string(first.extended_code())}});
+  base::log(base::event::page_unreadable,
+            {{"store", params_.path}, {"why", first.what()}, {"code", first.extended_code()}});
   const auto known = [this] { return damaged_records_.size() + table_->left_alone(); };
   for (;;) {
     if (auto failed = begin_anew()) return failed;
@@ -278,10 +274,8 @@ std::optional<failure> writer::commit() {
 
 void writer::end_transaction(const failure& after) {
   const bool rolled_back = session_->roll_back();
-  base::log_recurring(base::log_level::error, "a transaction failed",
-                      {{"store", params_.path},
-                       {"why", after.what()},
-                       {"code", std::to_string(after.extended_code())}});
+  base::log(base::event::transaction_failed,
+            {{"store", params_.path}, {"why", after.what()}, {"code", after.extended_code()}});
   if (rolled_back && harmless(after)) return;
   // A failed flush is never trusted: what is true is what a new connection finds.
   table_.reset();

@@ -78,8 +78,7 @@ void circuit_breaker::failed(const std::string& why, time_point time) {
     open_since_ = time;
   }
   counters_.outages.fetch_add(1, std::memory_order_relaxed);
-  base::log(base::log_level::warning, "the accelerator is out of reach; the store goes on alone",
-            {{"why", why}});
+  base::log(base::event::accelerator_away, {{"why", why}});
 }
 
 void circuit_breaker::probed(time_point time) {
@@ -91,8 +90,7 @@ void circuit_breaker::probed(time_point time) {
     lasted = std::chrono::duration_cast<milliseconds>(time - *open_since_);
     open_since_.reset();
   }
-  base::log(base::log_level::info, "the accelerator is in reach again",
-            {{"after_ms", std::to_string(lasted.count())}});
+  base::log(base::event::accelerator_back, {{"after_ms", lasted.count()}});
 }
 
 }  // namespace onceguard::tiered

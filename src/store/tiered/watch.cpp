@@ -47,8 +47,7 @@ watch::watch(epoch_metadata& metadata, accelerator_factory open, circuit_breaker
       std::rethrow_exception(failed);
     } catch (const std::exception& e) {
       known_.distrust_now();
-      base::log(base::log_level::error, "the accelerator is not watched any more",
-                {{"why", e.what()}});
+      base::log(base::event::accelerator_poll_ended, {{"why", e.what()}});
     }
   });
   thread_ = std::thread([this] { context_.run(); });
@@ -107,15 +106,14 @@ void watch::try_to_open() {
   accelerator_ = std::move(*made);
   open_ = accelerator_.get();
   if (std::exchange(why_not_open_, std::nullopt)) {
-    base::log(base::log_level::info, "the accelerator is in reach");
+    base::log(base::event::accelerator_opened);
   }
 }
 
 /// What goes wrong each second is told when it begins to.
 void watch::say_once(const error& why) {
   if (std::exchange(logged_, why.detail) == why.detail) return;
-  base::log(base::log_level::warning, "the accelerator can't be used; the store goes on alone",
-            {{"why", why.detail}});
+  base::log(base::event::accelerator_unusable, {{"why", why.detail}});
 }
 
 // --- one look -------------------------------------------------------------------------------
@@ -211,8 +209,7 @@ awaitable<watch::next> watch::end_epoch(findings found, std::string_view why) {
   before_ = std::move(found);
   if (*ended) {
     counters_.epochs.fetch_add(1, std::memory_order_relaxed);
-    base::log(base::log_level::warning, "an epoch of the accelerator has ended",
-              {{"why", std::string(why)}});
+    base::log(base::event::epoch_ended, {{"why", std::string(why)}});
   }
   co_return next::poll;
 }

@@ -1,4 +1,4 @@
-#include "base/event.hpp"
+#include "base/latch.hpp"
 
 #include <algorithm>
 
@@ -13,9 +13,9 @@ namespace asio = boost::asio;
 
 /// The entry of one waiting coroutine. The destructor removes the entry, so nothing touches the
 /// io_context of a coroutine that is destroyed in the middle of its wait.
-class event::slot {
+class latch::slot {
  public:
-  slot(event& event, timer_ptr timer) : of_(event), timer_(std::move(timer)) {
+  slot(latch& event, timer_ptr timer) : of_(event), timer_(std::move(timer)) {
     const std::lock_guard lock(of_.mutex_);
     if (!of_.happened_) of_.waiting_.push_back(timer_);
   }
@@ -27,11 +27,11 @@ class event::slot {
   }
 
  private:
-  event& of_;
+  latch& of_;
   const timer_ptr timer_;
 };
 
-void event::happen() {
+void latch::happen() {
   const std::lock_guard lock(mutex_);
   happened_ = true;
   // Under the lock: each entry in the list still has its io_context.
@@ -41,12 +41,12 @@ void event::happen() {
   waiting_.clear();
 }
 
-bool event::happened() const {
+bool latch::happened() const {
   const std::lock_guard lock(mutex_);
   return happened_;
 }
 
-asio::awaitable<bool> event::wait(std::chrono::milliseconds timeout) {
+asio::awaitable<bool> latch::wait(std::chrono::milliseconds timeout) {
   if (happened()) co_return true;
   const auto executor = co_await asio::this_coro::executor;
   const auto timer = std::make_shared<asio::steady_timer>(executor);
@@ -61,7 +61,7 @@ asio::awaitable<bool> event::wait(std::chrono::milliseconds timeout) {
   co_return happened();
 }
 
-void event::forget() {
+void latch::forget() {
   const std::lock_guard lock(mutex_);
   waiting_.clear();
 }

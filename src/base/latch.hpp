@@ -12,11 +12,11 @@ namespace onceguard::base {
 
 /// Thread-safety: every member may be called from any thread. Waiting coroutines must keep the
 /// event alive.
-class event {
+class latch {
  public:
-  event() = default;
-  event(const event&) = delete;
-  event& operator=(const event&) = delete;
+  latch() = default;
+  latch(const latch&) = delete;
+  latch& operator=(const latch&) = delete;
 
   /// Wakes all waiting coroutines. None of their io_contexts may be under destruction: see
   /// forget().

@@ -1,5 +1,5 @@
 // What happens once, and those who wait for it on several threads.
-#include "base/event.hpp"
+#include "base/latch.hpp"
 
 #include <atomic>
 #include <thread>
@@ -18,8 +18,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds long_enough{60'000};
 
-TEST(events, wake_all_who_wait_on_any_thread) {
-  event tested;
+TEST(latchs, wake_all_who_wait_on_any_thread) {
+  latch tested;
   std::atomic<int> woken{0};
   std::atomic<int> ready{0};
   std::vector<std::thread> threads;
@@ -40,14 +40,14 @@ TEST(events, wake_all_who_wait_on_any_thread) {
   EXPECT_TRUE(onceguard::testing::run(tested.wait(long_enough)));  // it stays so
 }
 
-TEST(events, are_not_waited_for_any_longer_than_said) {
-  event tested;
+TEST(latchs, are_not_waited_for_any_longer_than_said) {
+  latch tested;
   EXPECT_FALSE(onceguard::testing::run(tested.wait(milliseconds(1))));
   EXPECT_FALSE(tested.happened());
 }
 
-TEST(events, reach_for_nobody_who_is_gone) {
-  event tested;
+TEST(latchs, reach_for_nobody_who_is_gone) {
+  latch tested;
   {
     asio::io_context io(1);
     auto never = [](std::exception_ptr, bool) { ADD_FAILURE() << "nobody ran it"; };
@@ -57,8 +57,8 @@ TEST(events, reach_for_nobody_who_is_gone) {
   tested.happen();
 }
 
-TEST(events, wake_nobody_whom_they_forgot) {
-  event tested;
+TEST(latchs, wake_nobody_whom_they_forgot) {
+  latch tested;
   asio::io_context io(1);
   auto never = [](std::exception_ptr, bool) { ADD_FAILURE() << "it was to be forgotten"; };
   asio::co_spawn(io, tested.wait(long_enough), never);
