@@ -105,8 +105,12 @@ def test_a_body_that_comes_in_time_is_run(start_gateway, upstream, key):
     body = pattern(10_000)
     with gateway.connect() as connection:
         connection.reader.expect("POST")
+        # Once the gateway asks for the body, the request has begun for it.
         connection.send(request_bytes("POST", "/charges", fields_for(key)
-                                      + [("Content-Length", str(len(body)))]) + body[:5_000])
+                                      + [("Content-Length", str(len(body))),
+                                         ("Expect", "100-continue")]))
+        assert connection.read_interim().status == 100
+        connection.send(body[:5_000])
         upstream_busy = gateway.begin_post(f"/{key}", plan={"gate": key})
         upstream.arrived(1, path=f"/{key}")
         gateway.signal(signal.SIGTERM)

@@ -86,6 +86,13 @@ class Gateway:
 
     def signal(self, number):
         self.process.send_signal(number)
+        if number == signal.SIGSTOP:
+            wait_until(self._stands_still, what="the process to stand still")
+
+    def _stands_still(self):
+        """A stop takes a moment to reach each thread."""
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
+        return all("\nState:\tT" in (task / "status").read_text() for task in tasks)
 
     def wait(self, timeout=30):
         """Waits for its end and returns the exit code."""
