@@ -14,7 +14,6 @@ from support.expecting import assert_first
 from support.waiting import Stopwatch, wait_until
 
 PAGE = 4096  # the least that a pipe holds
-LINE = 150  # no line of these tests is shorter
 END = 20  # seconds; a drain of an idle gateway, and the second that it waits for its log
 
 
@@ -33,14 +32,17 @@ def pipe():
 
 def fill(gateway, reader):
     """Lines that anybody can cause, until one finds no room in the pipe, and for a second more."""
-    since = None
+    unchanged = Stopwatch()
+    before = -1
 
     def full():
-        nonlocal since
+        nonlocal unchanged, before
         assert gateway.get("/dead").status == 502
-        if since is None and PAGE - waiting(reader) < LINE:
-            since = Stopwatch()
-        return since and since.seconds > 1.2  # of one event there are so many lines a second
+        now = waiting(reader)
+        if now != before:
+            unchanged, before = Stopwatch(), now
+        # Of one event there are so many lines a second.
+        return now > PAGE / 2 and unchanged.seconds > 1.2
     wait_until(full, 60, "the pipe being full")
 
 

@@ -67,8 +67,8 @@ def test_payments_beside_a_buffer_full_of_unfinished_uploads(start_gateway, upst
         assert upstream.runs(key) == 1
     assert 2 * MIB - 200 < filled <= 2 * MIB
     log = gateway.logged("buffers-full")
-    assert int(log[-1]["used"]) >= filled
-    assert log[-1]["max_buffered"] == str(4 * MIB)
+    assert log[-1]["used"] >= filled
+    assert log[-1]["max_buffered"] == 4 * MIB
     # A body that comes in two parts is no upload, as long as it is small.
     key = fresh_key()
     with begin_upload(gateway, key, 16_000) as connection:

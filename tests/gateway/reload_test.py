@@ -77,7 +77,7 @@ def test_another_scope_is_told_with_the_number_of_its_records(start_gateway, ups
     reload(gateway, changed)
     told = wait_until(lambda: events(gateway, "scope-changed"), what="a line about it")
     assert [(t["level"], t["route"], t["records"], t["under"], t["scope"]) for t in told] == [
-        ("error", "/a", "20", "address", "header:x-tenant")]
+        ("error", "/a", 20, "address", "header:x-tenant")]
     assert "previous_scope" in told[0]["hint"]
     gateway.restart()
     wait_until(lambda: len(events(gateway, "scope-changed")) == 2, what="a line after a restart")
@@ -157,7 +157,7 @@ def test_a_new_name_alone_is_told(start_gateway, upstream, own_upstream, fresh_k
                      "route": [{"path": "/elsewhere", "upstream": "other"}]})
     told = wait_until(lambda: events(gateway, "upstream-renamed"), what="a line about it")
     assert [(t["level"], t["upstream"], t["before"], t["records"]) for t in told] == [
-        ("error", "store", "shop", "3")]
+        ("error", "store", "shop", 3)]
     gateway.stop()
     assert len(events(gateway, "upstream-renamed")) == 1
     gateway.start()
