@@ -5,6 +5,7 @@
 #include "cli/given_flags.hpp"
 #include "cli/json_text.hpp"
 #include "cli/store_work.hpp"
+#include "config/stores.hpp"
 #include "store/postgres/migration_session.hpp"
 
 namespace onceguard::cli {
@@ -14,10 +15,6 @@ struct wanted {
   postgres::migration_params how;
   bool print = false;
 };
-
-bool is_postgres(const std::string& url) {
-  return url.starts_with("postgresql://") || url.starts_with("postgres://");
-}
 
 int report(const postgres::migrated& done) {
   if (done.from == done.to) {
@@ -44,7 +41,8 @@ int run(const given_flags& given, const wanted& wanted) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   const auto& store = settings->store;
-  if (!is_postgres(store.url)) {
+  const auto* kind = config::known_stores().kind_of(store.url);
+  if (kind == nullptr || !kind->needs_migration) {
     std::cout << "nothing to do: only a postgresql:// store has a schema to migrate\n";
     return exit_ok;
   }

@@ -1,7 +1,6 @@
 #include "cli/store_work.hpp"
 
 #include <exception>
-#include <filesystem>
 #include <iostream>
 
 #include <boost/asio/co_spawn.hpp>
@@ -13,12 +12,9 @@
 namespace onceguard::cli {
 
 std::string unusable_store(const std::string& url) {
-  constexpr std::string_view sqlite = "sqlite:";
-  if (url == "memory:") return "a memory: store can't be seen from another process";
-  if (!url.starts_with(sqlite)) return {};
-  const auto path = url.substr(sqlite.size());
-  std::error_code failed;
-  return std::filesystem::exists(path, failed) ? std::string() : path + ": there is no such file";
+  const auto* kind = config::known_stores().kind_of(url);
+  if (kind == nullptr || kind->unreadable_from_outside == nullptr) return {};
+  return kind->unreadable_from_outside(url);
 }
 
 int complain(const error& failure) {
@@ -36,7 +32,8 @@ int complain(const error& failure) {
 }
 
 int with_store(const config::settings& settings, const store_work& work, missing_file if_missing) {
-  const bool make = if_missing == missing_file::made && settings.store.url.starts_with("sqlite:");
+  const auto* kind = config::known_stores().kind_of(settings.store.url);
+  const bool make = if_missing == missing_file::made && kind != nullptr && kind->made_when_missing;
   if (const auto why = unusable_store(settings.store.url); !make && !why.empty()) {
     std::cerr << "onceguard: " << why << "\n";
     return exit_store;

@@ -1,8 +1,8 @@
 // The options of [gateway], [store] and [log].
 #include "config/option_values.hpp"
 #include "config/options.hpp"
+#include "config/stores.hpp"
 #include "config/texts.hpp"
-#include "store/redis/address.hpp"
 
 namespace onceguard::config {
 
@@ -14,14 +14,10 @@ std::string admin_complaint(std::string_view) {
   return "the admin listener is not in this version; leave it empty";
 }
 
-// The texts of redis::parse_address describe the fault without repeating the URL.
-std::string redis_complaint(std::string_view url) {
-  const auto read = redis::parse_address(std::string(url));
-  return read ? std::string() : read.error().detail;
-}
-
 std::string accelerator_complaint(std::string_view url) {
-  if (url.starts_with("redis://") || url.starts_with("rediss://")) return redis_complaint(url);
+  if (url.starts_with("redis://") || url.starts_with("rediss://")) {
+    return known_stores().url_fault(url);
+  }
   return "expected \"redis://HOST\" or \"rediss://HOST\"";
 }
 
@@ -40,26 +36,12 @@ std::string directory_complaint(std::string_view value) {
                                                     : "a path can't hold a NUL byte";
 }
 
-// The URL of a store may hold a password: messages show only its scheme.
 std::string store_complaint(std::string_view url) {
-  const auto colon = url.find(':');
-  const auto scheme = url.substr(0, colon == std::string_view::npos ? 0 : colon);
-  if (scheme == "dynamodb") {
+  if (url.starts_with("dynamodb:")) {
     return "dynamodb: stores are not in this version; use \"sqlite:PATH\", "
            "\"postgresql://HOST/DATABASE\" or \"redis://HOST\"";
   }
-  if (url.find('\0') != std::string_view::npos) return "a path can't hold a NUL byte";
-  if (scheme == "sqlite") {
-    return url.size() > colon + 1 ? "" : "expected a path after \"sqlite:\"";
-  }
-  if (scheme == "postgresql" || scheme == "postgres") {
-    return url.substr(colon).starts_with("://") ? "" : "expected \"postgresql://HOST/DATABASE\"";
-  }
-  if (scheme.starts_with("redis")) return redis_complaint(url);
-  if (url == "memory:") return {};
-  return "expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\", \"redis://HOST\" or "
-         "\"memory:\", got " +
-         (scheme.empty() ? "a value without a scheme" : "the scheme " + quoted(scheme));
+  return known_stores().url_fault(url);
 }
 
 constexpr std::array<std::string_view, 2> after_loss_words{"refuse", "flag"};

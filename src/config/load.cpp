@@ -9,6 +9,7 @@
 
 #include "config/policy_check.hpp"
 #include "config/routing.hpp"
+#include "config/stores.hpp"
 #include "config/table_reader.hpp"
 #include "config/texts.hpp"
 
@@ -170,15 +171,16 @@ class loader {
   /// Checks a policy against the store.
   void check_effect(const policy_draft& draft) {
     if (draft.policy.effect != effect_place::transactional) return;
-    if (is_postgres(result_.values.store.url)) return;
+    if (store() != nullptr && store()->traits.transactional) return;
     const auto& position = draft.from.at("effect");
     say(remark::grade::fault, position,
         std::string(position.of_route() ? "[[route]]" : "[defaults]") +
             " effect: \"transactional\" needs a postgresql:// store");
   }
 
-  static bool is_postgres(const std::string& url) {
-    return url.starts_with("postgresql://") || url.starts_with("postgres://");
+  /// What the URL names is: null where the URL itself is at fault, which is said elsewhere.
+  [[nodiscard]] const store_kind* store() const {
+    return known_stores().kind_of(result_.values.store.url);
   }
 
   void check_accelerator() {
@@ -188,7 +190,7 @@ class loader {
       return say(remark::grade::warning, positions_["accelerator_replays"],
                  "[store] accelerator_replays: not used without accelerator");
     }
-    if (is_postgres(values.store.url)) return;
+    if (store() != nullptr && store()->takes_accelerator) return;
     say(remark::grade::fault, positions_["accelerator"],
         "[store] accelerator: needs a postgresql:// store, which is the truth behind it");
   }
@@ -196,7 +198,8 @@ class loader {
   void check_reconcile() {
     const auto& values = result_.values;
     const auto& query = values.query;
-    if (!query.text.empty() && query.database.empty() && !is_postgres(values.store.url)) {
+    if (!query.text.empty() && query.database.empty() &&
+        (store() == nullptr || !store()->answers_queries)) {
       say(remark::grade::fault, positions_["query"],
           "[reconcile] query: needs a PostgreSQL database; name the one with the application's "
           "tables in database");

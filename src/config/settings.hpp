@@ -9,7 +9,7 @@
 #include "base/log.hpp"
 #include "config/option.hpp"
 #include "gateway/params.hpp"
-#include "store/open.hpp"
+#include "store/registry.hpp"
 
 namespace onceguard::config {
 

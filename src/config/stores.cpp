@@ -46,18 +46,12 @@ result<std::unique_ptr<store>> open_tiered(const settings& settings) {
 }  // namespace
 
 const store_registry& known_stores() {
-  static const store_registry all = [] {
-    store_registry made;
-    made.add("memory", make_memory_store);
-    made.add("sqlite", make_sqlite_store);
-    made.add("postgresql", make_postgres_store);
-    made.add("postgres", make_postgres_store);
-    for (const char* scheme : {"redis", "rediss", "redis+sentinel", "rediss+sentinel",
-                               "redis+cluster", "rediss+cluster"}) {
-      made.add(scheme, make_redis_store);
-    }
-    return made;
-  }();
+  static const store_registry all({
+      &sqlite_store_kind(),
+      &postgres_store_kind(),
+      &redis_store_kind(),
+      &memory_store_kind(),
+  });
   return all;
 }
 

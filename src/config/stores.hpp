@@ -2,7 +2,7 @@
 #pragma once
 #include "config/settings.hpp"
 #include "reconcile/query/query_source.hpp"
-#include "store/open.hpp"
+#include "store/registry.hpp"
 
 namespace onceguard::config {
 

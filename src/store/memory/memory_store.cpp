@@ -1,6 +1,7 @@
 #include "store/memory/memory_store.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -31,13 +32,7 @@ memory_store::memory_store(const base::clock& clock)
   vitals_.identity = base::to_hex(identity);
 }
 
-store_traits memory_store::traits() const {
-  store_traits out;
-  out.name = "memory";
-  out.durable = false;
-  out.shared = false;
-  return out;
-}
+store_traits memory_store::traits() const { return memory_store_kind().traits; }
 
 const record* memory_store::find_record(const record_id& id) const {
   const auto found = records_.find(id);
@@ -209,11 +204,25 @@ void memory_store::stop() {
   stopped_ = true;
 }
 
-result<std::unique_ptr<store>> make_memory_store(const store_params& params) {
-  if (params.url != "memory:") {
-    return error(errc::invalid_argument, "store url: memory: takes nothing after the colon");
-  }
-  return std::unique_ptr<store>(std::make_unique<memory_store>(*params.clock));
+const store_kind& memory_store_kind() noexcept {
+  static constexpr std::array<std::string_view, 1> schemes{"memory"};
+  static const store_kind kind{
+      .schemes = schemes,
+      .example = "memory:",
+      .traits = {.name = "memory", .durable = false, .shared = false},
+      .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
+        return std::unique_ptr<store>(std::make_unique<memory_store>(*params.clock));
+      },
+      .url_fault =
+          [](std::string_view url) {
+            return std::string(url == "memory:" ? "" : "memory: takes nothing after the colon");
+          },
+      .unreadable_from_outside =
+          [](const std::string&) {
+            return std::string("a memory: store can't be seen from another process");
+          },
+  };
+  return kind;
 }
 
 }  // namespace onceguard

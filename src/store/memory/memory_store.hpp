@@ -7,7 +7,7 @@
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
-#include "store/open.hpp"
+#include "store/registry.hpp"
 #include "store/wall_guard.hpp"
 
 namespace onceguard {
@@ -67,7 +67,6 @@ class memory_store final : public store {
   bool stopped_ = false;
 };
 
-/// `memory:`
-[[nodiscard]] result<std::unique_ptr<store>> make_memory_store(const store_params& params);
+[[nodiscard]] const store_kind& memory_store_kind() noexcept;
 
 }  // namespace onceguard

@@ -30,12 +30,7 @@ result<std::unique_ptr<postgres_store>> postgres_store::open(postgres_params par
   return made;
 }
 
-store_traits postgres_store::traits() const {
-  store_traits out;
-  out.name = "postgres";
-  out.transactional = true;
-  return out;
-}
+store_traits postgres_store::traits() const { return postgres_store_kind().traits; }
 
 awaitable<std::vector<result<verdict>>> postgres_store::claim(std::vector<onceguard::claim> batch,
                                                               milliseconds timeout) {
@@ -185,15 +180,30 @@ void postgres_store::stop() {
 
 namespace onceguard {
 
-result<std::unique_ptr<store>> make_postgres_store(const store_params& params) {
-  postgres::postgres_params descriptor;
-  descriptor.url = params.url;
-  descriptor.timeout = params.timeout;
-  descriptor.clock = params.clock;
-  descriptor.connections = params.connections;
-  auto opened = postgres::postgres_store::open(std::move(descriptor));
-  if (!opened) return opened.error();
-  return std::unique_ptr<store>(std::move(*opened));
+const store_kind& postgres_store_kind() noexcept {
+  static constexpr std::array<std::string_view, 2> schemes{"postgresql", "postgres"};
+  static const store_kind kind{
+      .schemes = schemes,
+      .example = "postgresql://HOST/DATABASE",
+      .traits = {.name = "postgres", .transactional = true},
+      .needs_migration = true,
+      .takes_accelerator = true,
+      .answers_queries = true,
+      .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
+        auto opened = postgres::postgres_store::open({.url = params.url,
+                                                      .timeout = params.timeout,
+                                                      .clock = params.clock,
+                                                      .connections = params.connections});
+        if (!opened) return opened.error();
+        return std::unique_ptr<store>(std::move(*opened));
+      },
+      .url_fault =
+          [](std::string_view url) {
+            const bool right = url.substr(url.find(':')).starts_with("://");
+            return std::string(right ? "" : "expected \"postgresql://HOST/DATABASE\"");
+          },
+  };
+  return kind;
 }
 
 }  // namespace onceguard

@@ -6,7 +6,7 @@
 #include <onceguard/store.hpp>
 
 #include "store/epoch_metadata.hpp"
-#include "store/open.hpp"
+#include "store/registry.hpp"
 #include "store/postgres/pool.hpp"
 #include "store/postgres/postgres_params.hpp"
 
@@ -66,7 +66,6 @@ class postgres_store final : public store, public epoch_metadata {
 
 namespace onceguard {
 
-/// `postgresql://…`, `postgres://…`
-[[nodiscard]] result<std::unique_ptr<store>> make_postgres_store(const store_params& params);
+[[nodiscard]] const store_kind& postgres_store_kind() noexcept;
 
 }  // namespace onceguard

@@ -138,8 +138,7 @@ redis_store::redis_store(std::unique_ptr<pool> servers, milliseconds timeout)
 redis_store::~redis_store() { stop(); }
 
 store_traits redis_store::traits() const {
-  store_traits out;
-  out.name = "redis";
+  auto out = redis_store_kind().traits;
   out.durable = pool_->durable();
   return out;
 }
@@ -292,14 +291,27 @@ void redis_store::stop() {
 
 namespace onceguard {
 
-result<std::unique_ptr<store>> make_redis_store(const store_params& params) {
-  redis::redis_params given;
-  given.url = params.url;
-  given.timeout = params.timeout;
-  given.clock = params.clock;
-  auto opened = redis::redis_store::open(std::move(given));
-  if (!opened) return opened.error();
-  return std::unique_ptr<store>(std::move(*opened));
+const store_kind& redis_store_kind() noexcept {
+  static constexpr std::array<std::string_view, 6> schemes{
+      "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"};
+  static const store_kind kind{
+      .schemes = schemes,
+      .example = "redis://HOST",
+      .traits = {.name = "redis"},
+      .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
+        auto opened = redis::redis_store::open(
+            {.url = params.url, .timeout = params.timeout, .clock = params.clock});
+        if (!opened) return opened.error();
+        return std::unique_ptr<store>(std::move(*opened));
+      },
+      // The parser's texts describe the fault without repeating the URL.
+      .url_fault =
+          [](std::string_view url) {
+            const auto parsed = redis::parse_address(std::string(url));
+            return parsed ? std::string() : parsed.error().detail;
+          },
+  };
+  return kind;
 }
 
 }  // namespace onceguard

@@ -8,7 +8,7 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/open.hpp"
+#include "store/registry.hpp"
 #include "store/redis/redis_params.hpp"
 #include "store/redis/subscription.hpp"
 
@@ -69,7 +69,6 @@ class redis_store final : public store {
 
 namespace onceguard {
 
-/// `redis://…`, `redis+sentinel://…`, `redis+cluster://…`, and the same with `rediss`.
-[[nodiscard]] result<std::unique_ptr<store>> make_redis_store(const store_params& params);
+[[nodiscard]] const store_kind& redis_store_kind() noexcept;
 
 }  // namespace onceguard

@@ -1,5 +1,7 @@
 #include "store/sqlite/sqlite_store.hpp"
 
+#include <filesystem>
+
 namespace onceguard::sqlite {
 namespace {
 
@@ -46,11 +48,7 @@ result<std::unique_ptr<sqlite_store>> sqlite_store::open(sqlite_params params) {
   return std::unique_ptr<sqlite_store>(new sqlite_store(std::move(kept), std::move(*opened)));
 }
 
-store_traits sqlite_store::traits() const {
-  store_traits out;
-  out.name = "sqlite";
-  return out;
-}
+store_traits sqlite_store::traits() const { return sqlite_store_kind().traits; }
 
 awaitable<std::vector<result<verdict>>> sqlite_store::claim(std::vector<onceguard::claim> batch,
                                                             milliseconds timeout) {
@@ -121,15 +119,40 @@ void sqlite_store::stop() {
 
 namespace onceguard {
 
-result<std::unique_ptr<store>> make_sqlite_store(const store_params& params) {
-  constexpr std::string_view scheme = "sqlite:";
-  sqlite::sqlite_params caller;
-  caller.path = params.url.substr(std::min(params.url.size(), scheme.size()));
-  caller.timeout = params.timeout;
-  caller.clock = params.clock;
-  auto opened = sqlite::sqlite_store::open(std::move(caller));
-  if (!opened) return opened.error();
-  return std::unique_ptr<store>(std::move(*opened));
+namespace {
+
+std::string path_of(std::string_view url) {
+  return std::string(url.substr(std::min(url.size(), std::string_view("sqlite:").size())));
+}
+
+}  // namespace
+
+const store_kind& sqlite_store_kind() noexcept {
+  static constexpr std::array<std::string_view, 1> schemes{"sqlite"};
+  static const store_kind kind{
+      .schemes = schemes,
+      .example = "sqlite:PATH",
+      .traits = {.name = "sqlite"},
+      .made_when_missing = true,
+      .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
+        auto opened = sqlite::sqlite_store::open(
+            {.path = path_of(params.url), .timeout = params.timeout, .clock = params.clock});
+        if (!opened) return opened.error();
+        return std::unique_ptr<store>(std::move(*opened));
+      },
+      .url_fault =
+          [](std::string_view url) {
+            return std::string(path_of(url).empty() ? "expected a path after \"sqlite:\"" : "");
+          },
+      .unreadable_from_outside =
+          [](const std::string& url) {
+            const auto path = path_of(url);
+            std::error_code failed;
+            const bool there = std::filesystem::exists(path, failed);
+            return there ? std::string() : path + ": there is no such file";
+          },
+  };
+  return kind;
 }
 
 }  // namespace onceguard

@@ -5,7 +5,7 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/open.hpp"
+#include "store/registry.hpp"
 #include "store/sqlite/reader.hpp"
 #include "store/sqlite/sqlite_params.hpp"
 #include "store/sqlite/writer.hpp"
@@ -54,7 +54,6 @@ class sqlite_store final : public store {
 
 namespace onceguard {
 
-/// `sqlite:PATH`
-[[nodiscard]] result<std::unique_ptr<store>> make_sqlite_store(const store_params& params);
+[[nodiscard]] const store_kind& sqlite_store_kind() noexcept;
 
 }  // namespace onceguard

@@ -88,12 +88,13 @@ TEST_F(sqlite_store_test, factory_takes_a_url) {
   store_params store;
   store.url = "sqlite:" + folder_.file("by url.db");
   store.clock = &clock_;
-  const auto opened = make_sqlite_store(store);
+  const store_registry registry({&sqlite_store_kind()});
+  const auto opened = registry.open(store);
   ASSERT_TRUE(opened);
   EXPECT_EQ((*opened)->traits().name, "sqlite");
   EXPECT_TRUE(std::filesystem::exists(folder_.file("by url.db")));
   store.url = "sqlite:";
-  EXPECT_EQ(make_sqlite_store(store).error().code, errc::invalid_argument);
+  EXPECT_EQ(registry.open(store).error().code, errc::invalid_argument);
 }
 
 TEST_F(sqlite_store_test, two_stores_share_one_file) {

@@ -1,0 +1,59 @@
+// Stores by URL. Each store describes itself; the program registers those that it was built with
+// (src/config/stores.cpp).
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <onceguard/error.hpp>
+#include <onceguard/store.hpp>
+
+#include "base/clock.hpp"
+
+namespace onceguard {
+
+struct store_params {
+  std::string url = "sqlite:onceguard.db";
+  milliseconds timeout{2'000};  ///< also bounds the opening
+  std::size_t connections = 4;  ///< where the store has connections
+  const base::clock* clock = &base::system_clock();
+};
+
+/// What a store is, as far as that is known without opening it. All texts and pointers are
+/// constants.
+struct store_kind {
+  std::span<const std::string_view> schemes;  ///< of its URLs, without the colon
+  std::string_view example;                   ///< a URL, for people
+  store_traits traits;
+  bool needs_migration = false;    ///< `onceguard migrate` makes its schema
+  bool takes_accelerator = false;  ///< it may stand behind one
+  bool answers_queries = false;    ///< the query of [reconcile] may ask its database
+  bool made_when_missing = false;  ///< opening it makes what is not there
+
+  /// Opens the store; blocks. errc::invalid_argument: the URL is wrong; other errors say what is
+  /// wrong with what the URL names.
+  result<std::unique_ptr<store>> (*open)(const store_params& params) = nullptr;
+  /// Why the URL can't be right; empty: it may be. Never repeats the URL, which may hold a
+  /// password.
+  std::string (*url_fault)(std::string_view url) = nullptr;
+  /// Why another process can't read what is stored there; empty: it can. Null: it always can.
+  std::string (*unreadable_from_outside)(const std::string& url) = nullptr;
+};
+
+class store_registry {
+ public:
+  explicit store_registry(std::vector<const store_kind*> kinds) : kinds_(std::move(kinds)) {}
+
+  /// The store that the URL's scheme names; null: none that this program was built with.
+  [[nodiscard]] const store_kind* kind_of(std::string_view url) const noexcept;
+  /// Why the URL can't be right; empty: it may be.
+  [[nodiscard]] std::string url_fault(std::string_view url) const;
+  [[nodiscard]] result<std::unique_ptr<store>> open(const store_params& params) const;
+
+ private:
+  const std::vector<const store_kind*> kinds_;
+};
+
+}  // namespace onceguard
