@@ -3,7 +3,6 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/sqlite_file.hpp"
 #include "cli/store_work.hpp"
 #include "store/sqlite/backup.hpp"
 

@@ -11,7 +11,7 @@
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
 #include "http1/message.hpp"
-#include "http1/method.hpp"
+#include "http1/start_line.hpp"
 
 namespace onceguard::cli {
 namespace {

@@ -1,12 +1,21 @@
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <string>
+#include <unistd.h>
+
+#include <onceguard/error.hpp>
 
 #include "base/clock.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/json_text.hpp"
-#include "cli/new_file.hpp"
 #include "cli/record_stream.hpp"
 #include "cli/side_by_side.hpp"
 #include "cli/store_work.hpp"
@@ -14,6 +23,75 @@
 #include "store/view.hpp"
 
 namespace onceguard::cli {
+
+namespace {
+
+// Writes a file that gets its name only once it is complete and on the disk.
+
+/// Only the file's owner can read it. An unfinished file is removed.
+class new_file {
+ public:
+  explicit new_file(const std::string& path);
+  ~new_file();
+  new_file(const new_file&) = delete;
+  new_file& operator=(const new_file&) = delete;
+
+  /// errc::conflict: a file with that name exists; errc::invalid_argument: the file can't be
+  /// created.
+  [[nodiscard]] result<void> open();
+  [[nodiscard]] std::ostream& stream() noexcept { return out_; }
+  /// Writes out everything in the stream, and reports a failure.
+  [[nodiscard]] result<void> flush();
+  [[nodiscard]] result<void> finish();
+
+ private:
+  [[nodiscard]] error failure() const;
+
+  const std::string path_;
+  const std::string part_;  // the name until the file is complete
+  std::ofstream out_;
+};
+
+}  // namespace
+
+new_file::new_file(const std::string& path) : path_(path), part_(path + ".part") {}
+
+new_file::~new_file() {
+  if (out_.is_open()) ::unlink(part_.c_str());
+}
+
+error new_file::failure() const {
+  return error(errc::invalid_argument, path_ + ": " + std::strerror(errno));
+}
+
+result<void> new_file::open() {
+  std::error_code failed;
+  if (std::filesystem::exists(path_, failed)) {
+    return error(errc::conflict, path_ + ": there is such a file already");
+  }
+  const int made = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (made < 0) return failure();
+  out_.open(part_, std::ios::binary);
+  ::close(made);
+  if (!out_) return failure();
+  return {};
+}
+
+result<void> new_file::flush() {
+  if (!out_.flush()) return failure();
+  return {};
+}
+
+result<void> new_file::finish() {
+  if (auto gone_out = flush(); !gone_out) return gone_out;
+  const int written = ::open(part_.c_str(), O_WRONLY | O_CLOEXEC);
+  const bool kept = written >= 0 && ::fsync(written) == 0;
+  if (written >= 0) ::close(written);
+  // Not rename(), which would replace a file that was created meanwhile.
+  if (!kept || ::link(part_.c_str(), path_.c_str()) != 0) return failure();
+  return {};
+}
+
 namespace {
 
 using boost::asio::awaitable;

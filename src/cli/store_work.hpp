@@ -11,8 +11,14 @@
 #include <onceguard/store.hpp>
 
 #include "config/settings.hpp"
+#include "store/sqlite/sqlite_params.hpp"
 
 namespace onceguard::cli {
+
+// Finds the file of a SQLite store, for commands that work on files.
+
+/// Empty, with a message on standard error, if the store is of another kind.
+[[nodiscard]] std::optional<sqlite::sqlite_params> sqlite_file(const config::settings& settings);
 
 /// A command's work on its store. Returns the exit code.
 using store_work = std::function<boost::asio::awaitable<int>(store&)>;

@@ -1,9 +1,18 @@
 // Checks the options of one policy together.
 #pragma once
+#include <string>
+#include <string_view>
+
 #include "config/options.hpp"
 #include "config/remark.hpp"
 
 namespace onceguard::config {
+
+// The faults of texts that only policies have; empty: valid.
+
+[[nodiscard]] std::string guarded_method_complaint(std::string_view value);
+[[nodiscard]] std::string pointer_complaint(std::string_view value);
+[[nodiscard]] std::string probe_complaint(std::string_view value);
 
 /// Completes a policy and reports inconsistent options (faults), options that weaken the policy's
 /// promise (warnings) and useful facts (notes), each at the option's location.

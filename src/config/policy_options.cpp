@@ -1,7 +1,7 @@
 // The options of [defaults], which are also allowed in a [[route]].
 #include "config/option_values.hpp"
 #include "config/options.hpp"
-#include "config/policy_complaints.hpp"
+#include "config/policy_check.hpp"
 #include "config/texts.hpp"
 
 namespace onceguard::config {

@@ -6,7 +6,6 @@
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/held_bytes.hpp"
-#include "engine/pause.hpp"
 #include "engine/store_monitor.hpp"
 #include "engine/waiting_room.hpp"
 

@@ -2,9 +2,9 @@
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
+#include "engine/background.hpp"
 #include "engine/effect_terms.hpp"
 #include "engine/lease_state.hpp"
-#include "engine/pause.hpp"
 
 namespace onceguard {
 

@@ -1,18 +1,86 @@
 #include "gateway/passthrough.hpp"
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "gateway/client_watch.hpp"
 #include "gateway/relay.hpp"
-#include "gateway/tunnel.hpp"
+#include "gateway/session.hpp"
+#include "gateway/upstream_pool.hpp"
 #include "gateway/upstream_request.hpp"
+#include "http/forwarding.hpp"
 
 namespace onceguard::gateway {
 
 namespace asio = boost::asio;
+using clock = base::boot_clock;
 
 namespace {
+
+struct activity {
+  clock::time_point last = base::boot_now();
+};
+
+/// The deadline of the other direction may cancel a running write: the write is resumed.
+asio::awaitable<bool> write_all(timed_socket& socket, std::string_view bytes,
+                                milliseconds timeout) {
+  while (!bytes.empty()) {
+    const auto sent = co_await socket.write(bytes, timeout);
+    bytes.remove_prefix(sent.bytes);
+    if (sent.failure && sent.failure != asio::error::operation_aborted) co_return false;
+    if (sent.failure && !socket.is_open()) co_return false;
+  }
+  co_return true;
+}
+
+asio::awaitable<void> pump(timed_socket& socket, timed_socket& target, activity& both,
+                           const gateway_params& params) {
+  std::array<char, 16 * 1024> buffer;
+  for (;;) {
+    const auto read = co_await socket.read_some(buffer, params.idle_timeout);
+    if (read.failure) {
+      const bool cancelled =
+          read.failure == asio::error::timed_out || read.failure == asio::error::operation_aborted;
+      if (cancelled && socket.is_open() && base::boot_now() - both.last < params.idle_timeout)
+        continue;
+      break;
+    }
+    both.last = base::boot_now();
+    if (!co_await write_all(target, std::string_view(buffer.data(), read.bytes),
+                            params.write_timeout)) {
+      break;
+    }
+  }
+  // The end of one direction is forwarded; the other direction may still have data.
+  target.shut_sending();
+}
+
+/// After the upstream has switched protocols: sends the 101 answer that `upstream.reader` holds to
+/// the client, then forwards the data of both sides until one side ends or both are silent for the
+/// idle timeout.
+asio::awaitable<void> tunnel(session& session, upstream_connection& upstream) {
+  using namespace asio::experimental::awaitable_operators;
+  const auto& params = session.thread().shared.params;
+  const auto& answer = upstream.reader.head();
+  std::string out;
+  http1::append_status_line(out, answer.status, answer.reason);
+  const http::travel_filter filter(answer.fields);
+  for (const auto& f : answer.fields) {
+    if (filter.travels(f.name)) http1::append_field(out, f.name, f.value);
+    if (base::iequals(f.name, "upgrade")) http1::append_field(out, "Upgrade", f.value);
+  }
+  http1::append_field(out, "Connection", "Upgrade");
+  http1::append_end_of_head(out);
+  out += upstream.reader.unread();
+  if (!co_await write_all(session.stream(), out, params.write_timeout)) co_return;
+  const std::string early(session.reader().unread());
+  if (!co_await write_all(upstream.stream, early, params.write_timeout)) co_return;
+  activity both;
+  co_await (pump(session.stream(), upstream.stream, both, params) &&
+            pump(upstream.stream, session.stream(), both, params));
+}
 
 constexpr std::size_t gather_max = 64 * 1024;  // of a body that is collected before the first write
 constexpr milliseconds no_limit{std::chrono::hours(24 * 365)};

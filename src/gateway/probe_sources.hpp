@@ -4,11 +4,21 @@
 #include <memory>
 #include <vector>
 
-#include "reconcile/reconcile.hpp"
+#include <boost/asio/awaitable.hpp>
+
+#include "gateway/io_thread.hpp"
 #include "gateway/params.hpp"
 #include "gateway/upstream_pool.hpp"
+#include "reconcile/reconcile.hpp"
 
 namespace onceguard::gateway {
+
+// Runs reconcile on a schedule while the gateway runs.
+
+/// Runs rounds, with pauses of `reconcile_interval`, until the gateway drains. Each finding is
+/// logged. Several gateways of one store may do so at the same time: only the holder of a record's
+/// lease asks about the record. `query` may be null.
+boost::asio::awaitable<void> keep_reconciling(io_thread& thread, outcome_source* query);
 
 class route_probe;
 

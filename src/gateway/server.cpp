@@ -12,8 +12,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
-#include "engine/pause.hpp"
-#include "gateway/reconciling.hpp"
+#include "gateway/probe_sources.hpp"
 #include "gateway/session.hpp"
 #include "gateway/stranded.hpp"
 

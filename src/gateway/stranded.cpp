@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/log.hpp"
-#include "engine/pause.hpp"
+#include "engine/background.hpp"
 #include "http/target.hpp"
 
 namespace onceguard::gateway {

@@ -13,7 +13,7 @@
 #include <boost/asio/write.hpp>
 
 #include "base/clock.hpp"
-#include "gateway/client_pace.hpp"
+#include "gateway/session.hpp"
 
 namespace onceguard::gateway {
 namespace {

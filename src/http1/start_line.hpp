@@ -8,6 +8,11 @@
 
 namespace onceguard::http1 {
 
+// The methods that the gateway accepts in requests.
+
+/// Whether the gateway accepts this method. The gateway answers 501 to other methods.
+[[nodiscard]] bool is_known_method(std::string_view method) noexcept;
+
 /// Checks a line without its line end. Empty: no fault. The method may be unknown to llhttp.
 [[nodiscard]] std::optional<fault> check_request_line(std::string_view line,
                                                       std::size_t target_bytes_max) noexcept;

@@ -1,6 +1,6 @@
-#include "cli/log_rate_limit.hpp"
-
 #include <gtest/gtest.h>
+
+#include "cli/log_lines.hpp"
 
 namespace onceguard::cli {
 namespace {

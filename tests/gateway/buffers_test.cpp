@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gateway/client_pace.hpp"
+#include "gateway/session.hpp"
 #include "gateway/shared_answers.hpp"
 
 namespace onceguard::gateway {
