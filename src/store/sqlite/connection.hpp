@@ -1,5 +1,5 @@
 // Owners for the objects of SQLite's C API, with failures as exceptions. Only the code for SQLite
-// throws and catches these: whoever runs a transaction turns them into errors of its calls.
+// throws and catches these exceptions, and turns them into errors of the calls that failed.
 #pragma once
 #include <cstdint>
 #include <memory>
