@@ -27,8 +27,7 @@ class patience {
  public:
   explicit patience(const execute_policy& policy);
 
-  [[nodiscard]] milliseconds left()
-      const noexcept;  ///< 0: the time is over, or the policy does not wait
+  [[nodiscard]] milliseconds left() const noexcept;  ///< 0: over, or the policy does not wait
   /// Blocks the caller's thread for a short while, no longer than what is left or `useful`.
   void pause(milliseconds useful) const;
 

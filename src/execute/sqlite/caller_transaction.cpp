@@ -181,7 +181,7 @@ result<claimed> begin_and_claim(connection& connection, caller_transaction& tran
       transaction.roll_back();
       if (!transaction.whole() || failed.code() != SQLITE_BUSY) return rolled_back(failed);
     }
-    // The caller's transaction reads one snapshot: waiting within it changes nothing.
+    // Nothing changes within the caller's transaction, so waiting there is useless.
     const bool waits = transaction.whole() && until.left().count() > 0;
     if (got.told.kind != verdict_kind::busy || !waits) {
       got.told = as_reported(std::move(got.told));

@@ -46,7 +46,7 @@ ALTER TABLE %records ADD COLUMN progress BLOB;
 ALTER TABLE %meta ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
 )";
 
-// Raises only the version number, so that an older version leaves the file alone: it can't read
+// Raises only the version number, so that older versions leave the file alone: they can't read
 // records of format 2.
 constexpr std::string_view records_of_format_2;
 

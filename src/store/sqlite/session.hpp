@@ -90,8 +90,8 @@ class session {
   int log_pages_ = 0;
   int log_bound_ = 0;     // in pages; depends on the room on the volume
   int log_limit_ = 0;     // the bound that SQLite's limit was last set from
-  int left_ = 0;          // its length after an incomplete checkpoint
-  int time_of_look_ = 0;  // the length at which the room is checked again
+  int left_ = 0;          // the log's length after an incomplete checkpoint
+  int time_of_look_ = 0;  // the log's length at which the room is checked again
 };
 
 /// Makes an error of a failure; names the store's `path` for people.

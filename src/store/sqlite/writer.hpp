@@ -26,7 +26,7 @@ class writer {
   writer& operator=(const writer&) = delete;
 
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
-  /// Polls of the file's vitals report here; any thread may.
+  /// The gate to which polls of the file's vitals report. Any thread may use it.
   [[nodiscard]] grant_gate& memory() noexcept { return memory_; }
   /// Finishes the queued jobs, then ends the thread. Not thread-safe; idempotent.
   void stop();
@@ -61,9 +61,8 @@ class writer {
   std::unique_ptr<session> session_;
   std::optional<record_table> table_;
   std::string identity_;
-  file_mark file_;  // the file that was opened last
-  bool lost_ =
-      false;  // the file is not the former one, which is to be reported once a file can be opened
+  file_mark file_;     // the file that was opened last
+  bool lost_ = false;  // the file is not the former one, which is yet to be reported
   token last_token_ = 0;
   base::boot_clock::time_point room_tried_{};
   damaged_records damaged_records_;
