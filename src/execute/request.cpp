@@ -14,7 +14,7 @@
 namespace onceguard {
 namespace {
 
-// The name that onceguard.claim in SQL gives to a fingerprint of the application's own.
+// The name that onceguard.claim in SQL gives to the fingerprint that an application makes.
 constexpr const char* print_method = "application";
 
 constexpr milliseconds pause_max{20};

@@ -1,4 +1,4 @@
-// What `execute` is asked for, as the state machine knows it; the same in every database.
+// Turns a request to `execute` into a claim for the state machine; the same for every database.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -9,33 +9,33 @@
 
 namespace onceguard {
 
-/// What is wrong with it.
+/// What is wrong with the request or the policy; empty: nothing.
 [[nodiscard]] std::optional<error> complaint(const request& request, const execute_policy& policy);
 
-/// A first attempt to claim it, with a claim id of its own.
+/// Makes the first claim for the request, with a new claim id.
 [[nodiscard]] claim claim_of(const request& request, const execute_policy& policy,
                              unknown_policy unknown);
 
-/// As callers are told it: a fingerprint of another kind is another request.
+/// The verdict as callers get it: a fingerprint made by another method counts as another request.
 [[nodiscard]] verdict as_reported(verdict reply);
 
-/// Takes what the caller's work returned; throws std::invalid_argument where it is no answer.
+/// Takes the answer that the caller's work returned. Throws std::invalid_argument for a bad status.
 [[nodiscard]] answer_ptr checked(answer answer);
 
-/// How long a call still waits for whoever has its key.
+/// How long a call still waits for the holder of its key.
 class patience {
  public:
   explicit patience(const execute_policy& policy);
 
-  [[nodiscard]] milliseconds left() const noexcept;  ///< 0: it is over, or there never was any
-  /// Holds the caller's thread up for a short while, no longer than is left or `useful`.
+  [[nodiscard]] milliseconds left() const noexcept;  ///< 0: over, or the policy does not wait
+  /// Blocks the caller's thread for a short while, no longer than what is left or `useful`.
   void pause(milliseconds useful) const;
 
  private:
   base::boot_clock::time_point until_;
 };
 
-/// While another transaction has the record: nobody knows for how long.
+/// While another transaction has locked the record, nobody knows for how long.
 inline constexpr milliseconds retry_after_lock{50};
 
 }  // namespace onceguard

@@ -1,5 +1,5 @@
-// Recovery points: what the steps of an operation gave, in their order, and the flow of an
-// attempt that goes on behind the last of them.
+// Recovery points: the results of an operation's steps, in order, and the flow of an attempt that
+// continues behind the last of them.
 #pragma once
 #include <optional>
 #include <string>
@@ -16,9 +16,11 @@ struct step_done {
   friend bool operator==(const step_done&, const step_done&) = default;
 };
 
-/// What the record keeps of them: docs/formats.md has its bytes. At most 4 GiB a name or gift.
+/// The steps as the record keeps them; docs/formats.md describes the bytes. At most 4 GiB per name
+/// or result.
 [[nodiscard]] std::string encode_steps(const std::vector<step_done>& done);
-/// The reverse; no bytes: no step. errc::record_unreadable: somebody else's bytes.
+/// The reverse of encode_steps; no bytes mean no steps. errc::record_unreadable: bytes of another
+/// program.
 [[nodiscard]] result<std::vector<step_done>> decode_steps(std::string_view bytes);
 
 /// Thrown through the caller's work when its attempt is over.
@@ -35,12 +37,13 @@ class step_flow : public steps {
   [[nodiscard]] std::string key_for(std::string_view purpose) const override;
   [[nodiscard]] const lease& held() const noexcept override { return held_; }
 
-  /// Why the attempt is over, where it is.
+  /// Why the attempt is over; empty: it is not.
   [[nodiscard]] const std::optional<error>& ended() const noexcept { return ended_; }
 
  protected:
-  /// In one transaction: calls `progress`, which does the step's work and says what the record is
-  /// to keep from then on, writes that, and commits. Throws attempt_ended, and what it throws.
+  /// In one transaction: calls `progress`, writes its result into the record, and commits.
+  /// `progress` does the step's work, and returns the bytes that the record keeps from then on.
+  /// Throws attempt_ended, and whatever `progress` throws.
   virtual void commit_step(std::string_view name, const std::function<std::string()>& progress) = 0;
 
  private:
@@ -51,7 +54,7 @@ class step_flow : public steps {
   std::optional<error> ended_;
 };
 
-/// What is told to an attempt whose lease is another's.
+/// The error for an attempt whose lease has been superseded.
 [[nodiscard]] error overtaken();
 
 }  // namespace onceguard

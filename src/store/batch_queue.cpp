@@ -16,7 +16,7 @@ bool batch_queue::push(std::vector<call_ptr>& calls) {
       std::move(calls.begin(), calls.end(), std::back_inserter(calls_));
     }
     wake = asleep_.exchange(false);
-    // Under the lock: once the queue is closed, what `on_wake_` wakes may be gone.
+    // Under the lock: once the queue is closed, the worker that `on_wake_` wakes may be gone.
     if (wake && on_wake_) on_wake_();
   }
   calls.clear();

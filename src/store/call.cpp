@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t worth_a_batch = 16;
 
-/// Ties a lane to its io_context.
+/// Ties a call channel to its io_context.
 class channel_service final : public boost::asio::execution_context::service {
  public:
   static inline boost::asio::execution_context::id id;
   explicit channel_service(boost::asio::io_context& context)
       : boost::asio::execution_context::service(context),
         channel_(std::make_shared<call_channel>(context)) {
-    // The deadlines that lie in the lane need the watchdog until the lane has closed.
+    // The deadlines of the channel's calls need the timer wheel until the channel has closed.
     base::timer_wheel::of(context);
   }
   [[nodiscard]] const std::shared_ptr<call_channel>& channel() const noexcept { return channel_; }
@@ -43,7 +43,7 @@ void call::expired() {
       stage_.compare_exchange_strong(expected, stage::dropped, std::memory_order_acq_rel);
   lapse_.emplace(errc::store_unreachable, "the store did not answer within its timeout",
                  untouched ? effect::none : effect::unknown);
-  const auto channel = channel_;  // `this` may go with its place in the lane
+  const auto channel = channel_;  // `this` may end when the channel drops the call
   channel->answer(*this);
 }
 
@@ -64,8 +64,8 @@ void call_channel::begin(const call_ptr& begun, const std::shared_ptr<batch_queu
                              [&](const bound& b) { return b.queue == queue; });
   if (target == outbound_.end()) target = outbound_.insert(target, bound{queue, {}});
   target->calls.push_back(begun);
-  // An idle worker begins before this turn of the loop is over, so that both work at once; but
-  // not for a few, as each batch costs a flush of the disk.
+  // An idle worker begins before this turn of the loop is over, so that both work at once. Not for
+  // a few calls, as each batch costs a flush of the disk.
   if (target->calls.size() >= worth_a_batch && queue->asleep()) return flush();
   if (std::exchange(flush_posted_, true)) return;
   boost::asio::post(*context_, [self = shared_from_this()] {
@@ -80,7 +80,7 @@ void call_channel::flush() {
     if (queue->push(calls)) continue;
     for (const auto& refused : calls) {
       refused->lapse_.emplace(errc::stopped, "the store was stopped");
-      // Not from within begin(), which may be what got here.
+      // Not from within begin(), which may have called this function.
       boost::asio::post(*context_,
                         [self = shared_from_this(), refused] { self->answer(*refused); });
     }
@@ -93,7 +93,7 @@ void call_channel::deliver(std::vector<call_ptr>& finished) {
     if (!closed_) {
       const bool idle = finished_.empty();
       std::move(finished.begin(), finished.end(), std::back_inserter(finished_));
-      // Under the lock, as the io_context lives at least until `close` has had it.
+      // Under the lock: the io_context lives at least until `close` has taken it.
       if (idle) boost::asio::post(*context_, [self = shared_from_this()] { self->drain(); });
     }
   }
@@ -112,7 +112,7 @@ void call_channel::drain() {
 }
 
 void call_channel::answer(call& waiting) {
-  if (!waiting.handler_) return;  // was told that its time was up
+  if (!waiting.handler_) return;  // already resumed: its time was up
   waiting.disarm();
   auto resume = std::move(*waiting.handler_);
   waiting.handler_.reset();

@@ -1,5 +1,5 @@
-// A call on its way from a coroutine to a store's worker thread and back. The caller and the
-// worker own it together, so that a caller whose time is up goes on although the worker hangs.
+// A call, and its way from a coroutine to a store's worker thread and back. The caller and the
+// worker share ownership, so that a caller whose time is up goes on even if the worker hangs.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -30,20 +30,22 @@ class batch_queue;
 class call_channel;
 using call_ptr = std::shared_ptr<call>;
 
-/// The base of what a store's worker carries out. The worker may touch what a derived class adds
-/// from `take` until it delivers the call, and nothing afterwards.
+/// The base of the jobs that a store's worker carries out. The worker may use the members of a
+/// derived class from `take` until the delivery of the call, and not afterwards.
 class call : public base::deadline {
  public:
-  /// What resumes an awaiting coroutine. Not type-erased: it would cost an allocation per call.
+  /// The handler that resumes a waiting coroutine. Not type-erased: that would cost an allocation
+  /// per call.
   using handler = boost::asio::async_result<boost::asio::use_awaitable_t<>, void()>::handler_type;
 
-  /// Worker: from here on the effect is no longer none. False: the caller has given up; drop it.
+  /// For the worker: from here on the effect is no longer none. False: the caller has given up;
+  /// drop the call.
   [[nodiscard]] bool take() noexcept;
-  /// Worker: has the caller given up before it was taken?
+  /// For the worker: did the caller give up before `take`?
   [[nodiscard]] bool dropped() const noexcept {
     return stage_.load(std::memory_order_acquire) == stage::dropped;
   }
-  /// Caller, once resumed: why the worker's results are not to be looked at.
+  /// For the caller, once resumed: why the worker's results must not be read.
   [[nodiscard]] const std::optional<error>& lapse() const noexcept { return lapse_; }
   [[nodiscard]] const std::shared_ptr<call_channel>& channel() const noexcept { return channel_; }
 
@@ -54,16 +56,16 @@ class call : public base::deadline {
   void expired() override;
 
   std::atomic<stage> stage_{stage::queued};
-  // All else belongs to the thread that runs the caller's io_context.
+  // The members below belong to the thread that runs the caller's io_context.
   std::shared_ptr<call_channel> channel_;
-  std::size_t index_ = 0;  // among the lane's waiting calls
+  std::size_t index_ = 0;  // among the channel's waiting calls
   std::optional<handler> handler_;
   std::optional<error> lapse_;
 };
 
-/// The way in and out of one io_context, which one thread runs: collects the calls of one turn of
-/// its loop, so that a worker is locked and woken once for all of them, and resumes the callers
-/// of a whole batch by one post. Outlives its io_context if a worker still holds calls.
+/// The call channel of one io_context, which one thread runs. Collects the calls of one turn of the
+/// loop, so that a worker is locked and woken once for all of them, and resumes the callers of a
+/// whole batch by one post. Outlives its io_context if a worker still holds calls.
 class call_channel : public std::enable_shared_from_this<call_channel> {
  public:
   using work_guard = boost::asio::executor_work_guard<boost::asio::io_context::executor_type>;
@@ -71,12 +73,12 @@ class call_channel : public std::enable_shared_from_this<call_channel> {
   explicit call_channel(boost::asio::io_context& context) : context_(&context) {}
   [[nodiscard]] static std::shared_ptr<call_channel> of(boost::asio::io_context& context);
 
-  /// I/O thread: sends the call on its way; `done` is called once, never from within.
+  /// I/O thread: sends the call to the queue. `done` is called once, never from within.
   void begin(const call_ptr& begun, const std::shared_ptr<batch_queue>& queue, milliseconds timeout,
              call::handler done);
-  /// Any thread: these calls have their results. Takes all of them.
+  /// Any thread: these calls have their results. Empties `finished`.
   void deliver(std::vector<call_ptr>& finished);
-  /// The io_context ends: what waits is never resumed.
+  /// The io_context ends: waiting callers are never resumed.
   void close() noexcept;
 
  private:
@@ -90,7 +92,7 @@ class call_channel : public std::enable_shared_from_this<call_channel> {
   void drain();
   void answer(call& waiting);
 
-  // I/O thread only
+  // used by the I/O thread only
   boost::asio::io_context* context_;
   std::vector<call_ptr> waiting_;
   std::vector<bound> outbound_;
@@ -98,12 +100,12 @@ class call_channel : public std::enable_shared_from_this<call_channel> {
   bool flush_posted_ = false;
   std::optional<work_guard> work_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   bool closed_ = false;
   std::vector<call_ptr> finished_;
 };
 
-/// Sends a call to a queue and suspends until it is delivered or its time is up.
+/// Sends a call to a queue, and suspends until the call is delivered or its time is up.
 [[nodiscard]] inline boost::asio::awaitable<void> perform(call_ptr begun,
                                                           std::shared_ptr<batch_queue> queue,
                                                           milliseconds timeout) {
@@ -118,7 +120,7 @@ class call_channel : public std::enable_shared_from_this<call_channel> {
       begin, boost::asio::use_awaitable, std::move(begun), std::move(queue), timeout);
 }
 
-/// Performs a call that has one outcome, and gives that.
+/// Performs a call that has one outcome, and returns that outcome.
 template <class Question>
 [[nodiscard]] auto ask(std::shared_ptr<batch_queue> queue, std::shared_ptr<Question> shared,
                        milliseconds timeout)
@@ -127,7 +129,7 @@ template <class Question>
   co_return shared->outcome();
 }
 
-/// Hands a batch back, one post per io_context. Empties `finished`.
+/// Delivers the calls of a batch, with one post per io_context. Empties `finished`.
 void deliver_all(std::vector<call_ptr>& finished);
 
 }  // namespace onceguard

@@ -12,7 +12,7 @@ record_view make_view(const record_id& id, record stored, const instant& now,
   out.lease_left = milliseconds(stored.deadline_lease - now.lease);
   out.retry_after = milliseconds(std::max<std::int64_t>(stored.retry_at_lease - now.lease, 0));
   if (stored.expires_at_wall != 0) {
-    // 0 would say "never".
+    // 0 would mean "never".
     out.retention_left = milliseconds(std::max<std::int64_t>(stored.expires_at_wall - now.wall, 1));
   }
   out.stored = std::move(stored);

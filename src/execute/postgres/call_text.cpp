@@ -56,7 +56,7 @@ std::string lease_text(const record_id& id, const lease& held) {
   return "'OG1-" + base::to_hex(id) + '-' + token + '-' + base::to_hex(held.claim_id) + "'";
 }
 
-/// Milliseconds as an interval. Not as a multiple of one: that is inexact from 2^53 on.
+/// Milliseconds as an interval. Not as a multiple of an interval: that is inexact from 2^53 on.
 std::string interval(milliseconds duration) {
   return "'" + number(duration) + " milliseconds'::interval";
 }
@@ -97,7 +97,7 @@ answer_ptr answer_of(const sql_transaction::row& row) {
     list.remove_prefix(std::min(part.size() + 1, list.size()));
     return unhex(part);
   };
-  // Names and values in turn: where a comma ends the list, an empty value follows it.
+  // Names and values alternate. If a comma ends the list, the last value is empty.
   do {
     auto name = next();
     out->headers.emplace_back(std::move(name), next());

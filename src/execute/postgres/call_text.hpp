@@ -1,5 +1,5 @@
-// The calls of the SQL functions that `execute` makes, as text: every value is a number or in
-// hex, so that nothing needs quoting, and any client library can send it.
+// The calls that `execute` makes to the SQL functions, as text. Every value is a number or in hex,
+// so that nothing needs quoting and any client library can send the text.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,15 +9,15 @@
 
 namespace onceguard::postgres {
 
-/// What a claim was told.
+/// The reply to a claim.
 struct claimed {
   onceguard::verdict verdict;
-  bool locked = false;   ///< another transaction works on this record (told: busy)
-  std::string progress;  ///< run: how far the work has come
+  bool locked = false;   ///< another transaction works on this record (`told` is busy)
+  std::string progress;  ///< for `run`: how far the work has come
 };
 
 [[nodiscard]] std::string claim_text(const claim& request);
-/// Throws statement_failed where the record can't be read, or the row is not what was asked for.
+/// Throws statement_failed if the record can't be read, or if the row is not one of `claim_text`.
 [[nodiscard]] claimed read_claimed(const sql_transaction::row& row, const claim& request);
 
 [[nodiscard]] std::string wait_text(const record_id& id, milliseconds at_most);

@@ -20,12 +20,12 @@ class sql_flow final : public step_flow {
            phase::committing);
   }
 
-  /// Its lease ends now, so that the next attempt need not wait for its end.
+  /// Ends the lease now, so that the next attempt need not wait for its deadline.
   void give_up() noexcept {
     try {
       commit([&] { return abandon_text(id_, held()); }, phase::committing);
     } catch (...) {
-      // It ends by itself.
+      // The lease ends at its deadline.
     }
   }
 
@@ -33,14 +33,14 @@ class sql_flow final : public step_flow {
   void commit_step(std::string_view name, const std::function<std::string()>& progress) override {
     commit(
         [&] {
-          in_.run({});  // the work sends its own statements: begin now
+          in_.run({});  // begin now, because the work sends statements itself
           return progress_text(id_, held(), name, progress(), policy_.lease);
         },
         phase::working);
   }
 
  private:
-  /// Runs `body`, and what it says as the last statement, in one transaction.
+  /// Runs `body` in one transaction, with the text that `body` returns as the last statement.
   void commit(const std::function<std::string()>& body, phase of_body) {
     for (unsigned conflicts_met = 0;;) {
       auto position = of_body;
@@ -64,7 +64,7 @@ class sql_flow final : public step_flow {
   const execute_policy policy_;
 };
 
-/// In a transaction of its own. Kind `run`: `done` is how far the work has come.
+/// Claims in a transaction of its own. For kind `run`, `done` holds the steps done so far.
 result<verdict> claim_steps(sql_transaction& transaction, const claim& request,
                             const execute_policy& policy, std::vector<step_done>& done) {
   bool committing = false;

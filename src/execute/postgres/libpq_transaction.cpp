@@ -23,7 +23,7 @@ const char* begin_of(isolation_level level) noexcept {
   return "BEGIN;";
 }
 
-/// Of several statements in one text, the result of the last one, or of the one that failed.
+/// Returns the result of the last statement in the text, or of the one that failed.
 result_ptr send(PGconn* connection, const std::string& text) {
   result_ptr got(PQexec(connection, text.c_str()));
   check(connection, got.get());

@@ -1,4 +1,4 @@
-// A transaction, or a part of the caller's, on a connection of libpq.
+// A transaction on a libpq connection: a whole one, or a part of the caller's.
 #pragma once
 #include <libpq-fe.h>
 #include <optional>
@@ -9,11 +9,12 @@
 
 namespace onceguard::postgres {
 
-/// Why nothing can be begun on this connection now.
+/// Why no transaction can begin on this connection now; empty: one can.
 [[nodiscard]] std::optional<error> not_ready(const PGconn* connection);
 
-/// The caller's connection is to be ready, and to outlive it. What begins the transaction travels
-/// with the first statement, what ends it with the last: each is one round trip.
+/// The caller's connection must be ready, and outlive this object. The statement that begins the
+/// transaction is sent together with the first statement, and the one that ends it together with
+/// the last: each pair is one round trip.
 class libpq_transaction final : public sql_transaction {
  public:
   explicit libpq_transaction(PGconn* connection);
@@ -27,7 +28,7 @@ class libpq_transaction final : public sql_transaction {
  private:
   PGconn* on_;
   const bool whole_;
-  std::string to_send_;  // what begins it, until a statement goes out
+  std::string to_send_;  // the statement that begins the transaction, until it is sent
   bool begun_ = false;
 };
 

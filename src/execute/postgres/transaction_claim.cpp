@@ -10,7 +10,7 @@
 namespace onceguard::postgres {
 namespace {
 
-/// A claim that lost a race against an older snapshot is simply made again, as nothing ran yet.
+/// A claim that lost a race against an older snapshot is made again, as nothing has run yet.
 constexpr unsigned claim_conflicts_max = 32;
 
 bool is_any(const statement_failed& failed, std::initializer_list<std::string_view> prefixes) {
@@ -19,7 +19,7 @@ bool is_any(const statement_failed& failed, std::initializer_list<std::string_vi
   });
 }
 
-/// In a transaction of its own, so that the claim after it sees what was committed meanwhile.
+/// Waits in a transaction of its own, so that the next claim sees what was committed meanwhile.
 void wait_for_record(sql_transaction& transaction, isolation_level level, const record_id& id,
                      milliseconds at_most) {
   const bracket whatever_happens(transaction);

@@ -1,4 +1,4 @@
-// How `execute` comes to a transaction in which it holds the claim, and what its failures mean.
+// Gets a transaction in which `execute` holds the claim, and says what failures of it mean.
 #pragma once
 #include <cstdint>
 
@@ -9,18 +9,18 @@
 
 namespace onceguard::postgres {
 
-/// What was under way when a statement failed.
+/// The phase in which a statement failed.
 enum class phase : std::uint8_t { claiming, working, committing };
 
-/// A serialization failure or a deadlock.
+/// True for a serialization failure or a deadlock.
 [[nodiscard]] bool conflicts(const statement_failed& failed) noexcept;
 
-/// Is it the caller's own, to be thrown on?
+/// True: the caller's own statement failed, and the failure is thrown on to the caller.
 [[nodiscard]] bool is_callers(const statement_failed& failed, phase phase) noexcept;
 
 [[nodiscard]] error to_error(const statement_failed& failed, effect on_store);
 
-/// Whatever way its scope is left: what is begun, and not committed, is rolled back.
+/// Rolls back at the end of a scope what was begun and not committed, also after an exception.
 class bracket {
  public:
   explicit bracket(sql_transaction& transaction) noexcept : in_(transaction) {}
@@ -32,8 +32,8 @@ class bracket {
   sql_transaction& in_;
 };
 
-/// Begins and claims, until it is known what becomes of the claim. Kind `run`: the transaction is
-/// left open. Throws statement_failed.
+/// Begins and claims, until the claim has its verdict. For kind `run` the transaction is left open.
+/// Throws statement_failed.
 [[nodiscard]] claimed begin_and_claim(sql_transaction& transaction, const claim& request,
                                       const execute_policy& policy);
 

@@ -19,8 +19,8 @@ caller_tables::caller_tables(connection& connection)
       table_(connection, std::string(caller_prefix)) {}
 
 transaction caller_tables::begin() {
-  // Tokens grow by the clock too: this may be an older copy of the database, and an attempt that
-  // was rolled back has left no trace of its own.
+  // Tokens also grow by the clock: the database may be an older copy, and an attempt that was
+  // rolled back has left no trace in it.
   return {metadata_, table_, static_cast<token>(base::wall_microseconds())};
 }
 

@@ -13,25 +13,25 @@
 
 namespace onceguard::sqlite {
 
-/// What a claim was told.
+/// The reply to a claim.
 struct claimed {
   onceguard::verdict verdict;
-  std::string progress;  ///< run: how far the work has come
-  bool locked = false;   ///< somebody else writes to the database (told: busy)
+  std::string progress;  ///< for `run`: how far the work has come
+  bool locked = false;   ///< another connection writes to the database (`told` is busy)
 };
 
-/// On tables that are there. Failures of SQLite are thrown.
+/// The tables must exist. Failures of SQLite are thrown.
 class caller_tables {
  public:
   explicit caller_tables(connection& connection);
 
-  /// What the claim would meet. Writes nothing, and needs only a transaction that reads.
+  /// The verdict that the claim would get. Writes nothing; a transaction that reads is enough.
   [[nodiscard]] result<verdict> peek(const claim& request);
 
-  // These are for a transaction that writes.
+  // The functions below need a transaction that writes.
   [[nodiscard]] result<claimed> take(const claim& request);
   [[nodiscard]] result<settled> settle(const settlement& request);
-  /// False: the lease is another's.
+  /// False: the lease has been superseded.
   [[nodiscard]] result<bool> save_progress(const extension& request, std::string_view step,
                                            std::string_view progress);
   [[nodiscard]] std::size_t sweep(std::size_t most);

@@ -23,7 +23,7 @@ error make_error(const failure& failed, effect on_store) {
     case SQLITE_AUTH:
     case SQLITE_ERROR:
       return {errc::invalid_argument, detail, on_store};
-    case SQLITE_CONSTRAINT:  // the caller's own, put off to the commit
+    case SQLITE_CONSTRAINT:  // a deferred constraint of the caller's
       return {errc::conflict, detail, on_store};
     default:
       return {errc::store_unreachable, detail, on_store};
@@ -43,7 +43,7 @@ claimed locked_out() {
   return out;
 }
 
-/// In a transaction that only reads; none: there are no tables yet.
+/// Reads the verdict in a transaction that only reads. Empty: there are no tables yet.
 result<std::optional<verdict>> peek(connection& connection, const claim& request) {
   struct reading {
     sqlite::connection& connection;
@@ -58,7 +58,7 @@ result<std::optional<verdict>> peek(connection& connection, const claim& request
   return std::optional(std::move(*reply));
 }
 
-/// One try; `in` is begun or not begun, as it came.
+/// Tries once. `transaction` may be left begun.
 result<claimed> try_to_claim(connection& connection, caller_transaction& transaction,
                              const claim& request) {
   if (transaction.whole()) {
@@ -114,7 +114,7 @@ result<caller_tables*> caller_transaction::tables() {
   return &*tables_;
 }
 
-/// The commit is to be on the disk, whatever the connection usually does.
+/// The commit must be on the disk, whatever setting the connection has otherwise.
 void caller_transaction::flush_fully() {
   const auto now = on_.integer("PRAGMA main.synchronous");
   if (now >= synchronous_full) return;
@@ -143,8 +143,9 @@ std::optional<error> caller_transaction::commit(const patience& until) {
         until.pause(lock_step);
         continue;
       }
-      // Without room the log did not get its commit record; a constraint, or those who read, were
-      // in the way before anything was written. After any other failure it may be on the disk.
+      // Without room, the write-ahead log did not get its commit record; a constraint or readers
+      // stopped the commit before anything was written. After any other failure it may be on the
+      // disk.
       const bool refused =
           blocked || failed.code() == SQLITE_FULL || failed.code() == SQLITE_CONSTRAINT || !whole_;
       const bool gone = on_.roll_back();
@@ -180,7 +181,7 @@ result<claimed> begin_and_claim(connection& connection, caller_transaction& tran
       transaction.roll_back();
       if (!transaction.whole() || failed.code() != SQLITE_BUSY) return rolled_back(failed);
     }
-    // Within the caller's transaction nothing changes, however long one looks at it.
+    // Nothing changes within the caller's transaction, so waiting there is useless.
     const bool waits = transaction.whole() && until.left().count() > 0;
     if (got.verdict.kind != verdict_kind::busy || !waits) {
       got.verdict = as_reported(std::move(got.verdict));

@@ -10,7 +10,7 @@
 
 namespace onceguard::sqlite {
 
-/// What is begun, and not committed, is rolled back at the end. Failures of SQLite are thrown.
+/// The destructor rolls back what was begun and not committed. Failures of SQLite are thrown.
 class caller_transaction {
  public:
   explicit caller_transaction(connection& connection)
@@ -21,19 +21,19 @@ class caller_transaction {
 
   [[nodiscard]] bool whole() const noexcept { return whole_; }
 
-  /// Begins to write; false: somebody else does.
+  /// Begins to write; false: another connection writes.
   [[nodiscard]] bool try_begin();
   /// Tries until the patience is over.
   [[nodiscard]] bool begin(const patience& until);
-  /// Begun, and nobody has ended it since?
+  /// True: begun, and not ended since.
   [[nodiscard]] bool open() const noexcept { return begun_ && on_.in_transaction(); }
 
-  /// The tables, made where they are missing. Once begun. errc::invalid_argument: a newer
-  /// version's.
+  /// The tables, made if they are missing. Call it after the begin. errc::invalid_argument: a newer
+  /// version made the tables.
   [[nodiscard]] result<caller_tables*> tables();
 
-  /// Waits for those who read where they are in the way. What is known of it after a failure:
-  /// none, where it is provably undone.
+  /// Waits for readers that are in the way. Returns the failure, if any, with its effect: none, if
+  /// the transaction is certainly rolled back.
   [[nodiscard]] std::optional<error> commit(const patience& until);
   void roll_back() noexcept;
 
@@ -44,14 +44,14 @@ class caller_transaction {
   connection& on_;
   const bool whole_;
   bool begun_ = false;
-  std::int64_t synchronous_ = -1;  // as the caller had it; negative: as it is
+  std::int64_t synchronous_ = -1;  // the caller's setting, to be restored; negative: unchanged
   std::optional<caller_tables> tables_;
 };
 
-/// What a failure before the commit means: nothing was done.
+/// The error for a failure before the commit, when nothing has been done.
 [[nodiscard]] error rolled_back(const failure& failed);
 
-/// Claims in a transaction that is then left open for kind `run`; else nothing was written.
+/// Claims in a transaction. For kind `run` the transaction is left open; else nothing was written.
 [[nodiscard]] result<claimed> begin_and_claim(connection& connection,
                                               caller_transaction& transaction, const claim& request,
                                               const execute_policy& policy);

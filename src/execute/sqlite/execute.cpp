@@ -40,7 +40,7 @@ std::optional<error> complete(caller_transaction& transaction, const claim& requ
   return transaction.commit(patience(policy));
 }
 
-/// What is done in a transaction of its own, or as a part of the caller's.
+/// Calls `act` in a transaction of its own, or in a part of the caller's.
 template <class T, class Act>
 result<T> in_transaction(sqlite3* borrowed, Act act) {
   connection connection(borrowed);

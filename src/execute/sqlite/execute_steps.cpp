@@ -6,7 +6,7 @@
 namespace onceguard::sqlite {
 namespace {
 
-/// Once it runs, an operation waits for other writers, however its claim was to be answered.
+/// Once it runs, an operation waits for other writers, whatever the policy says for its claim.
 execute_policy waiting(execute_policy policy) {
   policy.on_busy = on_busy_rule::wait;
   return policy;
@@ -29,7 +29,7 @@ class sqlite_flow final : public step_flow {
     });
   }
 
-  /// Its lease ends now, so that the next attempt need not wait for its end.
+  /// Ends the lease now, so that the next attempt need not wait for its deadline.
   void give_up() noexcept {
     try {
       commit([&](caller_transaction&, caller_tables& tables) {
@@ -38,7 +38,7 @@ class sqlite_flow final : public step_flow {
         return holds(tables.settle(request));
       });
     } catch (...) {
-      // It ends by itself.
+      // The lease ends at its deadline.
     }
   }
 
@@ -77,7 +77,7 @@ class sqlite_flow final : public step_flow {
     return reply->outcome == settle_outcome::done;
   }
 
-  /// `act` in a transaction of its own; it says whether the lease still holds.
+  /// Calls `act` in a transaction of its own. `act` returns whether the lease still holds.
   template <class Act>
   void commit(Act act) {
     const auto stop = [](error why) { throw attempt_ended{std::move(why)}; };
@@ -102,7 +102,7 @@ class sqlite_flow final : public step_flow {
   const execute_policy policy_;
 };
 
-/// In a transaction of its own. Kind `run`: `done` is how far the work has come.
+/// Claims in a transaction of its own. For kind `run`, `done` holds the steps done so far.
 result<verdict> claim_steps(connection& connection, const claim& request,
                             const execute_policy& policy, std::vector<step_done>& done) {
   caller_transaction transaction(connection);

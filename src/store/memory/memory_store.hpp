@@ -1,4 +1,4 @@
-// The reference store: a map, a mutex and the pure state machine. It forgets with its process.
+// The reference store: a map, a mutex and the pure state machine. Its records end with the process.
 #pragma once
 #include <map>
 #include <mutex>
@@ -12,10 +12,10 @@
 
 namespace onceguard {
 
-/// Every call completes without waiting; `timeout` is not needed. Thread-safe.
+/// Every call completes without waiting, so `timeout` is ignored. Thread-safe.
 class memory_store final : public store {
  public:
-  /// The clock must outlive the store.
+  /// `clock` must outlive the store.
   explicit memory_store(const base::clock& clock = base::system_clock());
 
   [[nodiscard]] store_traits traits() const override;
@@ -41,7 +41,7 @@ class memory_store final : public store {
 
  private:
   struct entry {
-    std::uint64_t number;  ///< in the order of the first claim
+    std::uint64_t number;  ///< in the order of the first claims
     record stored;
   };
   struct id_hash {
@@ -67,6 +67,7 @@ class memory_store final : public store {
   bool stopped_ = false;
 };
 
+/// Opens a store for the URL `memory:`.
 [[nodiscard]] const store_kind& memory_store_kind() noexcept;
 
 }  // namespace onceguard

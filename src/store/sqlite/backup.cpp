@@ -23,7 +23,7 @@ error from_system(const std::string& path) {
   return error(errc::store_unreachable, path + ": " + std::strerror(errno));
 }
 
-/// A file on its way, which goes unless it was given its name.
+/// A temporary file, deleted by the destructor. To keep the content, link or rename the file.
 class part_file {
  public:
   explicit part_file(std::string path) : path_(std::move(path)) {}
@@ -33,7 +33,7 @@ class part_file {
   part_file(const part_file&) = delete;
   part_file& operator=(const part_file&) = delete;
 
-  /// For its owner's eyes, before anything is in it.
+  /// Creates the file before it has content, with mode 0600, so that only its owner can read it.
   [[nodiscard]] bool make() const {
     const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     return made >= 0 && ::close(made) == 0;
@@ -55,7 +55,8 @@ bool flush_folder_of(const std::string& path) {
   return flush(std::filesystem::absolute(path).parent_path().string());
 }
 
-/// All of it as of one moment, as one file without a log. Throws `failure`.
+/// Copies one snapshot of the database into the single file `text`, without a write-ahead log.
+/// Throws `failure`.
 void copy(connection& database, const std::string& text) {
   connection made(text, nullptr);
   struct finish {
@@ -70,7 +71,7 @@ void copy(connection& database, const std::string& text) {
   made.run("PRAGMA journal_mode = DELETE");
 }
 
-/// Says what is wrong with a copy; empty: nothing.
+/// Describes what is wrong with a copy; empty if nothing is wrong.
 std::string fault_of(connection& connection) {
   switch (whose(connection)) {
     case ownership::fresh:
@@ -86,7 +87,8 @@ std::string fault_of(connection& connection) {
   return found == "ok" ? std::string() : "is damaged: " + found;
 }
 
-/// Whoever has a database with a log open holds a lock on it all the time, also without ours.
+/// A process that has a database in WAL mode open holds a lock on the database all the time, even
+/// if that process does not use our lock file.
 bool in_use(const std::string& path) {
   constexpr off_t sqlite_locks = 0x40000000;
   const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -101,7 +103,7 @@ bool in_use(const std::string& path) {
   return !reported || flock.l_type != F_UNLCK;
 }
 
-/// Others must take it for what it is: a store that has forgotten.
+/// Gives the copy a new identity, by which other processes see a store that has forgotten.
 void make_another_store(connection& connection, const base::clock& clock) {
   std::array<unsigned char, 16> random{};
   base::random_bytes(random);
@@ -110,7 +112,7 @@ void make_another_store(connection& connection, const base::clock& clock) {
   put.bind(1, std::string_view(identity)).bind(2, clock.wall_ms() * 1'000).run();
 }
 
-/// Copies `from` and leaves it as it is; none: done.
+/// Copies the backup `origin_name` into `file`, and leaves the backup as it is. Empty: success.
 std::optional<error> copy_backup(const std::string& origin_name, const part_file& file,
                                  const base::clock& clock) {
   if (::access(origin_name.c_str(), R_OK) != 0) {
@@ -140,7 +142,8 @@ std::optional<error> copy_backup(const std::string& origin_name, const part_file
   }
 }
 
-/// A second name for the file and its log, which then lose the first.
+/// Gives the store's file and its write-ahead log a second name each. The caller then removes the
+/// first names.
 result<std::string> name_again(const std::string& path) {
   for (int number = 1;; ++number) {
     const auto former = path + ".replaced-" + std::to_string(number);
@@ -165,7 +168,8 @@ bool take_rights_of(const std::string& path, const std::string& text) {
   return ::geteuid() != 0 || ::chown(text.c_str(), about.st_uid, about.st_gid) == 0;
 }
 
-/// A kill in between leaves the new file with the old log, which no session opens.
+/// A process killed in between leaves the new file with the old write-ahead log. No session opens
+/// such a pair.
 result<std::string> replace_file(const part_file& made, const std::string& path) {
   if (!take_rights_of(path, made.path()) || !flush(made.path())) return from_system(made.path());
   auto former = name_again(path);
@@ -201,7 +205,7 @@ result<void> back_up(const sqlite_params& sqlite, const std::string& text) {
     return to_error(failed, sqlite.path, effect::none);
   }
   if (!flush(part.path())) return from_system(part.path());
-  // A link, and no rename: what came under that name meanwhile stays.
+  // A link, not a rename: a file that got this name meanwhile is kept.
   if (::link(part.path().c_str(), text.c_str()) != 0) {
     return errno == EEXIST ? exists() : from_system(text);
   }

@@ -1,4 +1,4 @@
-// A copy of a store as one file, and a store made of such a copy.
+// Backs up a SQLite store into one file, and restores a store from such a file.
 #pragma once
 #include <string>
 
@@ -8,14 +8,16 @@
 
 namespace onceguard::sqlite {
 
-/// Writes what the store holds now into the new file `to`, whole and on the disk, or not at all.
-/// Others may go on writing meanwhile. errc::conflict: there is such a file.
+/// Writes a consistent copy of the store into the new file `text`: complete and flushed to the
+/// disk, or not at all. Other processes may go on writing meanwhile. errc::conflict: the file
+/// exists already.
 [[nodiscard]] result<void> back_up(const sqlite_params& sqlite, const std::string& text);
 
-/// Puts what is in `from` in the place of the store, which nobody may have open (errc::conflict).
-/// It gets a new identity: to whoever knew the store this is a loss of memory.
-/// errc::not_found, errc::invalid_argument: `from` is not there, or no sound store.
-/// @return the name that the former file has now; empty where there was none.
+/// Replaces the store by the copy in the file `source`. No process may have the store open
+/// (errc::conflict). The store gets a new identity: processes that knew the store see a loss of
+/// memory. errc::not_found: there is no file `source`. errc::invalid_argument: `source` is no sound
+/// store.
+/// @return the new name of the former store file; empty if there was none.
 [[nodiscard]] result<std::string> restore(const sqlite_params& sqlite, const std::string& source);
 
 }  // namespace onceguard::sqlite

@@ -49,7 +49,7 @@ void checkpointer::run() {
   session_.reset();
 }
 
-/// What goes wrong here is left to the writer, which moves the log itself then.
+/// Failures are only logged here: the writer then runs the checkpoint itself.
 void checkpointer::move() {
   const auto unable = [this](const std::string& why) {
     base::log(base::event::checkpoint_failed, {{"store", params_.path}, {"why", why}});

@@ -1,5 +1,6 @@
-// The thread that moves the log into the file while the writer goes on writing: it takes a flush of
-// the file and of thousands of pages, which no caller should wait for.
+// The checkpointer: a thread that copies the write-ahead log into the file while the writer goes on
+// writing. A checkpoint copies thousands of pages and flushes the file, and no caller should wait
+// for that.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -12,21 +13,21 @@
 
 namespace onceguard::sqlite {
 
-/// Used by one thread, the writer's.
+/// Used by the writer's thread only.
 class checkpointer {
  public:
-  /// `params` must outlive it. The file is opened with the first move.
+  /// `params` must outlive the checkpointer. The first checkpoint opens the file.
   explicit checkpointer(const sqlite_params& params);
   ~checkpointer() { stop(); }
   checkpointer(const checkpointer&) = delete;
   checkpointer& operator=(const checkpointer&) = delete;
 
-  /// Begins to move what is in the log now, unless it is still at an earlier move.
+  /// Starts a checkpoint of the present write-ahead log, unless an earlier checkpoint still runs.
   void begin();
-  /// Has a move ended since the last one began? True once. What was written meanwhile is still in
-  /// the log, and all of it where the move failed.
+  /// True once after each checkpoint that has ended. What was written during the checkpoint is
+  /// still only in the write-ahead log; after a failed checkpoint, all of the log may be.
   [[nodiscard]] bool ended();
-  /// Ends what it is at, and closes the file. Idempotent.
+  /// Finishes a running checkpoint, and closes the file. Idempotent.
   void stop();
 
  private:
@@ -36,8 +37,8 @@ class checkpointer {
   void move();
 
   const sqlite_params& params_;
-  std::unique_ptr<session> session_;  // belongs to the thread
-  std::mutex mutex_;                  // guards what follows
+  std::unique_ptr<session> session_;  // used by the thread only
+  std::mutex mutex_;                  // guards the members below
   std::condition_variable changed_;
   phase phase_ = phase::idle;
   std::thread thread_;

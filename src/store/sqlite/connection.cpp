@@ -52,7 +52,7 @@ bool statement::step() {
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
   const std::string why = sqlite3_errmsg(sqlite3_db_handle(it_.get()));
-  reset();  // which may set another message
+  reset();  // may replace the message
   throw failure(code, why);
 }
 
@@ -84,7 +84,7 @@ connection::connection(const std::string& path, const char* vfs, open_as as) {
                                            : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &opened, flags, vfs);
-  it_.reset(opened);  // also a failed one is to be closed
+  it_.reset(opened);  // a connection that failed to open must be closed, too
   if (code != SQLITE_OK) fail(opened, code);
 }
 

@@ -1,5 +1,5 @@
-// SQLite's C API with owners, and with failures as exceptions. Those are thrown and caught inside
-// this folder only: the worker that runs a transaction turns them into errors of its calls.
+// Owners for the objects of SQLite's C API, with failures as exceptions. Only the code for SQLite
+// throws and catches these exceptions, and turns them into errors of the calls that failed.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace onceguard::sqlite {
 
-/// A call of SQLite that did not succeed.
+/// A call of SQLite failed.
 class failure : public std::runtime_error {
  public:
   failure(int extended_code, const std::string& message)
@@ -24,7 +24,7 @@ class failure : public std::runtime_error {
   int code_;
 };
 
-/// One prepared statement. Texts and blobs that are bound must outlive the next `reset`.
+/// One prepared statement. Bound texts and blobs must outlive the next `reset`.
 class statement {
  public:
   statement() = default;
@@ -36,14 +36,14 @@ class statement {
   statement& bind(int index, std::string_view text);
   statement& bind_blob(int index, std::string_view bytes);
 
-  /// True: there is a row. Throws, after a reset, if it fails.
+  /// True: there is a row. A failure resets the statement and is thrown.
   [[nodiscard]] bool step();
-  void run();  ///< steps a statement that gives no rows, and resets it
+  void run();  ///< runs a statement whose rows are not needed, and resets it
   void reset() noexcept;
 
   [[nodiscard]] std::int64_t integer(int column) const noexcept;
   [[nodiscard]] bool is_null(int column) const noexcept;
-  [[nodiscard]] std::string_view bytes(int column) const noexcept;  ///< until the next step
+  [[nodiscard]] std::string_view bytes(int column) const noexcept;  ///< valid until the next step
 
  private:
   struct finalize {
@@ -53,7 +53,7 @@ class statement {
   std::unique_ptr<sqlite3_stmt, finalize> it_;
 };
 
-/// Resets a statement when the reading of its rows ends, however it ends.
+/// Resets a statement at the end of a scope, also after an exception.
 class resetting {
  public:
   explicit resetting(statement& statement) noexcept : what_(statement) {}
@@ -65,16 +65,16 @@ class resetting {
   statement& what_;
 };
 
-/// `reader`: the name may be a URI, and nothing is created.
+/// `reader`: read-only; the name may be a URI, and no file is created.
 enum class open_as : std::uint8_t { writer, reader };
 
 /// One open database, used by one thread at a time.
 class connection {
  public:
   connection() = default;
-  /// Opens or creates. Waits for nothing: a busy database is a failure with SQLITE_BUSY.
+  /// Opens or creates the database. Never waits: a busy database is a failure with SQLITE_BUSY.
   connection(const std::string& path, const char* vfs, open_as as = open_as::writer);
-  /// Somebody else's, which outlives this one.
+  /// Borrows the caller's connection, which must outlive this object.
   explicit connection(sqlite3* borrowed) noexcept : it_(borrowed, close(false)) {}
 
   void run(const char* sql);
@@ -83,7 +83,7 @@ class connection {
   [[nodiscard]] statement prepare(std::string_view sql) { return {it_.get(), sql}; }
 
   [[nodiscard]] bool in_transaction() const noexcept;
-  /// Ends a transaction without effect; true: provably so.
+  /// Ends a transaction without effect. True: certainly without effect.
   bool roll_back() noexcept;
   [[nodiscard]] sqlite3* get() const noexcept { return it_.get(); }
 

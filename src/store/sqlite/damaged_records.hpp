@@ -1,6 +1,6 @@
-// Which records could not be read because of a bad page or a bad sector. One of them fails the
-// transaction that it is in, and that is done again without it; to remember it for a moment spares
-// the neighbours that of each repeat.
+// Remembers for a short time which records could not be read because of a bad page or a bad sector.
+// Such a record fails its whole transaction, which is then repeated without the record. The memory
+// spares the other records of later batches that repetition.
 #pragma once
 #include <cstring>
 #include <optional>
@@ -23,7 +23,7 @@ class damaged_records {
     if (known_.size() >= most) known_.clear();
     known_.insert_or_assign(id, entry{why, base::boot_now() + remembered});
   }
-  /// What is wrong with that record, as far as that is remembered.
+  /// The error of that record, if it is still remembered; else null.
   [[nodiscard]] const error* find(const record_id& id) {
     if (known_.empty()) return nullptr;
     const auto position = known_.find(id);

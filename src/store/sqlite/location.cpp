@@ -18,7 +18,7 @@ struct named_magic {
   std::string_view name;
 };
 
-// statfs(2), and the kernel's own headers where it has them not.
+// From statfs(2), and from the kernel's headers for the numbers that statfs(2) lacks.
 constexpr named_magic refused[] = {
     {0x6969, "NFS"},        {0x517b, "SMB"},        {0xff534d42, "CIFS"},
     {0xfe534d42, "SMB2"},   {0x65735546, "FUSE"},   {0x01021997, "9p"},
@@ -37,7 +37,7 @@ error refuse(const std::string& path, std::string_view why) {
 
 std::string_view network_file_system(std::int64_t magic) noexcept {
   for (const auto& known : refused) {
-    // Some platforms widen the magic number with its sign.
+    // Some platforms sign-extend the magic number.
     if (static_cast<std::uint32_t>(magic) == known.magic) return known.name;
   }
   return {};
@@ -88,16 +88,16 @@ volume volume_of(const std::string& path) noexcept {
 }
 
 file_mark mark_of(const std::string& path) noexcept {
-  // Not stat, which asks for the times, too: once somebody has seen them, Linux keeps the next
-  // change apart from this one, so each batch would have to write the log's inode to the disk as
-  // well.
+  // Not stat, which also reads the timestamps: once a process has read them, Linux gives the next
+  // change a timestamp of its own, and each batch would have to write the inode of the write-ahead
+  // log to the disk as well.
   struct statx about {};
   if (::statx(AT_FDCWD, path.c_str(), 0, STATX_INO, &about) != 0) return {};
   return {makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino};
 }
 
 std::int64_t size_of(const std::string& path) noexcept {
-  struct statx about {};  // not stat, as above
+  struct statx about {};  // not stat: see mark_of
   if (::statx(AT_FDCWD, path.c_str(), 0, STATX_SIZE, &about) != 0) return 0;
   return static_cast<std::int64_t>(about.stx_size);
 }

@@ -12,7 +12,7 @@
 namespace onceguard::sqlite {
 namespace {
 
-// Which byte means what. Those who have the store open hold one byte for each boot id.
+// The meaning of the bytes. Each process that has the store open locks the byte of its boot id.
 constexpr std::int64_t move_byte = 0;
 constexpr std::int64_t users_from = std::int64_t{1} << 20;
 constexpr std::int64_t users_to = users_from + (std::int64_t{1} << 40);
@@ -54,7 +54,7 @@ void lock_file::open() {
   const mode_t mode = there ? about.st_mode & 0666 : S_IRUSR | S_IWUSR;
   int made = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (made >= 0) {
-    // The owner's commands, run as root or with a narrow umask, must not lock others out.
+    // A lock file made by root, or under a narrow umask, must not lock the database's users out.
     if (::fchmod(made, mode) != 0 ||
         (there && ::geteuid() == 0 && ::fchown(made, about.st_uid, about.st_gid) != 0)) {
       ::close(made);
@@ -69,7 +69,8 @@ void lock_file::open() {
   mark_ = mark_of(path_);
 }
 
-/// Somebody deleted it: locks on a file without a name keep nobody away.
+/// Reopens a lock file that was deleted or replaced: locks on a file without a name keep nobody
+/// out.
 void lock_file::reopen_if_replaced() {
   if (mark_of(path_) == mark_) return;
   open();
@@ -96,7 +97,7 @@ lock_file::entry lock_file::enter(std::string_view boot_id) {
   reopen_if_replaced();
   const auto location = byte_of_boot(boot_id);
   if (!lock(F_RDLCK, location, 1)) return entry::closed_to_all;
-  // Entered before looking: of two that come at once, at least one sees the other.
+  // Registered before the check: of two processes that come at once, at least one sees the other.
   if (others_hold(users_from, location) || others_hold(location + 1, users_to)) {
     static_cast<void>(lock(F_UNLCK, location, 1));
     return entry::another_boot;
@@ -118,7 +119,7 @@ bool lock_file::try_move() {
 void lock_file::keep_reserve(std::int64_t bytes) noexcept {
   struct stat about {};
   if (::fstat(file_, &about) != 0 || about.st_size >= bytes) return;
-  // Without it, there is none: not every file system can.
+  // Not every file system can reserve room. Then there is no reserve.
   static_cast<void>(::fallocate(file_, 0, 0, bytes));
 }
 

@@ -1,7 +1,7 @@
-// The file beside the database (`PATH-lock`) by whose locks the processes that share it agree:
-// who moves the log, who has the store open, and by which boot of the machine. The locks
-// belong to the open file and end with it, however the process ends. What is in it means nothing:
-// it keeps blocks of the volume for whoever runs out of room.
+// The file beside the database (`PATH-lock`) by whose locks the processes that share the store
+// agree: which process runs a checkpoint, which processes have the store open, and in which boot of
+// the machine. The locks belong to the open file and end with it, however the process ends. The
+// content means nothing: it reserves blocks of the volume for a process that runs out of room.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,29 +11,31 @@
 
 namespace onceguard::sqlite {
 
-/// Used by one thread at a time. Failures of the system are thrown as `failure`.
+/// Used by one thread at a time. Errors of the operating system are thrown as `failure`.
 class lock_file {
  public:
-  /// Opens the file, or makes it for whoever owns the database.
+  /// Opens the file, or creates it for the owner of the database.
   explicit lock_file(const std::string& database);
   ~lock_file();
   lock_file(const lock_file&) = delete;
   lock_file& operator=(const lock_file&) = delete;
 
   enum class entry : std::uint8_t { entered, closed_to_all, another_boot };
-  /// Among those who have the store open, until the end of this object. `closed_to_all`: somebody
-  /// has it for himself. `another_boot`: who is in there sees another boot id.
+  /// Registers this process among those that have the store open, until the end of this object.
+  /// `closed_to_all`: another process has the store for itself. `another_boot`: the registered
+  /// processes see another boot id.
   [[nodiscard]] entry enter(std::string_view boot_id);
-  /// False: somebody has the store open. Else nobody enters until the end of this object.
+  /// Keeps all processes out until the end of this object. False: a process has the store open.
   [[nodiscard]] bool keep_all_out();
 
-  /// The turn to move the log; false: it is another's, in this process or elsewhere.
+  /// Takes the turn to run a checkpoint. False: another session, here or in another process, has
+  /// the turn.
   [[nodiscard]] bool try_move();
   void end_move() noexcept;
 
-  /// Has so many bytes of the volume kept in this file, where the file system can.
+  /// Reserves so many bytes of the volume in this file, if the file system can do that.
   void keep_reserve(std::int64_t bytes) noexcept;
-  /// False: there was none.
+  /// Frees the reserve. False: there was none.
   [[nodiscard]] bool give_up_reserve() noexcept;
 
  private:
@@ -46,10 +48,10 @@ class lock_file {
   const std::string path_;
   int file_ = -1;
   file_mark mark_;
-  std::int64_t location_ = 0;  // the byte that stands for the boot id; 0: not entered
+  std::int64_t location_ = 0;  // the byte of the boot id; 0: not registered
 };
 
-/// The turn, for the length of a scope.
+/// Holds the turn to run a checkpoint for the length of a scope.
 class moving {
  public:
   explicit moving(lock_file& file) : at_(file), has_turn_(file.try_move()) {}

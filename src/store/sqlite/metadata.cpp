@@ -89,7 +89,7 @@ void metadata_table::enter_boot() {
   boot_ = sqlite3_last_insert_rowid(on_.get());
   guard_ = wall_guard::after_boot(last, clock_.boot_ms(), wall);
   store_boot();
-  // Earlier boots mean nothing any more; their numbers are not given again.
+  // Earlier boots are no longer needed. Their ids are not used again.
   auto forget = on_.prepare("DELETE FROM " + prefix_ + "boots WHERE id < ?");
   forget.bind(1, boot_).run();
 }
@@ -98,7 +98,7 @@ moment metadata_table::update_clocks() {
   if (clock_.boot_id() != boot_id_) enter_boot();
   auto now = onceguard::read_clocks(clock_, guard_);
   if (guard_.memory() != kept_ || kept_.unconfirmed) {
-    static_cast<void>(load_boot());  // another process may know more
+    static_cast<void>(load_boot());  // another process may have stored more
     now = onceguard::read_clocks(clock_, guard_);
     if (guard_.memory() != kept_) {
       store_boot();
@@ -110,7 +110,7 @@ moment metadata_table::update_clocks() {
   return moment_of(now, boot_);
 }
 
-/// After a boot retention goes on from there, also if nothing was claimed for long.
+/// After a reboot, retention continues from the stored time, even if nothing was claimed for long.
 void metadata_table::keep_time(std::int64_t now) {
   keep_time_.bind(1, now).run();
   kept_time_ = now;
@@ -119,8 +119,8 @@ void metadata_table::keep_time(std::int64_t now) {
 moment metadata_table::read_clocks() {
   boot_id_ = clock_.boot_id();
   if (!load_boot()) {
-    // Nobody has written since the machine started: no lease is left, and nothing expires yet.
-    boot_id_.clear();  // whoever writes enters it
+    // No process has written since the machine started: no lease is left, and nothing expires yet.
+    boot_id_.clear();  // the next transaction that writes stores the boot
     const auto last = read_meta().last_wall;
     instant now;
     now.lease = clock_.boot_ms();

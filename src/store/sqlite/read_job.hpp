@@ -1,4 +1,4 @@
-// What the reader thread carries out for callers: all that only looks.
+// The jobs that the reader thread carries out for callers: queries that write nothing.
 #pragma once
 #include <optional>
 #include <utility>
@@ -17,7 +17,7 @@ class read_job : public call {
   virtual void fail(const error& why) = 0;
 };
 
-/// `Ask` is called with the queries and gives a result<Outcome>.
+/// `Ask` is called with the queries and returns a result<Outcome>.
 template <class Outcome, class Ask>
 class question final : public read_job {
  public:

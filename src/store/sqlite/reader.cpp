@@ -30,7 +30,7 @@ void reader::serve(read_job& job) {
       if (const auto why = make_ready()) return job.fail(*why);
       return job.carry_out(*queries_);
     } catch (const failure& failed) {
-      // Busy: another process recovers the log, or closes the file as its last user.
+      // Busy: another process recovers the write-ahead log, or closes the file as its last user.
       if (failed.code() != SQLITE_BUSY) {
         // A damaged page is no fault of the connection.
         if (!is_damage(failed)) close();

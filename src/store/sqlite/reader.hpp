@@ -1,5 +1,5 @@
-// The thread that answers questions, on a connection of its own: the log lets it read while the
-// writer writes, and neither waits for the other.
+// The reader: a thread that answers queries on a connection of its own. The write-ahead log lets it
+// read while the writer writes, and neither waits for the other.
 #pragma once
 #include <memory>
 #include <optional>
@@ -15,14 +15,14 @@ namespace onceguard::sqlite {
 
 class reader {
  public:
-  /// `opened` belongs to the reader's thread from here on; `params` must outlive the reader.
+  /// Only the reader's thread uses `opened` from here on. `params` must outlive the reader.
   reader(const sqlite_params& params, std::unique_ptr<session> opened);
   ~reader() { stop(); }
   reader(const reader&) = delete;
   reader& operator=(const reader&) = delete;
 
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
-  /// Finishes what is queued, then ends. Not thread-safe; idempotent.
+  /// Finishes the queued jobs, then ends the thread. Not thread-safe; idempotent.
   void stop();
 
  private:
@@ -33,7 +33,7 @@ class reader {
 
   const sqlite_params& params_;
   const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
-  // All else belongs to the thread.
+  // The members below belong to the thread.
   std::unique_ptr<session> session_;
   std::optional<record_queries> queries_;
   std::thread thread_;

@@ -11,7 +11,7 @@
 namespace onceguard::sqlite {
 namespace {
 
-/// A read transaction: all that is asked within it is of one moment.
+/// A read transaction: all queries within it see the same state.
 class snapshot {
  public:
   explicit snapshot(connection& connection) : on_(connection) { on_.run("BEGIN"); }
@@ -52,7 +52,7 @@ struct record_queries::row {
   std::string_view digest;
   std::int64_t boot = 0;
   std::string_view record;
-  const error* why = nullptr;  ///< the page can't be read, and nothing but the digest is known
+  const error* why = nullptr;  ///< not null: the page can't be read, and only the digest is known
 };
 
 record_queries::record_queries(session& session)
@@ -62,11 +62,11 @@ record_queries::record_queries(session& session)
           "SELECT id, digest, boot, record FROM records WHERE id > ? ORDER BY id")),
       settled_(session.on().prepare("SELECT id, digest, boot, record FROM records "
                                     "WHERE id > ? AND state = ?2 ORDER BY id")),
-      // Few among many: their numbers come from the index.
+      // Unsettled records are few among many: the index gives their numbers.
       unsettled_(session.on().prepare(
           "SELECT id, digest, boot, record FROM records WHERE id IN (SELECT id FROM records "
           "INDEXED BY records_by_expiry WHERE id > ? AND state < 4) ORDER BY id")),
-      // All of it stands in the index.
+      // The index has both columns: no page of the table is read.
       digests_(session.on().prepare("SELECT id, digest FROM records INDEXED BY records_by_digest "
                                     "WHERE id > ? ORDER BY id LIMIT ?")),
       one_(session.on().prepare("SELECT boot, record FROM records WHERE id = ?")) {}
@@ -105,9 +105,9 @@ statement& record_queries::rows_for(const std::optional<observed_state>& state) 
   return settled_;
 }
 
-/// Shows `visit` the rows behind the cursor until it wants no more or so many were examined. Gives
-/// the cursor for what is left, if anything is. `state`: those that are surely in another may be
-/// left out.
+/// Calls `visit` with the rows behind the cursor until `visit` returns false, or until
+/// `examined_max` rows were examined. Returns the cursor for the rows that remain; empty if none
+/// remain. `state`: rows that are certainly in another state may be left out.
 result<std::string> record_queries::walk(const std::optional<observed_state>& state,
                                          const std::string& cursor, const visitor& visit) {
   std::int64_t after = 0;
@@ -138,7 +138,7 @@ bool record_queries::walk_whole_pages(statement& rows, std::int64_t& after, std:
   return false;
 }
 
-/// By the index, which knows what stands on a page that can't be read.
+/// Reads by the index, which still lists the records of a page that can't be read.
 bool record_queries::walk_damaged_pages(std::int64_t& after, std::size_t& examined,
                                         const visitor& visit) {
   const resetting at_end(digests_);
@@ -165,7 +165,7 @@ bool record_queries::visit_one(std::int64_t number, const std::string& digest,
     const auto other = replacement_of(id_from(digest));
     const resetting found(find_);
     find_.bind(1, other);
-    if (find_.step()) return true;  // it is listed itself
+    if (find_.step()) return true;  // the replacement has a row of its own
     row unread;
     unread.number = number;
     unread.digest = digest;
@@ -187,7 +187,7 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
   const auto walked = walk(filter.state, cursor, [&](const row& it) {
     if (page.records.size() >= limit) return false;
     if (it.why != nullptr) return left_out(it, *it.why);
-    // A record with that key has its bytes in it somewhere: cheaper than reading it.
+    // The encoded record contains the bytes of its key: this search is cheaper than decoding.
     if (filter.key && it.record.find(*filter.key) == std::string_view::npos) {
       const auto wrong = damage_of(it.record);
       return !wrong || left_out(it, *wrong);

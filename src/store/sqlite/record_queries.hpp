@@ -1,4 +1,4 @@
-// What operators and watchers ask of a file. Each is one read transaction.
+// The queries of operators and polls on a store's file. Each query is one read transaction.
 #pragma once
 #include <functional>
 #include <span>
@@ -9,11 +9,11 @@
 
 namespace onceguard::sqlite {
 
-/// One page that is damaged hides what stands on it alone, and the ids of that are listed. Failures
-/// of SQLite are thrown.
+/// A damaged page hides only the records on it, and their ids are listed as unreadable. Failures of
+/// SQLite are thrown.
 class record_queries {
  public:
-  /// So many rows a page looks at, however few of them match.
+  /// The rows that one page of results examines at most, however few of them match.
   static constexpr std::size_t examined_max = 20'000;
 
   explicit record_queries(session& session);

@@ -37,8 +37,8 @@ result<record> read_record(std::string_view bytes, std::int64_t boot, std::int64
   auto read = decode_record(bytes, parts);
   if (read && !read->about) return subject_unreadable();
   if (read && boot != boot_now) {
-    // Its clock is gone. The lease ended when the machine did; what may still be under way
-    // elsewhere is counted from the boot.
+    // The clock of the earlier boot is gone. The lease ended when the machine did; the time of work
+    // that may still be under way elsewhere counts from the boot.
     read->deadline_lease = 0;
     read->retry_at_lease = 0;
   }
@@ -55,7 +55,7 @@ record_table::record_table(connection& connection, const std::string& prefix)
       update_(connection.prepare("UPDATE " + prefix +
                                  "records SET state = ?, expires_at = ?, boot = ?, record = ? "
                                  "WHERE id = ?")),
-      // States from 4 on are settled: for them the column alone says when they expire.
+      // States from 4 on are settled: for them the column expires_at alone says when they expire.
       remove_settled_(connection.prepare("DELETE FROM " + prefix +
                                          "records WHERE id IN (SELECT id FROM " + prefix +
                                          "records WHERE expires_at <= ? AND state >= 4 LIMIT ?)")),
@@ -63,7 +63,7 @@ record_table::record_table(connection& connection, const std::string& prefix)
                                     "records INDEXED BY " + prefix +
                                     "records_by_expiry WHERE expires_at <= ? AND state < 4")),
       remove_(connection.prepare("DELETE FROM " + prefix + "records WHERE id = ?")),
-      // All of it stands in the index.
+      // The index has all columns: no page of the table is read.
       expired_(connection.prepare("SELECT id FROM " + prefix + "records INDEXED BY " + prefix +
                                   "records_by_expiry WHERE expires_at <= ?")),
       one_(connection.prepare("SELECT state, boot, record FROM " + prefix +
@@ -151,7 +151,7 @@ std::size_t record_table::remove_expired(const moment& moment, std::size_t most)
     try {
       remove_.bind(1, number).run();
     } catch (const failure& failed) {
-      // What stands beside a damaged page may not be able to leave its own.
+      // Removing a row may need a neighbouring page that is damaged.
       if (is_damage(failed)) on_damaged_pages_.insert(number);
       throw;
     }
@@ -171,7 +171,7 @@ std::size_t record_table::remove_unsettled(const moment& moment, std::size_t mos
     unsettled_.bind(1, moment.now.wall);
     while (gone.size() < most && unsettled_.step()) {
       const auto read = read_record(unsettled_.bytes(2), unsettled_.integer(1), moment.boot);
-      // One that can't be read may hold a lease: it stays.
+      // A record that can't be read may hold a lease: it stays.
       if (read && expired(*read, moment.now)) gone.push_back(unsettled_.integer(0));
     }
   }
@@ -179,8 +179,8 @@ std::size_t record_table::remove_unsettled(const moment& moment, std::size_t mos
   return gone.size();
 }
 
-/// One by one, and without those that are known to stand on damaged pages: others that do so are
-/// known from then on.
+/// Checks the records one by one, and skips those that are known to be on damaged pages. Further
+/// records found on damaged pages become known.
 std::vector<std::int64_t> record_table::list_expired(const moment& moment, std::size_t most) {
   std::vector<std::int64_t> over;
   const resetting at_end(expired_);
@@ -198,7 +198,7 @@ std::vector<std::int64_t> record_table::list_expired(const moment& moment, std::
   return over;
 }
 
-/// What is unsettled and can't be read may hold a lease.
+/// False for an unsettled record that can't be read: it may hold a lease.
 bool record_table::may_go(std::int64_t number, const moment& moment) {
   const resetting at_end(one_);
   one_.bind(1, number);

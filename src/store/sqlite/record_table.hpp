@@ -1,4 +1,4 @@
-// The records in a file: reading one by its id, and writing it. Within a transaction.
+// The table of records: reads a record by its id, and writes it, within a transaction.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -19,22 +19,22 @@
 
 namespace onceguard::sqlite {
 
-/// A record, and where it stands.
+/// A record and the number of its row.
 struct stored_row {
   std::int64_t number = 0;
   record stored;
 };
 
-/// Says that a page is damaged, or that the disk does not give it: what stands elsewhere can still
-/// be read and written, but, so SQLite has it, not within this transaction.
+/// True: a page is damaged, or the disk does not deliver the page. Other pages can still be read
+/// and written, but SQLite does not allow that within the same transaction.
 [[nodiscard]] bool is_damage(const failure& failed) noexcept;
 
-/// A record on a damaged page keeps its row and its place in the index. What an operator puts in
-/// its place has this id, which is longer by a byte.
+/// A record on a damaged page keeps its row and its index entry. The record that an operator stores
+/// instead has this id, which is one byte longer.
 using replacement_id = std::array<unsigned char, std::tuple_size_v<record_id> + 1>;
 [[nodiscard]] replacement_id replacement_of(const record_id& id) noexcept;
 
-/// Decodes, and ends the lease of a record from before the last boot.
+/// Decodes a record, and ends its lease if the record is from before the last boot.
 [[nodiscard]] result<record> read_record(std::string_view bytes, std::int64_t boot,
                                          std::int64_t boot_now, const encoded_parts& parts = {});
 
@@ -45,7 +45,7 @@ class record_table {
 
   [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id, std::int64_t boot_now,
                                                        const encoded_parts& parts);
-  /// What stands in the place of a record on a damaged page, which is not read.
+  /// Loads the replacement of a record on a damaged page. The damaged record itself is not read.
   [[nodiscard]] result<std::optional<stored_row>> load_replacement(const record_id& id,
                                                                    std::int64_t boot_now,
                                                                    const encoded_parts& parts);
@@ -53,15 +53,15 @@ class record_table {
               const encoded_parts& parts);
   void update(std::int64_t number, const record& stored, std::int64_t boot_now,
               const encoded_parts& parts);
-  /// In the place of a record that can't be read; `on_damaged_page`: or whose page can't.
+  /// Replaces a record that can't be decoded or, with `on_damaged_page`, whose page can't be read.
   void replace(const record_id& id, const record& stored, std::int64_t boot_now,
                bool on_damaged_page);
-  /// Reads what a call would; a failure says that its page can't be read.
+  /// Reads what a call for this record would read. A failure says that the page can't be read.
   void probe(const record_id& id);
-  /// The same of what a sweep would remove; it is left alone from then on.
+  /// The same for the records that a sweep would remove. Later sweeps skip those on damaged pages.
   void probe_expired(const moment& moment, std::size_t most);
   [[nodiscard]] std::size_t left_alone() const noexcept { return on_damaged_pages_.size(); }
-  /// Removes up to `most` records that have outlived their retention; how many went.
+  /// Removes up to `most` records whose retention has ended; returns how many were removed.
   [[nodiscard]] std::size_t remove_expired(const moment& moment, std::size_t most);
 
  private:
@@ -78,7 +78,7 @@ class record_table {
   connection& on_;
   statement load_, insert_, update_, remove_settled_, unsettled_, remove_, expired_, one_;
   bool careful_ = false;                     // a sweep met a damaged page
-  std::set<std::int64_t> on_damaged_pages_;  // of what has expired
+  std::set<std::int64_t> on_damaged_pages_;  // expired records on damaged pages
 };
 
 }  // namespace onceguard::sqlite

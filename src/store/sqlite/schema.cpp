@@ -7,9 +7,9 @@
 namespace onceguard::sqlite {
 namespace {
 
-// A claim appends a row and dirties one random page, that of its digest. Unsettled records never
-// expire by default: their expires_at is NULL, and they stand together at the front of the index.
-// % stands for the prefix of the names.
+// A claim appends a row and dirties one random page of the index of digests. Unsettled records
+// never expire by default: their expires_at is NULL, and they are together at the front of the
+// index by expiry. % stands for the prefix of the names.
 constexpr std::string_view first_tables = R"(
 CREATE TABLE %records (
   id INTEGER PRIMARY KEY,
@@ -39,18 +39,19 @@ CREATE TABLE %meta (
 ) STRICT;
 )";
 
-// In somebody else's database: the recovery points, and its version beside its identity.
+// In a caller's database: the recovery points, and the schema's version beside the identity.
 constexpr std::string_view table_columns = R"(
 ALTER TABLE %records ADD COLUMN step TEXT;
 ALTER TABLE %records ADD COLUMN progress BLOB;
 ALTER TABLE %meta ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
 )";
 
-// Nothing but the number, so that an older version leaves the file alone: it can't read a record of
-// format 2.
+// Raises only the version number, so that older versions leave the file alone: they can't read
+// records of format 2.
 constexpr std::string_view records_of_format_2;
 
-// The token counter and the identity as they were when the log began: say on which file it began.
+// The token counter and the identity from the start of the write-ahead log: they say on which file
+// the log began.
 constexpr std::string_view name_of_the_log = R"(
 ALTER TABLE %meta ADD COLUMN log_base INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE %meta ADD COLUMN log_identity TEXT NOT NULL DEFAULT '';

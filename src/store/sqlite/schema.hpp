@@ -1,4 +1,4 @@
-// The tables, and how a file comes from an older version's to this one's.
+// The tables of a store, and how a file of an older version becomes one of this version.
 #pragma once
 #include <string_view>
 
@@ -6,29 +6,30 @@
 
 namespace onceguard::sqlite {
 
-/// In the file's header ("Once"): says whose database it is.
+/// In the file's header ("Once"): marks the database as ours.
 inline constexpr std::int64_t application_id = 0x4f6e6365;
-/// What this version writes. Migrations only add.
+/// The schema that this version writes. Migrations only add.
 inline constexpr std::int64_t schema_version = 3;
 
 enum class ownership { fresh, ours, foreign, newer };
 
-/// Whose file is it? Writes nothing.
+/// Tells whose database the file is. Writes nothing.
 [[nodiscard]] ownership whose(connection& connection);
 
-/// Brings a fresh or older file to `schema_version`. Within a transaction of the caller.
+/// Migrates a fresh or older file to `schema_version`, within a transaction of the caller.
 void migrate(connection& connection);
-/// Gives the file another identity, and tells it. Within a transaction of the caller.
+/// Gives the file a new identity and returns it, within a transaction of the caller.
 [[nodiscard]] std::string renew_identity(connection& connection);
 
-/// In the database of somebody else's: the names of all tables and indexes begin with this.
+/// In a caller's database, the names of all our tables and indexes begin with this.
 inline constexpr std::string_view caller_prefix = "onceguard_";
 inline constexpr std::int64_t caller_version = 2;
 
-/// What such a database has of them: 0 is nothing, above `own_version` a newer version's.
+/// The version of our tables in a caller's database. 0: none. Above `caller_version`: made by a
+/// newer version.
 [[nodiscard]] std::int64_t caller_tables_version(connection& connection);
 
-/// Makes them, or brings an older version's up to date. Within a transaction of the caller.
+/// Makes these tables, or updates those of an older version, within a transaction of the caller.
 void make_caller_tables(connection& connection);
 
 }  // namespace onceguard::sqlite

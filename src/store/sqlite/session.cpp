@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::chrono::microseconds lock_step{500};
 
-/// Runs `act` until it is not busy any more, for `timeout` at most (counted by the steps, so that
-/// no clock is needed).
+/// Calls `act` until it is not busy any more, for `timeout` at most. Counts the steps, so that no
+/// clock is needed.
 template <class Act>
 void within(milliseconds timeout, Act act) {
   auto steps = std::chrono::duration_cast<std::chrono::microseconds>(timeout) / lock_step;
@@ -29,7 +29,7 @@ void within(milliseconds timeout, Act act) {
   }
 }
 
-/// Else the last connection that closes moves the log into the file.
+/// Without this, the last connection that closes runs a checkpoint.
 void keep_log_at_close(connection& connection, bool does) noexcept {
   sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, does ? 1 : 0, nullptr);
 }
@@ -59,7 +59,7 @@ session::~session() {
   try {
     if (!still_there() || !log_is_ours()) keep_log_at_close(on_, true);
   } catch (const failure&) {
-    keep_log_at_close(on_, true);  // the next who opens it sees to it
+    keep_log_at_close(on_, true);  // the next session that opens the file checks again
   }
 }
 
@@ -81,7 +81,7 @@ result<std::unique_ptr<session>> session::open(const sqlite_params& params, sess
   }
 }
 
-/// Says to other processes that this one has the store open.
+/// Registers this process among those that have the store open.
 std::optional<error> session::enter() {
   auto found = lock_file::entry::closed_to_all;
   within(params_.timeout, [&] {
@@ -98,12 +98,13 @@ std::optional<error> session::enter() {
                 "/proc/self/timens_offsets, or each a store of its own, or PostgreSQL");
 }
 
-/// Before anything is written, or moved out of a log: is all of this ours?
+/// Checks that the file and the write-ahead log are ours, before anything is written, or copied out
+/// of the log.
 std::optional<error> session::check_file() {
   const bool fresh = mark_of(path_) == file_mark{};
   on_ = connection(path_, files_.name());
-  keep_log_at_close(on_, true);  // until it is known whose it is
-  // Answers may be confidential; the log gets the same mode from SQLite.
+  keep_log_at_close(on_, true);  // until the owner is known
+  // Answers may be confidential. SQLite gives the write-ahead log the same mode.
   if (fresh) ::chmod(path_.c_str(), S_IRUSR | S_IWUSR);
   file_ = mark_of(path_);
   bool ours = false;
@@ -142,7 +143,7 @@ void session::set_up(session_use use) {
   metadata_.emplace(on_, *params_.clock, "", path_);
   if (fresh) {
     began();
-    static_cast<void>(metadata_->update_clocks());  // the boot is entered
+    static_cast<void>(metadata_->update_clocks());  // stores the boot
     metadata_->write_meta(metadata_->read_meta());
     commit();
   }
@@ -162,8 +163,9 @@ void session::configure() {
       throw failure(SQLITE_CANTOPEN, "the write-ahead log can't be used here");
     }
   });
-  // The log is moved into the file beside the writer (log_mover), not within a commit. Up to the
-  // limit it keeps its blocks on the disk: to flush new ones, their places must be written as well.
+  // The checkpointer runs checkpoints beside the writer, not within a commit. Up to its limit the
+  // write-ahead log keeps its blocks on the disk: a flush of new blocks would have to write their
+  // locations as well.
   on_.run(
       "PRAGMA synchronous = FULL;"
       "PRAGMA wal_autocheckpoint = 0;"
@@ -192,8 +194,9 @@ void session::log_has(int pages) {
   log_pages_ = pages;
 }
 
-/// Of the room that the log and the volume have, it takes an eighth before it is moved, and keeps a
-/// quarter afterwards: to write where blocks are already is cheaper.
+/// Before a checkpoint, the write-ahead log takes up to an eighth of the room that it and the
+/// volume have. Afterwards it keeps up to a quarter: writing to blocks that it has already is
+/// cheaper.
 void session::bound_log() {
   constexpr std::int64_t page = 4'096;
   constexpr std::int64_t least = 64;
@@ -203,7 +206,8 @@ void session::bound_log() {
   log_bound_ = bound;
 }
 
-/// What is kept of a longer log once it begins anew. Nothing may be asked within the hook itself.
+/// The size that a longer write-ahead log keeps when it restarts. Not set within the hook, where no
+/// statement may run.
 void session::limit_log() {
   if (log_limit_ == log_bound_) return;
   log_limit_ = log_bound_;
@@ -211,7 +215,7 @@ void session::limit_log() {
   on_.run(("PRAGMA journal_size_limit = " + std::to_string(two_pages * log_limit_)).c_str());
 }
 
-/// Blocks that whoever runs out of room can give up, to get a log moved that has not enough.
+/// Reserves blocks that a process without room can free, so that a checkpoint has enough.
 void session::keep_reserve() {
   constexpr std::int64_t most = 16 << 20;
   const auto about = volume_of(path_);
@@ -251,8 +255,8 @@ void session::begin_within_timeout() {
   within(params_.timeout, [this] { begin_.run(); });
 }
 
-/// Whoever begins to write while all of the log is moved begins it anew, unless somebody reads it.
-/// Nobody else can until this transaction ends.
+/// The first write after all of the write-ahead log is in the file restarts the log, unless a
+/// reader still uses it. No other process can restart the log until this transaction ends.
 void session::began() { metadata_->begins_log(all_moved(on_)); }
 
 bool session::try_begin() {
@@ -287,8 +291,9 @@ void session::move_in_turn() {
   const moving turn(lock_);
   if (!turn.has_turn()) return;
   if (all_moved(on_)) {
-    // Never again what is moved already: SQLite before 3.51.3 may lose commits if the log begins
-    // anew just then. From here to the end of this move that can't happen, as only this moves.
+    // Never copy again what is in the file already: SQLite before 3.51.3 may lose commits if the
+    // write-ahead log restarts at that moment. An incomplete log can't restart before this
+    // checkpoint ends, as no other process runs one.
     log_pages_ = left_ = 0;
     return;
   }
@@ -297,8 +302,9 @@ void session::move_in_turn() {
   int moved = 0;
   const int code =
       sqlite3_wal_checkpoint_v2(on_.get(), "main", SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
-  // Once all is moved, the next writer begins the log anew. Until then it is tried again after
-  // each further stretch, so a slow reader does not make every batch pay for it.
+  // After a complete checkpoint, the next writer restarts the write-ahead log. After an incomplete
+  // one, the log must first grow by the bound again, so that a slow reader does not burden every
+  // batch.
   const bool done = code == SQLITE_OK && moved == in_log;
   left_ = done ? 0 : log_pages_;
   if (done) log_pages_ = 0;
@@ -307,7 +313,7 @@ void session::move_in_turn() {
 }
 
 void session::flush_file() {
-  // By SQLite's own descriptor: to open the file once more and close it would drop its locks.
+  // Uses SQLite's own descriptor: opening and closing the file once more would drop its locks.
   sqlite3_file* file = nullptr;
   const int found = sqlite3_file_control(on_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
   if (found != SQLITE_OK || file->pMethods == nullptr) throw failure(found, "no such file");

@@ -1,5 +1,5 @@
-// One open store file: its connection, the clocks by which its records count, and the
-// transactions on it. Used by one thread at a time.
+// One open store file: its connection, its metadata, and the transactions on it. Used by one thread
+// at a time.
 #pragma once
 #include <memory>
 #include <optional>
@@ -20,9 +20,9 @@ enum class session_use : std::uint8_t { write, read };
 
 class session {
  public:
-  /// Opens the file, or makes it; brings it to this version's schema, for which alone it writes
-  /// and needs the lock. Blocks, up to `params.timeout` for other processes. `params` must outlive
-  /// the session.
+  /// Opens or creates the file, and migrates it to this version's schema. Only the migration writes
+  /// and needs the lock. Blocks, and waits up to `params.timeout` for other processes. `params`
+  /// must outlive the session.
   [[nodiscard]] static result<std::unique_ptr<session>> open(const sqlite_params& params,
                                                              session_use use);
   ~session();
@@ -32,31 +32,33 @@ class session {
   [[nodiscard]] connection& on() noexcept { return on_; }
   [[nodiscard]] metadata_table& metadata() noexcept { return *metadata_; }
   [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
-  /// Which file it is.
+  /// Identifies the file that was opened.
   [[nodiscard]] const file_mark& file() const noexcept { return file_; }
 
-  /// False: the file was deleted, or another one put into its place or written over it. To be
-  /// closed then, without a touch on whatever lies there now.
+  /// False: the file was deleted, replaced or overwritten. The session must then be closed without
+  /// touching the file that is there now.
   [[nodiscard]] bool still_there() const noexcept;
 
-  /// This memory has lost a part of what it was: it gets another identity, by which every process
-  /// that saw it before notices, however much was granted since.
+  /// For a file that has lost records: gives the store a new identity. By the identity every
+  /// process that knew the store notices the loss, however many leases were granted since.
   void begin_another_memory();
 
-  /// Begins to write; false: another process does.
+  /// Begins a transaction that writes; false: another process writes.
   [[nodiscard]] bool try_begin();
   void commit() { commit_.run(); }
   bool roll_back() noexcept;
 
-  /// Has the log grown so long that it is to be moved into the file?
+  /// Is the write-ahead log long enough for a checkpoint?
   [[nodiscard]] bool log_is_long() const noexcept { return log_pages_ >= log_bound_ + left_; }
-  /// Moves the log into the file as far as no reader is in the way. Others may write meanwhile;
-  /// one process at a time moves, and where another does, or all is moved, nothing is done.
+  /// Runs a checkpoint, as far as no reader is in the way. Other processes may write meanwhile. One
+  /// process at a time runs a checkpoint: does nothing if another process does, or if all of the
+  /// write-ahead log is in the file already.
   void move_log();
-  /// After SQLITE_FULL: what is in the log goes into the file, if need be with the reserve.
-  /// False: not all of it found room there.
+  /// After SQLITE_FULL: runs a checkpoint, and frees the reserve for it if necessary. False: the
+  /// file had no room for all of the write-ahead log.
   bool make_room();
-  /// Flushes the file. A move does so only where it has moved all and nobody wrote meanwhile.
+  /// Flushes the file. A checkpoint does so only if it copied everything and nobody wrote
+  /// meanwhile.
   void flush_file();
 
  private:
@@ -81,21 +83,22 @@ class session {
   wal_vfs files_;
   connection on_;
   statement begin_, commit_;
-  std::optional<metadata_table> metadata_;  // once its tables are there
+  std::optional<metadata_table> metadata_;  // once the tables exist
   std::string identity_;
   file_mark file_, log_;
   bool log_is_foreign_ = false;
   int log_pages_ = 0;
-  int log_bound_ = 0;     // in pages; by the room on the volume
-  int log_limit_ = 0;     // as SQLite was told of it
-  int left_ = 0;          // the length at which it could not be moved whole
-  int time_of_look_ = 0;  // at this length the room is looked at again
+  int log_bound_ = 0;     // in pages; depends on the room on the volume
+  int log_limit_ = 0;     // the bound that SQLite's limit was last set from
+  int left_ = 0;          // the log's length after an incomplete checkpoint
+  int time_of_look_ = 0;  // the log's length at which the room is checked again
 };
 
-/// Makes an error of a failure; `doing` and the path tell a person where.
+/// Makes an error of a failure; names the store's `path` for people.
 [[nodiscard]] error to_error(const failure& failed, const std::string& path, effect on_store);
 
-/// One step of waiting for another process's lock: short, as SQLite's own would be up to 100 ms.
+/// Waits one step for another process's lock. The step is short: SQLite's own would be up to 100
+/// ms.
 void wait_one_step();
 
 }  // namespace onceguard::sqlite

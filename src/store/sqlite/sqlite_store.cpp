@@ -42,7 +42,8 @@ sqlite_store::sqlite_store(std::unique_ptr<const sqlite_params> params,
 
 result<std::unique_ptr<sqlite_store>> sqlite_store::open(sqlite_params params) {
   auto kept = std::make_unique<const sqlite_params>(std::move(params));
-  // To look needs no room and no lock; the first write opens the file for the writer.
+  // Reading needs no free room and no lock. The writer opens the file for itself with its first
+  // write.
   auto opened = session::open(*kept, session_use::read);
   if (!opened) return opened.error();
   return std::unique_ptr<sqlite_store>(new sqlite_store(std::move(kept), std::move(*opened)));

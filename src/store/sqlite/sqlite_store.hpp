@@ -13,10 +13,12 @@
 namespace onceguard::sqlite {
 
 /// Claims and settles of all callers that wait at the same time share one durable commit. Callers
-/// are coroutines on io_contexts that one thread each runs. Stop it before the last of those ends.
+/// are coroutines on io_contexts, each of which is run by one thread. Stop the store before the
+/// last of these io_contexts ends.
 class sqlite_store final : public store {
  public:
-  /// Opens the file or makes it; blocks. errc::invalid_argument: the place or the file is wrong.
+  /// Opens or creates the file; blocks. errc::invalid_argument: the location or the file is
+  /// unsuitable.
   [[nodiscard]] static result<std::unique_ptr<sqlite_store>> open(sqlite_params params);
   ~sqlite_store() override { stop(); }
 
@@ -54,6 +56,7 @@ class sqlite_store final : public store {
 
 namespace onceguard {
 
+/// Opens the store of a URL `sqlite:PATH`.
 [[nodiscard]] const store_kind& sqlite_store_kind() noexcept;
 
 }  // namespace onceguard

@@ -5,7 +5,7 @@
 namespace onceguard::sqlite {
 
 void count_no_memory() noexcept {
-  // It fails where SQLite is in use already, which costs time and nothing else.
+  // Fails where SQLite is in use already: the count then costs time and nothing else.
   static_cast<void>(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0));
 }
 

@@ -1,14 +1,15 @@
-// What is SQLite's for the whole process.
+// Settings and facts of SQLite that hold for the whole process.
 #pragma once
 
 namespace onceguard::sqlite {
 
-/// SQLite no longer counts the memory that it has, for which it takes a lock at each allocation.
-/// For a program whose only use of SQLite is ours: it holds for the whole process. To be called
-/// before anything of SQLite's, while there is one thread; later it does nothing.
+/// Stops SQLite's count of its memory, for which SQLite takes a lock at each allocation. For
+/// programs that use SQLite through this code only, as the setting holds for the whole process.
+/// Call it before any other function of SQLite, while there is one thread; later calls have no
+/// effect.
 void count_no_memory() noexcept;
 
-/// Of the library that runs, not of the one that this was built with.
+/// The version of the library that runs, not of the one that this program was built with.
 [[nodiscard]] const char* library_version() noexcept;
 
 }  // namespace onceguard::sqlite

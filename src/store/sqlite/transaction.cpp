@@ -54,7 +54,7 @@ meta& transaction::counters() {
 
 void transaction::write(const record_id& id, const std::optional<stored_row>& old,
                         const record& stored, const encoded_parts& parts) {
-  ++writes_;  // before, so that a failed write counts as one
+  ++writes_;  // before the write, so that a failed one counts
   if (old) {
     table_.update(old->number, stored, at_.boot, parts);
   } else {

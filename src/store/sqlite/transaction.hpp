@@ -1,4 +1,4 @@
-// One durable commit's worth of work: each item is one SELECT, the pure decision, and at most one
+// The work of one durable commit: each item is one SELECT, the pure decision, and at most one
 // write.
 #pragma once
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace onceguard::sqlite {
 
-/// What can be encoded of what an item will write, before it gets its turn.
+/// Encodes, before the item's turn, what can be encoded of the record that the item will write.
 [[nodiscard]] inline encoded_parts parts_of(const claim& request) {
   return encoded_parts(request.about);
 }
@@ -24,13 +24,13 @@ template <class Item>
   return {};
 }
 
-/// Replays and mismatches, which need no write, in a transaction that only reads. What else a
-/// claim meets may be ended by what waits to be written. Failures of SQLite are thrown.
+/// Finds replays and mismatches, which need no write, in a transaction that only reads. Any other
+/// verdict may still change by the writes that are queued. Failures of SQLite are thrown.
 class reading_pass {
  public:
   reading_pass(metadata_table& metadata, record_table& table)
       : table_(table), at_(metadata.read_clocks()) {}
-  /// None: it is for a transaction that writes.
+  /// Empty: the claim needs a transaction that writes.
   [[nodiscard]] std::optional<result<verdict>> apply(const claim& request,
                                                      const encoded_parts& parts);
 
@@ -39,11 +39,11 @@ class reading_pass {
   const moment at_;
 };
 
-/// Begun by its owner, who also commits it. Failures of SQLite are thrown.
+/// The owner of this object begins the transaction and commits it. Failures of SQLite are thrown.
 class transaction {
  public:
-  /// `token_floor`: the last token that this process ever gave. `damaged`: not to be read; may be
-  /// null.
+  /// `token_floor`: the last token that this process ever gave. `damaged`: records that must not be
+  /// read; may be null.
   transaction(metadata_table& metadata, record_table& table, token token_floor,
               damaged_records* damaged = nullptr);
 
@@ -55,12 +55,13 @@ class transaction {
   [[nodiscard]] std::size_t sweep(std::size_t most);
   void probe_sweep(std::size_t most) { table_.probe_expired(at_, most); }
 
-  /// Before the commit: writes the counters once for all leases that were granted. Whatever else
-  /// was written raises the last token: no two states of a file have the same.
+  /// Call this before the commit: writes the counters once for all granted leases. Any other write
+  /// raises the last token, so that no two states of a file have the same one.
   void finish();
   [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
   [[nodiscard]] token last_token() const noexcept { return meta_ ? meta_->last_token : 0; }
-  /// So many leases the file has seen with these; 0: no counter was asked for.
+  /// The leases that the file has granted, with those of this transaction; 0: the counters were not
+  /// read.
   [[nodiscard]] std::uint64_t granted() const noexcept { return meta_ ? meta_->granted : 0; }
 
  private:

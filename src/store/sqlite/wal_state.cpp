@@ -8,8 +8,7 @@
 namespace onceguard::sqlite {
 namespace {
 
-// The head of the index of the log, as walformat.html of SQLite's documentation has it, by words
-// of 32 bits.
+// The header of the WAL index, after walformat.html of SQLite's documentation, in words of 32 bits.
 constexpr int index_region = 32'768;
 constexpr std::size_t frames_word = 16 / 4;
 constexpr std::size_t moved_word = 96 / 4;
@@ -20,11 +19,11 @@ struct pair_mark {
   std::string identity, log_identity;
   std::int64_t token = 0;
   std::int64_t log_base = 0;
-  std::int64_t cookie = 0;  // of the schema: VACUUM raises it
+  std::int64_t cookie = 0;  // of the schema; VACUUM raises it
 };
 
 struct seen {
-  std::optional<pair_mark> mark;  ///< none: damaged, or without the table
+  std::optional<pair_mark> mark;  ///< none: damaged, or there is no such table
   bool damaged = false;
 };
 
@@ -90,16 +89,17 @@ bool all_moved(connection& connection) noexcept {
 
 bool log_belongs(connection& database, const std::string& path, const char* vfs) {
   if (size_of(path + "-wal") <= log_header) return true;
-  // First with the log: who reads keeps the last other process from moving it as it closes.
+  // First with the log: while a transaction reads, no other process can run a checkpoint as it
+  // closes.
   const reading whole{database};
   database.run("BEGIN");
   const auto together = read_mark(database);
   connection file(file_alone(path), vfs, open_as::reader);
   const auto caller = read_mark(file);
-  if (caller.damaged) return true;  // by a power cut amid a move: the log mends it
-  if (!caller.mark) return !together.mark || together.mark->log_base == 0;  // its first log
+  if (caller.damaged) return true;  // by a power cut during a checkpoint: the log repairs the file
+  if (!caller.mark) return !together.mark || together.mark->log_base == 0;  // the file's first log
   if (!together.mark) return false;
-  // Another one may have been given to it within this log.
+  // The file may have got another identity within this log.
   const bool same_store = caller.mark->identity == together.mark->identity ||
                           caller.mark->identity == together.mark->log_identity;
   return same_store && caller.mark->cookie <= together.mark->cookie &&

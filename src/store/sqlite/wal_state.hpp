@@ -1,5 +1,5 @@
-// What can be told of the write-ahead log besides SQLite's own interface: how much of it is moved,
-// and whether it is this file's.
+// Reads what SQLite's own interface does not report about the write-ahead log: how much of it is in
+// the file, and whether it belongs to the file.
 #pragma once
 #include <string>
 
@@ -7,21 +7,22 @@
 
 namespace onceguard::sqlite {
 
-/// Is all of the log in the file, so that the next commit may begin it anew? True as well where
-/// nothing can be told. On a connection that has read or written before.
+/// True: all of the write-ahead log is in the file, so the next commit may restart the log. Also
+/// true if the state is not known. The connection must have read or written before.
 [[nodiscard]] bool all_moved(connection& connection) noexcept;
 
-/// Was the log begun on this very file? Each log names, in the first commit after it began, the
-/// token counter and the identity that the file had then, and every commit raises the counter. So a
-/// file of an earlier or a later time shows by its own counter, read without the log, that the log
-/// is not its own. True where there is no log, and for files of versions that named nothing.
-/// While nobody moves the log. Failures of SQLite other than damage are thrown.
+/// Was the write-ahead log begun on this very file? The first commit after the start of a log
+/// stores the token counter and the identity that the file had then, and every commit raises the
+/// counter. So a file from an earlier or later time shows by its own counter, read without the log,
+/// that the log belongs to another file. True if there is no log, and for files of versions that
+/// stored no start. No checkpoint may run meanwhile. Failures of SQLite other than damage are
+/// thrown.
 [[nodiscard]] bool log_belongs(connection& connection, const std::string& path, const char* vfs);
 
-/// The name by which SQLite, asked to read, looks at the file alone, with no log, lock or trace.
+/// The URI with which SQLite reads the file alone: without log and locks, and leaving no trace.
 [[nodiscard]] std::string file_alone(const std::string& path);
 
-/// What to do about one that does not.
+/// Says what to do about a write-ahead log that does not belong to the file.
 [[nodiscard]] std::string foreign_log(const std::string& path);
 
 }  // namespace onceguard::sqlite

@@ -14,19 +14,20 @@
 namespace onceguard::sqlite {
 namespace {
 
-// Kept back at most. SQLite's layer for Unix writes 17 bits of a size: more than that at a time is
-// an error to it that looks like a full disk.
+// The bytes that are collected at most. SQLite's layer for Unix takes 17 bits of a size: to that
+// layer a larger write is an error that looks like a full disk.
 constexpr std::size_t room = 0x1ffff;
 
-// As SQLite writes a frame: its head, and then its page.
+// SQLite writes a frame as its header, and then its page.
 constexpr std::size_t frame_head = 24;
 constexpr std::int64_t page_size = 4'096;
 constexpr std::uint32_t ahead = 16;  // pages
 
-// Left on the volume for what whoever looks needs: the index of the log in shared memory.
+// Left on the volume for readers, which need the WAL index in shared memory.
 constexpr sqlite3_int64 least_room = 65'536;
 
-/// The log. SQLite reserves the memory, and that of the file below right behind it.
+/// The write-ahead log. SQLite reserves the memory for this object, and right behind it that for
+/// the file of the layer below.
 class log_file : public sqlite3_file {
  public:
   log_file() noexcept : sqlite3_file{nullptr} {}
@@ -57,7 +58,7 @@ class log_file : public sqlite3_file {
     return SQLITE_OK;
   }
 
-  /// What was kept back goes out. After a failure it is forgotten: its transaction has failed.
+  /// Writes the collected bytes. After a failure they are dropped: their transaction has failed.
   int send() noexcept {
     if (kept_ == 0) return SQLITE_OK;
     return write_below(bytes_.get(), std::exchange(kept_, 0), begin_);
@@ -72,20 +73,21 @@ class log_file : public sqlite3_file {
     return real().xWrite(below(), memory, static_cast<int>(size), offset);
   }
 
-  /// A log may grow only where as much room is left as its pages may need in the file: one that
-  /// took the last of it could never be moved, nor begin anew.
+  /// The log may grow only while the volume has as much room left as the log's pages may need in
+  /// the file. A log that took the last room could never be copied into the file, nor restart.
   int may_reach(sqlite3_int64 end) noexcept {
     if (end <= size_) return SQLITE_OK;
     if (const int code = real().xFileSize(below(), &size_); code != SQLITE_OK) return code;
-    if (end <= size_) return SQLITE_OK;  // another process made it that long
+    if (end <= size_) return SQLITE_OK;  // another process made the log that long
     const auto left = volume_of(path_).room;
     if (left >= 0 && left < (end - size_) + end + least_room) return SQLITE_FULL;
     return SQLITE_OK;
   }
 
-  /// The head of a commit's last frame says how many pages the database has with it. Those that
-  /// the file has not must find room there, or this log could not be moved: also where it is
-  /// written over an earlier one and needs none itself.
+  /// The header of a commit's last frame holds the number of pages that the database has after the
+  /// commit. There must be room for those that the file does not have yet, or this log could not be
+  /// copied into the file. That holds also where the log overwrites an earlier one and needs no
+  /// room.
   int may_commit(const unsigned char* head) noexcept {
     std::uint32_t pages = 0;
     for (int i = 4; i < 8; ++i) pages = pages << 8 | head[i];
@@ -93,30 +95,30 @@ class log_file : public sqlite3_file {
     const auto left = volume_of(path_).room;
     const auto grows = pages * page_size - size_of(database_);
     if (left >= 0 && grows > 0 && left < grows) return SQLITE_FULL;
-    // Not asked again for each page, where there are more.
+    // Where there is plenty of room, the next few pages need no check.
     const bool plenty = left >= grows + ahead * page_size;
     promised_ = pages + (plenty ? ahead : 0);
     return SQLITE_OK;
   }
 
   std::string path_, database_;
-  std::uint32_t promised_ = 0;              // so many pages the database may have
-  sqlite3_int64 size_ = 0;                  // it is at least this long
-  std::unique_ptr<unsigned char[]> bytes_;  // once something was written
+  std::uint32_t promised_ = 0;              // the number of pages that has passed the check
+  sqlite3_int64 size_ = 0;                  // the log is at least this long
+  std::unique_ptr<unsigned char[]> bytes_;  // allocated by the first write
   sqlite3_int64 begin_ = 0;
   std::size_t kept_ = 0;
 };
 
 log_file& log(sqlite3_file* f) noexcept { return *static_cast<log_file*>(f); }
 
-/// Sends first what was kept back, then does what SQLite asks of the file below.
+/// Writes the collected bytes first, then calls the method of the layer below.
 template <auto Method, class... Arguments>
 int after_sending(sqlite3_file* f, Arguments... given) {
   if (const int code = log(f).send(); code != SQLITE_OK) return code;
   return (log(f).real().*Method)(log(f).below(), given...);
 }
 
-/// Asks the file below and no more.
+/// Calls the method of the layer below, and does nothing else.
 template <auto Method, class... Arguments>
 int straight(sqlite3_file* f, Arguments... given) {
   return (log(f).real().*Method)(log(f).below(), given...);
@@ -140,7 +142,7 @@ int truncate(sqlite3_file* f, sqlite3_int64 size) {
 
 using io = sqlite3_io_methods;
 
-// Of version 1: a log is never mapped, and its index in shared memory belongs to the database.
+// Version 1: a log is never memory-mapped, and the WAL index belongs to the database's file.
 constexpr io log_methods = {1,
                             close,
                             after_sending<&io::xRead, void*, int, sqlite3_int64>,
@@ -165,7 +167,7 @@ sqlite3_vfs* layer_below(sqlite3_vfs* vfs) noexcept {
   return static_cast<sqlite3_vfs*>(vfs->pAppData);
 }
 
-/// Every file but the log is the layer's below, with nothing in between.
+/// The layer below opens every file but the log, with nothing in between.
 int open(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int* out) {
   auto* const below = layer_below(vfs);
   if ((flags & SQLITE_OPEN_WAL) == 0) return below->xOpen(below, path, file, flags, out);

@@ -1,12 +1,13 @@
-// SQLite's file layer with one difference: what SQLite appends to the write-ahead log, a frame's
-// head and its page at a time, goes to the file in few large writes. A batch of 64 claims is some
-// 140 frames, and a call of the system for each half of them would cost more than the copying.
+// The WAL VFS: SQLite's file layer with one difference. SQLite appends a frame to the write-ahead
+// log as its header and then its page. This layer collects the appends and sends them to the file
+// in few large writes. A batch of 64 claims is some 140 frames, and a system call for each half of
+// a frame would cost more than the copying.
 //
-// It changes no guarantee. What is kept back goes out before anything that could tell the
-// difference: before a flush of the log, and with synchronous=FULL SQLite flushes it before a
-// commit counts and before it tells other connections of it; before a read, a change of the size,
-// and the end. Frames that are lost with the process were never committed, and a write that fails
-// late fails the flush, and so the commit.
+// It changes no guarantee. Collected bytes are written before anything that could show the
+// difference: before a flush of the log, before a read, before a change of the size, and before the
+// close. With synchronous=FULL, SQLite flushes the log before a commit counts and before other
+// connections see it. Frames that are lost with the process were never committed, and a late write
+// that fails also fails the flush, and so the commit.
 #pragma once
 #include <string>
 
@@ -14,11 +15,12 @@
 
 namespace onceguard::sqlite {
 
-/// Known to SQLite by its name while it lives; must outlive the connections opened through it.
-/// Thread-safety: as SQLite's own layer.
+/// Registered with SQLite under its name while this object lives; must outlive the connections that
+/// are opened through it. Thread-safety: as SQLite's own layer.
 class wal_vfs {
  public:
-  /// Over the layer of this name; null: SQLite's usual one. Throws `failure` if there is none.
+  /// `below`: the name of the layer below; null: SQLite's default one. Throws `failure` if there is
+  /// none.
   explicit wal_vfs(const char* below);
   ~wal_vfs();
   wal_vfs(const wal_vfs&) = delete;

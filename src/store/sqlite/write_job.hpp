@@ -1,4 +1,4 @@
-// What the writer thread carries out for callers.
+// The jobs that the writer thread carries out for callers.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -17,33 +17,36 @@ namespace onceguard::sqlite {
 
 class write_job : public call {
  public:
-  /// Within a transaction. Failures of SQLite that end it are thrown.
+  /// Runs within a transaction. Failures of SQLite that end the transaction are thrown.
   void carry_out(transaction& transaction) {
     const auto before = transaction.writes();
     do_carry_out(transaction);
     wrote_ = transaction.writes() != before;
   }
-  /// After a damaged page has ended a transaction: finds out which of its records are to blame.
+  /// After a damaged page has ended a transaction: finds the records of this job that are on such
+  /// pages.
   virtual void probe(transaction& transaction, record_table& table, damaged_records& found,
                      const std::string& location) = 0;
-  /// In place of results: nothing was carried out, or, `of_commit`, what was written may be.
+  /// Gives an error instead of results. Nothing was carried out or, with `of_commit`, what the job
+  /// wrote may have been committed.
   void fail(error why, bool of_commit) {
     if (of_commit && wrote_) why.effect = effect::unknown;
     do_fail(why);
   }
-  /// While nothing can be written, once: does it need a write? If not, it has its results.
+  /// While nothing can be written: gives the job its results if it needs no write. Only the first
+  /// call tries.
   void try_reading(reading_pass& pass) {
     if (std::exchange(examined_, true)) return;
     answered_ = try_without_writing(pass);
   }
   [[nodiscard]] bool examined() const noexcept { return examined_; }
   [[nodiscard]] bool answered() const noexcept { return answered_; }
-  /// Is there more to do, in a transaction after this one?
+  /// Does the job need another transaction after this one?
   [[nodiscard]] virtual bool unfinished() const noexcept { return false; }
   [[nodiscard]] virtual std::size_t size() const noexcept { return 1; }
-  /// Is it from who holds a lease?
+  /// Does the job come from the holder of a lease?
   [[nodiscard]] virtual bool by_holder() const noexcept { return false; }
-  /// Does it ask for leases?
+  /// Does the job ask for leases?
   [[nodiscard]] virtual bool claims() const noexcept { return false; }
 
  private:
@@ -56,8 +59,8 @@ class write_job : public call {
 };
 
 /// Claims, settles, extensions or resolutions. An item that is too big for SQLite, or whose record
-/// stands on a damaged page, fails alone. What the writer need not do itself is done where the job
-/// is made, by the caller's thread.
+/// is on a damaged page, fails alone. The constructor encodes what it can on the caller's thread,
+/// to spare the writer's.
 template <class Item, class Outcome>
 class batch_job final : public write_job {
  public:
@@ -67,7 +70,7 @@ class batch_job final : public write_job {
     outcomes_.reserve(count_);
   }
 
-  /// The caller, once resumed: one outcome for each item.
+  /// For the caller, once resumed: one outcome for each item.
   [[nodiscard]] std::vector<result<Outcome>> outcomes() {
     if (lapse()) return std::vector<result<Outcome>>(count_, *lapse());
     return std::move(outcomes_);
@@ -124,7 +127,7 @@ class batch_job final : public write_job {
   std::vector<result<Outcome>> outcomes_;
 };
 
-/// A sweep, in slices between which claims and settles get their turn.
+/// A sweep in slices. Claims and settles get their turn between the slices.
 class sweep_job final : public write_job {
  public:
   static constexpr std::size_t slice = 128;
@@ -149,12 +152,12 @@ class sweep_job final : public write_job {
     gone_ += going_;
     more_ = going_ == most && gone_ < limit_;
   }
-  /// Where there is little room, fewer at a time may go. It is what makes room, after all.
+  /// With little room, a smaller slice may still succeed; and a sweep is what makes room.
   void do_fail(const error& why) override {
     gone_ -= std::exchange(going_, 0);
     more_ = why.code == errc::store_full && why.effect == effect::none && slice_ > 1;
     slice_ /= 2;
-    const bool got_some = why.code == errc::store_full && gone_ > 0;  // which is its result then
+    const bool got_some = why.code == errc::store_full && gone_ > 0;  // which then is the result
     if (!more_ && !got_some) failed_ = why;
   }
 

@@ -10,7 +10,8 @@ namespace {
 
 write_job& job(const call_ptr& queued) { return static_cast<write_job&>(*queued); }
 
-/// Can the connection be trusted after this? Being full or busy is no fault of it.
+/// Can the connection still be trusted? A full disk or a busy database is no fault of the
+/// connection.
 bool harmless(const failure& failed) noexcept {
   return failed.code() == SQLITE_FULL || failed.code() == SQLITE_BUSY;
 }
@@ -47,9 +48,10 @@ void writer::run() {
 void writer::serve() {
   if (auto why = make_ready()) return fail_all(*why, false);
   if (auto failed = lock()) return fail_after(*failed, true);
-  if (calls_.empty()) return;  // nobody waits any more
-  // Nobody was told anything of this batch yet, so its order is free. Who ends a lease comes before
-  // who asks for one, and like beside like finds its code and pages in the processor's cache.
+  if (calls_.empty()) return;  // every caller has given up
+  // No caller has a result of this batch yet, so its order is free. Jobs that end leases come
+  // before jobs that ask for leases, and jobs of one kind find their code and pages in the
+  // processor's cache.
   std::stable_partition(calls_.begin(), calls_.end(),
                         [](const call_ptr& queued) { return job(queued).by_holder(); });
   auto failed = carry_out();
@@ -63,8 +65,8 @@ void writer::serve() {
 
 void writer::finish_commit() {
   if (auto failed = commit()) {
-    // Out of room: the log did not get its commit record, and SQLite has undone the rest. After
-    // any other failure the record may or may not be on the disk.
+    // Out of room: the write-ahead log did not get its commit record, and SQLite has rolled back
+    // the rest. After any other failure the record may or may not be on the disk.
     fail_after(*failed, failed->code() == SQLITE_FULL && session_->roll_back());
   }
 }
@@ -82,14 +84,14 @@ void writer::import_record(std::unique_ptr<session> opened) {
   session_ = std::move(opened);
   table_.emplace(session_->on());
   identity_ = session_->identity();
-  // Tokens grow also if the file is an older copy of itself, or a new one.
+  // Tokens grow even if the file is an older copy of itself, or a new one.
   last_token_ = std::max(last_token_, static_cast<token>(params_.clock->wall_ms()) * 1'000);
   damaged_records_.forget_all();
   granted_ = session_->metadata().read_meta().granted;
   file_ = session_->file();
 }
 
-/// Nothing is granted on whatever lies there now before those who watch the store know of it.
+/// No claim is granted on the present file before the pollers of the store know of the change.
 error writer::lost() {
   memory_.changed();
   base::log(base::event::store_file_replaced, {{"store", params_.path}});
@@ -99,21 +101,21 @@ error writer::lost() {
 
 std::optional<error> writer::make_ready() {
   if (session_ && session_->still_there()) return std::nullopt;
-  // Told once; from then on, what keeps it from being opened.
+  // Reported once; after that, the error is the one that keeps the file from being opened.
   const bool was_open = !lost_ && (session_ || mark_of(params_.path) != file_);
   table_.reset();
   session_.reset();
   try {
     auto opened = session::open(params_, session_use::write);
     if (!opened) {
-      // Told again once it can be opened: whatever it is by then, it is not what it was.
+      // Reported again once a file can be opened: that file is not the former one.
       lost_ = lost_ || was_open || opened.error().code == errc::store_lost;
       return was_open ? lost() : opened.error();
     }
     const bool renamed = (*opened)->identity() != identity_;
     const bool older = !renamed && (*opened)->metadata().read_meta().granted < granted_;
     const bool moved = (*opened)->file() != file_;
-    // Kept until it was told, also where what follows fails.
+    // Kept until it is reported, also if a step below fails.
     lost_ = lost_ || was_open || renamed || older || moved;
     if (older) (*opened)->begin_another_memory();
     import_record(std::move(*opened));
@@ -145,7 +147,7 @@ std::optional<failure> writer::lock() {
   return std::nullopt;
 }
 
-/// A sweep that has begun does not wait for the lock: what it got so far is its result.
+/// A sweep that has begun does not wait for the lock: its result is what it removed so far.
 void writer::give_up_sweeps() {
   const auto begun = std::stable_partition(
       calls_.begin(), calls_.end(), [](const auto& queued) { return !job(queued).unfinished(); });
@@ -155,7 +157,7 @@ void writer::give_up_sweeps() {
   deliver_all(finished_);
 }
 
-/// While another process holds the lock, or there is no room.
+/// Used while another process holds the lock, or while there is no room.
 void writer::answer_what_needs_no_write() {
   const auto seen = [](const call_ptr& queued) { return job(queued).examined(); };
   if (!session_ || std::all_of(calls_.begin(), calls_.end(), seen)) return;
@@ -176,7 +178,7 @@ void writer::answer_what_needs_no_write() {
   deliver_all(finished_);
 }
 
-/// A log that is moved begins anew in the room that it has.
+/// After a checkpoint the write-ahead log restarts in the room that it has.
 void writer::make_room() {
   constexpr std::chrono::seconds between{1};
   const auto now = base::boot_now();
@@ -209,7 +211,7 @@ std::optional<failure> writer::carry_out() {
 std::optional<failure> writer::begin_anew() {
   if (!session_->roll_back()) return failure(SQLITE_ERROR, "a transaction could not be undone");
   try {
-    // Whoever writes meanwhile is done soon.
+    // Another process that writes meanwhile is done soon.
     for (auto left = params_.timeout.count() * 2; !session_->try_begin(); --left) {
       if (left <= 0) return failure(SQLITE_BUSY, "another process holds the lock");
       wait_one_step();
@@ -220,8 +222,9 @@ std::optional<failure> writer::begin_anew() {
   }
 }
 
-/// SQLite writes nothing any more in a transaction that met a damaged page. So it is found out
-/// whose records stand on such pages, and the rest is done in a new one that does not touch them.
+/// After a damaged page, SQLite writes nothing more in the transaction. Therefore probes find the
+/// records on damaged pages, and a new transaction carries out the rest without touching these
+/// records.
 std::optional<failure> writer::carry_out_past_damage(const failure& first) {
   base::log(base::event::page_unreadable,
             {{"store", params_.path}, {"why", first.what()}, {"code", first.extended_code()}});
@@ -238,13 +241,13 @@ std::optional<failure> writer::carry_out_past_damage(const failure& first) {
     if (auto failed = begin_anew()) return failed;
     const auto before = known();
     auto failed = carry_out();
-    // A sweep finds out more as it goes.
+    // A sweep may find further damaged pages as it goes.
     if (!failed || !is_damage(*failed) || known() == before) return failed;
   }
 }
 
-/// Where a page is damaged that is not of these records (that of an index, the last of the table):
-/// who does not need it is served.
+/// For a damaged page that holds none of these records (a page of an index, the last page of the
+/// table): the jobs that do not need the page are still served.
 void writer::serve_one_by_one() {
   std::vector<call_ptr> all;
   all.swap(calls_);
@@ -277,14 +280,14 @@ void writer::end_transaction(const failure& after) {
   base::log(base::event::transaction_failed,
             {{"store", params_.path}, {"why", after.what()}, {"code", after.extended_code()}});
   if (rolled_back && harmless(after)) return;
-  // A failed flush is never trusted: what is true is what a new connection finds.
+  // After a failed flush nothing is trusted but what a new connection finds.
   table_.reset();
   session_.reset();
 }
 
 void writer::fail_all(const error& why, bool of_commit) {
   for (const auto& queued : calls_) {
-    // Those that were not begun are claimed first, so that the caller's own end is not crossed.
+    // Calls that were not begun are taken first, so that they can't time out at the same time.
     if (queued->take()) job(queued).fail(why, of_commit);
   }
 }
@@ -297,8 +300,9 @@ void writer::hand_back() {
   deliver_all(finished_);
 }
 
-/// The log begins anew only where all of it is moved and nobody has written since. So most of it is
-/// moved beside the writer, and what came meanwhile, which is little, by the writer itself.
+/// The write-ahead log restarts only if all of it is in the file and nobody has written since. So
+/// the checkpointer copies most of it beside the writer, and the writer itself copies the little
+/// that came meanwhile.
 void writer::keep_log_short() {
   if (checkpointer_.ended()) {
     if (session_) session_->move_log();

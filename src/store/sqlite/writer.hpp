@@ -1,4 +1,4 @@
-// The thread that writes: it takes all that is queued, and answers it by one durable commit.
+// The writer: a thread that takes all that is queued, and answers it with one durable commit.
 #pragma once
 #include <memory>
 #include <optional>
@@ -18,17 +18,17 @@ namespace onceguard::sqlite {
 
 class writer {
  public:
-  /// Of the store that `seen` has open. `params` must outlive the writer, which opens the file for
-  /// itself when there is something to write.
+  /// Writes to the store that `seen` has open. `params` must outlive the writer, which opens the
+  /// file for itself when there is something to write.
   writer(const sqlite_params& params, const session& seen);
   ~writer() { stop(); }
   writer(const writer&) = delete;
   writer& operator=(const writer&) = delete;
 
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
-  /// Who looks at the file's vitals tells it here; any thread may.
+  /// The gate to which polls of the file's vitals report. Any thread may use it.
   [[nodiscard]] grant_gate& memory() noexcept { return memory_; }
-  /// Finishes what is queued, then ends. Not thread-safe; idempotent.
+  /// Finishes the queued jobs, then ends the thread. Not thread-safe; idempotent.
   void stop();
 
  private:
@@ -56,19 +56,19 @@ class writer {
   const sqlite_params& params_;
   const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
   grant_gate memory_;
-  // All else belongs to the thread.
+  // The members below belong to the thread.
   checkpointer checkpointer_;
   std::unique_ptr<session> session_;
   std::optional<record_table> table_;
   std::string identity_;
-  file_mark file_;     // that was opened last, or that the store has open
-  bool lost_ = false;  // its file was not what it had been, and could not be opened
+  file_mark file_;     // the file that was opened last
+  bool lost_ = false;  // the file is not the former one, which is yet to be reported
   token last_token_ = 0;
   base::boot_clock::time_point room_tried_{};
   damaged_records damaged_records_;
-  std::uint64_t granted_ = 0;    // so far, for certain: a file that knows of fewer is an older one
-  std::uint64_t granting_ = 0;   // with what is not committed yet
-  std::vector<call_ptr> calls_;  // the batch: write_jobs all of them
+  std::uint64_t granted_ = 0;   // committed for certain: a file that knows of fewer is an older one
+  std::uint64_t granting_ = 0;  // with the leases that are not committed yet
+  std::vector<call_ptr> calls_;  // the batch: all of them write_jobs
   std::vector<call_ptr> unfinished_;
   std::vector<call_ptr> finished_;
   std::thread thread_;
