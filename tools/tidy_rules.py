@@ -114,7 +114,7 @@ ALLOWED = {
         "src/cli/demo/overhead.cpp": "measures microseconds, which base::clock does not tell",
     },
     "detached": {
-        "src/gateway/host_names.cpp": "getaddrinfo can't be called off, and may hang for ever",
+        "src/gateway/upstream_pool.cpp": "getaddrinfo can't be called off, and may hang for ever",
     },
     "blocking": {
         "src/store/sqlite/session.cpp": "the writer's own thread waits for another process's lock",

@@ -5,8 +5,8 @@
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
 
-#include "reconcile/reconcile.hpp"
 #include "gateway/params.hpp"
+#include "reconcile/reconcile.hpp"
 
 namespace onceguard::gateway {
 

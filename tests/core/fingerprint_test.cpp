@@ -94,7 +94,7 @@ TEST(fingerprint, parts_that_concatenate_alike_differ) {
   add(input("", "", "", "", "a", "b"));
   add(input("", "", "", "", "", "ab"));
   const std::vector<std::string> lists[] = {{"ab"},     {"a", "b"},   {"", "ab"}, {"ab", ""},
-                                                 {"b", "a"}, {"", "", ""}, {""}};
+                                            {"b", "a"}, {"", "", ""}, {""}};
   for (const auto& list : lists) add(input("", "", "", "", "", "", list));
 }
 

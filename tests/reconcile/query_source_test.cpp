@@ -22,12 +22,12 @@ TEST(query_source, a_row_without_an_answer_says_that_it_did) {
 
 TEST(query_source, what_is_never_stored_is_left_out) {
   const auto report = as_http_has_it(done_with({{"Link", "a"},
-                                           {"Link", " b "},
-                                           {"Date", "today"},
-                                           {"Connection", "close"},
-                                           {"Content-Length", "99"},
-                                           {"Set-Cookie", "s=1"},
-                                           {"Onceguard-Token", "1"}}));
+                                                {"Link", " b "},
+                                                {"Date", "today"},
+                                                {"Connection", "close"},
+                                                {"Content-Length", "99"},
+                                                {"Set-Cookie", "s=1"},
+                                                {"Onceguard-Token", "1"}}));
   ASSERT_EQ(report.status, effect_status::done);
   const std::vector<std::pair<std::string, std::string>> kept{{"Link", "a"}, {"Link", "b"}};
   EXPECT_EQ(report.answer->headers, kept);

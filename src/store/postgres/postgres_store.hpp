@@ -6,9 +6,9 @@
 #include <onceguard/store.hpp>
 
 #include "store/epoch_metadata.hpp"
-#include "store/registry.hpp"
 #include "store/postgres/pool.hpp"
 #include "store/postgres/postgres_params.hpp"
+#include "store/registry.hpp"
 
 namespace onceguard::postgres {
 

@@ -8,9 +8,9 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/registry.hpp"
 #include "store/redis/redis_params.hpp"
 #include "store/redis/subscription.hpp"
+#include "store/registry.hpp"
 
 namespace onceguard::redis {
 

@@ -12,8 +12,8 @@
 
 #include "base/clock.hpp"
 #include "store/memory/memory_store.hpp"
-#include "store/postgres/postgres_store.hpp"
 #include "store/postgres/database.hpp"
+#include "store/postgres/postgres_store.hpp"
 #include "store/redis/keyspace.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/sqlite/connection.hpp"

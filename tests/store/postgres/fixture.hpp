@@ -11,8 +11,8 @@
 
 #include "base/hash.hpp"
 #include "store/contract/acts.hpp"
-#include "store/postgres/postgres_store.hpp"
 #include "store/postgres/database.hpp"
+#include "store/postgres/postgres_store.hpp"
 
 namespace onceguard::testing {
 

@@ -1,8 +1,8 @@
 // What a PostgreSQL store hears of the settles of others.
 #include <gtest/gtest.h>
 
-#include "store/postgres/fixture.hpp"
 #include "store/contract/settled_notices.hpp"
+#include "store/postgres/fixture.hpp"
 
 namespace onceguard::testing {
 namespace {

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "store/contract/acts.hpp"
-#include "store/sqlite/fault_vfs.hpp"
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/fault_vfs.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/waiting.hpp"

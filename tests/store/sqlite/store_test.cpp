@@ -1,6 +1,4 @@
 // What only the SQLite store does: which files it refuses, and how processes share one.
-#include "store/sqlite/sqlite_store.hpp"
-
 #include <fstream>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,6 +10,7 @@
 
 #include "base/rethrow.hpp"
 #include "store/contract/acts.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {

@@ -1,12 +1,13 @@
 // What SQLite finds in its log must be the same with the layer as without; only the number of
 // writes differs.
+#include "store/sqlite/wal_vfs.hpp"
+
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "store/sqlite/fault_vfs.hpp"
 #include "store/sqlite/connection.hpp"
-#include "store/sqlite/wal_vfs.hpp"
+#include "store/sqlite/fault_vfs.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {
