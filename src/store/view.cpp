@@ -16,9 +16,9 @@ record_view make_view(const record_id& id, record stored, const instant& now,
     out.retention_left = milliseconds(std::max<std::int64_t>(stored.expires_at_wall - now.wall, 1));
   }
   out.stored = std::move(stored);
-  for (auto* position :
+  for (auto* time :
        {&out.stored.claimed_at_wall, &out.stored.settled_at_wall, &out.stored.expires_at_wall}) {
-    if (*position != 0) *position += wall_ahead;
+    if (*time != 0) *time += wall_ahead;
   }
   return out;
 }

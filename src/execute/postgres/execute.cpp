@@ -6,15 +6,15 @@ namespace onceguard::postgres {
 namespace {
 
 verdict run_once(sql_transaction& transaction, const claim& request, const execute_policy& policy,
-                 const effect_work& work, phase& position) {
-  position = phase::claiming;
+                 const effect_work& work, phase& reached) {
+  reached = phase::claiming;
   auto got = begin_and_claim(transaction, request, policy);
   if (got.verdict.kind != verdict_kind::run) return std::move(got.verdict);
   const bracket unless_committed(transaction);
-  position = phase::working;
+  reached = phase::working;
   got.verdict.answer = checked(work(got.verdict.lease));
   got.verdict.kept = answer_kept::full;
-  position = phase::committing;
+  reached = phase::committing;
   transaction.commit(
       complete_text(request.id, got.verdict.lease, *got.verdict.answer, policy.retention));
   return std::move(got.verdict);
@@ -27,14 +27,14 @@ result<verdict> execute(sql_transaction& transaction, const request& request,
   if (const auto wrong = complaint(request, policy)) return *wrong;
   const auto question = claim_of(request, policy, unknown_policy::hold);
   for (unsigned conflicts_met = 0;;) {
-    auto position = phase::claiming;
+    auto reached = phase::claiming;
     try {
-      return run_once(transaction, question, policy, work, position);
+      return run_once(transaction, question, policy, work, reached);
     } catch (const statement_failed& failed) {
-      if (is_callers(failed, position)) throw;
-      const bool again = transaction.whole() && conflicts(failed) && position != phase::claiming;
+      if (is_callers(failed, reached)) throw;
+      const bool again = transaction.whole() && conflicts(failed) && reached != phase::claiming;
       if (again && conflicts_met++ < policy.conflict_retries) continue;
-      const bool unsure = failed.lost() && transaction.whole() && position == phase::committing;
+      const bool unsure = failed.lost() && transaction.whole() && reached == phase::committing;
       return to_error(failed, unsure ? effect::unknown : effect::none);
     }
   }

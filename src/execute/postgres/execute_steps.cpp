@@ -43,15 +43,15 @@ class sql_flow final : public step_flow {
   /// Runs `body` in one transaction, with the text that `body` returns as the last statement.
   void commit(const std::function<std::string()>& body, phase of_body) {
     for (unsigned conflicts_met = 0;;) {
-      auto position = of_body;
+      auto reached = of_body;
       try {
         const bracket unless_committed(in_);
         in_.begin(policy_.isolation);
         const auto last = body();
-        position = phase::committing;
+        reached = phase::committing;
         return in_.commit(last);
       } catch (const statement_failed& failed) {
-        if (is_callers(failed, position)) throw;
+        if (is_callers(failed, reached)) throw;
         if (conflicts(failed) && conflicts_met++ < policy_.conflict_retries) continue;
         if (failed.sqlstate() == "OG001") throw attempt_ended{overtaken()};
         throw attempt_ended{to_error(failed, failed.lost() ? effect::unknown : effect::none)};

@@ -37,8 +37,8 @@ bool conflicts(const statement_failed& failed) noexcept {
   return failed.sqlstate().starts_with("40");
 }
 
-bool is_callers(const statement_failed& failed, phase position) noexcept {
-  return position == phase::working && !conflicts(failed) && !failed.lost();
+bool is_callers(const statement_failed& failed, phase reached) noexcept {
+  return reached == phase::working && !conflicts(failed) && !failed.lost();
 }
 
 error to_error(const statement_failed& failed, effect on_store) {

@@ -25,18 +25,18 @@ transaction caller_tables::begin() {
 }
 
 result<verdict> caller_tables::peek(const claim& request) {
-  const auto position = metadata_.read_clocks();
-  const auto found = table_.load(request.id, position.boot, {});
+  const auto present = metadata_.read_clocks();
+  const auto found = table_.load(request.id, present.boot, {});
   if (!found) return found.error();
   const auto* stored = found->has_value() ? &(*found)->stored : nullptr;
-  return decide(stored, request, position.now, 1).verdict;
+  return decide(stored, request, present.now, 1).verdict;
 }
 
 result<claimed> caller_tables::take(const claim& request) {
-  auto input = begin();
-  auto reply = input.apply(request);
+  auto work = begin();
+  auto reply = work.apply(request);
   if (!reply) return reply.error();
-  input.finish();
+  work.finish();
   claimed out;
   out.verdict = std::move(*reply);
   if (out.verdict.kind == verdict_kind::run) out.progress = progress_of(request.id);
@@ -44,10 +44,10 @@ result<claimed> caller_tables::take(const claim& request) {
 }
 
 result<settled> caller_tables::settle(const settlement& request) {
-  auto input = begin();
-  auto done = input.apply(request);
+  auto work = begin();
+  auto done = work.apply(request);
   if (!done) return done.error();
-  input.finish();
+  work.finish();
   if (request.kind == settle_kind::complete && done->outcome != settle_outcome::stale) {
     auto clear = on_.prepare(
         "UPDATE onceguard_records SET step = NULL, progress = NULL "
@@ -59,8 +59,8 @@ result<settled> caller_tables::settle(const settlement& request) {
 
 result<bool> caller_tables::save_progress(const extension& request, std::string_view step,
                                           std::string_view progress) {
-  auto input = begin();
-  auto held = input.apply(request);
+  auto work = begin();
+  auto held = work.apply(request);
   if (!held || !*held) return held;
   auto save = on_.prepare("UPDATE onceguard_records SET step = ?, progress = ? WHERE digest = ?");
   save.bind(1, step).bind_blob(2, progress).bind(3, request.id).run();

@@ -55,10 +55,10 @@ bool flush_folder_of(const std::string& path) {
   return flush(std::filesystem::absolute(path).parent_path().string());
 }
 
-/// Copies one snapshot of the database into the single file `text`, without a write-ahead log.
+/// Copies one snapshot of the database into the single file `path`, without a write-ahead log.
 /// Throws `failure`.
-void copy(connection& database, const std::string& text) {
-  connection made(text, nullptr);
+void copy(connection& database, const std::string& path) {
+  connection made(path, nullptr);
   struct finish {
     void operator()(sqlite3_backup* it) const noexcept { sqlite3_backup_finish(it); }
   };
@@ -98,9 +98,9 @@ bool in_use(const std::string& path) {
   flock.l_whence = SEEK_SET;
   flock.l_start = sqlite_locks;
   flock.l_len = 512;
-  const bool reported = ::fcntl(opened, F_OFD_GETLK, &flock) == 0;
+  const bool answered = ::fcntl(opened, F_OFD_GETLK, &flock) == 0;
   ::close(opened);
-  return !reported || flock.l_type != F_UNLCK;
+  return !answered || flock.l_type != F_UNLCK;
 }
 
 /// Gives the copy a new identity, by which other processes see a store that has forgotten.
@@ -112,21 +112,21 @@ void make_another_store(connection& connection, const base::clock& clock) {
   put.bind(1, std::string_view(identity)).bind(2, clock.wall_ms() * 1'000).run();
 }
 
-/// Copies the backup `origin_name` into `file`, and leaves the backup as it is. Empty: success.
-std::optional<error> copy_backup(const std::string& origin_name, const part_file& file,
+/// Copies the backup `backup` into `file`, and leaves the backup as it is. Empty: success.
+std::optional<error> copy_backup(const std::string& backup, const part_file& file,
                                  const base::clock& clock) {
-  if (::access(origin_name.c_str(), R_OK) != 0) {
+  if (::access(backup.c_str(), R_OK) != 0) {
     return error(errno == ENOENT ? errc::not_found : errc::invalid_argument,
-                 origin_name + ": " + std::strerror(errno));
+                 backup + ": " + std::strerror(errno));
   }
   const auto wrong = [&](const std::string& description) {
-    return error(errc::invalid_argument, origin_name + " " + description + "; nothing was changed");
+    return error(errc::invalid_argument, backup + " " + description + "; nothing was changed");
   };
   try {
     std::error_code no_log;
-    const bool has_log = std::filesystem::file_size(origin_name + "-wal", no_log) > 0 && !no_log;
-    connection source(has_log ? origin_name : file_alone(origin_name), nullptr, open_as::reader);
-    if (has_log && !log_belongs(source, origin_name, nullptr))
+    const bool has_log = std::filesystem::file_size(backup + "-wal", no_log) > 0 && !no_log;
+    connection source(has_log ? backup : file_alone(backup), nullptr, open_as::reader);
+    if (has_log && !log_belongs(source, backup, nullptr))
       return wrong("has a log that is not its own");
     if (whose(source) != ownership::ours) return wrong(fault_of(source));
     if (!file.make()) return from_system(file.path());
@@ -161,11 +161,11 @@ result<std::string> name_again(const std::string& path) {
   }
 }
 
-bool take_rights_of(const std::string& path, const std::string& text) {
+bool take_rights_of(const std::string& path, const std::string& target) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0) return errno == ENOENT;
-  if (::chmod(text.c_str(), about.st_mode & 0777) != 0) return false;
-  return ::geteuid() != 0 || ::chown(text.c_str(), about.st_uid, about.st_gid) == 0;
+  if (::chmod(target.c_str(), about.st_mode & 0777) != 0) return false;
+  return ::geteuid() != 0 || ::chown(target.c_str(), about.st_uid, about.st_gid) == 0;
 }
 
 /// A process killed in between leaves the new file with the old write-ahead log. No session opens
@@ -185,15 +185,15 @@ result<std::string> replace_file(const part_file& made, const std::string& path)
 
 }  // namespace
 
-result<void> back_up(const sqlite_params& sqlite, const std::string& text) {
+result<void> back_up(const sqlite_params& sqlite, const std::string& target) {
   struct stat about {};
   const auto exists = [&] {
-    return error(errc::conflict, text + ": there is such a file already");
+    return error(errc::conflict, target + ": there is such a file already");
   };
-  if (::lstat(text.c_str(), &about) == 0) return exists();
+  if (::lstat(target.c_str(), &about) == 0) return exists();
   auto opened = session::open(sqlite, session_use::read);
   if (!opened) return opened.error();
-  const part_file part(text + ".part");
+  const part_file part(target + ".part");
   if (!part.make()) return from_system(part.path());
   try {
     copy((*opened)->on(), part.path());
@@ -206,10 +206,10 @@ result<void> back_up(const sqlite_params& sqlite, const std::string& text) {
   }
   if (!flush(part.path())) return from_system(part.path());
   // A link, not a rename: a file that got this name meanwhile is kept.
-  if (::link(part.path().c_str(), text.c_str()) != 0) {
-    return errno == EEXIST ? exists() : from_system(text);
+  if (::link(part.path().c_str(), target.c_str()) != 0) {
+    return errno == EEXIST ? exists() : from_system(target);
   }
-  if (!flush_folder_of(text)) return from_system(text);
+  if (!flush_folder_of(target)) return from_system(target);
   return {};
 }
 

@@ -8,10 +8,10 @@
 
 namespace onceguard::sqlite {
 
-/// Writes a consistent copy of the store into the new file `text`: complete and flushed to the
+/// Writes a consistent copy of the store into the new file `target`: complete and flushed to the
 /// disk, or not at all. Other processes may go on writing meanwhile. errc::conflict: the file
 /// exists already.
-[[nodiscard]] result<void> back_up(const sqlite_params& sqlite, const std::string& text);
+[[nodiscard]] result<void> back_up(const sqlite_params& sqlite, const std::string& target);
 
 /// Replaces the store by the copy in the file `source`. No process may have the store open
 /// (errc::conflict). The store gets a new identity: processes that knew the store see a loss of

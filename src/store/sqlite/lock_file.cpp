@@ -74,7 +74,7 @@ void lock_file::open() {
 void lock_file::reopen_if_replaced() {
   if (mark_of(path_) == mark_) return;
   open();
-  if (location_ != 0 && !lock(F_RDLCK, location_, 1)) {
+  if (byte_ != 0 && !lock(F_RDLCK, byte_, 1)) {
     throw failure(SQLITE_BUSY, path_ + ": another process has the store for itself");
   }
 }
@@ -86,23 +86,23 @@ bool lock_file::lock(short kind, std::int64_t first, std::int64_t length) const 
   return false;
 }
 
-bool lock_file::others_hold(std::int64_t first, std::int64_t position) const {
-  if (first == position) return false;
-  auto request = range(F_WRLCK, first, position - first);
+bool lock_file::others_hold(std::int64_t first, std::int64_t end) const {
+  if (first == end) return false;
+  auto request = range(F_WRLCK, first, end - first);
   if (::fcntl(file_, F_OFD_GETLK, &request) != 0) give_up(path_);
   return request.l_type != F_UNLCK;
 }
 
 lock_file::entry lock_file::enter(std::string_view boot_id) {
   reopen_if_replaced();
-  const auto location = byte_of_boot(boot_id);
-  if (!lock(F_RDLCK, location, 1)) return entry::closed_to_all;
+  const auto byte = byte_of_boot(boot_id);
+  if (!lock(F_RDLCK, byte, 1)) return entry::closed_to_all;
   // Registered before the check: of two processes that come at once, at least one sees the other.
-  if (others_hold(users_from, location) || others_hold(location + 1, users_to)) {
-    static_cast<void>(lock(F_UNLCK, location, 1));
+  if (others_hold(users_from, byte) || others_hold(byte + 1, users_to)) {
+    static_cast<void>(lock(F_UNLCK, byte, 1));
     return entry::another_boot;
   }
-  location_ = location;
+  byte_ = byte;
   return entry::entered;
 }
 

@@ -42,13 +42,13 @@ class lock_file {
   void open();
   void reopen_if_replaced();
   [[nodiscard]] bool lock(short kind, std::int64_t first, std::int64_t length) const;
-  [[nodiscard]] bool others_hold(std::int64_t first, std::int64_t position) const;
+  [[nodiscard]] bool others_hold(std::int64_t first, std::int64_t end) const;
 
   const std::string database_;
   const std::string path_;
   int file_ = -1;
   file_mark mark_;
-  std::int64_t location_ = 0;  // the byte of the boot id; 0: not registered
+  std::int64_t byte_ = 0;  // the byte of the boot id; 0: not registered
 };
 
 /// Holds the turn to run a checkpoint for the length of a scope.

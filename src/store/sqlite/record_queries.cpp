@@ -73,12 +73,12 @@ record_queries::record_queries(session& session)
 
 result<std::optional<record_view>> record_queries::find(const record_id& id) {
   const snapshot of_now(on_.on());
-  const auto position = on_.metadata().read_clocks();
+  const auto present = on_.metadata().read_clocks();
   try {
-    return find_row(id, id, position);
+    return find_row(id, id, present);
   } catch (const failure& failed) {
     if (!is_damage(failed)) throw;
-    auto replaced = find_row(replacement_of(id), id, position);
+    auto replaced = find_row(replacement_of(id), id, present);
     if (replaced && !*replaced) return page_damaged(failed);
     return replaced;
   }
@@ -177,7 +177,7 @@ bool record_queries::visit_one(std::int64_t number, const std::string& digest,
 result<list_page> record_queries::list(const list_filter& filter, const std::string& cursor,
                                        std::size_t limit) {
   const snapshot of_now(on_.on());
-  const auto position = on_.metadata().read_clocks();
+  const auto present = on_.metadata().read_clocks();
   list_page page;
   const auto left_out = [&page](const row& at_row, const error& why) {
     report_unreadable(at_row.digest, why);
@@ -192,10 +192,10 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
       const auto wrong = damage_of(it.record);
       return !wrong || left_out(it, *wrong);
     }
-    auto read = read_record(it.record, it.boot, position.boot);
+    auto read = read_record(it.record, it.boot, present.boot);
     if (!read) return left_out(it, read.error());
-    if (expired(*read, position.now)) return true;
-    auto view = make_view(id_from(it.digest), std::move(*read), position.now, position.wall_ahead);
+    if (expired(*read, present.now)) return true;
+    auto view = make_view(id_from(it.digest), std::move(*read), present.now, present.wall_ahead);
     if (matches(filter, view)) page.records.push_back(std::move(view));
     return true;
   });
@@ -206,7 +206,7 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
 
 result<counts> record_queries::count(const std::string& cursor) {
   const snapshot of_now(on_.on());
-  const auto position = on_.metadata().read_clocks();
+  const auto present = on_.metadata().read_clocks();
   counts out;
   const auto unread = [&out](const row& it, const error& why) {
     report_unreadable(it.digest, why);
@@ -215,10 +215,10 @@ result<counts> record_queries::count(const std::string& cursor) {
   };
   const auto walked = walk(std::nullopt, cursor, [&](const row& it) {
     if (it.why != nullptr) return unread(it, *it.why);
-    const auto read = read_record(it.record, it.boot, position.boot);
+    const auto read = read_record(it.record, it.boot, present.boot);
     if (!read) return unread(it, read.error());
-    if (expired(*read, position.now)) return true;
-    ++out.by_state[static_cast<std::size_t>(observe(*read, position.now))];
+    if (expired(*read, present.now)) return true;
+    ++out.by_state[static_cast<std::size_t>(observe(*read, present.now))];
     return true;
   });
   if (!walked) return walked.error();

@@ -118,15 +118,15 @@ void record_table::update(std::int64_t number, const record& stored, std::int64_
 void record_table::replace(const record_id& id, const record& stored, std::int64_t boot_now,
                            bool on_damaged_page) {
   const auto other = replacement_of(id);
-  const auto position = on_damaged_page ? std::span<const unsigned char>(other) : id;
+  const auto digest = on_damaged_page ? std::span<const unsigned char>(other) : id;
   std::optional<std::int64_t> number;
   {
     const resetting at_end(load_);
-    load_.bind(1, position);
+    load_.bind(1, digest);
     if (load_.step()) number = load_.integer(0);
   }
   if (number) return update(*number, stored, boot_now, {});
-  insert_row(position, stored, boot_now, {});
+  insert_row(digest, stored, boot_now, {});
 }
 
 void record_table::probe(const record_id& id) {

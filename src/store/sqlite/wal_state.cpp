@@ -95,16 +95,15 @@ bool log_belongs(connection& database, const std::string& path, const char* vfs)
   database.run("BEGIN");
   const auto together = read_mark(database);
   connection file(file_alone(path), vfs, open_as::reader);
-  const auto caller = read_mark(file);
-  if (caller.damaged) return true;  // by a power cut during a checkpoint: the log repairs the file
-  if (!caller.mark) return !together.mark || together.mark->log_base == 0;  // the file's first log
+  const auto alone = read_mark(file);
+  if (alone.damaged) return true;  // by a power cut during a checkpoint: the log repairs the file
+  if (!alone.mark) return !together.mark || together.mark->log_base == 0;  // the file's first log
   if (!together.mark) return false;
   // The file may have got another identity within this log.
-  const bool same_store = caller.mark->identity == together.mark->identity ||
-                          caller.mark->identity == together.mark->log_identity;
-  return same_store && caller.mark->cookie <= together.mark->cookie &&
-         caller.mark->token >= together.mark->log_base &&
-         caller.mark->token <= together.mark->token;
+  const bool same_store = alone.mark->identity == together.mark->identity ||
+                          alone.mark->identity == together.mark->log_identity;
+  return same_store && alone.mark->cookie <= together.mark->cookie &&
+         alone.mark->token >= together.mark->log_base && alone.mark->token <= together.mark->token;
 }
 
 std::string foreign_log(const std::string& path) {

@@ -80,7 +80,7 @@ void writer::fail_after(const failure& failure, bool rolled_back) {
   fail_all(to_error(failure, params_.path, effect::none), !rolled_back);
 }
 
-void writer::import_record(std::unique_ptr<session> opened) {
+void writer::take_over(std::unique_ptr<session> opened) {
   session_ = std::move(opened);
   table_.emplace(session_->on());
   identity_ = session_->identity();
@@ -118,7 +118,7 @@ std::optional<error> writer::make_ready() {
     // Kept until it is reported, also if a step below fails.
     lost_ = lost_ || was_open || renamed || older || moved;
     if (older) (*opened)->begin_another_memory();
-    import_record(std::move(*opened));
+    take_over(std::move(*opened));
     if (std::exchange(lost_, false)) return lost();
   } catch (const failure& failed) {
     table_.reset();

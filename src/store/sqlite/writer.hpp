@@ -36,7 +36,7 @@ class writer {
   void serve();
   [[nodiscard]] std::optional<error> make_ready();
   [[nodiscard]] error lost();
-  void import_record(std::unique_ptr<session> opened);
+  void take_over(std::unique_ptr<session> opened);
   [[nodiscard]] std::optional<failure> lock();
   void give_up_sweeps();
   void answer_what_needs_no_write();
