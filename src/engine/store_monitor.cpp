@@ -27,15 +27,15 @@ void raise_to(std::atomic<std::int64_t>& atomic, std::int64_t least) noexcept {
 /// Converts the end of a period of at most `length` from the wall clock to the boot clock. 0: the
 /// period is over, or there was none. The limit `length` keeps a wall clock that stepped back from
 /// making the period longer.
-std::int64_t steady_end(std::int64_t until_wall, std::int64_t length) {
+std::int64_t boot_end(std::int64_t until_wall, std::int64_t length) {
   const auto left = std::min(until_wall - base::system_clock().wall_ms(), length);
   return left > 0 ? ms_of(base::boot_now()) + left : 0;
 }
 
 /// The reverse conversion; 0 stays 0.
-std::int64_t wall_end(std::int64_t until_steady, loss_watch::time_point now) {
-  if (until_steady <= ms_of(now)) return 0;
-  return base::system_clock().wall_ms() + until_steady - ms_of(now);
+std::int64_t wall_end(std::int64_t until_boot, loss_watch::time_point now) {
+  if (until_boot <= ms_of(now)) return 0;
+  return base::system_clock().wall_ms() + until_boot - ms_of(now);
 }
 
 }  // namespace
@@ -51,9 +51,9 @@ loss_watch::loss_watch(const engine_params& params)
   last_->identity = before->identity;
   last_->generation = written_generation_ = before->generation;
   if (rule_ == after_loss_rule::refuse) {
-    refuse_until_ = steady_end(before->refuse_until_wall, quiet_ms_);
+    refuse_until_ = boot_end(before->refuse_until_wall, quiet_ms_);
   }
-  flagged_until_ = steady_end(before->flagged_until_wall, retention_ms_);
+  flagged_until_ = boot_end(before->flagged_until_wall, retention_ms_);
 }
 
 void loss_watch::expect(milliseconds quiet, milliseconds retention) noexcept {

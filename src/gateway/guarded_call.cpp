@@ -165,8 +165,8 @@ void guarded_exchange::take_room_of(std::size_t answer_bytes) {
 void guarded_exchange::keep_connection() {
   auto& thread = from_.thread();
   // Before the first request on a connection, there is no head with keep_alive.
-  const bool flag = !up_->reader.idle();
-  if (!flag || up_->reader.head().keep_alive) thread.pool.keep(std::move(up_));
+  const bool has_head = !up_->reader.idle();
+  if (!has_head || up_->reader.head().keep_alive) thread.pool.keep(std::move(up_));
 }
 
 }  // namespace onceguard::gateway

@@ -14,8 +14,8 @@ constexpr std::size_t relayed_at_once = 16 * 1024;
 
 enum class framing : std::uint8_t { none, sized, chunked, until_close };
 
-framing framing_of(const http1::head& answer, std::string_view text, std::uint8_t client_minor) {
-  if (text == "HEAD" || !may_have_body(answer.status)) return framing::none;
+framing framing_of(const http1::head& answer, std::string_view method, std::uint8_t client_minor) {
+  if (method == "HEAD" || !may_have_body(answer.status)) return framing::none;
   switch (answer.body) {
     case http1::body_kind::none:
     case http1::body_kind::sized:
@@ -27,15 +27,15 @@ framing framing_of(const http1::head& answer, std::string_view text, std::uint8_
   return client_minor == 0 ? framing::until_close : framing::chunked;
 }
 
-void append_piece(std::string& out, framing request, std::string_view piece) {
-  if (request == framing::chunked) {
+void append_piece(std::string& out, framing framed, std::string_view piece) {
+  if (framed == framing::chunked) {
     http1::append_chunk(out, piece);
   } else {
     out += piece;
   }
 }
 
-void append_relayed_head(std::string& out, const http1::head& answer, framing request,
+void append_relayed_head(std::string& out, const http1::head& answer, framing framed,
                          const answer_style& style, bool trailers) {
   http1::append_status_line(out, answer.status, answer.reason);
   const http::travel_filter filter(answer.fields);
@@ -46,13 +46,13 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing re
     dated = dated || base::iequals(f.name, "date");
   }
   if (!dated) append_date_now(out);
-  if (request == framing::chunked) http1::append_field(out, "Transfer-Encoding", "chunked");
+  if (framed == framing::chunked) http1::append_field(out, "Transfer-Encoding", "chunked");
   const auto* announced = base::find_field(answer.fields, "trailer");
   if (trailers && announced != nullptr) http1::append_field(out, "Trailer", announced->value);
-  if (request == framing::sized)
+  if (framed == framing::sized)
     http1::append_content_length(out, answer.content_length.value_or(0));
   // For HEAD, and with 304, the length is that of the body that is not sent.
-  if (request == framing::none && answer.content_length && answer.status != 204) {
+  if (framed == framing::none && answer.content_length && answer.status != 204) {
     http1::append_content_length(out, *answer.content_length);
   }
   append_connection(out, style);
@@ -69,12 +69,12 @@ void empty(std::string& out, byte_reservation* room) {
 /// A partial answer must not look complete. Only an answer whose end is the end of the connection
 /// could be mistaken for a complete one. If nothing was sent yet, the caller sends a problem
 /// answer.
-void break_off(session& session, framing request, std::string why, relayed& result) {
+void break_off(session& session, framing framed, std::string why, relayed& result) {
   result.why = std::move(why);
   if (!result.begun) return;
   base::log(base::event::upstream_broken,
             {{"upstream", session.rule().upstream->name}, {"why", result.why}});
-  if (request == framing::until_close) session.stream().abort();
+  if (framed == framing::until_close) session.stream().abort();
 }
 
 }  // namespace
@@ -84,27 +84,27 @@ asio::awaitable<relayed> relay_answer(session& session, upstream_connection& ups
                                       byte_reservation* room) {
   relayed result;
   const auto& answer = upstream.reader.head();
-  const auto request =
+  const auto framed =
       framing_of(answer, session.reader().head().method, session.reader().head().minor);
   auto style = session.style();
-  if (request == framing::until_close) style.then = after_answer::close;
+  if (framed == framing::until_close) style.then = after_answer::close;
   const auto write_timeout = session.thread().shared.params.write_timeout;
 
   const bool trailers =
-      request == framing::chunked && http::welcomes_trailers(session.reader().head().fields);
+      framed == framing::chunked && http::welcomes_trailers(session.reader().head().fields);
   const auto append_end = [&](std::string& text) {
-    if (request != framing::chunked) return;
+    if (framed != framing::chunked) return;
     if (!trailers) return http1::append_last_chunk(text);
     append_last_chunk(text, upstream.reader.trailers(), http::travel_filter(answer.fields));
   };
   std::string out;
-  append_relayed_head(out, answer, request, style, trailers);
-  if (!begun.empty()) append_piece(out, request, begun);
+  append_relayed_head(out, answer, framed, style, trailers);
+  if (!begun.empty()) append_piece(out, framed, begun);
   std::string().swap(begun);
   for (bool ended = false; !ended;) {
     switch (upstream.reader.next()) {
       case http1::progress::body:
-        append_piece(out, request, upstream.reader.body());
+        append_piece(out, framed, upstream.reader.body());
         break;
       case http1::progress::end:
         append_end(out);
@@ -122,7 +122,7 @@ asio::awaitable<relayed> relay_answer(session& session, upstream_connection& ups
         if (read.failure) {
           if (read.failure != asio::error::eof ||
               upstream.reader.end_of_input() != http1::progress::end) {
-            break_off(session, request,
+            break_off(session, framed,
                       "the answer broke off amid its body: " + read.failure.message(), result);
             co_return result;
           }
@@ -135,7 +135,7 @@ asio::awaitable<relayed> relay_answer(session& session, upstream_connection& ups
       }
       case http1::progress::head:
       case http1::progress::error:
-        break_off(session, request, std::string(upstream.reader.fault().what), result);
+        break_off(session, framed, std::string(upstream.reader.fault().what), result);
         co_return result;
     }
     if (out.size() >= flush_at || (ended && !out.empty())) {

@@ -175,8 +175,8 @@ asio::awaitable<void> server::state::finish() {
     co_await sleep_for(milliseconds(10));
   }
   co_await shared.engine.end_held_leases();
-  if (const auto resolved = co_await shared.engine.poll_store(); !resolved) {
-    base::log(base::event::store_poll_failed, {{"why", resolved.error().detail}});
+  if (const auto polled = co_await shared.engine.poll_store(); !polled) {
+    base::log(base::event::store_poll_failed, {{"why", polled.error().detail}});
   }
   shared.engine.stop();
   const auto& count = shared.engine.counters();
@@ -212,9 +212,9 @@ result<void> server::start() {
     });
   }
   // Polls here, so that the first requests need not wait for the poll.
-  auto resolved = asio::co_spawn(first, s.shared.engine.poll_store(), asio::use_future).get();
-  if (!resolved) {
-    base::log(base::event::store_poll_failed, {{"why", resolved.error().detail}});
+  auto polled = asio::co_spawn(first, s.shared.engine.poll_store(), asio::use_future).get();
+  if (!polled) {
+    base::log(base::event::store_poll_failed, {{"why", polled.error().detail}});
   }
   s.shared.engine.start(first);
   if (s.shared.params.reconcile_interval.count() > 0) {

@@ -108,7 +108,7 @@ namespace {
 
 constexpr std::size_t kept_max = 256;  // per upstream and I/O thread
 // After a longer idle time, a race with the end of the connection is likely.
-constexpr std::chrono::seconds fresh_for{1};
+constexpr std::chrono::seconds suspect_for{1};
 
 std::string text_of(const endpoint& endpoint) {
   return endpoint.host + ':' + std::to_string(endpoint.port);
@@ -130,7 +130,7 @@ class upstream_pool::idle_connections final : public base::deadline {
     while (!kept_.empty()) {
       auto& latest = *kept_.back();
       latest.idle_when_taken = now - latest.idle_since;
-      const bool fresh = latest.idle_when_taken < fresh_for;
+      const bool fresh = latest.idle_when_taken < suspect_for;
       const bool open = latest.stream.quiet_and_open();
       if (fresh && !open) suspects_.suspect(address_);
       if (guarded && (!fresh || suspects_.suspected(address_, now))) {
@@ -230,7 +230,8 @@ void upstream_pool::keep(upstream_ptr connection) {
 
 void upstream_pool::broke(const upstream_connection& connection) {
   const bool unannounced = connection.reused && connection.reader.idle();
-  if (unannounced && connection.idle_when_taken < fresh_for) suspects_.suspect(connection.address);
+  if (unannounced && connection.idle_when_taken < suspect_for)
+    suspects_.suspect(connection.address);
 }
 
 void upstream_pool::clear() { shelves_.clear(); }

@@ -5,12 +5,12 @@
 
 namespace onceguard::cli::demo {
 
-void scene::charged(telling& style, std::size_t counted, std::size_t expected) {
-  style.charges = counted;
+void scene::charged(telling& style, std::size_t count_by_text, std::size_t expected) {
+  style.charges = count_by_text;
   style.charges_expected = expected;
-  expect(counted == expected, "the shop counted " + std::to_string(counted) + " charges " +
-                                  (&style == &with ? "with" : "without") + " Onceguard, not " +
-                                  std::to_string(expected));
+  expect(count_by_text == expected, "the shop counted " + std::to_string(count_by_text) +
+                                        " charges " + (&style == &with ? "with" : "without") +
+                                        " Onceguard, not " + std::to_string(expected));
 }
 
 reply saw(telling& style, reply got) {
@@ -18,7 +18,7 @@ reply saw(telling& style, reply got) {
   return got;
 }
 
-std::vector<std::string> counted(const std::vector<reply>& replies) {
+std::vector<std::string> count_by_text(const std::vector<reply>& replies) {
   std::vector<std::pair<std::string, std::size_t>> counts;
   for (const auto& got : replies) {
     auto words = got.in_words();

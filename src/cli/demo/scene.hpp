@@ -29,7 +29,7 @@ struct scene {
     if (!holds) faults.push_back(std::move(description));
   }
   /// Stores both counts, which are the point of the demo, and adds a fault if they differ.
-  void charged(telling& style, std::size_t counted, std::size_t expected);
+  void charged(telling& style, std::size_t count_by_text, std::size_t expected);
   [[nodiscard]] bool right() const noexcept { return faults.empty(); }
 };
 
@@ -37,6 +37,6 @@ struct scene {
 reply saw(telling& style, reply got);
 
 /// "1 × 201", "49 × 409 in-progress" …, in the order of the first occurrence.
-[[nodiscard]] std::vector<std::string> counted(const std::vector<reply>& replies);
+[[nodiscard]] std::vector<std::string> count_by_text(const std::vector<reply>& replies);
 
 }  // namespace onceguard::cli::demo

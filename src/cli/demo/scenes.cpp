@@ -35,13 +35,13 @@ asio::awaitable<scene> fifty_at_once(shop& cards, guard& limit) {
   cards.take(std::chrono::milliseconds(400));  // slow, so that the other requests arrive while the
                                                // first one runs
   const payment straight("ada", "B-1", 990, "b-1");
-  play.without.seen = counted(co_await pay_at_once(cards.address(), straight, crowd));
+  play.without.seen = count_by_text(co_await pay_at_once(cards.address(), straight, crowd));
   play.charged(play.without, cards.charges("B-1"), crowd);
 
   const payment guarded("ada", "B-2", 990, "b-2");
   const auto replies = co_await pay_at_once(limit.address(), guarded, crowd);
   cards.take(usual_delay);
-  play.with.seen = counted(replies);
+  play.with.seen = count_by_text(replies);
   std::size_t first = 0;
   std::string pause;
   for (const auto& got : replies) {
