@@ -10,14 +10,30 @@ constexpr milliseconds failures_within{10'000};
 
 }  // namespace
 
+trust circuit_breaker::trust_at(time_point time) const {
+  if (open_since_) return trust::tripped;
+  if (!epoch_) return trust::no_epoch;
+  if (time - accelerator_answered_at_ > trusted_) return trust::stale;
+  return time - truth_answered_at_ > trusted_ ? trust::truth_away : trust::fresh;
+}
+
 std::optional<trusted_epoch> circuit_breaker::now(time_point time) const {
   const std::lock_guard lock(mutex_);
-  if (open_since_ || !epoch_ || time - accelerator_answered_at_ > trusted_) return std::nullopt;
-  const bool fresh = time - truth_answered_at_ <= trusted_;
-  if (!fresh && !without_truth_) return std::nullopt;
   trusted_epoch out;
+  switch (trust_at(time)) {
+    case trust::tripped:
+    case trust::no_epoch:
+    case trust::stale:
+      return std::nullopt;
+    case trust::truth_away:
+      if (!without_truth_) return std::nullopt;
+      out.busy = false;
+      break;
+    case trust::fresh:
+      out.busy = true;
+      break;
+  }
   out.epoch = *epoch_;
-  out.busy = fresh;
   return out;
 }
 
@@ -46,15 +62,15 @@ void circuit_breaker::distrust_now() {
   epoch_.reset();
 }
 
-bool circuit_breaker::reply(const vitals& by_truth) {
+bool circuit_breaker::note_vitals(const vitals& vitals) {
   const std::lock_guard lock(mutex_);
-  const bool moved = reported_ && (reported_->identity != by_truth.identity ||
-                                   reported_->forgotten != by_truth.forgotten ||
-                                   by_truth.generation < reported_->generation);
-  const bool differs = epoch_ && forgotten_ != by_truth.forgotten;
-  // A look that is on its way now may have read what was before this.
+  const bool moved = reported_ && (reported_->identity != vitals.identity ||
+                                   reported_->forgotten != vitals.forgotten ||
+                                   vitals.generation < reported_->generation);
+  const bool differs = epoch_ && forgotten_ != vitals.forgotten;
+  // A poll that is on its way now may have read what was there before these vitals.
   const bool first = !reported_ && !epoch_;
-  reported_ = by_truth;
+  reported_ = vitals;
   if (!moved && !differs && !first) return false;
   ++distrusts_;
   epoch_.reset();

@@ -1,5 +1,6 @@
-// The one place where it is decided what may be believed of the accelerator: the epoch that was
-// read, how long ago that was, and whether the accelerator answers (the breaker).
+// The one place where it is decided whether the accelerator is asked, and what its copies are
+// worth: by the epoch that a poll read, by how long ago that was, and by whether its calls are
+// answered.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -16,38 +17,49 @@
 
 namespace onceguard::tiered {
 
-/// Thread-safe. Points in time are handed in, so that a test can.
+/// What the accelerator is worth at one moment.
+enum class trust : std::uint8_t {
+  tripped,     ///< calls of it failed in a row: not asked before a poll reached it again
+  no_epoch,    ///< nothing was read since the start or since a distrust: not asked
+  stale,       ///< it did not answer a poll lately: not asked
+  truth_away,  ///< it answered a poll lately, the truth did not: its copies count, if so configured
+  fresh,       ///< both answered a poll lately: its copies and its markers count
+};
+
+/// Thread-safe. Points in time are handed in, so that a test can choose them.
 class circuit_breaker {
  public:
   using time_point = base::boot_clock::time_point;
 
-  /// `without_truth`: answers are replayed also while the truth can't be heard.
+  /// `without_truth`: copies are replayed also while the truth does not answer.
   circuit_breaker(tiered_counters& counters, bool without_truth, milliseconds trusted = fresh_for)
       : counters_(counters), without_truth_(without_truth), trusted_(trusted) {}
 
   /// None: ask the truth alone.
   [[nodiscard]] std::optional<trusted_epoch> now(time_point time) const;
 
-  // --- looks -------------------------------------------------------------------------------
-  /// To be taken before a look. What a look found counts only if nothing was doubted meanwhile.
+  // --- polls -------------------------------------------------------------------------------
+  /// To be taken before a poll. What a poll found counts only if nothing was distrusted meanwhile.
   [[nodiscard]] std::uint64_t ticket() const;
-  /// Both answered; `asked` is before either was.
+  /// Both answered; `asked_at` is before either was asked.
   void both_answered(std::uint64_t ticket, const digest& epoch, std::uint64_t forgotten,
                      time_point asked_at);
-  /// The accelerator answered, and is the one that it was; the truth did not answer.
+  /// The accelerator answered, and is the same as before; the truth did not answer.
   void accelerator_answered(std::uint64_t ticket, time_point asked_at);
-  /// From here on only a look that begins later counts.
+  /// From here on only a poll that begins later counts.
   void distrust_now();
-  /// What the truth tells on its way to whoever watches it: what that one hears first, this one
-  /// must not hear later. True: something was doubted.
-  bool reply(const vitals& by_truth);
+  /// The truth's vitals, on their way to a caller: what the caller learns, the breaker must not
+  /// learn later. True: copies made so far are distrusted from here on.
+  bool note_vitals(const vitals& vitals);
 
-  // --- the breaker -------------------------------------------------------------------------
+  // --- calls -----------------------------------------------------------------------------
   void reached();                                        ///< a call was answered
   void failed(const std::string& why, time_point time);  ///< a call was not
   void probed(time_point time);                          ///< it answers (again)
 
  private:
+  [[nodiscard]] trust trust_at(time_point time) const;
+
   tiered_counters& counters_;
   const bool without_truth_;
   const milliseconds trusted_;

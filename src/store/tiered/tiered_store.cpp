@@ -209,7 +209,7 @@ awaitable<result<std::size_t>> tiered_store::sweep(std::size_t limit, millisecon
 awaitable<result<onceguard::vitals>> tiered_store::vitals(milliseconds timeout) {
   auto reply = co_await truth_->vitals(timeout);
   // Whoever hears that an answer was forgotten must not get it from here any more.
-  if (reply && breaker_.reply(*reply)) watch_.poll_now();
+  if (reply && breaker_.note_vitals(*reply)) watch_.poll_now();
   co_return reply;
 }
 

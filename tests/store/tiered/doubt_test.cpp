@@ -233,29 +233,29 @@ TEST_F(tiered_breaker_test, a_look_that_began_before_a_doubt_tells_nothing) {
 
 TEST_F(tiered_breaker_test, what_the_truth_tells_others_is_answered_on_the_way) {
   hear(strict_, start_);
-  EXPECT_FALSE(strict_.reply(reply(0)));
+  EXPECT_FALSE(strict_.note_vitals(reply(0)));
   EXPECT_TRUE(strict_.now(start_));
-  EXPECT_TRUE(strict_.reply(reply(1)));
+  EXPECT_TRUE(strict_.note_vitals(reply(1)));
   EXPECT_FALSE(strict_.now(start_));
   strict_.both_answered(strict_.ticket(), epoch_, 1, start_);
-  EXPECT_FALSE(strict_.reply(reply(1)));
+  EXPECT_FALSE(strict_.note_vitals(reply(1)));
   EXPECT_TRUE(strict_.now(start_));
-  EXPECT_TRUE(strict_.reply(reply(1, "another")));
+  EXPECT_TRUE(strict_.note_vitals(reply(1, "another")));
   EXPECT_FALSE(strict_.now(start_));
 }
 
 TEST_F(tiered_breaker_test, what_the_truth_reported_is_not_rolled_back_by_an_older_look) {
   hear(strict_, start_);
-  strict_.reply(reply(0));
+  strict_.note_vitals(reply(0));
   strict_.distrust_now();
   const auto before = strict_.ticket();
-  EXPECT_TRUE(strict_.reply(reply(1)));  // with nothing to believe at that moment
+  EXPECT_TRUE(strict_.note_vitals(reply(1)));  // with nothing to believe at that moment
   strict_.both_answered(before, epoch_, 0, start_);
   EXPECT_FALSE(strict_.now(start_));
 
   circuit_breaker fresh(counters_, false);
   const auto first = fresh.ticket();
-  EXPECT_TRUE(fresh.reply(reply(1)));
+  EXPECT_TRUE(fresh.note_vitals(reply(1)));
   fresh.both_answered(first, epoch_, 0, start_);
   EXPECT_FALSE(fresh.now(start_));
 }
