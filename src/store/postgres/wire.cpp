@@ -198,12 +198,16 @@ std::vector<reply<verdict>> claims::decode(const rows& rows,
   });
 }
 
-std::uint64_t claims::generation_in(const rows& rows) {
-  std::int64_t out = 0;
+std::optional<claims::generation_range> claims::generations_in(const rows& rows) {
+  std::optional<generation_range> out;
   for (int row = 0; row < rows.size(); ++row) {
-    out = std::max(out, number_or_0(rows, row, claim_columns - 1));
+    const auto of_row = static_cast<std::uint64_t>(number_or_0(rows, row, claim_columns - 1));
+    if (of_row == 0) continue;  // not a new lease
+    if (!out) out = {of_row, of_row};
+    out->lowest = std::min(out->lowest, of_row);
+    out->highest = std::max(out->highest, of_row);
   }
-  return static_cast<std::uint64_t>(out);
+  return out;
 }
 
 verdict claims::locked() {
@@ -218,8 +222,8 @@ bool claims::alike(const item& first, const item& second) noexcept {
          first.unknown == second.unknown && first.probe_after == second.probe_after;
 }
 
-std::optional<verdict> claims::reported_generation(const item& first, const outcome& outcome,
-                                                   const item& second) {
+std::optional<verdict> claims::verdict_of_joined(const item& first, const outcome& outcome,
+                                                 const item& second) {
   if (!alike(first, second)) return std::nullopt;
   switch (outcome.kind) {
     case verdict_kind::run: {

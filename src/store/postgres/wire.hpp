@@ -62,16 +62,22 @@ struct claims {
   /// One for each item, in their order. Throws unexpected_answer.
   [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& rows,
                                                           const std::vector<parcel<item>>& items);
-  /// How far the memory had come with the leases among them; 0: there are none.
-  [[nodiscard]] static std::uint64_t generation_in(const rows& rows);
+  /// How far the memory had come with each of the leases in a reply.
+  struct generation_range {
+    std::uint64_t lowest = 0;
+    std::uint64_t highest = 0;
+  };
+  /// Empty: no lease is in the reply.
+  [[nodiscard]] static std::optional<generation_range> generations_in(const rows& rows);
   /// While somebody else is writing its record.
   [[nodiscard]] static outcome locked();
-  /// What `second` is told, which came at the same time as `first` and is taken to come right
-  /// after it; none: it has to ask for itself.
-  [[nodiscard]] static std::optional<outcome> reported_generation(const item& first,
-                                                                  const outcome& reply,
-                                                                  const item& second);
-  /// Would `told_along` tell it, whatever the first one is told (unless it is refused)?
+  /// The verdict on `second`, a claim that came at the same time as `first` and counts as the later
+  /// one. Empty: `second` must be sent to the database by itself.
+  [[nodiscard]] static std::optional<outcome> verdict_of_joined(const item& first,
+                                                                const outcome& reply,
+                                                                const item& second);
+  /// Whether verdict_of_joined() has a verdict on `second`, whatever the verdict on `first` is,
+  /// unless `first` is refused.
   [[nodiscard]] static bool alike(const item& first, const item& second) noexcept;
 };
 

@@ -230,6 +230,42 @@ TEST_F(postgres_loss_test, a_lease_that_was_on_its_way_is_nobodys_and_given_back
   EXPECT_EQ(answer.error().effect, effect::done);
 }
 
+TEST_F(postgres_loss_test, a_memory_that_is_taken_back_between_the_look_at_it_and_the_lease) {
+  auto argument = params();
+  argument.timeout = std::chrono::minutes(2);
+  const auto tested = open(argument);
+  desk desk_of_test(*tested);
+  save();
+  for (const auto* key : {"j", "k", "l"}) desk_of_test.completed(claim_of(key));
+  const auto last = desk_of_test.completed(claim_of("m")).token;
+  desk_of_test.vitals();
+  // The claim has met the memory that it expected, and waits before it looks for its record.
+  sql("ALTER FUNCTION onceguard.claim_repeats RENAME TO claim_repeats_at_once;"
+      "CREATE FUNCTION onceguard.claim_repeats(items onceguard.claim_item[], places integer[],"
+      " at_ms bigint, expiry_paused boolean) RETURNS onceguard.claim_answer[]"
+      " LANGUAGE plpgsql VOLATILE AS $$ BEGIN"
+      " PERFORM pg_advisory_lock_shared(7); PERFORM pg_advisory_unlock_shared(7);"
+      " RETURN onceguard.claim_repeats_at_once(items, places, at_ms, expiry_paused); END $$");
+  sql_session theirs(database_.url());
+  theirs.run("SELECT pg_advisory_lock(7)");
+  auto reply = meanwhile([&] {
+    desk own(*tested);
+    return own.try_claim(claim_of("k"), std::chrono::minutes(2));
+  });
+  wait_until("the claim", [&] {
+    return value("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'") !=
+           "0";
+  });
+  restore();
+  theirs.run("SELECT pg_advisory_unlock(7)");
+  const auto answer = reply.get();
+  ASSERT_FALSE(answer) << "a lease was granted";
+  EXPECT_EQ(answer.error().code, errc::store_lost) << answer.error().detail;
+  EXPECT_EQ(answer.error().effect, effect::done);
+  expect_lost(desk_of_test, "l");
+  EXPECT_GT(known_again(desk_of_test, claim_of("m")).lease.token, last);
+}
+
 TEST_F(postgres_loss_test, nothing_is_lost_where_only_the_server_begins_anew) {
   const auto tested = open();
   desk desk(*tested);
