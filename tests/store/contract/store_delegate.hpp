@@ -64,7 +64,8 @@ class sqlite_delegate final : public store_delegate {
   [[nodiscard]] bool remembers() const override { return true; }
   void damage(const record_id& id) override {
     sqlite::connection(folder_.file("store.db"), nullptr)
-        .run(("UPDATE records SET record = CAST(substr(record, 1, 20) || x'7f' || "
+        .run(("UPDATE records SET record = CAST(substr(record, 1, 20) || "
+              "CASE substr(record, 21, 1) WHEN x'7f' THEN x'00' ELSE x'7f' END || "
               "substr(record, 22) AS BLOB) WHERE digest = x'" +
               base::to_hex(id) + "'")
                  .c_str());
