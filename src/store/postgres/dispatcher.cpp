@@ -207,26 +207,15 @@ void dispatcher::arrived(batch_trip<Kind>& trip, const rows& results) {
   auto replies = Kind::decode(results, trip.parcels_);  // may throw: then it failed
   ended(trip.confirms_);
   if constexpr (std::is_same_v<Kind, claims>) {
-    if (const auto granted = claims::generations_in(results)) take_generations(trip, *granted);
+    if (const auto granted = claims::generations_in(results)) {
+      take_generations(trip.expected_, *granted);
+    }
   }
   const auto now = base::boot_now();
   for (const auto& one : trip.entries_) under_way_.erase(one.item().id);
   // From the last to the first, so that those that go back into the line keep their order.
   for (std::size_t i = trip.entries_.size(); i-- > 0;)
     take_reply(trip.entries_[i], replies[i], now);
-}
-
-/// A later copy of the database that lacks these leases is an older one. And a lease counts on from
-/// what was known when the claim was sent, in the memory that was expected: if not, that memory was
-/// taken back between the database's look at the expectation and the lease, for example by a
-/// transaction that deletes records and sets their counter back.
-void dispatcher::take_generations(const batch_trip<claims>& trip,
-                                  const claims::generation_range& granted) {
-  const auto& expected = trip.expected_;
-  if (expected.identity != generation_.identity || granted.lowest <= expected.number) {
-    return memory_.changed();
-  }
-  generation_.number = std::max(generation_.number, granted.highest);
 }
 
 template <class Kind>

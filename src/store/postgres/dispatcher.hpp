@@ -83,7 +83,7 @@ class dispatcher {
   // trips tell their end
   template <class Kind>
   void arrived(batch_trip<Kind>& trip, const rows& results);
-  void take_generations(const batch_trip<claims>& trip, const claims::generation_range& granted);
+  void take_generations(const known_generation& expected, const claims::generation_range& granted);
   template <class Kind>
   void take_reply(entry<Kind>& entry, reply<typename Kind::outcome>& reply, steady_time now);
   void put_grant_in_doubt(entry<claims>& entry);

@@ -23,4 +23,16 @@ void dispatcher::read_generation(const known_generation& generation) {
   if (!same || generation.number > generation_.number) generation_ = generation;
 }
 
+/// A later copy of the database that lacks these leases is an older one. And a lease counts on from
+/// what was known when the claim was sent, in the memory that was expected: if not, that memory was
+/// taken back between the database's look at the expectation and the lease, for example by a
+/// transaction that deletes records and sets their counter back.
+void dispatcher::take_generations(const known_generation& expected,
+                                  const claims::generation_range& granted) {
+  if (expected.identity != generation_.identity || granted.lowest <= expected.number) {
+    return memory_.changed();
+  }
+  generation_.number = std::max(generation_.number, granted.highest);
+}
+
 }  // namespace onceguard::postgres

@@ -10,7 +10,7 @@
 
 namespace onceguard::tiered {
 
-/// Of digests and claim ids: random bytes are as good as any hash.
+/// For digests and claim ids: their bytes are random already.
 struct random_hash {
   template <class Bytes>
   [[nodiscard]] std::size_t operator()(const Bytes& subject) const noexcept {

@@ -17,7 +17,7 @@ trust circuit_breaker::trust_at(time_point time) const {
   return time - truth_answered_at_ > trusted_ ? trust::truth_away : trust::fresh;
 }
 
-std::optional<trusted_epoch> circuit_breaker::now(time_point time) const {
+std::optional<trusted_epoch> circuit_breaker::epoch_at(time_point time) const {
   const std::lock_guard lock(mutex_);
   trusted_epoch out;
   switch (trust_at(time)) {
@@ -77,12 +77,12 @@ bool circuit_breaker::note_vitals(const vitals& vitals) {
   return true;
 }
 
-void circuit_breaker::reached() {
+void circuit_breaker::call_succeeded() {
   const std::lock_guard lock(mutex_);
   failures_ = 0;
 }
 
-void circuit_breaker::failed(const std::string& why, time_point time) {
+void circuit_breaker::call_failed(const std::string& why, time_point time) {
   counters_.failures.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
@@ -97,7 +97,7 @@ void circuit_breaker::failed(const std::string& why, time_point time) {
   base::log(base::event::accelerator_away, {{"why", why}});
 }
 
-void circuit_breaker::probed(time_point time) {
+void circuit_breaker::poll_succeeded(time_point time) {
   milliseconds lasted{0};
   {
     const std::lock_guard lock(mutex_);

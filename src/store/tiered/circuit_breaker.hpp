@@ -11,11 +11,30 @@
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
+#include "base/hash.hpp"
+#include "store/epoch_metadata.hpp"
 #include "store/staleness.hpp"
-#include "store/tiered/counters.hpp"
-#include "store/tiered/trusted_epoch.hpp"
+#include "store/tiered/tiered_params.hpp"
 
 namespace onceguard::tiered {
+
+/// A digest of everything on which the copies depend. When one of these changes, no former copy is
+/// found any more.
+[[nodiscard]] inline digest epoch_in_use(const epoch_reading& truth,
+                                         const std::string& accelerator) {
+  return base::sha256().part(truth.epoch).part(truth.origin).part(accelerator).finish();
+}
+
+struct trusted_epoch {
+  digest epoch{};
+  /// False: only copies of completed records count, because markers may be outdated.
+  bool busy = true;
+
+  /// The id under which the accelerator has the copy of a record, or the marker of a claim.
+  [[nodiscard]] record_id slot_of(const record_id& id) const {
+    return base::sha256().part(base::as_chars(epoch)).part(base::as_chars(id)).finish();
+  }
+};
 
 /// What the accelerator is worth at one moment.
 enum class trust : std::uint8_t {
@@ -26,7 +45,7 @@ enum class trust : std::uint8_t {
   fresh,       ///< both answered a poll lately: its copies and its markers count
 };
 
-/// Thread-safe. Points in time are handed in, so that a test can choose them.
+/// Thread-safe. Times are parameters, so that a test can choose them.
 class circuit_breaker {
  public:
   using time_point = base::boot_clock::time_point;
@@ -35,8 +54,8 @@ class circuit_breaker {
   circuit_breaker(tiered_counters& counters, bool without_truth, milliseconds trusted = fresh_for)
       : counters_(counters), without_truth_(without_truth), trusted_(trusted) {}
 
-  /// None: ask the truth alone.
-  [[nodiscard]] std::optional<trusted_epoch> now(time_point time) const;
+  /// The epoch whose copies count at `time`. Empty: only the truth may be asked.
+  [[nodiscard]] std::optional<trusted_epoch> epoch_at(time_point time) const;
 
   // --- polls -------------------------------------------------------------------------------
   /// To be taken before a poll. What a poll found counts only if nothing was distrusted meanwhile.
@@ -53,9 +72,9 @@ class circuit_breaker {
   bool note_vitals(const vitals& vitals);
 
   // --- calls -----------------------------------------------------------------------------
-  void reached();                                        ///< a call was answered
-  void failed(const std::string& why, time_point time);  ///< a call was not
-  void probed(time_point time);                          ///< it answers (again)
+  void call_succeeded();                                      ///< a call was answered
+  void call_failed(const std::string& why, time_point time);  ///< a call was not
+  void poll_succeeded(time_point time);                       ///< it answers (again)
 
  private:
   [[nodiscard]] trust trust_at(time_point time) const;

@@ -6,55 +6,63 @@
 namespace onceguard::tiered {
 namespace {
 
-// An abandoned marker leaves by itself so long after its lease.
+// How long after its lease an abandoned marker disappears by itself.
 constexpr milliseconds marker_retention{60'000};
+
+/// The part of a subject that the accelerator needs. It does not reveal whose key it is.
+subject_ptr bare(const subject_ptr& about) {
+  if (!about) return nullptr;
+  auto out = std::make_shared<subject>();
+  out->print = about->print;
+  return out;
+}
 
 void count(std::atomic<std::uint64_t>& which) { which.fetch_add(1, std::memory_order_relaxed); }
 
 }  // namespace
 
 claim_round::claim_round(std::vector<claim> batch, const trusted_epoch& trusted,
-                         marker_table& marks, tiered_counters& counters,
+                         marker_table& markers, tiered_counters& counters,
                          marker_table::time_point now)
-    : trusted_(trusted), marks_(marks), counters_(counters), now_(now) {
+    : trusted_(trusted), markers_(markers), counters_(counters), now_(now) {
   items_.reserve(batch.size());
   for (auto& request : batch) {
     auto& made = items_.emplace_back();
     made.marker.id = trusted_.slot_of(request.id);
     made.marker.about = bare(request.about);
-    // Somebody else's marker says nothing about a claim that was made before, and one of its own
-    // would outlast the lease that it was given then.
-    made.alone = !request.about || request.repeated;
+    // The first sending of a repeated claim may have got a lease already. Another claim's marker
+    // does not tell, and a new marker would outlast that lease.
+    made.truth_only = !request.about || request.repeated;
     made.request = std::move(request);
   }
 }
 
-std::vector<claim> claim_round::for_accelerator() const {
+std::vector<claim> claim_round::marker_claims() const {
   std::vector<claim> out;
   for (const auto& each : items_) {
-    if (each.alone) continue;
+    if (each.truth_only) continue;
     auto& subject = out.emplace_back();
     subject.id = each.marker.id;
     subject.claim_id = each.request.claim_id;
     subject.about = each.marker.about;
     subject.lease = each.request.lease;
-    // What an old marker leaves open, the truth knows.
+    // An old marker must not block: the truth knows the outcome.
     subject.unknown = unknown_policy::rerun;
     subject.unknown_retention = marker_retention;
   }
   return out;
 }
 
-void claim_round::accelerator_answered(std::vector<result<verdict>> replies) {
+void claim_round::take_accelerator_reply(std::vector<result<verdict>> replies) {
   auto reply = replies.begin();
   std::set<record_id> granted;
   for (auto& each : items_) {
-    if (each.alone) continue;
-    read(each, *reply++);
-    if (each.has == marker_state::held) granted.insert(each.marker.id);
+    if (each.truth_only) continue;
+    take_marker_verdict(each, *reply++);
+    if (each.has_marker == marker_state::held) granted.insert(each.marker.id);
   }
   for (auto& each : items_) {
-    // Busy with its own neighbour: as if it came after it, it hears what that one leads to.
+    // Busy with another claim of this batch: the truth answers both, this one as the later one.
     const bool busy = each.reply && (*each.reply)->kind == verdict_kind::busy;
     if (busy && granted.contains(each.marker.id)) each.reply.reset();
     if (!each.reply) {
@@ -65,13 +73,13 @@ void claim_round::accelerator_answered(std::vector<result<verdict>> replies) {
   }
 }
 
-void claim_round::read(item& entry, result<verdict>& reply) {
+void claim_round::take_marker_verdict(item& entry, result<verdict>& reply) {
   if (!reply) {
-    if (reply.error().effect != effect::none) entry.has = marker_state::perhaps;
+    if (reply.error().effect != effect::none) entry.has_marker = marker_state::in_doubt;
     return;
   }
   if (reply->kind == verdict_kind::run) {
-    entry.has = marker_state::held;
+    entry.has_marker = marker_state::held;
     entry.marker.token = reply->lease.token;
   } else if (credible(entry, *reply)) {
     entry.reply = std::move(reply);
@@ -81,10 +89,10 @@ void claim_round::read(item& entry, result<verdict>& reply) {
 bool claim_round::credible(const item& entry, const verdict& verdict) const {
   if (verdict.kind == verdict_kind::replay) return verdict.kept != answer_kept::none;
   return verdict.kind == verdict_kind::busy && trusted_.busy &&
-         !marks_.outdated(entry.request.id, entry.marker.id, now_);
+         !markers_.may_be_outdated(entry.request.id, entry.marker.id, now_);
 }
 
-std::vector<claim> claim_round::for_truth() const {
+std::vector<claim> claim_round::truth_claims() const {
   std::vector<claim> out;
   for (const auto& each : items_) {
     if (!each.reply) out.push_back(each.request);
@@ -92,27 +100,29 @@ std::vector<claim> claim_round::for_truth() const {
   return out;
 }
 
-void claim_round::truth_answered(std::vector<result<verdict>> replies, milliseconds waited) {
+void claim_round::take_truth_reply(std::vector<result<verdict>> replies, milliseconds waited) {
   auto reply = replies.begin();
   for (auto& each : items_) {
     if (each.reply) continue;
     each.reply = std::move(*reply++);
-    concluded(each, waited);
+    take_truth_verdict(each, waited);
   }
 }
 
-void claim_round::concluded(item& entry, milliseconds waited) {
+void claim_round::take_truth_verdict(item& entry, milliseconds waited) {
   const auto& reply = *entry.reply;
-  if (!reply) return release(entry);
+  if (!reply) return release_marker(entry);
   if (reply->kind == verdict_kind::run) {
     std::optional<marker> placed;
-    if (entry.has != marker_state::none) placed = entry.marker;
-    return marks_.hold(entry.request.claim_id, std::move(placed));
+    if (entry.has_marker != marker_state::none) placed = entry.marker;
+    return markers_.add_lease(entry.request.claim_id, std::move(placed));
   }
-  // Never with more than is left of its retention. "It took effect" may still get its answer.
+  // A copy never gets more than the retention that is left. A completion without an answer is not
+  // copied, because the answer may still arrive.
   const auto left = reply->retention_left - waited;
   const bool lasting = reply->kind == verdict_kind::replay && reply->kept != answer_kept::none;
-  if (entry.has != marker_state::held || !lasting || left.count() <= 0) return release(entry);
+  if (entry.has_marker != marker_state::held || !lasting || left.count() <= 0)
+    return release_marker(entry);
   auto copy = settle_of(entry, settle_kind::complete);
   copy.answer = reply->answer;
   copy.kept = reply->kept;
@@ -131,10 +141,11 @@ settlement claim_round::settle_of(const item& entry, settle_kind kind) {
   return out;
 }
 
-void claim_round::release(const item& entry) {
-  if (entry.has == marker_state::held) settles_.push_back(settle_of(entry, settle_kind::release));
-  if (entry.has == marker_state::perhaps)
-    marks_.leave({entry.marker.id, entry.marker.about, entry.request.claim_id});
+void claim_round::release_marker(const item& entry) {
+  if (entry.has_marker == marker_state::held)
+    settles_.push_back(settle_of(entry, settle_kind::release));
+  if (entry.has_marker == marker_state::in_doubt)
+    markers_.remove_later({entry.marker.id, entry.marker.about, entry.request.claim_id});
 }
 
 std::vector<result<verdict>> claim_round::take_verdicts() {

@@ -1,53 +1,52 @@
-// One batch of claims on its way: first to the accelerator, what it can't answer to the truth, and
-// what the truth said back to the accelerator. Does no I/O.
+// One batch of claims through both levels, without I/O: the claims for the accelerator, then the
+// claims that only the truth can answer, then the copies and releases for the accelerator.
 #pragma once
 #include <optional>
 #include <vector>
 
 #include <onceguard/store.hpp>
 
-#include "store/tiered/counters.hpp"
+#include "store/tiered/circuit_breaker.hpp"
 #include "store/tiered/marker_table.hpp"
-#include "store/tiered/trusted_epoch.hpp"
 
 namespace onceguard::tiered {
 
 class claim_round {
  public:
-  claim_round(std::vector<claim> batch, const trusted_epoch& trusted, marker_table& marks,
+  claim_round(std::vector<claim> batch, const trusted_epoch& trusted, marker_table& markers,
               tiered_counters& counters, marker_table::time_point now);
 
-  /// The claims of the markers. Empty: there is nothing to ask.
-  [[nodiscard]] std::vector<claim> for_accelerator() const;
-  void accelerator_answered(std::vector<result<verdict>> replies);
+  /// The claims that ask the accelerator, each of which also places a marker. May be empty.
+  [[nodiscard]] std::vector<claim> marker_claims() const;
+  void take_accelerator_reply(std::vector<result<verdict>> replies);
 
-  /// What the accelerator could not answer. Empty: it could.
-  [[nodiscard]] std::vector<claim> for_truth() const;
-  /// `waited`: since before the truth was asked.
-  void truth_answered(std::vector<result<verdict>> replies, milliseconds waited);
+  /// The claims that the accelerator did not answer. May be empty.
+  [[nodiscard]] std::vector<claim> truth_claims() const;
+  /// `waited`: the time since before the claims were sent to the truth.
+  void take_truth_reply(std::vector<result<verdict>> replies, milliseconds waited);
 
-  /// What the accelerator is to be told now.
+  /// The settles for the accelerator: copies of answers, and releases of markers.
   [[nodiscard]] std::vector<settlement> take_settles() { return std::move(settles_); }
   [[nodiscard]] std::vector<result<verdict>> take_verdicts();
 
  private:
-  enum class marker_state : std::uint8_t { none, held, perhaps };
+  enum class marker_state : std::uint8_t { none, held, in_doubt };
   struct item {
     claim request;
     tiered::marker marker;
-    bool alone = false;  ///< for the truth alone
-    marker_state has = marker_state::none;
+    bool truth_only = false;  ///< not sent to the accelerator
+    marker_state has_marker = marker_state::none;
     std::optional<result<verdict>> reply;
   };
 
-  void read(item& entry, result<verdict>& reply);
+  void take_marker_verdict(item& entry, result<verdict>& reply);
   [[nodiscard]] bool credible(const item& entry, const verdict& verdict) const;
-  void concluded(item& entry, milliseconds waited);
+  void take_truth_verdict(item& entry, milliseconds waited);
   [[nodiscard]] static settlement settle_of(const item& entry, settle_kind kind);
-  void release(const item& entry);
+  void release_marker(const item& entry);
 
   const trusted_epoch trusted_;
-  marker_table& marks_;
+  marker_table& markers_;
   tiered_counters& counters_;
   const marker_table::time_point now_;
   std::vector<item> items_;

@@ -1,5 +1,6 @@
-// What this process has put into the accelerator and must see to, and what it may not believe of
-// it meanwhile. Each list is bounded: what falls out of it ends by its own time.
+// The markers that this process has placed in the accelerator, those that it must still remove, and
+// those that may be outdated. Each list is bounded: a marker that falls out of its list expires in
+// the accelerator.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -14,19 +15,19 @@
 
 namespace onceguard::tiered {
 
-/// A marker in the accelerator: a lease there, beside the one that the truth gave.
+/// A marker: a lease in the accelerator, beside the lease that the truth granted. Repeats that find
+/// the marker are busy without a call of the truth.
 struct marker {
   record_id id{};
   subject_ptr about;
-  onceguard::token token = 0;  ///< 0: nobody knows whether it is there
+  onceguard::token token = 0;  ///< 0: the claim of the marker is in doubt
 };
 
-/// What may stand in the accelerator and should not.
+/// A marker or copy that may be in the accelerator and must be removed.
 struct leftover {
   record_id id{};
   subject_ptr about;
-  std::optional<onceguard::claim_id>
-      claim_id;  ///< the marker of this claim; none: of several, whichever it is
+  std::optional<onceguard::claim_id> claim_id;  ///< the holder of the marker; empty: of any claim
 };
 
 /// Thread-safe.
@@ -35,28 +36,30 @@ class marker_table {
   using time_point = base::boot_clock::time_point;
 
   // --- leases that this process holds, and their markers -----------------------------------
-  /// `what`: none: nothing was put there now.
-  void hold(const claim_id& holder, std::optional<marker> reply);
-  [[nodiscard]] std::optional<marker> find(const claim_id& holder) const;
-  std::optional<marker> take(const claim_id& holder);  ///< the lease is over
-  std::optional<marker> take_mark(const claim_id& holder);
+  /// `reply`: the marker; empty: none was placed.
+  void add_lease(const claim_id& holder, std::optional<marker> reply);
+  [[nodiscard]] std::optional<marker> marker_of(const claim_id& holder) const;
+  std::optional<marker> end_lease(const claim_id& holder);  ///< its marker, if it has one
+  /// The lease goes on without a marker.
+  std::optional<marker> take_marker(const claim_id& holder);
 
   // --- what is still to be removed -----------------------------------------------------------
-  void leave(leftover leftover);
-  [[nodiscard]] std::vector<leftover> left(std::size_t most) const;
-  [[nodiscard]] std::size_t left_count() const;
-  void removed(const record_id& id);
-  /// An operator ended what stood in that record, and its marker may still be there, whosever it
-  /// is. By the record: in which epoch it is looked for next, nobody may know at that moment.
-  void end(const record_id& id);
-  [[nodiscard]] std::vector<record_id> ended(std::size_t most) const;
-  void dropped(const record_id& id);
+  void remove_later(leftover leftover);
+  [[nodiscard]] std::vector<leftover> leftovers(std::size_t most) const;
+  [[nodiscard]] std::size_t removals_waiting() const;
+  void leftover_removed(const record_id& id);
+  /// An operator ended the lease of this record, and the marker of any process may still be there.
+  /// By the record's id, because the slot depends on the epoch in which the marker is removed.
+  void clear_later(const record_id& id);
+  [[nodiscard]] std::vector<record_id> records_to_clear(std::size_t most) const;
+  void record_cleared(const record_id& id);
 
-  // --- records that others have settled just now -------------------------------------------
-  void settled(const std::vector<std::uint64_t>& prefixes, time_point time);
+  // --- records that others have settled lately -------------------------------------------
+  void note_settled(const std::vector<std::uint64_t>& prefixes, time_point time);
 
-  /// Is a marker there perhaps an old one? `id`: of the record, `at`: its place.
-  [[nodiscard]] bool outdated(const record_id& id, const record_id& slot_id, time_point now) const;
+  /// Whether a marker that was found in `slot_id` may be outdated. `id`: the record's.
+  [[nodiscard]] bool may_be_outdated(const record_id& id, const record_id& slot_id,
+                                     time_point now) const;
 
  private:
   struct prefix {
@@ -65,10 +68,10 @@ class marker_table {
   };
 
   mutable std::mutex mutex_;
-  bounded_map<claim_id, std::optional<marker>> held_{100'000};
-  bounded_map<record_id, leftover> left_{100'000};
-  bounded_map<record_id, record_id> ended_{100'000};
-  bounded_map<prefix, time_point> settled_{4'096};
+  bounded_map<claim_id, std::optional<marker>> leases_{100'000};
+  bounded_map<record_id, leftover> leftovers_{100'000};
+  bounded_map<record_id, record_id> records_to_clear_{100'000};
+  bounded_map<prefix, time_point> settled_lately_{4'096};
 };
 
 }  // namespace onceguard::tiered

@@ -3,23 +3,23 @@
 namespace onceguard::tiered {
 namespace {
 
-/// Ends the marker by the claim id alone: its token may never have been heard.
-settlement release_of(const claim_id& holder, const marker& placed_marker) {
+/// Ends the marker by the claim id alone: its token may never have arrived here.
+settlement release_of(const claim_id& holder, const marker& lease_marker) {
   settlement out;
-  out.id = placed_marker.id;
-  out.about = placed_marker.about;
+  out.id = lease_marker.id;
+  out.about = lease_marker.about;
   out.claim_id = holder;
   out.kind = settle_kind::release;
   return out;
 }
 
-/// The answer that stands in the record now; none: what stands there is not known, or not final.
+/// The copy of the answer that the record has now. Empty: the answer is not known, or not final.
 std::optional<settlement> copy_of(const settlement& request, const settled& reply,
                                   milliseconds waited) {
   if (request.kind != settle_kind::complete || reply.outcome == settle_outcome::stale) {
     return std::nullopt;
   }
-  // The application had completed it, with a retention of its own: the next repeat makes the copy.
+  // The application had completed the record, with its own retention: the next repeat copies it.
   if (reply.state == observed_state::completed) return std::nullopt;
   settlement out;
   out.answer = request.answer;
@@ -31,36 +31,36 @@ std::optional<settlement> copy_of(const settlement& request, const settled& repl
 
 }  // namespace
 
-std::vector<settlement> after_settles(const std::vector<settlement>& items,
-                                      const std::vector<result<settled>>& batch,
-                                      milliseconds waited,
-                                      const std::optional<trusted_epoch>& trusted,
-                                      marker_table& marks, tiered_counters& counters) {
+std::vector<settlement> settles_for_accelerator(const std::vector<settlement>& items,
+                                                const std::vector<result<settled>>& batch,
+                                                milliseconds waited,
+                                                const std::optional<trusted_epoch>& trusted,
+                                                marker_table& markers, tiered_counters& counters) {
   std::vector<settlement> out;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const auto& request = items[i];
-    // It was not carried out, and will be tried again.
+    // The settle was not carried out, and will be repeated.
     if (!batch[i] && batch[i].error().effect == effect::none) continue;
-    // An abandoned lease is given once more to the claim that had it.
+    // The claim that abandoned a lease may get the lease again.
     const bool over = request.kind != settle_kind::abandon;
-    const auto placed_marker =
-        over ? marks.take(request.claim_id) : marks.take_mark(request.claim_id);
-    if (!placed_marker) continue;
+    const auto lease_marker =
+        over ? markers.end_lease(request.claim_id) : markers.take_marker(request.claim_id);
+    if (!lease_marker) continue;
     if (!trusted) {
-      marks.leave({placed_marker->id, placed_marker->about, request.claim_id});
+      markers.remove_later({lease_marker->id, lease_marker->about, request.claim_id});
       continue;
     }
-    if (placed_marker->id != trusted->slot_of(request.id)) continue;  // nobody looks there any more
+    if (lease_marker->id != trusted->slot_of(request.id)) continue;  // in a former epoch
     auto copy =
-        batch[i] && placed_marker->token != 0 ? copy_of(request, *batch[i], waited) : std::nullopt;
+        batch[i] && lease_marker->token != 0 ? copy_of(request, *batch[i], waited) : std::nullopt;
     if (!copy) {
-      out.push_back(release_of(request.claim_id, *placed_marker));
+      out.push_back(release_of(request.claim_id, *lease_marker));
       continue;
     }
-    copy->id = placed_marker->id;
-    copy->about = placed_marker->about;
+    copy->id = lease_marker->id;
+    copy->about = lease_marker->about;
     copy->claim_id = request.claim_id;
-    copy->token = placed_marker->token;
+    copy->token = lease_marker->token;
     out.push_back(std::move(*copy));
     counters.copied.fetch_add(1, std::memory_order_relaxed);
   }

@@ -14,7 +14,7 @@ tiered_store::tiered_store(std::unique_ptr<store> truth, epoch_metadata& metadat
     : truth_(std::move(truth)),
       params_(params),
       breaker_(counters_, params.replays_without_truth, params.trusted),
-      watch_(metadata, std::move(accelerator), breaker_, marks_, counters_, params) {}
+      monitor_(metadata, std::move(accelerator), breaker_, markers_, counters_, params) {}
 
 result<std::unique_ptr<tiered_store>> tiered_store::open(std::unique_ptr<store> truth,
                                                          epoch_metadata& metadata,
@@ -22,7 +22,7 @@ result<std::unique_ptr<tiered_store>> tiered_store::open(std::unique_ptr<store> 
                                                          const tiered_params& params) {
   std::unique_ptr<tiered_store> made(
       new tiered_store(std::move(truth), metadata, std::move(accelerator), params));
-  if (auto why = made->watch_.first_poll()) return std::move(*why);
+  if (auto why = made->monitor_.first_poll()) return std::move(*why);
   return made;
 }
 
@@ -32,14 +32,14 @@ store_traits tiered_store::traits() const {
   return out;
 }
 
-/// Whoever is out of reach for all of a batch is out of reach.
+/// A call failed when all of its batch failed.
 template <class Outcome>
 void tiered_store::note_calls(const std::vector<result<Outcome>>& replies) {
   const auto lost = [](const auto& one) { return !one && one.error().retryable(); };
   if (std::all_of(replies.begin(), replies.end(), lost)) {
-    breaker_.failed(replies.front().error().detail, base::boot_now());
+    breaker_.call_failed(replies.front().error().detail, base::boot_now());
   } else {
-    breaker_.reached();
+    breaker_.call_succeeded();
   }
 }
 
@@ -48,46 +48,47 @@ void tiered_store::note_calls(const std::vector<result<Outcome>>& replies) {
 awaitable<std::vector<result<verdict>>> tiered_store::claim(std::vector<onceguard::claim> batch,
                                                             milliseconds timeout) {
   const auto now = base::boot_now();
-  const auto trusted = breaker_.now(now);
-  if (!trusted) co_return co_await claim_alone(std::move(batch), timeout);
-  claim_round round(std::move(batch), *trusted, marks_, counters_, now);
-  if (auto markers = round.for_accelerator(); !markers.empty()) {
+  const auto trusted = breaker_.epoch_at(now);
+  if (!trusted) co_return co_await claim_from_truth(std::move(batch), timeout);
+  claim_round round(std::move(batch), *trusted, markers_, counters_, now);
+  if (auto markers = round.marker_claims(); !markers.empty()) {
     auto reply =
-        co_await watch_.accelerator()->claim(std::move(markers), params_.accelerator_timeout);
+        co_await monitor_.accelerator()->claim(std::move(markers), params_.accelerator_timeout);
     note_calls(reply);
-    round.accelerator_answered(std::move(reply));
+    round.take_accelerator_reply(std::move(reply));
   }
-  if (auto open = round.for_truth(); !open.empty()) {
+  if (auto open = round.truth_claims(); !open.empty()) {
     const auto before = params_.clock->boot_ms();
     auto reply = co_await truth_->claim(std::move(open), timeout);
-    round.truth_answered(std::move(reply), milliseconds(params_.clock->boot_ms() - before));
+    round.take_truth_reply(std::move(reply), milliseconds(params_.clock->boot_ms() - before));
     auto settles = round.take_settles();
     co_await update_accelerator(std::move(settles));
   }
   co_return round.take_verdicts();
 }
 
-awaitable<std::vector<result<verdict>>> tiered_store::claim_alone(
+awaitable<std::vector<result<verdict>>> tiered_store::claim_from_truth(
     std::vector<onceguard::claim> batch, milliseconds timeout) {
   std::vector<claim_id> claim_ids;
   for (const auto& each : batch) claim_ids.push_back(each.claim_id);
   auto reply = co_await truth_->claim(std::move(batch), timeout);
   for (std::size_t i = 0; i < reply.size(); ++i) {
-    if (reply[i] && reply[i]->kind == verdict_kind::run) marks_.hold(claim_ids[i], std::nullopt);
+    if (reply[i] && reply[i]->kind == verdict_kind::run)
+      markers_.add_lease(claim_ids[i], std::nullopt);
   }
   counters_.claims_of_truth.fetch_add(reply.size(), std::memory_order_relaxed);
   co_return reply;
 }
 
-/// Waits no longer than a moment: so that who asks once more meets the answer and not the marker.
+/// The caller waits for a moment, so that its next repeat finds the answer and not the marker.
 awaitable<void> tiered_store::update_accelerator(std::vector<settlement> batch) {
   if (batch.empty()) co_return;
   auto sent = batch;
   const auto reply =
-      co_await watch_.accelerator()->settle(std::move(sent), params_.accelerator_timeout);
+      co_await monitor_.accelerator()->settle(std::move(sent), params_.accelerator_timeout);
   note_calls(reply);
   for (std::size_t i = 0; i < reply.size(); ++i) {
-    if (!reply[i]) marks_.leave({batch[i].id, batch[i].about, batch[i].claim_id});
+    if (!reply[i]) markers_.remove_later({batch[i].id, batch[i].about, batch[i].claim_id});
   }
 }
 
@@ -95,12 +96,12 @@ awaitable<void> tiered_store::update_accelerator(std::vector<settlement> batch) 
 
 awaitable<std::vector<result<settled>>> tiered_store::settle(std::vector<settlement> batch,
                                                              milliseconds timeout) {
-  const auto trusted = breaker_.now(base::boot_now());
+  const auto trusted = breaker_.epoch_at(base::boot_now());
   const auto before = params_.clock->boot_ms();
   auto sent = batch;
   auto reply = co_await truth_->settle(std::move(sent), timeout);
   const milliseconds waited(params_.clock->boot_ms() - before);
-  auto settles = after_settles(batch, reply, waited, trusted, marks_, counters_);
+  auto settles = settles_for_accelerator(batch, reply, waited, trusted, markers_, counters_);
   co_await update_accelerator(std::move(settles));
   co_return reply;
 }
@@ -109,30 +110,30 @@ awaitable<std::vector<result<bool>>> tiered_store::extend(std::vector<extension>
                                                           milliseconds timeout) {
   auto sent = batch;
   auto reply = co_await truth_->extend(std::move(sent), timeout);
-  const bool trusted = breaker_.now(base::boot_now()).has_value();
+  const bool trusted = breaker_.epoch_at(base::boot_now()).has_value();
   std::vector<extension> markers;
   std::vector<settlement> ends;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (!reply[i]) continue;
     const auto& claim_id = batch[i].claim_id;
     const bool held = *reply[i];
-    const auto placed_marker = !held     ? marks_.take(claim_id)
-                               : trusted ? marks_.find(claim_id)
-                                         : marks_.take_mark(claim_id);
-    if (!placed_marker) continue;
+    const auto lease_marker = !held     ? markers_.end_lease(claim_id)
+                              : trusted ? markers_.marker_of(claim_id)
+                                        : markers_.take_marker(claim_id);
+    if (!lease_marker) continue;
     if (!trusted) {
-      // It would speak of a lease that has changed since.
-      marks_.leave({placed_marker->id, placed_marker->about, claim_id});
+      // The marker belongs to a lease that has changed since.
+      markers_.remove_later({lease_marker->id, lease_marker->about, claim_id});
     } else if (!held) {
       auto& end = ends.emplace_back();
-      end.id = placed_marker->id;
-      end.about = placed_marker->about;
+      end.id = lease_marker->id;
+      end.about = lease_marker->about;
       end.claim_id = claim_id;
       end.kind = settle_kind::release;
-    } else if (placed_marker->token != 0) {
+    } else if (lease_marker->token != 0) {
       auto& longer = markers.emplace_back(batch[i]);
-      longer.id = placed_marker->id;
-      longer.token = placed_marker->token;
+      longer.id = lease_marker->id;
+      longer.token = lease_marker->token;
       longer.dispatch = false;
     }
   }
@@ -140,12 +141,12 @@ awaitable<std::vector<result<bool>>> tiered_store::extend(std::vector<extension>
   co_return reply;
 }
 
-/// Where that fails a marker ends earlier, and the truth is asked.
+/// After a failure the marker ends earlier, and the truth answers.
 awaitable<void> tiered_store::extend_markers(std::vector<extension> batch,
                                              std::vector<settlement> ends) {
   if (!batch.empty()) {
     const auto reply =
-        co_await watch_.accelerator()->extend(std::move(batch), params_.accelerator_timeout);
+        co_await monitor_.accelerator()->extend(std::move(batch), params_.accelerator_timeout);
     note_calls(reply);
   }
   co_await update_accelerator(std::move(ends));
@@ -160,27 +161,27 @@ awaitable<result<resolve_decision>> tiered_store::resolve(resolution request,
   const bool perhaps = !reply && reply.error().effect != effect::none;
   const bool forgets = reply && reply->forgets_answer;
   if (perhaps || forgets) {
-    // The truth has begun another epoch with it.
+    // The truth has begun another epoch with the release.
     breaker_.distrust_now();
-    watch_.poll_now();
+    monitor_.poll_now();
   } else if (reply && reply->outcome == resolve_outcome::done) {
-    co_await drop(id);
+    co_await drop_marker(id);
   }
   co_return reply;
 }
 
-/// The marker of a lease that is no more.
-awaitable<void> tiered_store::drop(record_id id) {
-  const auto trusted = breaker_.now(base::boot_now());
+/// Removes the marker of a lease that has ended.
+awaitable<void> tiered_store::drop_marker(record_id id) {
+  const auto trusted = breaker_.epoch_at(base::boot_now());
   if (!trusted) {
-    marks_.end(id);
+    markers_.clear_later(id);
     co_return;
   }
   resolution request;
   request.id = trusted->slot_of(id);
   request.force = true;
-  const auto done = co_await watch_.accelerator()->resolve(request, params_.accelerator_timeout);
-  if (!done) marks_.end(id);
+  const auto done = co_await monitor_.accelerator()->resolve(request, params_.accelerator_timeout);
+  if (!done) markers_.clear_later(id);
 }
 
 awaitable<result<import_outcome>> tiered_store::import_record(imported_record brought,
@@ -208,26 +209,27 @@ awaitable<result<std::size_t>> tiered_store::sweep(std::size_t limit, millisecon
 
 awaitable<result<onceguard::vitals>> tiered_store::vitals(milliseconds timeout) {
   auto reply = co_await truth_->vitals(timeout);
-  // Whoever hears that an answer was forgotten must not get it from here any more.
-  if (reply && breaker_.note_vitals(*reply)) watch_.poll_now();
+  // A caller that learns of a forgotten answer must not get the answer from here any more.
+  if (reply && breaker_.note_vitals(*reply)) monitor_.poll_now();
   co_return reply;
 }
 
-// --- its life -------------------------------------------------------------------------------
+// --- listener and end
+// -------------------------------------------------------------------------------
 
 void tiered_store::on_settled(settled_listener listener) {
   if (!listener) return truth_->on_settled(nullptr);
   truth_->on_settled(
       [this, listener = std::move(listener)](const std::vector<std::uint64_t>& settled) {
-        // Before the listener wakes somebody up who asks here: the marker may still stand there.
-        marks_.settled(settled, base::boot_now());
+        // Before the listener wakes a waiter whose claim comes here: the marker may still be there.
+        markers_.note_settled(settled, base::boot_now());
         listener(settled);
       });
 }
 
 void tiered_store::stop() {
   const std::lock_guard lock(stopping_);
-  watch_.stop();
+  monitor_.stop();
   truth_->stop();
 }
 

@@ -200,11 +200,11 @@ class tiered_breaker_test : public ::testing::Test {
 };
 
 TEST_F(tiered_breaker_test, nothing_counts_before_something_was_answered_and_too_long_after) {
-  EXPECT_FALSE(strict_.now(start_));
+  EXPECT_FALSE(strict_.epoch_at(start_));
   hear(strict_, start_);
-  ASSERT_TRUE(strict_.now(start_ + fresh_for));
-  EXPECT_TRUE(strict_.now(start_ + fresh_for)->busy);
-  EXPECT_FALSE(strict_.now(start_ + fresh_for + milliseconds(1)));
+  ASSERT_TRUE(strict_.epoch_at(start_ + fresh_for));
+  EXPECT_TRUE(strict_.epoch_at(start_ + fresh_for)->busy);
+  EXPECT_FALSE(strict_.epoch_at(start_ + fresh_for + milliseconds(1)));
 }
 
 TEST_F(tiered_breaker_test, without_the_truth_only_answers_count_and_only_if_asked_for) {
@@ -213,35 +213,35 @@ TEST_F(tiered_breaker_test, without_the_truth_only_answers_count_and_only_if_ask
     hear(*each, start_);
     each->accelerator_answered(each->ticket(), late);
   }
-  EXPECT_FALSE(strict_.now(late));
-  ASSERT_TRUE(lasting_.now(late));
-  EXPECT_EQ(lasting_.now(late)->epoch, epoch_);
-  EXPECT_FALSE(lasting_.now(late)->busy);
-  EXPECT_FALSE(lasting_.now(late + fresh_for + milliseconds(1)));
+  EXPECT_FALSE(strict_.epoch_at(late));
+  ASSERT_TRUE(lasting_.epoch_at(late));
+  EXPECT_EQ(lasting_.epoch_at(late)->epoch, epoch_);
+  EXPECT_FALSE(lasting_.epoch_at(late)->busy);
+  EXPECT_FALSE(lasting_.epoch_at(late + fresh_for + milliseconds(1)));
   lasting_.distrust_now();
-  EXPECT_FALSE(lasting_.now(late));
+  EXPECT_FALSE(lasting_.epoch_at(late));
 }
 
 TEST_F(tiered_breaker_test, a_look_that_began_before_a_doubt_tells_nothing) {
   const auto ticket = strict_.ticket();
   strict_.distrust_now();
   strict_.both_answered(ticket, epoch_, 0, start_);
-  EXPECT_FALSE(strict_.now(start_));
+  EXPECT_FALSE(strict_.epoch_at(start_));
   hear(strict_, start_);
-  EXPECT_TRUE(strict_.now(start_));
+  EXPECT_TRUE(strict_.epoch_at(start_));
 }
 
 TEST_F(tiered_breaker_test, what_the_truth_tells_others_is_answered_on_the_way) {
   hear(strict_, start_);
   EXPECT_FALSE(strict_.note_vitals(reply(0)));
-  EXPECT_TRUE(strict_.now(start_));
+  EXPECT_TRUE(strict_.epoch_at(start_));
   EXPECT_TRUE(strict_.note_vitals(reply(1)));
-  EXPECT_FALSE(strict_.now(start_));
+  EXPECT_FALSE(strict_.epoch_at(start_));
   strict_.both_answered(strict_.ticket(), epoch_, 1, start_);
   EXPECT_FALSE(strict_.note_vitals(reply(1)));
-  EXPECT_TRUE(strict_.now(start_));
+  EXPECT_TRUE(strict_.epoch_at(start_));
   EXPECT_TRUE(strict_.note_vitals(reply(1, "another")));
-  EXPECT_FALSE(strict_.now(start_));
+  EXPECT_FALSE(strict_.epoch_at(start_));
 }
 
 TEST_F(tiered_breaker_test, what_the_truth_reported_is_not_rolled_back_by_an_older_look) {
@@ -251,32 +251,32 @@ TEST_F(tiered_breaker_test, what_the_truth_reported_is_not_rolled_back_by_an_old
   const auto before = strict_.ticket();
   EXPECT_TRUE(strict_.note_vitals(reply(1)));  // with nothing to believe at that moment
   strict_.both_answered(before, epoch_, 0, start_);
-  EXPECT_FALSE(strict_.now(start_));
+  EXPECT_FALSE(strict_.epoch_at(start_));
 
   circuit_breaker fresh(counters_, false);
   const auto first = fresh.ticket();
   EXPECT_TRUE(fresh.note_vitals(reply(1)));
   fresh.both_answered(first, epoch_, 0, start_);
-  EXPECT_FALSE(fresh.now(start_));
+  EXPECT_FALSE(fresh.epoch_at(start_));
 }
 
 TEST_F(tiered_breaker_test, the_breaker_opens_after_some_failures_in_a_row) {
   hear(strict_, start_);
-  strict_.failed("gone", start_);
-  strict_.failed("gone", start_);
-  strict_.reached();
-  strict_.failed("gone", start_);
-  strict_.failed("gone", start_);
-  EXPECT_TRUE(strict_.now(start_));
-  strict_.failed("gone", start_ + std::chrono::minutes(1));  // the ones before are long past
-  EXPECT_TRUE(strict_.now(start_));
-  for (int i = 0; i < 3; ++i) strict_.failed("gone", start_);
-  EXPECT_FALSE(strict_.now(start_));
+  strict_.call_failed("gone", start_);
+  strict_.call_failed("gone", start_);
+  strict_.call_succeeded();
+  strict_.call_failed("gone", start_);
+  strict_.call_failed("gone", start_);
+  EXPECT_TRUE(strict_.epoch_at(start_));
+  strict_.call_failed("gone", start_ + std::chrono::minutes(1));  // the ones before are long past
+  EXPECT_TRUE(strict_.epoch_at(start_));
+  for (int i = 0; i < 3; ++i) strict_.call_failed("gone", start_);
+  EXPECT_FALSE(strict_.epoch_at(start_));
   EXPECT_EQ(counters_.outages, 1u);
-  strict_.reached();  // a call that was on its way
-  EXPECT_FALSE(strict_.now(start_));
-  strict_.probed(start_);
-  EXPECT_TRUE(strict_.now(start_));
+  strict_.call_succeeded();  // a call that was on its way
+  EXPECT_FALSE(strict_.epoch_at(start_));
+  strict_.poll_succeeded(start_);
+  EXPECT_TRUE(strict_.epoch_at(start_));
 }
 
 }  // namespace
