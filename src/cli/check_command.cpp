@@ -2,10 +2,9 @@
 
 #include "base/log_events.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
 #include "config/load.hpp"
-#include "config/reference.hpp"
+#include "config/options.hpp"
 
 namespace onceguard::cli {
 namespace {

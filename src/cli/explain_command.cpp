@@ -4,10 +4,8 @@
 
 #include "base/field.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/explanation.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/message_flags.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
 #include "http1/message.hpp"

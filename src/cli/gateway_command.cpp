@@ -10,7 +10,6 @@
 
 #include "base/log.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
 #include "config/load.hpp"

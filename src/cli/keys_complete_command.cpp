@@ -1,10 +1,8 @@
 #include <iostream>
 
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/message_flags.hpp"
 #include "cli/resolve_record.hpp"
 #include "cli/store_work.hpp"
 #include "http/forwarding.hpp"

@@ -3,7 +3,6 @@
 
 #include "base/clock.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/json_text.hpp"
 #include "cli/record_stream.hpp"

@@ -4,7 +4,6 @@
 
 #include "base/hash.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/record_text.hpp"

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/record_text.hpp"

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/standard_streams.hpp"
 #include "cli/wrong_usage.hpp"
 #include "store/sqlite/statistics.hpp"

@@ -7,7 +7,6 @@
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/finding_text.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"

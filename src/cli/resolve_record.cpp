@@ -6,7 +6,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "cli/exit_code.hpp"
+#include "cli/commands.hpp"
 #include "cli/store_work.hpp"
 #include "config/texts.hpp"
 #include "store/staleness.hpp"

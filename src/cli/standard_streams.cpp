@@ -11,7 +11,7 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "cli/exit_code.hpp"
+#include "cli/commands.hpp"
 
 namespace onceguard::cli {
 namespace {

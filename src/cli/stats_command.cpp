@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"

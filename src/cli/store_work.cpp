@@ -6,7 +6,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "cli/exit_code.hpp"
+#include "cli/commands.hpp"
 #include "config/stores.hpp"
 
 namespace onceguard::cli {

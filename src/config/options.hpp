@@ -12,6 +12,11 @@
 
 namespace onceguard::config {
 
+// Writes docs/reference.md from the table of options.
+
+/// The whole page, in Markdown.
+[[nodiscard]] std::string reference();
+
 /// A policy under construction: first from [defaults], then from a route.
 struct policy_draft {
   route_policy policy;

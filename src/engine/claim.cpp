@@ -5,7 +5,6 @@
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
-#include "engine/lease_state.hpp"
 #include "engine/state.hpp"
 
 namespace onceguard {

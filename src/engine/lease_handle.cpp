@@ -3,8 +3,8 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
+#include "engine/claim.hpp"
 #include "engine/effect_terms.hpp"
-#include "engine/lease_state.hpp"
 
 namespace onceguard {
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "config/load.hpp"
-#include "config/reference.hpp"
+#include "config/options.hpp"
 #include "config/remark_texts.hpp"
 
 namespace onceguard::config {

@@ -1,5 +1,3 @@
-#include "config/reference.hpp"
-
 #include "config/options.hpp"
 
 namespace onceguard::config {
