@@ -6,25 +6,11 @@
 #include <ctime>
 
 #include <nlohmann/json.hpp>
+#include <openssl/evp.h>
 
 namespace onceguard::cli {
 
 using nlohmann::json;
-
-namespace {
-
-constexpr std::string_view digits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// The values of the 64 base64 digits by byte; 64 for other bytes.
-constexpr auto digit_values = [] {
-  std::array<unsigned char, 256> out{};
-  out.fill(64);
-  for (unsigned char i = 0; i < 64; ++i) out[static_cast<unsigned char>(digits[i])] = i;
-  return out;
-}();
-
-}  // namespace
 
 std::string json_string(std::string_view text, bool ascii) {
   auto out = json(text).dump(-1, ' ', ascii, json::error_handler_t::replace);
@@ -69,39 +55,24 @@ bool is_utf8(std::string_view text) {
 }
 
 std::string base64(std::string_view bytes) {
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const auto piece = bytes.substr(i, 3);
-    std::uint32_t bits = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      bits = bits << 8 | (k < piece.size() ? static_cast<unsigned char>(piece[k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      out += k <= piece.size() ? digits[bits >> (18 - 6 * k) & 63] : '=';
-    }
-  }
+  std::string out((bytes.size() + 2) / 3 * 4, '\0');
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                  reinterpret_cast<const unsigned char*>(bytes.data()),
+                  static_cast<int>(bytes.size()));
   return out;
 }
 
 std::optional<std::string> from_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  std::string out;
-  out.reserve(text.size() / 4 * 3);
-  for (std::size_t i = 0; i < text.size(); i += 4) {
-    std::uint32_t bits = 0;
-    std::size_t known = 0;
-    for (; known < 4 && text[i + known] != '='; ++known) {
-      const auto value = digit_values[static_cast<unsigned char>(text[i + known])];
-      if (value == 64) return std::nullopt;
-      bits |= std::uint32_t{value} << (18 - 6 * known);
-    }
-    for (std::size_t k = 0; k + 1 < known; ++k) {
-      out += static_cast<char>(bits >> (16 - 8 * k) & 0xff);
-    }
-  }
-  // Accept only the canonical encoding: misplaced padding or unused bits would not be written
-  // again.
+  std::string out(text.size() / 4 * 3, '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()),
+                                   static_cast<int>(text.size()));
+  if (size < 0) return std::nullopt;
+  // OpenSSL decodes the padding as zero bytes.
+  const auto padding = static_cast<std::size_t>(text.ends_with("==") ? 2 : text.ends_with('='));
+  out.resize(static_cast<std::size_t>(size) - std::min(padding, static_cast<std::size_t>(size)));
+  // Accept only the canonical encoding: OpenSSL ignores white space around the text, misplaced
+  // padding and unused bits.
   if (base64(out) != text) return std::nullopt;
   return out;
 }

@@ -1,10 +1,11 @@
 // Parsers for addresses, URLs, hosts, paths and scopes: the functions of texts.hpp that parse
 // structured texts.
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/network_v4.hpp>
+#include <boost/asio/ip/network_v6.hpp>
 
 #include "base/field.hpp"
 #include "config/texts.hpp"
@@ -20,50 +21,11 @@ bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
-bool is_ipv6(std::string_view text) {
-  boost::system::error_code failed;
-  boost::asio::ip::make_address_v6(std::string(text), failed);
-  return !failed && text.find('%') == std::string_view::npos;  // no zones
-}
-
-bool is_host_name(std::string_view text) {
-  if (text.empty() || text.size() > 253) return false;
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_alnum(c) || c == '-' || c == '.' || c == '_'; });
-}
-
-std::optional<std::uint16_t> parse_port(std::string_view text) {
-  unsigned port = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, failed] = std::from_chars(text.data(), end, port);
-  if (text.empty() || failed != std::errc{} || stop != end || port > 65'535) return std::nullopt;
-  return static_cast<std::uint16_t>(port);
-}
-
-/// Host and port. `missing_port` is the port of a text without one, if the text may omit the port.
-std::optional<gateway::endpoint> parse_authority(std::string_view text,
-                                                 std::optional<std::uint16_t> missing_port) {
-  std::string_view host;
-  std::string_view rest;
-  const bool brackets = text.starts_with('[');
-  if (brackets) {
-    const auto close = text.find(']');
-    if (close == std::string_view::npos) return std::nullopt;
-    host = text.substr(1, close - 1);
-    rest = text.substr(close + 1);
-  } else {
-    const auto colon = text.find(':');
-    host = text.substr(0, colon);
-    rest = colon == std::string_view::npos ? std::string_view{} : text.substr(colon);
-  }
-  if (brackets ? !is_ipv6(host) : !is_host_name(host)) return std::nullopt;
-  if (rest.empty()) {
-    if (!missing_port) return std::nullopt;
-    return gateway::endpoint{std::string(host), *missing_port};
-  }
-  const auto port = rest.front() == ':' ? parse_port(rest.substr(1)) : std::nullopt;
-  if (!port) return std::nullopt;
-  return gateway::endpoint{std::string(host), *port};
+/// The refusals of the gateway's parsers, completed with the refused text.
+template <class Value>
+result<Value> with_text(result<Value> parsed, std::string_view text) {
+  if (parsed) return parsed;
+  return refusal(parsed.error().detail + ", got " + quoted(text));
 }
 
 /// Why a path is not normalised; empty if it is.
@@ -120,36 +82,15 @@ result<scope_rule> parse_named_scope(scope_source source, std::string_view name,
 }  // namespace
 
 result<gateway::endpoint> parse_endpoint(std::string_view text) {
-  if (auto found = parse_authority(text, std::nullopt)) return *std::move(found);
-  return refusal("expected HOST:PORT such as \"127.0.0.1:8080\" or \"[::1]:8080\", got " +
-                 quoted(text));
+  return with_text(gateway::parse_endpoint(text), text);
 }
 
-result<http_url> parse_http_url(std::string_view text) {
-  constexpr std::string_view scheme = "http://";
-  if (text.starts_with("https://")) {
-    return refusal("https:// is not in this version; expected a URL with http://, got " +
-                   quoted(text));
-  }
-  const auto wrong = [&](std::string_view why) {
-    return refusal("expected a URL such as \"http://127.0.0.1:9000\"" + std::string(why) +
-                   ", got " + quoted(text));
-  };
-  if (!text.starts_with(scheme)) return wrong("");
-  if (!is_printable(text)) return wrong(" in printable ASCII without spaces");
-  const auto rest = text.substr(scheme.size());
-  const auto authority = rest.substr(0, rest.find_first_of("/?#"));
-  const auto path = rest.substr(authority.size());
-  if (authority.find('@') != std::string_view::npos) return wrong(" without user and password");
-  if (path.find('#') != std::string_view::npos) return wrong(" without a fragment");
-  if (!path.empty() && path.front() != '/') return wrong(" with a path before the query");
-  auto address = parse_authority(authority, 80);
-  if (!address || address->port == 0) return wrong("");
-  return http_url{*std::move(address), std::string(path)};
+result<gateway::http_url> parse_http_url(std::string_view text) {
+  return with_text(gateway::parse_http_url(text), text);
 }
 
 result<std::string> parse_route_host(std::string_view text) {
-  const auto found = parse_authority(text, 0);
+  const auto found = gateway::parse_authority(text, 0);
   if (!found || text.ends_with(']') != text.starts_with('[') ||
       (!text.starts_with('[') && text.find(':') != std::string_view::npos)) {
     return refusal("expected a host name or address without a port, got " + quoted(text));
@@ -217,12 +158,14 @@ result<std::string> parse_network(std::string_view text) {
   const auto slash = text.find('/');
   boost::system::error_code failed;
   const auto address = boost::asio::ip::make_address(std::string(text.substr(0, slash)), failed);
-  bool fine = !failed && text.find('%') == std::string_view::npos;
-  if (fine && slash != std::string_view::npos) {
-    const auto length = parse_port(text.substr(slash + 1));
-    fine = length && *length <= (address.is_v4() ? 32 : 128);
+  if (!failed && slash != std::string_view::npos) {
+    if (address.is_v4()) {
+      boost::asio::ip::make_network_v4(std::string(text), failed);
+    } else {
+      boost::asio::ip::make_network_v6(std::string(text), failed);
+    }
   }
-  if (fine) return std::string(text);
+  if (!failed && text.find('%') == std::string_view::npos) return std::string(text);
   return refusal("expected an address or block such as \"10.0.0.1\" or \"10.0.0.0/8\", got " +
                  quoted(text));
 }

@@ -7,7 +7,7 @@
 #include "config/document.hpp"
 #include "config/options.hpp"
 #include "config/remark.hpp"
-#include "gateway/params.hpp"
+#include "gateway/params/gateway_params.hpp"
 
 namespace onceguard::config {
 

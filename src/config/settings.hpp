@@ -8,7 +8,7 @@
 
 #include "base/log.hpp"
 #include "config/option.hpp"
-#include "gateway/params.hpp"
+#include "gateway/params/gateway_params.hpp"
 #include "store/registry.hpp"
 
 namespace onceguard::config {

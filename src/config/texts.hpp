@@ -10,7 +10,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/policy.hpp>
 
-#include "gateway/params.hpp"
+#include "gateway/params/http_url.hpp"
 
 namespace onceguard::config {
 
@@ -29,12 +29,8 @@ namespace onceguard::config {
 /// "127.0.0.1:8080", "[::1]:8080", "localhost:0".
 [[nodiscard]] result<gateway::endpoint> parse_endpoint(std::string_view text);
 
-struct http_url {
-  gateway::endpoint address;
-  std::string path;  ///< with the query, as written; empty or beginning with a slash
-};
 /// "http://host[:port][/path]" in printable ASCII, without user or fragment.
-[[nodiscard]] result<http_url> parse_http_url(std::string_view text);
+[[nodiscard]] result<gateway::http_url> parse_http_url(std::string_view text);
 
 /// A route's host: a name or an address without a port, in lower case.
 [[nodiscard]] result<std::string> parse_route_host(std::string_view text);

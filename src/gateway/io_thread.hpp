@@ -13,7 +13,7 @@
 #include <onceguard/byte_budget.hpp>
 #include <onceguard/engine.hpp>
 
-#include "gateway/params.hpp"
+#include "gateway/params/gateway_params.hpp"
 #include "gateway/routing.hpp"
 #include "gateway/shared_answers.hpp"
 #include "gateway/upstream_pool.hpp"

@@ -4,6 +4,7 @@
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
+#include "gateway/params/http_url.hpp"
 #include "gateway/upstream_call.hpp"
 #include "http/forwarding.hpp"
 #include "http/outcome.hpp"
@@ -147,39 +148,12 @@ std::string fill_probe_url(std::string_view url, std::string_view scope, std::st
   return out;
 }
 
-bool split_http_url(std::string_view url, endpoint& endpoint, std::string& target) {
-  constexpr std::string_view scheme = "http://";
-  if (!url.starts_with(scheme)) return false;
-  url.remove_prefix(scheme.size());
-  const auto path = url.find_first_of("/?");
-  auto authority = url.substr(0, path);
-  target = path == std::string_view::npos ? "/" : std::string(url.substr(path));
-  if (target.front() == '?') target.insert(0, "/");
-  endpoint.port = 80;
-  const auto bracket = authority.rfind(']');
-  const auto colon = authority.rfind(':');
-  if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
-    if (!parse_number(authority.substr(colon + 1), endpoint.port) || endpoint.port == 0)
-      return false;
-    authority = authority.substr(0, colon);
-  }
-  if (authority.starts_with('[') && authority.ends_with(']')) {
-    authority = authority.substr(1, authority.size() - 2);
-  }
-  endpoint.host = authority;
-  return !endpoint.host.empty();
-}
-
 asio::awaitable<effect_report> ask_application(upstream_pool& pool, probe_question question,
                                                const held_lease& held) {
   using base::log_level;
-  endpoint endpoint;
-  std::string target;
-  if (!split_http_url(fill_probe_url(question.url, question.scope, question.key), endpoint,
-                      target)) {
-    co_return failed_to_ask(log_level::error, "the probe is no http:// URL");
-  }
-  auto connection = co_await pool.connect(endpoint);
+  const auto url = parse_http_url(fill_probe_url(question.url, question.scope, question.key));
+  if (!url) co_return failed_to_ask(log_level::error, url.error().detail);
+  auto connection = co_await pool.connect(url->address);
   if (!connection) co_return failed_to_ask(log_level::warning, connection.error().detail);
   auto& up = **connection;
   const bool fence = question.mode == probe_rule::fence;
@@ -189,7 +163,7 @@ asio::awaitable<effect_report> ask_application(upstream_pool& pool, probe_questi
   limits.write_timeout = question.timeout;
   limits.max_answer_body = question.max_answer_body;
   byte_reservation not_counted;
-  auto request = make_request(question, endpoint, target);
+  auto request = make_request(question, url->address, url->path.empty() ? "/" : url->path);
   auto result = co_await call_upstream(up, std::move(request), std::string_view(), limits, &held,
                                        not_counted);
   if (result.end == call_end::lease_over) {

@@ -43,7 +43,4 @@ boost::asio::awaitable<effect_report> ask_application(upstream_pool& pool, probe
 [[nodiscard]] std::string fill_probe_url(std::string_view url, std::string_view scope,
                                          std::string_view key);
 
-/// Splits "http://host:port/path"; false if `url` has another form.
-[[nodiscard]] bool split_http_url(std::string_view url, endpoint& endpoint, std::string& target);
-
 }  // namespace onceguard::gateway

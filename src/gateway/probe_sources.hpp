@@ -7,7 +7,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "gateway/io_thread.hpp"
-#include "gateway/params.hpp"
+#include "gateway/params/gateway_params.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "reconcile/reconcile.hpp"
 

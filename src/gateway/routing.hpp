@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gateway/buffers.hpp"
-#include "gateway/params.hpp"
+#include "gateway/params/gateway_params.hpp"
 #include "http/forwarding.hpp"
 
 namespace onceguard::gateway {

@@ -5,7 +5,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
 
-#include "gateway/params.hpp"
+#include "gateway/params/gateway_params.hpp"
 #include "reconcile/reconcile.hpp"
 
 namespace onceguard::gateway {

@@ -16,7 +16,7 @@
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
-#include "gateway/params.hpp"
+#include "gateway/params/gateway_params.hpp"
 #include "gateway/timed_socket.hpp"
 #include "http1/message.hpp"
 

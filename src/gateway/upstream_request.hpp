@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "gateway/params.hpp"
+#include "gateway/params/gateway_params.hpp"
 #include "http/forwarding.hpp"
 #include "http1/message.hpp"
 

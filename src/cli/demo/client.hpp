@@ -6,7 +6,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "cli/demo/wire.hpp"
-#include "gateway/params.hpp"
+#include "gateway/params/gateway_params.hpp"
 
 namespace onceguard::cli::demo {
 

@@ -9,7 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "cli/demo/child.hpp"
-#include "gateway/params.hpp"
+#include "gateway/params/gateway_params.hpp"
 
 namespace onceguard::cli::demo {
 

@@ -14,7 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "cli/demo/wire.hpp"
-#include "gateway/params.hpp"
+#include "gateway/params/gateway_params.hpp"
 
 namespace onceguard::cli::demo {
 

@@ -1,0 +1,92 @@
+#include "gateway/params/http_url.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <boost/asio/ip/address.hpp>
+
+namespace onceguard::gateway {
+namespace {
+
+error refusal(std::string description) { return {errc::invalid_argument, std::move(description)}; }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_printable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+}
+
+bool is_ipv6(std::string_view text) {
+  boost::system::error_code failed;
+  boost::asio::ip::make_address_v6(std::string(text), failed);
+  return !failed && text.find('%') == std::string_view::npos;  // no zones
+}
+
+bool is_host_name(std::string_view text) {
+  if (text.empty() || text.size() > 253) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_alnum(c) || c == '-' || c == '.' || c == '_'; });
+}
+
+std::optional<std::uint16_t> parse_port(std::string_view text) {
+  unsigned port = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data(), end, port);
+  if (text.empty() || failed != std::errc{} || stop != end || port > 65'535) return std::nullopt;
+  return static_cast<std::uint16_t>(port);
+}
+
+}  // namespace
+
+std::optional<endpoint> parse_authority(std::string_view text,
+                                        std::optional<std::uint16_t> missing_port) {
+  std::string_view host;
+  std::string_view rest;
+  const bool brackets = text.starts_with('[');
+  if (brackets) {
+    const auto close = text.find(']');
+    if (close == std::string_view::npos) return std::nullopt;
+    host = text.substr(1, close - 1);
+    rest = text.substr(close + 1);
+  } else {
+    const auto colon = text.find(':');
+    host = text.substr(0, colon);
+    rest = colon == std::string_view::npos ? std::string_view{} : text.substr(colon);
+  }
+  if (brackets ? !is_ipv6(host) : !is_host_name(host)) return std::nullopt;
+  if (rest.empty()) {
+    if (!missing_port) return std::nullopt;
+    return endpoint{std::string(host), *missing_port};
+  }
+  const auto port = rest.front() == ':' ? parse_port(rest.substr(1)) : std::nullopt;
+  if (!port) return std::nullopt;
+  return endpoint{std::string(host), *port};
+}
+
+result<endpoint> parse_endpoint(std::string_view text) {
+  if (auto found = parse_authority(text, std::nullopt)) return *std::move(found);
+  return refusal("expected HOST:PORT such as \"127.0.0.1:8080\" or \"[::1]:8080\"");
+}
+
+result<http_url> parse_http_url(std::string_view text) {
+  constexpr std::string_view scheme = "http://";
+  if (text.starts_with("https://")) {
+    return refusal("https:// is not in this version; expected a URL with http://");
+  }
+  const auto wrong = [](std::string_view why) {
+    return refusal("expected a URL such as \"http://127.0.0.1:9000\"" + std::string(why));
+  };
+  if (!text.starts_with(scheme)) return wrong("");
+  if (!is_printable(text)) return wrong(" in printable ASCII without spaces");
+  const auto rest = text.substr(scheme.size());
+  const auto authority = rest.substr(0, rest.find_first_of("/?#"));
+  const auto path = rest.substr(authority.size());
+  if (authority.find('@') != std::string_view::npos) return wrong(" without user and password");
+  if (path.find('#') != std::string_view::npos) return wrong(" without a fragment");
+  if (!path.empty() && path.front() != '/') return wrong(" with a path before the query");
+  auto address = parse_authority(authority, 80);
+  if (!address || address->port == 0) return wrong("");
+  return http_url{*std::move(address), std::string(path)};
+}
+
+}  // namespace onceguard::gateway
