@@ -13,7 +13,7 @@ def events(gateway):
     return [line["event"] for line in gateway.log_lines()]
 
 
-def test_it_says_where_it_listens(gateway):
+def test_the_gateway_says_where_it_listens(gateway):
     # A connection may be taken a moment before the line is written.
     line = wait_until(lambda: next(
         (line for line in gateway.log_lines() if line["event"] == "listening"), None))

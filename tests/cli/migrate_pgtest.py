@@ -30,7 +30,7 @@ def test_the_whole_way_from_an_empty_database(onceguard, postgres_server, start_
     assert gateway.command("stats").returncode == 0
 
 
-def test_again_it_changes_nothing(onceguard, postgres_server):
+def test_a_second_migration_changes_nothing(onceguard, postgres_server):
     url = postgres_server.url(postgres_server.create_database())
     run(onceguard, "migrate", "--store", url)
     done = run(onceguard, "migrate", "--store", url)

@@ -27,7 +27,7 @@ def typed(server, commands):
 
 
 @pytest.mark.parametrize("functions", [True, False], ids=["functions", "scripts"])
-def test_it_works_as_typed(server, start_gateway, own_upstream, key, fresh_key, functions):
+def test_the_documented_setup_works_as_typed(server, start_gateway, own_upstream, key, fresh_key, functions):
     (_, user), (_, serving), *_ = blocks("redis.md", "Setting it up")
     if not functions:
         user = user.replace("+fcall +function|load", "+evalsha +script|load")
@@ -67,7 +67,7 @@ OF_THIS_PLACE = {"anonymous-scope", "restart-loss",
 
 @pytest.mark.parametrize("command", ["FLUSHALL", "CONFIG SET maxmemory-policy allkeys-lru",
                                      "DEL onceguard:tokens", "GET another", "ACL LIST"])
-def test_that_user_may_do_no_harm(server, command):
+def test_the_documented_user_can_do_no_harm(server, command):
     (_, user), *_ = blocks("redis.md", "Setting it up")
     typed(server, user)
     assert server.run("ACL DRYRUN gateway GET onceguard:tokens") == b"+OK\r\n"

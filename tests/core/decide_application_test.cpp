@@ -49,7 +49,7 @@ TEST_F(decide_walk, where_the_application_gave_no_answer_its_holder_adds_one_onc
   EXPECT_EQ(ask(4).answer->body, "first");
 }
 
-TEST_F(decide_walk, the_same_answer_again_needs_no_other) {
+TEST_F(decide_walk, repeated_answer_of_the_application_changes_nothing) {
   const auto held = ask(1).lease;
   end(reported_by_application(held, nullptr));
   end(held, settle_kind::complete);

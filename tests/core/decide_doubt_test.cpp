@@ -71,7 +71,7 @@ TEST_F(decide_walk, a_probe_lease_that_runs_out_is_unknown_again) {
   EXPECT_EQ(v.why, unknown_reason::upstream_timeout);
 }
 
-TEST_F(decide_walk, it_did_not_goes_on_to_run_with_the_token_that_was_asked_with) {
+TEST_F(decide_walk, operation_reported_not_done_runs_with_the_token_of_the_probe) {
   end(ask(1).lease, settle_kind::abandon);
   const auto probe = ask(2, unknown_policy::probe);
   EXPECT_TRUE(extend(probe.lease, true));

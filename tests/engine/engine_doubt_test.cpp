@@ -18,7 +18,7 @@ class engine_that_asks : public engine_over_faults {
   }
 };
 
-TEST_F(engine_that_asks, it_did_is_stored_and_replayed) {
+TEST_F(engine_that_asks, an_operation_reported_done_is_stored_and_replayed) {
   counted_work w;
   w.says = effect_status::done;
   const auto out = execute(w);
@@ -29,7 +29,7 @@ TEST_F(engine_that_asks, it_did_is_stored_and_replayed) {
   EXPECT_EQ(w.runs, 0);
 }
 
-TEST_F(engine_that_asks, it_did_not_runs) {
+TEST_F(engine_that_asks, an_operation_reported_not_done_runs) {
   counted_work w;
   w.says = effect_status::not_done;
   EXPECT_EQ(execute(w).kind, outcome_kind::ran);
@@ -85,7 +85,7 @@ TEST_F(engine_over_faults, nothing_is_claimed_before_the_store_was_answered) {
   EXPECT_EQ(w.runs, 0);
 }
 
-TEST_F(engine_over_faults, those_who_come_before_the_store_was_answered_share_one_look) {
+TEST_F(engine_over_faults, claims_before_the_store_has_answered_share_one_poll) {
   tested = std::make_unique<engine>(store, params, budget);
   const auto looks = store.made(store_call::vitals);
   store.fail(store_call::vitals, store_fault::delay_before);

@@ -36,7 +36,7 @@ TEST_F(engine_whose_store_forgets, a_claim_that_hears_it_begins_the_refusal_at_o
   expect_refusal();
 }
 
-TEST_F(engine_whose_store_forgets, so_does_a_settle) {
+TEST_F(engine_whose_store_forgets, settle_of_a_forgotten_record_notices_the_loss) {
   params.settle_wait = milliseconds(2'000);
   make();
   counted_work w;
@@ -47,7 +47,7 @@ TEST_F(engine_whose_store_forgets, so_does_a_settle) {
   expect_refusal();
 }
 
-TEST_F(engine_whose_store_forgets, and_what_follows_up) {
+TEST_F(engine_whose_store_forgets, follow_up_of_a_forgotten_record_notices_the_loss) {
   store.fail(store_call::claim, store_fault::after_timeout, 1);
   counted_work w;
   execute(w);
@@ -76,7 +76,7 @@ TEST_F(engine_whose_store_forgets, what_was_granted_while_a_look_reported_of_it_
   EXPECT_EQ(state(), observed_state::released);
 }
 
-TEST_F(engine_whose_store_forgets, that_is_no_reason_to_fail_open) {
+TEST_F(engine_whose_store_forgets, loss_is_no_reason_to_run_unguarded) {
   policy.store_failure = store_failure_rule::open;
   store.fail(store_call::claim, store_fault::lost, 1);
   counted_work w;

@@ -195,7 +195,7 @@ TEST_F(postgres_execute, a_serialization_failure_is_reported_as_an_error_with_no
   EXPECT_EQ(charges("ada"), 1);
 }
 
-TEST_F(postgres_execute, or_run_again_as_often_as_the_policy_says) {
+TEST_F(postgres_execute, an_unknown_operation_runs_again_as_often_as_the_policy_says) {
   execute_policy patient;
   patient.conflict_retries = 2;
   int runs = 0;

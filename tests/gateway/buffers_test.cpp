@@ -90,7 +90,7 @@ class shared_answers_test : public ::testing::Test {
   }
 };
 
-TEST_F(shared_answers_test, the_same_one_is_there_once) {
+TEST_F(shared_answers_test, answer_is_kept_once_for_all_its_readers) {
   const auto first = share(make('a'));
   ASSERT_TRUE(first);
   const auto used = budget.used();
@@ -101,7 +101,7 @@ TEST_F(shared_answers_test, the_same_one_is_there_once) {
   EXPECT_EQ(budget.used(), used);
 }
 
-TEST_F(shared_answers_test, it_is_held_until_the_last_one_is_done) {
+TEST_F(shared_answers_test, answer_is_kept_until_its_last_reader_is_done) {
   auto first = share(make('a'));
   auto second = share(make('a'));
   first.reset();

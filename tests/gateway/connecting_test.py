@@ -59,7 +59,7 @@ def received(connection):
         return b""
 
 
-def test_it_sends_nothing(start_gateway, key):
+def test_a_connection_accepted_after_the_lease_carries_no_request(start_gateway, key):
     with contextlib.closing(SlowToAccept()) as slow:
         slow.fill()
         gateway = start_gateway(slow, {"defaults": {"lease": f"{LEASE}s"},

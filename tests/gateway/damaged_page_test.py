@@ -101,7 +101,7 @@ def test_the_operator_sees_it_and_ends_it_by_its_id(damaged, own_upstream):
     assert_replay_of(gateway.post(key=bad), first)
 
 
-def test_it_is_found_by_its_key_and_scope(damaged, own_upstream):
+def test_a_damaged_record_is_found_by_its_key_and_scope(damaged, own_upstream):
     gateway, (bad, good, *_) = damaged
     scope = gateway.record(good)["scope"]
     shown = gateway.command("keys", "show", bad, "--scope", scope, "--json")

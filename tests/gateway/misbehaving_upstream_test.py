@@ -241,7 +241,7 @@ def run(gateway, number):
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
-def test_it_is_told_recorded_and_over(outcomes, number):
+def test_each_misbehaviour_gets_its_answer_and_its_record(outcomes, number):
     case = CASES[number]
     got = case.got
     if "failure" in got:

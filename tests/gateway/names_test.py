@@ -109,7 +109,7 @@ def test_who_waits_goes_on_when_it_is_found(begin, names, upstream, fresh_key):
         assert upstream.runs(key) == 1
 
 
-def test_it_holds_up_no_other_upstream(begin, names, upstream, key):
+def test_a_slow_name_holds_up_no_other_upstream(begin, names, upstream, key):
     names.add("slow.test", hangs=True)
     names.add("quick.test")
     gateway = begin(connect_timeout="60s", threads=1)
@@ -120,7 +120,7 @@ def test_it_holds_up_no_other_upstream(begin, names, upstream, key):
         assert_first(waiting.read())
 
 
-def test_it_holds_up_no_shutdown(begin, names, key):
+def test_a_slow_name_holds_up_no_shutdown(begin, names, key):
     names.add("slow.test", hangs=True)
     gateway = begin()
     assert_problem(gateway.post(key=key), 502, "upstream-unreachable", True)

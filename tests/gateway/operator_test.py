@@ -104,7 +104,7 @@ def test_unknown_is_released(start_gateway, upstream, key):
     assert int(runs[1]["token"]) > int(runs[0]["token"])
 
 
-def test_it_is_refused_until_the_upstreams_timeout_is_over(start_gateway, upstream, key):
+def test_a_release_is_refused_until_the_upstreams_timeout_is_over(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {"defaults": {"upstream_timeout": "2s"}})
     clock = Stopwatch()
     make_unknown(gateway, key)

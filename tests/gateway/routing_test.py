@@ -101,7 +101,7 @@ def test_nothing_leads_around_a_key(routed, upstream, fresh_key, target, with_ke
 @pytest.mark.parametrize("target", [
     "/v1/payments/..;/x", "/v1/payments/..%2f..%2fx", "/v1/payments/%2e%2e%2fopen",
     "/v1/payments/;/../x", "/v1/payments/open;v=1/x"])
-def test_nor_out_of_one(routed, upstream, key, target):
+def test_a_spelling_that_may_lead_out_of_a_rule_is_refused(routed, upstream, key, target):
     assert_problem(routed.post(target, key=key), 400, "bad-request", False)
     assert upstream.runs(key) == 0
 

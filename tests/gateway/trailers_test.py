@@ -19,7 +19,7 @@ def post_with_trailers(gateway, path, trailers, fields=()):
         return assert_first(connection.read())
 
 
-def test_those_of_an_unguarded_request_pass(gateway, upstream, key):
+def test_trailers_of_an_unguarded_request_pass(gateway, upstream, key):
     trailers = [("X-Checksum", "900150983cd2"), ("X-Empty", ""), ("x-lower", "Case Kept")]
     post_with_trailers(gateway, f"/{key}", trailers, [("Trailer", "X-Checksum")])
     request, = upstream.requests(path=f"/{key}")
@@ -27,7 +27,7 @@ def test_those_of_an_unguarded_request_pass(gateway, upstream, key):
     assert [v for n, v in request["fields"] if n == "Trailer"] == ["X-Checksum"]
 
 
-def test_those_behind_a_long_upload_pass(gateway, upstream, key):
+def test_trailers_behind_a_long_upload_pass(gateway, upstream, key):
     """Beyond what is gathered before the first write, the body is passed on piece by piece."""
     with gateway.connect() as connection:
         connection.reader.expect("POST")
@@ -71,7 +71,7 @@ def ask_for_trailers(gateway, path, fields, **how):
         return connection.read()
 
 
-def test_those_of_an_answer_pass_to_who_welcomes_them(gateway, upstream, key):
+def test_trailers_of_an_answer_pass_to_a_client_that_accepts_them(gateway, upstream, key):
     answer = ask_for_trailers(gateway, f"/{key}", [("TE", "deflate, trailers"),
                                                    ("Connection", "TE")])
     assert answer.body == b"abc"

@@ -257,7 +257,7 @@ def test_a_probe_that_gets_no_answer(probed, own_upstream, key):
     assert len(runs(own_upstream, key)) == 1
 
 
-def test_it_is_asked_at_most_once_a_second(probed, own_upstream, key):
+def test_a_failing_prober_is_asked_at_most_once_a_second(probed, own_upstream, key):
     gateway = probed()
     say(own_upstream, {"status": 404}, {"status": 404}, none())
     make_unknown(gateway, key)

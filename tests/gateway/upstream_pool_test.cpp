@@ -173,7 +173,7 @@ TEST_F(upstream_pool_test, the_doubt_ends) {
   EXPECT_TRUE(take(pool, guarded)->reused);
 }
 
-TEST_F(upstream_pool_test, it_is_renewed_while_the_upstream_goes_on_like_that) {
+TEST_F(upstream_pool_test, suspicion_is_renewed_while_the_upstream_breaks_connections) {
   suspect_upstreams briefly(milliseconds(200));
   upstream_pool pool(io, params, names, briefly);
   briefly.suspect(address);

@@ -149,7 +149,7 @@ def test_not_before_the_upstreams_timeout_is_over(start_gateway, own_upstream, s
     assert shop.records() == before
 
 
-def test_it_fences_earlier_attempts_off(start_gateway, own_upstream, shop, config, key):
+def test_reconciliation_fences_earlier_attempts_off(start_gateway, own_upstream, shop, config, key):
     gateway = start_gateway(own_upstream, config)
     make_unknown(gateway, key)
     assert reconcile(gateway)[key]["decided"] == "not_done"

@@ -135,7 +135,7 @@ TEST_F(reconcile_test, what_was_released_may_run) {
   EXPECT_EQ(w.runs, 1);
 }
 
-TEST_F(reconcile_test, it_fences_before_it_asks) {
+TEST_F(reconcile_test, attempts_are_fenced_before_the_application_is_asked) {
   const auto [first, held] = unknown("k");
   source.gate = &gate;
   source.says = {{"k", effect_status::not_done}};

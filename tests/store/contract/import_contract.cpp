@@ -202,7 +202,7 @@ TEST_P(import_contract, what_has_expired_here_makes_room) {
   EXPECT_EQ(desk_.list().records.size(), 1u);
 }
 
-TEST_P(import_contract, they_are_listed_in_the_order_in_which_they_came) {
+TEST_P(import_contract, imported_records_are_listed_in_the_order_of_their_import) {
   for (const char* key : {"b", "a", "c"}) desk_.import_record(completed(key));
   std::string seen;
   for (const auto& each : desk_.list().records) seen += each.stored.about->key;

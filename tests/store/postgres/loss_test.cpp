@@ -75,7 +75,7 @@ TEST_F(postgres_loss_test, a_schema_that_is_made_anew_under_the_sessions_is_used
   EXPECT_EQ(known_again(desk, claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(postgres_loss_test, also_where_the_claim_waits_for_whoever_throws_them_away) {
+TEST_F(postgres_loss_test, a_claim_that_waits_for_a_truncation_meets_another_memory) {
   auto argument = params();
   argument.timeout = std::chrono::minutes(2);  // of which a lock may take a quarter
   const auto tested = open(argument);
@@ -143,7 +143,7 @@ TEST_F(postgres_loss_test, a_look_alone_finds_it_out) {
   expect_lost(desk, "late");
 }
 
-TEST_F(postgres_loss_test, a_lease_that_no_look_has_reported_of_counts) {
+TEST_F(postgres_loss_test, a_lease_counts_before_any_poll_reports_it) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("early"));
@@ -156,7 +156,7 @@ TEST_F(postgres_loss_test, a_lease_that_no_look_has_reported_of_counts) {
   EXPECT_GT(known_again(desk, claim_of("late")).lease.token, last);
 }
 
-TEST_F(postgres_loss_test, so_does_one_that_was_taken_over) {
+TEST_F(postgres_loss_test, a_lease_that_took_a_record_over_counts_before_any_poll) {
   const auto tested = open();
   desk desk(*tested);
   const auto request = claim_of("k");

@@ -161,7 +161,7 @@ TEST_F(redis_cluster_test, slots_move_under_load_and_every_key_runs_once) {
   expect_each_once(look, runs);
 }
 
-TEST_F(redis_cluster_test, so_they_do_where_replicas_confirm_and_connections_break) {
+TEST_F(redis_cluster_test, claims_take_effect_once_where_replicas_confirm_and_connections_break) {
   const auto tested = open_cluster("min_replicas=1");
   desk look(*tested);
   const auto before = look.vitals().identity;

@@ -208,7 +208,7 @@ TEST_F(sqlite_damage_test, a_boot_that_is_entered_with_the_first_damaged_claim_i
   EXPECT_EQ(desk_->claim(claim_of("new")).kind, verdict_kind::unknown);
 }
 
-TEST_F(sqlite_damage_test, it_does_not_stop_the_sweep) {
+TEST_F(sqlite_damage_test, damaged_page_does_not_stop_the_sweep) {
   damage();
   clock_.advance(day);
   // A few beside the damaged page may have to stay as well: SQLite keeps pages filled.

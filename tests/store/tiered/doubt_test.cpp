@@ -71,7 +71,7 @@ TEST_F(tiered_doubt_test, a_marker_goes_with_what_an_operator_ends) {
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_doubt_test, nor_does_it_stay_when_that_was_done_while_the_accelerator_was_gone) {
+TEST_F(tiered_doubt_test, an_answer_released_while_the_accelerator_was_away_is_gone) {
   process one(*this), other(*this);
   const auto request = claim_of("k");
   one.desk->leased(request);
@@ -101,7 +101,7 @@ TEST_F(tiered_doubt_test, an_older_copy_of_the_accelerator_ends_the_epoch) {
   EXPECT_EQ(one.store->counters().epochs, 1u);
 }
 
-TEST_F(tiered_doubt_test, so_it_does_where_nobody_watched) {
+TEST_F(tiered_doubt_test, a_release_that_no_process_watched_ends_the_epoch) {
   boost::asio::io_context context;
   accelerator_state more;
   more.identity = fast_desk_.vitals().identity;

@@ -293,7 +293,7 @@ TEST_F(tiered_store_test, what_it_did_without_saying_so_is_rolled_back) {
   }
 }
 
-TEST_F(tiered_store_test, it_is_opened_once_it_is_there) {
+TEST_F(tiered_store_test, accelerator_is_opened_when_it_is_in_reach) {
   const error away(errc::store_unreachable, "not there yet");
   no_accelerator_ = &away;
   process one(*this);
