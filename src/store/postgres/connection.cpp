@@ -51,7 +51,7 @@ void connection::open(const target& target, bool listens) {
 }
 
 void connection::poll_connection() {
-  // libpq may go on with another socket in here.
+  // PQconnectPoll may replace the socket.
   detach();
   const auto state = PQconnectPoll(on_);
   if (state == PGRES_POLLING_FAILED) return lose(failure_of(on_));
@@ -66,8 +66,8 @@ void connection::poll_connection() {
   }
 }
 
-/// Waits by a descriptor of its own: libpq closes its own whenever the connection breaks, and that
-/// number may be another thread's at once.
+/// Waits on a duplicate of libpq's descriptor. libpq closes its descriptor when the connection
+/// breaks, and another thread may reuse the number at once.
 bool connection::attach() {
   boost::system::error_code failed;
   const int descriptor = ::fcntl(PQsocket(on_), F_DUPFD_CLOEXEC, 0);
@@ -118,7 +118,7 @@ void connection::on_event(stream_descriptor::wait_type type) {
   if (phase_ == phase::connecting) return poll_connection();
   if (type == stream_descriptor::wait_write) return flush();
   if (PQconsumeInput(on_) == 0) {
-    // What came before the end still counts: the server says why it ends a session.
+    // Results that arrived before the end still count: the server sends the reason for the end.
     const auto begun = epoch_;
     receive();
     if (begun == epoch_) lose(failure_of(on_));
@@ -134,7 +134,7 @@ void connection::on_event(stream_descriptor::wait_type type) {
 void connection::flush() {
   const int left = PQflush(on_);
   if (left < 0) {
-    // The server's last words may lie there to be read.
+    // An error message of the server may be waiting to be read.
     if (PQconsumeInput(on_) == 0) return lose(failure_of(on_));
     return;
   }
@@ -154,7 +154,8 @@ void connection::start(std::unique_ptr<trip> sent) {
   failed_.reset();
   rows_.reset();
   distrusted_ = false;
-  // The server gives up at its own timeout, and says so, unless it is out of reach.
+  // The server ends a statement at statement_timeout and reports it. This deadline is for a server
+  // that is out of reach.
   arm(base::timer_wheel::of(context_), timeout_ + timeout_ / 4);
   const auto announcement = trip_->announcement();
   bool sent_all = (!trip_->confirms() || send_marker(on_)) &&
@@ -166,7 +167,7 @@ void connection::start(std::unique_ptr<trip> sent) {
     syncs_ = 2;
   }
   if (sent_all) return flush();
-  // Not from within `start`: the pool is still handing out.
+  // Posted, because the pool is still assigning trips when it calls start().
   boost::asio::post(context_, [this, why = failure_of(on_), begun = epoch_] {
     if (begun == epoch_) lose(why);
   });
@@ -174,7 +175,7 @@ void connection::start(std::unique_ptr<trip> sent) {
 
 void connection::receive() {
   read_announcements();
-  int ends = 0;  // of results in a row: a second one says that libpq expects nothing more
+  int ends = 0;  // consecutive null results; after the second one libpq expects nothing more
   const auto begun = epoch_;
   while (syncs_ > 0 && begun == epoch_ && PQisBusy(on_) == 0) {
     result_ptr got(PQgetResult(on_));
@@ -190,18 +191,18 @@ void connection::take(result_ptr got) {
   if (status == PGRES_PIPELINE_SYNC) return synced();
   if (status == PGRES_PIPELINE_ABORTED) return;
   if (!is_rows(status)) {
-    // A second one comes from the break that follows the server's own last words.
+    // Only the first error counts: a second one comes from the break after the server's message.
     if (!failed_) failed_ = failure_of(got.get());
     if (PQstatus(on_) == CONNECTION_BAD) lose(*failed_);
     return;
   }
   if (phase_ == phase::setting_up) return take_set_up(got.get());
-  // The marker's row comes before that of the statement, an announcement's after its sync.
+  // The marker's row arrives before the statement's row; an announcement's row after the sync.
   if (trip_) rows_ = std::move(got);
 }
 
 void connection::take_set_up(const PGresult* got) {
-  constexpr int hello = 1;  // the settings came before it
+  constexpr int hello = 1;  // the second result; the first one is that of the settings
   if (set_up_results_++ != hello) return;
   try {
     greeting_ = read_greeting(rows(got));
@@ -285,7 +286,7 @@ void connection::end_trip() {
 
 void connection::read_announcements() {
   while (PGnotify* ended = PQnotifies(on_)) {
-    // Those of this very session were told to the callers of this process already.
+    // The callers of this process already know of this session's own settles.
     if (ended->be_pid != PQbackendPID(on_)) events_.on_announcement(ended->extra);
     PQfreemem(ended);
   }
@@ -304,7 +305,7 @@ void connection::on_notice(void* self, const PGresult* notice) {
 
 void connection::lose(const failure& why) {
   const auto pending = std::move(trip_);
-  // An error, and not the end of the session, came before the break: rolled back.
+  // If an error arrived before the break, the transaction was rolled back.
   const bool rolled_back = failed_ && !failed_->lost;
   const auto reason = failed_ ? *failed_ : why;
   close();

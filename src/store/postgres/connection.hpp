@@ -1,6 +1,6 @@
-// One connection to the server: made, set up, used for one trip at a time, watched while idle.
-// libpq does the protocol, this class the waiting: nothing here blocks but the look-up of a host's
-// name. Belongs to the thread that runs its io_context.
+// One connection to the server: connects, sets up the session, carries out one trip at a time, and
+// notices its end while idle. libpq handles the protocol and this class the waiting. Only the
+// resolution of a host name blocks. Belongs to the thread that runs its io_context.
 #pragma once
 #include <cstdint>
 #include <libpq-fe.h>
@@ -20,19 +20,19 @@ namespace onceguard::postgres {
 
 class connection;
 
-/// What a memory is to the one that was seen before.
+/// How the database's memory compares with the memory that was known before.
 enum class origin_match : std::uint8_t { same, another, older_copy };
 
-/// What a link tells its pool. The pool may start a trip or open the link again from within.
+/// The events of a connection. A handler may start a trip or open the connection again.
 class connection_events {
  public:
-  /// What the server said at the beginning of the session. Where it is not the memory that was
-  /// seen before, its tokens are raised before anything else; an older copy becomes another memory.
+  /// The server's greeting at the begin of a session. If the result is `another`, the connection
+  /// raises the database's tokens before anything else. An older copy gets another identity, too.
   [[nodiscard]] virtual origin_match on_greeting(const connection& connection,
                                                  const greeting& greeting) = 0;
-  /// It can take a trip now: the first one, or another one.
+  /// The connection can carry out a trip now.
   virtual void on_ready(connection& connection) = 0;
-  /// It is closed. A trip that it had was told before.
+  /// The connection is closed. Its trip, if there was one, has ended before.
   virtual void on_lost(connection& connection, const failure& why) = 0;
   virtual void on_announcement(std::string_view payload) = 0;
   virtual void on_warning(std::string_view text) = 0;
@@ -54,11 +54,11 @@ class connection final : private base::deadline {
     return phase_ == phase::idle || phase_ == phase::busy;
   }
 
-  /// Closed: begins to connect. Ends in `on_ready` or `on_lost`, never from within.
+  /// Begins to connect a closed connection. on_ready() or on_lost() follows, never from within.
   void open(const target& target, bool listens);
-  /// Idle: sends it. Ends in the trip's own calls, and then `on_ready` or `on_lost`.
+  /// Sends the trip on an idle connection. The trip's end follows, then on_ready() or on_lost().
   void start(std::unique_ptr<trip> sent);
-  /// Drops the connection without a word to the trip.
+  /// Drops the connection without an event, also for its trip.
   void close() noexcept;
 
  private:
@@ -101,7 +101,7 @@ class connection final : private base::deadline {
   PGconn* on_ = nullptr;
   boost::asio::posix::stream_descriptor socket_;
   phase phase_ = phase::closed;
-  std::uint64_t epoch_ = 0;  // what was waited for before it changed is over
+  std::uint64_t epoch_ = 0;  // a completion handler of an earlier epoch does nothing
   bool reading_ = false;
   bool writing_ = false;
   bool listens_ = false;

@@ -27,12 +27,12 @@ error unreadable(const char* why) {
                    "it, with special characters as %XX");
 }
 
-/// What the URL leaves open and a store is better with.
+/// Sets the options that the URL leaves open and that a store needs.
 void set_defaults(option_map& options, milliseconds timeout) {
   const auto otherwise = [&](const char* name, std::string value) {
     options.emplace(name, std::move(value));
   };
-  // Never a replica: it may not have what was acknowledged, and takes no writes.
+  // Never a replica: it may lack acknowledged records, and refuses writes.
   otherwise("target_session_attrs", "read-write");
   otherwise("fallback_application_name", "onceguard");
   otherwise("client_encoding", "UTF8");
@@ -47,7 +47,7 @@ std::string find_address(const option_map& map, const std::string& name) {
   return found == map.end() ? std::string() : found->second;
 }
 
-/// The n-th of a list that has one entry for each host, or one for all of them.
+/// The n-th entry of a list that has one entry for each host, or one entry for all hosts.
 std::string nth(const std::vector<std::string>& items, std::size_t n) {
   return items.size() == 1 ? items.front() : items.at(n);
 }
@@ -63,7 +63,7 @@ std::string location_of(const option_map& options) {
 }  // namespace
 
 result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout) {
-  // libpq's own message may repeat what follows the user's name: it is not passed on.
+  // libpq's message is not passed on, because the message may contain the password.
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
       PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
   if (!parsed) return unreadable("the URL can't be read");

@@ -1,5 +1,5 @@
-// Where to connect: a URL as libpq reads it, taken apart into one target for each of its hosts, so
-// that each gets a deadline of its own.
+// Splits a URL, as libpq reads it, into one target for each of its hosts. Each target gets its own
+// deadline.
 #pragma once
 #include <map>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace onceguard::postgres {
 
-/// One server that may be the one, as libpq's keywords and values.
+/// One of the servers, as libpq's keywords and values.
 struct target {
   std::map<std::string, std::string> options;
   std::string name;  ///< "host:port", for people

@@ -181,7 +181,8 @@ std::unique_ptr<trip> dispatcher::next_batch() {
 }
 
 std::unique_ptr<trip> dispatcher::next_question() {
-  // One at a time: a long one leaves the other links to those who have work to do.
+  // One question at a time, so that a long question leaves the other connections to claims and
+  // settles.
   if (questions_under_way_ > 0) return nullptr;
   const auto now = base::boot_now();
   while (!questions_.empty()) {
@@ -213,7 +214,7 @@ void dispatcher::arrived(batch_trip<Kind>& trip, const rows& results) {
   }
   const auto now = base::boot_now();
   for (const auto& one : trip.entries_) under_way_.erase(one.item().id);
-  // From the last to the first, so that those that go back into the line keep their order.
+  // From the last to the first, so that entries that go back into the queue keep their order.
   for (std::size_t i = trip.entries_.size(); i-- > 0;)
     take_reply(trip.entries_[i], replies[i], now);
 }
@@ -224,8 +225,8 @@ void dispatcher::take_reply(entry<Kind>& entry, reply<typename Kind::outcome>& a
   std::optional<verdict> subject;
   using kind = typename reply<typename Kind::outcome>::kind;
   if constexpr (std::is_same_v<Kind, claims>) {
-    // A claim that was never sent before is told that somebody is there; the repeat of one whose
-    // first copy may still be under way waits to learn which of both it is.
+    // A claim that was never sent before is busy: another claim is writing the record. A claim in
+    // doubt is sent again later, because its own first sending may be the writer.
     if (answer.what == kind::locked && !entry.doubtful) {
       answer.what = kind::answered;
       answer.outcome.emplace(claims::locked());
@@ -252,13 +253,14 @@ void dispatcher::take_reply(entry<Kind>& entry, reply<typename Kind::outcome>& a
   }
 }
 
-/// The memory changed while it was on its way: that lease is nobody's, and is to be given back.
+/// The memory changed while the claim was in flight: nobody holds the granted lease, and it is
+/// given back.
 void dispatcher::put_grant_in_doubt(entry<claims>& entry) {
   take_joined(entry, std::nullopt);
   conclude<claims>(entry, not_what_it_was(name_, effect::done));
 }
 
-/// Nobody asks for a lease in a memory that is not known yet.
+/// No claim is sent to a memory that the users of the store don't know yet.
 void dispatcher::refuse_claims() {
   for (auto& one : queue_of<claims>().drain()) {
     const auto left = one.doubtful ? effect::unknown : effect::none;
@@ -266,7 +268,8 @@ void dispatcher::refuse_claims() {
   }
 }
 
-/// Those that came with a claim are told along with it, or ask for themselves.
+/// Answers the claims that joined another claim with that claim's verdict, or sends them by
+/// themselves.
 void dispatcher::take_joined(entry<claims>& entry, const std::optional<verdict>& reply) {
   auto joined = std::exchange(entry.joined, {});
   for (auto one = joined.rbegin(); one != joined.rend(); ++one) {
@@ -375,7 +378,7 @@ void dispatcher::fail_waiting(const error& why) {
     for (auto& one : queue.drain()) {
       auto mine = why;
       if (one.doubtful) mine.effect = effect::unknown;
-      // Taken first, so that the caller's own end is not crossed.
+      // take() comes first, because the caller may give up at the same moment.
       if (one.of->take()) conclude<Kind>(one, std::move(mine));
     }
   };

@@ -1,5 +1,5 @@
-// Decides what travels next, and what becomes of what came back or did not. No I/O: the pool asks
-// for trips when a link is free, and the trips tell their end.
+// Decides what is sent next, and what follows from each reply or failure. Does no I/O: the pool
+// takes a trip when a connection is idle, and each trip reports its end.
 #pragma once
 #include <deque>
 #include <memory>
@@ -25,31 +25,32 @@ class question_trip;
 /// Belongs to one thread. Outlives its trips.
 class dispatcher {
  public:
-  /// `params` and `place` must outlive it.
+  /// `params` and `name` must outlive the dispatcher.
   dispatcher(const postgres_params& params, const std::string& name)
       : params_(params), name_(name) {}
 
-  /// Takes all of `calls`.
+  /// Takes over all of `calls`.
   void accept(std::vector<call_ptr>& calls);
-  /// The next trip; null: nothing is to be sent now.
+  /// The next trip; null if nothing can be sent now.
   [[nodiscard]] std::unique_ptr<trip> next();
-  /// Answers those who have waited for long enough.
+  /// Ends the calls whose callers have given up.
   void purge();
-  /// Answers all that wait and are not on their way.
+  /// Fails all calls that are not in flight.
   void fail_waiting(const error& why);
-  /// Gives the answers to the callers. To be called at the end of each turn.
+  /// Gives the outcomes to the callers. To be called at the end of each turn.
   void deliver() { deliver_all(finished_); }
 
   [[nodiscard]] bool waiting() const noexcept;
   [[nodiscard]] bool under_way() const noexcept { return trips_ > 0; }
 
   [[nodiscard]] bool knows_clock() const noexcept { return wall_.has_value(); }
-  /// The database's clock, as it was told just now.
+  /// Takes note of the database's clock, which was read just now.
   void read_clock(std::int64_t database_now);
-  /// What the store said of itself; the highest is remembered. Another identity is another memory.
+  /// Takes note of the database's identity and generation, and keeps the highest generation.
+  /// Another identity is another memory.
   void read_generation(const known_generation& generation);
   [[nodiscard]] const known_generation& generation() const noexcept { return generation_; }
-  /// Meanwhile claims wait.
+  /// While held, claims wait.
   void hold_claims(bool held) noexcept { claims_held_ = held; }
   /// Any thread.
   [[nodiscard]] grant_gate& memory() noexcept { return memory_; }
@@ -67,7 +68,7 @@ class dispatcher {
     return std::get<request_queue<Kind>>(queues_);
   }
 
-  // the parts of jobs
+  // The parts of jobs.
   template <class Kind>
   void queue(const call_ptr& self, std::shared_ptr<typename entry<Kind>::job_type> whole);
   template <class Kind>
@@ -80,7 +81,7 @@ class dispatcher {
   template <class Kind>
   void retry(entry<Kind> again, steady_time now);
 
-  // trips tell their end
+  // The ends of trips.
   template <class Kind>
   void arrived(batch_trip<Kind>& trip, const rows& results);
   void take_generations(const known_generation& expected, const claims::generation_range& granted);
@@ -104,8 +105,8 @@ class dispatcher {
   records_under_way under_way_;
   std::size_t trips_ = 0;
   std::size_t questions_under_way_ = 0;
-  unsigned turn_ = 0;  // whose turn it is to be looked at first
-  /// A standby was not waited for: until a commit has waited for it again, each one does.
+  unsigned turn_ = 0;  // the queue that is examined first
+  /// A commit did not wait for the standby. Until a commit has waited again, each commit must wait.
   bool standby_distrusted_ = false;
   std::vector<call_ptr> finished_;
   std::optional<wall_guard> wall_;

@@ -1,4 +1,4 @@
-// What is asked for an accelerator, and how the answers are read.
+// The statements about the epoch, for an accelerator: parameters and results.
 #pragma once
 #include "store/epoch_metadata.hpp"
 #include "store/postgres/parameters.hpp"

@@ -11,8 +11,8 @@ std::string field(const PGresult* result, int code) {
   return text == nullptr ? std::string() : text;
 }
 
-/// One line, without the trailing line break of libpq's messages.
-std::string one_queue(std::string text) {
+/// libpq's message as one line, without its trailing line break.
+std::string single_line(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
@@ -27,12 +27,12 @@ bool is_one_of(const failure& failed, const std::array<std::string_view, N>& sta
   return std::find(states.begin(), states.end(), failed.sqlstate) != states.end();
 }
 
-// No such schema, table, function, column; the schema's own refusal of an older program.
+// No such schema, table, function or column, or the schema refuses an older program.
 constexpr std::array<std::string_view, 4> schema_missing{"3F000", "42P01", "42883", "42703"};
 constexpr std::array<std::string_view, 4> refused{no_permission, "3D000", "28000", "28P01"};
 
-/// What this session has prepared is gone, as where the schema was restored under it. Internal
-/// messages of the server are not translated.
+/// Whether the prepared statements refer to objects that are gone, for example because the schema
+/// was restored during the session. The server's internal messages are not translated.
 bool is_of_another_schema(const failure& failed) noexcept {
   return failed.sqlstate == "XX000" && failed.text.find("cache lookup failed") != std::string::npos;
 }
@@ -42,11 +42,11 @@ bool is_of_another_schema(const failure& failed) noexcept {
 failure failure_of(const PGresult* result) {
   failure out;
   out.sqlstate = field(result, PG_DIAG_SQLSTATE);
-  out.text = one_queue(field(result, PG_DIAG_MESSAGE_PRIMARY));
+  out.text = single_line(field(result, PG_DIAG_MESSAGE_PRIMARY));
   if (const auto hint = field(result, PG_DIAG_MESSAGE_HINT); !hint.empty()) {
-    out.text += " (" + one_queue(hint) + ")";
+    out.text += " (" + single_line(hint) + ")";
   }
-  if (out.text.empty()) out.text = one_queue(PQresultErrorMessage(result));
+  if (out.text.empty()) out.text = single_line(PQresultErrorMessage(result));
   const auto severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   out.lost = severity != "ERROR";
   return out;
@@ -54,20 +54,21 @@ failure failure_of(const PGresult* result) {
 
 failure failure_of(const PGconn* connection) {
   failure out;
-  out.text = one_queue(PQerrorMessage(connection));
+  out.text = single_line(PQerrorMessage(connection));
   if (out.text.empty()) out.text = "the connection broke";
   out.lost = true;
   return out;
 }
 
 remedy remedy_of(const failure& failed) noexcept {
-  // Read-only now, or going down: another server may have the word. Another memory: a new session
-  // begins with what it is, and raises the tokens of an older copy.
+  // A server that is read-only or shutting down: another server may be the primary now. Another
+  // memory: a new session reads the identity first, and raises the tokens of an older copy.
   if (failed.lost || failed.sqlstate == another_memory || failed.sqlstate == "25006" ||
       in_class(failed, "57P") || is_of_another_schema(failed)) {
     return remedy::reconnect;
   }
-  // A deadlock, a lock held for too long, a value that does not fit, a damaged row, a bad sector.
+  // A deadlock, a lock that is held too long, a value that does not fit, a damaged row, a bad
+  // sector.
   constexpr std::array<std::string_view, 3> by_one{"55P03", "55006", "58030"};
   const bool one = in_class(failed, "22") || in_class(failed, "23") || in_class(failed, "40") ||
                    in_class(failed, "54") || in_class(failed, "XX") || in_class(failed, "OG") ||

@@ -1,4 +1,4 @@
-// What went wrong on a connection, and what that means for those who wait.
+// Failures of a connection, and what follows from them for the waiting calls.
 #pragma once
 #include <libpq-fe.h>
 #include <string>
@@ -9,24 +9,24 @@
 namespace onceguard::postgres {
 
 struct failure {
-  std::string sqlstate;  ///< empty: libpq's own, the connection is gone or was never made
+  std::string sqlstate;  ///< empty: an error of libpq; the connection is gone or was never made
   std::string text;      ///< for a person; holds no password
   bool lost = false;     ///< the server ends the session, so a commit may still have happened
 };
 
-// Not the server's: what a link says of a schema that it does not get along with.
+// Not SQLSTATEs of the server: the connection found a schema that this version can't use.
 inline constexpr const char* newer_schema = "newer";
 inline constexpr const char* older_schema = "older";
-/// The schema's: it is another memory than a claim expected, or an older copy.
+/// Raised by the schema's functions: the memory is not the expected one, or is an older copy.
 inline constexpr const char* another_memory = "OG003";
 
 inline constexpr const char* no_permission = "42501";
 
-/// What is to be done about a statement that failed and changed nothing.
+/// What follows a statement that failed and changed nothing.
 enum class remedy : std::uint8_t {
-  none,        ///< the same for all of its items
-  one_by_one,  ///< one item is to blame: each on its own tells which
-  reconnect,   ///< this server cannot do it; another session, perhaps elsewhere, may
+  none,        ///< all items fail
+  one_by_one,  ///< one item caused the failure: each item is sent by itself
+  reconnect,   ///< another session, perhaps on another server, may succeed
 };
 
 [[nodiscard]] failure failure_of(const PGresult* result);
@@ -34,21 +34,21 @@ enum class remedy : std::uint8_t {
 
 [[nodiscard]] remedy remedy_of(const failure& failed) noexcept;
 
-/// `place` says which store; it is named, the URL is not.
+/// `name` is the store's name for the message, which never contains the URL.
 [[nodiscard]] error to_error(const failure& failed, const std::string& name, effect on_store);
 
-/// Is it the configuration that is wrong (schema missing or newer, no permission, no such
-/// database, wrong password), so that waiting does not help?
+/// Whether the configuration is wrong (schema missing or newer, no permission, no such database,
+/// wrong password), so that waiting does not help.
 [[nodiscard]] bool misconfigured(const failure& failed) noexcept;
 
-/// A warning that the commit stands here but that the wait for a standby was given up.
+/// Whether the notice warns that the commit is durable here, but did not wait for a standby.
 [[nodiscard]] bool standby_wait_cancelled(const PGresult* notice) noexcept;
 
-/// The caller's time was up; `doubtful`: an attempt was sent, and nothing is known of its effect.
+/// The caller's time has passed. `doubtful`: an attempt was sent, and its effect is not known.
 [[nodiscard]] error lapsed(bool doubtful);
 [[nodiscard]] error lock_held(const std::string& name, bool doubtful);
 [[nodiscard]] error not_what_it_was(const std::string& name, effect on_store);
-/// Another attempt may succeed: two transactions were in one another's way.
+/// Whether another attempt may succeed, because two transactions collided.
 [[nodiscard]] bool transient(const failure& why);
 
 }  // namespace onceguard::postgres

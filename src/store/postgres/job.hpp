@@ -1,4 +1,4 @@
-// What the pool carries out for callers, and what of it is still to be done.
+// The calls that the pool carries out, and their unfinished parts.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -19,9 +19,9 @@ class dispatcher;
 class job : public call {
  public:
   explicit job(milliseconds timeout) : give_up_at_(base::boot_now() + timeout) {}
-  /// Its caller does not wait any longer than this.
+  /// When the caller stops waiting.
   [[nodiscard]] steady_time give_up_at() const noexcept { return give_up_at_; }
-  /// Puts its parts into the lines.
+  /// Puts the parts of the job into the queues.
   virtual void queue_in(dispatcher& dispatcher, const call_ptr& self) = 0;
 
  private:
@@ -41,14 +41,14 @@ class batch_job final : public job {
 
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] const Item& item(std::size_t i) const { return items_[i]; }
-  /// True: that was the last one, and the job can be delivered.
+  /// True: this was the last outcome, and the job can be delivered.
   [[nodiscard]] bool conclude(std::size_t i, result<Outcome> reply) {
     outcomes_[i] = std::move(reply);
     return --left_ == 0;
   }
   void queue_in(dispatcher& dispatcher, const call_ptr& self) override;
 
-  /// The caller, once resumed: one outcome for each item.
+  /// For the caller, once resumed: one outcome for each item.
   [[nodiscard]] std::vector<result<Outcome>> outcomes() {
     std::vector<result<Outcome>> out;
     out.reserve(count_);

@@ -1,4 +1,5 @@
-// What a dispatcher knows of the database beside its records: its clock, and whose memory it is.
+// What a dispatcher knows of the database apart from its records: the clock, the identity and the
+// generation.
 #include "base/log.hpp"
 #include "store/postgres/dispatcher.hpp"
 
@@ -23,10 +24,11 @@ void dispatcher::read_generation(const known_generation& generation) {
   if (!same || generation.number > generation_.number) generation_ = generation;
 }
 
-/// A later copy of the database that lacks these leases is an older one. And a lease counts on from
-/// what was known when the claim was sent, in the memory that was expected: if not, that memory was
-/// taken back between the database's look at the expectation and the lease, for example by a
-/// transaction that deletes records and sets their counter back.
+/// Takes note of the generations of granted leases, so that a copy of the database that lacks them
+/// is found to be an older one. A lease must have a higher generation than the one that was known
+/// when the claim was sent. If not, the memory was taken back after the database had checked the
+/// claim's expectation, for example by a transaction that deletes records and sets the counter
+/// back.
 void dispatcher::take_generations(const known_generation& expected,
                                   const claims::generation_range& granted) {
   if (expected.identity != generation_.identity || granted.lowest <= expected.number) {

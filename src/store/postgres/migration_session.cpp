@@ -25,14 +25,15 @@ connection_ptr connect(const target& target) {
   return {PQconnectdbParams(names.data(), values.data(), 0), PQfinish};
 }
 
-/// Takes all results of one simple query, which may hold many statements; the last one counts.
+/// Reads all results of one simple query, which may contain many statements. The last result
+/// counts.
 result<std::string> run_all(PGconn* connection, const std::string& name, const std::string& sql) {
   const result_ptr got(PQexec(connection, sql.c_str()));
   const auto status = PQresultStatus(got.get());
   if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
     const auto failed = got ? failure_of(got.get()) : failure_of(connection);
     auto why = to_error(failed, name, effect::none);
-    // What the server forbids is no fault of the URL or the flags.
+    // A missing permission is no fault of the URL or the flags.
     if (failed.sqlstate == no_permission) why.code = errc::store_unreachable;
     return why;
   }
@@ -53,7 +54,7 @@ result<migrated> migrate_database(const std::string& url, milliseconds timeout,
       why = to_error(failure_of(connection.get()), target.name, effect::none);
       continue;
     }
-    // Notices (a role that exists already) are of no use to anybody here.
+    // Notices (for example of a role that exists already) are of no use here.
     PQsetNoticeReceiver(
         connection.get(), [](void*, const PGresult*) {}, nullptr);
     return migrate(

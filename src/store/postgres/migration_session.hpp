@@ -1,4 +1,4 @@
-// The one connection of `onceguard migrate`: blocking, as nothing else runs meanwhile.
+// The connection of `onceguard migrate`. It blocks, because nothing else runs meanwhile.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// Parameters of a statement in PostgreSQL's binary form: what goes in is copied once, into one
+// Parameters of a statement in PostgreSQL's binary format. Each value is copied once, into one
 // buffer, and nothing is formatted or parsed as text.
 #pragma once
 #include <array>
@@ -28,7 +28,7 @@ inline constexpr Oid byte_strings = 1001;  ///< bytea[]
 /// The flat bytea[] of an answer's headers: name, value, name, value …
 [[nodiscard]] std::string flat_headers(const answer& answer);
 
-/// An array of rows of a composite type: `row` begins one, then each of its fields follows.
+/// An array of rows of a composite type: row() begins a row, then each of its fields follows.
 class row_array {
  public:
   row_array(Oid row_type, int fields);
@@ -54,7 +54,7 @@ class row_array {
 
   std::string out_;
   const int fields_;
-  std::size_t row_at_ = 0;  // where the length of the open row stands; 0: none is open
+  std::size_t row_at_ = 0;  // position of the open row's length; 0: no row is open
   std::uint32_t rows_ = 0;
 };
 
@@ -69,7 +69,8 @@ class parameters {
   parameters& int8(std::int64_t value);
   parameters& whole(std::string binary);  ///< a value that is in binary form already
 
-  /// Hands a prepared statement with these to libpq, results in binary. False: libpq refused.
+  /// Gives a prepared statement with these parameters to libpq, with binary results. False: libpq
+  /// refused.
   [[nodiscard]] bool send(PGconn* connection, const char* statement) const;
 
  private:

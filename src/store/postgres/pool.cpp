@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::duration_cast;
 
-constexpr std::chrono::milliseconds pace{5};  // of looks at what waits for its time
+constexpr std::chrono::milliseconds pace{5};  // between two examinations of delayed entries
 constexpr std::int64_t backoff_first_ms = 50;
 constexpr std::int64_t backoff_most_ms = 2'000;
 constexpr std::size_t announced_digits = 16;
@@ -33,7 +33,7 @@ pool::pool(postgres_params params, conninfo where)
 }
 
 std::optional<error> pool::wait_until_ready() {
-  // The thread gives up by itself; it can be late only where a host's name is being looked up.
+  // The thread gives up by itself. It is late only while a host name is resolved.
   if (is_ready_.wait_for(2 * params_.timeout) == std::future_status::ready) return is_ready_.get();
   return error(errc::store_unreachable, where_.name + ": no connection within the timeout");
 }
@@ -57,11 +57,11 @@ void pool::run() {
   for (auto& each : connections_) each.on->close();
 }
 
-/// Everything that may have to be done next, in the order in which one leads to the other.
+/// All that may have to be done next, in the order in which one step leads to the next.
 void pool::turn() {
   const auto now = base::boot_now();
   const bool closing = queue_->closed();
-  // While all links are busy, what comes collects in the queue, and nobody is woken for it.
+  // While all connections are busy, new calls collect in the queue without waking this thread.
   if (closing || any_idle() || !any_ready()) {
     while (queue_->poll(calls_)) dispatcher_.accept(calls_);
   }
@@ -77,7 +77,7 @@ void pool::turn() {
   wait_for_next_turn(now);
 }
 
-/// A turn of its own after this event, for all events that come now.
+/// One turn after this event, for all events that come at the same time.
 void pool::soon() {
   if (std::exchange(turn_posted_, true)) return;
   boost::asio::post(context_, [this] {
@@ -89,7 +89,7 @@ void pool::soon() {
 void pool::open_connections(steady_time now) {
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     auto& each = connections_[i];
-    // The first link is where announcements are heard.
+    // The first connection is the one that listens for announcements.
     if (each.on->closed() && each.open_at <= now) {
       each.open_at = steady_time::max();
       each.before = dispatcher_.generation();
@@ -143,7 +143,8 @@ pool::kept_connection& pool::kept(const connection& connection) {
 }
 
 origin_match pool::on_greeting(const connection& connection, const greeting& greeting) {
-  // The first one sets what steps are measured against; after it each look at the vitals tells.
+  // The first greeting sets the clock that steps are measured against. After that, each poll
+  // reports the clock.
   if (!dispatcher_.knows_clock()) dispatcher_.read_clock(greeting.now);
   const auto& before = kept(connection).before;
   const bool same = before.identity.empty() || greeting.identity == before.identity;
@@ -155,14 +156,14 @@ origin_match pool::on_greeting(const connection& connection, const greeting& gre
   if (older) {
     base::log(base::event::store_older_copy, {{"store", where_.name}});
   }
-  // What it is from now on, a look tells that comes behind that.
+  // A later poll reports the identity that the memory has from now on.
   dispatcher_.memory().changed();
   kept(connection).raising = true;
   hold_claims();
   return older ? origin_match::older_copy : origin_match::another;
 }
 
-/// While tokens are raised on one link, another must not grant what is below them.
+/// While one connection raises the tokens, no other connection may grant lower tokens.
 void pool::hold_claims() {
   dispatcher_.hold_claims(std::any_of(connections_.begin(), connections_.end(),
                                       [](const auto& each) { return each.raising; }));
@@ -198,16 +199,17 @@ void pool::on_lost(connection& connection, const failure& why) {
   soon();
   if (any_ready()) return;
   if (!out_since_) out_since_ = now;
-  // While it is being opened, the caller is told.
+  // While the store is being opened, its caller gets the error instead.
   if (ready_reported_ && !std::exchange(outage_logged_, true)) {
     base::log(base::event::store_away, {{"store", where_.name}, {"why", why.text}});
   }
-  // Where there is another server, it may be that one.
+  // Another server of the list may be usable.
   const bool tried_all = mine.failures > 0 && mine.failures % where_.targets.size() == 0;
   if (tried_all && misconfigured(why)) say_ready(to_error(why, where_.name, effect::none));
 }
 
-/// At once where it was ready before, else with a growing pause; each server gets its turn.
+/// At once if the connection was ready before, otherwise after a growing pause. Each server gets
+/// its turn.
 steady_time pool::next_try(kept_connection& connection, steady_time now) {
   if (std::exchange(connection.was_ready, false)) return now;
   ++target_;
@@ -218,11 +220,11 @@ steady_time pool::next_try(kept_connection& connection, steady_time now) {
   const auto pause = std::min(backoff_first_ms << round, backoff_most_ms);
   std::array<unsigned char, 1> random{};
   base::random_bytes(random);
-  // Between half and the whole of it, so that processes don't come back all at once.
+  // Between half and all of the pause, so that processes don't come back all at once.
   return now + std::chrono::milliseconds(pause * (256 + random[0]) / 512);
 }
 
-/// Once it lasts longer than anybody would wait, new calls are answered at once.
+/// When an outage lasts longer than any caller waits, new calls fail at once.
 void pool::note_outage(steady_time now) {
   if (!ready_reported_ && now >= opened_at_ + params_.timeout) {
     say_ready(last_failure_ ? to_error(*last_failure_, where_.name, effect::none)
@@ -233,7 +235,7 @@ void pool::note_outage(steady_time now) {
   if (!dispatcher_.waiting()) return;
   auto why = last_failure_ ? to_error(*last_failure_, where_.name, effect::none)
                            : error(errc::store_unreachable, where_.name + ": out of reach");
-  // Whatever it is (a schema that was dropped, a password that was changed): it may come back.
+  // The cause may pass, even a schema that was dropped or a password that was changed.
   why.code = errc::store_unreachable;
   dispatcher_.fail_waiting(why);
 }

@@ -1,5 +1,5 @@
-// The links of a store and the thread that runs them: keeps them up, hands them work, and says
-// when the server is out of reach.
+// The connections of a store, and the thread that runs them: keeps them open, assigns trips to
+// them, and reports when the server is out of reach.
 #pragma once
 #include <atomic>
 #include <future>
@@ -30,12 +30,13 @@ class pool final : private connection_events {
   pool(const pool&) = delete;
   pool& operator=(const pool&) = delete;
 
-  /// Waits until a link is ready, the configuration is seen to be wrong, or the time is over.
+  /// Waits until a connection is ready, the configuration is found to be wrong, or the timeout has
+  /// passed.
   [[nodiscard]] std::optional<error> wait_until_ready();
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
   [[nodiscard]] const std::string& name() const noexcept { return where_.name; }
   [[nodiscard]] grant_gate& memory() noexcept { return dispatcher_.memory(); }
-  /// Any thread; told on the pool's own. See store::on_settled.
+  /// From any thread. The listener is called on the pool's thread. See store::on_settled().
   void listen(settled_listener listener);
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
   void stop();
@@ -49,9 +50,9 @@ class pool final : private connection_events {
   struct kept_connection {
     std::unique_ptr<connection> on;
     steady_time open_at{};
-    known_generation before{};  ///< what was known of the store when it was opened
+    known_generation before{};  ///< what was known of the database when the connection was opened
     bool was_ready = false;
-    bool raising = false;        ///< its tokens, as it is not the memory that was known
+    bool raising = false;        ///< raises the tokens, because the memory is not the known one
     std::uint32_t failures = 0;  ///< to connect, in a row
   };
 
@@ -83,10 +84,10 @@ class pool final : private connection_events {
   std::promise<std::optional<error>> ready_;
   std::future<std::optional<error>> is_ready_ = ready_.get_future();
   std::atomic<std::uint64_t> trips_{0};
-  std::mutex listening_;  // guards what follows
+  std::mutex listening_;  // guards the members below
   settled_listener reported_;
 
-  // All else belongs to the thread.
+  // The members below belong to the thread.
   dispatcher dispatcher_;
   boost::asio::steady_timer timer_;
   std::vector<call_ptr> calls_;

@@ -1,4 +1,4 @@
-// What the PostgreSQL store is opened with.
+// The parameters of the PostgreSQL store.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -10,7 +10,7 @@
 namespace onceguard::postgres {
 
 struct postgres_params {
-  std::string url;              ///< as libpq reads it; may hold a password, so it is never said
+  std::string url;  ///< as libpq reads it; may contain a password, so it is never printed
   milliseconds timeout{2'000};  ///< bounds the opening, each try to connect, each statement
   const base::clock* clock = &base::system_clock();
   std::size_t connections = 4;

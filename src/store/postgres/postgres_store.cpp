@@ -166,7 +166,7 @@ awaitable<result<bool>> postgres_store::note(accelerator_state found, std::strin
   auto read = [](const rows& rows, const surroundings&) {
     return std::optional<result<bool>>(read_note(rows));
   };
-  // Once more does no harm: the epoch that is doubted has ended by then.
+  // A repetition does no harm: the distrusted epoch has ended by then.
   auto request = make_question<bool>(statement::note, repeatable, timeout, std::move(encode), read);
   return ask(pool_.queue(), std::move(request), timeout);
 }

@@ -12,8 +12,8 @@
 
 namespace onceguard::postgres {
 
-/// What callers wait for at the same time travels in one statement. Callers are coroutines on
-/// io_contexts that one thread each runs. Stop it before the last of those ends.
+/// Calls that wait at the same time are sent in one statement. Callers are coroutines on
+/// io_contexts of one thread each. Call stop() before the last of these io_contexts ends.
 class postgres_store final : public store, public epoch_metadata {
  public:
   /// Connects; blocks, up to the timeout. Creates nothing. errc::invalid_argument: the URL, the
@@ -35,7 +35,7 @@ class postgres_store final : public store, public epoch_metadata {
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
   boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  /// Looks at the database's clock first: where it stepped, nothing goes.
+  /// Reads the database's clock first: after a step of the clock nothing is swept.
   boost::asio::awaitable<result<import_outcome>> import_record(imported_record request,
                                                                milliseconds timeout) override;
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
@@ -45,7 +45,7 @@ class postgres_store final : public store, public epoch_metadata {
                                                            milliseconds timeout) override;
   boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string distrusted,
                                             milliseconds timeout) override;
-  /// LISTEN onceguard_settled, which every settle of a PostgreSQL store is followed by.
+  /// By LISTEN onceguard_settled: each settle of a PostgreSQL store notifies that channel.
   void on_settled(settled_listener listener) override { pool_.listen(std::move(listener)); }
   void stop() override;
 
@@ -55,7 +55,7 @@ class postgres_store final : public store, public epoch_metadata {
  private:
   postgres_store(postgres_params params, conninfo where)
       : pool_(std::move(params), std::move(where)) {}
-  /// For itself: whoever watches the memory has not heard of it.
+  /// For the store's own use: the users of the store don't learn of these vitals.
   boost::asio::awaitable<result<onceguard::vitals>> read_vitals(milliseconds timeout);
 
   pool pool_;

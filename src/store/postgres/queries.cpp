@@ -71,7 +71,7 @@ subject_ptr read_subject(const rows& rows, int row) {
   return out;
 }
 
-/// status, headers and body stand apart here.
+/// Here status, headers and body are separate columns.
 answer_ptr read_found_answer(const rows& rows, int row) {
   if (rows.null(row, status)) return nullptr;
   auto out = std::make_shared<answer>();

@@ -1,5 +1,6 @@
-// How everything else is asked, and how the answers are read. Where a read function gives none,
-// somebody else is writing the record, and the question is to be asked again.
+// Parameters and results of everything but claims, settles and extensions. An empty result of a
+// read function means that another transaction is writing the record, and the question must be
+// repeated.
 #pragma once
 #include <optional>
 #include <string>
@@ -22,18 +23,18 @@ namespace onceguard::postgres {
 [[nodiscard]] parameters ask_find(const record_id& id, bool expiry_paused);
 [[nodiscard]] result<std::optional<record_view>> read_find(const rows& rows);
 
-/// The place in the order that a cursor stands for; the empty one for the beginning.
+/// The position in the listing that a cursor stands for. The empty cursor is the beginning.
 [[nodiscard]] result<std::int64_t> read_cursor(const std::string& cursor);
-/// Asks for one more than `limit`, to know whether there is a next page.
+/// Asks for one more record than `limit`, to learn whether there is a next page.
 [[nodiscard]] parameters ask_list(const list_filter& filter, std::int64_t after, std::size_t limit,
                                   bool expiry_paused);
 [[nodiscard]] list_page read_list(const rows& rows, const std::string& name);
 
 [[nodiscard]] counts read_counts(const rows& rows);
 
-/// Refused where it is an older copy of what is expected.
+/// The database refuses if it is an older copy of `expected`.
 [[nodiscard]] parameters ask_vitals(const known_generation& expected);
-/// What `vitals` says; `now` gets the database's clock.
+/// The result of onceguard.vitals(); `now` gets the database's clock.
 [[nodiscard]] vitals read_vitals(const rows& rows, std::int64_t& now);
 
 }  // namespace onceguard::postgres

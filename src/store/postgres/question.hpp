@@ -1,4 +1,4 @@
-// What travels alone: everything that is not a claim, a settle or an extension.
+// A call that is sent by itself: everything but claims, settles and extensions.
 #pragma once
 #include <functional>
 #include <memory>
@@ -27,10 +27,10 @@ class question : public job {
 
   [[nodiscard]] virtual const char* statement() const noexcept = 0;
   [[nodiscard]] virtual parameters encode(const surroundings& now) const = 0;
-  /// False: somebody else is writing the record; to be asked again.
+  /// False: another transaction is writing the record, and the question must be repeated.
   [[nodiscard]] virtual bool arrived(const rows& results, const surroundings& now) = 0;
   virtual void fail(const error& why) = 0;
-  /// May it be asked again when its fate is unknown?
+  /// Whether the question may be repeated when its effect is unknown.
   [[nodiscard]] virtual bool repeatable() const noexcept = 0;
 
   void queue_in(dispatcher& dispatcher, const call_ptr& self) override;
@@ -40,7 +40,7 @@ class question : public job {
 };
 
 /// `Encode`: surroundings → parameters. `Read`: rows, surroundings → optional<result<Outcome>>,
-/// none where a record is locked.
+/// empty if a record is locked.
 template <class Outcome, class Encode, class Read>
 class question_sent final : public question {
  public:

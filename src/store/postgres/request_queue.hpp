@@ -1,5 +1,5 @@
-// The items of one kind that wait for a link, and the batches that they travel in. A record that
-// is on its way in one batch is not put into another: its items follow one another, as they came.
+// The queue of items of one kind that wait for a connection, and their batches. A record is in one
+// batch at a time, so that its items are carried out in the order of their arrival.
 #pragma once
 #include <algorithm>
 #include <deque>
@@ -20,7 +20,7 @@ struct record_hash {
     return out;
   }
 };
-/// The records that are on their way, of all kinds of items.
+/// The records in flight, of all kinds of items.
 using records_under_way = std::unordered_set<record_id, record_hash>;
 
 /// One item of a job.
@@ -30,10 +30,10 @@ struct entry {
 
   std::shared_ptr<job_type> of;
   std::size_t index = 0;
-  bool doubtful = false;        ///< an earlier trip of it ended with an unknown fate
-  bool alone = false;           ///< its batch failed as a whole: one of them is to blame
+  bool doubtful = false;        ///< an earlier trip ended with an unknown effect
+  bool alone = false;           ///< sent by itself, because one item of its batch made all fail
   bool with_subject = false;    ///< the record is gone
-  std::uint32_t tries = 0;      ///< how often somebody else was writing its record
+  std::uint32_t tries = 0;      ///< how often another transaction was writing the record
   steady_time not_before{};     ///< the next try
   std::vector<entry> joined{};  ///< claims that this one's verdict answers as well
 
@@ -47,13 +47,13 @@ class request_queue {
   using batch = std::vector<entry_type>;
 
   void push(entry_type added) { waiting_.push_back(std::move(added)); }
-  /// Before all others: it has waited already.
+  /// Puts an entry that has waited already before all others.
   void push_front(entry_type added) { waiting_.push_front(std::move(added)); }
   [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
 
-  /// Takes out a batch, and notes its records in `under_way`. Items whose caller has given up go
-  /// to `ended`.
+  /// Takes a batch out of the queue, and adds its records to `under_way`. Items whose caller has
+  /// given up go to `ended`.
   [[nodiscard]] batch take(std::size_t most, std::size_t bytes_most, records_under_way& under_way,
                            steady_time now, batch& ended) {
     batch out;
@@ -85,7 +85,7 @@ class request_queue {
     return out;
   }
 
-  /// Takes out those whose caller has given up.
+  /// Moves the items whose caller has given up to `ended`.
   void purge(steady_time now, batch& ended) {
     const auto over = std::stable_partition(
         waiting_.begin(), waiting_.end(),
@@ -94,7 +94,7 @@ class request_queue {
     waiting_.erase(over, waiting_.end());
   }
 
-  /// Takes out everything.
+  /// Empties the queue.
   [[nodiscard]] batch drain() {
     batch out(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
     waiting_.clear();
@@ -102,7 +102,7 @@ class request_queue {
   }
 
  private:
-  /// The claim in the batch whose verdict says what this one would be told.
+  /// The claim in the batch whose verdict also answers this claim; null if there is none.
   static entry_type* twin_in(batch& batch, const entry_type& type) {
     if constexpr (requires { Kind::alike(type.item(), type.item()); }) {
       if (type.doubtful || type.item().repeated) return nullptr;  // it may hold the lease itself

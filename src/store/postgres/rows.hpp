@@ -1,4 +1,4 @@
-// A result in PostgreSQL's binary form, read by column.
+// A result in PostgreSQL's binary format, read by column.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace onceguard::postgres {
 
-/// The server answered something else than was agreed: another version of the schema.
+/// A result does not have the expected form: the schema is another version.
 class unexpected_answer : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -22,7 +22,7 @@ struct clear_result {
 };
 using result_ptr = std::unique_ptr<PGresult, clear_result>;
 
-/// Rows and columns count from 0. A value of the wrong size is unexpected_answer.
+/// Rows and columns count from 0. A value of the wrong size throws unexpected_answer.
 class rows {
  public:
   explicit rows(const PGresult* result) : of_(result) {}
@@ -36,7 +36,7 @@ class rows {
     return {PQgetvalue(of_, row, column), static_cast<std::size_t>(PQgetlength(of_, row, column))};
   }
   [[nodiscard]] bool boolean(int row, int column) const;
-  /// int2, int4 or int8, whatever it is.
+  /// A value of type int2, int4 or int8.
   [[nodiscard]] std::int64_t integer(int row, int column) const;
   /// An array of bytea, text or other byte strings without nulls; null: empty.
   [[nodiscard]] std::vector<std::string> byte_array(int row, int column) const;

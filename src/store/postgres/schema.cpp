@@ -7,15 +7,15 @@
 namespace onceguard::postgres {
 namespace {
 
-// Whoever migrates this database holds it until the end of the transaction. A table that somebody
-// else has open is not waited for long, as claims wait behind whoever waits for it.
+// A migration holds this advisory lock until the end of its transaction. It does not wait long for
+// a table that another transaction uses, because claims queue up behind the waiting migration.
 constexpr std::string_view begin_alone =
     "BEGIN; SELECT pg_advisory_xact_lock(7308613715); SET LOCAL lock_timeout = '2s';";
 constexpr std::string_view finish_all =
     "UPDATE onceguard.meta SET minimum_version = schema_version;\n";
 
-// What the one who migrates may not do, and what would let him; empty where he may do all. Without
-// the roles there would be nobody but the owner who could use the schema.
+// Finds the permission that the migrating user lacks, and how to grant it; empty if none is
+// missing. Without the roles only the owner could use the schema.
 constexpr std::string_view missing_right = R"sql(
 SELECT CASE
   WHEN n.oid IS NULL AND NOT has_database_privilege(current_database(), 'CREATE') THEN
@@ -42,7 +42,7 @@ bool all_digits(std::string_view text) noexcept {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// As the database keeps it.
+/// The layout's name as the database keeps it.
 std::string whole_name(const std::string& layout) {
   if (layout.empty()) return "plain";
   return layout == "time" ? "time:1d" : layout;
@@ -57,7 +57,7 @@ std::string script_of(const migration& one) {
          "UPDATE onceguard.meta SET schema_version = " + std::to_string(one.number) + ";\n";
 }
 
-/// What stands in the database.
+/// The schema that the database has.
 struct schema_state {
   int version = 0;  ///< 0: nothing
   int minimum = 0;
@@ -155,7 +155,7 @@ result<migrated> migrate(const sql_runner& run, const migration_params& params) 
   if (auto begun = run(std::string(begin_alone)); !begun) return begun.error();
   auto out = migrate_alone(run, params);
   if (!out) {
-    // The failure that led here is what counts; without a connection the server rolls back.
+    // Only the first failure counts. Without a connection the server rolls back by itself.
     static_cast<void>(run("ROLLBACK"));
     return out;
   }

@@ -1,5 +1,5 @@
-// The schema `onceguard`: its migrations, which the program carries, and how a database comes
-// from an older version's, or none, to this one's.
+// The schema `onceguard`: its migrations, which are a part of the program, and how a database is
+// brought to this version's schema.
 #pragma once
 #include <functional>
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace onceguard::postgres {
 
-/// The last migration that this version knows. A database may have more of them, as long as its
-/// `minimum_version` is not above this: migrations only add.
+/// The last migration that this version knows. A database may have more migrations, as long as its
+/// `minimum_version` is not above this number: migrations only add.
 inline constexpr int schema_version = 25;
 
 struct migration {
@@ -20,38 +20,38 @@ struct migration {
   std::string_view sql;   ///< statements, to be run in one transaction with its neighbours
 };
 
-/// All of them, the first one first.
+/// All migrations in their order.
 [[nodiscard]] std::span<const migration> migrations() noexcept;
 
-/// Runs statements, one after the other, and gives the first column of the last one's first row;
-/// empty where it has none.
+/// Runs statements one after the other. Returns the first column of the first row of the last
+/// result, or an empty string.
 using sql_runner = std::function<result<std::string>(const std::string& sql)>;
 
 struct migration_params {
-  /// "plain", "hash:N", "time" or "time:1d"; empty: what is there, and plain for a new schema.
+  /// "plain", "hash:N", "time" or "time:1d". Empty: the existing layout, or plain for a new schema.
   std::string layout;
-  /// From now on only versions that know all of this schema may use it.
+  /// From now on only versions that know all migrations may use the schema.
   bool finish = false;
 };
 
 struct migrated {
   int from = 0;  ///< 0: there was no schema
-  int to = 0;    ///< above schema_version: a newer Onceguard was here, and this one may go on
+  int to = 0;    ///< above schema_version: a newer version's schema that this one may use
   std::string layout;
 };
 
-/// In one transaction of `run`'s connection, which must have none open; one at a time in a
-/// database, whoever comes meanwhile waits. errc::conflict: the schema is a newer version's that
-/// this one may not use, or has another layout. errc::store_unreachable: a right is missing; the
-/// error says what gives it. After a failure nothing was changed.
+/// Migrates in one transaction of `run`'s connection, which must not be in a transaction.
+/// Migrations of one database wait for one another. errc::conflict: the schema is that of a newer
+/// version and this version may not use it, or has another layout. errc::store_unreachable: a
+/// permission is missing; the error says how to grant it. A failure changes nothing.
 [[nodiscard]] result<migrated> migrate(const sql_runner& run, const migration_params& params);
 
 inline constexpr std::string_view layout_names =
     "plain, time, time:1d (from 1 to 9999 m, h or d) or hash:N (from 2 to 1024)";
-/// Is it a layout's name? The database has the same bounds for its number.
+/// Whether the text is a layout's name. The database checks the number by the same bounds.
 [[nodiscard]] bool is_layout(std::string_view text) noexcept;
 
-/// What `migrate` runs for a database that is at `from`, as a script for psql.
+/// The statements that migrate() runs for a database at `version`, as a script for psql.
 [[nodiscard]] std::string migration_script(const migration_params& params, int version = 0);
 
 }  // namespace onceguard::postgres

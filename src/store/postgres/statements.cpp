@@ -29,7 +29,7 @@ constexpr std::array<preparation, 13> preparations{{
     {statement::vitals, "SELECT * FROM onceguard.vitals($1, $2)"},
     {statement::epoch, "SELECT * FROM onceguard.accelerator_epoch($1)"},
     {statement::note, "SELECT onceguard.note_accelerator($1, $2, $3, $4)"},
-    // A hint, whose commit need not wait for the disk.
+    // A hint only: its commit need not wait for the disk.
     {statement::announce,
      "SELECT set_config('synchronous_commit', 'off', true), pg_notify('onceguard_settled', $1)"},
 }};
@@ -43,7 +43,7 @@ bool send(PGconn* connection, const char* text, std::initializer_list<const char
 
 bool send_settings(PGconn* connection, milliseconds timeout) {
   const auto statement = std::to_string(timeout.count());
-  // A row that somebody else's transaction holds is given up well before the statement is.
+  // lock_timeout is well below statement_timeout: a row that another transaction holds fails alone.
   const auto lock = std::to_string(std::max<std::int64_t>(timeout.count() / 4, 1));
   return send(connection,
               "SELECT set_config('synchronous_commit', 'on', false),"

@@ -1,4 +1,4 @@
-// The statements that a link sends, and how it sets up a session for them.
+// The statements that a connection sends, and the setup of a session for them.
 #pragma once
 #include <cstdint>
 #include <libpq-fe.h>
@@ -10,7 +10,7 @@
 
 namespace onceguard::postgres {
 
-/// What the schema says of itself at the beginning of a session.
+/// What the schema reports at the begin of a session.
 struct greeting {
   std::int64_t schema_version = 0;
   std::int64_t minimum_version = 0;  ///< the oldest program that may still use it
@@ -38,21 +38,23 @@ inline constexpr const char* note = "onceguard_note";
 inline constexpr const char* announce = "onceguard_announce";
 }  // namespace statement
 
-// Each hands its part to libpq, in pipeline mode; false: libpq refused.
+// Each of these functions gives a statement to libpq, in pipeline mode. False: libpq refused.
 
 /// The settings that a durable and bounded session needs, whatever the role's defaults are.
 [[nodiscard]] bool send_settings(PGconn* connection, milliseconds timeout);
-/// Its answer is a greeting. The first thing to be said: it keeps tokens growing after a failover.
+/// The result is a greeting. The first statement of a session, because it keeps tokens growing
+/// after a failover.
 [[nodiscard]] bool send_hello(PGconn* connection);
 [[nodiscard]] greeting read_greeting(const rows& answer);
-/// From here on tokens begin at the clock, whatever numbers this copy has forgotten.
+/// From here on tokens begin at the clock, so that no token of a forgotten lease is granted again.
 [[nodiscard]] bool send_raise_tokens(PGconn* connection);
-/// The same, and from here on its identity is another.
+/// Raises the tokens as well, and gives the database another identity.
 [[nodiscard]] bool send_another_memory(PGconn* connection, const std::string& identity);
 [[nodiscard]] bool send_preparations(PGconn* connection);
 [[nodiscard]] bool send_listen(PGconn* connection);
 [[nodiscard]] bool send_announcement(PGconn* connection, const std::string& payload);
-/// Writes a mark into the log, so that the transaction's commit waits for the standby.
+/// Writes a record into the write-ahead log, so that the transaction's commit waits for the
+/// standby.
 [[nodiscard]] bool send_marker(PGconn* connection);
 
 }  // namespace onceguard::postgres

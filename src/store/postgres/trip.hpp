@@ -1,4 +1,4 @@
-// What a link carries out in one round trip, in one transaction of its own.
+// What a connection carries out in one round trip, in its own transaction.
 #pragma once
 #include <libpq-fe.h>
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace onceguard::postgres {
 
-/// How a trip ended that has no results.
+/// The effect of a trip that ended without results.
 enum class effect_of_failure : std::uint8_t {
   rolled_back,  ///< its transaction was rolled back, or nothing was sent
-  unknown,      ///< the link broke, or a standby was not waited for: it may stand
+  unknown,      ///< the connection broke, or the commit did not wait for a standby
 };
 
 class trip {
@@ -23,16 +23,16 @@ class trip {
   trip& operator=(const trip&) = delete;
   virtual ~trip() = default;
 
-  /// The one statement of the trip, prepared by this name.
+  /// The name of the trip's prepared statement.
   [[nodiscard]] virtual const char* statement() const noexcept = 0;
   [[nodiscard]] virtual parameters encode(const greeting& greeting) const = 0;
-  /// What is told to those who listen, once the transaction is over; empty: nothing.
+  /// The notification for listeners after the transaction; empty: none.
   [[nodiscard]] virtual std::string announcement() const { return {}; }
-  /// An earlier commit may not have reached the standby: this one's has to wait for it, although
-  /// it may write nothing itself.
+  /// Whether the commit must wait for the standby even if the trip writes nothing, because an
+  /// earlier commit may not have reached the standby.
   [[nodiscard]] virtual bool confirms() const noexcept { return false; }
 
-  /// One of these two ends the trip. The rows are those of a transaction that is committed.
+  /// One of these two functions ends the trip. The rows are those of a committed transaction.
   virtual void arrived(const rows& results) = 0;
   virtual void failed(const failure& why, effect_of_failure after) = 0;
 };

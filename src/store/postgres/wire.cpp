@@ -24,7 +24,7 @@ void write_no_subject(row_array& array) {
   array.null(type::int8);
 }
 
-/// A token is above the range of bigint only if it was never given by this store.
+/// A token above the range of bigint was never granted by this store.
 std::int64_t as_bigint(token value) noexcept {
   constexpr auto most = static_cast<token>(std::numeric_limits<std::int64_t>::max());
   return value > most ? -1 : static_cast<std::int64_t>(value);
@@ -115,7 +115,8 @@ settled read_settled(const rows& rows, int row, const settlement& request) {
   out.answer = read_answer(rows, row, 4);
   if (!rows.null(row, 7)) out.kept = read_enum<answer_kept>(rows, row, 7);
   if (out.outcome == settle_outcome::done && out.answer) {
-    // What the application had stored in its own transaction; the same answer is no news.
+    // The answer that the application had stored in its own transaction, unless it is the same
+    // answer.
     if (request.answer && *request.answer == *out.answer) return {};
     out.state = observed_state::completed;
   }
@@ -257,8 +258,8 @@ parameters settles::encode(const std::vector<parcel<item>>& items,
     out.int8(one->retention.count()).int8(one->backoff.count()).int8(one->backoff_max.count());
     out.int2(static_cast<std::int64_t>(one->why)).int2(one->why_status);
     out.int8(one->probe_pause.count());
-    // A release of a claim that is not there yet is remembered. All else needs it only where the
-    // record is lost, and asks for it then.
+    // The release of a claim that has not arrived yet is recorded, which takes the subject. Other
+    // settles need the subject only if the record is gone, and are repeated with the subject then.
     const bool send = with_subject || one->kind == settle_kind::release;
     if (send && one->about) {
       write_subject(out, *one->about);

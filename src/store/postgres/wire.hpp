@@ -1,4 +1,5 @@
-// How claims, settles and extensions travel: one array of rows there, one row for each back.
+// How claims, settles and extensions are sent: a batch as one array of rows, with one result row
+// for each item.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,35 +14,36 @@
 
 namespace onceguard::postgres {
 
-/// What of a store's memory is known: whose it is, and how far it had come when that was last told.
+/// What is known of a database's memory: its identity, and its generation when it was last
+/// reported.
 struct known_generation {
   std::string identity;
   std::uint64_t number = 0;
 };
 
-/// Two parameters; nulls where nothing is known.
+/// Two parameters; nulls if nothing is known.
 void add_expected(parameters& parameters, const known_generation& expected);
 
-/// What goes with a batch, beside its items.
+/// The parameters of a batch apart from its items.
 struct batch_surroundings {
   const greeting& to;
   bool expiry_paused = false;
   const known_generation& expected;  ///< an empty identity: none
 };
 
-/// What the server said of one item.
+/// The server's reply to one item.
 template <class Outcome>
 struct reply {
   enum class kind : std::uint8_t {
     answered,       ///< `outcome` has it
-    locked,         ///< somebody else is writing this record at this moment
-    needs_subject,  ///< the record is gone, and the item came without what it takes to write one
+    locked,         ///< another transaction is writing this record
+    needs_subject,  ///< the record is gone, and writing it takes the subject, which was not sent
   };
   kind what = kind::answered;
   std::optional<result<Outcome>> outcome;
 };
 
-/// One item on its way, with what an earlier trip of it taught.
+/// One item in flight, with what an earlier trip has shown.
 template <class Item>
 struct parcel {
   const Item* item = nullptr;
@@ -54,7 +56,7 @@ struct claims {
   static constexpr const char* statement = statement::claim;
   static constexpr bool announced = false;
 
-  /// Why it can't be sent.
+  /// The reason why the item can't be sent; empty: it can.
   [[nodiscard]] static std::optional<error> complaint(const item& item);
   [[nodiscard]] static std::size_t weight(const item& item) noexcept;
   [[nodiscard]] static parameters encode(const std::vector<parcel<item>>& items,
@@ -69,7 +71,7 @@ struct claims {
   };
   /// Empty: no lease is in the reply.
   [[nodiscard]] static std::optional<generation_range> generations_in(const rows& rows);
-  /// While somebody else is writing its record.
+  /// The verdict while another transaction is writing the record.
   [[nodiscard]] static outcome locked();
   /// The verdict on `second`, a claim that came at the same time as `first` and counts as the later
   /// one. Empty: `second` must be sent to the database by itself.
@@ -111,10 +113,10 @@ struct extensions {
 
 using header_list = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] header_list read_headers(const rows& rows, int row, int column);
-/// status, headers and body in three columns from `column` on; null where the status is.
+/// Status, headers and body in three columns from `column` on. Null if the status is null.
 [[nodiscard]] answer_ptr read_answer(const rows& rows, int row, int column);
 
-/// What the server says where it can't read a record.
+/// The error for a record that the server can't read.
 [[nodiscard]] error unreadable();
 
 }  // namespace onceguard::postgres
