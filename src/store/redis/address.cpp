@@ -17,7 +17,7 @@ error wrong(const std::string& description) {
                    "as %XX");
 }
 
-/// Of %XX; none: broken.
+/// Decodes %XX. Empty: an escape is malformed.
 std::optional<std::string> decoded(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -40,7 +40,8 @@ std::optional<bool> yes_or_no(std::string_view text) {
   return std::nullopt;
 }
 
-/// What comes before the first `mark`, which is taken off along with it; none: it is not there.
+/// Removes the text up to and including the first `mark`, and returns the text before it. Empty:
+/// there is no `mark`.
 std::optional<std::string_view> cut_off(std::string_view& text, char mark) {
   const auto position = text.find(mark);
   if (position == std::string_view::npos) return std::nullopt;
@@ -56,7 +57,7 @@ bool assign(Member& target, std::optional<Value> value) {
   return true;
 }
 
-/// False: the value does not fit; none: there is no such parameter.
+/// False: the value is invalid. Empty: there is no such parameter.
 std::optional<bool> set_parameter(address& out, std::string_view name, const std::string& value) {
   if (name == "prefix") return assign(out.prefix, std::optional(value));
   if (name == "min_replicas") return assign(out.min_replicas, number_in<std::uint32_t>(value));
@@ -144,7 +145,7 @@ std::optional<error> read_hosts(address& out, std::string_view text) {
   return read_host(out, text);
 }
 
-/// What stands behind the hosts: the master's name where there are sentinels, then the database.
+/// Reads the part behind the hosts: with sentinels the master's name, then the database.
 std::optional<error> read_path(address& out, std::string_view path) {
   if (out.servers == deployment::sentinel) {
     const auto name = cut_off(path, '/');

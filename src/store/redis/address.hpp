@@ -26,7 +26,7 @@ struct tls_files {
   bool verify = true;  ///< is the server's certificate checked, and its name?
 };
 
-/// What the servers of a store are to one another.
+/// How the servers of a store are deployed.
 enum class deployment : std::uint8_t {
   single,    ///< one server
   sentinel,  ///< a master and its replicas; sentinels say which one that is
@@ -53,7 +53,7 @@ struct address {
   std::string name;       ///< "redis host:port/0", for people: no user, no password
 };
 
-/// errc::invalid_argument says what is wrong; no error text repeats a user or a password.
+/// errc::invalid_argument describes the fault. No error text contains a user or a password.
 [[nodiscard]] result<address> parse_address(const std::string& url);
 
 }  // namespace onceguard::redis

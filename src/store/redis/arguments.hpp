@@ -1,4 +1,4 @@
-// Values as the scripts take them, and what is too large for them.
+// Values in the form that the scripts accept, and checks for values that are too large.
 #pragma once
 #include <optional>
 
@@ -9,7 +9,7 @@
 
 namespace onceguard::redis {
 
-/// In milliseconds; one that is longer than 3,000 years is as good as for ever.
+/// In milliseconds. A length above 3,000 years is cut to 3,000 years.
 [[nodiscard]] decimal text_of(milliseconds length);
 
 [[nodiscard]] std::optional<error> too_large(const subject& about);

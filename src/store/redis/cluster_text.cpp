@@ -6,7 +6,7 @@
 namespace onceguard::redis {
 namespace {
 
-/// What comes before the next `mark`, or all of it; it is taken off.
+/// Removes and returns the text before the next `mark`, or all of the text.
 std::string_view next_word(std::string_view& text, char mark = ' ') {
   const auto end = text.find(mark);
   const auto out = text.substr(0, end);

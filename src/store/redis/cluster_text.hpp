@@ -1,4 +1,4 @@
-// What the nodes of a Redis Cluster say of themselves and of each other.
+// Readers for the texts in which the nodes of a Redis Cluster describe themselves and each other.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace onceguard::redis {
 
-/// Slots next to each other, and the master that has them.
+/// A range of slots, and the master that has them.
 struct slot_range {
   std::uint16_t first = 0;
   std::uint16_t last = 0;
@@ -30,16 +30,17 @@ struct node_entry {
   };
   std::string id;
   bool myself = false;
-  bool master = false;  ///< and not known to be gone
+  bool master = false;  ///< false also for a master that is known to be gone
   std::uint64_t epoch = 0;
   std::vector<move> leaving;  ///< slots that it hands over now; only of `myself`
   std::vector<std::pair<std::uint16_t, std::uint16_t>> slots;
 };
 
-/// Of CLUSTER NODES; lines that can't be read are left out.
+/// Reads the reply of CLUSTER NODES. Lines that can't be read are left out.
 [[nodiscard]] std::vector<node_entry> read_nodes(std::string_view text);
 
-/// Where MOVED and ASK lead. `from`: who said it. None: it leads nowhere.
+/// The target of MOVED or ASK. `from`: the node that sent the redirection. Empty: there is no
+/// target.
 [[nodiscard]] std::optional<endpoint> target_of(const failure& redirected, const endpoint& address);
 
 }  // namespace onceguard::redis

@@ -9,8 +9,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds at_rest{2'000};  // from one look to the next
-constexpr milliseconds in_doubt{50};    // at least, from one look to the next
+constexpr milliseconds at_rest{2'000};  // between two polls
+constexpr milliseconds in_doubt{50};    // at least, between two polls
 constexpr milliseconds patience_most{500};
 
 }  // namespace
@@ -33,7 +33,7 @@ void cluster_watch::ask_next() {
       if (each) all.insert(each->at);
     }
     to_ask_.assign(all.begin(), all.end());
-    // Not always the same one first: it may be the one that knows least.
+    // Each round begins with another node, because one node may know less than the others.
     const auto first = static_cast<std::ptrdiff_t>(round_++ % to_ask_.size());
     std::rotate(to_ask_.begin(), to_ask_.begin() + first, to_ask_.end());
     begun_ = base::boot_now();
@@ -92,7 +92,7 @@ void cluster_watch::read(const endpoint& endpoint, const std::vector<reply_ptr>&
       mine.reset();
       continue;
     }
-    // A node that was cut off may tell of older times.
+    // A node that was partitioned may report an older layout.
     const auto epoch = epochs[found->id];
     if (!mine || mine->epoch <= epoch) mine = owner{found->at, found->id, epoch};
   }
@@ -117,7 +117,7 @@ void cluster_watch::tell(const std::vector<node_entry>& nodes) {
   events_.on_layout(found);
 }
 
-/// Connections to nodes that have no part any more.
+/// Drops the connections to nodes that have no part any more.
 void cluster_watch::forget_strangers() {
   std::erase_if(nodes_, [&](const auto& each) {
     const auto& [at, node] = each;

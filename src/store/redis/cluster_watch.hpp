@@ -1,5 +1,5 @@
-// Which node of a cluster has which part of the store, as any of its nodes says: one is asked at
-// a time, each two seconds, and at once when something has changed.
+// Finds out which node of a cluster has which part of the store. Polls one node at a time, every
+// two seconds, and at once when something has changed.
 #pragma once
 #include <map>
 #include <set>
@@ -22,7 +22,8 @@ class cluster_watch final : public topology {
   void close() override;
 
  private:
-  /// Who has a part, and since which failover or move.
+  /// The node that has a part, and the epoch of the failover or move that gave the part to the
+  /// node.
   struct owner {
     endpoint at;
     std::string id;

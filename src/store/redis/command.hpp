@@ -1,4 +1,4 @@
-// Commands as Redis reads them (RESP), appended to what is to be sent.
+// Commands in Redis's protocol (RESP), appended to the outgoing bytes.
 #pragma once
 #include <array>
 #include <charconv>

@@ -12,14 +12,14 @@
 
 namespace onceguard::redis {
 
-/// What lines are made of; it outlives them.
+/// What all connections of a store share. Must outlive the connections.
 struct connection_context {
   boost::asio::io_context& context;
   const address& at;
   boost::asio::ssl::context* tls;
 };
 
-/// Thrown by what a line does, and caught where it is used.
+/// Thrown by the functions of a connection; caught by the user of the connection.
 struct broken {
   failure why;
 };
@@ -28,7 +28,7 @@ struct broken {
   throw broken{connection_failure(std::move(why))};
 }
 
-/// A command. Not as a list in braces: the compiler can't keep one across a suspension.
+/// Makes a command. Not an initializer list, because gcc 12 can't keep one across a suspension.
 template <class... Word>
 std::string words(const Word&... each) {
   std::string out;
@@ -36,7 +36,7 @@ std::string words(const Word&... each) {
   return out;
 }
 
-/// The text of a reply; an error is thrown.
+/// The text of a reply. Throws if the reply is an error.
 std::string text_in(const reply_ptr& got);
 
 class connection {
@@ -48,7 +48,7 @@ class connection {
 
   [[nodiscard]] boost::asio::awaitable<void> connect();
   [[nodiscard]] boost::asio::awaitable<void> log_in(const credentials& as);
-  /// One command and its reply, while nothing else is under way.
+  /// Sends one command and returns its reply. No other command may be in flight.
   [[nodiscard]] boost::asio::awaitable<reply_ptr> ask(std::string command);
 
   [[nodiscard]] boost::asio::awaitable<socket::error_code> write(const std::string& bytes) {
@@ -56,9 +56,9 @@ class connection {
   }
   /// Waits for more bytes.
   [[nodiscard]] boost::asio::awaitable<void> receive();
-  /// Null: not all of it has come yet.
+  /// The next reply; null if the reply is not complete yet.
   [[nodiscard]] reply_ptr next_reply();
-  /// Ends what is under way, with a failure.
+  /// Ends the running operation with a failure.
   void close() noexcept { socket_.close(); }
 
  private:

@@ -1,4 +1,4 @@
-// A server's place in the network.
+// The address of a server: host and port.
 #pragma once
 #include <compare>
 #include <string>

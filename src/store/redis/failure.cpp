@@ -13,12 +13,13 @@ bool is_one_of(const failure& failed, const std::array<std::string_view, N>& cod
 
 constexpr std::array<std::string_view, 4> refused{"NOAUTH", "WRONGPASS", "NOPERM", "NOPROTO"};
 constexpr std::array<std::string_view, 2> damaged{"UNREADABLE", "WRONGTYPE"};
-// Scripts that went with a flush or a restart; a server that is no master (any more), or not yet.
+// Scripts that are missing after a flush or restart, or a server that is not a master.
 constexpr std::array<std::string_view, 4> elsewhere{"NOSCRIPT", "READONLY", "LOADING",
                                                     "MASTERDOWN"};
 constexpr std::array<std::string_view, 4> misplaced{"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"};
 
-/// By the server's access list; of a script's commands it does not say which one.
+/// Whether the server's access list forbids the command. For commands of a script the error does
+/// not name the command.
 bool is_forbidden(std::string_view text) noexcept {
   return text.starts_with("NOPERM") || text.find("can't run this command") != text.npos ||
          text.find("ACL failure in script") != text.npos;

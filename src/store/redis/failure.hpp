@@ -1,4 +1,4 @@
-// What went wrong on a connection, and what that means for those who wait.
+// Failures of a connection, and what follows from them for the waiting calls.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,16 +8,16 @@
 namespace onceguard::redis {
 
 struct failure {
-  std::string code;  ///< the first word of the server's error; empty: the connection's own
+  std::string code;  ///< the first word of the server's error; empty: the connection failed
   std::string text;  ///< for a person; holds no password
   bool misconfigured = false;  ///< waiting does not help
 };
 
-/// What is to be done about a command that the server refused.
+/// What follows a command that the server refused.
 enum class remedy : std::uint8_t {
-  none,       ///< it is told to whoever waits
-  reconnect,  ///< it was not carried out; a new connection may: scripts loaded anew, a master
-  redirect,   ///< it was not carried out: another node of the cluster may, or this one later
+  none,       ///< the caller gets the error
+  reconnect,  ///< not carried out; a new connection loads the scripts and finds the master
+  redirect,   ///< not carried out; another node of the cluster may, or this one later
 };
 
 /// Of an error's text as the server sent it.
@@ -26,7 +26,7 @@ enum class remedy : std::uint8_t {
 
 [[nodiscard]] remedy remedy_of(const failure& refused) noexcept;
 
-/// `place` says which store; it is named, the URL is not.
+/// `name` is the store's name for the message, which never contains the URL.
 [[nodiscard]] error to_error(const failure& failed, const std::string& name, effect on_store);
 
 }  // namespace onceguard::redis

@@ -13,7 +13,7 @@ using boost::asio::awaitable;
 
 constexpr int rounds_max = 100;
 
-/// Heads of records, a batch at a time.
+/// Reads the heads of records, a batch at a time.
 struct heads {
   static constexpr bool writes = false;
   struct item {
@@ -51,7 +51,7 @@ awaitable<result<scan_step>> scan_once(pool& pool, const server_pin& pin, std::s
   return ask(pool.queue(), std::move(request), left);
 }
 
-/// One server with everything.
+/// Scans a single server.
 awaitable<std::optional<error>> scan_server(pool& pool, const server_pin& pin, scan_scope wish,
                                             steady_time until, scan_listener& listener) {
   std::string cursor = "0";
@@ -79,7 +79,7 @@ awaitable<result<name_step>> names_once(pool& pool, const server_pin& pin, std::
   return ask(pool.queue(), std::move(request), left);
 }
 
-/// What the records of these names are, wherever they are by now.
+/// Reads the records of these names from the servers that have them now.
 awaitable<result<scan_step>> poll(pool& pool, const std::vector<record_id>& ids, scan_scope wish,
                                   steady_time until) {
   std::vector<heads::item> items;
@@ -107,7 +107,7 @@ awaitable<result<scan_step>> poll(pool& pool, const std::vector<record_id>& ids,
   co_return out;
 }
 
-/// A node of a cluster. `seen`: of parts that move, which records were told.
+/// Scans a node of a cluster. `seen`: the reported records of parts that are moving.
 awaitable<std::optional<error>> scan_node(pool& pool, const slot_ownership& now, std::size_t node,
                                           scan_scope wish, steady_time until,
                                           std::set<record_id>& seen, scan_listener& listener) {
@@ -162,7 +162,7 @@ awaitable<std::optional<error>> scan_all(pool& pool, scan_scope wish, steady_tim
       why = co_await scan_server(pool, pins.front(), wish, until, listener);
     }
     if (!why || why->code != errc::store_unreachable) co_return why;
-    // A server that changed: from the beginning, as its cursors mean nothing to another.
+    // After a change of servers the scan begins anew, because a cursor is valid on one server only.
     if (left_until(until).count() == 0) co_return why;
   }
   co_return why;

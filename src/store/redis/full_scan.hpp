@@ -1,5 +1,5 @@
-// Goes through all records of a store, on all of its servers: a whole answer, or an error, also
-// while parts of it move and servers fail.
+// Scans all records of a store, on all of its servers. The result is complete or an error, also
+// while parts move and servers fail.
 #pragma once
 #include <optional>
 
@@ -10,7 +10,7 @@ namespace onceguard::redis {
 
 class scan_listener {
  public:
-  /// It begins, or begins anew: what was told before counts no more.
+  /// The scan begins, or begins anew: records that were reported before don't count any more.
   virtual void begin() = 0;
   virtual void take(scan_step step) = 0;
 
@@ -20,10 +20,10 @@ class scan_listener {
 
 struct scan_scope {
   int state = 0;       ///< of an observed_state; 0: any
-  bool heads = false;  ///< the records, else only how many
+  bool heads = false;  ///< report the records; otherwise only their number
 };
 
-/// None: all were told. `of` and `to` outlive it.
+/// Empty: all records were reported. The arguments must outlive the coroutine.
 [[nodiscard]] boost::asio::awaitable<std::optional<error>> scan_all(pool& pool, scan_scope wish,
                                                                     steady_time until,
                                                                     scan_listener& listener);

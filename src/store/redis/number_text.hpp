@@ -1,4 +1,4 @@
-// Numbers in texts.
+// Reads numbers from texts.
 #pragma once
 #include <charconv>
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace onceguard::redis {
 
-/// All of the text as a number in decimal digits; none: it is something else.
+/// The whole text as a decimal number. Empty: the text is not a number.
 template <class Number>
 [[nodiscard]] std::optional<Number> number_in(std::string_view text) {
   Number out{};

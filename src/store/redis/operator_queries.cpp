@@ -10,7 +10,7 @@
 namespace onceguard::redis {
 namespace {
 
-// Names looked at in one step: the server does nothing else meanwhile.
+// Names that one step examines. The server does nothing else meanwhile.
 constexpr int names_a_step = 250;
 constexpr std::uint64_t any = ~std::uint64_t{0};
 
@@ -146,7 +146,7 @@ result<scan_step> read_scan(const reply& reply, const keyspace& names, bool head
   const auto now = at_once(reply.at(1).integer());
   const auto broken = reply.at(4);
   for (std::size_t i = 0; i + 1 < broken.size(); i += 2) {
-    // What is no name of a record is none.
+    // A name that is not that of a record is skipped.
     const auto id = names.id_of(broken.at(i).text());
     if (id) out.unreadable.push_back({*id, std::string(broken.at(i + 1).text())});
   }

@@ -1,4 +1,4 @@
-// What operators ask of a Redis store, as questions, and their replies.
+// The requests of operators to a Redis store, and their replies.
 #pragma once
 #include <array>
 #include <optional>
@@ -14,19 +14,20 @@ namespace onceguard::redis {
 
 using state_counts = std::array<std::uint64_t, observed_states + 1>;
 
-/// A record as a page of a list begins with it.
+/// The position of a record in the listing.
 struct listed {
   token first = 0;
   record_id id{};
   friend auto operator<=>(const listed&, const listed&) = default;
 };
 
-/// Where a page of a list begins: behind this one. Text: 16 and 64 hex digits.
+/// The cursor of the page after this record, as text of 16 and 64 hex digits.
 [[nodiscard]] std::string cursor_of(const listed& last);
-/// Of the first page: a record before all others. errc::invalid_argument: no cursor of ours.
+/// The record of a cursor. For the first page, a position before all records.
+/// errc::invalid_argument: the text is not a cursor of this store.
 [[nodiscard]] result<listed> read_cursor(const std::string& cursor);
 
-/// One step through all names. What it finds may come twice, or be gone by now.
+/// One step through all names. A record may come twice, or be gone by now.
 struct scan_step {
   std::string cursor = "0";  ///< of the server; "0": the beginning, and the end
   std::vector<unreadable_record> unreadable;
@@ -38,7 +39,7 @@ void write_resolve(std::string& text, const script_calls& scripts, const keyspac
                    const resolution& request, bool answer_damaged);
 [[nodiscard]] result<resolve_decision> read_resolve(const reply& reply);
 
-/// What is wrong with it, so that it can't be stored here.
+/// The reason why the record can't be stored; empty: it can.
 [[nodiscard]] std::optional<error> complaint(const imported_record& request);
 void write_import(std::string& text, const script_calls& scripts, const keyspace& names,
                   const imported_record& request);
@@ -48,13 +49,14 @@ void write_find(std::string& text, const script_calls& scripts, const keyspace& 
                 const record_id& id);
 [[nodiscard]] result<std::optional<record_view>> read_find(const reply& reply, const record_id& id);
 
-/// Of one record what stands before its answer; none: it is gone.
+/// Writes the call that reads a record without its answer. The reply is empty if the record is
+/// gone.
 void write_head(std::string& text, const script_calls& scripts, const keyspace& names,
                 const record_id& id);
 using found_head = std::optional<std::pair<listed, record_view>>;
 [[nodiscard]] result<found_head> read_head(const reply& reply, const record_id& id);
 
-/// On a node of a cluster: the next names.
+/// The next names on a node of a cluster.
 struct name_step {
   std::string cursor = "0";
   std::vector<record_id> found;
@@ -67,7 +69,7 @@ void write_scan(std::string& text, const script_calls& scripts, const keyspace& 
                 const std::string& cursor, int state, bool heads);
 [[nodiscard]] result<scan_step> read_scan(const reply& reply, const keyspace& names, bool heads);
 
-/// What the books of a part say, and the server's clock.
+/// The metadata of a part, and the server's clock.
 struct part_vitals {
   onceguard::vitals of;
   std::int64_t now = 0;

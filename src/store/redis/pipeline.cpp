@@ -11,7 +11,7 @@ namespace {
 
 using boost::asio::awaitable;
 
-/// As TIME tells it: seconds, microseconds.
+/// The reply of TIME: seconds and microseconds.
 milliseconds server_time(const reply& reply) {
   const auto number = [&](std::size_t i) {
     const auto text = reply.at(i).text();
@@ -71,7 +71,8 @@ void pipeline::expired() {
                                                   : "the connection was not made in time"));
 }
 
-/// Once neither reading nor writing goes on: what was on its way is of unknown fate.
+/// Returns all requests after reading and writing have ended. The effect of requests in flight is
+/// unknown.
 void pipeline::return_all() {
   if (running_ > 0) return;
   phase_ = phase::closed;
@@ -138,9 +139,9 @@ void pipeline::flush() {
   boost::asio::co_spawn(in_.connections.context, write_all(), base::rethrow);
 }
 
-/// Behind a batch: a write that counts what no script has counted, in a cluster all of it. WAIT
-/// always follows a write of this link's own, so that it also waits for what others wrote and this
-/// batch only read.
+/// Appends a write after a batch that counts the writes that no script has counted; in a cluster,
+/// all of them. WAIT always follows a write of this connection, so that WAIT also covers the writes
+/// of others that this batch only read.
 void pipeline::append_counting() {
   if (unconfirmed_ == 0) return;
   if (in_.names.cut()) {
@@ -166,7 +167,7 @@ void pipeline::append_counting() {
   wrote_ = wrote_plainly_ = false;
 }
 
-/// Behind what needed tokens, so that its own come before those that follow.
+/// Appended after the requests that needed tokens, so that new tokens arrive before later requests.
 void pipeline::append_reservation() {
   const auto now = base::boot_now();
   if (!in_.tokens.ask_for_more(now)) return;
@@ -212,13 +213,13 @@ void pipeline::take_replies() {
     }
     if (why_) return;
   }
-  // Whatever comes is a sign of life.
+  // Any reply shows that the server is alive.
   disarm();
   watch();
   in_.events.on_progress(*this);
 }
 
-/// Of a command of the link's own.
+/// Handles the reply to one of the connection's own commands.
 void pipeline::take(const reply_ptr& got) {
   const auto first = std::move(sent_.front());
   sent_.pop_front();
@@ -243,8 +244,9 @@ void pipeline::take(const reply_ptr& got) {
   }
 }
 
-/// Of a greeting. A part that is elsewhere is greeted there. But a server that does not serve the
-/// part yet (it has just come back, perhaps with older data) is to be greeted before anything else.
+/// Handles the refusal of a greeting. If the part is on another server, the greeting is sent there.
+/// If the server does not serve the part yet (it has just come back, perhaps with older data), the
+/// greeting must be repeated before anything else.
 void pipeline::take_refusal(const failure& refused) {
   if (refused.code == "MOVED" || refused.code == "ASK") return in_.events.on_astray(*this);
   close(refused);
@@ -254,13 +256,13 @@ void pipeline::take_request(entry entry, reply_ptr got, bool plain) {
   const reply reply(*got);
   if (plain && reply.is_nil()) return ask_the_script(std::move(entry));
   held_request one{.of = std::move(entry), .got = std::move(got), .plain = plain};
-  // What was refused has no need of replicas, nor of being counted.
+  // A refused request needs no replicas and no count.
   if ((replicas() == 0 && !plain) || reply.is_error()) return conclude(std::move(one));
   held_.push_back(std::move(one));
 }
 
-/// What was written plainly did not do. Not for a caller who may have given up: what it sent then
-/// (a release by its claim id) would come before this.
+/// The claim without a script was not granted, and the script must decide. Not if the caller may
+/// have given up: the caller's release by the claim id would arrive before this claim.
 void pipeline::ask_the_script(entry entry) {
   if (base::boot_now() >= entry.of->give_up_at()) {
     const auto after = entry.what->doubtful ? effect::unknown : effect::none;
@@ -279,7 +281,7 @@ void pipeline::take_tokens(const reply& reply, steady_time asked_at) {
   in_.tokens.refill(reply.at(0).number<token>(~std::uint64_t{0}), reply.at(1).integer(), asked_at);
 }
 
-/// Behind a batch that was written plainly, and its count.
+/// Appended after a batch of claims without scripts and after its count.
 void pipeline::take_clock(const reply& reply, std::int64_t taken_at) {
   const auto age =
       reply.is_error() ? milliseconds(-1) : server_time(reply) - milliseconds(taken_at);
@@ -324,7 +326,7 @@ void pipeline::take_wait(const reply& reply) {
   const bool confirmed =
       std::exchange(counted_, true) && reply.is_integer() && reply.integer() >= replicas();
   if (confirmed) {
-    // After what the scripts of its batch were told, which came before it.
+    // The scripts of this batch were carried out before this write.
     const auto part = counting_in_.value_or(0);
     if (count && *count <= generation_) return note_generation(part, *count);
     conclude_all();
@@ -384,7 +386,7 @@ void pipeline::conclude(held_request one) {
 
 void pipeline::note_generation(std::size_t part, std::uint64_t number) {
   if (number <= generation_) {
-    // The data went back under this connection: greeting it once more tells what that means.
+    // The data went back during this connection. A new greeting finds out what was lost.
     close(connection_failure("the server's data is older than it was"));
   } else {
     in_.events.on_generation(part, run_, number);

@@ -1,5 +1,5 @@
-// One connection to a server: made, set up, then used for as many commands at a time as there
-// are. Belongs to the thread that runs its io_context.
+// One connection to a server with many commands in flight at a time: connects, sets up, sends and
+// receives. Belongs to the thread that runs its io_context.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -19,55 +19,55 @@ namespace onceguard::redis {
 
 class pipeline;
 
-/// What a process knows of a part of the store: whose memory it is, and how far it had come in
-/// which run of a server.
+/// What a process knows of a part of the store: its identity, and its generation in a run of a
+/// server.
 struct known_metadata {
   std::string identity;
   std::string run;
   std::uint64_t generation = 0;
 };
 
-/// What the books of a part say when a link is made.
+/// The metadata of a part at the begin of a connection.
 struct greeting {
   std::size_t part = 0;
   std::string run;
   std::string identity;
   std::uint64_t generation = 0;
   std::int64_t now = 0;
-  bool lost = false;  ///< something is missing of what this process had seen
+  bool lost = false;  ///< writes that this process had seen are missing
 };
 
 class pipeline_events {
  public:
   [[nodiscard]] virtual const known_metadata& known(std::size_t part) const noexcept = 0;
-  /// Which servers are masters now, separated by commas. Empty: only the one that is spoken to.
+  /// The servers that are masters now, separated by commas. Empty: only this server.
   [[nodiscard]] virtual const std::string& masters() const noexcept = 0;
   virtual void on_facts(pipeline& pipeline, const server_facts& facts) = 0;
   virtual void on_greeting(const greeting& greeting) = 0;
   virtual void on_generation(std::size_t part, const std::string& run,
                              std::uint64_t generation) = 0;
-  /// It takes commands now.
+  /// The connection takes requests now.
   virtual void on_ready(pipeline& pipeline) = 0;
-  /// It is closed, and everything that was on its way has been told.
+  /// The connection is closed. All its requests have ended or were returned before.
   virtual void on_lost(pipeline& pipeline, const failure& why) = 0;
-  /// This one has its answer.
+  /// The request has its answer.
   virtual void on_ended(entry ended) = 0;
-  /// It has none, and `doubtful` says whether it may have been carried out.
+  /// The request has no answer. `doubtful` tells whether it may have been carried out.
   virtual void on_returned(pipeline& pipeline, entry back, const failure& why) = 0;
-  /// It was not carried out: it belongs to another server, or can't be done right now.
+  /// The request was not carried out: it belongs to another server, or can't be carried out now.
   virtual void on_redirected(pipeline& pipeline, entry back, const failure& why) = 0;
-  /// A part of the store is not on this server any more, or is about to go.
+  /// A part of the store has left this server, or is leaving it.
   virtual void on_astray(pipeline& pipeline) = 0;
-  /// Nor can this link's writes be counted in its books.
+  /// The writes of this connection can't be counted in the metadata of the part.
   virtual void on_uncounted(pipeline& pipeline, std::size_t part) = 0;
-  /// Some replies have come, all told: more may be sent.
+  /// Replies have arrived and were handled: more requests may be sent.
   virtual void on_progress(pipeline& pipeline) = 0;
 
  protected:
   ~pipeline_events() = default;
 };
 
-/// What all links to a server share; it outlives them.
+/// What all connections to a server share. Must outlive the connections.
 struct pipeline_context {
   connection_context connections;
   pipeline_events& events;
@@ -86,20 +86,21 @@ class pipeline final : private base::deadline {
   [[nodiscard]] bool closed() const noexcept { return phase_ == phase::closed; }
   [[nodiscard]] bool ready() const noexcept { return phase_ == phase::ready; }
   [[nodiscard]] steady_time ready_since() const noexcept { return ready_since_; }
-  /// How many more commands it takes now.
+  /// The number of requests that may be sent now.
   [[nodiscard]] std::size_t room() const noexcept;
   [[nodiscard]] bool idle() const noexcept { return sent_.empty() && held_.empty(); }
 
-  /// Closed: begins to connect. Ends in `on_ready` or `on_lost`, never from within.
+  /// Begins to connect a closed connection. on_ready() or on_lost() follows, never from within.
   void open();
-  /// Ready: puts it behind the others; `flush` sends them. `asking`: to where the slot moves.
+  /// Appends a request on a ready connection; flush() sends. `asking`: to the node that the slot
+  /// moves to.
   void send(entry entry, bool asking = false);
-  /// Ready, in a cluster: greets that part; what is sent later comes after it.
+  /// In a cluster, on a ready connection: greets a part, before all requests that are sent later.
   void greet(std::size_t part);
-  /// In a cluster: the part whose books count this link's writes; none: none here.
+  /// In a cluster: the part whose metadata counts the writes of this connection; empty: none.
   void count_in(std::optional<std::size_t> part);
   void flush();
-  /// Ends it; `on_lost` follows, never from within.
+  /// Closes the connection. on_lost() follows, never from within.
   void close(failure why);
 
  private:
@@ -108,22 +109,22 @@ class pipeline final : private base::deadline {
     request,
     plain,     ///< a request that was written without a script
     asking,    ///< ASKING before a request
-    counting,  ///< behind a batch: the write that counts it
-    touching,  ///< or one that WAIT has to wait for
-    wait,      ///< WAIT, whose reply says what became of those before it
+    counting,  ///< the write that counts a batch
+    touching,  ///< a write for WAIT to wait for
+    wait,      ///< WAIT, whose reply confirms the requests before it
     greeting,
-    clock,   ///< were the tokens of those before it young enough?
-    tokens,  ///< that are reserved
+    clock,   ///< TIME: were the tokens of the claims before it young enough?
+    tokens,  ///< the reservation of tokens
   };
   struct expected {
     kind what = kind::request;
     entry of{};
     std::size_t part = 0;          ///< greeted, counted in
     std::int64_t taken_at = 0;     ///< clock: those tokens, by the server's
-    bool not_carried_out = false;  ///< the server said that it has not carried it out
+    bool not_carried_out = false;  ///< the server refused the request
     steady_time sent_at{};         ///< tokens
   };
-  /// It has its reply, and waits for what came behind it.
+  /// A request that has its reply, and waits for the confirmation that was sent after it.
   struct held_request {
     entry of;
     reply_ptr got;
@@ -139,7 +140,7 @@ class pipeline final : private base::deadline {
   void append_reservation();
   void append_reserve(std::string& text) const;
 
-  // setting up (link_setup.cpp); what goes wrong is thrown
+  // Setting up (pipeline_setup.cpp). Failures are thrown.
   [[nodiscard]] boost::asio::awaitable<void> set_up();
   [[nodiscard]] boost::asio::awaitable<reply_ptr> ask(std::string command);
   [[nodiscard]] boost::asio::awaitable<server_facts> ask_facts();

@@ -1,4 +1,4 @@
-// How a link is made ready: who the server is, and what its books say.
+// The setup of a connection: which server it is, and what its metadata say.
 #include "base/hash.hpp"
 #include "store/redis/pipeline.hpp"
 
@@ -11,7 +11,8 @@ bool not_permitted(const reply& reply) {
   return reply.is_error() && failure_of(reply.text()).code == "NOPERM";
 }
 
-/// Did a script of this version greet? Another text of the same name is replaced.
+/// Whether the greeting came from a script of this version. A different script of the same name is
+/// replaced.
 bool is_current(const reply& reply) {
   if (reply.is_error()) return failure_of(reply.text()).code != "NOSCRIPT";
   const auto digest = reply.at(4).text();
@@ -26,7 +27,7 @@ awaitable<void> pipeline::set_up() {
   if (why_) throw broken{*why_};
   co_await connection_->log_in(position.login);
   if (!in_.names.cut()) text_in(co_await ask(words("SELECT", decimal(position.database))));
-  // For who looks at the server's list of clients; not all users may.
+  // For the server's list of clients. Not all users may set the name.
   co_await ask(words("CLIENT", "SETNAME", "onceguard"));
   const auto facts = co_await ask_facts();
   if (const auto wrong = reason_for_distrust(facts, position.servers, in_.params.copies_only))
@@ -41,8 +42,7 @@ awaitable<void> pipeline::set_up() {
   co_await make_current();
 }
 
-/// Loads the scripts where that is needed, and greets: the one part there is, or, in a cluster,
-/// none yet.
+/// Loads the scripts if needed, and greets: on a single server its one part, in a cluster none yet.
 awaitable<void> pipeline::make_current() {
   if (!calls_.functions) co_await load_scripts();
   const std::optional<std::size_t> part =
@@ -87,7 +87,7 @@ awaitable<std::optional<std::string>> pipeline::ask_setting(const char* name) {
   co_return std::string(reply.at(1).text());
 }
 
-/// The functions, or each script on its own.
+/// Loads the library of functions, or each script by itself.
 awaitable<void> pipeline::load_scripts() {
   if (calls_.functions) {
     text_in(co_await ask(words("FUNCTION", "LOAD", "REPLACE", library_text())));

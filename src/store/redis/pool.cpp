@@ -10,9 +10,10 @@
 namespace onceguard::redis {
 namespace {
 
-constexpr std::chrono::milliseconds pace{20};  // of looks at what waits for a lost link
+constexpr std::chrono::milliseconds pace{20};  // between two examinations of waiting requests
 
-/// The more travel by one, the less each costs; but WAIT holds up what comes behind it.
+/// The more requests share a connection, the less each costs. But WAIT delays the requests behind
+/// it.
 std::size_t default_connections(const address& address) { return address.min_replicas > 0 ? 2 : 1; }
 
 }  // namespace
@@ -61,7 +62,7 @@ void pool::run() {
   context_.run();
 }
 
-/// Everything that may have to be done next, in the order in which one leads to the other.
+/// All that may have to be done next, in the order in which one step leads to the next.
 void pool::turn() {
   if (closing_) return;
   const auto now = base::boot_now();
@@ -115,11 +116,11 @@ void pool::accept(entry part) {
   queues_.add(std::move(part));
 }
 
-/// Without a reply.
+/// Ends a request without a reply.
 void pool::end(const entry& one, const error& why) {
   auto mine = why;
   if (one.what->doubtful) mine.effect = effect::unknown;
-  // Taken first, so that the caller's own end is not crossed.
+  // take() comes first, because the caller may give up at the same moment.
   if (one.of->take()) one.what->fail(mine);
   finish(one);
 }
@@ -132,7 +133,7 @@ void pool::finish(entry ended) {
 // --- handing out ----------------------------------------------------------------------------
 
 void pool::hand_out(steady_time now) {
-  // Before the lanes: what a node has sent on came before what waits.
+  // Before the queues: redirected requests came before the waiting ones.
   for (auto& each : servers_) hand_out_named(each, now);
   queues_.each_waiting([&](std::size_t i, request_queue& one) { send_queued(i, one, now); });
   for (auto& each : servers_) each.flush();
@@ -141,7 +142,7 @@ void pool::hand_out(steady_time now) {
 void pool::send_queued(std::size_t i, request_queue& queue, steady_time now) {
   auto* const by = queue.at != nullptr ? queue.at->pipeline_for(i, topology_->vouched()) : nullptr;
   if (by == nullptr) return purge(queue.waiting, now);
-  // What is under way elsewhere comes first.
+  // Requests in flight on another connection come first.
   if (queue.paused_until > now || (queue.under_way > 0 && queue.by != by))
     return purge(queue.waiting, now);
   for (auto room = by->room(); room > 0 && !queue.waiting.empty(); --room) {
@@ -177,7 +178,7 @@ void pool::hand_out_named(server& server, steady_time now) {
   }
 }
 
-/// False: its caller has given up, or asks for a lease in a memory that nobody knows yet.
+/// False: the caller has given up, or the request is a claim and the memory is not known yet.
 bool pool::send(pipeline& pipeline, entry next, bool asking) {
   if (next.what->claims() && !memory_.known()) {
     end(next, error(errc::store_lost, at_.name + ": its data is not what it was"));
@@ -191,7 +192,7 @@ bool pool::send(pipeline& pipeline, entry next, bool asking) {
   return true;
 }
 
-/// Those whose callers wait no longer.
+/// Ends the requests whose callers have given up.
 void pool::purge(std::deque<entry>& waiting, steady_time now) {
   const error why(errc::store_unreachable, at_.name + ": no answer within the timeout");
   std::erase_if(waiting, [&](const entry& one) {
@@ -229,20 +230,20 @@ error pool::unreachable(const std::optional<failure>& why) const {
              : error(errc::store_unreachable, at_.name + ": no connection");
 }
 
-/// Once it lasts longer than anybody would wait, what comes is answered at once.
+/// When an outage lasts longer than any caller waits, new requests fail at once.
 void pool::note_outage(steady_time now) {
   check_beginning(now);
   queues_.each_waiting([&](std::size_t i, request_queue& one) {
     const auto since = one.at != nullptr ? one.at->out_since(i) : one.nowhere_since;
     if (!since || now - *since < params_.timeout) return;
     auto why = unreachable(one.at != nullptr ? one.at->last_failure() : lost_why_);
-    // Whatever it is (a password that was changed): it may come back.
+    // The cause may pass, even a password that was changed.
     if (why.code != errc::store_full) why.code = errc::store_unreachable;
     fail_all(one.waiting, why);
   });
 }
 
-/// Ready is a store whose servers are all in reach, or some of them when the time is over.
+/// The store is ready when all servers are in reach, or at the timeout when some are.
 void pool::check_beginning(steady_time now) {
   if (ready_reported_) return;
   const auto vouched = topology_->vouched();
@@ -266,7 +267,7 @@ void pool::say_ready(std::optional<error> why) {
   if (!std::exchange(ready_reported_, true)) ready_.set_value(std::move(why));
 }
 
-/// The store is closed: nobody waits for a link to be made.
+/// The store is closing: no request waits for a connection any more.
 void pool::refuse_what_is_out_of_reach() {
   const error why(errc::stopped, "the store was stopped while out of reach");
   const auto vouched = topology_->vouched();

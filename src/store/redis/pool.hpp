@@ -1,5 +1,5 @@
-// The servers of a store and the thread that runs their links: hands each what is its own, follows
-// the parts of the store from server to server, and says when something is out of reach.
+// The servers of a store, and the thread that runs their connections: sends each request to the
+// right server, follows the parts of the store from server to server, and reports outages.
 #pragma once
 #include <atomic>
 #include <future>
@@ -30,30 +30,30 @@ class pool final : private server_events, private topology_events {
   pool(const pool&) = delete;
   pool& operator=(const pool&) = delete;
 
-  /// Waits until the servers are in reach, the configuration is seen to be wrong, or the time is
-  /// over; then some of them are enough.
+  /// Waits until the servers are in reach, the configuration is found to be wrong, or the timeout
+  /// has passed. At the timeout some servers are enough.
   [[nodiscard]] std::optional<error> wait_until_ready();
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
   [[nodiscard]] const address& at() const noexcept { return at_; }
   [[nodiscard]] const keyspace& names() const noexcept { return names_; }
-  /// Do all servers keep what they acknowledged? As they said when they were last greeted.
+  /// Whether all servers keep acknowledged writes, as of their last greetings.
   [[nodiscard]] bool durable() const noexcept { return durable_; }
-  /// All that have a part of the store. Any thread.
+  /// The servers that have a part of the store. From any thread.
   [[nodiscard]] std::vector<server_pin> servers() const;
-  /// May its servers forget at any time?
+  /// Whether the servers may forget records at any time.
   [[nodiscard]] bool copies_only() const noexcept { return params_.copies_only; }
-  /// The server that has this part can't hold it any more: what is sent there waits, and each new
-  /// connection asks the server again. Any thread.
+  /// The server of this part can't be used any more: its requests wait, and each new connection
+  /// checks the server again. From any thread.
   void refuse_server_of(std::size_t part, failure why);
-  /// A server's clock, as it was told just now. Any thread.
+  /// Takes note of a server's clock, which was read just now. From any thread.
   void read_clock(std::int64_t server_now);
-  /// Who looks at the vitals tells it here. Any thread.
+  /// The gate that the polls of the vitals report to. From any thread.
   [[nodiscard]] grant_gate& memory() noexcept { return memory_; }
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
   void stop();
 
  private:
-  // what servers tell
+  // Events of the servers.
   [[nodiscard]] const known_metadata& known(std::size_t part) const noexcept override {
     return known_[part];
   }
@@ -69,11 +69,11 @@ class pool final : private server_events, private topology_events {
   void on_astray(server& server) override;
   void on_progress() override { turn(); }
 
-  // what the topology tells
+  // Events of the topology.
   void on_layout(const layout& found) override;
   void on_no_layout(const failure& why) override;
 
-  // the thread
+  // The thread.
   void run();
   void turn();
   void soon();
@@ -94,7 +94,7 @@ class pool final : private server_events, private topology_events {
   void say_ready(std::optional<error> why);
   [[nodiscard]] error unreachable(const std::optional<failure>& why) const;
 
-  // who is where
+  // Which server has which part.
   [[nodiscard]] server& server_at(const endpoint& endpoint);
   [[nodiscard]] server* find_server(const endpoint& endpoint) noexcept;
   void lead(std::size_t request_queue, server* server, steady_time now);
@@ -119,12 +119,12 @@ class pool final : private server_events, private topology_events {
   std::promise<std::optional<error>> ready_;
   std::future<std::optional<error>> is_ready_ = ready_.get_future();
   std::atomic<bool> durable_{false};
-  mutable std::mutex shared_;  // guards what follows
+  mutable std::mutex shared_;  // guards the members below
   std::vector<server_pin> published_;
   std::optional<wall_guard> wall_;
   bool clock_distrusted_ = false;
 
-  // All else belongs to the thread.
+  // The members below belong to the thread.
   boost::asio::steady_timer timer_;
   std::vector<call_ptr> calls_;
   std::vector<call_ptr> finished_;

@@ -1,4 +1,4 @@
-// What the servers and the topology tell the pool, and how it follows.
+// How the pool handles the events of its servers and of the topology.
 #include <algorithm>
 
 #include "base/log.hpp"
@@ -73,7 +73,7 @@ void pool::on_no_layout(const failure& why) {
   soon();
 }
 
-/// Each server learns what is its own, and those that have nothing are let go.
+/// Assigns the parts to the servers, and retires the servers that have none.
 void pool::settle_in() {
   for (auto& each : servers_) {
     server::part_set parts;
@@ -90,8 +90,8 @@ void pool::settle_in() {
   publish();
 }
 
-/// What is under way there comes to its end, unless it is a master no more: then it is sent again
-/// to whoever is.
+/// Requests in flight on this server are finished. If the server is not a master any more, they are
+/// sent again to the new master.
 void pool::take_out(server& server) {
   if (server.lingers(base::boot_now())) return;
   const bool listed = std::find(layout_.begin(), layout_.end(), server.at()) != layout_.end();
@@ -161,12 +161,12 @@ void pool::on_greeting(const greeting& greeting) {
   }
   auto& mine = known_[greeting.part];
   if (greeting.identity != mine.identity) {
-    // Copies are somebody else's to judge.
+    // For copies the tiered store decides what a loss means.
     if (!mine.identity.empty() && !params_.copies_only) memory_.changed();
     mine = {greeting.identity, greeting.run, 0};
   }
-  // Where replicas have to confirm, what a master says by itself counts for nothing yet: it may be
-  // a promotion that is taken back, and nothing that anybody was told is lost with it.
+  // If replicas must confirm, a master's unconfirmed generation does not count: its promotion may
+  // be taken back, and nothing that was acknowledged is lost then.
   if (at_.min_replicas == 0) {
     mine.run = greeting.run;
     mine.generation = std::max(mine.generation, greeting.generation);
@@ -192,7 +192,7 @@ void pool::on_up(server& server) {
 void pool::on_down(server& server, const failure& why) {
   if (closing_) return;
   topology_->distrust();
-  // What was sent on to it is tried where it came from.
+  // Requests that were redirected to this server go back to the server that redirected them.
   if (!server.any_ready()) {
     for (auto& each : std::exchange(server.named(), {})) {
       if (each.what->pin() != nullptr) {
@@ -245,8 +245,8 @@ void pool::on_redirected(server& server, entry back, const failure& why) {
     if (mine.at == &server) {
       auto& next = server_at(*target);
       lead(back.request_queue, &next, now);
-      // It is greeted for the part with the next layout, which also says whether the one before is
-      // a master still: else a failover would look like a slot that moved.
+      // The greeting for the part waits for the next layout, which also shows whether the former
+      // node is still a master. Otherwise a failover would look like a moved slot.
       if (!next.leads()) next.hold(true, {});
       publish();
     }
@@ -259,7 +259,7 @@ void pool::on_redirected(server& server, entry back, const failure& why) {
 
 void pool::on_astray(server&) { topology_->distrust(); }
 
-/// Expiry follows the server's clock whatever is found here: a step is only told.
+/// Expiry follows the server's clock in any case. A step of the clock is only logged.
 void pool::read_clock(std::int64_t server_now) {
   const std::lock_guard lock(shared_);
   const auto boot = params_.clock->boot_ms();

@@ -1,4 +1,4 @@
-// What travels alone: everything that is not a claim, a settle or an extension.
+// A request that is sent by itself: everything but claims, settles and extensions.
 #pragma once
 #include <memory>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace onceguard::redis {
 
-/// How a question may be treated.
+/// The properties of a question.
 struct question_traits {
   bool repeatable = true;           ///< asking it again changes nothing
   bool carries_generation = false;  ///< the second word of its reply

@@ -1,4 +1,4 @@
-// What the Redis store is opened with.
+// The parameters of the Redis store.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -10,10 +10,11 @@
 namespace onceguard::redis {
 
 struct redis_params {
-  std::string url;              ///< address.hpp; may hold a password, so it is never said
+  std::string url;              ///< see address.hpp; may contain a password, so it is never printed
   milliseconds timeout{2'000};  ///< bounds the opening, each try to connect, each reply
   const base::clock* clock = &base::system_clock();
-  /// It holds copies that may go at any time: the server may evict, and what it loses is not told.
+  /// The store holds copies that may be lost at any time: the server may evict keys, and losses are
+  /// not reported.
   bool copies_only = false;
   std::size_t under_way_max = 1024;  ///< commands of one connection that wait for their reply
 };

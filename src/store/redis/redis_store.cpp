@@ -15,7 +15,7 @@ namespace {
 
 using boost::asio::awaitable;
 
-/// The books of a part; it goes where a record of that part would.
+/// Reads the metadata of a part. The request goes to the server that has the part's records.
 struct metadata {
   static constexpr bool writes = false;
   struct item {
@@ -49,7 +49,7 @@ void log_unreadable(const std::string& name, const std::map<record_id, std::stri
   }
 }
 
-/// The records that come first behind a cursor.
+/// Collects the first records after a cursor.
 class page_taker final : public scan_listener {
  public:
   page_taker(const list_filter& filter, const listed& after, std::size_t limit)
@@ -73,7 +73,7 @@ class page_taker final : public scan_listener {
   [[nodiscard]] const std::map<record_id, std::string>& unreadable() const { return unreadable_; }
   [[nodiscard]] list_page page() {
     list_page out;
-    // Nobody knows where in the order they belong: with the first page they come, once.
+    // Unreadable records have no position in the order. They come once, on the first page.
     if (after_ == listed()) {
       for (const auto& [id, why] : unreadable_) out.unreadable.push_back({id, why});
     }
@@ -261,8 +261,9 @@ awaitable<result<onceguard::vitals>> redis_store::read_metadata(milliseconds tim
   co_return out;
 }
 
-/// The policy was right when the store was opened, and may have been changed since (the parameters
-/// of a managed service). Evicted keys are a loss of memory, which the identity tells by now.
+/// Refuses a server whose eviction policy was changed after the store was opened, for example by
+/// the parameters of a managed service. Evicted keys are a loss of memory, which the changed
+/// identity reports.
 std::optional<error> redis_store::refuse_eviction(
     const std::vector<result<part_vitals>>& items) const {
   std::optional<error> out;

@@ -17,9 +17,9 @@ namespace onceguard::redis {
 class pool;
 struct part_vitals;
 
-/// Each claim, settle and extension is one script on one record, or, on one server, a first claim
-/// one command; and all that are there travel together. Callers are coroutines on io_contexts that
-/// one thread each runs. Stop it before the last of those ends.
+/// Each claim, settle and extension is one script on one record. On a single server a first claim
+/// is one command. All waiting requests are sent together. Callers are coroutines on io_contexts of
+/// one thread each. Call stop() before the last of these io_contexts ends.
 class redis_store final : public store {
  public:
   /// Connects; blocks, up to the timeout. errc::invalid_argument: the URL, the permissions or the
@@ -40,16 +40,16 @@ class redis_store final : public store {
                                                                milliseconds timeout) override;
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override;
-  /// Goes through all records for each page: there is no index. The answers are left out.
+  /// Scans all records for each page, because there is no index. The answers are left out.
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
-  /// Goes through all records.
+  /// Scans all records.
   boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  /// The server removes by itself what has expired: nothing is left to do.
+  /// Does nothing: the server removes expired records by itself.
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
-  /// Hears of this process's own settles, too.
+  /// The listener is also called for settles of this process.
   void on_settled(settled_listener listener) override { subscription_.listen(std::move(listener)); }
   void stop() override;
 

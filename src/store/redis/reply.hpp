@@ -1,4 +1,4 @@
-// A reply of the server, read with care: what does not look as expected is thrown.
+// A view of a server's reply with checked access: an unexpected form throws.
 #pragma once
 #include <cstdint>
 #include <hiredis/hiredis.h>
@@ -10,7 +10,7 @@
 
 namespace onceguard::redis {
 
-/// The server said something that its protocol or the scripts do not have.
+/// The reply has a form that neither the protocol nor the scripts have.
 class unexpected_reply : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -21,7 +21,7 @@ struct free_reply {
 };
 using reply_ptr = std::unique_ptr<redisReply, free_reply>;
 
-/// A view; what it shows belongs to a reply_ptr.
+/// A view; the data belong to a reply_ptr.
 class reply {
  public:
   explicit reply(const redisReply& parsed) noexcept : of_(&parsed) {}

@@ -1,4 +1,4 @@
-// What travels to Redis: one command and who waits for its reply.
+// Requests to Redis: one command and its caller.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -20,10 +20,10 @@ namespace onceguard::redis {
 
 using steady_time = base::boot_clock::time_point;
 
-/// One server, as long as it is the same process: what is true of no other.
+/// One process of a server. A restarted server is another one.
 struct server_pin {
   endpoint at;
-  std::uint64_t life = 0;  ///< 0: it was not met yet
+  std::uint64_t life = 0;  ///< 0: not connected yet
   friend bool operator==(const server_pin&, const server_pin&) = default;
 };
 
@@ -35,49 +35,54 @@ class request {
   request& operator=(const request&) = delete;
   virtual ~request() = default;
 
-  /// What is wrong with it, so that it is not sent at all.
+  /// The reason why the request can't be sent; empty: it can.
   [[nodiscard]] virtual std::optional<error> complaint() const { return std::nullopt; }
-  /// Requests of one record follow one another; null: it is about none.
+  /// The record that the request is about; null: none. Requests of one record are carried out in
+  /// order.
   [[nodiscard]] virtual const record_id* about() const noexcept { return nullptr; }
-  /// It goes to this server or fails; null: to where its record is.
+  /// The server that the request must go to; null: the server that has the record.
   [[nodiscard]] virtual const server_pin* pin() const noexcept { return nullptr; }
-  /// Appends the command to what is to be sent.
+  /// Appends the command to the outgoing bytes.
   virtual void write(std::string& text, const script_calls& scripts,
                      const keyspace& names) const = 0;
-  /// Appends a command that may do without a script, with a token of those; false: there is none.
+  /// Appends a command that needs no script, with a token of the block. False: the script is
+  /// needed.
   [[nodiscard]] virtual bool write_plainly(std::string&, const keyspace&, token_block&) {
     return false;
   }
-  /// That command did it. Else its reply was nil, and the script is to be asked.
+  /// The command without a script was carried out. Otherwise its reply is nil, and the script
+  /// decides.
   virtual void done_plainly() {}
-  /// Does it ask for a lease?
+  /// Whether the request is a claim.
   [[nodiscard]] virtual bool claims() const noexcept { return false; }
-  /// May it be sent again when its fate is unknown?
+  /// Whether the request may be sent again when its effect is unknown.
   [[nodiscard]] virtual bool repeatable() const noexcept { return true; }
-  /// Is the second word of its reply the generation that a write got, or 0?
+  /// Whether the second word of the reply is the generation of a write, or 0.
   [[nodiscard]] virtual bool carries_generation() const noexcept { return true; }
-  /// One of these two ends it. The reply is no error; unexpected_reply may be thrown.
+  /// One of these two functions ends the request. The reply is not an error. May throw
+  /// unexpected_reply.
   virtual void arrived(const reply& reply) = 0;
   virtual void fail(const error& why) = 0;
-  /// The data went back with its reply: a lease that it got is nobody's, and is to be given back.
+  /// The memory changed while the request was in flight: nobody holds the granted lease, and it is
+  /// given back.
   void put_grant_in_doubt(const std::string& name) {
     if (!claims()) return;
     fail(error(errc::store_lost, name + ": its data is older than it was", effect::done));
   }
 
-  bool doubtful = false;  ///< an earlier copy of it is of unknown fate
+  bool doubtful = false;  ///< an earlier sending has an unknown effect
 };
 
-/// What callers wait for: requests that are answered together.
+/// A call: requests that are answered together.
 class job : public call {
  public:
   explicit job(milliseconds timeout) : give_up_at_(base::boot_now() + timeout) {}
 
-  /// Its caller does not wait any longer than this.
+  /// When the caller stops waiting.
   [[nodiscard]] steady_time give_up_at() const noexcept { return give_up_at_; }
   [[nodiscard]] virtual std::size_t size() const noexcept = 0;
   [[nodiscard]] virtual request& part(std::size_t i) noexcept = 0;
-  /// One of its parts has ended. True: that was the last one.
+  /// One part has ended. True: it was the last one.
   [[nodiscard]] bool ended_one() noexcept { return ++ended_ == size(); }
 
  private:
@@ -85,13 +90,13 @@ class job : public call {
   std::size_t ended_ = 0;
 };
 
-/// A part of a job on its way.
+/// A part of a job in flight.
 struct entry {
   std::shared_ptr<job> of;
   request* what = nullptr;
-  std::uint64_t number = 0;  ///< in the order in which they came
+  std::uint64_t number = 0;  ///< in the order of arrival
   std::uint16_t request_queue = 0;
-  bool queued = false;  ///< sent as its lane goes, not to a server that was named
+  bool queued = false;  ///< sent by its queue, not to a named server
 };
 
 }  // namespace onceguard::redis

@@ -1,5 +1,5 @@
-// What waits to be sent, in lanes: the requests of a record are all in one lane, and a lane's
-// requests travel by one link at a time, so they follow one another as they came.
+// The queues of requests that wait to be sent. All requests of a record are in one queue, and a
+// queue uses one connection at a time, so that they are carried out in the order of their arrival.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -34,7 +34,7 @@ class request_queues {
   auto begin() noexcept { return queues_.begin(); }
   auto end() noexcept { return queues_.end(); }
 
-  /// Where its number belongs: at the end when it is new, near the beginning when it comes back.
+  /// Inserts by number: a new request at the end, a returned request near the front.
   void add(entry one) {
     auto& target = queues_[one.request_queue];
     if (!std::exchange(target.listed, true)) waiting_.push_back(one.request_queue);
@@ -45,7 +45,7 @@ class request_queues {
     target.waiting.insert(name, std::move(one));
   }
 
-  /// `Visit`: std::size_t, lane& → void, for each lane where something waits.
+  /// Calls `Visit` (std::size_t, request_queue&) for each queue that is not empty.
   template <class Visit>
   void each_waiting(Visit visit) {
     std::erase_if(waiting_, [&](std::uint16_t i) {

@@ -19,8 +19,8 @@ std::string_view name_of(script which) noexcept {
   return functions[index_of(which)].substr(library.size() + 1);
 }
 
-/// What the server is told of it. Only what brings new records waits for room: a lease that was
-/// given must be settled, and a store that is full be looked at.
+/// The script's flags for the server. Only a script that adds records is refused when the server is
+/// full: a granted lease must be settled, and a full store must be readable.
 std::string_view flags_of(script which) noexcept {
   const bool only_reads = which == script::find || which == script::head || which == script::scan;
   if (only_reads) return "flags={'no-writes'}";
@@ -28,7 +28,7 @@ std::string_view flags_of(script which) noexcept {
   return "flags={'allow-oom'}";
 }
 
-/// The files up to the one that has this script.
+/// The texts of the files up to the one with this script.
 std::string sources_of(script which) {
   const auto definition = "local function " + std::string(name_of(which)) + "(";
   std::string out;

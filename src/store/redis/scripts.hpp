@@ -1,5 +1,5 @@
-// The scripts in lua/, which this program carries: as one library of functions (Redis 7), or each
-// as a script of its own (6.2). docs/redis.md tells other programs how to call them.
+// The scripts in lua/, which are a part of the program: as one library of functions (Redis 7), or
+// each as a separate script (6.2). docs/redis.md documents the calls for other programs.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace onceguard::redis {
 
-/// A file of lua/. What it needs comes in the files before it.
+/// A file of lua/. It may use the files before it.
 struct script_source {
   std::string_view name;
   std::string_view text;
@@ -37,9 +37,9 @@ inline constexpr std::size_t script_count = 11;
 /// The name of the library of functions, and its text as FUNCTION LOAD takes it.
 [[nodiscard]] std::string_view library_name() noexcept;
 [[nodiscard]] const std::string& library_text();
-/// What the library says of its own text.
+/// The digest of the library's text, by which a loaded library is recognised.
 [[nodiscard]] const std::string& library_digest();
-/// One of them as SCRIPT LOAD takes it.
+/// A script as SCRIPT LOAD takes it.
 [[nodiscard]] std::string script_text(script script);
 
 /// How a connection calls the scripts.
@@ -48,8 +48,8 @@ struct script_calls {
   std::array<std::string, script_count> digests;  ///< without functions: of SCRIPT LOAD
 };
 
-/// Appends the call of a script to what is to be sent. Its names: `first` and the others; where
-/// that is empty, none.
+/// Appends the call of a script to the outgoing bytes. The key names are `first` and the others;
+/// none if `first` is empty.
 void append_call(std::string& text, const script_calls& scripts, script which,
                  std::string_view first, std::span<const std::string> others,
                  std::initializer_list<std::string_view> arguments);

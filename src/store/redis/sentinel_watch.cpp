@@ -10,13 +10,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds at_rest{1'000};   // from one look to the next
-constexpr milliseconds in_doubt{20};     // at least, from one look to the next
+constexpr milliseconds at_rest{1'000};   // between two polls
+constexpr milliseconds in_doubt{20};     // at least, between two polls
 constexpr milliseconds for_others{200};  // after the first answer, until it counts alone
 constexpr milliseconds patience_most{1'000};
 constexpr std::size_t sentinels_most = 32;
 
-/// Of names and values in turn; empty: there is no such name.
+/// The value of a name in a list of names and values. Empty: there is no such name.
 std::string value_in(const reply& pairs, std::string_view name) {
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
     if (pairs.at(i).text() == name) return std::string(pairs.at(i + 1).text());
@@ -105,7 +105,7 @@ void sentinel_watch::read(const std::vector<reply_ptr>& replies) {
   }
 }
 
-/// Of what was heard in this round: the rest comes too late.
+/// Decides by the answers of this round. Later answers don't count.
 void sentinel_watch::decide() {
   now_.open = 0;
   if (!now_.master) {
@@ -113,8 +113,9 @@ void sentinel_watch::decide() {
     return events_.on_no_layout(now_.why.value_or(
         connection_failure("no sentinel has answered which server is the master")));
   }
-  // A sentinel that was cut off knows of an earlier failover only. Most of them do where they were
-  // made to forget (SENTINEL RESET): a failover takes most of them, so one of these would know.
+  // A sentinel that was partitioned knows an earlier failover only. After SENTINEL RESET most
+  // sentinels do. A failover needs the majority of the sentinels, so one of the majority would know
+  // a later failover.
   if (now_.epoch < latest_ && 2 * now_.answered <= sentinels_.size()) {
     wait(in_doubt * 2);
     return events_.on_no_layout(
@@ -135,7 +136,7 @@ void sentinel_watch::distrust() {
   wait(std::max(std::chrono::duration_cast<milliseconds>(in_doubt - since), milliseconds(0)));
 }
 
-/// Then decides, or asks again where that was done.
+/// Waits, then decides or, after a decision, polls again.
 void sentinel_watch::wait(milliseconds pause) {
   timer_.expires_after(pause);
   timer_.async_wait([this](const boost::system::error_code& ec) {

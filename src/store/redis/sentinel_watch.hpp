@@ -1,5 +1,5 @@
-// Which server is the master, as sentinels say: all that are known are asked, at once and each
-// second, and whoever knows of the latest failover is believed.
+// Finds out which server is the master. Polls all known sentinels at once, every second; the
+// sentinel that knows the latest failover counts.
 #pragma once
 #include <map>
 
@@ -21,7 +21,7 @@ class sentinel_watch final : public topology {
   void close() override;
 
  private:
-  /// What the sentinels of one round said.
+  /// The answers of one round.
   struct answers {
     std::uint64_t round = 0;
     std::size_t open = 0;

@@ -38,7 +38,8 @@ pipeline* server::pipeline_for(std::size_t request_queue, steady_time vouched) n
   return target.ready() && target.ready_since() <= vouched ? &target : nullptr;
 }
 
-/// In which part a link counts its writes: the first whose books are here, if any are.
+/// Chooses the part whose metadata counts the writes of a connection: the first part on this
+/// server.
 void server::choose_metadata(std::size_t request_queue) {
   std::optional<std::size_t> first, counted;
   for (std::size_t part = request_queue; part < parts_.size() && !counted;
@@ -50,7 +51,7 @@ void server::choose_metadata(std::size_t request_queue) {
   pipelines_[request_queue].on->count_in(counted ? counted : first);
 }
 
-/// Each link greets for what travels by it.
+/// Each connection greets the parts whose requests it carries.
 void server::greet_parts() {
   if (!names_.cut()) return;
   for (std::size_t i = 0; i < pipelines_.size(); ++i) {
@@ -117,7 +118,7 @@ bool server::gone() const noexcept {
                      [](const kept_pipeline& each) { return each.on->closed(); });
 }
 
-/// At once where it was ready before, else with a growing pause.
+/// At once if the connection was ready before, otherwise after a growing pause.
 steady_time server::next_try(kept_pipeline& pipeline, steady_time now) const {
   if (std::exchange(pipeline.was_ready, false)) {
     pipeline.failures = 0;
@@ -127,7 +128,7 @@ steady_time server::next_try(kept_pipeline& pipeline, steady_time now) const {
   const auto pause = std::min(backoff_first_ms << round, backoff_most_ms);
   std::array<unsigned char, 1> random{};
   base::random_bytes(random);
-  // Between half and the whole of it, so that processes don't come back all at once.
+  // Between half and all of the pause, so that processes don't come back all at once.
   return now + std::chrono::milliseconds(pause * (256 + random[0]) / 512);
 }
 

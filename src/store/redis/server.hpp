@@ -1,5 +1,5 @@
-// The links of a store to one of its servers: keeps them up while they are wanted, and says when
-// the server is out of reach. Belongs to the pool's thread.
+// The connections of a store to one of its servers: keeps them open while they are needed, and
+// reports when the server is out of reach. Belongs to the pool's thread.
 #pragma once
 #include <bitset>
 #include <deque>
@@ -14,7 +14,7 @@ namespace onceguard::redis {
 
 class server;
 
-/// As link_events; those links that are meant are known by their server.
+/// Like pipeline_events, for all connections of a server.
 class server_events {
  public:
   [[nodiscard]] virtual const known_metadata& known(std::size_t part) const noexcept = 0;
@@ -51,27 +51,27 @@ class server final : private pipeline_events {
   [[nodiscard]] std::optional<steady_time> out_since(std::size_t request_queue) const noexcept {
     return kept_for(request_queue).out_since;
   }
-  /// Is a link ready that was made by then?
+  /// Whether a connection is ready that was made before `vouched`.
   [[nodiscard]] bool usable(steady_time vouched) const noexcept;
   [[nodiscard]] bool any_ready() const noexcept;
-  /// The link of a lane; null: it is not ready, or newer than that.
+  /// The connection of a queue; null if it is not ready, or newer than `vouched`.
   [[nodiscard]] pipeline* pipeline_for(std::size_t request_queue, steady_time vouched) noexcept;
 
-  /// Does any lane lead here? In a cluster: the parts that it has now.
+  /// Sets whether any queue leads to this server and, in a cluster, the parts that it has now.
   void hold(bool leads, const part_set& parts) { leads_ = leads, parts_ = parts; }
   [[nodiscard]] bool leads() const noexcept { return leads_; }
-  /// Greets for those that are new.
+  /// Greets the new parts.
   void greet_parts();
 
-  /// It has been asked for by name, and not by its parts.
+  /// The requests that name this server.
   std::deque<entry>& named() noexcept { return named_; }
   void use(steady_time now) noexcept { used_at_ = now; }
 
-  /// Opens what is closed and due. When the next one is.
+  /// Opens the closed connections that are due. Returns when the next one is due.
   steady_time open_pipelines(steady_time now);
   void flush();
   void close(const failure& why);
-  /// Wanted no more: no link is opened again; those that are idle are closed.
+  /// The server is not needed any more: no connection is opened again, and idle ones are closed.
   void retire();
   [[nodiscard]] bool retired() const noexcept { return retired_; }
   void take_back() noexcept { retired_ = false; }

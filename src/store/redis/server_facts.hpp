@@ -1,4 +1,5 @@
-// What a server says of itself when a connection is made: may it be used, and what would it lose?
+// What a server reports of itself at the begin of a connection: whether it can be used, and what a
+// restart would lose.
 #pragma once
 #include <map>
 #include <optional>
@@ -24,21 +25,22 @@ struct server_facts {
   std::optional<std::string> snapshots;  ///< save; none: unknown
 };
 
-/// Of the text of INFO.
+/// Reads the text of INFO.
 [[nodiscard]] server_facts read_info(std::string_view info);
 
-/// Why this server can't hold the store, or its part of it; none: it can. `copies_only`: it may
-/// forget at any time.
+/// Why this server can't hold the store or its part of the store; empty: it can. `copies_only`: the
+/// server may forget records at any time.
 [[nodiscard]] std::optional<failure> reason_for_distrust(const server_facts& facts,
                                                          deployment meant = deployment::single,
                                                          bool copies_only = false);
 
-/// Why a server with this maxmemory-policy can't hold the store; none: it can, or is not known.
+/// Why a server with this maxmemory-policy can't hold the store; empty: it can, or the policy is
+/// unknown.
 [[nodiscard]] std::optional<failure> eviction_fault(const std::string& policy);
 
-/// For a log: what a restart of it would lose.
+/// What a restart of the server would lose, for the log.
 [[nodiscard]] std::string_view lost_by_restart(const server_facts& facts);
-/// Does what it acknowledged survive a crash of its machine?
+/// Whether acknowledged writes survive a crash of the server's machine.
 [[nodiscard]] bool keeps_everything(const server_facts& facts) noexcept;
 
 }  // namespace onceguard::redis

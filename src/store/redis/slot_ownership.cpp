@@ -35,7 +35,7 @@ std::optional<std::size_t> location_of(const slot_ownership& ownership, const st
   return static_cast<std::size_t>(found - ownership.nodes.begin());
 }
 
-/// False: another node says that it has one of its parts.
+/// False: another node claims one of the node's parts.
 bool add_node(slot_ownership& ownership, const server_pin& pin, const node_entry& self,
               const keyspace& names) {
   const auto name = ownership.nodes.size();
@@ -87,7 +87,8 @@ awaitable<result<slot_ownership>> read_slot_ownership(pool& pool,
 }
 
 std::vector<std::size_t> sources_first(const slot_ownership& ownership) {
-  // How many steps of moves lead to each; in a circle there is no such order, and that is noticed.
+  // The number of moves that lead to each node. Moves in a circle have no such order, and are
+  // noticed.
   std::vector<std::size_t> depth(ownership.nodes.size(), 0);
   for (std::size_t round = 0; round < ownership.nodes.size(); ++round) {
     for (const auto& each : ownership.parts) {
@@ -111,14 +112,14 @@ bool nothing_passed_by(const slot_ownership& before, const slot_ownership& after
   for (std::size_t part = 0; part < before.parts.size(); ++part) {
     const auto& then = before.parts[part];
     const auto& now = after.parts[part];
-    // `after` was asked of the same nodes in the same order.
+    // `after` has the same nodes in the same order.
     const auto first_to = then.to.empty() ? then.owner : location_of(before, then.to);
     if (now.owner != then.owner && now.owner != first_to) return false;
     const auto last_to = now.to.empty() ? now.owner : location_of(before, now.to);
     if (!first_to || !last_to) return false;
     if (turn_of(*first_to) < turn_of(*then.owner)) return false;
     if (turn_of(*last_to) < turn_of(*now.owner)) return false;
-    // It left for one node and now leaves that one's place for a third.
+    // The part moved to one node, and now moves on to a third node.
     if (now.owner == then.owner && !now.to.empty() && !then.to.empty() && now.to != then.to) {
       return false;
     }

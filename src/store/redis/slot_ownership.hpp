@@ -1,5 +1,5 @@
-// Where the parts of a store in a cluster are, as each node says of itself, and what that means
-// for somebody who goes from node to node while they move.
+// Which node has which part of a store in a cluster, as each node reports, and whether a scan from
+// node to node has met every record while parts moved.
 #pragma once
 #include <optional>
 #include <string>
@@ -24,14 +24,15 @@ struct slot_ownership {
 
 [[nodiscard]] milliseconds left_until(steady_time until);
 
-/// Asks all of them. An error where a part is nobody's, or two nodes', or moves to a stranger.
+/// Asks all nodes. An error if a part has no node or two nodes, or moves to an unknown node.
 [[nodiscard]] boost::asio::awaitable<result<slot_ownership>> read_slot_ownership(
     pool& pool, const std::vector<server_pin>& pins, steady_time until);
 
-/// An order of the nodes in which what moves can't pass by: from where it leaves, to where it goes.
+/// An order of the nodes in which no moving record is missed: the source of each move before its
+/// target.
 [[nodiscard]] std::vector<std::size_t> sources_first(const slot_ownership& ownership);
 
-/// Did whoever went in this order, between the two, see every record at least once?
+/// Whether a scan in this order, between the two readings, has met every record at least once.
 [[nodiscard]] bool nothing_passed_by(const slot_ownership& before, const slot_ownership& after,
                                      const std::vector<std::size_t>& order);
 

@@ -19,7 +19,7 @@ using boost::asio::use_awaitable;
 using boost::asio::ip::tcp;
 namespace ssl = boost::asio::ssl;
 
-/// A peer that is gone without a word is noticed while nothing is under way, too.
+/// Keep-alive: notices a peer that has disappeared, even while the connection is idle.
 void watch_peer(tcp::socket& socket) {
   boost::system::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
@@ -67,7 +67,8 @@ awaitable<socket::error_code> socket::connect() {
   error_code ec;
   const auto found = co_await find_address(ec);
   if (ec) co_return ec;
-  // Closed just as the look-up ended: connecting would open it again, and nobody would close it.
+  // Closed while the resolution ended: connecting would open the socket again, and nobody would
+  // close it.
   if (closed_) co_return boost::asio::error::operation_aborted;
   co_await boost::asio::async_connect(tcp_, found, redirect_error(use_awaitable, ec));
   if (ec) co_return ec;
@@ -76,7 +77,8 @@ awaitable<socket::error_code> socket::connect() {
   co_return ec;
 }
 
-/// Look-ups wait for one another, and a slow one can't be ended: an address needs none.
+/// Resolutions wait for one another, and a slow one can't be cancelled. A numeric address needs
+/// none.
 awaitable<std::vector<tcp::endpoint>> socket::find_address(error_code& why) {
   std::vector<tcp::endpoint> out;
   error_code is_a_name;
@@ -125,7 +127,7 @@ void socket::close() noexcept {
   closed_ = true;
   error_code ignored;
   resolver_.cancel();
-  // Nothing that was written may still arrive: whoever closes has given it up, or repeats it.
+  // Bytes in flight must not arrive any more: their requests were given up, or are repeated.
   tcp_.set_option(boost::asio::socket_base::linger(true, 0), ignored);
   tcp_.close(ignored);
 }

@@ -23,18 +23,18 @@ class socket {
  public:
   using error_code = boost::system::error_code;
 
-  /// `tls` must outlive it; null: plain. `verify`: is the server's name checked?
+  /// `tls` must outlive the socket; null: no TLS. `verify`: whether the server's name is checked.
   socket(boost::asio::io_context& context, endpoint endpoint, boost::asio::ssl::context* tls,
          bool verify)
       : to_(std::move(endpoint)), tls_(tls), verify_(verify), resolver_(context), tcp_(context) {}
 
-  /// Looks the host up, tries its addresses, shakes hands.
+  /// Resolves the host, tries its addresses, and does the TLS handshake.
   [[nodiscard]] boost::asio::awaitable<error_code> connect();
-  /// How many bytes came; 0: it is over, and `why` says how.
+  /// The number of bytes that arrived. 0: the connection has ended, and `why` has the reason.
   [[nodiscard]] boost::asio::awaitable<std::size_t> read(boost::asio::mutable_buffer buffer,
                                                          error_code& why);
   [[nodiscard]] boost::asio::awaitable<error_code> write(const std::string& bytes);
-  /// Ends what is under way, with an error of its own.
+  /// Ends the running operations with an error.
   void close() noexcept;
 
  private:

@@ -106,7 +106,7 @@ struct answer_slot {
   std::string_view sum;
 };
 
-/// After the format and the size of the head.
+/// Reads the head after its format and size.
 stored_record read_head(fields& fields, answer_slot& slot) {
   stored_record out;
   auto& r = out.record;
@@ -137,7 +137,7 @@ stored_record read_head(fields& fields, answer_slot& slot) {
   return out;
 }
 
-/// Takes the head and its checksum off `bytes`.
+/// Reads the head and its checksum, and removes them from `bytes`.
 result<stored_record> take_head(std::string_view& bytes, answer_slot& slot) {
   fields whole(bytes);
   const auto format = whole.take<std::uint8_t>();
@@ -154,7 +154,7 @@ result<stored_record> take_head(std::string_view& bytes, answer_slot& slot) {
   return out;
 }
 
-/// Without its checksum, of a record with that subject.
+/// The size of the head of a record with this subject, without the checksum.
 std::size_t head_size(const subject& about) {
   constexpr std::size_t fixed = 111;
   std::size_t out = fixed + about.print.value.size() + sizeof(std::int64_t) + about.scope.size();

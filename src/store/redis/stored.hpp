@@ -1,4 +1,5 @@
-// What stands in Redis, byte by byte (docs/redis.md): the parts that clients make, and the whole.
+// The encoding of records in Redis (docs/redis.md): the parts that clients make, and the whole
+// record.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,15 +11,16 @@
 
 namespace onceguard::redis {
 
-/// The format that scripts write, and tell.
+/// The format that scripts write and return.
 inline constexpr unsigned char stored_format = 1;
-/// Of a first claim that was set without a script. Only scripts read it: it has no points in time.
+/// The format of a first claim that was set without a script. It contains no times. Only scripts
+/// read it.
 inline constexpr unsigned char undated_format = 2;
-/// No record goes sooner after it was written (STAYS in lua/01_record.lua), expired or not.
+/// The least time that a record stays after a write, expired or not (STAYS in lua/01_record.lua).
 inline constexpr milliseconds record_stays{60'000};
 /// The time to live of a first claim that never expires: a hundred years (FOR_EVER there).
 inline constexpr milliseconds for_ever{3'153'600'000'000};
-/// No text of a subject may be longer.
+/// The greatest length of a text of a subject.
 inline constexpr std::size_t subject_text_max = 65'535;
 inline constexpr std::size_t answer_sum_size = 8;
 
@@ -27,13 +29,13 @@ inline constexpr std::size_t answer_sum_size = 8;
 [[nodiscard]] std::string encode_answer(const answer& kept);
 /// by operator 1, incident 2, maybe repeated 4, earlier unknown 8, by application 16
 [[nodiscard]] std::uint8_t flags_of(const record& stored) noexcept;
-/// Of the bytes of an answer; zeros where there is none.
+/// The checksum of the bytes of an answer; zeros if there is no answer.
 [[nodiscard]] std::string answer_sum(std::string_view answer_bytes);
 
-/// A first claim as it is set without a script, and its size.
+/// Appends a first claim as it is set without a script, and its size.
 void append_first(std::string& text, const claim& request, token given);
 [[nodiscard]] std::size_t size_of_first(const claim& request);
-/// Its time to live, by which the scripts count what has passed of the lease.
+/// The time to live of a first claim, by which the scripts compute the elapsed time of the lease.
 [[nodiscard]] milliseconds first_lives(const claim& request);
 
 /// Null for no bytes. errc::record_unreadable.

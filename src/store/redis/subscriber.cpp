@@ -17,10 +17,10 @@ using boost::asio::awaitable;
 
 constexpr std::int64_t pause_first_ms = 50;
 constexpr std::int64_t pause_most_ms = 2'000;
-// What is not permitted may be granted later.
+// A missing permission may be granted later.
 constexpr std::chrono::milliseconds refused_pause{30'000};
 
-/// The first 8 bytes of an id, as a big-endian number; none: it is something else.
+/// The first 8 bytes of an id, as a big-endian number. Empty: the message is something else.
 std::optional<std::uint64_t> prefix_in(std::string_view bytes) {
   if (bytes.size() != sizeof(std::uint64_t)) return std::nullopt;
   std::uint64_t out = 0;
@@ -31,7 +31,7 @@ std::optional<std::uint64_t> prefix_in(std::string_view bytes) {
 }  // namespace
 
 subscriber::subscriber(subscription& subscription) : of_(subscription) {
-  // Its files were read when the store was opened.
+  // The files of the certificates were read when the store was opened.
   if (auto tls = make_tls(subscription.at_)) tls_ = std::move(*tls);
   boost::asio::co_spawn(context_, live(), base::rethrow);
   thread_ = std::thread([this] { context_.run(); });
@@ -86,8 +86,8 @@ awaitable<failure> subscriber::read() {
 }
 
 awaitable<void> subscriber::subscribe() {
-  // An empty message is told to nobody, and shows whether this user may publish: settles can't
-  // tell, as they are done either way. Others may, so that is no end.
+  // An empty message is ignored by listeners, and shows whether this user may publish: a settle
+  // does not fail without the permission. Others may still publish, so the subscription goes on.
   const auto published = co_await connection_->ask(words("PUBLISH", of_.channel_, ""));
   if (const reply reply(*published); reply.is_error()) {
     const auto why = failure_of(reply.text());
@@ -114,7 +114,7 @@ void subscriber::take_messages() {
   ended_.clear();
 }
 
-/// None where it had been heard from, else a growing one.
+/// No pause after a connection that had worked, otherwise a growing one.
 std::chrono::milliseconds subscriber::next_pause(const failure& why) {
   if (why.misconfigured) return refused_pause;
   if (subscribed_) return std::chrono::milliseconds(0);
@@ -122,7 +122,7 @@ std::chrono::milliseconds subscriber::next_pause(const failure& why) {
   const auto pause = std::min(pause_first_ms << round, pause_most_ms);
   std::array<unsigned char, 1> random{};
   base::random_bytes(random);
-  // Between half and the whole of it, so that processes don't come back all at once.
+  // Between half and all of the pause, so that processes don't come back all at once.
   return std::chrono::milliseconds(pause * (256 + random[0]) / 512);
 }
 

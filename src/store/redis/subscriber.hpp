@@ -1,4 +1,4 @@
-// The connection of a subscription, which is made anew whenever it breaks, and its thread.
+// The connection of a subscription, which is opened again after each break, and its thread.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@ class subscriber final : private base::deadline {
  private:
   void expired() override;
   [[nodiscard]] boost::asio::awaitable<void> live();
-  /// Until the connection breaks.
+  /// Reads messages until the connection breaks.
   [[nodiscard]] boost::asio::awaitable<failure> read();
   [[nodiscard]] boost::asio::awaitable<void> subscribe();
   void take_messages();
@@ -32,7 +32,7 @@ class subscriber final : private base::deadline {
 
   subscription& of_;
   boost::asio::io_context context_{1};
-  // All else belongs to the thread.
+  // The members below belong to the thread.
   boost::asio::steady_timer pause_{context_};
   std::optional<boost::asio::ssl::context> tls_;
   std::optional<connection> connection_;

@@ -1,5 +1,5 @@
-// Hears which records ended, whoever ended them: on a connection and a thread of its own, which
-// are there while somebody listens. What is told while the connection is away is missed.
+// Receives the announcements of settled records, on its own connection and thread, which exist
+// while there is a listener. Announcements that are sent while the connection is down are missed.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -18,19 +18,19 @@ class subscriber;
 
 class subscription {
  public:
-  /// Who the masters are now; any thread. What one of a cluster is told, all are.
+  /// The masters now. Called on any thread. A cluster forwards a message to all of its nodes.
   using servers_now = std::function<std::vector<endpoint>()>;
 
-  /// `timeout` bounds each try to connect. A user who may not publish or subscribe is told once in
-  /// the log, and nothing is heard.
+  /// `timeout` bounds each try to connect. If the user may not publish or subscribe, the log says
+  /// so once, and the listener is never called.
   subscription(address address, std::string channel, servers_now servers, milliseconds timeout);
   ~subscription();
   subscription(const subscription&) = delete;
   subscription& operator=(const subscription&) = delete;
 
-  /// Any thread, but never what is told itself. See store::on_settled.
+  /// From any thread, but not from within the listener. See store::on_settled().
   void listen(settled_listener listener);
-  /// Nobody is told any more, whoever listens later.
+  /// No listener is called any more.
   void stop();
 
  private:

@@ -1,4 +1,4 @@
-// Tokens that a process takes from a server's counter many at a time, and gives out by itself.
+// Tokens that a process reserves from a server's counter, many at a time, and grants by itself.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace onceguard::redis {
 
-/// Belongs to the pool's thread, and to one server: what it gave is not used at another one.
+/// Belongs to the pool's thread and to one server: its tokens are not used on another server.
 ///
 /// A later token of a key may have been given by another process meanwhile, and its record be gone.
 /// But no record goes within `record_stays` of its last write. So a claim that was set is good if
@@ -22,19 +22,19 @@ class token_block {
 
   /// How many are taken at a time.
   static constexpr std::uint64_t size = 4'096;
-  /// They are not given out when they are as good as too old.
+  /// Tokens of this age are not used any more.
   static constexpr milliseconds age_max = record_stays / 2;
 
-  /// None: a script has to make it.
+  /// The next token. Empty: a script must grant the token.
   [[nodiscard]] std::optional<token> take(time now) noexcept {
     in_use_ = true;
     if (next_ == end_ || now - asked_at_ >= age_max) return std::nullopt;
     return next_++;
   }
-  /// When it was taken, in milliseconds of the server's clock.
+  /// When the block was reserved, in milliseconds of the server's clock.
   [[nodiscard]] std::int64_t taken_at() const noexcept { return taken_at_; }
 
-  /// Are more wanted? True once, until they come.
+  /// Whether more tokens are needed. True once, until they arrive.
   [[nodiscard]] bool ask_for_more(time now) noexcept {
     const bool enough = end_ - next_ >= size / 2 && now - asked_at_ < age_max / 2;
     if (!in_use_ || asking_ || enough) return false;
@@ -47,7 +47,8 @@ class token_block {
     asked_at_ = asked_at;
     in_use_ = asking_ = false;
   }
-  /// A connection to the server was lost, or its clock was set: it may not be what it was.
+  /// Drops the tokens: a connection to the server was lost or its clock was set, so that the server
+  /// may be another one.
   void drop() noexcept { *this = {}; }
 
  private:

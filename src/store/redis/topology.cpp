@@ -6,7 +6,7 @@
 namespace onceguard::redis {
 namespace {
 
-/// One server, for ever.
+/// The topology of a single server.
 class fixed_topology final : public topology {
  public:
   fixed_topology(const endpoint& endpoint, topology_events& events) : events_(events) {

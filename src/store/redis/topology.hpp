@@ -1,4 +1,4 @@
-// Who is where: which servers are masters, and which of them has which part of the store.
+// The servers that are masters, and which of them has which part of the store.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -25,16 +25,16 @@ struct layout {
 
 class topology_events {
  public:
-  /// Also when it is the same as before.
+  /// A layout was found, which may be the same as before.
   virtual void on_layout(const layout& found) = 0;
-  /// Nobody could say.
+  /// No server could report the layout.
   virtual void on_no_layout(const failure& why) = 0;
 
  protected:
   ~topology_events() = default;
 };
 
-/// Finds out, and looks again from time to time. Belongs to the thread of its io_context.
+/// Finds out the layout, and polls it from time to time. Belongs to the thread of its io_context.
 class topology {
  public:
   using steady_time = base::boot_clock::time_point;
@@ -45,15 +45,15 @@ class topology {
   virtual ~topology() = default;
 
   virtual void begin() = 0;
-  /// Something looks as if it were otherwise by now: looks again soon.
+  /// The layout may have changed: it is polled soon.
   virtual void distrust() {}
-  /// A connection that was ready by then leads to who is a master still.
+  /// A connection that was ready before this time leads to a server that is still a master.
   [[nodiscard]] virtual steady_time vouched() const noexcept { return steady_time::max(); }
-  /// Ends what is under way; the io_context is run on until that is so.
+  /// Ends the running operations. The io_context must run until they have ended.
   virtual void close() {}
 };
 
-/// All arguments outlive it.
+/// All arguments must outlive the topology.
 [[nodiscard]] std::unique_ptr<topology> make_topology(const connection_context& context,
                                                       const keyspace& names,
                                                       const redis_params& params,

@@ -1,4 +1,4 @@
-// Asks one server, again and again, what it knows of the others.
+// Polls one server for what it knows of the other servers.
 #pragma once
 #include <functional>
 #include <memory>
@@ -26,7 +26,7 @@ class topology_poller final : private base::deadline {
 
   [[nodiscard]] const endpoint& to() const noexcept { return to_; }
   [[nodiscard]] bool busy() const noexcept { return busy_; }
-  /// While it is not busy. `told` is called once, never from within.
+  /// Only while not busy. The listener is called once, never from within.
   void ask(std::vector<std::string> commands, listener listener);
   /// Ends the question that is under way.
   void close();

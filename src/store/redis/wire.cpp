@@ -81,7 +81,7 @@ std::optional<error> claims::complaint(const claim& request) {
 
 void claims::write(std::string& text, const script_calls& scripts, const keyspace& names,
                    const claim& request, bool unheard) {
-  // In a cluster an answer to a later repeat of it may have been heard, by another server.
+  // In a cluster another server may have answered a later sending of the claim.
   const bool anew = unheard && !names.cut();
   append_call(text, scripts, script::claim, names.record(request.id), names.counters(),
               {base::as_chars(request.claim_id), text_of(request.lease),
@@ -91,7 +91,7 @@ void claims::write(std::string& text, const script_calls& scripts, const keyspac
 }
 
 bool claims::may_be_first(const claim& request) {
-  // What is longer than for ever is cut to a length that Redis takes, by the script's arguments.
+  // A longer lease needs the script, whose arguments cut it to a length that Redis accepts.
   const bool fits = request.lease > milliseconds(0) && request.lease <= for_ever &&
                     request.unknown_retention >= milliseconds(0) &&
                     request.unknown_retention <= for_ever;

@@ -15,12 +15,12 @@ struct claims {
   using item = claim;
   using outcome = verdict;
   [[nodiscard]] static std::optional<error> complaint(const claim& request);
-  /// `unheard`: nobody heard an answer to it, although it was sent before.
+  /// `unheard`: the claim was sent before, and no answer arrived.
   static void write(std::string& text, const script_calls& scripts, const keyspace& names,
                     const claim& request, bool unheard = false);
   [[nodiscard]] static result<verdict> read(const reply& reply, const claim& request);
 
-  /// May it be a first claim, to be set if nothing stands there?
+  /// Whether the claim may be sent as a first claim, which is set if there is no record.
   [[nodiscard]] static bool may_be_first(const claim& request);
   static void write_first(std::string& text, const keyspace& names, const claim& request,
                           token given);
@@ -47,7 +47,7 @@ struct extensions {
   [[nodiscard]] static result<bool> read(const reply& reply, const extension& request);
 };
 
-/// An item of a batch: a claim, a settle, an extension, or what looks like them.
+/// An item of a batch: a claim, a settle or an extension.
 template <class Kind>
 struct batch_part : request {
   [[nodiscard]] std::optional<error> complaint() const override { return Kind::complaint(item); }
@@ -63,7 +63,7 @@ struct batch_part : request {
   std::optional<result<typename Kind::outcome>> outcome;
 };
 
-/// A claim may do without its script.
+/// A claim, which may need no script.
 struct claim_part final : batch_part<redis::claims> {
   void write(std::string& text, const script_calls& scripts, const keyspace& names) const override {
     redis::claims::write(text, scripts, names, item, doubtful);
@@ -90,7 +90,7 @@ struct part_of<claims> {
   using type = claim_part;
 };
 
-/// Items of one kind, one request each.
+/// A call with items of one kind, one request for each item.
 template <class Kind>
 class batch_job final : public job {
  public:
@@ -104,7 +104,7 @@ class batch_job final : public job {
   [[nodiscard]] std::size_t size() const noexcept override { return parts_.size(); }
   [[nodiscard]] request& part(std::size_t i) noexcept override { return parts_[i]; }
 
-  /// The caller, once resumed: one outcome for each item.
+  /// For the caller, once resumed: one outcome for each item.
   [[nodiscard]] std::vector<result<outcome_type>> outcomes() {
     std::vector<result<outcome_type>> out;
     out.reserve(size());
