@@ -153,7 +153,7 @@ TEST(deadlines, that_are_disarmed_or_gone_do_not_pass) {
   EXPECT_EQ(passed, (std::vector<int>{1}));
 }
 
-TEST(deadlines, may_arm_and_disarm_others_while_they_pass) {
+TEST(deadlines, may_be_armed_and_disarmed_while_others_pass) {
   boost::asio::io_context io;
   auto& wheel = timer_wheel::of(io);
   std::vector<int> passed;

@@ -57,7 +57,7 @@ TEST(latchs, reach_for_nobody_who_is_gone) {
   tested.happen();
 }
 
-TEST(latchs, wake_nobody_whom_they_forgot) {
+TEST(latchs, do_not_wake_a_waiter_that_gave_up) {
   latch tested;
   asio::io_context io(1);
   auto never = [](std::exception_ptr, bool) { ADD_FAILURE() << "it was to be forgotten"; };

@@ -47,7 +47,7 @@ def test_wrong_usage(onceguard, arguments):
 
 
 @pytest.mark.parametrize("command", ["gateway", "check"])
-def test_every_fault_of_a_file_is_said_with_its_place(onceguard, tmp_path, command):
+def test_every_fault_of_a_file_is_reported_with_its_position(onceguard, tmp_path, command):
     file = tmp_path / "onceguard.toml"
     file.write_text('[gateway]\nlistn = "127.0.0.1:0"\nthreads = -1\n\n'
                     '[defaults]\nscope = "jwt:sub"\n')

@@ -75,7 +75,7 @@ def test_the_story_names_the_command_for_ones_own_service(start_demo):
     assert output.rstrip().endswith("Every count is right: each order took effect once.")
 
 
-def test_a_gateway_that_dies_makes_it_fail(start_demo, tmp_path):
+def test_a_gateway_that_dies_makes_the_demo_fail(start_demo, tmp_path):
     demo = start_demo("--json")
     gateway = wait_until(lambda: children_of(demo.pid), what="a gateway")[0]
     os.kill(gateway, signal.SIGKILL)
@@ -86,7 +86,7 @@ def test_a_gateway_that_dies_makes_it_fail(start_demo, tmp_path):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_in_the_middle_it_cleans_up(start_demo, tmp_path, how):
+def test_an_interrupted_demo_cleans_up(start_demo, tmp_path, how):
     demo = start_demo()
     gateway = wait_until(lambda: children_of(demo.pid), what="a gateway")[0]
     demo.send_signal(how)
@@ -96,7 +96,7 @@ def test_stopped_in_the_middle_it_cleans_up(start_demo, tmp_path, how):
     assert not left_in(tmp_path)
 
 
-def test_killed_it_takes_the_gateway_along(start_demo):
+def test_a_killed_demo_ends_its_gateway(start_demo):
     demo = start_demo()
     gateway = wait_until(lambda: children_of(demo.pid), what="a gateway")[0]
     demo.kill()

@@ -30,7 +30,7 @@ def test_sigterm_drains_and_ends_with_0(start_gateway, own_upstream):
     assert said.index("draining") < said.index("stopped")
 
 
-def test_a_second_sigint_ends_it_at_once(start_gateway, own_upstream, key):
+def test_a_second_sigint_ends_the_gateway_at_once(start_gateway, own_upstream, key):
     gateway = start_gateway(own_upstream, {"gateway": {"drain": "1h"}})
     connection = gateway.begin_post(key=key, plan={"gate": "never"})
     wait_until(lambda: gateway.state(key) == "in_progress", 20, "the request running")
@@ -51,7 +51,7 @@ def test_a_port_in_use_is_a_failure_at_run_time(start_gateway, own_upstream):
     assert "start-failed" in events(second)
 
 
-def test_sighup_takes_over_what_it_can_and_names_the_rest(start_gateway, own_upstream, key):
+def test_sighup_applies_what_can_change_and_names_the_rest(start_gateway, own_upstream, key):
     gateway = start_gateway(own_upstream)
     gateway.reload({"defaults": {"required": True}, "gateway": {"max_waiters": 5}})
     wait_until(lambda: "reloaded" in events(gateway), 20, "the reload")

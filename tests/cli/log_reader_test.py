@@ -103,7 +103,7 @@ def test_a_log_that_nobody_reads_stops_nothing(begin, fresh_key):
         assert gateway.wait(END) == 0
 
 
-def test_a_second_sigint_ends_it_though_nobody_reads_the_log(begin, key):
+def test_a_second_sigint_ends_the_gateway_while_the_log_is_not_read(begin, key):
     with pipe() as (reader, writer):
         gateway = begin(writer)
         running = gateway.begin_post(key=key, plan={"gate": "never"})

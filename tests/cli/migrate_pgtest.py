@@ -46,7 +46,7 @@ def test_a_layout_is_chosen_once(onceguard, postgres_server):
     assert "laid out as hash:4" in done.stderr
 
 
-def test_what_it_prints_psql_can_apply(onceguard, postgres_server):
+def test_psql_can_apply_the_printed_script(onceguard, postgres_server):
     database = postgres_server.create_database()
     printed = run(onceguard, "migrate", "--print")
     assert printed.returncode == 0

@@ -168,7 +168,7 @@ def test_what_is_under_way_has_to_be_forced_and_is_unknown(source, make_store, k
 
 
 @pytest.mark.parametrize("source", KINDS)
-def test_what_is_claimed_while_it_writes_is_not_missed_unsaid(source, make_store, onceguard, file,
+def test_an_export_reports_records_claimed_meanwhile(source, make_store, onceguard, file,
                                                               start_gateway, own_upstream,
                                                               fresh_key):
     store = make_store(source)

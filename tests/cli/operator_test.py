@@ -22,7 +22,7 @@ def unknown_key(gateway, key):
     return key
 
 
-def test_show_tells_everything(gateway, key):
+def test_show_prints_everything(gateway, key):
     first = gateway.post(key=key, plan={"status": 201, "headers": [["X-Twice", "a"],
                                                                    ["X-Twice", "b"]]})
     record = show(gateway, key)
@@ -177,7 +177,7 @@ def test_sweep_removes_what_has_outlived_its_retention(start_gateway, own_upstre
     assert gateway.command("keys", "show", key).returncode == 5
 
 
-def test_explain_tells_what_a_request_would_get(gateway, key):
+def test_explain_prints_what_a_request_would_get(gateway, key):
     def explain(*more):
         return gateway.command("explain", "POST", "http://localhost/charges?a=1", "-H",
                                f"Idempotency-Key: {key}", "-H", "Authorization: Bearer x",
@@ -202,7 +202,7 @@ def test_explain_tells_what_a_request_would_get(gateway, key):
     assert "422 key-reused" in explain("--body", "[]", *config).stdout
 
 
-def test_explain_tells_why_a_request_is_not_guarded_or_refused(gateway):
+def test_explain_prints_why_a_request_is_not_guarded_or_refused(gateway):
     config = ["--config", str(gateway.config_path)]
     plain = lines(gateway.command("explain", "GET", "/charges", "--json", *config))[0]
     assert plain["guarded"] is False
@@ -229,7 +229,7 @@ def test_explain_refuses_what_leads_around_a_rule(gateway, tmp_path):
     assert explain("//other")["guarded"] is False
 
 
-def test_explain_looks_under_former_scopes(gateway, key):
+def test_explain_searches_former_scopes(gateway, key):
     fields = [("Authorization", "Bearer x"), ("X-Tenant", "t")]
     gateway.post(key=key, body=b"{}", content_type=None, fields=fields)
 

@@ -88,7 +88,7 @@ def every_command_works(gateway, key, left):
     assert_first(gateway.post(key=key))
 
 
-def test_each_right_that_is_missing_is_named_with_what_gives_it(server, admin, migrate):
+def test_each_missing_permission_is_named_with_its_grant(server, admin, migrate):
     admin("CREATE ROLE owner LOGIN; CREATE ROLE another LOGIN; CREATE DATABASE payments;")
     typed = []
     for _ in range(2):
@@ -144,7 +144,7 @@ def test_a_schema_that_an_administrator_made_for_its_owner_is_enough(server, adm
 @pytest.mark.parametrize("words", [["stats"], ["sweep"], ["keys", "list"], ["keys", "show", "k"],
                                    ["gateway", "--listen", "127.0.0.1:0", "--upstream",
                                     "http://127.0.0.1:9"]], ids=" ".join)
-def test_one_who_is_no_gateway_is_told_what_makes_him_one(postgres_server, onceguard, words):
+def test_a_user_without_the_role_is_shown_the_grant(postgres_server, onceguard, words):
     database = postgres_server.create_store()
     with postgres_server.connect() as at:
         at.execute("DROP ROLE IF EXISTS \"A stranger\"")

@@ -89,7 +89,7 @@ def test_what_was_wrong_and_what_could_have_been_meant(refused, arguments, said)
     ["stats", "postgresql://me:secret@h/d"], ["stats", "--stroe=postgresql://me:secret@h/d"],
     ["stats", "--stroe", "postgresql://me:secret@h/d"],
 ], ids=" ".join)
-def test_a_password_in_the_wrong_place_is_not_repeated(refused, arguments):
+def test_a_password_in_a_wrong_argument_is_not_repeated(refused, arguments):
     assert "secret" not in "\n".join(refused(*arguments))
 
 

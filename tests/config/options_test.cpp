@@ -18,7 +18,7 @@ TEST(table_of_options, has_each_flag_once) {
   for (const auto* o : flag_options()) EXPECT_TRUE(flags.insert(o->flag).second) << o->flag;
 }
 
-TEST(table_of_options, has_each_name_once_where_it_may_stand) {
+TEST(table_of_options, has_each_name_once_in_a_table) {
   for (const auto& s : sections()) {
     std::set<std::string_view> names;
     for (const auto* o : s.options) EXPECT_TRUE(names.insert(o->name).second) << label(s, *o);

@@ -96,7 +96,7 @@ TEST_F(decide_walk, an_application_whose_lease_was_released_is_stale) {
   EXPECT_EQ(state(), observed_state::released);
 }
 
-TEST_F(decide_walk, an_application_may_say_it_twice) {
+TEST_F(decide_walk, an_application_may_complete_twice) {
   const auto held = ask(1).lease;
   end(reported_by_application(held, answer_with("its own")));
   EXPECT_EQ(end(reported_by_application(held, answer_with("its own"))).outcome,

@@ -95,7 +95,7 @@ TEST_F(decide_walk, an_unknown_probe_pauses_the_next) {
   EXPECT_EQ(ask(4, unknown_policy::probe).kind, verdict_kind::run);
 }
 
-TEST_F(decide_walk, a_mere_look_waits_for_the_upstreams_timeout) {
+TEST_F(decide_walk, a_probe_without_fence_waits_for_the_timeout_of_the_upstream) {
   auto c = claim_of(2, unknown_policy::probe);
   c.probe_after = milliseconds(60'000);
   ask(1);
@@ -107,7 +107,7 @@ TEST_F(decide_walk, a_mere_look_waits_for_the_upstreams_timeout) {
   EXPECT_TRUE(ask(c).lease.probe);
 }
 
-TEST_F(decide_walk, releasing_a_takeover_does_not_forget_the_earlier_doubt) {
+TEST_F(decide_walk, releasing_a_takeover_keeps_the_earlier_unknown) {
   end(ask(1).lease, settle_kind::abandon);
   const auto taken = ask(2, unknown_policy::rerun);
   end(taken.lease, settle_kind::release);

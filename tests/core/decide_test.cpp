@@ -178,7 +178,7 @@ TEST_F(decide_walk, started_is_taken_over_safely) {
   EXPECT_EQ(ask(3).kind, verdict_kind::run);
 }
 
-TEST_F(decide_walk, dispatch_makes_it_in_progress) {
+TEST_F(decide_walk, dispatch_makes_a_record_in_progress) {
   auto c = claim_of(1);
   c.into_started = true;
   const auto v = ask(c);

@@ -35,7 +35,7 @@ digest of(const fingerprint_rule& rule, const fingerprint_input& input) {
 }
 digest of(const fingerprint_rule& rule, std::string_view body) { return of(rule, request(body)); }
 
-TEST(fingerprint, says_how_it_was_made) {
+TEST(fingerprint, contains_its_rule) {
   EXPECT_EQ(make_fingerprint(exact, request("{}")).method, "exact");
   EXPECT_EQ(make_fingerprint(as_json, request("{}")).method, "json");
   EXPECT_EQ(make_fingerprint(as_json, request("not JSON")).method, "json");
@@ -109,7 +109,7 @@ TEST(fingerprint, none_takes_neither) {
   EXPECT_EQ(of(without_body, "a"), of(without_body, request("b", "text/plain")));
 }
 
-TEST(fingerprint, json_takes_the_value_and_not_how_it_is_written) {
+TEST(fingerprint, json_compares_values_and_not_spelling) {
   EXPECT_EQ(of(as_json, R"({"a":1,"b":"\u0041"})"), of(as_json, " {\"b\":\"A\",\n\"a\": 1.0 }"));
   EXPECT_EQ(of(as_json, "{}"), of(as_json, request("{}", "application/vnd.pay+json")));
   EXPECT_NE(of(as_json, R"({"a":1})"), of(as_json, R"({"a":"1"})"));
@@ -117,7 +117,7 @@ TEST(fingerprint, json_takes_the_value_and_not_how_it_is_written) {
   EXPECT_NE(of(as_json, "null"), of(as_json, ""));
 }
 
-TEST(fingerprint, json_takes_amounts_that_one_double_stands_for_by_their_bytes) {
+TEST(fingerprint, json_compares_amounts_beyond_a_double_by_their_bytes) {
   EXPECT_NE(of(as_json, R"({"amount":9007199254740993})"),
             of(as_json, R"({"amount":9007199254740992})"));
   EXPECT_NE(of(as_json, R"({"amount":9007199254740993.0})"),

@@ -36,7 +36,7 @@ TEST_F(engine_that_asks, an_operation_reported_not_done_runs) {
   EXPECT_EQ(w.runs, 1);
 }
 
-TEST_F(engine_that_asks, unknown_stays_unknown_and_is_not_asked_again_at_once) {
+TEST_F(engine_that_asks, an_unknown_outcome_is_not_probed_again_at_once) {
   counted_work w;
   const auto out = execute(w);
   EXPECT_EQ(out.kind, outcome_kind::unknown);

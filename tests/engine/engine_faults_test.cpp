@@ -27,7 +27,7 @@ class engine_whose_store_forgets : public engine_over_faults {
   }
 };
 
-TEST_F(engine_whose_store_forgets, a_claim_that_hears_it_begins_the_refusal_at_once) {
+TEST_F(engine_whose_store_forgets, a_claim_that_notices_the_loss_begins_the_refusal_at_once) {
   replace();
   store.fail(store_call::claim, store_fault::lost, 1);
   counted_work w;
@@ -57,7 +57,7 @@ TEST_F(engine_whose_store_forgets, follow_up_of_a_forgotten_record_notices_the_l
   expect_refusal();
 }
 
-TEST_F(engine_whose_store_forgets, what_was_granted_while_a_look_reported_of_it_is_given_back) {
+TEST_F(engine_whose_store_forgets, a_lease_granted_while_a_poll_reports_the_loss_is_given_back) {
   store.fail(store_call::claim, store_fault::delay_after, 1);
   counted_work w;
   std::optional<outcome> out;
@@ -84,7 +84,7 @@ TEST_F(engine_whose_store_forgets, loss_is_no_reason_to_run_unguarded) {
   EXPECT_EQ(w.unguarded, 0);
 }
 
-TEST_F(engine_whose_store_forgets, where_a_look_finds_it_as_it_was_it_goes_on) {
+TEST_F(engine_whose_store_forgets, claims_go_on_when_a_poll_finds_no_loss) {
   store.fail(store_call::claim, store_fault::lost, 1);
   counted_work w;
   EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
@@ -96,7 +96,7 @@ TEST_F(engine_whose_store_forgets, where_a_look_finds_it_as_it_was_it_goes_on) {
 
 // ---- a store that can't be heard
 
-TEST_F(engine_over_faults, memory_serves_nothing_while_a_look_hangs_for_too_long) {
+TEST_F(engine_over_faults, replay_cache_serves_nothing_while_a_poll_hangs_for_too_long) {
   params.store_timeout = std::chrono::hours(1);
   make();
   counted_work w;
@@ -229,28 +229,28 @@ class engine_that_cannot_dispatch : public engine_over_faults {
   }
 };
 
-TEST_F(engine_that_cannot_dispatch, gives_it_back_as_unknown_as_it_was) {
+TEST_F(engine_that_cannot_dispatch, gives_the_record_back_unknown) {
   store.fail(store_call::extend, store_fault::before, 1);
   expect_given_back(observed_state::unknown);
   EXPECT_EQ(execute(w).kind, outcome_kind::ran) << "asked once more";
   EXPECT_EQ(w.asked, 2);
 }
 
-TEST_F(engine_that_cannot_dispatch, leaves_it_free_where_the_store_was_reported_after_all) {
+TEST_F(engine_that_cannot_dispatch, leaves_the_record_free_if_the_store_answered_after_all) {
   store.fail(store_call::extend, store_fault::after_timeout, 1);
   expect_given_back(observed_state::released);
   EXPECT_EQ(execute(w).kind, outcome_kind::ran);
   EXPECT_EQ(w.asked, 1);
 }
 
-TEST_F(engine_that_cannot_dispatch, goes_on_giving_it_back_while_the_store_is_away) {
+TEST_F(engine_that_cannot_dispatch, repeats_the_return_of_the_lease_while_the_store_is_away) {
   store.fail(store_call::extend, store_fault::before_timeout, 1);
   store.fail(store_call::settle, store_fault::before, 2);
   expect_given_back(observed_state::unknown);
   EXPECT_EQ(store.made(store_call::settle), 4u) << "that of the first run, and three of this";
 }
 
-TEST_F(engine_that_cannot_dispatch, since_somebody_else_has_it_runs_nothing_and_ends_nothing) {
+TEST_F(engine_that_cannot_dispatch, whose_lease_another_holder_has_runs_nothing_and_ends_nothing) {
   store.fail(store_call::extend, store_fault::delay_before, 1);
   std::optional<outcome> out;
   asio::co_spawn(io, operate(*tested, io, op(), w),

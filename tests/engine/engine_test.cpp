@@ -77,7 +77,7 @@ TEST_F(engine_over_faults, a_store_out_of_reach_runs_nothing) {
   EXPECT_EQ(execute(w).kind, outcome_kind::ran);
 }
 
-TEST_F(engine_over_faults, fail_open_has_to_be_asked_for) {
+TEST_F(engine_over_faults, fail_open_must_be_configured) {
   counted_work w;
   policy.store_failure = store_failure_rule::open;
   store.fail(store_call::claim, store_fault::before);
@@ -128,7 +128,7 @@ TEST_F(engine_over_faults, an_answer_that_cannot_be_recorded_is_held_back_and_re
   EXPECT_EQ(w.runs, 1);
 }
 
-TEST_F(engine_over_faults, what_waits_to_be_recorded_counts_as_what_it_holds) {
+TEST_F(engine_over_faults, waiting_settles_count_toward_the_byte_budget) {
   counted_work w;
   w.padding = 400'000;
   store.fail(store_call::settle, store_fault::before);

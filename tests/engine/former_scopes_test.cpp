@@ -111,7 +111,7 @@ TEST_F(former_scopes_test, what_may_run_again_there_runs_there) {
   EXPECT_FALSE(state_at(own));
 }
 
-TEST_F(former_scopes_test, one_that_looked_too_early_gives_way_to_a_former_one) {
+TEST_F(former_scopes_test, a_claim_made_too_early_gives_way_to_the_record_of_a_former_scope) {
   counted_work w;
   stop_after_first_look(w);
   const auto held = hold(former);
@@ -122,7 +122,7 @@ TEST_F(former_scopes_test, one_that_looked_too_early_gives_way_to_a_former_one) 
   EXPECT_EQ(execute(w, moved()).kind, outcome_kind::replay);
 }
 
-TEST_F(former_scopes_test, one_that_looked_too_early_gives_way_to_its_own) {
+TEST_F(former_scopes_test, a_claim_made_too_early_gives_way_to_its_own_record) {
   const auto before = hold(former);
   counted_work w;
   stop_after_first_look(w);
@@ -145,7 +145,7 @@ TEST_F(former_scopes_test, of_two_former_ones_the_completed_one_answers) {
   EXPECT_EQ(state_at(former), observed_state::unknown);
 }
 
-TEST_F(former_scopes_test, what_can_not_be_looked_up_is_not_claimed) {
+TEST_F(former_scopes_test, a_key_whose_former_scopes_can_not_be_read_is_not_claimed) {
   store.fail(store_call::find, store_fault::before);
   counted_work w;
   EXPECT_EQ(execute(w, moved()).kind, outcome_kind::store_failed);
@@ -155,7 +155,7 @@ TEST_F(former_scopes_test, what_can_not_be_looked_up_is_not_claimed) {
   EXPECT_EQ(w.runs, 0);
 }
 
-TEST_F(former_scopes_test, what_can_not_be_looked_up_again_is_given_back) {
+TEST_F(former_scopes_test, a_lease_whose_former_scopes_can_not_be_read_again_is_given_back) {
   counted_work w;
   stop_after_first_look(w);
   store.fail(store_call::find, store_fault::delay_after, 1);  // at the older place

@@ -65,7 +65,7 @@ TEST_F(replay_cache_test, one_answer_does_not_push_out_all_others) {
   EXPECT_FALSE(has(2));
 }
 
-TEST_F(replay_cache_test, what_is_put_again_takes_the_place_of_what_was_there) {
+TEST_F(replay_cache_test, a_second_answer_replaces_the_first) {
   put(1);
   const auto once = cache.bytes();
   put(1);
@@ -93,7 +93,7 @@ TEST_F(replay_cache_test, serves_only_the_same_request_in_its_time_and_epoch) {
   EXPECT_EQ(cache.bytes(), 0U);
 }
 
-TEST_F(replay_cache_test, what_is_trusted_has_an_end_that_nobody_has_to_tell) {
+TEST_F(replay_cache_test, trust_ends_by_itself) {
   put(1);
   cache.trust_until(now + 3s);
   EXPECT_TRUE(cache.find(id_of(1), print_of(1), now + 3s - 1ns));

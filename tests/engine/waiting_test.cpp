@@ -65,7 +65,7 @@ class waiting_room_test : public ::testing::Test {
   std::list<visit> visits_;
 };
 
-TEST_F(waiting_room_test, a_settle_elsewhere_makes_the_first_of_the_line_look) {
+TEST_F(waiting_room_test, a_settle_elsewhere_makes_the_first_waiter_ask_the_store) {
   auto& first = wait(id);
   auto& second = wait(id);
   auto& of_twin = wait(twin);
@@ -100,7 +100,7 @@ TEST_F(waiting_room_test, a_call_that_comes_before_the_wait_is_not_lost) {
   EXPECT_EQ(first.ended, woken::to_poll);
 }
 
-TEST_F(waiting_room_test, what_is_reported_all_of_the_line_hear) {
+TEST_F(waiting_room_test, an_answer_reaches_all_waiters) {
   auto& first = wait(id);
   auto& second = wait(id);
   auto& of_twin = wait(twin);
@@ -114,7 +114,7 @@ TEST_F(waiting_room_test, what_is_reported_all_of_the_line_hear) {
   EXPECT_FALSE(of_twin.ended);
 }
 
-TEST_F(waiting_room_test, when_the_first_leaves_the_next_one_looks) {
+TEST_F(waiting_room_test, when_the_first_waiter_leaves_the_next_one_asks_the_store) {
   auto& first = wait(id);
   auto& second = wait(id);
   EXPECT_TRUE(first.ticket->first());
@@ -127,7 +127,7 @@ TEST_F(waiting_room_test, when_the_first_leaves_the_next_one_looks) {
   EXPECT_TRUE(second.ticket->first());
 }
 
-TEST_F(waiting_room_test, only_the_first_looks_when_the_time_is_up) {
+TEST_F(waiting_room_test, only_the_first_waiter_asks_the_store_at_its_time) {
   auto& first = wait(id, milliseconds(1));
   auto& second = wait(id, milliseconds(1));
   while (!first.ended || !second.ended) {
@@ -138,7 +138,7 @@ TEST_F(waiting_room_test, only_the_first_looks_when_the_time_is_up) {
   EXPECT_EQ(second.ended, woken::late);
 }
 
-TEST_F(waiting_room_test, the_first_looks_again_by_itself) {
+TEST_F(waiting_room_test, the_first_waiter_asks_the_store_again_by_itself) {
   auto& first = wait(id, for_ever, milliseconds(1));
   while (!first.ended) {
     io.restart();
@@ -176,7 +176,7 @@ class twin : public engine_over_faults {
   }
 };
 
-TEST_F(twin, that_completes_tells_all) {
+TEST_F(twin, that_completes_answers_all_waiters) {
   begin(first);
   gather(3);
   EXPECT_EQ(let_go().kind, outcome_kind::ran);
@@ -184,7 +184,7 @@ TEST_F(twin, that_completes_tells_all) {
   EXPECT_EQ(second.runs, 0);
 }
 
-TEST_F(twin, that_ends_unknown_wakes_one_who_tells_the_rest) {
+TEST_F(twin, that_ends_unknown_wakes_one_waiter_for_all) {
   first.ends = settle_kind::abandon;
   begin(first);
   gather(3);
@@ -231,7 +231,7 @@ TEST_F(twin, that_is_superseded_wakes_one) {
   EXPECT_EQ(second.runs, 1);
 }
 
-TEST_F(twin, of_which_nobody_knows_whether_it_was_claimed_wakes_one_when_it_is_released) {
+TEST_F(twin, whose_claim_is_in_doubt_wakes_one_waiter_when_it_is_released) {
   store.fail(store_call::claim, store_fault::after_timeout, 1);
   EXPECT_EQ(execute(first).kind, outcome_kind::store_failed);
   gather(2);
@@ -317,7 +317,7 @@ TEST_F(crowd, one_answer_serves_all) {
   EXPECT_EQ(tested->counters().replays, size);
 }
 
-TEST_F(crowd, one_hears_that_the_outcome_is_unknown_for_all) {
+TEST_F(crowd, one_waiter_learns_the_unknown_outcome_for_all) {
   gather();
   settle(settle_kind::abandon);
   EXPECT_LE(claims_to_answer_all(), 2u);
@@ -325,7 +325,7 @@ TEST_F(crowd, one_hears_that_the_outcome_is_unknown_for_all) {
   EXPECT_EQ(never.runs, 0);
 }
 
-TEST_F(crowd, when_it_is_released_one_runs_for_all) {
+TEST_F(crowd, after_a_release_one_waiter_runs_for_all) {
   gather();
   settle(settle_kind::release);
   EXPECT_LE(claims_to_answer_all(), 2u);

@@ -123,7 +123,7 @@ TEST_F(witness_test, what_can_not_be_written_is_written_once_there_is_a_way) {
   base::set_log_sink(nullptr);
 }
 
-TEST_F(witness_test, a_place_where_nothing_can_be_written_is_reported) {
+TEST_F(witness_test, a_directory_that_can_not_be_written_is_reported) {
   EXPECT_TRUE(witness("").check()) << "none is kept";
   EXPECT_TRUE(witness(place_).check());
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "the trial leaves nothing";

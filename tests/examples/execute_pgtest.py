@@ -38,7 +38,7 @@ def test_a_customer_is_charged_once(run, postgres_server):
         assert shop.execute("SELECT count(*) FROM charges").fetchone() == (2,)
 
 
-def test_a_ride_goes_on_where_it_was(run, tmp_path):
+def test_a_ride_goes_on_at_its_last_step(run, tmp_path):
     shop, cards = tmp_path / "shop.db", tmp_path / "cards.txt"
     nobody = tmp_path / "no such folder" / "cards.txt"
     ride = ("ride", shop, "ride-17", "ada", "4200")

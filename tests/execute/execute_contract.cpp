@@ -39,7 +39,7 @@ TEST_P(execute_contract, a_key_never_crosses_scopes) {
   EXPECT_EQ(charges("bob"), 1);
 }
 
-TEST_P(execute_contract, an_exception_leaves_nothing_behind_and_a_repeat_runs_anew) {
+TEST_P(execute_contract, an_exception_leaves_nothing_behind_and_a_repeat_runs) {
   const auto failing = [&](const lease&) -> answer {
     at_->charge("ada");
     throw card_declined();

@@ -98,7 +98,7 @@ TEST_P(execute_steps_contract, what_a_step_gave_comes_back_byte_for_byte) {
   EXPECT_EQ(again->answer->body, odd);
 }
 
-TEST_P(execute_steps_contract, while_it_runs_others_are_busy_or_wait_for_its_answer) {
+TEST_P(execute_steps_contract, repeats_during_a_run_are_busy_or_wait_for_the_answer) {
   const auto waiting = open();
   std::future<result<verdict>> other;
   const auto first = at_->execute_steps(order_, {}, [&](steps& flow) {

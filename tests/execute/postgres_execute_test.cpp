@@ -207,7 +207,7 @@ TEST_F(postgres_execute, an_unknown_operation_runs_again_as_often_as_the_policy_
   EXPECT_EQ(charges("ada"), 1);
 }
 
-TEST_F(postgres_execute, within_the_callers_transaction_it_is_the_caller_who_tries_again) {
+TEST_F(postgres_execute, a_serialization_failure_goes_to_the_caller_to_repeat_its_transaction) {
   execute_policy patient;
   patient.conflict_retries = 5;
   int runs = 0;
@@ -250,7 +250,7 @@ TEST_F(postgres_execute, write_skew_is_prevented_and_both_take_effect_once) {
 class postgres_execute_cut : public postgres_execute,
                              public ::testing::WithParamInterface<direction> {};
 
-TEST_P(postgres_execute_cut, in_the_commit_at_any_byte_is_unknown_and_the_retry_tells) {
+TEST_P(postgres_execute_cut, in_the_commit_at_any_byte_is_unknown_until_the_retry) {
   int unknown = 0;
   int ran_again = 0;
   for (std::uint64_t after = 0; after < 400; after += 13) {

@@ -28,7 +28,7 @@ class sqlite_execute : public ::testing::Test {
   const request order_{"ada", "order-1"};
 };
 
-TEST_F(sqlite_execute, the_tables_are_made_when_they_are_needed_and_the_rest_stays) {
+TEST_F(sqlite_execute, missing_tables_are_created_and_others_are_left_alone) {
   run("PRAGMA user_version = 7; PRAGMA application_id = 8");
   EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada"))->kind, verdict_kind::run);
   EXPECT_EQ(run("PRAGMA user_version") + run("PRAGMA application_id"), "78");
@@ -37,7 +37,7 @@ TEST_F(sqlite_execute, the_tables_are_made_when_they_are_needed_and_the_rest_sta
             "3");
 }
 
-TEST_F(sqlite_execute, prepare_makes_them_and_may_be_called_again) {
+TEST_F(sqlite_execute, prepare_creates_the_tables_and_may_be_repeated) {
   ASSERT_TRUE(sqlite::prepare(at_.on()));
   ASSERT_TRUE(sqlite::prepare(at_.on()));
   run("BEGIN");
@@ -120,7 +120,7 @@ TEST_F(sqlite_execute, readers_that_hold_up_the_commit_are_waited_for) {
   EXPECT_EQ(charges("ada"), 1);
 }
 
-TEST_F(sqlite_execute, without_room_nothing_is_done_and_later_it_is) {
+TEST_F(sqlite_execute, nothing_is_done_on_a_full_disk_until_there_is_room) {
   ASSERT_TRUE(sqlite::prepare(at_.on()));
   run("PRAGMA max_page_count = 64");
   const answer large{200, {}, std::string(1u << 20, 'x')};

@@ -13,7 +13,7 @@ TEST(step_flow, what_is_kept_is_read_again) {
   EXPECT_TRUE(decode_steps(encode_steps({}))->empty());
 }
 
-TEST(step_flow, its_bytes_are_those_of_the_documentation) {
+TEST(step_flow, bytes_are_those_of_the_documentation) {
   EXPECT_EQ(encode_steps({{"pay", "ok"}}), std::string("\1\3\0\0\0pay\2\0\0\0ok", 14));
 }
 

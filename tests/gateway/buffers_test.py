@@ -90,7 +90,7 @@ def begin_runs(gateway, upstream, fresh_key, count, plan, held):
     return running, refused
 
 
-def test_what_runs_is_kept_however_full_it_is(start_gateway, upstream, fresh_key, held):
+def test_answers_of_running_requests_are_kept_beyond_the_bound(start_gateway, upstream, fresh_key, held):
     """Beyond the bound nothing more runs; what ran is kept all the same."""
     gateway = start_gateway(upstream, {
         **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB"},
@@ -115,7 +115,7 @@ def test_what_runs_is_kept_however_full_it_is(start_gateway, upstream, fresh_key
         assert_first(gateway.post(key=key))
 
 
-def test_answers_count_while_they_come(start_gateway, upstream, fresh_key, held):
+def test_answers_count_toward_the_budget_while_they_arrive(start_gateway, upstream, fresh_key, held):
     gateway = start_gateway(upstream, {
         **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB"},
         "defaults": {"max_request_body": "256KiB", "max_answer_body": "256KiB"}})
@@ -206,7 +206,7 @@ def test_a_request_is_given_up_before_its_answer_is_read(start_gateway, upstream
     assert begun == [201, 201, 201, 201, 503]
 
 
-def test_an_answer_holds_no_more_than_it_is(start_gateway, upstream, fresh_key, held):
+def test_an_answer_holds_no_more_memory_than_its_size(start_gateway, upstream, fresh_key, held):
     """Although those before were longer."""
     gateway = start_gateway(upstream, {**PATIENT, "gateway": {**UNCACHED, "max_buffered": "8MiB"}})
     assert_first(gateway.post(key=fresh_key(), plan={"size": MIB}))

@@ -41,7 +41,7 @@ def test_a_waiter_gets_the_first_ones_answer(gateway, upstream, key):
     assert upstream.runs(key) == 1
 
 
-def test_a_waiter_in_another_process_gets_it_too(gateway, start_gateway, upstream, key):
+def test_a_waiter_in_another_process_gets_the_answer_too(gateway, start_gateway, upstream, key):
     other = start_gateway(upstream, CONFIG, database=gateway.database)
     with gateway.begin_post("/wait", key=key, plan={"gate": key}) as running:
         upstream.arrived(1, key)
@@ -69,7 +69,7 @@ def test_a_wait_has_an_end(gateway, upstream, key):
     assert_replay_of(gateway.post("/brief", key=key), first)
 
 
-def test_a_waiter_with_another_request_is_told_at_once(gateway, upstream, key):
+def test_a_waiter_with_another_request_gets_its_mismatch_at_once(gateway, upstream, key):
     with gateway.begin_post("/wait", key=key, plan={"gate": key}) as running:
         upstream.arrived(1, key)
         assert_problem(gateway.post("/wait", key=key, body=b"x"), 422, "key-reused", False)
@@ -100,7 +100,7 @@ def test_when_the_first_ends_released_one_waiter_runs(gateway, upstream, key):
     assert upstream.runs(key) == 2
 
 
-def test_when_the_first_ends_unknown_the_waiters_are_told(gateway, upstream, key):
+def test_waiters_learn_that_the_first_ended_unknown(gateway, upstream, key):
     with gateway.begin_post("/wait", key=key, plan={"gate": key, "status": 500}) as running:
         upstream.arrived(1, key)
         waiter = gateway.begin_post("/wait", key=key)

@@ -59,7 +59,7 @@ def test_everybody_else_is_served_while_one_damaged_key_is_repeated(damaged, own
     assert own_upstream.runs(bad) == 1
 
 
-def test_the_operator_sees_it_and_ends_it_by_its_id(damaged, own_upstream):
+def test_the_operator_sees_and_ends_a_damaged_record_by_its_id(damaged, own_upstream):
     gateway, (bad, *_) = damaged
     assert_problem(gateway.post(key=bad), 500, "record-unreadable", False)
     said = wait_until(lambda: [json.loads(line) for line in gateway.log().splitlines()

@@ -12,7 +12,7 @@ CONFIG = {"route": [{"path": "/required", "required": True}]}
 EXPECT = [("Expect", "100-continue")]
 
 
-def test_a_guarded_request_is_told_to_go_on_by_the_gateway_itself(gateway, upstream, key):
+def test_a_guarded_request_gets_100_continue_from_the_gateway(gateway, upstream, key):
     with gateway.connect() as connection:
         connection.reader.expect("POST")
         connection.send(request_bytes("POST", "/charges", fields_for(key, None, EXPECT)
@@ -55,7 +55,7 @@ def test_a_repeat_with_expect_is_replayed(gateway, key):
         assert_replay_of(connection.read(), first)
 
 
-def test_an_unguarded_request_is_told_to_go_on(gateway, upstream, key):
+def test_an_unguarded_request_gets_100_continue(gateway, upstream, key):
     with gateway.connect() as connection:
         connection.reader.expect("POST")
         connection.send(request_bytes("POST", f"/{key}", EXPECT + [("Content-Length", "4")]))
@@ -114,7 +114,7 @@ def test_an_early_answer_to_an_unguarded_request(gateway, key):
         assert (answer.status, answer.body) == (403, b"no")
 
 
-def test_an_unguarded_upload_that_is_refused_early_is_told_so(gateway, key):
+def test_an_unguarded_upload_gets_an_early_refusal(gateway, key):
     plan = {"early": True, "status": 403, "body": "no"}
     answer = gateway.post(f"/{key}", body=pattern(3 << 20), plan=plan, chunked=True)
     assert (answer.status, answer.body) == (403, b"no")

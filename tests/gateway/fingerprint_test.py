@@ -141,7 +141,7 @@ def test_none_leaves_out_the_body(gateway, key):
     assert_replay_of(gateway.post("/none", key=key, body=b"b", content_type="text/plain"), first)
 
 
-def test_a_mismatch_is_told_while_the_first_runs(gateway, upstream, key):
+def test_a_mismatch_is_answered_while_the_first_runs(gateway, upstream, key):
     with gateway.begin_post(key=key, plan={"gate": key}) as running:
         upstream.arrived(1, key)
         assert_reused(gateway.post(key=key, body=b"other"))
@@ -150,14 +150,14 @@ def test_a_mismatch_is_told_while_the_first_runs(gateway, upstream, key):
     assert upstream.runs(key) == 1
 
 
-def test_a_mismatch_is_told_while_failed(gateway, upstream, key):
+def test_a_mismatch_is_answered_while_failed(gateway, upstream, key):
     assert gateway.post("/fails", key=key, plan={"status": 500}).status == 500
     assert_reused(gateway.post("/fails", key=key, body=b"other"))
     assert_problem(gateway.post("/fails", key=key), 409, "backing-off", True, True)
     assert upstream.runs(key) == 1
 
 
-def test_a_mismatch_is_told_at_unknown(gateway, upstream, key):
+def test_a_mismatch_is_answered_while_unknown(gateway, upstream, key):
     assert gateway.post(key=key, plan={"status": 500}).status == 500
     assert_reused(gateway.post(key=key, body=b"other"))
     assert_problem(gateway.post(key=key), 409, "outcome-unknown", False)

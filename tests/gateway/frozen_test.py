@@ -132,7 +132,7 @@ def test_an_answer_that_came_while_the_gateway_stood_still_counts(start_gateway,
     assert own_upstream.runs(key) == 1
 
 
-def test_the_rest_of_it_is_let_in(start_gateway, scripted, key):
+def test_the_rest_of_an_answer_in_the_kernel_is_read(start_gateway, scripted, key):
     """The kernel had no room for all of the answer: what it held back comes a moment later."""
     body = pattern(60_000)
     half = b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n" + body[:30_000]

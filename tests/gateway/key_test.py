@@ -60,7 +60,7 @@ def test_every_form_of_a_key_is_the_same_key(gateway, upstream, key, form):
 
 
 @pytest.mark.parametrize("form", LENIENT.values(), ids=LENIENT.keys())
-def test_the_key_is_forwarded_as_it_came(gateway, upstream, key, form):
+def test_the_key_is_forwarded_unchanged(gateway, upstream, key, form):
     assert_first(gateway.post(key=form.format(key)))
     sent = upstream.requests(form.format(key).strip(" \t"))
     assert len(sent) == 1

@@ -199,7 +199,7 @@ def test_a_port_that_is_taken(start_gateway, upstream):
     assert gateway.get("/").status == 201
 
 
-def test_the_log_is_json_and_tells_the_address(start_gateway, upstream, key):
+def test_the_log_is_json_and_contains_the_address(start_gateway, upstream, key):
     gateway = start_gateway(upstream)
     assert_first(gateway.post(key=key))
     gateway.stop()

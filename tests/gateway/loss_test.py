@@ -109,7 +109,7 @@ def test_a_store_that_remembers_is_not_suspected(start_gateway, upstream, fresh_
         assert gateway.record(key)["maybe_repeated"] is False
 
 
-def test_a_store_that_is_back_is_heard_before_it_is_used(start_gateway, upstream, key, tmp_path):
+def test_a_store_that_is_back_is_polled_before_it_is_used(start_gateway, upstream, key, tmp_path):
     """It was away at the first look, and comes back without its memory."""
     with contextlib.closing(Redis()) as server, contextlib.closing(
             TcpGate(server.port.number)) as gate:
@@ -160,7 +160,7 @@ def older_copy(gateway, to):
 
 
 @pytest.mark.parametrize("how", ["deleted", "another moved in"])
-def test_nothing_is_granted_on_a_file_that_took_the_place_of_another(
+def test_nothing_is_granted_on_a_file_that_replaced_another(
         start_gateway, upstream, fresh_key, tmp_path, how):
     """While a request runs: the writer knows at once, who looks each second does not."""
     settings = config(tmp_path, "refuse")

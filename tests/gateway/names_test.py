@@ -46,7 +46,7 @@ def test_a_name_that_is_not_to_be_found(start_gateway, upstream, key):
     assert gateway.state(key) == "released"
 
 
-def test_a_look_up_that_hangs_is_a_connection_that_was_not_made(begin, names, upstream, key):
+def test_a_resolution_that_hangs_is_a_failed_connection(begin, names, upstream, key):
     names.add("slow.test", hangs=True)
     gateway = begin()
     assert_problem(gateway.post(key=key), 502, "upstream-unreachable", True)
@@ -80,7 +80,7 @@ def test_all_addresses_of_a_name_share_the_time_to_connect(start_gateway, names,
     assert gateway.state(key) == "released"
 
 
-def test_all_share_one_look_up(begin, names, upstream, fresh_key):
+def test_all_requests_share_one_resolution(begin, names, upstream, fresh_key):
     names.add("slow.test", hangs=True)
     gateway = begin()
     keys = [fresh_key() for _ in range(12)]
@@ -96,7 +96,7 @@ def test_all_share_one_look_up(begin, names, upstream, fresh_key):
         assert upstream.runs(key) == 1
 
 
-def test_who_waits_goes_on_when_it_is_found(begin, names, upstream, fresh_key):
+def test_waiting_requests_go_on_when_the_name_is_resolved(begin, names, upstream, fresh_key):
     names.add("slow.test", hangs=True)
     gateway = begin(connect_timeout="60s")
     keys = [fresh_key() for _ in range(4)]
@@ -128,7 +128,7 @@ def test_a_slow_name_holds_up_no_shutdown(begin, names, key):
     assert names.look_ups("slow.test") == 1
 
 
-def test_a_shutdown_without_patience_in_the_middle_of_it(begin, names, key):
+def test_a_shutdown_during_a_resolution_releases_the_key(begin, names, key):
     """Nothing was sent, so nothing can have happened."""
     names.add("slow.test", hangs=True)
     gateway = begin(connect_timeout="60s", drain="1s")

@@ -322,7 +322,7 @@ def test_a_holder_that_was_stopped_before_it_sent_sends_nothing(start_gateway, o
     assert own_upstream.runs(key) == 1
 
 
-def test_a_holder_that_was_stopped_after_it_sent_never_answers_for_itself(start_gateway,
+def test_a_holder_that_was_stopped_after_sending_never_answers(start_gateway,
                                                                          own_upstream, key):
     """Taken over while its own answer was on its way: the stored one is the answer."""
     policy = {"defaults": {"lease": "1s", "unknown": "rerun"}}

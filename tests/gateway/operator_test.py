@@ -53,7 +53,7 @@ def test_hundreds_of_keys_are_all_listed(start_gateway, upstream):
     assert sorted(r["key"] for r in gateway.keys()) == sorted(f"n-{n}" for n in range(350))
 
 
-def test_show_tells_what_an_operator_looks_for(start_gateway, upstream, key):
+def test_show_prints_what_an_operator_needs(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {"route": [{"path": "/v1/pay"}]})
     assert gateway.post("/v1/pay/7?secret=1", key=key, plan={"status": 502}).status == 502
     shown = gateway.command("keys", "show", key, "--json")
@@ -204,7 +204,7 @@ def test_a_frozen_process_serves_nothing_that_was_released_meanwhile(
     assert upstream.runs(key) == 2
 
 
-def test_a_key_of_two_scopes_needs_to_be_told_apart(start_gateway, upstream, key):
+def test_a_key_of_two_scopes_needs_the_scope(start_gateway, upstream, key):
     gateway = start_gateway(upstream, CONFIG)
     for name in ("ann", "bob"):
         fields = [("Authorization", f"Bearer {name}")]

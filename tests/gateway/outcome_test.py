@@ -74,7 +74,7 @@ def test_keep_all(gateway, upstream, key, status, meant):
 
 
 @pytest.mark.parametrize("status, meant", cases(OWN))
-def test_outcome_says_it_for_single_statuses_first(gateway, upstream, key, status, meant):
+def test_outcome_rules_for_single_statuses_precede_classes(gateway, upstream, key, status, meant):
     check(gateway, upstream, "/own", key, status, meant)
 
 

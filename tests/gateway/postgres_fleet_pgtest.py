@@ -32,7 +32,7 @@ def admin(postgres_server, database):
         yield at
 
 
-def test_one_effect_however_many_ask_at_two_gateways(start, own_upstream, fresh_key):
+def test_one_effect_however_many_repeats_at_two_gateways(start, own_upstream, fresh_key):
     first, second = (start(defaults={"on_busy": "wait", "wait": "30s"}) for _ in range(2))
     for _ in range(scaled(20, 4)):
         key = fresh_key()

@@ -71,7 +71,7 @@ def test_another_former_scope_is_a_stranger(start_gateway, upstream, key):
     assert upstream.runs(key) == 2
 
 
-def test_an_anonymous_record_is_compared_by_what_tells_callers_apart(start_gateway, upstream, key):
+def test_an_anonymous_record_is_compared_by_its_distinguishing_fields(start_gateway, upstream, key):
     gateway = start_gateway(upstream, BEFORE)
     first = assert_first(gateway.post(key=key, fields=[("X-Tenant", "shop"), ("Cookie", "a=1")]))
     change(gateway, "restart")
@@ -171,7 +171,7 @@ def test_memory_serves_what_stands_under_a_former_scope(start_gateway, upstream,
             assert clock.seconds < 9
 
 
-def test_a_probe_asks_about_the_scope_that_it_began_with(start_gateway, upstream, key):
+def test_a_probe_asks_about_the_scope_of_the_first_run(start_gateway, upstream, key):
     gateway = start_gateway(upstream, BEFORE)
     assert gateway.post(key=key, fields=ANN, plan={"status": 500}).status == 500
     upstream.plan("/outcome/", {"status": 200, "headers": [["Onceguard-Outcome", "done"]],
@@ -199,7 +199,7 @@ def test_what_is_unknown_stays_unknown(start_gateway, upstream, key):
     assert states["header:x-tenant"] == "completed"
 
 
-def test_a_takeover_goes_on_under_the_scope_that_it_began_with(start_gateway, upstream, key):
+def test_a_takeover_goes_on_under_the_scope_of_the_first_run(start_gateway, upstream, key):
     """The application knows the attempt before by this scope, and fences it by this token."""
     gateway = start_gateway(upstream, BEFORE)
     assert gateway.post(key=key, fields=ANN, plan={"status": 500}).status == 500

@@ -57,7 +57,7 @@ TEST_F(inquiries_test, a_probe_comes_before_the_query) {
   EXPECT_EQ(other.quiet, milliseconds(60'000));
 }
 
-TEST_F(inquiries_test, a_probe_that_only_looks_waits_for_the_timeout) {
+TEST_F(inquiries_test, a_probe_without_fence_waits_for_the_upstreams_timeout) {
   auto& policy = route("/", hour, "http://a/{scope}/{key}").policy;
   policy.probe_mode = probe_rule::ask;
   policy.upstream_timeout = milliseconds(7'000);
@@ -91,7 +91,7 @@ TEST_F(inquiries_test, a_route_that_is_gone_counts_as_the_last_resort) {
   EXPECT_EQ(inquiries.about(of_route("/paid")).source, nullptr);
 }
 
-TEST_F(inquiries_test, there_may_be_nobody_to_ask) {
+TEST_F(inquiries_test, no_probe_is_made_without_a_prober) {
   route("/", hour);
   EXPECT_FALSE(inquiries(pool, routes, nullptr).any());
   EXPECT_TRUE(inquiries(pool, routes, &query).any());

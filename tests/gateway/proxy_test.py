@@ -69,7 +69,7 @@ def test_reserved_fields_are_removed_from_safe_methods_too(gateway, upstream, ke
     assert values(sent(upstream, f"/{key}"), "Onceguard-Token") == []
 
 
-def test_a_guarded_request_says_what_it_is(gateway, upstream, key):
+def test_a_guarded_request_carries_its_scope_and_token(gateway, upstream, key):
     gateway.post(f"/{key}", key=key)
     request = sent(upstream, f"/{key}")
     assert request["attempt"] == "1"
@@ -274,7 +274,7 @@ def test_a_request_without_host_names_the_upstream(start_gateway, own_upstream, 
     assert host == ["127.0.0.1:%d" % own_upstream.address[1]]
 
 
-def test_a_guarded_request_without_host_names_it_too(start_gateway, own_upstream, key):
+def test_a_guarded_request_without_host_gets_the_upstreams_host(start_gateway, own_upstream, key):
     gateway = start_gateway(own_upstream)
     assert_first(gateway.post(f"/{key}", key=key, host=None, version="1.0"))
     host = values(sent(own_upstream, f"/{key}"), "Host")
@@ -301,7 +301,7 @@ BREAKS = {
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 @pytest.mark.parametrize("way", BREAKS)
-def test_an_answer_that_breaks_off_never_looks_whole(start_gateway, scripted, version, way):
+def test_an_answer_that_breaks_off_never_appears_complete(start_gateway, scripted, version, way):
     """Where the end of the connection is that of the answer, only a reset tells."""
     head, begun = (b"HTTP/1.1 200 OK\r\n" + BREAKS[way]).split(b"\r\n\r\n", 1)
     upstream = scripted.add(("head",), ("send", head + b"\r\n\r\n" + begun[:4]),
@@ -338,7 +338,7 @@ def test_a_fault_before_anything_was_passed_on_is_a_problem(start_gateway, scrip
     assert "chunk" in line["why"]
 
 
-def test_an_upstream_s_fault_is_logged_with_what_it_was(start_gateway, scripted):
+def test_an_upstreams_fault_is_logged_with_its_cause(start_gateway, scripted):
     upstream = scripted.add(("head",), ("send", b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n"
                                                 b"Content-Length: 2\r\n\r\n"))
     gateway = start_gateway(upstream.url)

@@ -67,7 +67,7 @@ def test_after_a_loss_what_the_new_rules_allow_is_waited_for(start_gateway, upst
     assert 60 < int(refused.get("Retry-After")) <= 101
 
 
-def test_another_scope_is_told_with_the_number_of_its_records(start_gateway, upstream, fresh_key):
+def test_a_changed_scope_is_logged_with_the_number_of_its_records(start_gateway, upstream, fresh_key):
     gateway = start_gateway(upstream, {"defaults": {"scope": "address"}})
     for number in range(20):
         fields = [*TENANT, ("Cookie", f"n={number}")]
@@ -107,7 +107,7 @@ def settled_down(gateway):
                                if e["route"] == "/told"], what="the look")
 
 
-def test_what_is_still_looked_under_is_not_told(start_gateway, upstream, fresh_key):
+def test_a_scope_that_is_still_searched_is_not_logged(start_gateway, upstream, fresh_key):
     gateway = start_gateway(upstream, {"defaults": {"scope": "address"}})
     routes = [{"path": "/same", "scope": "address"},
               {"path": "/former", "scope": "none", "previous_scope": ["cookie:a", "address"]},
@@ -146,7 +146,7 @@ def test_a_renamed_upstream_keeps_its_identity(start_gateway, upstream, key):
     assert events(gateway, "upstream-renamed") == []
 
 
-def test_a_new_name_alone_is_told(start_gateway, upstream, own_upstream, fresh_key):
+def test_a_renamed_upstream_is_logged(start_gateway, upstream, own_upstream, fresh_key):
     gateway = start_gateway(upstream)
     keys = [fresh_key() for _ in range(3)]
     for key in keys:

@@ -142,7 +142,7 @@ def test_set_cookie_goes_to_the_first_client_only(gateway, three_ways, key):
         assert again.get("X-Other") == "1"
 
 
-def test_set_cookie_is_kept_where_asked_for(gateway, three_ways, key):
+def test_set_cookie_is_kept_by_configuration(gateway, three_ways, key):
     headers = [["Set-Cookie", "a=1"], ["Set-Cookie", "b=2"]]
     first = assert_first(gateway.post("/cookies", key=key, plan={"headers": headers}))
     for again in three_ways("/cookies", key):
@@ -190,7 +190,7 @@ def test_an_answer_that_ends_with_its_connection_is_not_kept(gateway, upstream, 
     assert_not_kept(gateway, upstream, "/charges", key)
 
 
-def test_an_event_stream_is_passed_on_as_it_comes_and_not_kept(gateway, upstream, key):
+def test_an_event_stream_is_streamed_and_not_kept(gateway, upstream, key):
     plan = {"framing": "chunked", "headers": [["Content-Type", "text/event-stream"]],
             "pieces": ["data: 1\n\n", "data: 2\n\n"], "gate_half": key, "status": 200}
     with gateway.begin_post(key=key, plan=plan) as connection:

@@ -181,7 +181,7 @@ def test_methods_choose_a_rule(start_gateway, upstream, key):
 
 
 @pytest.mark.parametrize("target", ["*", "http://shop.test"])
-def test_what_is_asked_of_the_server_as_a_whole_goes_to_the_last_resort(routed, upstream, key,
+def test_a_request_for_the_server_as_a_whole_goes_to_the_default_route(routed, upstream, key,
                                                                         target):
     """RFC 9112 section 3.2.4: both say the same, and the upstream gets the short form."""
     with routed.connect() as connection:

@@ -95,7 +95,7 @@ def test_a_header_that_is_not_there_once(gateway, upstream, key, fields):
     assert upstream.runs(key) == 0
 
 
-def test_the_kind_of_scope_is_part_of_it(gateway, upstream, key):
+def test_the_kind_of_scope_is_a_part_of_the_scope(gateway, upstream, key):
     assert_first(gateway.post("/header", key=key, fields=[("X-Tenant", "one")]))
     assert_first(gateway.post("/other-header", key=key, fields=[("X-Other", "one")]))
     assert len({r["scope"] for r in upstream.requests(key)}) == 2
@@ -136,7 +136,7 @@ def test_the_address_without_its_port_as_scope(gateway, upstream, key):
     assert upstream.runs(key) == 2
 
 
-def test_anybody_may_write_x_forwarded_for_so_it_does_not_count(gateway, key):
+def test_x_forwarded_for_of_an_unlisted_client_does_not_count(gateway, key):
     first = assert_first(gateway.post("/address", key=key, source="127.0.0.2"))
     forged = [("X-Forwarded-For", "10.9.9.9")]
     assert_replay_of(
@@ -144,7 +144,7 @@ def test_anybody_may_write_x_forwarded_for_so_it_does_not_count(gateway, key):
 
 
 @pytest.mark.parametrize("proxy", ["127.0.0.40", "127.0.50.7"])
-def test_a_listed_proxy_says_who_asks(gateway, upstream, key, proxy):
+def test_a_listed_proxys_x_forwarded_for_is_the_clients_address(gateway, upstream, key, proxy):
     def through(*hops):
         return gateway.post("/address", key=key, source=proxy,
                             fields=[("X-Forwarded-For", ", ".join(hops))])
@@ -157,7 +157,7 @@ def test_a_listed_proxy_says_who_asks(gateway, upstream, key, proxy):
 
 
 @pytest.mark.parametrize("chain", ["unknown", "10.1.1.1, _hidden", "10.1.1.1:4711"])
-def test_a_listed_proxy_that_does_not_know_who_asks(gateway, upstream, key, chain):
+def test_a_listed_proxy_without_x_forwarded_for(gateway, upstream, key, chain):
     """Its own address would be the scope of everybody behind it."""
     answer = gateway.post("/address", key=key, source="127.0.0.40",
                           fields=[("X-Forwarded-For", chain)])
@@ -186,7 +186,7 @@ def test_an_anonymous_stranger_never_gets_the_answer(gateway, upstream, key, nam
     assert upstream.runs(key) == 1
 
 
-def test_the_host_tells_anonymous_callers_apart(gateway, key):
+def test_the_host_distinguishes_anonymous_callers(gateway, key):
     assert_first(gateway.post(key=key, host="one.test"))
     assert_problem(gateway.post(key=key, host="two.test"), 422, "key-reused", False)
 

@@ -130,7 +130,7 @@ def test_a_log_that_is_removed_is_lost_memory(start_gateway, upstream, tmp_path,
 
 
 # ---- backup and restore ---------------------------------------------------------------------
-def test_a_backup_beside_a_busy_gateway_is_one_moment_of_it(start_gateway, upstream):
+def test_a_backup_beside_a_busy_gateway_is_consistent(start_gateway, upstream):
     gateway = start_gateway(upstream)
     stop = threading.Event()
     told = []

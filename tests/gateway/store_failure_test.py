@@ -95,7 +95,7 @@ def test_replays_from_memory_outlast_a_short_outage(start_gateway, upstream, key
         assert_replay_of(gateway.post(key=key), first)
 
 
-def test_an_answer_is_held_back_until_it_is_recorded(start_gateway, upstream, key):
+def test_an_answer_is_held_back_until_its_record_is_durable(start_gateway, upstream, key):
     gateway = start_gateway(upstream, SHORT)
     with gateway.begin_post(key=key, plan={"gate": key}) as connection:
         upstream.arrived(1, key)
@@ -107,7 +107,7 @@ def test_an_answer_is_held_back_until_it_is_recorded(start_gateway, upstream, ke
     assert upstream.runs(key) == 1
 
 
-def test_after_settle_wait_the_client_is_told_to_come_again(start_gateway, upstream, key):
+def test_after_settle_wait_the_client_gets_retry_after(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {**SHORT, "gateway": {"settle_wait": "1s"}})
     with ran_while_locked(gateway, upstream, key) as connection:
         clock = Stopwatch()
@@ -212,7 +212,7 @@ def test_a_lease_outlives_an_outage_longer_than_itself(start_gateway, upstream, 
     assert_replay_of(gateway.post(key=key), first)
 
 
-def test_fail_open_is_asked_for_marked_and_logged(start_gateway, upstream, fresh_key):
+def test_fail_open_is_configured_marked_and_logged(start_gateway, upstream, fresh_key):
     gateway = start_gateway(upstream, {**SHORT, "defaults": {"store_failure": "open"}})
     key = fresh_key()
     with locked(gateway):
@@ -261,7 +261,7 @@ def test_a_record_that_cannot_be_read_is_never_taken_for_absent(start_gateway, u
         gateway.stop()
 
 
-def test_another_file_in_the_place_of_the_store(start_gateway, upstream):
+def test_another_file_at_the_path_of_the_store(start_gateway, upstream):
     gateway = start_gateway(upstream, started=False)
     gateway.database.write_bytes(b"this is no database, but a file that somebody needs\n" * 100)
     gateway.start(wait=False)

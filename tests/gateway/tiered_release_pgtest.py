@@ -33,7 +33,7 @@ def test_a_release_is_seen_by_all_gateways(begin, redis, postgres_server, databa
         assert own_upstream.runs(key) == 2
 
 
-def test_a_redis_from_before_a_release_never_tells_the_released_answer(
+def test_a_redis_from_before_a_release_never_replays_the_released_answer(
         begin, redis, postgres_server, database, own_upstream, key):
     redis.start()
     gateways = [begin(), begin()]

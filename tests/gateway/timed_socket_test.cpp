@@ -89,7 +89,7 @@ TEST_F(timed_socket_test, what_came_while_the_process_stood_still_is_read) {
   EXPECT_EQ(text_of(*read), "there");
 }
 
-TEST_F(timed_socket_test, a_peer_that_was_reset_does_not_take_it_for_the_end) {
+TEST_F(timed_socket_test, a_reset_is_not_an_orderly_end) {
   auto both = connect();
   send(both.theirs, "there");
   both.ours->abort();

@@ -55,7 +55,7 @@ def test_a_head_that_drips_without_a_pause(gateway):
         assert clock.seconds < 4
 
 
-def test_an_upstream_that_only_says_that_it_works(gateway, key):
+def test_an_upstream_that_sends_only_interim_answers(gateway, key):
     answer = gateway.post("/fast", key=key, plan={"interim": [[102, []]], "interim_times": 3_000})
     assert_problem(answer, 504, "upstream-timeout", True)
 

@@ -55,7 +55,7 @@ def test_what_connection_names_is_dropped(gateway, upstream, key):
     assert request["trailers"] == [["X-B", "2"]]
 
 
-def test_a_guarded_request_goes_on_without_them(gateway, upstream, key):
+def test_a_guarded_request_goes_on_without_its_trailers(gateway, upstream, key):
     post_with_trailers(gateway, f"/{key}", [("X-A", "1"), ("Onceguard-Token", "7")],
                        fields_for(key))
     request, = upstream.requests(key)
@@ -84,14 +84,14 @@ def test_trailers_of_an_answer_pass_to_a_client_that_accepts_them(gateway, upstr
 
 @pytest.mark.parametrize("how", [{}, {"fields": [("TE", "deflate")]},
                                  {"fields": [("TE", "trailers")], "version": "1.0"}])
-def test_nobody_else_gets_them(gateway, key, how):
+def test_other_clients_get_no_trailers(gateway, key, how):
     fields = how.pop("fields", [])
     answer = ask_for_trailers(gateway, f"/{key}", fields, **how)
     assert answer.body == b"abc" and not answer.truncated
     assert answer.trailers == [] and answer.get("Trailer") is None
 
 
-def test_an_answer_that_is_kept_is_kept_without_them(gateway, key):
+def test_an_answer_is_kept_without_its_trailers(gateway, key):
     plan = {"framing": "chunked", "body": "abc", "trailers": [["X-Checksum", "1"]]}
     te = [("TE", "trailers"), ("Connection", "TE")]
     first = assert_first(gateway.post(key=key, plan=plan, fields=te))

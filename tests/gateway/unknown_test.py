@@ -236,7 +236,7 @@ def test_after_none_the_key_is_known_not_to_have_run(probed, own_upstream, key):
     assert len(runs(own_upstream, key)) == 3
 
 
-def test_after_none_a_run_of_unknown_outcome_is_asked_about_anew(probed, own_upstream, key):
+def test_a_run_after_not_done_that_ends_unknown_is_probed_again(probed, own_upstream, key):
     gateway = probed()
     say(own_upstream, none(), none())
     make_unknown(gateway, key)
@@ -269,7 +269,7 @@ def test_a_failing_prober_is_asked_at_most_once_a_second(probed, own_upstream, k
     assert clock.seconds < 10
 
 
-def test_only_one_asks(probed, own_upstream, key):
+def test_only_one_gateway_probes_at_a_time(probed, own_upstream, key):
     gateway = probed()
     say(own_upstream, none(gate=key))
     make_unknown(gateway, key)
@@ -288,7 +288,7 @@ def test_only_one_asks(probed, own_upstream, key):
     assert len(runs(own_upstream, key)) == 2
 
 
-def test_while_one_asks_the_others_may_wait(probed, own_upstream, key):
+def test_repeats_may_wait_during_a_probe(probed, own_upstream, key):
     gateway = probed(on_busy="wait")
     say(own_upstream, {"status": 200, "gate": key, "body": "it did",
                        "headers": [["Onceguard-Outcome", "done"]]})
@@ -305,7 +305,7 @@ def test_while_one_asks_the_others_may_wait(probed, own_upstream, key):
     assert len(runs(own_upstream, key)) == 1
 
 
-def test_a_prober_that_dies_leaves_it_unknown(probed, own_upstream, key):
+def test_a_prober_that_dies_leaves_the_record_unknown(probed, own_upstream, key):
     gateway = probed(lease="1s")
     say(own_upstream, {"gate": "never"}, none())
     make_unknown(gateway, key)
@@ -342,7 +342,7 @@ def test_ask_is_a_get_after_the_upstreams_timeout(probed, own_upstream, key):
 
 
 @pytest.mark.parametrize("status", [200, 404])
-def test_ask_takes_a_bare_answer_only_where_told_to(probed, own_upstream, key, status):
+def test_ask_accepts_a_bare_answer_only_by_configuration(probed, own_upstream, key, status):
     gateway = probed(probe_mode="ask", upstream_timeout="100ms")
     say(own_upstream, {"status": status, "body": "bare"})
     make_unknown(gateway, key)
@@ -356,7 +356,7 @@ def test_ask_takes_a_bare_answer_only_where_told_to(probed, own_upstream, key, s
 
 
 @pytest.mark.parametrize("status", [200, 404])
-def test_ask_takes_the_bare_answers_that_it_was_told(probed, own_upstream, key, status):
+def test_ask_accepts_the_configured_bare_answers(probed, own_upstream, key, status):
     gateway = probed(probe_mode="ask", upstream_timeout="1s", probe_present="200",
                      probe_absent="404")
     say(own_upstream, {"status": status, "body": "bare"})

@@ -83,7 +83,7 @@ def test_a_guarded_request_is_never_upgraded(gateway, upstream, key):
         "\r\nconnection:" not in head)
 
 
-def test_an_upstream_that_upgrades_all_the_same_leaves_it_unknown(gateway, upstream, key):
+def test_an_upstream_that_upgrades_unasked_leaves_the_record_unknown(gateway, upstream, key):
     answer = gateway.post(key=key, plan={"upgrade": True})
     assert_problem(answer, 502, "upstream-broken", True)
     assert_problem(gateway.post(key=key), 409, "outcome-unknown", False)
@@ -109,6 +109,6 @@ def test_nothing_gets_past_the_rules_by_http_2(gateway, upstream, key, protocols
     assert "upgrade" not in head and "http2-settings" not in head
 
 
-def test_a_switch_that_nobody_asked_for_is_no_answer(gateway, key):
+def test_an_unrequested_protocol_switch_is_no_answer(gateway, key):
     answer = gateway.get(f"/{key}", plan={"upgrade": True})
     assert_problem(answer, 502, "upstream-broken", True)

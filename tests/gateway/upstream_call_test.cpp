@@ -54,7 +54,7 @@ class upstream_call_test : public ::testing::Test {
   }
 };
 
-TEST_F(upstream_call_test, under_a_lease_that_runs_it_is_sent) {
+TEST_F(upstream_call_test, request_under_a_running_lease_is_sent) {
   auto up = run(io, pool.connect(address)).value();
   auto theirs = upstream.accept();
   const auto out = call(*up, lease_since(minute / 2).get());
@@ -74,13 +74,13 @@ TEST_F(upstream_call_test, under_one_that_is_over_no_byte_is_sent) {
   EXPECT_EQ(received(theirs), "");
 }
 
-TEST_F(upstream_call_test, without_one_it_is_sent) {
+TEST_F(upstream_call_test, request_without_a_lease_is_sent) {
   auto up = run(io, pool.connect(address)).value();
   auto theirs = upstream.accept();
   EXPECT_TRUE(call(*up, nullptr).request_sent);
 }
 
-TEST_F(upstream_call_test, nobody_is_asked_under_a_lease_that_is_over) {
+TEST_F(upstream_call_test, nothing_is_sent_under_a_lease_that_is_over) {
   probe_question question;
   question.url = "http://127.0.0.1:" + std::to_string(address.port) + "/{key}";
   question.timeout = milliseconds(50);

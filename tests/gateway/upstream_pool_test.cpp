@@ -105,7 +105,7 @@ TEST_F(upstream_pool_test, a_full_one_keeps_the_latest) {
   EXPECT_EQ(take(pool, guarded).get(), latest);
 }
 
-TEST_F(upstream_pool_test, what_is_idle_for_too_long_is_closed_though_nobody_asks) {
+TEST_F(upstream_pool_test, connection_that_is_idle_for_too_long_is_closed) {
   params.idle_timeout = milliseconds(30);
   upstream_pool pool(io, params, names, suspects);
   keep(pool, take(pool, unguarded));
@@ -164,7 +164,7 @@ TEST_F(upstream_pool_test, another_upstream_is_not_suspected) {
   EXPECT_TRUE(take(pool, guarded)->reused);
 }
 
-TEST_F(upstream_pool_test, the_doubt_ends) {
+TEST_F(upstream_pool_test, suspicion_of_an_upstream_ends) {
   suspect_upstreams briefly(milliseconds(50));
   upstream_pool pool(io, params, names, briefly);
   briefly.suspect(address);
@@ -193,7 +193,7 @@ TEST_F(upstream_pool_test, an_old_one_may_be_ended_at_any_time) {
   EXPECT_FALSE(suspects.suspected(address, base::boot_now()));
 }
 
-TEST_F(upstream_pool_test, one_that_broke_under_a_request_is_suspected_if_it_was_a_kept_one) {
+TEST_F(upstream_pool_test, upstream_that_broke_a_kept_connection_is_suspected) {
   upstream_pool pool(io, params, names, suspects);
   auto fresh = take(pool, guarded);
   pool.broke(*fresh);
@@ -221,7 +221,7 @@ TEST_F(upstream_pool_test, one_that_broke_after_a_long_rest_or_within_an_answer_
   EXPECT_FALSE(suspects.suspected(address, base::boot_now()));
 }
 
-TEST_F(upstream_pool_test, one_with_bytes_that_nobody_asked_for_is_not_taken) {
+TEST_F(upstream_pool_test, connection_with_unexpected_bytes_is_not_taken) {
   upstream_pool pool(io, params, names, suspects);
   keep(pool, take(pool, unguarded));
   asio::write(accepted.front(), asio::buffer("HTTP/1.1 408 Too late\r\n\r\n", 25));

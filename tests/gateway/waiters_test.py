@@ -107,7 +107,7 @@ def test_a_crowd_holds_nobody_up_and_gets_the_first_answer(
 
 
 @pytest.mark.parametrize("place", ["postgresql"], indirect=True)
-def test_what_the_application_completes_reaches_those_who_wait(pair, place, own_upstream, key):
+def test_a_completion_by_the_application_reaches_the_waiters(pair, place, own_upstream, key):
     """Its word comes without a NOTIFY, and long before its answer to the gateway."""
     one, other = pair(effect="transactional")
     with running(one, own_upstream, key) as request, crowd(one, key, 8) as near, \
@@ -125,7 +125,7 @@ def test_what_the_application_completes_reaches_those_who_wait(pair, place, own_
     assert own_upstream.runs(key) == 1
 
 
-def test_nothing_is_missed_by_who_cannot_hear(pair, place, own_upstream, key):
+def test_waiters_miss_no_settle_without_a_subscription(pair, place, own_upstream, key):
     """Every connection breaks, those that listen among them, just before the first one ends."""
     one, other = pair()
     with running(one, own_upstream, key) as request, crowd(other, key, 16) as waiters:
@@ -137,7 +137,7 @@ def test_nothing_is_missed_by_who_cannot_hear(pair, place, own_upstream, key):
     assert own_upstream.runs(key) == 1
 
 
-def test_when_the_first_is_released_one_of_them_runs(pair, own_upstream, key):
+def test_after_a_release_one_waiter_runs(pair, own_upstream, key):
     one, other = pair()
     with running(one, own_upstream, key, {"status": 404}) as request, \
             crowd(other, key, 16, {"gate": key + "2"}) as waiters:
@@ -154,7 +154,7 @@ def test_when_the_first_is_released_one_of_them_runs(pair, own_upstream, key):
     assert own_upstream.runs(key) == 2
 
 
-def test_when_the_other_gateway_dies_they_hear_of_it(pair, own_upstream, key):
+def test_waiters_learn_when_the_other_gateway_dies(pair, own_upstream, key):
     one, other = pair(lease="1s")
     with running(one, own_upstream, key), crowd(other, key, 16) as waiters:
         one.kill()

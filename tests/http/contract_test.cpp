@@ -224,7 +224,7 @@ TEST(admission, a_cookie_scope_reads_that_cookie_and_no_other) {
   EXPECT_EQ(a.now().refusal, problem::scope_missing);
 }
 
-TEST(admission, without_a_credential_all_that_tells_callers_apart_is_marked) {
+TEST(admission, without_a_credential_all_fields_that_distinguish_callers_are_marked) {
   asked a;
   a.headers = {{"Host", "h"},           {"Idempotency-Key", "k"}, {"Cookie", "c=1"},
                {"X-Api-Key", "secret"}, {"User-Agent", "curl"},   {"X-User", "u"},

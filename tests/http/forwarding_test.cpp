@@ -112,7 +112,7 @@ TEST_F(travel, what_connection_lists_stays_but_nothing_that_others_rely_on) {
   }
 }
 
-TEST_F(travel, an_answers_connection_lists_what_it_likes) {
+TEST_F(travel, connection_field_of_an_answer_may_list_any_field) {
   const fields headers{{"Connection", "Cookie, X-Shop, Onceguard-Token"}};
   const travel_filter filter(headers);
   EXPECT_FALSE(filter.travels("Cookie"));

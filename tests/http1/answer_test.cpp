@@ -37,7 +37,7 @@ TEST(answer, of_each_framing) {
   EXPECT_FALSE(made.keep_alive);
 }
 
-TEST(answer, of_another_kind_has_no_body_whatever_it_says) {
+TEST(answer, without_a_body_by_rule_has_none_whatever_its_fields_say) {
   for (const std::string status : {"204 No Content", "304 Not Modified"}) {
     const auto made = read_answers("HTTP/1.1 " + status +
                                    "\r\nX: y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");

@@ -119,7 +119,7 @@ TEST(held_bytes, pinned_ones_outlive_any_growth) {
   EXPECT_EQ(b.unread(), std::string(10, 'n'));
 }
 
-TEST(control_search, agrees_with_a_look_at_each_byte) {
+TEST(control_search, agrees_with_a_check_of_each_byte) {
   for (unsigned c = 0; c < 256; ++c) {
     for (std::size_t position = 0; position < 24; ++position) {
       for (const char around : {'a', '\x80', '\xff', ' ', '~'}) {

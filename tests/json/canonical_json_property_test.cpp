@@ -173,7 +173,7 @@ RC_GTEST_PROP(canonical_json, a_written_double_reads_back_as_itself, (std::uint6
   }
 }
 
-RC_GTEST_PROP(canonical_json, a_damaged_text_is_taken_only_where_it_is_json,
+RC_GTEST_PROP(canonical_json, a_damaged_text_is_accepted_only_if_it_is_json,
               (std::uint64_t seed, std::uint8_t byte)) {
   json_source source(seed);
   auto text = source.text(source.value(3));

@@ -122,7 +122,7 @@ TEST(canonical_json, strings_are_escaped_only_where_they_must) {
             "\"\\b\\t\\n\\f\\r\\u0000\\u001f\x7F\xE2\x80\xA8\\\"\\\\\"");
 }
 
-TEST(canonical_json, distinct_numbers_that_one_double_stands_for_are_not_taken) {
+TEST(canonical_json, distinct_numbers_that_share_a_double_are_refused) {
   const auto integer = [](int byte) {
     return "byte " + std::to_string(byte) + ": an integer beyond 2^53";
   };
@@ -236,7 +236,7 @@ const fault_row faults[] = {
     {"\xFF", "byte 1: a value is missing"},
 };
 
-TEST(canonical_json, what_is_not_i_json_is_refused_with_its_place) {
+TEST(canonical_json, text_that_is_not_i_json_is_refused_with_its_position) {
   for (const auto& [text, detail] : faults) {
     EXPECT_EQ(fault(text), detail) << testing::PrintToString(text);
   }

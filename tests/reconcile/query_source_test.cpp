@@ -14,7 +14,7 @@ effect_report done_with(std::vector<std::pair<std::string, std::string>> headers
   return {effect_status::done, std::move(reply), {}};
 }
 
-TEST(query_source, a_row_without_an_answer_says_that_it_did) {
+TEST(query_source, a_row_without_an_answer_means_done) {
   const auto report = as_http_has_it({effect_status::done, nullptr, {}});
   EXPECT_EQ(report.status, effect_status::done);
   EXPECT_FALSE(report.answer);

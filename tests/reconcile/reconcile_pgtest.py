@@ -193,7 +193,7 @@ def test_a_dry_run_changes_nothing(start_gateway, own_upstream, shop, config, fr
     assert page.splitlines()[-1] == "1 done, 1 not done; nothing was changed"
 
 
-def test_the_query_may_say_it_in_a_column(start_gateway, own_upstream, shop, config, fresh_key):
+def test_the_query_may_report_in_a_column(start_gateway, own_upstream, shop, config, fresh_key):
     config["reconcile"] = {"query":
                            "SELECT outcome, status FROM orders WHERE scope = $1 AND key = $2"}
     gateway = start_gateway(own_upstream, config)
@@ -226,7 +226,7 @@ def test_what_is_no_clear_answer_stays_unknown(start_gateway, own_upstream, shop
     assert ask(gateway, fine).problem == "answer-not-kept"
 
 
-def test_no_row_says_nothing_unless_it_is_configured_to(start_gateway, own_upstream, shop, config,
+def test_no_row_means_unknown_unless_configured(start_gateway, own_upstream, shop, config,
                                                          key):
     config["reconcile"].pop("absent")
     gateway = start_gateway(own_upstream, config)

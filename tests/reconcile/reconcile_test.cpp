@@ -194,7 +194,7 @@ TEST_F(reconcile_test, a_dry_run_changes_nothing) {
   EXPECT_TRUE(source.asked.empty());
 }
 
-TEST_F(reconcile_test, two_at_once_ask_about_each_once) {
+TEST_F(reconcile_test, two_rounds_at_once_ask_about_each_operation_once) {
   constexpr std::size_t records = 100;  // more than a page
   for (std::size_t i = 0; i < records; ++i) {
     const auto key = "k" + std::to_string(i);
@@ -241,7 +241,7 @@ TEST_F(reconcile_test, what_became_free_meanwhile_is_given_back) {
   EXPECT_EQ(look_at("k").state, observed_state::released);
 }
 
-TEST_F(reconcile_test, without_anybody_to_ask_it_says_so) {
+TEST_F(reconcile_test, a_round_without_a_source_says_so) {
   unknown("k");
   how.source = nullptr;
   ASSERT_TRUE(reconciled());

@@ -31,7 +31,7 @@ class faulty_store_test : public ::testing::Test {
   desk desk_{faulty_};
 };
 
-TEST_F(faulty_store_test, fails_as_reported_and_says_what_it_would) {
+TEST_F(faulty_store_test, fails_as_configured) {
   expect_fault(store_fault::before, errc::store_unreachable, effect::none, false);
   expect_fault(store_fault::after, errc::store_unreachable, effect::done, true);
   expect_fault(store_fault::after_timeout, errc::store_unreachable, effect::unknown, true);
@@ -75,7 +75,7 @@ TEST_F(faulty_store_test, fails_everything_until_healed_and_counts_the_calls) {
   EXPECT_EQ(faulty_.made(store_call::settle), 0u);
 }
 
-TEST_F(faulty_store_test, passes_imports_on_and_lets_them_fail) {
+TEST_F(faulty_store_test, forwards_imports_and_their_failures) {
   imported_record request;
   request.id = claim_of("k").id;
   request.stored.about = subject_of("k");

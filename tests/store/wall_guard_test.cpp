@@ -31,7 +31,7 @@ TEST(wall_guard, is_confirmed_by_an_hour_at_the_new_distance_and_by_no_less) {
   EXPECT_FALSE(guard.trusts(3 * hour, 50 * hour));
 }
 
-TEST(wall_guard, counts_the_hour_anew_after_each_further_step) {
+TEST(wall_guard, restarts_the_hour_after_each_further_step) {
   auto guard = wall_guard::after_boot(0, 0, 0);
   EXPECT_FALSE(guard.trusts(0, 24 * hour));
   EXPECT_FALSE(guard.trusts(hour / 2, 48 * hour));
@@ -39,7 +39,7 @@ TEST(wall_guard, counts_the_hour_anew_after_each_further_step) {
   EXPECT_TRUE(guard.trusts(hour + hour / 2, 49 * hour));
 }
 
-TEST(wall_guard, forgets_its_doubt_when_the_step_is_taken_back) {
+TEST(wall_guard, trusts_the_clock_again_when_the_step_is_taken_back) {
   auto guard = wall_guard::after_boot(0, 0, 0);
   EXPECT_FALSE(guard.trusts(0, 24 * hour));
   EXPECT_TRUE(guard.trusts(1, 1));

@@ -32,7 +32,7 @@ SKIPPING = ("[  SKIPPED ] room.test (0 ms)\n"
             "[  SKIPPED ] 1 test, listed below:\n[  SKIPPED ] room.test\n")
 
 
-def test_programs_and_files_tell_how_many_tests_they_were(tmp_path):
+def test_programs_and_files_report_their_number_of_tests(tmp_path):
     assert counted(tmp_path, ("a", "run", "", GOOGLE), ("b", "run", "", "4 passed in 0.12s\n"),
                    ("c", "run", "", "ok 1 - core")) == ([17, 0], [])
 

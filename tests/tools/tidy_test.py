@@ -94,7 +94,7 @@ BREACHES = [
 
 
 @pytest.mark.parametrize("path,text,told", BREACHES, ids=[told for _, _, told in BREACHES])
-def test_each_breach_is_told_with_its_place(tree, path, text, told):
+def test_each_breach_is_reported_with_its_position(tree, path, text, told):
     put(tree, path, text)
     # Compiling the headers takes a while: only where it is about them.
     code, output = tidy(tree, *([] if "compile" in told else ["--no-headers"]))
@@ -118,7 +118,7 @@ def test_a_problem_type_needs_a_page(tree):
     ("src/base/a.cpp", "auto t = std::chrono::steady_clock::now();\n"),
     ("src/core/a.cpp", "// the steady_clock::now of old\n"),
 ])
-def test_what_is_allowed_is_not_told(tree, path, text):
+def test_allowed_code_is_not_reported(tree, path, text):
     put(tree, path, text)
     assert tidy(tree, "--no-headers") == (0, "tidy: nothing to say\n")
 
@@ -143,7 +143,7 @@ def test_the_picture_is_that_of_the_rooms(tree):
     assert tidy(tree, "--no-headers")[0] == 0
 
 
-def test_a_room_uses_what_stands_below_it(tree):
+def test_a_room_may_use_lower_rooms(tree):
     rooms = tree / "cmake/rooms.ini"
     rooms.write_text(rooms.read_text().replace("uses = base json", "uses = base json engine"))
     done = subprocess.run([sys.executable, str(tree / "tools/tidy.py"), str(tree)],

@@ -89,7 +89,7 @@ TEST_P(batch_contract, generation_grows_with_the_leases) {
   EXPECT_EQ(after.identity, before.identity);
 }
 
-TEST_P(batch_contract, a_repeated_claim_beside_a_fresh_one_hears_of_its_own_lease) {
+TEST_P(batch_contract, a_repeated_claim_beside_a_fresh_one_gets_its_own_lease) {
   const auto mine = claim_of("k");
   const auto held = desk_.leased(mine);
   const auto reply = desk_.claims({claim_of("k"), repeat_of(mine), claim_of("k")});
@@ -99,7 +99,7 @@ TEST_P(batch_contract, a_repeated_claim_beside_a_fresh_one_hears_of_its_own_leas
   EXPECT_EQ(reply[2]->kind, verdict_kind::busy);
 }
 
-TEST_P(batch_contract, a_claim_after_a_loss_says_that_it_may_be_a_repeat) {
+TEST_P(batch_contract, a_claim_after_a_loss_is_marked_maybe_repeated) {
   auto request = claim_of("k");
   request.maybe_repeated = true;
   desk_.completed(request);

@@ -123,7 +123,7 @@ TEST_P(import_contract, unknown_says_why_and_waits_to_be_probed) {
   EXPECT_TRUE(desk_.leased(again).probe);
 }
 
-TEST_P(import_contract, unsettled_records_keep_the_retention_that_they_were_given) {
+TEST_P(import_contract, unsettled_records_keep_their_retention) {
   auto request = claim_of("k");
   request.unknown_retention = day;
   from_.leased(request);
@@ -209,7 +209,7 @@ TEST_P(import_contract, imported_records_are_listed_in_the_order_of_their_import
   EXPECT_EQ(seen, "bac");
 }
 
-TEST_P(import_contract, without_its_subject_it_is_refused) {
+TEST_P(import_contract, a_record_without_subject_is_refused) {
   auto request = completed("k");
   request.stored.about = nullptr;
   EXPECT_EQ(desk_.try_import(request).error().code, errc::invalid_argument);

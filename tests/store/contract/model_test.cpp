@@ -258,7 +258,7 @@ TEST_P(store_model, agrees_with_the_pure_functions_over_random_sequences) {
   EXPECT_TRUE(rc::check(walk));
 }
 
-TEST_P(store_model, agrees_with_them_over_the_sequences_that_once_failed) {
+TEST_P(store_model, agrees_over_the_sequences_that_once_failed) {
   for (const auto seed : kept_seeds) {
     rc::detail::TestParams TestParams;
     TestParams.seed = seed;

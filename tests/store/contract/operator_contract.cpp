@@ -40,7 +40,7 @@ TEST_P(operator_contract, resolve_is_refused_while_the_work_may_run) {
   EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
 }
 
-TEST_P(operator_contract, the_holder_s_word_behind_a_release_stays_his_when_it_is_repeated) {
+TEST_P(operator_contract, a_holders_completion_after_a_release_stays_the_holders_when_repeated) {
   const auto request = claim_of("k");
   const auto end = settle_of(request, desk_.leased(request));
   resolution change;
@@ -54,7 +54,7 @@ TEST_P(operator_contract, the_holder_s_word_behind_a_release_stays_his_when_it_i
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
 }
 
-TEST_P(operator_contract, resolve_tells_what_it_did_not_find_or_may_not_change) {
+TEST_P(operator_contract, resolve_reports_a_missing_record_and_a_refused_change) {
   resolution request;
   request.id = claim_of("nobody").id;
   EXPECT_EQ(desk_.resolve(request).outcome, resolve_outcome::not_found);
@@ -127,7 +127,7 @@ TEST_P(operator_contract, an_answer_that_an_operator_releases_is_counted_as_forg
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_P(operator_contract, find_shows_durations_and_what_the_operator_looks_for) {
+TEST_P(operator_contract, find_shows_durations_and_the_subject) {
   const auto request = claim_of("k");
   desk_.leased(request);
   advance(second);
@@ -197,7 +197,7 @@ TEST_P(operator_contract, a_cursor_of_somebody_else_is_refused) {
   EXPECT_EQ(page.error().code, errc::invalid_argument);
 }
 
-TEST_P(operator_contract, counts_tell_each_state) {
+TEST_P(operator_contract, counts_are_by_state) {
   auto request = claim_of("started");
   request.into_started = true;
   desk_.leased(request);

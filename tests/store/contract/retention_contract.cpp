@@ -72,7 +72,7 @@ TEST_P(retention_contract, the_sweep_takes_what_outlived_its_retention_up_to_its
   EXPECT_EQ(desk_.claim(claim_of("fresh")).kind, verdict_kind::replay);
 }
 
-TEST_P(two_clocks_contract, a_step_of_the_wall_clock_pauses_expiry_until_it_stood_for_an_hour) {
+TEST_P(two_clocks_contract, a_step_of_the_wall_clock_pauses_expiry_for_an_hour) {
   for (const auto step : {2 * day, -5 * day}) {
     desk_.completed(claim_of("k"));
     advance(day - second);

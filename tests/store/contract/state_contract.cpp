@@ -36,7 +36,7 @@ TEST_P(state_contract, answer_is_kept_byte_for_byte) {
   }
 }
 
-TEST_P(state_contract, completed_without_an_answer_says_why_it_has_none) {
+TEST_P(state_contract, completed_without_an_answer_gives_the_reason) {
   const auto request = claim_of("k");
   auto change = settle_of(request, desk_.leased(request));
   change.answer = nullptr;
@@ -84,7 +84,7 @@ TEST_P(state_contract, another_fingerprint_is_a_mismatch_in_every_state) {
   expect_mismatch("completed");
 }
 
-TEST_P(state_contract, a_fingerprint_made_another_way_is_asked_for_again) {
+TEST_P(state_contract, a_fingerprint_made_by_another_rule_is_remade) {
   desk_.leased(claim_of("k"));
   auto other = claim_of("k");
   other.about = subject_of("k", "body", "json omit /nonce");
@@ -119,7 +119,7 @@ TEST_P(state_contract, in_progress_becomes_unknown_and_is_held) {
   EXPECT_EQ(desk_.seen(request.id).state, observed_state::unknown);
 }
 
-TEST_P(state_contract, unknown_is_run_again_only_where_that_was_asked_for) {
+TEST_P(state_contract, unknown_is_run_again_only_by_policy) {
   const auto first_claim = claim_of("k");
   const auto first = desk_.leased(first_claim);
   advance(lease_length);
@@ -131,7 +131,7 @@ TEST_P(state_contract, unknown_is_run_again_only_where_that_was_asked_for) {
   EXPECT_EQ(desk_.settle(settle_of(again, next)).outcome, settle_outcome::done);
 }
 
-TEST_P(state_contract, a_probe_fences_then_asks_then_runs) {
+TEST_P(state_contract, a_probe_fences_before_it_asks_and_runs) {
   const auto first_claim = claim_of("k");
   const auto first = desk_.leased(first_claim);
   advance(lease_length);

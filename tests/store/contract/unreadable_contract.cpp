@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(stores, unreadable_contract,
                          ::testing::ValuesIn(engines_that(&engine_under_test::damaged)),
                          engine_name);
 
-TEST_P(unreadable_contract, is_listed_with_its_id_whatever_is_looked_for) {
+TEST_P(unreadable_contract, is_listed_with_its_id_under_every_filter) {
   const auto id = damaged("bad");
   desk_.completed(claim_of("good"));
   list_filter of_state;

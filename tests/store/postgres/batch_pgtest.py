@@ -65,7 +65,7 @@ def test_the_work_that_failed_is_run_again_after_its_pause(desk, clock):
         clock.advance(pause)
 
 
-def test_unknown_is_held_probed_or_run_again_as_asked(desk, clock):
+def test_unknown_is_held_probed_or_run_again_by_policy(desk, clock):
     first = claim_of("k")
     token = desk.leased(first).token
     clock.advance(LEASE)
@@ -170,7 +170,7 @@ def test_duplicates_write_nothing_and_take_no_number(desk):
     assert desk.row("SELECT * FROM onceguard.vitals()").generation == before.generation
 
 
-def test_what_can_not_be_read_is_an_error_and_stays_as_it_is(desk):
+def test_an_unreadable_record_is_an_error_and_stays(desk):
     spoil = {"checksum": "body = 'x'", "format": "format = 2"}
     for key, change in spoil.items():
         claim = claim_of(key)

@@ -64,7 +64,7 @@ TEST_F(postgres_epoch_test, ends_when_the_records_are_thrown_away) {
   EXPECT_NE(epoch(), before);
 }
 
-TEST_F(postgres_epoch_test, is_ended_once_by_those_who_doubt_the_same_one) {
+TEST_F(postgres_epoch_test, is_ended_once_by_processes_that_distrust_the_same_epoch) {
   const auto before = epoch();
   EXPECT_TRUE(note({"redis-1", 5, -3}, before));
   const auto after = epoch();
@@ -104,7 +104,7 @@ TEST_F(postgres_epoch_test, is_for_gateways_and_not_for_applications) {
   }
 }
 
-TEST_F(postgres_epoch_test, tells_the_clock_and_whose_memory_it_is) {
+TEST_F(postgres_epoch_test, reports_the_clock_and_the_origin) {
   database_.set_clock(postgres_database::beginning + 42);
   const auto reply = read();
   EXPECT_EQ(reply.now, postgres_database::beginning + 42);

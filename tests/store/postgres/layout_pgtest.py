@@ -75,7 +75,7 @@ def test_the_settle_finds_its_record_in_an_old_partition(desk, clock):
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["made with the schema", "made later"])
-def test_who_empties_one_partition_makes_it_another_memory(desk, clock, first):
+def test_truncating_one_partition_makes_another_memory(desk, clock, first):
     if not first:
         for _ in range(6):
             next_partition(desk, clock)
@@ -199,7 +199,7 @@ def test_who_wrote_before_may_commit_after_a_partition_was_looked_through(databa
 
 @pytest.mark.parametrize("changed", ["judged_by = judged_by + 1",                   # the clock
                                      "writers_then = '9000000000000000000'::xid8"])  # the server
-def test_where_the_clock_or_the_server_is_another_the_proof_begins_anew(desk, clock, changed):
+def test_another_clock_or_server_restarts_the_proof(desk, clock, changed):
     desk.completed(claim_of("k"))
     old = home(desk, "k")
     clock.advance(26 * HOUR)

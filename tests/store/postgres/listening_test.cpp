@@ -9,7 +9,7 @@ namespace {
 
 using postgres_listening_test = postgres_fixture;
 
-TEST_F(postgres_listening_test, after_a_break_it_listens_again) {
+TEST_F(postgres_listening_test, a_broken_subscription_is_renewed) {
   const auto one = open();
   const auto other = open();
   settled_notices notices;

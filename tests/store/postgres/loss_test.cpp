@@ -63,7 +63,7 @@ TEST_F(postgres_loss_test, records_thrown_away_under_a_connection_are_another_me
   EXPECT_GT(reply.lease.token, last);
 }
 
-TEST_F(postgres_loss_test, a_schema_that_is_made_anew_under_the_sessions_is_used_by_new_ones) {
+TEST_F(postgres_loss_test, a_schema_that_is_dropped_and_created_again_is_used_by_new_sessions) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("k"));
@@ -99,7 +99,7 @@ TEST_F(postgres_loss_test, a_claim_that_waits_for_a_truncation_meets_another_mem
   EXPECT_EQ(answer.error().code, errc::store_lost) << answer.error().detail;
 }
 
-TEST_F(postgres_loss_test, what_a_sweep_finds_out_is_not_known_to_whoever_watches) {
+TEST_F(postgres_loss_test, a_loss_that_a_sweep_notices_still_refuses_claims) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("k"));
@@ -128,7 +128,7 @@ TEST_F(postgres_loss_test, an_older_state_under_a_connection_is_another_memory_f
   EXPECT_EQ(known_again(beside, claim_of("early")).kind, verdict_kind::replay);
 }
 
-TEST_F(postgres_loss_test, a_look_alone_finds_it_out) {
+TEST_F(postgres_loss_test, a_poll_notices_an_older_state) {
   const auto tested = open();
   desk desk(*tested);
   save();
@@ -169,7 +169,7 @@ TEST_F(postgres_loss_test, a_lease_that_took_a_record_over_counts_before_any_pol
   expect_lost(desk, "k");
 }
 
-TEST_F(postgres_loss_test, another_database_at_the_same_place_is_met_by_no_claim) {
+TEST_F(postgres_loss_test, no_claim_is_granted_by_another_database_at_the_same_address) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("k"));
@@ -184,7 +184,7 @@ TEST_F(postgres_loss_test, another_database_at_the_same_place_is_met_by_no_claim
   EXPECT_EQ(value("SELECT identity FROM onceguard.meta"), "another");
 }
 
-TEST_F(postgres_loss_test, only_claims_wait_until_it_is_known) {
+TEST_F(postgres_loss_test, only_claims_wait_until_the_new_memory_is_known) {
   const auto tested = open();
   desk desk(*tested);
   const auto request = claim_of("k");
@@ -230,7 +230,7 @@ TEST_F(postgres_loss_test, a_lease_that_was_on_its_way_is_nobodys_and_given_back
   EXPECT_EQ(answer.error().effect, effect::done);
 }
 
-TEST_F(postgres_loss_test, a_memory_that_is_taken_back_between_the_look_at_it_and_the_lease) {
+TEST_F(postgres_loss_test, a_memory_taken_back_between_the_check_and_the_lease_grants_nothing) {
   auto argument = params();
   argument.timeout = std::chrono::minutes(2);
   const auto tested = open(argument);
@@ -266,7 +266,7 @@ TEST_F(postgres_loss_test, a_memory_that_is_taken_back_between_the_look_at_it_an
   EXPECT_GT(known_again(desk_of_test, claim_of("m")).lease.token, last);
 }
 
-TEST_F(postgres_loss_test, nothing_is_lost_where_only_the_server_begins_anew) {
+TEST_F(postgres_loss_test, a_restarted_server_is_no_loss) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("k"));

@@ -43,7 +43,7 @@ def listed(desk, key=None, after=0, page=100):
     return [row.key.decode() for row in found], goes_on
 
 
-def test_a_list_looks_at_a_piece_and_says_where_it_goes_on(desk):
+def test_a_list_examines_a_piece_and_returns_a_cursor(desk):
     desk.completed(claim_of("first"))
     copies(desk, "first", EXAMINED + 500)
     last = b"copy %d" % (EXAMINED + 500)

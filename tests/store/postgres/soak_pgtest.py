@@ -26,6 +26,6 @@ def test_what_has_expired_leaves_its_room_to_what_comes(desk, clock):
     assert desk.value("SELECT count(*) FROM onceguard.records") <= 8 * KEYS
 
 
-def test_without_the_sweep_it_would_grow(plain):
+def test_without_the_sweep_the_table_would_grow(plain):
     sizes, _ = soak(plain, Clock(plain), CYCLES, 200, sweeps=False)
     assert growth(sizes) > 2, sizes

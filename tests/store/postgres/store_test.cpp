@@ -43,7 +43,7 @@ class postgres_store_test : public postgres_fixture {
   }
 };
 
-TEST_F(postgres_store_test, an_empty_database_is_left_empty_and_the_command_for_it_is_reported) {
+TEST_F(postgres_store_test, an_empty_database_stays_empty_and_the_error_names_the_command) {
   auto argument = params();
   argument.url = server_.url("postgres");
   expect_refused(argument, "onceguard migrate --store");
@@ -168,7 +168,7 @@ TEST_F(postgres_store_test, many_claims_of_one_key_are_merged) {
   EXPECT_LE(tested->trips() - before, 8u);
 }
 
-TEST_F(postgres_store_test, a_repeated_claim_hears_of_its_own_lease_whatever_comes_with_it) {
+TEST_F(postgres_store_test, a_repeated_claim_gets_its_own_lease_in_any_batch) {
   const auto tested = open();
   const auto mine = claim_of("k");
   desk(*tested).leased(mine);
@@ -249,7 +249,7 @@ TEST_F(postgres_store_test, a_row_that_somebody_updates_by_hand_stalls_nobody_fo
   EXPECT_EQ(desk.settle(settle_of(held, lease_of_held)).outcome, settle_outcome::done);
 }
 
-TEST_F(postgres_store_test, what_one_process_settles_another_hears_of) {
+TEST_F(postgres_store_test, a_settle_of_one_process_is_announced_to_another) {
   const auto one = open();
   const auto other = open();
   settled_notices notices;
@@ -276,7 +276,7 @@ TEST_F(postgres_store_test, a_step_of_the_databases_clock_pauses_expiry) {
   EXPECT_EQ(desk.sweep(), 1u);
 }
 
-TEST_F(postgres_store_test, an_unreadable_record_is_an_error_and_is_left_as_it_is) {
+TEST_F(postgres_store_test, an_unreadable_record_is_an_error_and_stays_as_it_is) {
   const auto tested = open();
   desk desk(*tested);
   const auto request = claim_of("k");

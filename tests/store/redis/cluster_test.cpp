@@ -75,7 +75,7 @@ TEST_F(redis_cluster_test, a_record_whose_later_tokens_would_not_be_above_its_ow
   EXPECT_EQ(desk.import_record(request), import_outcome::imported);
 }
 
-TEST_F(redis_cluster_test, one_node_of_it_is_enough_to_find_the_others) {
+TEST_F(redis_cluster_test, one_node_of_a_cluster_is_enough_to_find_the_others) {
   const auto tested = open(params_for("redis+cluster://127.0.0.1:" + std::to_string(free_port()) +
                                       ",127.0.0.1:" + std::to_string(cluster_.node(4).port())));
   desk desk(*tested);

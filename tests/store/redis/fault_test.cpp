@@ -169,7 +169,7 @@ TEST_F(redis_fault_test, a_restart_without_its_data_is_seen_in_the_vitals) {
   EXPECT_GT(leased_until_known(desk, claim_of("k")).token, last);
 }
 
-TEST_F(redis_fault_test, a_restart_from_older_data_is_seen_even_when_it_has_caught_up) {
+TEST_F(redis_fault_test, a_restart_from_older_data_is_noticed_even_after_it_has_caught_up) {
   redis_server server;
   const auto tested = open(server);
   desk desk(*tested);
@@ -211,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(ways, redis_evicts, ::testing::Values("functions=yes", 
                                                                              : "scripts";
                          });
 
-TEST_P(redis_evicts, a_policy_that_is_changed_to_evicting_refuses_everything_until_it_is_right) {
+TEST_P(redis_evicts, an_evicting_policy_refuses_everything_until_it_is_changed_back) {
   redis_server server;
   const auto tested = open(server, GetParam());
   desk desk(*tested);

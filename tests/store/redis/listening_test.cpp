@@ -60,7 +60,7 @@ TEST_F(redis_listening_test, a_connection_is_there_only_while_somebody_listens) 
   await_listeners("0");
 }
 
-TEST_F(redis_listening_test, after_a_break_it_listens_again) {
+TEST_F(redis_listening_test, a_broken_subscription_is_renewed) {
   const auto one = open();
   const auto other = open();
   settled_notices notices;

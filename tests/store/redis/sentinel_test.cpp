@@ -119,7 +119,7 @@ TEST_F(redis_sentinel_test, one_sentinel_is_enough_to_find_the_others) {
   expect_one_run(desk, "after");
 }
 
-TEST_F(redis_sentinel_test, who_missed_the_latest_failover_is_not_believed_alone) {
+TEST_F(redis_sentinel_test, a_sentinel_that_missed_the_latest_failover_does_not_decide_alone) {
   redis_sentinels own;
   const auto tested = open(params_for(own.url()));
   desk desk(*tested);

@@ -104,7 +104,7 @@ TEST(redis_address, of_several_servers_that_is_wrong_is_reported_without_its_pas
   }
 }
 
-TEST(redis_cluster_text, nodes_are_read_with_what_they_hand_over) {
+TEST(redis_cluster_text, nodes_are_read_with_their_migrating_slots) {
   const auto nodes = redis::read_nodes(
       "aa 10.0.0.1:1@2,host myself,master - 0 0 7 connected 0-5 7 [93->-bb] [77-<-bb]\n"
       "bb 10.0.0.2:1@2 master,fail - 0 0 8 connected 8-9\n"

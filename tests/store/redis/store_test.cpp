@@ -130,7 +130,7 @@ TEST_F(redis_store_test, a_right_that_is_missing_is_said_by_each_version_in_its_
   EXPECT_EQ(redis::failure_of("OOM command not allowed").text, "OOM command not allowed");
 }
 
-TEST_F(redis_store_test, through_tls_the_server_must_be_who_it_says) {
+TEST_F(redis_store_test, the_name_in_the_servers_certificate_is_checked) {
   const certificate proof;
   const auto port = std::to_string(free_port());
   redis_server secured({"--tls-port", port, "--tls-cert-file", proof.file(), "--tls-key-file",
@@ -185,7 +185,7 @@ TEST_F(redis_store_test, only_what_is_settled_expires) {
   EXPECT_GT(left, day.count() - 60'000);
 }
 
-TEST_F(redis_store_test, what_cannot_be_read_is_an_error_and_is_left_as_it_is) {
+TEST_F(redis_store_test, an_unreadable_record_is_an_error_and_stays_unchanged) {
   const auto tested = open();
   desk desk(*tested);
   auto admin = server_.session();
@@ -308,7 +308,7 @@ TEST_F(redis_store_test, a_server_without_room_for_the_scripts_is_full_and_not_g
   EXPECT_THAT(why.detail, HasSubstr("OOM"));
 }
 
-TEST_F(redis_store_test, a_claim_waits_for_its_replicas_where_that_is_asked_for) {
+TEST_F(redis_store_test, a_claim_waits_for_replicas_if_so_configured) {
   redis_server master({"--repl-diskless-sync-delay", "0"});
   auto value = params_for(master.url("min_replicas=1"));
   value.timeout = milliseconds(200);

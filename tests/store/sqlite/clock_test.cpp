@@ -104,7 +104,7 @@ TEST_F(sqlite_clock_test, retention_goes_on_over_reboots_also_where_nothing_is_c
   FAIL() << "it never expired";
 }
 
-TEST_F(sqlite_clock_test, a_doubt_about_the_wall_clock_outlives_a_restart) {
+TEST_F(sqlite_clock_test, distrust_of_the_wall_clock_outlives_a_restart) {
   auto store = open();
   desk caller(*store);
   caller.completed(claim_of("k"));

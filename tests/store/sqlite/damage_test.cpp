@@ -152,7 +152,7 @@ TEST_F(sqlite_damage_test, a_sector_that_the_disk_does_not_give_fails_nobody_els
   EXPECT_EQ(desk_->claim(claim_of(damaged_key())).kind, verdict_kind::replay);
 }
 
-TEST_F(sqlite_damage_test, the_records_on_it_are_listed_and_counted_by_its_index) {
+TEST_F(sqlite_damage_test, records_on_a_damaged_page_are_listed_and_counted_by_the_index) {
   damage();
   std::set<record_id> expected;
   for (const int each : damaged_) expected.insert(claim_of(old_key(each)).id);
@@ -172,7 +172,7 @@ TEST_F(sqlite_damage_test, the_records_on_it_are_listed_and_counted_by_its_index
   EXPECT_EQ(counted.by_state[static_cast<std::size_t>(observed_state::completed)], readable);
 }
 
-TEST_F(sqlite_damage_test, what_stands_on_it_is_replaced_by_force_alone) {
+TEST_F(sqlite_damage_test, a_record_on_a_damaged_page_is_replaced_by_force_alone) {
   damage();
   auto request = forced(damaged_id(), true);
   request.force = false;
@@ -222,7 +222,7 @@ TEST_F(sqlite_damage_test, damaged_page_does_not_stop_the_sweep) {
   EXPECT_EQ(desk_->try_claim(claim_of(damaged_key())).error().code, errc::record_unreadable);
 }
 
-TEST_F(sqlite_damage_test, a_damaged_newest_page_lets_holders_tell_what_became_of_their_work) {
+TEST_F(sqlite_damage_test, holders_can_settle_with_a_damaged_newest_page) {
   const auto early = claim_of("early");
   const auto held = desk_->leased(early);
   constexpr int later = 40;

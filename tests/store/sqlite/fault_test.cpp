@@ -203,7 +203,7 @@ TEST_F(sqlite_log_move_test, that_fails_is_made_up_for) {
   expect_short_log();
 }
 
-TEST_F(sqlite_log_move_test, follows_a_file_that_was_made_anew) {
+TEST_F(sqlite_log_move_test, follows_a_file_that_was_created_again) {
   complete(50);
   std::filesystem::remove(params_.path);
   EXPECT_FALSE(own_->try_claim(claim_of("told")));

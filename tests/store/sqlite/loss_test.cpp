@@ -37,7 +37,7 @@ class sqlite_loss_test : public ::testing::Test {
   base::manual_clock clock_;
 };
 
-TEST_F(sqlite_loss_test, a_deleted_file_is_made_anew_and_grants_nothing_until_it_is_known) {
+TEST_F(sqlite_loss_test, a_deleted_file_is_created_again_and_grants_nothing_at_first) {
   const auto store = open();
   desk caller(*store);
   caller.completed(claim_of("k"));
@@ -56,7 +56,7 @@ TEST_F(sqlite_loss_test, a_deleted_file_is_made_anew_and_grants_nothing_until_it
   EXPECT_GT(caller.leased(claim_of("k")).token, 0u);
 }
 
-TEST_F(sqlite_loss_test, a_copy_that_knows_all_stays_what_it_was) {
+TEST_F(sqlite_loss_test, a_complete_copy_keeps_its_identity) {
   const auto store = open();
   desk caller(*store);
   caller.leased(claim_of("a"));
@@ -104,7 +104,7 @@ TEST_F(sqlite_loss_test, a_deleted_file_is_noticed_by_the_vitals_alone) {
   EXPECT_EQ(caller.vitals().identity, after.identity);
 }
 
-TEST_F(sqlite_loss_test, an_older_copy_in_its_place_gets_another_identity_and_newer_tokens) {
+TEST_F(sqlite_loss_test, an_older_copy_of_the_file_gets_another_identity_and_newer_tokens) {
   auto store = open();
   desk caller(*store);
   caller.leased(claim_of("a"));
@@ -165,7 +165,7 @@ TEST_F(sqlite_loss_test,
   }
 }
 
-TEST_F(sqlite_loss_test, another_file_in_its_place_that_is_no_database_is_an_error_until_it_is) {
+TEST_F(sqlite_loss_test, a_file_that_is_no_database_is_an_error_until_it_is_replaced) {
   const auto store = open();
   desk caller(*store);
   remove_file();

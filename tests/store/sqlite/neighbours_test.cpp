@@ -72,7 +72,7 @@ TEST_F(sqlite_neighbours_test, of_two_boot_ids_either_side_of_the_other_each_is_
   }
 }
 
-TEST_F(sqlite_neighbours_test, who_has_it_for_himself_keeps_all_out_and_comes_in_last) {
+TEST_F(sqlite_neighbours_test, an_exclusive_lock_keeps_others_out_and_is_granted_last) {
   lock_file one(path_);
   lock_file other(path_);
   EXPECT_EQ(one.enter("boot-1"), lock_file::entry::entered);
@@ -106,7 +106,7 @@ TEST_F(sqlite_neighbours_test, one_moves_at_a_time_also_within_a_process) {
   EXPECT_TRUE(other.try_move());
 }
 
-TEST_F(sqlite_neighbours_test, a_lock_file_that_was_deleted_is_made_anew) {
+TEST_F(sqlite_neighbours_test, a_deleted_lock_file_is_created_again) {
   lock_file one(path_);
   EXPECT_EQ(one.enter("boot-1"), lock_file::entry::entered);
   std::filesystem::remove(path_ + "-lock");
@@ -147,7 +147,7 @@ class sqlite_one_mover_test : public sqlite_neighbours_test {
   std::unique_ptr<session> one_, other_;
 };
 
-TEST_F(sqlite_one_mover_test, knows_what_is_moved_whoever_moved_it) {
+TEST_F(sqlite_one_mover_test, knows_the_checkpointed_pages_whichever_process_wrote_them) {
   EXPECT_FALSE(moved());
   other_->move_log();
   EXPECT_TRUE(moved());
@@ -181,7 +181,7 @@ TEST_F(sqlite_one_mover_test, what_another_moved_is_not_moved_again) {
   EXPECT_EQ(faults_.moves(), before + 2);
 }
 
-TEST_F(sqlite_one_mover_test, a_log_that_begins_anew_names_the_file_on_which_it_begins) {
+TEST_F(sqlite_one_mover_test, a_restarted_log_names_its_database_file) {
   const auto base = [](session& client) {
     return client.on().integer("SELECT log_base FROM meta");
   };

@@ -109,7 +109,7 @@ TEST_F(sqlite_pair_test, an_older_file_with_a_newer_log_is_refused_and_left_alon
   EXPECT_EQ(connection(path_, nullptr).text("PRAGMA integrity_check"), "ok");
 }
 
-TEST_F(sqlite_pair_test, a_file_with_nothing_but_settles_after_it_is_another_one_too) {
+TEST_F(sqlite_pair_test, a_file_that_lacks_only_settles_is_another_one_too) {
   open();
   const auto request = claim_of("k");
   const auto held = own_->leased(request);

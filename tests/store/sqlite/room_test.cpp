@@ -148,7 +148,7 @@ TEST_F(sqlite_room_test, what_a_log_says_twice_over_finds_room_in_the_file) {
   EXPECT_EQ(own_->claim(claim_of("0")).kind, verdict_kind::replay);
 }
 
-TEST_F(sqlite_room_test, records_that_fill_it_go_with_the_sweep) {
+TEST_F(sqlite_room_test, records_that_fill_the_disk_are_removed_by_the_sweep) {
   ASSERT_TRUE(fill(100'000));
   ASSERT_GT(done_, 2'000);
   expect_looks_and_replays();
@@ -209,7 +209,7 @@ TEST_F(sqlite_locked_test, what_the_next_settle_may_change_waits_for_it) {
   EXPECT_EQ(own_->claim(claim_of("running")).kind, verdict_kind::busy);
 }
 
-TEST_F(sqlite_locked_test, to_open_and_to_look_need_no_lock) {
+TEST_F(sqlite_locked_test, opening_and_reading_need_no_lock) {
   const auto another = sqlite_store::open(with_).value();
   desk there(*another);
   EXPECT_TRUE(there.find(claim_of("done").id));
@@ -217,7 +217,7 @@ TEST_F(sqlite_locked_test, to_open_and_to_look_need_no_lock) {
   EXPECT_EQ(there.counted(observed_state::completed), 1u);
 }
 
-TEST(sqlite_log_room_test, a_log_is_written_again_where_it_may_not_grow) {
+TEST(sqlite_log_room_test, a_log_that_may_not_grow_is_overwritten) {
   temporary_folder folder;
   small_disk disk(folder.file("disk"), "4m");
   ASSERT_TRUE(disk.mounted()) << "these tests mount a small tmpfs: run them as root";

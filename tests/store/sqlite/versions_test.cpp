@@ -29,7 +29,7 @@ class sqlite_versions_test : public ::testing::Test {
   const std::string path_ = folder_.file("store.db");
 };
 
-TEST_F(sqlite_versions_test, refuses_a_newer_version_and_leaves_it_as_it_was) {
+TEST_F(sqlite_versions_test, refuses_a_newer_version_and_leaves_the_file_unchanged) {
   open()->stop();
   connection(path_, nullptr).run("PRAGMA user_version = 4");
   const auto opened = try_open();

@@ -80,7 +80,7 @@ TEST_F(sqlite_log_layer_test, what_was_rolled_back_is_nowhere) {
   EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
 }
 
-TEST_F(sqlite_log_layer_test, a_log_that_begins_anew_is_read_by_others) {
+TEST_F(sqlite_log_layer_test, a_restarted_log_is_read_by_others) {
   auto other = plain();
   for (int round = 1; round <= 5; ++round) {
     add(on_, 20);

@@ -25,7 +25,7 @@ class tiered_doubt_test : public tiered_fixture {
   }
 };
 
-TEST_F(tiered_doubt_test, a_released_answer_is_gone_at_once_where_it_was_released) {
+TEST_F(tiered_doubt_test, a_released_answer_is_gone_at_once_in_the_releasing_process) {
   process one(*this);
   const auto request = claim_of("k");
   one.desk->completed(request);
@@ -34,7 +34,7 @@ TEST_F(tiered_doubt_test, a_released_answer_is_gone_at_once_where_it_was_release
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_doubt_test, whoever_hears_of_a_release_gets_no_older_answer) {
+TEST_F(tiered_doubt_test, a_caller_that_learns_of_a_release_gets_no_older_answer) {
   process one(*this);
   for (int i = 0; i < 20; ++i) {  // whatever a look finds in between
     const auto key = "k" + std::to_string(i);
@@ -151,7 +151,7 @@ findings found(std::uint64_t truth, std::uint64_t accelerator, std::int64_t ahea
   return out;
 }
 
-TEST(tiered_distrust_test, only_what_goes_back_is_in_doubt) {
+TEST(tiered_distrust_test, only_a_level_that_goes_back_is_distrusted) {
   auto now = found(5, 7, 100);
   EXPECT_FALSE(reason_for_distrust(now, std::nullopt));
   EXPECT_FALSE(reason_for_distrust(now, found(5, 7, 100)));
@@ -166,13 +166,13 @@ TEST(tiered_distrust_test, only_what_goes_back_is_in_doubt) {
   EXPECT_TRUE(reason_for_distrust(now, std::nullopt));
 }
 
-TEST(tiered_distrust_test, a_clock_that_went_there_and_back_between_two_notes_is_in_doubt) {
+TEST(tiered_distrust_test, a_clock_that_went_forth_and_back_between_two_notes_is_distrusted) {
   auto now = found(5, 7, 100);
   now.truth.noted = accelerator_state{"fast", 7, 100};
   EXPECT_TRUE(reason_for_distrust(now, found(5, 7, 3'600'100)));
 }
 
-TEST(tiered_distrust_test, another_place_of_the_truth_is_no_older_one) {
+TEST(tiered_distrust_test, another_origin_of_the_truth_is_no_older_copy) {
   auto before = found(6, 7, 100);
   before.truth.origin = "there";
   EXPECT_FALSE(reason_for_distrust(found(5, 7, 100), before));
@@ -207,7 +207,7 @@ TEST_F(tiered_breaker_test, nothing_counts_before_something_was_answered_and_too
   EXPECT_FALSE(strict_.epoch_at(start_ + fresh_for + milliseconds(1)));
 }
 
-TEST_F(tiered_breaker_test, without_the_truth_only_answers_count_and_only_if_asked_for) {
+TEST_F(tiered_breaker_test, without_the_truth_only_copies_count_and_only_by_configuration) {
   const auto late = start_ + 10 * fresh_for;
   for (auto* each : {&strict_, &lasting_}) {
     hear(*each, start_);
@@ -222,7 +222,7 @@ TEST_F(tiered_breaker_test, without_the_truth_only_answers_count_and_only_if_ask
   EXPECT_FALSE(lasting_.epoch_at(late));
 }
 
-TEST_F(tiered_breaker_test, a_look_that_began_before_a_doubt_tells_nothing) {
+TEST_F(tiered_breaker_test, a_poll_that_began_before_a_distrust_does_not_count) {
   const auto ticket = strict_.ticket();
   strict_.distrust_now();
   strict_.both_answered(ticket, epoch_, 0, start_);
@@ -231,7 +231,7 @@ TEST_F(tiered_breaker_test, a_look_that_began_before_a_doubt_tells_nothing) {
   EXPECT_TRUE(strict_.epoch_at(start_));
 }
 
-TEST_F(tiered_breaker_test, what_the_truth_tells_others_is_answered_on_the_way) {
+TEST_F(tiered_breaker_test, vitals_of_the_truth_reach_the_breaker_before_the_caller) {
   hear(strict_, start_);
   EXPECT_FALSE(strict_.note_vitals(reply(0)));
   EXPECT_TRUE(strict_.epoch_at(start_));
@@ -244,7 +244,7 @@ TEST_F(tiered_breaker_test, what_the_truth_tells_others_is_answered_on_the_way) 
   EXPECT_FALSE(strict_.epoch_at(start_));
 }
 
-TEST_F(tiered_breaker_test, what_the_truth_reported_is_not_rolled_back_by_an_older_look) {
+TEST_F(tiered_breaker_test, reported_vitals_are_not_undone_by_an_older_poll) {
   hear(strict_, start_);
   strict_.note_vitals(reply(0));
   strict_.distrust_now();

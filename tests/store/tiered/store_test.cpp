@@ -27,7 +27,7 @@ TEST_F(tiered_store_test, repeats_and_duplicates_never_reach_the_truth) {
   EXPECT_EQ(one.store->traits().name, "tiered");
 }
 
-TEST_F(tiered_store_test, only_the_truth_judges_what_is_neither) {
+TEST_F(tiered_store_test, only_the_truth_decides_what_is_neither_replay_nor_busy) {
   process one(*this);
   one.desk->completed(claim_of("completed"));
   EXPECT_EQ(one.desk->claim(claim_of("completed", "other")).kind, verdict_kind::mismatch);
@@ -62,7 +62,7 @@ TEST_F(tiered_store_test, a_batch_stays_one) {
   EXPECT_EQ(one.truth->claims_made, before + 1);
 }
 
-TEST_F(tiered_store_test, the_second_of_a_batch_hears_what_the_first_led_to) {
+TEST_F(tiered_store_test, the_second_claim_of_a_batch_gets_the_first_claims_result) {
   truth_desk_.completed(claim_of("k"));
   process one(*this);
   const auto reply = one.desk->claims({claim_of("k"), claim_of("k")});
@@ -85,7 +85,7 @@ TEST_F(tiered_store_test, what_the_truth_knows_is_written_back_with_what_is_left
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_store_test, that_it_took_effect_without_an_answer_is_no_copy) {
+TEST_F(tiered_store_test, a_completion_without_an_answer_is_not_copied) {
   process one(*this);
   const auto request = claim_of("k");
   auto change = settle_of(request, one.desk->leased(request));
@@ -221,7 +221,7 @@ TEST_F(tiered_store_test, a_superseded_holder_takes_its_marker_along) {
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_store_test, an_old_marker_holds_nobody_up_who_hears_of_the_end) {
+TEST_F(tiered_store_test, an_old_marker_does_not_delay_a_waiter_after_the_settle) {
   process one(*this);
   std::vector<std::uint64_t> both_answered;
   one.store->on_settled(
@@ -260,7 +260,7 @@ TEST_F(tiered_store_test, nobody_waits_for_an_accelerator_that_is_gone) {
   EXPECT_EQ(one.truth->claims_made, number);
 }
 
-TEST_F(tiered_store_test, a_marker_that_could_not_be_removed_is_not_believed) {
+TEST_F(tiered_store_test, a_marker_that_could_not_be_removed_does_not_count) {
   process one(*this);
   const auto request = claim_of("k");
   const auto held = one.desk->leased(request);
@@ -273,7 +273,7 @@ TEST_F(tiered_store_test, a_marker_that_could_not_be_removed_is_not_believed) {
              [&] { return copy_of(request)->state != observed_state::in_progress; });
 }
 
-TEST_F(tiered_store_test, what_it_did_without_saying_so_is_rolled_back) {
+TEST_F(tiered_store_test, a_marker_whose_claim_is_in_doubt_is_removed) {
   process one(*this), other(*this);
   for (const auto* key : {"claim", "settle"}) {
     const auto request = claim_of(key);
