@@ -27,7 +27,8 @@ def typed(server, commands):
 
 
 @pytest.mark.parametrize("functions", [True, False], ids=["functions", "scripts"])
-def test_the_documented_setup_works_as_typed(server, start_gateway, own_upstream, key, fresh_key, functions):
+def test_the_documented_setup_works_as_typed(server, start_gateway, own_upstream, key, fresh_key,
+                                             functions):
     (_, user), (_, serving), *_ = blocks("redis.md", "Setting it up")
     if not functions:
         user = user.replace("+fcall +function|load", "+evalsha +script|load")

@@ -51,7 +51,8 @@ def statement_in(done):
     return done.stderr.split(" types: ")[1]
 
 
-def test_the_documented_setup_works_as_typed(server, admin, onceguard, start_gateway, own_upstream, key, fresh_key):
+def test_the_documented_setup_works_as_typed(server, admin, onceguard, start_gateway, own_upstream,
+                                             key, fresh_key):
     (language, statements), (_, commands) = blocks("postgresql.md", "Setting it up")
     assert language == "sql"
     admin(statements)

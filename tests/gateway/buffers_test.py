@@ -90,7 +90,8 @@ def begin_runs(gateway, upstream, fresh_key, count, plan, held):
     return running, refused
 
 
-def test_answers_of_running_requests_are_kept_beyond_the_bound(start_gateway, upstream, fresh_key, held):
+def test_answers_of_running_requests_are_kept_beyond_the_bound(start_gateway, upstream, fresh_key,
+                                                               held):
     """Beyond the bound nothing more runs; what ran is kept all the same."""
     gateway = start_gateway(upstream, {
         **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB"},
@@ -115,7 +116,8 @@ def test_answers_of_running_requests_are_kept_beyond_the_bound(start_gateway, up
         assert_first(gateway.post(key=key))
 
 
-def test_answers_count_toward_the_budget_while_they_arrive(start_gateway, upstream, fresh_key, held):
+def test_answers_count_toward_the_budget_while_they_arrive(start_gateway, upstream, fresh_key,
+                                                           held):
     gateway = start_gateway(upstream, {
         **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB"},
         "defaults": {"max_request_body": "256KiB", "max_answer_body": "256KiB"}})

@@ -50,7 +50,8 @@ def test_what_broke_on_a_kept_one_is_unknown_and_not_sent_twice(start_gateway, s
     assert len(gateway.logged(EVENT)) == 1
 
 
-def test_an_unguarded_request_on_a_broken_kept_connection_is_repeated(start_gateway, scripted, fresh_key):
+def test_an_unguarded_request_on_a_broken_kept_connection_is_repeated(start_gateway, scripted,
+                                                                      fresh_key):
     """Sent again where it may be, and the next guarded one takes no risk."""
     upstream = scripted.add(*READ, ("answer",), *READ, ("fin",))
     gateway = start_gateway(upstream.url, {"gateway": {"threads": 1}})

@@ -104,7 +104,8 @@ def test_a_gateway_and_its_application_own_and_touch_no_table(
 
 
 @pytest.mark.parametrize("role", ["plain_gateway", "plain_app"])
-def test_the_documented_roles_read_and_write_no_table(admin, roles, postgres_server, database, role):
+def test_the_documented_roles_read_and_write_no_table(admin, roles, postgres_server, database,
+                                                      role):
     tables = [row[0] for row in admin.execute(
         "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'p', 'S') "
         "AND relnamespace = 'onceguard'::regnamespace")]

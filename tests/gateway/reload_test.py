@@ -67,7 +67,8 @@ def test_after_a_loss_what_the_new_rules_allow_is_waited_for(start_gateway, upst
     assert 60 < int(refused.get("Retry-After")) <= 101
 
 
-def test_a_changed_scope_is_logged_with_the_number_of_its_records(start_gateway, upstream, fresh_key):
+def test_a_changed_scope_is_logged_with_the_number_of_its_records(start_gateway, upstream,
+                                                                  fresh_key):
     gateway = start_gateway(upstream, {"defaults": {"scope": "address"}})
     for number in range(20):
         fields = [*TENANT, ("Cookie", f"n={number}")]

@@ -244,7 +244,7 @@ TEST_F(tiered_breaker_test, vitals_of_the_truth_reach_the_breaker_before_the_cal
   EXPECT_FALSE(strict_.epoch_at(start_));
 }
 
-TEST_F(tiered_breaker_test, reported_vitals_are_not_undone_by_an_older_poll) {
+TEST_F(tiered_breaker_test, reported_vitals_outlast_an_older_poll) {
   hear(strict_, start_);
   strict_.note_vitals(reply(0));
   strict_.distrust_now();
