@@ -20,7 +20,7 @@ std::vector<std::string> split(const std::string& list) {
   }
 }
 
-error unreadable(const char* why) {
+error invalid_url(const char* why) {
   return error(errc::invalid_argument,
                std::string("postgresql store: ") + why +
                    "; expected postgresql://user@host:5432/database?option=value as libpq reads "
@@ -66,7 +66,7 @@ result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout) {
   // libpq's message is not passed on, because the message may contain the password.
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
       PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
-  if (!parsed) return unreadable("the URL can't be read");
+  if (!parsed) return invalid_url("the URL can't be read");
   option_map common;
   for (const auto* position = parsed.get(); position->keyword != nullptr; ++position) {
     if (position->val != nullptr) common[position->keyword] = position->val;
@@ -80,7 +80,7 @@ result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout) {
     return list.size() == count || (list.size() == 1 && list.front().empty());
   };
   if (!fits(hosts) || !fits(addresses) || (!fits(ports) && ports.size() != 1)) {
-    return unreadable("the numbers of hosts and ports differ");
+    return invalid_url("the numbers of hosts and ports differ");
   }
   conninfo out;
   out.name = "postgresql ";

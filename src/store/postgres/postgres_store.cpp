@@ -1,6 +1,5 @@
 #include "store/postgres/postgres_store.hpp"
 
-#include "store/postgres/epoch_queries.hpp"
 #include "store/postgres/queries.hpp"
 #include "store/view.hpp"
 

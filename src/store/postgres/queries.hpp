@@ -8,11 +8,20 @@
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
 
+#include "store/epoch_metadata.hpp"
 #include "store/postgres/parameters.hpp"
 #include "store/postgres/rows.hpp"
 #include "store/postgres/wire.hpp"
 
 namespace onceguard::postgres {
+
+// The statements about the epoch, for an accelerator: parameters and results.
+
+[[nodiscard]] parameters ask_epoch(const std::string& accelerator);
+[[nodiscard]] epoch_reading read_epoch(const rows& rows, const std::string& accelerator);
+
+[[nodiscard]] parameters ask_note(const accelerator_state& found, const std::string& distrusted);
+[[nodiscard]] bool read_note(const rows& rows);
 
 [[nodiscard]] parameters ask_resolve(const resolution& request, bool expiry_paused);
 [[nodiscard]] std::optional<result<resolve_decision>> read_resolve(const rows& rows);

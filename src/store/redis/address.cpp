@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/hash.hpp"
-#include "store/redis/number_text.hpp"
+#include "store/redis/arguments.hpp"
 
 namespace onceguard::redis {
 namespace {

@@ -7,6 +7,7 @@
 // functions (yes, no); with TLS: ca, cert, key (files), verify (yes, no); with sentinels:
 // sentinel_user, sentinel_password. What is special is written as %XX.
 #pragma once
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,9 +16,21 @@
 
 #include <onceguard/error.hpp>
 
-#include "store/redis/endpoint.hpp"
-
 namespace onceguard::redis {
+
+// The address of a server: host and port.
+
+struct endpoint {
+  std::string host;
+  std::string port;
+
+  friend auto operator<=>(const endpoint&, const endpoint&) = default;
+  /// "host:port", "[::1]:port"
+  [[nodiscard]] std::string text() const {
+    const bool v6 = host.find(':') != std::string::npos;
+    return (v6 ? "[" + host + "]" : host) + ":" + port;
+  }
+};
 
 struct tls_files {
   std::string ca;           ///< empty: the system's own

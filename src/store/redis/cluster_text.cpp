@@ -1,6 +1,6 @@
 #include "store/redis/cluster_text.hpp"
 
-#include "store/redis/number_text.hpp"
+#include "store/redis/arguments.hpp"
 #include "store/redis/slots.hpp"
 
 namespace onceguard::redis {

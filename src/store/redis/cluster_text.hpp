@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/endpoint.hpp"
+#include "store/redis/address.hpp"
 #include "store/redis/failure.hpp"
 #include "store/redis/reply.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "store/call.hpp"
-#include "store/redis/endpoint.hpp"
+#include "store/redis/address.hpp"
 #include "store/redis/keyspace.hpp"
 #include "store/redis/reply.hpp"
 #include "store/redis/scripts.hpp"
