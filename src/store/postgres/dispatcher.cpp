@@ -208,9 +208,8 @@ void dispatcher::arrived(batch_trip<Kind>& trip, const rows& results) {
   auto replies = Kind::decode(results, trip.parcels_);  // may throw: then it failed
   ended(trip.confirms_);
   if constexpr (std::is_same_v<Kind, claims>) {
-    if (const auto granted = claims::generations_in(results)) {
-      take_generations(trip.expected_, *granted);
-    }
+    take_generations(trip.expected_, trip.entries_,
+                     claims::generations_in(results, trip.entries_.size()));
   }
   const auto now = base::boot_now();
   for (const auto& one : trip.entries_) under_way_.erase(one.item().id);

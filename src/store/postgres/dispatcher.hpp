@@ -84,7 +84,8 @@ class dispatcher {
   // The ends of trips.
   template <class Kind>
   void arrived(batch_trip<Kind>& trip, const rows& results);
-  void take_generations(const known_generation& expected, const claims::generation_range& granted);
+  void take_generations(const known_generation& expected, const request_queue<claims>::batch& sent,
+                        const std::vector<std::uint64_t>& granted);
   template <class Kind>
   void take_reply(entry<Kind>& entry, reply<typename Kind::outcome>& reply, steady_time now);
   void put_grant_in_doubt(entry<claims>& entry);

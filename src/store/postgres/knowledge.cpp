@@ -25,16 +25,24 @@ void dispatcher::read_generation(const known_generation& generation) {
 }
 
 /// Takes note of the generations of granted leases, so that a copy of the database that lacks them
-/// is found to be an older one. A lease must have a higher generation than the one that was known
-/// when the claim was sent. If not, the memory was taken back after the database had checked the
-/// claim's expectation, for example by a transaction that deletes records and sets the counter
-/// back.
+/// is found to be an older one. A new lease has a higher generation than the one that was known
+/// when the claim was sent; a claim that was sent before may get its former lease again, with the
+/// present generation. A lower one means that the memory was taken back after the database had
+/// checked the claim's expectation, for example by a transaction that deletes records and sets the
+/// counter back.
 void dispatcher::take_generations(const known_generation& expected,
-                                  const claims::generation_range& granted) {
-  if (expected.identity != generation_.identity || granted.lowest <= expected.number) {
-    return memory_.changed();
+                                  const request_queue<claims>::batch& sent,
+                                  const std::vector<std::uint64_t>& granted) {
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    if (granted[i] == 0) continue;
+    const bool sent_before = sent[i].doubtful || sent[i].item().repeated;
+    const auto least = sent_before ? expected.number : expected.number + 1;
+    if (expected.identity != generation_.identity || granted[i] < least) {
+      memory_.changed();
+    } else {
+      generation_.number = std::max(generation_.number, granted[i]);
+    }
   }
-  generation_.number = std::max(generation_.number, granted.highest);
 }
 
 }  // namespace onceguard::postgres

@@ -199,14 +199,11 @@ std::vector<reply<verdict>> claims::decode(const rows& rows,
   });
 }
 
-std::optional<claims::generation_range> claims::generations_in(const rows& rows) {
-  std::optional<generation_range> out;
+std::vector<std::uint64_t> claims::generations_in(const rows& rows, std::size_t items) {
+  std::vector<std::uint64_t> out(items);
   for (int row = 0; row < rows.size(); ++row) {
-    const auto of_row = static_cast<std::uint64_t>(number_or_0(rows, row, claim_columns - 1));
-    if (of_row == 0) continue;  // not a new lease
-    if (!out) out = {of_row, of_row};
-    out->lowest = std::min(out->lowest, of_row);
-    out->highest = std::max(out->highest, of_row);
+    const auto number = number_or_0(rows, row, claim_columns - 1);
+    out.at(static_cast<std::size_t>(rows.integer(row, 0) - 1)) = static_cast<std::uint64_t>(number);
   }
   return out;
 }

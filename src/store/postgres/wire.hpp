@@ -64,13 +64,10 @@ struct claims {
   /// One for each item, in their order. Throws unexpected_answer.
   [[nodiscard]] static std::vector<reply<outcome>> decode(const rows& rows,
                                                           const std::vector<parcel<item>>& items);
-  /// How far the memory had come with each of the leases in a reply.
-  struct generation_range {
-    std::uint64_t lowest = 0;
-    std::uint64_t highest = 0;
-  };
-  /// Empty: no lease is in the reply.
-  [[nodiscard]] static std::optional<generation_range> generations_in(const rows& rows);
+  /// The generation with the lease of each item, in the order of the items. 0: no lease, or one
+  /// that was granted before.
+  [[nodiscard]] static std::vector<std::uint64_t> generations_in(const rows& rows,
+                                                                 std::size_t items);
   /// The verdict while another transaction is writing the record.
   [[nodiscard]] static outcome locked();
   /// The verdict on `second`, a claim that came at the same time as `first` and counts as the later

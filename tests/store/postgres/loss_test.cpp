@@ -4,6 +4,7 @@
 
 #include "store/contract/fault_acts.hpp"
 #include "store/postgres/fixture.hpp"
+#include "support/tcp_gate.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -264,6 +265,21 @@ TEST_F(postgres_loss_test, a_memory_taken_back_between_the_check_and_the_lease_g
   EXPECT_EQ(answer.error().effect, effect::done);
   expect_lost(desk_of_test, "l");
   EXPECT_GT(known_again(desk_of_test, claim_of("m")).lease.token, last);
+}
+
+TEST_F(postgres_loss_test, a_claim_whose_reply_was_lost_is_no_loss_of_memory) {
+  tcp_gate gate(server_.port());
+  auto argument = params();
+  argument.url = url_at(gate.port());
+  argument.connections = 1;
+  const auto tested = open(argument);
+  desk desk(*tested);
+  desk.vitals();
+  gate.cut_after(direction::to_client, 0);
+  // The new session counts the lease already when the claim is sent again.
+  EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_FALSE(gate.armed());
+  EXPECT_EQ(value("SELECT max(attempt) FROM onceguard.records"), "1");
 }
 
 TEST_F(postgres_loss_test, a_restarted_server_is_no_loss) {
