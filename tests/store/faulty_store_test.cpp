@@ -1,3 +1,4 @@
+// The faulty store of the test support: injected faults, delays and counted calls.
 #include "support/faulty_store.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ class faulty_store_test : public ::testing::Test {
     EXPECT_EQ(verdict.error().code, code);
     EXPECT_EQ(verdict.error().effect, on_store);
     EXPECT_EQ(known(request), carried_out);
-    EXPECT_EQ(desk_.leased(request).claim_id, request.claim_id);  // healed after one
+    EXPECT_EQ(desk_.leased(request).claim_id, request.claim_id);  // the fault hits one call only
   }
 
   base::manual_clock clock_;
@@ -31,7 +32,7 @@ class faulty_store_test : public ::testing::Test {
   desk desk_{faulty_};
 };
 
-TEST_F(faulty_store_test, fails_as_configured) {
+TEST_F(faulty_store_test, each_fault_reports_its_error_and_its_effect_on_the_store) {
   expect_fault(store_fault::before, errc::store_unreachable, effect::none, false);
   expect_fault(store_fault::after, errc::store_unreachable, effect::done, true);
   expect_fault(store_fault::after_timeout, errc::store_unreachable, effect::unknown, true);
@@ -42,7 +43,7 @@ TEST_F(faulty_store_test, fails_as_configured) {
   expect_fault(store_fault::too_big, errc::invalid_argument, effect::none, false);
 }
 
-TEST_F(faulty_store_test, delays_until_let_go) {
+TEST_F(faulty_store_test, a_delayed_call_waits_until_it_is_let_go) {
   for (const auto fault : {store_fault::delay_before, store_fault::delay_after}) {
     faulty_.fail(store_call::claim, fault, 1);
     const auto request = claim_of(fault == store_fault::delay_before ? "before" : "after");
@@ -64,7 +65,7 @@ TEST_F(faulty_store_test, delays_until_let_go) {
   }
 }
 
-TEST_F(faulty_store_test, fails_everything_until_healed_and_counts_the_calls) {
+TEST_F(faulty_store_test, fail_all_fails_every_call_until_heal_all_and_calls_are_counted) {
   faulty_.fail_all(store_fault::before);
   EXPECT_FALSE(desk_.try_claim(claim_of("k")));
   EXPECT_FALSE(desk_.try_find(claim_of("k").id));
@@ -75,7 +76,7 @@ TEST_F(faulty_store_test, fails_everything_until_healed_and_counts_the_calls) {
   EXPECT_EQ(faulty_.made(store_call::settle), 0u);
 }
 
-TEST_F(faulty_store_test, forwards_imports_and_their_failures) {
+TEST_F(faulty_store_test, imports_are_passed_on_and_can_fail) {
   imported_record request;
   request.id = claim_of("k").id;
   request.stored.about = subject_of("k");
@@ -87,7 +88,7 @@ TEST_F(faulty_store_test, forwards_imports_and_their_failures) {
   EXPECT_EQ(faulty_.made(store_call::import_record), 2u);
 }
 
-TEST_F(faulty_store_test, pretends_to_be_another_store) {
+TEST_F(faulty_store_test, pretended_vitals_show_another_store) {
   vitals current;
   current.identity = "another";
   faulty_.pretend(current);

@@ -1,4 +1,5 @@
-// Claims and settles for the store suites, and calls of a store that wait for the answer.
+// Claims, settles and other requests for the store suites, and a wrapper whose store calls wait for
+// their replies.
 #pragma once
 #include <memory>
 #include <string>
@@ -80,11 +81,12 @@ inline extension extend_of(const claim& request, const lease& held, bool dispatc
   return out;
 }
 
-/// A store whose calls wait. Failures of the store are thrown as std::logic_error.
+/// Wraps a store so that each call waits for its reply. Failures of the store are thrown as
+/// std::logic_error, except by functions that return a `result`.
 class desk {
  public:
   explicit desk(store& records) : at_(&records) {}
-  /// From here on these are calls of another store.
+  /// Later calls go to `records`.
   void move_to(store& records) { at_ = &records; }
   [[nodiscard]] store& at() { return *at_; }
 
@@ -119,7 +121,7 @@ class desk {
     return run(context_, at_->find(id, patience));
   }
   std::optional<record_view> find(const record_id& id) { return try_find(id).value(); }
-  /// Where there must be one: its absence is a failure that says so.
+  /// A record that must exist; its absence is thrown as std::logic_error.
   record_view seen(const record_id& id) {
     auto found = find(id);
     if (!found) throw std::logic_error("there is no record " + base::to_hex(id));
@@ -148,13 +150,13 @@ class desk {
   result<onceguard::vitals> try_vitals() { return run(context_, at_->vitals(patience)); }
   onceguard::vitals vitals() { return try_vitals().value(); }
 
-  /// Claims and expects to be told to run.
+  /// Claims, and expects the verdict `run`.
   lease leased(const onceguard::claim& request) {
     const auto verdict = claim(request);
     EXPECT_EQ(verdict.kind, verdict_kind::run) << request.about->key;
     return verdict.lease;
   }
-  /// A whole first request.
+  /// A whole first request: a claim and its completion.
   lease completed(const onceguard::claim& request) {
     const auto held = leased(request);
     EXPECT_EQ(settle(settle_of(request, held)).outcome, settle_outcome::done);

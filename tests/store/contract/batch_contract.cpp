@@ -1,4 +1,4 @@
-// Batches, concurrent callers, tokens and reopening, for every store.
+// Batches, concurrent callers, tokens and reopening, on every store.
 #include <gtest/gtest.h>
 
 #include "store/contract/store_fixture.hpp"
@@ -9,7 +9,7 @@ namespace {
 using batch_contract = store_fixture;
 INSTANTIATE_TEST_SUITE_P(stores, batch_contract, ::testing::ValuesIn(engines), engine_name);
 
-TEST_P(batch_contract, one_batch_behaves_as_if_its_items_came_one_after_the_other) {
+TEST_P(batch_contract, items_of_a_batch_are_handled_as_if_they_came_one_after_the_other) {
   const auto first = claim_of("same");
   const auto reply = desk_.claims(
       {first, claim_of("same"), claim_of("same", "other"), claim_of("another"), first});
@@ -27,7 +27,7 @@ TEST_P(batch_contract, one_batch_behaves_as_if_its_items_came_one_after_the_othe
   EXPECT_EQ(settled[2]->outcome, settle_outcome::done);
 }
 
-TEST_P(batch_contract, one_bad_item_leaves_its_neighbours_alone) {
+TEST_P(batch_contract, an_invalid_item_fails_no_other_item_of_its_batch) {
   auto bad = claim_of("bad");
   bad.about = nullptr;
   const auto reply = desk_.claims({claim_of("a"), bad, claim_of("b")});
@@ -70,7 +70,7 @@ TEST_P(batch_contract, tokens_grow_across_release_expiry_sweep_and_reopening) {
   expect_greater("reopening");
 }
 
-TEST_P(batch_contract, reopening_shows_whether_memory_was_kept) {
+TEST_P(batch_contract, the_identity_after_reopening_shows_whether_records_were_kept) {
   desk_.completed(claim_of("k"));
   const auto before = desk_.vitals();
   reopen();
@@ -80,7 +80,7 @@ TEST_P(batch_contract, reopening_shows_whether_memory_was_kept) {
             delegate_->remembers() ? verdict_kind::replay : verdict_kind::run);
 }
 
-TEST_P(batch_contract, generation_grows_with_the_leases) {
+TEST_P(batch_contract, the_generation_grows_with_granted_leases) {
   const auto before = desk_.vitals();
   desk_.leased(claim_of("a"));
   desk_.claim(claim_of("a"));
@@ -89,7 +89,7 @@ TEST_P(batch_contract, generation_grows_with_the_leases) {
   EXPECT_EQ(after.identity, before.identity);
 }
 
-TEST_P(batch_contract, a_repeated_claim_beside_a_fresh_one_gets_its_own_lease) {
+TEST_P(batch_contract, a_repeated_claim_gets_its_lease_beside_other_claims_of_the_key) {
   const auto mine = claim_of("k");
   const auto held = desk_.leased(mine);
   const auto reply = desk_.claims({claim_of("k"), repeat_of(mine), claim_of("k")});
@@ -99,14 +99,14 @@ TEST_P(batch_contract, a_repeated_claim_beside_a_fresh_one_gets_its_own_lease) {
   EXPECT_EQ(reply[2]->kind, verdict_kind::busy);
 }
 
-TEST_P(batch_contract, a_claim_after_a_loss_is_marked_maybe_repeated) {
+TEST_P(batch_contract, a_record_keeps_the_mark_of_a_claim_that_may_be_a_repeat) {
   auto request = claim_of("k");
   request.maybe_repeated = true;
   desk_.completed(request);
   EXPECT_TRUE(desk_.seen(request.id).stored.maybe_repeated);
 }
 
-TEST_P(batch_contract, a_stopped_store_refuses_and_stops_again) {
+TEST_P(batch_contract, a_stopped_store_refuses_calls_and_can_be_stopped_again) {
   store_->stop();
   store_->stop();
   const auto verdict = desk_.try_claim(claim_of("k"));

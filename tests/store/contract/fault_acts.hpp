@@ -1,5 +1,5 @@
-// What the suites of faults do with every store that has a server: to claim and to settle while
-// it breaks, hangs or crashes.
+// Acts for the fault suites of the stores that have a server: claims and settles while the server
+// breaks, hangs or crashes.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -19,20 +19,22 @@
 
 namespace onceguard::testing {
 
-/// No fault of a test lasts so long.
+/// No fault of a test lasts this long.
 inline constexpr std::chrono::minutes longest_fault{2};
 
-/// Claims until it is known what became of it, as its nonce stays the same.
+/// Repeats the claim until its outcome is known. Repeats are safe, since the claim id stays the
+/// same.
 inline result<verdict> claim_until_known(desk& desk, const claim& request) {
   for (const auto end = base::boot_now() + longest_fault;;) {
     auto reply = desk.try_claim(request);
     if (reply || !reply.error().retryable() || base::boot_now() > end) return reply;
-    // Another memory: nothing is granted before those who watch the store have taken note.
+    // The store has lost its memory: claims are granted again only after the caller has polled the
+    // vitals.
     if (reply.error().code == errc::store_lost) static_cast<void>(desk.try_vitals());
   }
 }
 
-/// A new lease, though the memory may be another one by now.
+/// A new lease, even if the store has lost its memory meanwhile.
 inline lease leased_until_known(desk& desk, const claim& request) {
   const auto reply = claim_until_known(desk, request);
   if (!reply) throw std::runtime_error(reply.error().detail);
@@ -53,7 +55,7 @@ inline result<settled> settle_until_known(desk& desk, const settlement& request)
   }
 }
 
-/// One key from its claim to its replay, while the connection may break.
+/// Takes one key from its claim to its replay, while the connection may break.
 inline void expect_one_run(desk& desk, const std::string& key) {
   const auto request = claim_of(key);
   const auto reply = claim_until_known(desk, request);
@@ -66,7 +68,7 @@ inline void expect_one_run(desk& desk, const std::string& key) {
   expect_verdict(desk, claim_of(key), verdict_kind::replay);
 }
 
-/// `at` is the desk of a store with a timeout of 400 ms on this server.
+/// `desk` wraps a store with a timeout of 400 ms on `server`.
 template <class Server>
 void expect_out_of_reach_while_it_hangs(desk& desk, Server& server) {
   constexpr milliseconds timeout{400};
@@ -79,7 +81,7 @@ void expect_out_of_reach_while_it_hangs(desk& desk, Server& server) {
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_unreachable);
   EXPECT_EQ(verdict.error().effect, effect::unknown);
-  // All connections have been given up: what comes now was not sent.
+  // After all connections have been given up, later claims are not sent.
   for (;;) {
     const auto later = desk.try_claim(claim_of("later"), timeout);
     ASSERT_FALSE(later);
@@ -93,7 +95,7 @@ void expect_out_of_reach_while_it_hangs(desk& desk, Server& server) {
   EXPECT_EQ(after->lease.attempt, 1u);
 }
 
-/// What every record is after it was run once.
+/// Expects `runs` records, each of them completed by one run.
 inline void expect_each_once(desk& desk, std::size_t runs) {
   const auto page = desk.list({}, {}, 1'000'000);
   EXPECT_EQ(page.records.size(), runs);
@@ -104,8 +106,9 @@ inline void expect_each_once(desk& desk, std::size_t runs) {
   }
 }
 
-/// Claims and completes fresh keys from `callers` threads, with four crashes in between, one each
-/// time that `step` more were completed. How many keys ran: each once, and all are completed.
+/// Claims and completes fresh keys from `callers` threads, with four crashes in between: one each
+/// time that `step` more keys were completed. Expects that each key ran once and that all keys are
+/// completed. Returns how many keys ran.
 template <class Crash>
 std::size_t run_across_crashes(store& tested, int callers, int step, Crash crash_and_start) {
   std::atomic<bool> over{false};

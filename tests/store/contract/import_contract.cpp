@@ -1,4 +1,4 @@
-// Records that come from another store, for every store.
+// Import of records from another store, on every store.
 #include <gtest/gtest.h>
 
 #include "store/contract/store_fixture.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 class import_contract : public store_fixture {
  protected:
-  /// The record of the other store, as it would move now.
+  /// The record of the source store, as an import would move the record now.
   imported_record moving(const claim& request) {
     return make_imported_record(from_.find(request.id).value(), delegate_->clock.wall_ms());
   }
@@ -25,7 +25,7 @@ class import_contract : public store_fixture {
 };
 INSTANTIATE_TEST_SUITE_P(stores, import_contract, ::testing::ValuesIn(engines), engine_name);
 
-TEST_P(import_contract, a_completed_record_is_replayed_for_what_is_left_of_its_retention) {
+TEST_P(import_contract, an_imported_completed_record_is_replayed_for_the_rest_of_its_retention) {
   const auto request = claim_of("k");
   const auto held = from_.leased(request);
   advance(second);
@@ -49,7 +49,7 @@ TEST_P(import_contract, a_completed_record_is_replayed_for_what_is_left_of_its_r
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_P(import_contract, everything_that_is_known_of_a_record_comes_along) {
+TEST_P(import_contract, an_import_keeps_every_field_of_a_record) {
   const auto request = claim_of("k");
   from_.completed(request);
   auto value = moving(request);
@@ -72,7 +72,7 @@ TEST_P(import_contract, everything_that_is_known_of_a_record_comes_along) {
   EXPECT_EQ(seen.failures, 3u);
 }
 
-TEST_P(import_contract, what_is_under_way_becomes_unknown_and_its_holder_is_left_behind) {
+TEST_P(import_contract, an_imported_running_record_is_unknown_and_loses_its_holder) {
   auto running = claim_of("running");
   const auto held = from_.leased(running);
   auto begun = claim_of("begun");
@@ -93,7 +93,7 @@ TEST_P(import_contract, what_is_under_way_becomes_unknown_and_its_holder_is_left
   EXPECT_GT(desk_.leased(claim_of("running")).token, held.token);
 }
 
-TEST_P(import_contract, what_provably_had_not_begun_is_taken_over) {
+TEST_P(import_contract, an_imported_record_that_provably_had_not_begun_is_taken_over) {
   auto request = claim_of("k");
   request.into_started = true;
   const auto held = from_.leased(request);
@@ -104,7 +104,7 @@ TEST_P(import_contract, what_provably_had_not_begun_is_taken_over) {
   EXPECT_EQ(next.attempt, 2u);
 }
 
-TEST_P(import_contract, unknown_says_why_and_waits_to_be_probed) {
+TEST_P(import_contract, an_imported_unknown_record_keeps_its_reason_and_its_probe_pause) {
   const auto request = claim_of("k");
   auto change = settle_of(request, from_.leased(request), settle_kind::abandon);
   change.why = unknown_reason::upstream_timeout;
@@ -123,7 +123,7 @@ TEST_P(import_contract, unknown_says_why_and_waits_to_be_probed) {
   EXPECT_TRUE(desk_.leased(again).probe);
 }
 
-TEST_P(import_contract, unsettled_records_keep_their_retention) {
+TEST_P(import_contract, an_imported_unsettled_record_keeps_its_unknown_retention) {
   auto request = claim_of("k");
   request.unknown_retention = day;
   from_.leased(request);
@@ -135,7 +135,7 @@ TEST_P(import_contract, unsettled_records_keep_their_retention) {
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_P(import_contract, a_failed_record_waits_for_the_rest_of_its_pause) {
+TEST_P(import_contract, an_imported_failed_record_backs_off_for_the_rest_of_its_pause) {
   const auto request = claim_of("k");
   auto change = settle_of(request, from_.leased(request), settle_kind::fail);
   change.backoff = 10 * second;
@@ -149,7 +149,7 @@ TEST_P(import_contract, a_failed_record_waits_for_the_rest_of_its_pause) {
   EXPECT_EQ(desk_.leased(claim_of("k")).attempt, 2u);
 }
 
-TEST_P(import_contract, a_released_record_still_refuses_its_claim_and_counts_on) {
+TEST_P(import_contract, an_imported_released_record_refuses_its_claim_and_keeps_its_attempts) {
   const auto request = claim_of("k");
   const auto held = from_.leased(request);
   from_.settle(settle_of(request, held, settle_kind::release));
@@ -160,9 +160,9 @@ TEST_P(import_contract, a_released_record_still_refuses_its_claim_and_counts_on)
   EXPECT_GT(next.token, held.token);
 }
 
-TEST_P(import_contract, every_later_token_of_its_key_is_above_the_one_that_came) {
+TEST_P(import_contract, later_tokens_of_a_key_are_above_its_imported_token) {
   auto request = completed("k");
-  request.stored.token += 1'000'000'000;  // a store whose clock was ahead
+  request.stored.token += 1'000'000'000;  // as from a store whose clock was ahead
   ASSERT_EQ(desk_.import_record(request), import_outcome::imported);
   if (delegate_->remembers()) reopen();
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
@@ -170,7 +170,7 @@ TEST_P(import_contract, every_later_token_of_its_key_is_above_the_one_that_came)
   EXPECT_GT(desk_.leased(claim_of("k")).token, request.stored.token);
 }
 
-TEST_P(import_contract, tokens_go_on_from_the_clock_for_what_the_other_store_has_forgotten) {
+TEST_P(import_contract, tokens_after_an_import_are_above_those_of_records_lost_by_the_source) {
   desk_.leased(claim_of("early"));
   advance(day);
   const auto forgotten = from_.leased(claim_of("forgotten")).token;
@@ -178,7 +178,7 @@ TEST_P(import_contract, tokens_go_on_from_the_clock_for_what_the_other_store_has
   EXPECT_GT(desk_.leased(claim_of("forgotten")).token, forgotten);
 }
 
-TEST_P(import_contract, the_same_record_changes_nothing_and_another_one_is_left_alone) {
+TEST_P(import_contract, a_second_import_changes_nothing_and_a_conflict_keeps_the_stored_record) {
   const auto request = claim_of("k");
   const auto held = from_.leased(request);
   const auto under_way = moving(request);
@@ -193,7 +193,7 @@ TEST_P(import_contract, the_same_record_changes_nothing_and_another_one_is_left_
   EXPECT_EQ(desk_.counted(observed_state::unknown), 1u);
 }
 
-TEST_P(import_contract, what_has_expired_here_makes_room) {
+TEST_P(import_contract, an_import_replaces_an_expired_record) {
   desk_.completed(claim_of("k"));
   advance(day);
   const auto request = completed("k");
@@ -209,7 +209,7 @@ TEST_P(import_contract, imported_records_are_listed_in_the_order_of_their_import
   EXPECT_EQ(seen, "bac");
 }
 
-TEST_P(import_contract, a_record_without_subject_is_refused) {
+TEST_P(import_contract, an_import_without_a_subject_is_refused) {
   auto request = completed("k");
   request.stored.about = nullptr;
   EXPECT_EQ(desk_.try_import(request).error().code, errc::invalid_argument);

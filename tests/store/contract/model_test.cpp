@@ -1,6 +1,6 @@
 // Each store against the specification: random sequences of acts on few keys, with the clock
-// moving, must be answered as the pure functions answer them, and leave the same records. And each
-// answer against the promise, which knows nothing of the pure functions.
+// moving, must be answered as the pure functions answer them, and must leave the same records. Each
+// answer is also checked against `promise`, which knows nothing of the pure functions.
 #include <cstdint>
 #include <map>
 #include <sstream>
@@ -15,8 +15,8 @@
 namespace onceguard::testing {
 namespace {
 
-/// The pure functions with a map. Tokens are told by the store under test, and those of a record
-/// must grow.
+/// The records as the pure functions compute them. The tokens come from the store under test; the
+/// tokens of one record must grow.
 struct model {
   std::map<record_id, record> records;
   std::map<record_id, token> last_tokens;
@@ -27,7 +27,7 @@ struct model {
   }
 };
 
-/// A lease that somebody was given; it may be superseded by now.
+/// A granted lease, which may be superseded by now.
 struct held_lease {
   claim asked;
   lease held;
@@ -101,7 +101,7 @@ class comparison {
     return leases_[*rc::gen::inRange<std::size_t>(0, leases_.size())];
   }
 
-  void compare_claim(claim request) {  // a copy: the lists below grow
+  void compare_claim(claim request) {  // by value: the lists below grow
     const auto reply = desk_.claim(request);
     const auto* stored = model_.find_address(request.id);
     auto& last_token = model_.last_tokens[request.id];
@@ -224,7 +224,7 @@ class comparison {
   }
 
   store_delegate& delegate_;
-  const bool sweeps_;  ///< else what has expired goes at once
+  const bool sweeps_;  ///< false: expired records disappear at once, without a sweep
   std::unique_ptr<store> store_;
   desk desk_;
   model model_;
@@ -249,16 +249,16 @@ void walk() {
   both.check_everything();
 }
 
-/// Each was printed by a run that failed, and finds that fault at once should it come back.
+/// Seeds of runs that failed. Each seed finds its fault at once if the fault returns.
 constexpr std::uint64_t kept_seeds[] = {
-    10917594970628203427u,  // a completion behind an operator's release was stale when repeated
+    10917594970628203427u,  // a completion after an operator's release was stale when repeated
 };
 
-TEST_P(store_model, agrees_with_the_pure_functions_over_random_sequences) {
+TEST_P(store_model, a_store_agrees_with_the_pure_functions_over_random_sequences) {
   EXPECT_TRUE(rc::check(walk));
 }
 
-TEST_P(store_model, agrees_over_the_sequences_that_once_failed) {
+TEST_P(store_model, a_store_agrees_with_the_pure_functions_over_formerly_failing_sequences) {
   for (const auto seed : kept_seeds) {
     rc::detail::TestParams TestParams;
     TestParams.seed = seed;

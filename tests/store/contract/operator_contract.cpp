@@ -1,4 +1,4 @@
-// What operators ask and do, for every store.
+// Queries and resolutions by operators, on every store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 using operator_contract = store_fixture;
 INSTANTIATE_TEST_SUITE_P(stores, operator_contract, ::testing::ValuesIn(engines), engine_name);
 
-TEST_P(operator_contract, resolve_ends_unknown_either_way) {
+TEST_P(operator_contract, resolve_ends_an_unknown_record_as_completed_or_released) {
   for (const bool did_happen : {true, false}) {
     const auto request = claim_of(did_happen ? "did" : "did not");
     desk_.leased(request);
@@ -26,7 +26,7 @@ TEST_P(operator_contract, resolve_ends_unknown_either_way) {
   }
 }
 
-TEST_P(operator_contract, resolve_is_refused_while_the_work_may_run) {
+TEST_P(operator_contract, resolve_is_refused_while_the_work_may_still_run) {
   const auto request = claim_of("k");
   desk_.leased(request);
   resolution change;
@@ -40,7 +40,7 @@ TEST_P(operator_contract, resolve_is_refused_while_the_work_may_run) {
   EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
 }
 
-TEST_P(operator_contract, a_holders_completion_after_a_release_stays_the_holders_when_repeated) {
+TEST_P(operator_contract, a_completion_repeated_after_an_operators_release_is_not_stale) {
   const auto request = claim_of("k");
   const auto end = settle_of(request, desk_.leased(request));
   resolution change;
@@ -49,12 +49,13 @@ TEST_P(operator_contract, a_holders_completion_after_a_release_stays_the_holders
   EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
   EXPECT_EQ(desk_.settle(end).outcome, settle_outcome::incident);
   EXPECT_FALSE(desk_.seen(request.id).stored.by_operator);
-  // Its reply was lost: a holder that was told of being stale would keep its answer to itself.
+  // The holder repeats the settle because the reply was lost. A holder that is answered `stale`
+  // would withhold its answer.
   EXPECT_EQ(desk_.settle(end).outcome, settle_outcome::done);
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
 }
 
-TEST_P(operator_contract, resolve_reports_a_missing_record_and_a_refused_change) {
+TEST_P(operator_contract, resolve_reports_an_absent_or_already_completed_record) {
   resolution request;
   request.id = claim_of("nobody").id;
   EXPECT_EQ(desk_.resolve(request).outcome, resolve_outcome::not_found);
@@ -65,7 +66,7 @@ TEST_P(operator_contract, resolve_reports_a_missing_record_and_a_refused_change)
   EXPECT_EQ(desk_.resolve(request).outcome, resolve_outcome::already_completed);
 }
 
-TEST_P(operator_contract, resolve_adds_an_answer_that_is_missing_and_replaces_none) {
+TEST_P(operator_contract, resolve_adds_a_missing_answer_and_replaces_no_stored_answer) {
   for (const auto kept : {answer_kept::none, answer_kept::too_large, answer_kept::streamed}) {
     const auto request = claim_of("k" + std::to_string(static_cast<int>(kept)));
     auto end = settle_of(request, desk_.leased(request), settle_kind::complete);
@@ -103,7 +104,7 @@ TEST_P(operator_contract, resolve_adds_an_answer_that_is_missing_and_replaces_no
   }
 }
 
-TEST_P(operator_contract, resolve_leaves_an_answer_of_status_alone) {
+TEST_P(operator_contract, resolve_does_not_replace_a_status_only_answer) {
   const auto request = claim_of("k");
   auto end = settle_of(request, desk_.leased(request), settle_kind::complete);
   end.answer = answer_of("");
@@ -127,7 +128,7 @@ TEST_P(operator_contract, an_answer_that_an_operator_releases_is_counted_as_forg
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_P(operator_contract, find_shows_durations_and_the_subject) {
+TEST_P(operator_contract, find_shows_the_subject_and_the_remaining_durations) {
   const auto request = claim_of("k");
   desk_.leased(request);
   advance(second);
@@ -142,12 +143,12 @@ TEST_P(operator_contract, find_shows_durations_and_the_subject) {
   EXPECT_FALSE(desk_.find(claim_of("nobody").id));
 }
 
-TEST_P(operator_contract, list_goes_through_all_records_in_the_order_of_their_first_claim) {
+TEST_P(operator_contract, list_returns_all_records_in_the_order_of_their_first_claim) {
   std::vector<std::string> keys;
   for (int i = 0; i < 25; ++i) {
     keys.push_back("k" + std::to_string(i));
     desk_.leased(claim_of(keys.back()));
-    advance(milliseconds(1));  // several servers have nothing in common but the time
+    advance(milliseconds(1));  // records on several servers can only be ordered by time
   }
   std::vector<std::string> seen;
   std::string cursor;
@@ -191,13 +192,13 @@ TEST_P(operator_contract, list_filters_by_state_key_and_scope) {
   EXPECT_THAT(keys(filter), IsEmpty());
 }
 
-TEST_P(operator_contract, a_cursor_of_somebody_else_is_refused) {
+TEST_P(operator_contract, list_refuses_an_invalid_cursor) {
   const auto page = run(store_->list({}, "not a cursor", 10, patience));
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().code, errc::invalid_argument);
 }
 
-TEST_P(operator_contract, counts_are_by_state) {
+TEST_P(operator_contract, count_reports_the_records_of_each_state) {
   auto request = claim_of("started");
   request.into_started = true;
   desk_.leased(request);

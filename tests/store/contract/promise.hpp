@@ -1,6 +1,6 @@
-// What a store promises about one key, told from what happened to that key, and from nothing else:
-// a second opinion beside the pure functions, with which it shares no code. A fault of theirs that
-// a store repeats faithfully is seen here.
+// What a store promises about one key, derived only from what happened to that key: a second
+// opinion beside the pure functions, with which it shares no code. A store that faithfully repeats
+// a fault of the pure functions fails here.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace onceguard::testing {
 
-/// The story of one key. Each act is told with what the store replied; a reply that breaks the
-/// promise fails the property. `now` is read once for each act.
+/// The history of one key. Each function takes an act and the store's reply; a reply that breaks
+/// the promise fails the property. `now` is read once for each act.
 class promise {
  public:
   void claimed(const claim& request, const verdict& verdict, const instant& now) {
@@ -20,11 +20,11 @@ class promise {
              << int{request.claim_id[0]} << ": verdict " << int(verdict.kind) << ", token "
              << verdict.lease.token << "\n";
     const bool same_claim = run_ && run_->claim_id == request.claim_id;
-    if (same_claim && is_free()) {  // it was given back
+    if (same_claim && is_free()) {  // the lease was given back
       RC_ASSERT(verdict.kind == verdict_kind::refused);
       return;
     }
-    swept(now);  // what has outlived its retention blocks no claim
+    swept(now);  // an expired record blocks no claim
     if (is_free()) {
       begin(request, verdict, now, false);
     } else if (same_claim && run_->open) {
@@ -70,7 +70,8 @@ class promise {
     } else if (!known_ || is_over(now)) {
       settled_forgotten(request, reply, now);
     } else {
-      // Superseded: it changes nothing, and only who gives back what it never got need not know.
+      // The holder is superseded: the settle changes nothing. The reply is `stale`, except to a
+      // release by claim id alone, whose caller may never have had the lease.
       RC_ASSERT(reply.outcome ==
                 (by_claim_id_alone ? settle_outcome::done : settle_outcome::stale));
     }
@@ -84,7 +85,7 @@ class promise {
     RC_ASSERT(reported == own);
     if (!own) return;
     if (request.dispatch) {
-      if (run_->probing) earlier_doubt_ = false;  // the application said that nothing happened
+      if (run_->probing) earlier_doubt_ = false;  // the application reported `not done`
       run_->probing = false;
       run_->may_have_begun = true;
     }
@@ -127,7 +128,7 @@ class promise {
     }
   }
 
-  /// Nothing is left of what is over, but that tokens grow.
+  /// Forgets an expired record. Only the last token stays, as tokens must grow.
   void swept(const instant& now) {
     if (is_over(now)) begin_anew();
   }
@@ -137,7 +138,7 @@ class promise {
     onceguard::token token = 0;
     onceguard::claim_id claim_id{};
     std::int64_t ends = 0;
-    bool open = true;  ///< nobody has said how it ended
+    bool open = true;  ///< the attempt has not been settled or resolved
     bool given_up = false;
     bool probing = false;
     bool may_have_begun = true;
@@ -145,7 +146,8 @@ class promise {
 
   [[nodiscard]] bool is_free() const { return !done_ && !failed_ && (!run_ || !run_->open); }
 
-  /// Retention ends what is settled; what is not, only where a rule says so, and after its lease.
+  /// Retention ends settled records. Unsettled records end only if an unknown retention is set, and
+  /// only after their lease.
   [[nodiscard]] bool is_over(const instant& now) const {
     if (!known_ || until_ == 0 || now.wall < until_) return false;
     const bool unsettled = !done_ && !failed_ && run_ && run_->open;
@@ -207,7 +209,7 @@ class promise {
     until_ = until;
   }
 
-  /// Only the number of attempts and the claim that was given back are remembered, for an hour.
+  /// A free key keeps only the number of attempts and the released claim, for an hour.
   void set_free(const instant& now) {
     done_ = failed_ = earlier_doubt_ = false;
     first_answer_ = nullptr;
@@ -255,7 +257,7 @@ class promise {
     }
   }
 
-  /// By a holder whose lease has ended, and nobody has had the key since.
+  /// A settle by a holder whose lease has ended, if no other claim has had the key since.
   void settled_again(const settlement& request, const onceguard::settled& reply,
                      const instant& now) {
     const bool free = is_free();
@@ -264,7 +266,8 @@ class promise {
                        (request.kind == settle_kind::release && free);
     if (alike) {
       RC_ASSERT(reply.outcome == settle_outcome::done);
-      // Its application has said it first: what the holder adds is an answer where none was given.
+      // The application completed the record first. The holder adds an answer only if the
+      // application gave none.
       const bool adds = done_ && by_application_ && !request.by_application && !has_answer_;
       if (adds && request.kept != answer_kept::none) {
         first_answer_ = request.answer;
@@ -280,13 +283,13 @@ class promise {
     }
   }
 
-  /// The record is gone, or what stands there has outlived its retention. That work took effect is
-  /// a fact all the same.
+  /// A settle when the record is gone or has expired. The work took effect all the same, so the
+  /// settle is recorded.
   void settled_forgotten(const settlement& request, const onceguard::settled& reply,
                          const instant& now) {
     if (request.kind == settle_kind::release) {
       RC_ASSERT(reply.outcome == settle_outcome::done);
-      if (known_) return;  // still in the store, though over
+      if (known_) return;  // still in the store, though expired
       known_ = true;
       run_ = attempt();
       run_->token = request.token;
@@ -306,7 +309,7 @@ class promise {
     end_run(request, now);
   }
 
-  bool known_ = false;  // something is told of this key
+  bool known_ = false;  // this key has a history
   std::optional<attempt> run_;
   token last_token_ = 0;
   std::uint32_t attempts_ = 0;
@@ -320,7 +323,7 @@ class promise {
   std::uint32_t failures_ = 0;
   std::int64_t not_before_ = 0;
   std::int64_t ask_not_before_ = 0;
-  bool earlier_doubt_ = false;  // of an attempt before this one
+  bool earlier_doubt_ = false;  // an earlier attempt is in doubt
 };
 
 }  // namespace onceguard::testing

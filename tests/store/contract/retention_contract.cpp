@@ -1,4 +1,4 @@
-// Retention, the sweep and the clocks, for every store.
+// Retention, the sweep and the clocks, on every store.
 #include <gtest/gtest.h>
 
 #include "store/contract/store_fixture.hpp"
@@ -9,19 +9,19 @@ namespace {
 using retention_contract = store_fixture;
 INSTANTIATE_TEST_SUITE_P(stores, retention_contract, ::testing::ValuesIn(engines), engine_name);
 
-/// Of stores that see a step of the wall clock by another clock at every call.
+/// For stores that see a step of the wall clock by another clock at every call.
 using two_clocks_contract = store_fixture;
 INSTANTIATE_TEST_SUITE_P(stores, two_clocks_contract,
                          ::testing::ValuesIn(engines_that(&engine_under_test::two_clocks)),
                          engine_name);
 
-/// Of stores that remove nothing before the sweep does.
+/// For stores that remove records only in the sweep.
 using sweep_contract = store_fixture;
 INSTANTIATE_TEST_SUITE_P(stores, sweep_contract,
                          ::testing::ValuesIn(engines_that(&engine_under_test::sweeps)),
                          engine_name);
 
-TEST_P(retention_contract, retention_is_counted_from_the_settle_and_then_the_key_is_new) {
+TEST_P(retention_contract, retention_runs_from_the_settle_and_a_later_claim_is_a_new_operation) {
   const auto request = claim_of("k");
   const auto held = desk_.leased(request);
   advance(lease_length);
@@ -36,7 +36,7 @@ TEST_P(retention_contract, retention_is_counted_from_the_settle_and_then_the_key
   EXPECT_GT(next.token, held.token);
 }
 
-TEST_P(retention_contract, what_is_not_settled_never_expires) {
+TEST_P(retention_contract, unsettled_records_without_an_unknown_retention_never_expire) {
   auto started = claim_of("started");
   started.into_started = true;
   desk_.leased(started);
@@ -48,7 +48,7 @@ TEST_P(retention_contract, what_is_not_settled_never_expires) {
   EXPECT_EQ(desk_.claim(claim_of("unknown")).kind, verdict_kind::unknown);
 }
 
-TEST_P(retention_contract, unknown_expires_only_where_unknown_retention_is_set) {
+TEST_P(retention_contract, an_unknown_record_expires_after_its_unknown_retention) {
   auto request = claim_of("k");
   request.unknown_retention = day;
   desk_.leased(request);
@@ -61,7 +61,7 @@ TEST_P(retention_contract, unknown_expires_only_where_unknown_retention_is_set) 
   EXPECT_EQ(desk_.claim(claim_of("k", "other")).kind, verdict_kind::run);
 }
 
-TEST_P(retention_contract, the_sweep_takes_what_outlived_its_retention_up_to_its_limit) {
+TEST_P(retention_contract, the_sweep_removes_expired_records_up_to_its_limit) {
   for (int i = 0; i < 10; ++i) desk_.completed(claim_of("old" + std::to_string(i)));
   advance(day);
   desk_.completed(claim_of("fresh"));
@@ -93,7 +93,7 @@ TEST_P(two_clocks_contract, no_step_of_the_wall_clock_ends_a_retention_early_or_
     desk_.completed(claim_of("claimed", std::to_string(step.count())));
     desk_.completed(claim_of("swept"));
     delegate_->clock.step_wall(step);
-    advance(milliseconds(3'600'000));  // it is put right, and that is confirmed
+    advance(milliseconds(3'600'000));  // the new wall time is confirmed after an hour
     desk_.completed(claim_of("behind it"));
     if (delegate_->remembers()) reopen();
     advance(day - milliseconds(3'600'000) - second);
@@ -116,7 +116,7 @@ TEST_P(two_clocks_contract, no_step_of_the_wall_clock_ends_a_retention_early_or_
   }
 }
 
-TEST_P(two_clocks_contract, no_step_ends_an_unknown_retention_early) {
+TEST_P(two_clocks_contract, no_step_of_the_wall_clock_ends_an_unknown_retention_early) {
   for (const auto step : {3 * day, -3 * day}) {
     auto request = claim_of("k");
     request.unknown_retention = day;
@@ -131,7 +131,7 @@ TEST_P(two_clocks_contract, no_step_ends_an_unknown_retention_early) {
   }
 }
 
-TEST_P(two_clocks_contract, what_never_expires_does_not_for_any_step) {
+TEST_P(two_clocks_contract, no_step_of_the_wall_clock_makes_an_unsettled_record_expire) {
   const auto request = claim_of("k");
   const auto held = desk_.leased(request);
   delegate_->clock.step_wall(10'000 * day);
@@ -142,7 +142,7 @@ TEST_P(two_clocks_contract, what_never_expires_does_not_for_any_step) {
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
 }
 
-TEST_P(two_clocks_contract, a_running_lease_is_neither_swept_nor_taken_over_after_a_step) {
+TEST_P(two_clocks_contract, a_running_lease_is_neither_swept_nor_taken_over_after_a_clock_step) {
   for (const auto kept : {milliseconds(0), milliseconds(1)}) {
     auto request = claim_of(std::to_string(kept.count()));
     request.unknown_retention = kept;
@@ -157,7 +157,7 @@ TEST_P(two_clocks_contract, a_running_lease_is_neither_swept_nor_taken_over_afte
   }
 }
 
-TEST_P(two_clocks_contract, what_is_shown_are_times_of_the_wall_clock) {
+TEST_P(two_clocks_contract, shown_times_follow_a_step_of_the_wall_clock) {
   const auto request = claim_of("k");
   desk_.completed(request);
   delegate_->clock.step_wall(3 * day);
@@ -170,7 +170,8 @@ TEST_P(two_clocks_contract, what_is_shown_are_times_of_the_wall_clock) {
   EXPECT_EQ(desk_.list().records.at(0).stored.claimed_at_wall, now - second.count());
 }
 
-TEST_P(two_clocks_contract, what_is_shown_stays_though_two_clocks_are_never_read_at_one_moment) {
+TEST_P(two_clocks_contract,
+       shown_times_are_stable_although_two_clocks_are_read_at_different_moments) {
   const auto request = claim_of("k");
   desk_.completed(request);
   for (const auto step : {milliseconds(0), milliseconds(-3 * day), milliseconds(6 * day)}) {
@@ -187,7 +188,7 @@ TEST_P(two_clocks_contract, what_is_shown_stays_though_two_clocks_are_never_read
   }
 }
 
-TEST_P(sweep_contract, a_step_that_is_taken_back_leaves_no_trace) {
+TEST_P(sweep_contract, a_clock_step_that_is_taken_back_delays_no_expiry) {
   desk_.completed(claim_of("k"));
   delegate_->clock.step_wall(2 * day);
   EXPECT_EQ(desk_.sweep(), 0u);
@@ -197,7 +198,7 @@ TEST_P(sweep_contract, a_step_that_is_taken_back_leaves_no_trace) {
   EXPECT_EQ(desk_.sweep(), 1u);
 }
 
-TEST_P(two_clocks_contract, leases_do_not_care_for_the_wall_clock) {
+TEST_P(two_clocks_contract, leases_are_independent_of_the_wall_clock) {
   desk_.leased(claim_of("k"));
   delegate_->clock.step_wall(2 * day);
   EXPECT_EQ(desk_.claim(claim_of("k")).retry_after, lease_length);

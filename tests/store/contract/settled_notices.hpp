@@ -1,4 +1,5 @@
-// What a store was told of the settles of others, and how a test waits for it.
+// Collects the settles that a store announces to its listener, and lets a test wait for an
+// announcement.
 #pragma once
 #include <algorithm>
 #include <mutex>
@@ -19,7 +20,7 @@ inline std::uint64_t prefix_of(const record_id& id) {
   return out;
 }
 
-/// What was told so far, by the store's own thread.
+/// The settles announced so far. The listener is called on the store's own thread.
 class settled_notices {
  public:
   settled_listener listener() {
@@ -45,8 +46,8 @@ class settled_notices {
   std::vector<std::uint64_t> all_;
 };
 
-/// Completes records at `at` until one of them is heard of: the link that listens need not be the
-/// first one that is ready.
+/// Completes records through `desk` until one of them is announced: the subscriber need not be the
+/// first connection that is ready.
 inline void await_notice(desk& desk, settled_notices& notices, const std::string& key) {
   for (int i = 0;; ++i) {
     const auto request = claim_of(key + std::to_string(i));

@@ -1,4 +1,4 @@
-// What every store must do, whatever it is made of: the state table, row by row.
+// The state table, row by row, which every store must follow.
 #include <gtest/gtest.h>
 
 #include "store/contract/store_fixture.hpp"
@@ -9,7 +9,7 @@ namespace {
 using state_contract = store_fixture;
 INSTANTIATE_TEST_SUITE_P(stores, state_contract, ::testing::ValuesIn(engines), engine_name);
 
-TEST_P(state_contract, first_claim_runs_and_its_repeat_is_replayed) {
+TEST_P(state_contract, a_first_claim_runs_and_a_later_claim_is_replayed) {
   const auto request = claim_of("k");
   const auto held = desk_.leased(request);
   EXPECT_EQ(held.attempt, 1u);
@@ -22,7 +22,7 @@ TEST_P(state_contract, first_claim_runs_and_its_repeat_is_replayed) {
   EXPECT_EQ(repeat.retention_left, day);
 }
 
-TEST_P(state_contract, answer_is_kept_byte_for_byte) {
+TEST_P(state_contract, an_answer_is_kept_byte_for_byte) {
   for (const std::size_t size : {0u, 1u, 65'536u, 1'048'576u}) {
     std::string body(size, '\0');
     for (std::size_t i = 0; i < size; ++i) body[i] = static_cast<char>(i * 7 + (i >> 8));
@@ -36,7 +36,7 @@ TEST_P(state_contract, answer_is_kept_byte_for_byte) {
   }
 }
 
-TEST_P(state_contract, completed_without_an_answer_gives_the_reason) {
+TEST_P(state_contract, a_record_completed_without_an_answer_tells_why_there_is_none) {
   const auto request = claim_of("k");
   auto change = settle_of(request, desk_.leased(request));
   change.answer = nullptr;
@@ -48,7 +48,7 @@ TEST_P(state_contract, completed_without_an_answer_gives_the_reason) {
   EXPECT_EQ(repeat.kept, answer_kept::too_large);
 }
 
-TEST_P(state_contract, second_claim_is_busy_for_what_is_left_of_the_lease) {
+TEST_P(state_contract, a_second_claim_is_busy_for_the_rest_of_the_lease) {
   desk_.leased(claim_of("k"));
   advance(second);
   const auto other = desk_.claim(claim_of("k"));
@@ -56,7 +56,7 @@ TEST_P(state_contract, second_claim_is_busy_for_what_is_left_of_the_lease) {
   EXPECT_EQ(other.retry_after, lease_length - second);
 }
 
-TEST_P(state_contract, the_same_claim_once_more_gets_the_same_lease) {
+TEST_P(state_contract, a_repeated_claim_gets_the_same_lease) {
   const auto request = claim_of("k");
   const auto held = desk_.leased(request);
   EXPECT_EQ(desk_.leased(request), held);
@@ -84,7 +84,7 @@ TEST_P(state_contract, another_fingerprint_is_a_mismatch_in_every_state) {
   expect_mismatch("completed");
 }
 
-TEST_P(state_contract, a_fingerprint_made_by_another_rule_is_remade) {
+TEST_P(state_contract, a_fingerprint_of_another_method_must_be_remade) {
   desk_.leased(claim_of("k"));
   auto other = claim_of("k");
   other.about = subject_of("k", "body", "json omit /nonce");
@@ -93,7 +93,7 @@ TEST_P(state_contract, a_fingerprint_made_by_another_rule_is_remade) {
   EXPECT_EQ(verdict.fingerprint_method, "exact");
 }
 
-TEST_P(state_contract, started_is_taken_over_when_its_lease_is_over) {
+TEST_P(state_contract, a_started_record_is_taken_over_after_its_lease) {
   auto request = claim_of("k");
   request.into_started = true;
   const auto first = desk_.leased(request);
@@ -103,12 +103,12 @@ TEST_P(state_contract, started_is_taken_over_when_its_lease_is_over) {
   const auto next = desk_.leased(second_claim);
   EXPECT_GT(next.token, first.token);
   EXPECT_EQ(next.attempt, 2u);
-  // The first is superseded now: it may neither go on nor settle.
+  // The first holder is superseded now, and may neither dispatch nor settle.
   EXPECT_FALSE(desk_.extend(extend_of(request, first, true)));
   EXPECT_EQ(desk_.settle(settle_of(request, first)).outcome, settle_outcome::stale);
 }
 
-TEST_P(state_contract, in_progress_becomes_unknown_and_is_held) {
+TEST_P(state_contract, a_record_in_progress_becomes_unknown_after_its_lease_and_is_held) {
   const auto request = claim_of("k");
   desk_.leased(request);
   advance(lease_length);
@@ -119,7 +119,7 @@ TEST_P(state_contract, in_progress_becomes_unknown_and_is_held) {
   EXPECT_EQ(desk_.seen(request.id).state, observed_state::unknown);
 }
 
-TEST_P(state_contract, unknown_is_run_again_only_by_policy) {
+TEST_P(state_contract, an_unknown_record_runs_again_only_with_the_rerun_policy) {
   const auto first_claim = claim_of("k");
   const auto first = desk_.leased(first_claim);
   advance(lease_length);
@@ -131,7 +131,7 @@ TEST_P(state_contract, unknown_is_run_again_only_by_policy) {
   EXPECT_EQ(desk_.settle(settle_of(again, next)).outcome, settle_outcome::done);
 }
 
-TEST_P(state_contract, a_probe_fences_before_it_asks_and_runs) {
+TEST_P(state_contract, a_probe_gets_a_new_token_blocks_other_probes_and_may_then_run) {
   const auto first_claim = claim_of("k");
   const auto first = desk_.leased(first_claim);
   advance(lease_length);
@@ -148,7 +148,7 @@ TEST_P(state_contract, a_probe_fences_before_it_asks_and_runs) {
   EXPECT_EQ(desk_.settle(settle_of(asker, probe)).outcome, settle_outcome::done);
 }
 
-TEST_P(state_contract, a_probe_that_ran_out_is_unknown_again) {
+TEST_P(state_contract, a_record_is_unknown_again_after_the_lease_of_its_probe) {
   desk_.leased(claim_of("k"));
   advance(lease_length);
   auto asker = claim_of("k");
@@ -158,7 +158,7 @@ TEST_P(state_contract, a_probe_that_ran_out_is_unknown_again) {
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
 }
 
-TEST_P(state_contract, abandoned_is_unknown_at_once_and_probed_after_its_pause) {
+TEST_P(state_contract, an_abandoned_record_is_unknown_at_once_and_probed_after_its_pause) {
   const auto request = claim_of("k");
   auto change = settle_of(request, desk_.leased(request), settle_kind::abandon);
   change.why = unknown_reason::upstream_status;
@@ -176,7 +176,7 @@ TEST_P(state_contract, abandoned_is_unknown_at_once_and_probed_after_its_pause) 
   EXPECT_TRUE(desk_.leased(asker).probe);
 }
 
-TEST_P(state_contract, failed_backs_off_and_then_runs_again) {
+TEST_P(state_contract, a_failed_record_backs_off_and_then_runs_again) {
   auto request = claim_of("k");
   auto change = settle_of(request, desk_.leased(request), settle_kind::fail);
   desk_.settle(change);
@@ -191,7 +191,7 @@ TEST_P(state_contract, failed_backs_off_and_then_runs_again) {
   EXPECT_EQ(desk_.claim(claim_of("k")).retry_after, 2 * second);
 }
 
-TEST_P(state_contract, released_is_free_for_another_fingerprint_but_not_for_its_own_claim) {
+TEST_P(state_contract, a_released_record_accepts_another_fingerprint_and_refuses_its_former_claim) {
   const auto request = claim_of("k");
   const auto held = desk_.leased(request);
   EXPECT_EQ(desk_.settle(settle_of(request, held, settle_kind::release)).outcome,
@@ -203,7 +203,7 @@ TEST_P(state_contract, released_is_free_for_another_fingerprint_but_not_for_its_
   EXPECT_EQ(next.attempt, 2u);
 }
 
-TEST_P(state_contract, release_by_claim_id_alone_frees_what_that_claim_got_and_nothing_else) {
+TEST_P(state_contract, a_release_by_claim_id_alone_ends_only_the_lease_of_that_claim) {
   const auto request = claim_of("k");
   desk_.leased(request);
   settlement change;
@@ -217,7 +217,7 @@ TEST_P(state_contract, release_by_claim_id_alone_frees_what_that_claim_got_and_n
   EXPECT_EQ(desk_.seen(request.id).state, observed_state::released);
 }
 
-TEST_P(state_contract, a_release_that_comes_before_its_claim_refuses_it) {
+TEST_P(state_contract, a_claim_that_arrives_after_its_release_is_refused) {
   const auto request = claim_of("k");
   settlement change;
   change.id = request.id;
@@ -229,7 +229,7 @@ TEST_P(state_contract, a_release_that_comes_before_its_claim_refuses_it) {
   EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_P(state_contract, a_settle_repeated_is_done_and_changes_nothing) {
+TEST_P(state_contract, a_repeated_settle_is_done_and_changes_nothing) {
   for (const auto kind : {settle_kind::complete, settle_kind::fail, settle_kind::release}) {
     const auto request = claim_of("k" + std::to_string(static_cast<int>(kind)));
     const auto change = settle_of(request, desk_.leased(request), kind);
@@ -251,7 +251,7 @@ TEST_P(state_contract, a_late_holder_that_was_not_superseded_still_renews_and_se
   EXPECT_EQ(desk_.settle(settle_of(request, held)).outcome, settle_outcome::done);
 }
 
-TEST_P(state_contract, a_renewal_behind_an_abandon_revives_nothing) {
+TEST_P(state_contract, a_renewal_after_an_abandon_is_refused_and_revives_no_lease) {
   const auto request = claim_of("k");
   const auto held = desk_.leased(request);
   EXPECT_TRUE(desk_.extend(extend_of(request, held)));
@@ -280,7 +280,7 @@ TEST_P(state_contract, token_and_claim_id_must_both_match) {
   EXPECT_EQ(desk_.seen(request.id).state, observed_state::in_progress);
 }
 
-TEST_P(state_contract, a_stale_holder_is_reported_what_stands_there) {
+TEST_P(state_contract, a_stale_holder_gets_the_state_and_the_answer_of_the_record) {
   const auto request = claim_of("k");
   const auto held = desk_.leased(request);
   advance(lease_length);
@@ -293,7 +293,7 @@ TEST_P(state_contract, a_stale_holder_is_reported_what_stands_there) {
   EXPECT_EQ(*reply.answer, *answer_of());
 }
 
-TEST_P(state_contract, a_complete_without_a_record_writes_one_and_is_an_incident) {
+TEST_P(state_contract, a_completion_without_a_record_writes_a_record_and_is_an_incident) {
   const auto request = claim_of("k");
   lease held;
   held.token = 7;
@@ -303,7 +303,7 @@ TEST_P(state_contract, a_complete_without_a_record_writes_one_and_is_an_incident
   EXPECT_TRUE(desk_.seen(request.id).stored.incident);
 }
 
-TEST_P(state_contract, a_complete_of_a_lease_that_an_operator_released_is_an_incident) {
+TEST_P(state_contract, a_completion_of_a_lease_that_an_operator_released_is_an_incident) {
   const auto request = claim_of("k");
   const auto held = desk_.leased(request);
   resolution change;

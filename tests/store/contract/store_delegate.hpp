@@ -1,4 +1,5 @@
-// What a suite that runs on every store needs to know of one.
+// The store engines on which the contract suites run, and what a suite needs to know of each
+// engine.
 #pragma once
 #include <functional>
 #include <memory>
@@ -32,9 +33,9 @@ class store_delegate {
   store_delegate() = default;
   virtual ~store_delegate() = default;
   [[nodiscard]] virtual std::unique_ptr<store> open() = 0;
-  /// Does the store remember when it is opened once more?
+  /// Does the store keep its records when it is reopened?
   [[nodiscard]] virtual bool remembers() const = 0;
-  /// Changes a byte of a record, beside the store.
+  /// Changes a byte of a record, without the store.
   virtual void damage(const record_id&) { throw std::logic_error("can't be damaged here"); }
 
   base::manual_clock clock;
@@ -75,7 +76,8 @@ class sqlite_delegate final : public store_delegate {
   temporary_folder folder_;
 };
 
-/// The database's clock is a row that follows the test's; leases and retention run by it alike.
+/// PostgreSQL. The database's clock is a row that follows the test's clock; leases and retention
+/// both run by the database's clock.
 class postgres_delegate final : public store_delegate {
  public:
   postgres_delegate() : store_delegate(postgres_database::beginning) {
@@ -114,7 +116,8 @@ inline std::unique_ptr<store> open_redis(const std::string& url, const base::clo
   return std::move(*opened);
 }
 
-/// A server whose clock follows the test's: its TTLs and its scripts run by it.
+/// A Redis server whose clock follows the test's clock. The server's TTLs and scripts run by this
+/// clock.
 class redis_delegate : public store_delegate {
  public:
   explicit redis_delegate(const std::string& query = {})
@@ -149,7 +152,7 @@ class redis_delegate : public store_delegate {
   const std::string url_;
 };
 
-/// The same through TLS, as a user who may do no more than docs/redis.md says.
+/// Redis through TLS, as a user who has only the permissions that docs/redis.md lists.
 class redis_tls_delegate final : public redis_delegate {
  public:
   redis_tls_delegate() : redis_delegate(secured().server, secured().url()) {}
@@ -180,10 +183,10 @@ class redis_tls_delegate final : public redis_delegate {
   }
 };
 
-/// PostgreSQL with Redis in front of it, both with the test's clock.
+/// PostgreSQL with Redis as its accelerator, both with the test's clock.
 class tiered_delegate final : public store_delegate {
  public:
-  /// `wavering`: now it believes in its accelerator, now it does not.
+  /// `wavering`: the store trusts its accelerator at some times and distrusts it at others.
   explicit tiered_delegate(bool wavering = false)
       : store_delegate(postgres_database::beginning), wavering_(wavering) {
     server().session().run({"FLUSHALL"});
@@ -201,7 +204,7 @@ class tiered_delegate final : public store_delegate {
     epoch_metadata& book = **truth;
     tiered::tiered_params own;
     own.clock = &clock;
-    own.accelerator_timeout = patience;  // it takes part, also on a busy machine
+    own.accelerator_timeout = patience;  // long enough for a busy machine
     if (wavering_) {
       own.interval = milliseconds(30);
       own.trusted = milliseconds(20);
@@ -229,8 +232,8 @@ class tiered_delegate final : public store_delegate {
   postgres_database database_;
 };
 
-/// What stands behind sentinels, or is a cluster, with one clock for all of its servers. Shared by
-/// all tests of a program; each begins with it empty.
+/// Redis behind sentinels or as a cluster, with one clock for all servers. All tests of a program
+/// share the servers; each test begins with empty servers.
 template <class Fleet>
 class redis_fleet_delegate final : public store_delegate {
  public:
@@ -259,12 +262,12 @@ class redis_fleet_delegate final : public store_delegate {
 struct engine_under_test {
   const char* name;
   std::function<std::unique_ptr<store_delegate>()> make;
-  bool two_clocks = true;  ///< leases run by another clock than retention
-  bool sweeps = true;      ///< false: what has expired goes by itself, and at once
-  bool tells = false;      ///< a process hears of what another one settles
-  bool damaged = false;    ///< a test can damage a record in it
+  bool two_clocks = true;  ///< leases and retention run by different clocks
+  bool sweeps = true;      ///< false: expired records disappear at once, without a sweep
+  bool tells = false;      ///< settles are announced to other processes
+  bool damaged = false;    ///< a test can damage a record of the store
 
-  /// Into the names of tests.
+  /// Prints the engine's name into the names of tests.
   friend void PrintTo(const engine_under_test& engine, std::ostream* output) {
     *output << engine.name;
   }

@@ -13,7 +13,8 @@ namespace onceguard::testing {
 class store_fixture : public ::testing::TestWithParam<engine_under_test> {
  protected:
   void advance(milliseconds duration) { delegate_->clock.advance(duration); }
-  /// Where nothing has to be swept, it is gone already.
+  /// Expects that a sweep removes `count` records, or none if the engine removes expired records
+  /// without a sweep.
   void expect_swept(std::size_t count, std::size_t limit = 1'000) {
     EXPECT_EQ(desk_.sweep(limit), GetParam().sweeps ? count : 0u);
   }

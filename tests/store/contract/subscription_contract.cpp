@@ -1,5 +1,5 @@
-// Hearing of settles, for every store: who can't tell says nothing, and nobody minds being asked.
-// What those that can tell say to another process.
+// Listeners for settles, on every store: stores that announce nothing accept a listener and ignore
+// it. Stores that announce settles announce them to other processes.
 #include <gtest/gtest.h>
 
 #include "store/contract/settled_notices.hpp"
@@ -11,7 +11,7 @@ namespace {
 using subscription_contract = store_fixture;
 INSTANTIATE_TEST_SUITE_P(stores, subscription_contract, ::testing::ValuesIn(engines), engine_name);
 
-TEST_P(subscription_contract, a_listener_comes_and_goes_at_any_time) {
+TEST_P(subscription_contract, a_listener_can_be_set_and_removed_at_any_time) {
   for (int i = 0; i < 3; ++i) {
     store_->on_settled([](const std::vector<std::uint64_t>&) {});
     const auto request = claim_of("k" + std::to_string(i));
@@ -21,7 +21,7 @@ TEST_P(subscription_contract, a_listener_comes_and_goes_at_any_time) {
   }
 }
 
-TEST_P(subscription_contract, a_store_may_stop_while_somebody_listens) {
+TEST_P(subscription_contract, a_store_can_stop_while_a_listener_is_set) {
   store_->on_settled([](const std::vector<std::uint64_t>&) {});
   desk_.completed(claim_of("k"));
   store_->stop();
@@ -35,7 +35,7 @@ class listening_contract : public store_fixture {
 INSTANTIATE_TEST_SUITE_P(stores, listening_contract,
                          ::testing::ValuesIn(engines_that(&engine_under_test::tells)), engine_name);
 
-TEST_P(listening_contract, every_kind_of_settle_is_reported) {
+TEST_P(listening_contract, every_kind_of_settle_is_announced) {
   settled_notices notices;
   other_->on_settled(notices.listener());
   await_notice(desk_, notices, "first");
@@ -50,7 +50,7 @@ TEST_P(listening_contract, every_kind_of_settle_is_reported) {
   other_->on_settled(nullptr);
 }
 
-TEST_P(listening_contract, one_listener_at_a_time) {
+TEST_P(listening_contract, a_new_listener_replaces_the_previous_listener) {
   settled_notices before;
   settled_notices after;
   other_->on_settled(before.listener());
@@ -62,7 +62,8 @@ TEST_P(listening_contract, one_listener_at_a_time) {
   other_->on_settled(nullptr);
   const auto last = after.size();
   desk_.completed(claim_of("for nobody"));
-  // Where the link that listens is asked as well, this goes and comes after the announcement.
+  // If the subscriber's connection also carries claims, the reply to this claim comes after the
+  // announcement.
   EXPECT_EQ(desk(*other_).claim(claim_of("for nobody")).kind, verdict_kind::replay);
   EXPECT_EQ(after.size(), last);
 }

@@ -1,5 +1,5 @@
-// Records that can't be read, for every store in which a test can damage one: never absent, seen by
-// the operator, and ended by force alone.
+// Unreadable records, on every store in which a test can damage a record: an unreadable record is
+// never reported as absent, is visible to operators, and is ended only by force.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 class unreadable_contract : public store_fixture {
  protected:
-  /// A record of this key that somebody had completed, or that somebody holds.
+  /// A damaged record of `key`: completed before the damage, or still leased.
   record_id damaged(const std::string& key, bool completed = true) {
     const auto request = claim_of(key);
     if (completed) {
@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(stores, unreadable_contract,
                          ::testing::ValuesIn(engines_that(&engine_under_test::damaged)),
                          engine_name);
 
-TEST_P(unreadable_contract, is_listed_with_its_id_under_every_filter) {
+TEST_P(unreadable_contract, an_unreadable_record_is_listed_by_its_id_under_every_filter) {
   const auto id = damaged("bad");
   desk_.completed(claim_of("good"));
   list_filter of_state;
@@ -60,7 +60,7 @@ TEST_P(unreadable_contract, is_listed_with_its_id_under_every_filter) {
   }
 }
 
-TEST_P(unreadable_contract, comes_once_in_a_list_of_many_pages) {
+TEST_P(unreadable_contract, an_unreadable_record_is_listed_once_over_many_pages) {
   const auto id = damaged("0");
   for (int i = 1; i < 10; ++i) desk_.completed(claim_of(std::to_string(i)));
   std::vector<record_id> unreadable;
@@ -76,7 +76,7 @@ TEST_P(unreadable_contract, comes_once_in_a_list_of_many_pages) {
   EXPECT_THAT(unreadable, ::testing::ElementsAre(id));
 }
 
-TEST_P(unreadable_contract, is_counted_as_that_and_in_no_state) {
+TEST_P(unreadable_contract, an_unreadable_record_is_counted_as_unreadable_and_in_no_state) {
   damaged("completed");
   damaged("running", false);
   desk_.completed(claim_of("good"));
@@ -87,7 +87,7 @@ TEST_P(unreadable_contract, is_counted_as_that_and_in_no_state) {
   EXPECT_EQ(counted.by_state[static_cast<std::size_t>(observed_state::unknown)], 0u);
 }
 
-TEST_P(unreadable_contract, gives_way_to_no_resolution_without_force) {
+TEST_P(unreadable_contract, an_unreadable_record_is_not_resolved_without_force) {
   const auto id = damaged("bad");
   for (const bool completed : {true, false}) {
     auto request = forced(id, completed);
@@ -99,13 +99,13 @@ TEST_P(unreadable_contract, gives_way_to_no_resolution_without_force) {
   expect_unreadable("bad");
 }
 
-TEST_P(unreadable_contract, that_is_released_by_force_runs_again_with_a_later_token) {
+TEST_P(unreadable_contract, an_unreadable_record_released_by_force_runs_again_with_a_later_token) {
   const auto id = damaged("bad");
   const auto before = held_;
   const auto forgotten = desk_.vitals().forgotten;
   const auto reply = desk_.resolve(forced(id, false));
   EXPECT_EQ(reply.outcome, resolve_outcome::done);
-  EXPECT_TRUE(reply.forgets_answer);  // caches may hold it
+  EXPECT_TRUE(reply.forgets_answer);  // caches may hold the answer
   EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
   EXPECT_EQ(desk_.counts_of_all().unreadable, 0u);
   EXPECT_TRUE(desk_.list().unreadable.empty());
@@ -116,7 +116,7 @@ TEST_P(unreadable_contract, that_is_released_by_force_runs_again_with_a_later_to
   EXPECT_GT(desk_.leased(claim_of("bad", "another request")).token, put->stored.token);
 }
 
-TEST_P(unreadable_contract, that_is_completed_by_force_is_replayed) {
+TEST_P(unreadable_contract, an_unreadable_record_completed_by_force_is_replayed) {
   auto request = forced(damaged("bad"), true);
   request.about = subject_of("bad");
   EXPECT_EQ(desk_.resolve(request).outcome, resolve_outcome::done);
@@ -134,7 +134,7 @@ TEST_P(unreadable_contract, that_is_completed_by_force_is_replayed) {
   EXPECT_EQ(desk_.claim(claim_of("bad")).kind, verdict_kind::run);
 }
 
-TEST_P(unreadable_contract, can_be_resolved_by_its_id_alone) {
+TEST_P(unreadable_contract, an_unreadable_record_can_be_resolved_by_its_id_alone) {
   for (const bool completed : {true, false}) {
     const std::string key = completed ? "did" : "did not";
     EXPECT_EQ(desk_.resolve(forced(damaged(key), completed)).outcome, resolve_outcome::done);
@@ -143,7 +143,8 @@ TEST_P(unreadable_contract, can_be_resolved_by_its_id_alone) {
   }
 }
 
-TEST_P(unreadable_contract, its_holder_is_refused_and_after_a_resolution_superseded) {
+TEST_P(unreadable_contract,
+       the_holder_of_an_unreadable_record_fails_and_is_stale_after_a_resolution) {
   const auto request = claim_of("bad");
   const auto held = desk_.leased(request);
   delegate_->damage(request.id);
@@ -162,9 +163,9 @@ TEST_P(unreadable_contract, its_holder_is_refused_and_after_a_resolution_superse
   EXPECT_EQ(late.answer->body, "by hand");
 }
 
-TEST_P(unreadable_contract, that_is_unsettled_outlives_every_sweep) {
+TEST_P(unreadable_contract, an_unreadable_unsettled_record_survives_every_sweep) {
   auto request = claim_of("bad");
-  request.unknown_retention = day;  // where all else goes by itself
+  request.unknown_retention = day;  // a readable record would expire after a day
   desk_.leased(request);
   delegate_->damage(request.id);
   auto good = claim_of("good");
@@ -173,7 +174,7 @@ TEST_P(unreadable_contract, that_is_unsettled_outlives_every_sweep) {
   advance(lease_length + day - second);
   expect_unreadable("bad");
   expect_swept(0);
-  if (!GetParam().sweeps) return;  // the server itself removes it
+  if (!GetParam().sweeps) return;  // the server itself removes the record
   advance(second);
   EXPECT_EQ(desk_.sweep(), 1u);
   expect_unreadable("bad");

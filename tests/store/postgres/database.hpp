@@ -9,10 +9,10 @@
 
 namespace onceguard::testing {
 
-/// One at a time on a server: a second one empties the first one's records.
+/// Only one object at a time on a server: a second object empties the records of the first.
 class postgres_database {
  public:
-  static constexpr std::int64_t beginning = 1'700'000'000'000;  ///< of the clock of tests
+  static constexpr std::int64_t beginning = 1'700'000'000'000;  ///< start of the tests' clock, ms
 
   explicit postgres_database(postgres_server& server = postgres_server::shared())
       : on_(server), admin_(made(server).url("onceguard")) {
@@ -22,25 +22,27 @@ class postgres_database {
   }
 
   [[nodiscard]] std::string url() const { return on_.url("onceguard"); }
-  /// Of the superuser.
+  /// A session of the superuser.
   [[nodiscard]] sql_session& admin() noexcept { return admin_; }
-  /// From here on the database's clock stands still; before, it is the machine's.
+  /// Stops the database's clock at `now` (ms). Until the first call, the database uses the
+  /// machine's clock.
   void set_clock(std::int64_t now) {
-    // Tests move it thousands of times: an update in place costs a tenth of a new table.
+    // Tests set the clock thousands of times: an update in place costs a tenth of a new table.
     const auto position = std::to_string(now);
     admin_.run("WITH moved AS (UPDATE public.test_clock SET now = " + position +
                " RETURNING 1) INSERT INTO public.test_clock SELECT " + position +
                " WHERE NOT EXISTS (SELECT FROM moved)");
   }
 
-  /// As a restored dump does: the same names, and other objects behind what sessions have prepared.
+  /// Replaces the schema as a restored dump does: the names stay, and the objects that sessions
+  /// refer to in prepared statements are replaced.
   void make_schema_anew() {
     admin_.run("DROP SCHEMA onceguard CASCADE");
     make_schema(admin_);
   }
 
  private:
-  /// The database is made with the first test that needs it.
+  /// Creates the database with the first test that needs the database.
   static postgres_server& made(postgres_server& server) {
     sql_session first(server.url());
     if (first.value("SELECT count(*) FROM pg_database WHERE datname = 'onceguard'") == "1") {

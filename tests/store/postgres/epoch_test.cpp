@@ -1,4 +1,5 @@
-// What a PostgreSQL store keeps for an accelerator in front of it.
+// The epoch and the accelerator states that a PostgreSQL store keeps for an accelerator in front of
+// it.
 #include <gmock/gmock.h>
 
 #include "store/postgres/fixture.hpp"
@@ -27,7 +28,7 @@ class postgres_epoch_test : public postgres_fixture {
   desk desk_{*store_};
 };
 
-TEST_F(postgres_epoch_test, ends_with_each_release_of_a_completed_record_and_with_no_other_act) {
+TEST_F(postgres_epoch_test, an_epoch_ends_only_with_the_release_of_a_completed_record) {
   const auto completed = claim_of("completed"), running = claim_of("running");
   const auto before = epoch();
   desk_.completed(completed);
@@ -42,7 +43,7 @@ TEST_F(postgres_epoch_test, ends_with_each_release_of_a_completed_record_and_wit
   EXPECT_EQ(read().forgotten, desk_.vitals().forgotten);
 }
 
-TEST_F(postgres_epoch_test, ends_within_the_transaction_of_the_release) {
+TEST_F(postgres_epoch_test, an_epoch_ends_in_the_transaction_of_the_release) {
   const auto request = claim_of("k");
   desk_.completed(request);
   const auto before = epoch();
@@ -58,13 +59,13 @@ TEST_F(postgres_epoch_test, ends_within_the_transaction_of_the_release) {
   EXPECT_NE(epoch(), before);
 }
 
-TEST_F(postgres_epoch_test, ends_when_the_records_are_thrown_away) {
+TEST_F(postgres_epoch_test, an_epoch_ends_when_the_records_are_truncated) {
   const auto before = epoch();
   database_.admin().run("TRUNCATE onceguard.records");
   EXPECT_NE(epoch(), before);
 }
 
-TEST_F(postgres_epoch_test, is_ended_once_by_processes_that_distrust_the_same_epoch) {
+TEST_F(postgres_epoch_test, a_distrusted_epoch_is_ended_only_once) {
   const auto before = epoch();
   EXPECT_TRUE(note({"redis-1", 5, -3}, before));
   const auto after = epoch();
@@ -73,18 +74,18 @@ TEST_F(postgres_epoch_test, is_ended_once_by_processes_that_distrust_the_same_ep
   EXPECT_EQ(epoch(), after);
 }
 
-TEST_F(postgres_epoch_test, each_accelerator_is_noted_for_itself) {
+TEST_F(postgres_epoch_test, the_state_of_each_accelerator_is_stored_separately) {
   const accelerator_state first{"redis-1", 5, -3}, second{"redis-2", 1, 7'000};
   EXPECT_FALSE(read("nobody").noted);
   EXPECT_FALSE(note(first));
   EXPECT_FALSE(note(second));
   EXPECT_EQ(read("redis-1").noted, first);
   EXPECT_EQ(read("redis-2").noted, second);
-  EXPECT_FALSE(note({"redis-1", 4, 0}));  // after it went back
+  EXPECT_FALSE(note({"redis-1", 4, 0}));  // the generation went back
   EXPECT_EQ(read("redis-1").noted->generation, 4u);
 }
 
-TEST_F(postgres_epoch_test, what_nobody_has_noted_for_a_month_goes) {
+TEST_F(postgres_epoch_test, an_accelerator_that_was_not_noted_for_a_month_is_removed) {
   note({"redis-old", 5, 0});
   database_.admin().run("UPDATE onceguard.accelerators SET noted_at = noted_at - 2592000001");
   note({"redis-new", 1, 0});
@@ -92,7 +93,7 @@ TEST_F(postgres_epoch_test, what_nobody_has_noted_for_a_month_goes) {
   EXPECT_TRUE(read("redis-new").noted);
 }
 
-TEST_F(postgres_epoch_test, is_for_gateways_and_not_for_applications) {
+TEST_F(postgres_epoch_test, epoch_functions_are_allowed_for_gateways_and_not_for_applications) {
   const char* const calls[] = {"SELECT * FROM onceguard.accelerator_epoch('redis-1')",
                                "SELECT onceguard.note_accelerator('redis-1', 1, 0, NULL)"};
   sql_session person(database_.url());
@@ -104,7 +105,7 @@ TEST_F(postgres_epoch_test, is_for_gateways_and_not_for_applications) {
   }
 }
 
-TEST_F(postgres_epoch_test, reports_the_clock_and_the_origin) {
+TEST_F(postgres_epoch_test, reading_an_epoch_gives_the_clock_the_identity_and_the_generation) {
   database_.set_clock(postgres_database::beginning + 42);
   const auto reply = read();
   EXPECT_EQ(reply.now, postgres_database::beginning + 42);

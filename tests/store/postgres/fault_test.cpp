@@ -1,4 +1,5 @@
-// The PostgreSQL store while connections break, the server crashes, hangs, or loses its standby.
+// The PostgreSQL store while connections break, and while the server crashes, hangs or loses its
+// standby.
 #include <atomic>
 #include <chrono>
 
@@ -23,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(directions, cut_at,
                            return test.param == direction::to_server ? "to_server" : "to_client";
                          });
 
-TEST_P(cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
+TEST_P(cut_at, a_cut_at_any_byte_runs_nothing_twice_and_is_recovered_from) {
   tcp_gate gate(server_.port());
   auto argument = params();
   argument.url = url_at(gate.port());
@@ -34,7 +35,7 @@ TEST_P(cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
   for (std::uint64_t byte = 0;; byte += 13) {
     gate.cut_after(GetParam(), byte);
     expect_one_run(desk, "k" + std::to_string(byte));
-    if (gate.armed()) break;  // longer than the whole conversation
+    if (gate.armed()) break;  // `byte` is beyond the end of the conversation
     ++cuts;
   }
   gate.disarm();
@@ -44,7 +45,7 @@ TEST_P(cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
   EXPECT_EQ(database_.admin().value("SELECT max(attempt) FROM onceguard.records"), "1");
 }
 
-TEST_P(cut_at, every_byte_of_the_beginning_is_recovered_from) {
+TEST_P(cut_at, a_cut_at_any_byte_while_opening_is_recovered_from) {
   tcp_gate gate(server_.port());
   auto value = params();
   value.url = url_at(gate.port());
@@ -57,7 +58,7 @@ TEST_P(cut_at, every_byte_of_the_beginning_is_recovered_from) {
   }
 }
 
-TEST_F(postgres_fault_test, a_crash_of_the_server_under_load_loses_and_repeats_nothing) {
+TEST_F(postgres_fault_test, a_server_crash_under_load_loses_and_repeats_nothing) {
   postgres_server server("synchronous_commit = on\n");
   postgres_database database(server);
   auto argument = params();
@@ -73,7 +74,7 @@ TEST_F(postgres_fault_test, a_crash_of_the_server_under_load_loses_and_repeats_n
   EXPECT_EQ(look.value("SELECT count(*) FROM onceguard.records WHERE incident"), "0");
 }
 
-TEST_F(postgres_fault_test, a_server_that_hangs_is_out_of_reach_within_the_timeout) {
+TEST_F(postgres_fault_test, a_hanging_server_is_reported_unreachable_within_the_timeout) {
   postgres_server server;
   postgres_database database(server);
   auto value = params();
@@ -84,7 +85,7 @@ TEST_F(postgres_fault_test, a_server_that_hangs_is_out_of_reach_within_the_timeo
   expect_out_of_reach_while_it_hangs(desk, server);
 }
 
-TEST_F(postgres_fault_test, a_server_that_comes_back_in_time_is_waited_for) {
+TEST_F(postgres_fault_test, a_claim_waits_for_a_server_that_restarts_within_the_timeout) {
   postgres_server server;
   postgres_database database(server);
   auto value = params();
@@ -99,7 +100,7 @@ TEST_F(postgres_fault_test, a_server_that_comes_back_in_time_is_waited_for) {
   EXPECT_TRUE(reply.get());
 }
 
-TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeated_until_it_did) {
+TEST_F(postgres_fault_test, a_claim_is_repeated_until_its_commit_has_waited_for_the_standby) {
   postgres_server server;
   postgres_database database(server);
   auto argument = params();
@@ -112,11 +113,11 @@ TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeat
   };
   admin.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
   admin.run("SELECT pg_reload_conf()");
-  // In force for all at once, but some time after the reload.
+  // The setting takes effect for all sessions at once, but some time after the reload.
   std::atomic<bool> in_force = false;
   auto others = meanwhile([&] {
     sql_session own(database.url());
-    // Not for ever, should that never be seen: then this test fails, and does not hang.
+    // Bounded, so that the test fails and does not hang if the setting never takes effect.
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(90);
     while (!in_force && std::chrono::steady_clock::now() < until) {
       own.run("SELECT pg_logical_emit_message(true, 'test', 'a commit')");
@@ -132,13 +133,14 @@ TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeat
     desk own(*tested);
     return own.try_claim(claim_of("k"));
   });
-  // Visible: its wait is over. Others may wait too, such as what a connection begins with.
+  // The record becomes visible when the wait of its commit is cancelled. Other commits may wait
+  // too, such as those that set up a connection.
   wait_until("the record", [&] {
     if (admin.value("SELECT count(*) FROM onceguard.records") == "1") return true;
     admin.run(in_sync_wait("pg_cancel_backend(pid)"));
     return false;
   });
-  // The repeat of the claim writes nothing by itself, and waits all the same.
+  // The repeat of the claim has nothing to write, and must wait for the standby all the same.
   wait_until("the repeat", [&] { return admin.value(in_sync_wait("count(*)")) != "0"; });
   EXPECT_EQ(reply.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
   admin.run("ALTER SYSTEM RESET synchronous_standby_names");
@@ -149,7 +151,7 @@ TEST_F(postgres_fault_test, a_commit_that_did_not_wait_for_its_standby_is_repeat
   EXPECT_EQ(verdict_reported->lease.attempt, 1u);
 }
 
-TEST_F(postgres_fault_test, a_full_disk_changes_nothing_and_is_reported) {
+TEST_F(postgres_fault_test, a_full_disk_is_reported_as_store_full_and_changes_nothing) {
   database_.admin().run(
       "CREATE FUNCTION public.full() RETURNS trigger LANGUAGE plpgsql AS"
       " $$ BEGIN RAISE 'could not extend file' USING ERRCODE = '53100'; END $$;"
@@ -166,10 +168,10 @@ TEST_F(postgres_fault_test, a_full_disk_changes_nothing_and_is_reported) {
   EXPECT_EQ(desk.claim(request).kind, verdict_kind::run);
 }
 
-TEST_F(postgres_fault_test, one_item_that_the_server_refuses_leaves_its_neighbours_alone) {
+TEST_F(postgres_fault_test, an_item_that_the_server_refuses_fails_no_other_item_of_its_batch) {
   const auto tested = open();
   desk desk(*tested);
-  // A constraint, a damaged page, a block that the disk does not give.
+  // Codes for a violated constraint, a damaged page, and a block that the disk fails to read.
   for (const std::string code : {"23514", "XX001", "58030"}) {
     database_.admin().run(
         "CREATE FUNCTION public.picky() RETURNS trigger LANGUAGE plpgsql AS"
@@ -189,7 +191,7 @@ TEST_F(postgres_fault_test, one_item_that_the_server_refuses_leaves_its_neighbou
   }
 }
 
-TEST_F(postgres_fault_test, a_server_that_became_read_only_is_out_of_reach) {
+TEST_F(postgres_fault_test, a_server_that_became_read_only_is_unreachable) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("before"));
@@ -208,20 +210,21 @@ TEST_F(postgres_fault_test, a_server_that_became_read_only_is_out_of_reach) {
   EXPECT_EQ(after->kind, verdict_kind::run);
 }
 
-TEST_F(postgres_fault_test, tokens_grow_also_where_the_store_is_an_older_copy_of_itself) {
+TEST_F(postgres_fault_test, tokens_still_grow_after_a_restore_of_an_older_copy) {
   const auto tested = open();
   desk desk(*tested);
   const auto first_generation = desk.vitals().generation;
   token last = 0;
   for (int i = 0; i < 20; ++i) last = desk.completed(claim_of("k" + std::to_string(i))).token;
   EXPECT_EQ(desk.vitals().generation, first_generation + 20);
-  // What a snapshot of the machine's disk brings back.
+  // The state that a restored snapshot of the disk would bring back.
   database_.admin().run("TRUNCATE onceguard.records; SELECT setval('onceguard.tokens', 1)");
   database_.admin().run(
       "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
       " WHERE application_name = 'onceguard'");
   EXPECT_EQ(desk.try_claim(claim_of("k0")).error().code, errc::store_lost);
-  // Each link that comes back meets another memory, and is to be heard of.
+  // Each connection that reopens finds another memory, which has to be polled before claims are
+  // granted.
   for (int looks = 0; looks < 100 && !desk.try_claim(claim_of("another")); ++looks) desk.vitals();
   for (int i = 0; i < 20; ++i) {
     const auto reply = claim_until_known(desk, claim_of("k" + std::to_string(i)));
@@ -232,7 +235,7 @@ TEST_F(postgres_fault_test, tokens_grow_also_where_the_store_is_an_older_copy_of
   EXPECT_LT(desk.vitals().generation, first_generation + 40);
 }
 
-TEST_F(postgres_fault_test, a_stop_finishes_what_was_accepted) {
+TEST_F(postgres_fault_test, a_stop_finishes_accepted_claims) {
   const auto tested = open();
   boost::asio::io_context context;
   int runs = 0;

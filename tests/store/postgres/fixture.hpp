@@ -33,14 +33,14 @@ class postgres_fixture : public ::testing::Test {
   }
   store_ptr open() { return open(params()); }
 
-  /// The URL, with another port.
+  /// The URL of the test database through `port`.
   [[nodiscard]] static std::string url_at(int port) {
     return postgres_server::url_at(port, "onceguard");
   }
   [[nodiscard]] static std::string sql_digest(const record_id& id) {
     return "'\\x" + base::to_hex(id) + "'::bytea";
   }
-  /// Something that happens on another thread meanwhile.
+  /// Runs `act` on another thread.
   template <class Act>
   static auto meanwhile(Act act) {
     return std::async(std::launch::async, std::move(act));

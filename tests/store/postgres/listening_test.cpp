@@ -1,4 +1,4 @@
-// What a PostgreSQL store hears of the settles of others.
+// The PostgreSQL store's subscriber, which is notified of settles by other processes.
 #include <gtest/gtest.h>
 
 #include "store/contract/settled_notices.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using postgres_listening_test = postgres_fixture;
 
-TEST_F(postgres_listening_test, a_broken_subscription_is_renewed) {
+TEST_F(postgres_listening_test, a_broken_subscriber_connection_is_opened_again) {
   const auto one = open();
   const auto other = open();
   settled_notices notices;

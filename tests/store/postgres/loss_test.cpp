@@ -1,5 +1,5 @@
-// Records that are thrown away, put back or replaced under a PostgreSQL store: nothing is granted
-// until whoever watches the store has heard of it.
+// Records that are truncated, restored or replaced under an open PostgreSQL store: the store grants
+// no lease until its caller has polled the new vitals.
 #include <gtest/gtest.h>
 
 #include "store/contract/fault_acts.hpp"
@@ -13,12 +13,12 @@ class postgres_loss_test : public postgres_fixture {
  protected:
   void sql(const std::string& text) { database_.admin().run(text); }
   std::string value(const std::string& text) { return database_.admin().value(text); }
-  /// All connections of the store end, as those to a server that is gone.
+  /// Ends all connections of the store, as connections to a server that is gone end.
   void cut_all() {
     sql("SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
         " WHERE application_name = 'onceguard'");
   }
-  /// A dump, and what a database is once it was restored from it.
+  /// Saves the records and the token sequence, as a dump does. `restore` puts both back.
   void save() {
     sql("DROP TABLE IF EXISTS public.saved;"
         "CREATE TABLE public.saved AS SELECT * FROM onceguard.records;"
@@ -37,7 +37,7 @@ class postgres_loss_test : public postgres_fixture {
     EXPECT_EQ(verdict.error().code, errc::store_lost) << verdict.error().detail;
     EXPECT_EQ(verdict.error().effect, effect::none);
   }
-  /// After a few looks it grants again.
+  /// Polls until the store grants `request`.
   static verdict known_again(desk& desk, const claim& request) {
     for (int looks = 0; looks < 100; ++looks) {
       desk.vitals();
@@ -47,14 +47,15 @@ class postgres_loss_test : public postgres_fixture {
   }
 };
 
-TEST_F(postgres_loss_test, records_thrown_away_under_a_connection_are_another_memory) {
+TEST_F(postgres_loss_test, truncated_records_change_the_identity_and_stop_grants_until_polled) {
   const auto tested = open();
   desk desk(*tested);
   const auto last = desk.completed(claim_of("k")).token;
   const auto before = desk.vitals().identity;
   sql("TRUNCATE onceguard.records");
   expect_lost(desk, "k");
-  // Whoever has not looked again since a look told of it may not have taken note yet.
+  // Nothing is granted yet. One poll returns the new identity; only the poll after that shows that
+  // the caller has taken note of the new identity.
   expect_lost(desk, "k");
   EXPECT_NE(desk.vitals().identity, before);
   expect_lost(desk, "k");
@@ -64,7 +65,7 @@ TEST_F(postgres_loss_test, records_thrown_away_under_a_connection_are_another_me
   EXPECT_GT(reply.lease.token, last);
 }
 
-TEST_F(postgres_loss_test, a_schema_that_is_dropped_and_created_again_is_used_by_new_sessions) {
+TEST_F(postgres_loss_test, a_recreated_schema_is_used_through_new_sessions) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("k"));
@@ -76,9 +77,9 @@ TEST_F(postgres_loss_test, a_schema_that_is_dropped_and_created_again_is_used_by
   EXPECT_EQ(known_again(desk, claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(postgres_loss_test, a_claim_that_waits_for_a_truncation_meets_another_memory) {
+TEST_F(postgres_loss_test, a_claim_that_waited_for_a_truncate_grants_nothing) {
   auto argument = params();
-  argument.timeout = std::chrono::minutes(2);  // of which a lock may take a quarter
+  argument.timeout = std::chrono::minutes(2);  // a lock may take a quarter of the timeout
   const auto tested = open(argument);
   desk position(*tested);
   position.completed(claim_of("k"));
@@ -100,7 +101,7 @@ TEST_F(postgres_loss_test, a_claim_that_waits_for_a_truncation_meets_another_mem
   EXPECT_EQ(answer.error().code, errc::store_lost) << answer.error().detail;
 }
 
-TEST_F(postgres_loss_test, a_loss_that_a_sweep_notices_still_refuses_claims) {
+TEST_F(postgres_loss_test, a_loss_that_a_sweep_finds_still_stops_claims_until_polled) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("k"));
@@ -110,14 +111,14 @@ TEST_F(postgres_loss_test, a_loss_that_a_sweep_notices_still_refuses_claims) {
   expect_lost(desk, "k");
 }
 
-TEST_F(postgres_loss_test, an_older_state_under_a_connection_is_another_memory_for_all) {
+TEST_F(postgres_loss_test, restored_older_records_stop_the_claims_of_every_connected_store) {
   const auto tested = open();
   const auto neighbour = open();
   desk position(*tested);
   desk beside(*neighbour);
   position.completed(claim_of("early"));
   save();
-  // That one has looked before the lease that will be missing: by itself it can not tell.
+  // The neighbour polled before the lease that will be missing: its own poll cannot show the loss.
   const auto before = beside.vitals();
   const auto last = position.completed(claim_of("late")).token;
   restore();
@@ -129,7 +130,7 @@ TEST_F(postgres_loss_test, an_older_state_under_a_connection_is_another_memory_f
   EXPECT_EQ(known_again(beside, claim_of("early")).kind, verdict_kind::replay);
 }
 
-TEST_F(postgres_loss_test, a_poll_notices_an_older_state) {
+TEST_F(postgres_loss_test, a_poll_alone_finds_restored_older_records) {
   const auto tested = open();
   desk desk(*tested);
   save();
@@ -137,27 +138,27 @@ TEST_F(postgres_loss_test, a_poll_notices_an_older_state) {
   desk.completed(claim_of("early"));
   desk.completed(claim_of("late"));
   restore();
-  desk.sweep();  // of which nobody hears
+  desk.sweep();  // a sweep reports nothing to the caller
   const auto after = desk.vitals();
   EXPECT_NE(after.identity, before.identity);
   EXPECT_EQ(after.generation, before.generation) << "by this alone nobody could tell";
   expect_lost(desk, "late");
 }
 
-TEST_F(postgres_loss_test, a_lease_counts_before_any_poll_reports_it) {
+TEST_F(postgres_loss_test, a_lease_granted_after_the_last_poll_counts_toward_the_generation) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("early"));
   save();
   desk.vitals();
   const auto last = desk.completed(claim_of("late")).token;
-  restore();  // first: who comes back would hear how far it had come
+  restore();  // before the cut: a reopened connection would otherwise read the generation of before
   cut_all();
   expect_lost(desk, "late");
   EXPECT_GT(known_again(desk, claim_of("late")).lease.token, last);
 }
 
-TEST_F(postgres_loss_test, a_lease_that_took_a_record_over_counts_before_any_poll) {
+TEST_F(postgres_loss_test, a_lease_that_was_taken_over_counts_toward_the_generation) {
   const auto tested = open();
   desk desk(*tested);
   const auto request = claim_of("k");
@@ -165,12 +166,12 @@ TEST_F(postgres_loss_test, a_lease_that_took_a_record_over_counts_before_any_pol
   desk.vitals();
   save();
   desk.completed(claim_of("k"));
-  restore();  // first: who comes back would hear how far it had come
+  restore();  // before the cut: a reopened connection would otherwise read the generation of before
   cut_all();
   expect_lost(desk, "k");
 }
 
-TEST_F(postgres_loss_test, no_claim_is_granted_by_another_database_at_the_same_address) {
+TEST_F(postgres_loss_test, another_database_at_the_same_address_grants_no_claim_until_polled) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("k"));
@@ -185,7 +186,7 @@ TEST_F(postgres_loss_test, no_claim_is_granted_by_another_database_at_the_same_a
   EXPECT_EQ(value("SELECT identity FROM onceguard.meta"), "another");
 }
 
-TEST_F(postgres_loss_test, only_claims_wait_until_the_new_memory_is_known) {
+TEST_F(postgres_loss_test, only_claims_are_refused_until_a_loss_is_polled) {
   const auto tested = open();
   desk desk(*tested);
   const auto request = claim_of("k");
@@ -199,7 +200,7 @@ TEST_F(postgres_loss_test, only_claims_wait_until_the_new_memory_is_known) {
   EXPECT_EQ(known_again(desk, claim_of("k")).kind, verdict_kind::replay);
 }
 
-TEST_F(postgres_loss_test, a_lease_that_was_on_its_way_is_nobodys_and_given_back) {
+TEST_F(postgres_loss_test, a_lease_granted_while_the_identity_changed_is_given_back) {
   auto argument = params();
   argument.timeout = std::chrono::minutes(2);
   const auto tested = open(argument);
@@ -209,7 +210,7 @@ TEST_F(postgres_loss_test, a_lease_that_was_on_its_way_is_nobodys_and_given_back
   save();
   sql("DELETE FROM onceguard.records");
   position.vitals();
-  // It waits in the middle, behind somebody else's row of the same key.
+  // The claim waits in the middle of its work, behind another transaction's row of the same key.
   sql_session theirs(database_.url());
   theirs.run("BEGIN; INSERT INTO onceguard.records SELECT * FROM public.saved");
   const auto again = claim_of("k");
@@ -231,7 +232,7 @@ TEST_F(postgres_loss_test, a_lease_that_was_on_its_way_is_nobodys_and_given_back
   EXPECT_EQ(answer.error().effect, effect::done);
 }
 
-TEST_F(postgres_loss_test, a_memory_taken_back_between_the_check_and_the_lease_grants_nothing) {
+TEST_F(postgres_loss_test, a_lease_is_given_back_if_older_records_are_restored_during_the_claim) {
   auto argument = params();
   argument.timeout = std::chrono::minutes(2);
   const auto tested = open(argument);
@@ -240,7 +241,7 @@ TEST_F(postgres_loss_test, a_memory_taken_back_between_the_check_and_the_lease_g
   for (const auto* key : {"j", "k", "l"}) desk_of_test.completed(claim_of(key));
   const auto last = desk_of_test.completed(claim_of("m")).token;
   desk_of_test.vitals();
-  // The claim has met the memory that it expected, and waits before it looks for its record.
+  // The claim has found the vitals that it expected, and waits before it reads its record.
   sql("ALTER FUNCTION onceguard.claim_repeats RENAME TO claim_repeats_at_once;"
       "CREATE FUNCTION onceguard.claim_repeats(items onceguard.claim_item[], places integer[],"
       " at_ms bigint, expiry_paused boolean) RETURNS onceguard.claim_answer[]"
@@ -267,22 +268,7 @@ TEST_F(postgres_loss_test, a_memory_taken_back_between_the_check_and_the_lease_g
   EXPECT_GT(known_again(desk_of_test, claim_of("m")).lease.token, last);
 }
 
-TEST_F(postgres_loss_test, a_claim_whose_reply_was_lost_is_no_loss_of_memory) {
-  tcp_gate gate(server_.port());
-  auto argument = params();
-  argument.url = url_at(gate.port());
-  argument.connections = 1;
-  const auto tested = open(argument);
-  desk desk(*tested);
-  desk.vitals();
-  gate.cut_after(direction::to_client, 0);
-  // The new session counts the lease already when the claim is sent again.
-  EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::run);
-  EXPECT_FALSE(gate.armed());
-  EXPECT_EQ(value("SELECT max(attempt) FROM onceguard.records"), "1");
-}
-
-TEST_F(postgres_loss_test, a_restarted_server_is_no_loss) {
+TEST_F(postgres_loss_test, reconnects_and_a_vacuum_full_are_no_loss) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("k"));

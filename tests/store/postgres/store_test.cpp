@@ -1,5 +1,5 @@
-// What only the PostgreSQL store does: what it refuses to open, how calls travel together, and
-// that nobody waits for somebody else's transaction.
+// Behaviour of the PostgreSQL store alone: databases that it refuses to open, calls that share
+// round trips, and calls that do not wait for long transactions of other clients.
 #include <map>
 #include <set>
 
@@ -27,7 +27,7 @@ class postgres_store_test : public postgres_fixture {
     EXPECT_EQ(opened.error().code, errc::invalid_argument) << opened.error().detail;
     EXPECT_THAT(opened.error().detail, HasSubstr(why));
   }
-  /// Claims and settles of many callers of one thread at the same time.
+  /// Runs the calls of many callers at the same time, all on one thread.
   template <class Outcome, class Begin>
   static std::vector<Outcome> at_once(int callers, Begin begin) {
     boost::asio::io_context context;
@@ -43,7 +43,7 @@ class postgres_store_test : public postgres_fixture {
   }
 };
 
-TEST_F(postgres_store_test, an_empty_database_stays_empty_and_the_error_names_the_command) {
+TEST_F(postgres_store_test, an_empty_database_stays_empty_and_the_error_names_the_migrate_command) {
   auto argument = params();
   argument.url = server_.url("postgres");
   expect_refused(argument, "onceguard migrate --store");
@@ -61,7 +61,7 @@ TEST_F(postgres_store_test, a_newer_or_an_older_schema_is_refused) {
   open()->stop();
 }
 
-TEST_F(postgres_store_test, a_database_or_a_role_that_is_not_there_is_said) {
+TEST_F(postgres_store_test, a_missing_database_or_role_is_named_in_the_error) {
   auto value = params();
   value.timeout = milliseconds(300);
   const auto why = [&] {
@@ -75,7 +75,7 @@ TEST_F(postgres_store_test, a_database_or_a_role_that_is_not_there_is_said) {
   EXPECT_THAT(why(), HasSubstr("\"nobody\" does not exist"));
 }
 
-TEST_F(postgres_store_test, a_role_without_permission_is_refused_and_that_of_gateways_is_enough) {
+TEST_F(postgres_store_test, a_role_without_permission_is_refused_and_the_gateway_role_is_enough) {
   auto value = params();
   database_.admin().run("CREATE ROLE stranger LOGIN");
   value.url = server_.url("onceguard", "stranger");
@@ -100,7 +100,7 @@ TEST_F(postgres_store_test, a_role_without_permission_is_refused_and_that_of_gat
   database_.admin().run("DROP ROLE stranger");
 }
 
-TEST_F(postgres_store_test, a_server_that_is_not_there_is_out_of_reach) {
+TEST_F(postgres_store_test, an_absent_server_is_unreachable) {
   auto value = params();
   value.url = url_at(free_port());
   value.timeout = milliseconds(300);
@@ -109,7 +109,7 @@ TEST_F(postgres_store_test, a_server_that_is_not_there_is_out_of_reach) {
   EXPECT_EQ(opened.error().code, errc::store_unreachable);
 }
 
-TEST_F(postgres_store_test, no_error_repeats_the_password) {
+TEST_F(postgres_store_test, no_error_about_a_url_repeats_the_password) {
   for (const char* url :
        {"postgresql://u:secret@[::1/db", "postgresql://u:secret@h/db?no_such_option=1",
         "postgresql://u:%zzsecret@h/db", "postgresql://u:secret@h:1,h/db?hostaddr=1.1.1.1"}) {
@@ -124,7 +124,7 @@ TEST_F(postgres_store_test, no_error_repeats_the_password) {
   EXPECT_EQ(parsed->targets[1].options.at("port"), "2");
 }
 
-TEST_F(postgres_store_test, of_several_hosts_the_one_that_answers_is_taken) {
+TEST_F(postgres_store_test, the_host_that_answers_is_used_out_of_several_hosts) {
   auto value = params();
   value.url = "postgres://postgres@127.0.0.1:" + std::to_string(free_port()) +
               ",127.0.0.1:" + std::to_string(server_.port()) + "/onceguard";
@@ -133,7 +133,7 @@ TEST_F(postgres_store_test, of_several_hosts_the_one_that_answers_is_taken) {
   EXPECT_TRUE(opened->traits().transactional);
 }
 
-TEST_F(postgres_store_test, sixty_four_callers_travel_in_few_round_trips) {
+TEST_F(postgres_store_test, the_calls_of_sixty_four_callers_share_few_round_trips) {
   const auto tested = open();
   std::vector<claim> items;
   for (int i = 0; i < 64; ++i) items.push_back(claim_of("k" + std::to_string(i)));
@@ -154,7 +154,7 @@ TEST_F(postgres_store_test, sixty_four_callers_travel_in_few_round_trips) {
   for (const auto& each : ended) EXPECT_EQ(each.outcome, settle_outcome::done);
 }
 
-TEST_F(postgres_store_test, many_claims_of_one_key_are_merged) {
+TEST_F(postgres_store_test, many_claims_of_one_key_share_few_round_trips_and_one_runs) {
   const auto tested = open();
   const auto before = tested->trips();
   const auto reply =
@@ -168,14 +168,14 @@ TEST_F(postgres_store_test, many_claims_of_one_key_are_merged) {
   EXPECT_LE(tested->trips() - before, 8u);
 }
 
-TEST_F(postgres_store_test, a_repeated_claim_gets_its_own_lease_in_any_batch) {
+TEST_F(postgres_store_test, a_repeated_claim_gets_its_lease_beside_other_claims_of_the_key) {
   const auto tested = open();
   const auto mine = claim_of("k");
   desk(*tested).leased(mine);
   const auto reply = at_once<verdict>(64, [&](int i) {
     return tested->claim({i % 2 == 0 ? claim_of("k") : repeat_of(mine)}, patience);
   });
-  // They come in the order in which they end.
+  // The replies come in the order in which the calls end.
   const auto of_kind = [&](verdict_kind kind) {
     return std::count_if(reply.begin(), reply.end(),
                          [kind](const verdict& v) { return v.kind == kind; });
@@ -184,7 +184,7 @@ TEST_F(postgres_store_test, a_repeated_claim_gets_its_own_lease_in_any_batch) {
   EXPECT_EQ(of_kind(verdict_kind::run), 32);
 }
 
-TEST_F(postgres_store_test, a_duplicate_writes_nothing) {
+TEST_F(postgres_store_test, a_duplicate_claim_writes_nothing) {
   const auto tested = open();
   desk desk(*tested);
   desk.completed(claim_of("k"));
@@ -193,11 +193,11 @@ TEST_F(postgres_store_test, a_duplicate_writes_nothing) {
   };
   const auto before = next();
   for (int i = 0; i < 50; ++i) EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::replay);
-  // A transaction that writes takes a number; some go to the server's own housekeeping.
+  // A transaction that writes takes a transaction id. The server's housekeeping takes some, too.
   EXPECT_LT(next() - before, 50);
 }
 
-TEST_F(postgres_store_test, a_record_that_a_long_transaction_holds_does_not_stall_its_neighbours) {
+TEST_F(postgres_store_test, a_record_locked_by_a_long_transaction_does_not_stall_other_records) {
   const auto tested = open();
   desk position(*tested);
   const auto held = claim_of("held");
@@ -207,7 +207,8 @@ TEST_F(postgres_store_test, a_record_that_a_long_transaction_holds_does_not_stal
   sql_session theirs(database_.url());
   theirs.run("BEGIN; SELECT pg_advisory_xact_lock(onceguard.lock_of(" + sql_digest(held.id) + "))");
 
-  // A new key under that lock is busy; settles wait on their own.
+  // A claim of a new key under such a lock is busy. A settle waits for the lock without stalling
+  // other settles.
   const auto fresh = claim_of("fresh");
   sql_session more(database_.url());
   more.run("BEGIN; SELECT pg_advisory_xact_lock(onceguard.lock_of(" + sql_digest(fresh.id) + "))");
@@ -229,7 +230,7 @@ TEST_F(postgres_store_test, a_record_that_a_long_transaction_holds_does_not_stal
   EXPECT_EQ(position.claim(claim_of("fresh")).kind, verdict_kind::run);
 }
 
-TEST_F(postgres_store_test, a_row_that_somebody_updates_by_hand_stalls_nobody_for_long) {
+TEST_F(postgres_store_test, a_row_locked_by_hand_stalls_settles_only_briefly) {
   const auto tested = open();
   desk desk(*tested);
   const auto held = claim_of("held");
@@ -249,7 +250,7 @@ TEST_F(postgres_store_test, a_row_that_somebody_updates_by_hand_stalls_nobody_fo
   EXPECT_EQ(desk.settle(settle_of(held, lease_of_held)).outcome, settle_outcome::done);
 }
 
-TEST_F(postgres_store_test, a_settle_of_one_process_is_announced_to_another) {
+TEST_F(postgres_store_test, a_settle_is_announced_to_another_process) {
   const auto one = open();
   const auto other = open();
   settled_notices notices;
@@ -276,7 +277,7 @@ TEST_F(postgres_store_test, a_step_of_the_databases_clock_pauses_expiry) {
   EXPECT_EQ(desk.sweep(), 1u);
 }
 
-TEST_F(postgres_store_test, an_unreadable_record_is_an_error_and_stays_as_it_is) {
+TEST_F(postgres_store_test, an_unreadable_record_is_an_error_and_is_left_unchanged) {
   const auto tested = open();
   desk desk(*tested);
   const auto request = claim_of("k");

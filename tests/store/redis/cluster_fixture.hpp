@@ -1,5 +1,5 @@
-// Redis stores on clusters and behind sentinels that a test breaks and mends. The fleets are shared
-// by all tests of a program, and are whole again when a test ends.
+// Fixtures for Redis stores on clusters and behind sentinels that a test breaks and repairs. The
+// servers are shared by all tests of a program, and every server runs again when a test ends.
 #pragma once
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ class redis_cluster_fixture : public redis_fixture {
   store_ptr open_cluster(const std::string& query = {}) {
     return open(params_for(cluster_.url(query)));
   }
-  /// Claims of records that are all in one part of the store.
+  /// `count` claims of records that are all in one part of the store.
   static std::vector<claim> claims_in(std::size_t part, std::size_t count,
                                       const std::string& name = "k") {
     std::vector<claim> out;
@@ -35,9 +35,9 @@ class redis_cluster_fixture : public redis_fixture {
   }
   int slot_of(std::size_t part) const { return names_.slot_of_part(part); }
 
-  /// A replica takes over from its master, in good order.
+  /// Makes `replica` take over from its master in a planned failover.
   void hand_over(redis_server& replica) {
-    // The nodes give it up after five seconds when they have not agreed.
+    // The nodes abandon a failover on which they have not agreed within five seconds.
     auto ask_at = base::boot_now();
     wait_until("a replica to take over", [&] {
       if (is_master(replica)) return true;

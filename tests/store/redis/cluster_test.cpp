@@ -1,4 +1,4 @@
-// The Redis store on a cluster whose slots move and whose masters fail.
+// The Redis store on a Redis Cluster whose slots move and whose masters fail.
 #include <set>
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ class redis_cluster_test : public redis_cluster_fixture {
       cluster_.move(slot_of(part), *masters[(part / 16 + round_) % masters.size()]);
     }
   }
-  /// The master of a part, and another one.
+  /// The master that has `part` of the store, and another master.
   std::pair<redis_server&, redis_server&> owner_and_another(std::size_t part) {
     auto& owner = cluster_.owner_of(slot_of(part));
     for (auto* each : cluster_.current_masters()) {
@@ -41,7 +41,7 @@ class redis_cluster_test : public redis_cluster_fixture {
   std::size_t round_ = 0;
 };
 
-TEST_F(redis_cluster_test, records_are_on_all_masters_and_counted_once) {
+TEST_F(redis_cluster_test, records_are_spread_over_all_masters_and_counted_once) {
   const auto tested = open_cluster();
   desk desk(*tested);
   std::set<std::string> keys;
@@ -56,7 +56,7 @@ TEST_F(redis_cluster_test, records_are_on_all_masters_and_counted_once) {
   EXPECT_EQ(desk.counted(observed_state::completed), keys.size());
 }
 
-TEST_F(redis_cluster_test, a_record_whose_later_tokens_would_not_be_above_its_own_is_not_taken_in) {
+TEST_F(redis_cluster_test, an_import_with_a_token_too_far_ahead_of_the_clock_is_refused) {
   const auto tested = open_cluster();
   desk desk(*tested);
   desk.completed(claim_of("here"));
@@ -75,14 +75,14 @@ TEST_F(redis_cluster_test, a_record_whose_later_tokens_would_not_be_above_its_ow
   EXPECT_EQ(desk.import_record(request), import_outcome::imported);
 }
 
-TEST_F(redis_cluster_test, one_node_of_a_cluster_is_enough_to_find_the_others) {
+TEST_F(redis_cluster_test, one_reachable_node_is_enough_to_find_the_cluster) {
   const auto tested = open(params_for("redis+cluster://127.0.0.1:" + std::to_string(free_port()) +
                                       ",127.0.0.1:" + std::to_string(cluster_.node(4).port())));
   desk desk(*tested);
   for (int i = 0; i < 20; ++i) expect_one_run(desk, "k" + std::to_string(i));
 }
 
-TEST_F(redis_cluster_test, the_wrong_kind_of_server_is_reported) {
+TEST_F(redis_cluster_test, a_url_for_the_wrong_kind_of_server_is_refused) {
   const auto refusal = [](const std::string& url) {
     const auto opened = redis::redis_store::open(params_for(url));
     return opened ? error() : opened.error();
@@ -95,7 +95,7 @@ TEST_F(redis_cluster_test, the_wrong_kind_of_server_is_reported) {
   EXPECT_THAT(node.detail, HasSubstr("redis+cluster:"));
 }
 
-TEST_F(redis_cluster_test, a_slot_that_is_half_moved_holds_nobody_up) {
+TEST_F(redis_cluster_test, claims_and_full_scans_work_while_a_slot_is_half_moved) {
   constexpr std::size_t part = 7;
   const auto tested = open_cluster();
   desk desk(*tested);
@@ -103,7 +103,8 @@ TEST_F(redis_cluster_test, a_slot_that_is_half_moved_holds_nobody_up) {
   for (std::size_t i = 0; i < 20; ++i) desk.completed(claims[i]);
   const auto before = desk.vitals();
   const auto under_way = cluster_.begin_move(slot_of(part), owner_and_another(part).second);
-  // New ones are born where the slot goes; old ones are found on both sides.
+  // New records are created on the node that the slot moves to. Old records are found on both
+  // nodes.
   for (std::size_t i = 20; i < 40; ++i) {
     desk.completed(claims[i]);
     if (i == 30) cluster_.move_names(under_way, 10);
@@ -123,8 +124,8 @@ TEST_F(redis_cluster_test, a_slot_that_is_half_moved_holds_nobody_up) {
   EXPECT_EQ(other, under_way.to.port());
 }
 
-TEST_F(redis_cluster_test, metadata_that_have_moved_are_no_reason_to_wait_for_replicas) {
-  // The first part of a link counts what travels by it.
+TEST_F(redis_cluster_test, writes_do_not_wait_for_replicas_because_metadata_have_moved) {
+  // A connection counts its writes in the first part whose metadata are on its server.
   const auto tested = open_cluster("min_replicas=1");
   desk desk(*tested);
   auto& source = cluster_.owner_of(slot_of(0));
@@ -138,7 +139,7 @@ TEST_F(redis_cluster_test, metadata_that_have_moved_are_no_reason_to_wait_for_re
   cluster_.end_move(under_way);
 }
 
-TEST_F(redis_cluster_test, an_operator_releases_where_a_slot_has_moved) {
+TEST_F(redis_cluster_test, an_operator_can_release_a_record_whose_slot_has_moved) {
   constexpr std::size_t part = 9;
   const auto tested = open_cluster();
   desk desk(*tested);
@@ -152,7 +153,7 @@ TEST_F(redis_cluster_test, an_operator_releases_where_a_slot_has_moved) {
   EXPECT_EQ(desk.claim(claim_of(request.about->key)).kind, verdict_kind::run);
 }
 
-TEST_F(redis_cluster_test, slots_move_under_load_and_every_key_runs_once) {
+TEST_F(redis_cluster_test, every_key_runs_once_while_slots_move_under_load) {
   const auto tested = open_cluster();
   desk look(*tested);
   const auto before = look.vitals().identity;
@@ -161,7 +162,8 @@ TEST_F(redis_cluster_test, slots_move_under_load_and_every_key_runs_once) {
   expect_each_once(look, runs);
 }
 
-TEST_F(redis_cluster_test, claims_take_effect_once_where_replicas_confirm_and_connections_break) {
+TEST_F(redis_cluster_test,
+       every_key_runs_once_while_slots_move_and_connections_break_with_replicas) {
   const auto tested = open_cluster("min_replicas=1");
   desk look(*tested);
   const auto before = look.vitals().identity;
@@ -175,8 +177,8 @@ TEST_F(redis_cluster_test, claims_take_effect_once_where_replicas_confirm_and_co
   expect_each_once(look, runs);
 }
 
-TEST_F(redis_cluster_test, a_new_master_without_a_part_gets_one) {
-  // A cluster of its own: the shared one stays as it is.
+TEST_F(redis_cluster_test, a_slot_can_move_to_a_master_that_has_just_joined) {
+  // A separate cluster: the shared cluster stays as it is.
   redis_cluster small(nullptr, false);
   const auto tested = open(params_for(small.url()));
   desk desk(*tested);
@@ -191,7 +193,7 @@ TEST_F(redis_cluster_test, a_new_master_without_a_part_gets_one) {
   EXPECT_EQ(listed_keys(desk).size(), 30u);
 }
 
-TEST_F(redis_cluster_test, a_replica_takes_over_in_good_order_under_load) {
+TEST_F(redis_cluster_test, every_key_runs_once_during_planned_failovers_under_load) {
   const auto tested = open_cluster("min_replicas=1");
   desk look(*tested);
   const auto before = look.vitals().identity;
@@ -204,7 +206,7 @@ TEST_F(redis_cluster_test, a_replica_takes_over_in_good_order_under_load) {
   EXPECT_EQ(look.vitals().identity, before);
 }
 
-TEST_F(redis_cluster_test, a_master_that_crashes_is_replaced_under_load) {
+TEST_F(redis_cluster_test, every_key_runs_once_while_masters_crash_under_load) {
   const auto tested = open_cluster("min_replicas=1");
   desk look(*tested);
   std::size_t turn = 0;
@@ -220,7 +222,7 @@ TEST_F(redis_cluster_test, a_master_that_crashes_is_replaced_under_load) {
   expect_each_once(look, runs);
 }
 
-TEST_F(redis_cluster_test, a_promoted_replica_counts_as_a_loss_without_replicas_that_confirm) {
+TEST_F(redis_cluster_test, a_promoted_replica_counts_as_a_loss_unless_replicas_confirm_writes) {
   const auto tested = open_cluster();
   desk desk(*tested);
   desk.completed(claim_of("k"));
@@ -238,7 +240,7 @@ TEST_F(redis_cluster_test, a_promoted_replica_counts_as_a_loss_without_replicas_
   });
 }
 
-TEST_F(redis_cluster_test, a_master_that_forgets_everything_is_noticed_and_tokens_go_on) {
+TEST_F(redis_cluster_test, a_flushed_master_changes_the_identity_and_tokens_still_grow) {
   const auto tested = open_cluster();
   desk desk(*tested);
   const auto request = claims_in(0, 1).front();
@@ -252,7 +254,7 @@ TEST_F(redis_cluster_test, a_master_that_forgets_everything_is_noticed_and_token
   EXPECT_NE(desk.vitals().identity, before);
 }
 
-TEST_F(redis_cluster_test, a_master_that_comes_back_with_older_data_is_noticed) {
+TEST_F(redis_cluster_test, a_master_that_restarts_with_older_data_changes_the_identity) {
   redis_cluster small(nullptr, false);
   const auto tested = open(params_for(small.url()));
   desk desk(*tested);
@@ -264,7 +266,8 @@ TEST_F(redis_cluster_test, a_master_that_comes_back_with_older_data_is_noticed) 
   const auto before = desk.vitals().identity;
   old.stop(SIGKILL);
   old.start();
-  // It takes nothing yet; the others go on meanwhile, and so does the sum of all that is counted.
+  // The restarted master takes no claims yet. The other masters go on, and so does the sum of all
+  // counters.
   std::size_t elsewhere = 1;
   while (&small.owner_of(slot_of(elsewhere)) == &old) ++elsewhere;
   for (const auto& each : claims_in(elsewhere, 20)) desk.completed(each);
@@ -275,7 +278,7 @@ TEST_F(redis_cluster_test, a_master_that_comes_back_with_older_data_is_noticed) 
   EXPECT_NE(desk.vitals().identity, before);
 }
 
-TEST_F(redis_cluster_test, a_master_that_hangs_holds_up_its_own_part_only) {
+TEST_F(redis_cluster_test, a_hanging_master_delays_only_the_claims_of_its_own_slots) {
   auto value = params_for(cluster_.url());
   value.timeout = milliseconds(1'000);
   const auto tested = open(value);

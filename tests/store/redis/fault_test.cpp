@@ -1,4 +1,4 @@
-// The Redis store while connections break, and while the server hangs, crashes or forgets.
+// The Redis store while connections break, and while the server hangs, crashes or loses its data.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ class redis_fault_test : public redis_fixture {
   static redis::redis_params through(const tcp_gate& gate, const std::string& query) {
     return params_for(redis_server::url_at(gate.port(), query));
   }
-  /// Waits until the store has met the server once more.
+  /// Polls until the store answers, and returns the store's identity.
   static std::string identity_of(desk& desk) {
     for (;;) {
       const auto reply = run(desk.at().vitals(patience));
@@ -24,7 +24,8 @@ class redis_fault_test : public redis_fixture {
   }
 };
 
-/// Whatever may expire goes, and a key of somebody else among it. The books of the store stay.
+/// Evicts every key that may expire, among them a key of another program. The store's metadata
+/// stay.
 void evict(const redis_server& server) {
   auto admin = server.session();
   admin.run({"SET", "another", "x", "EX", "1000"});
@@ -45,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(directions, redis_cut_at,
                            return test.param == direction::to_server ? "to_server" : "to_client";
                          });
 
-TEST_P(redis_cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
+TEST_P(redis_cut_at, a_cut_at_any_byte_runs_nothing_twice_and_is_recovered_from) {
   tcp_gate gate(server_.port());
   const auto tested = open(through(gate, "connections=1"));
   desk desk(*tested);
@@ -53,7 +54,7 @@ TEST_P(redis_cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
   for (std::uint64_t byte = 0;; byte += 7) {
     gate.cut_after(GetParam(), byte);
     expect_one_run(desk, "k" + std::to_string(byte));
-    if (gate.armed()) break;  // longer than the whole conversation
+    if (gate.armed()) break;  // `byte` is beyond the end of the conversation
     ++cuts;
   }
   gate.disarm();
@@ -63,9 +64,9 @@ TEST_P(redis_cut_at, every_byte_runs_nothing_twice_and_is_recovered_from) {
   for (const auto& each : listed) EXPECT_EQ(each.stored.attempt, 1u);
 }
 
-TEST_P(redis_cut_at, every_byte_of_the_beginning_is_recovered_from) {
+TEST_P(redis_cut_at, a_cut_at_any_byte_while_opening_is_recovered_from) {
   tcp_gate gate(server_.port());
-  // The scripts, each sent on its own, are many times longer than all the rest.
+  // Scripts that are sent one by one are many times longer than the rest of the traffic.
   const std::pair<std::string, std::uint64_t> ways[] = {{"connections=1", 37},
                                                         {"connections=1&functions=no", 2'503}};
   for (const auto& [query, step] : ways) {
@@ -80,7 +81,7 @@ TEST_P(redis_cut_at, every_byte_of_the_beginning_is_recovered_from) {
   }
 }
 
-TEST_F(redis_fault_test, scripts_that_were_flushed_are_loaded_again) {
+TEST_F(redis_fault_test, flushed_scripts_are_loaded_again) {
   auto admin = server_.session();
   for (const std::string query : {"", "functions=no"}) {
     const auto tested = open(server_, query);
@@ -93,7 +94,7 @@ TEST_F(redis_fault_test, scripts_that_were_flushed_are_loaded_again) {
   }
 }
 
-TEST_F(redis_fault_test, a_library_of_another_text_is_replaced) {
+TEST_F(redis_fault_test, a_function_library_with_another_text_is_replaced) {
   auto admin = server_.session();
   open();
   const auto ours = admin.run({"FUNCTION", "DUMP"});
@@ -108,7 +109,7 @@ TEST_F(redis_fault_test, a_library_of_another_text_is_replaced) {
   EXPECT_EQ(admin.run({"FUNCTION", "DUMP"}), ours);
 }
 
-TEST_F(redis_fault_test, a_crash_of_the_server_under_load_loses_and_repeats_nothing) {
+TEST_F(redis_fault_test, a_server_crash_under_load_loses_and_repeats_nothing) {
   redis_server server({"--appendonly", "yes", "--appendfsync", "always"});
   const auto tested = open(server);
   desk look(*tested);
@@ -124,7 +125,7 @@ TEST_F(redis_fault_test, a_crash_of_the_server_under_load_loses_and_repeats_noth
   }
 }
 
-TEST_F(redis_fault_test, a_server_that_hangs_is_out_of_reach_within_the_timeout) {
+TEST_F(redis_fault_test, a_hanging_server_is_reported_unreachable_within_the_timeout) {
   redis_server server;
   auto value = params_for(server.url());
   value.timeout = milliseconds(400);
@@ -133,7 +134,7 @@ TEST_F(redis_fault_test, a_server_that_hangs_is_out_of_reach_within_the_timeout)
   expect_out_of_reach_while_it_hangs(desk, server);
 }
 
-TEST_F(redis_fault_test, a_flush_is_seen_in_the_vitals_and_tokens_go_on) {
+TEST_F(redis_fault_test, a_flush_changes_the_identity_and_tokens_still_grow) {
   const auto tested = open();
   desk desk(*tested);
   const auto before = desk.vitals();
@@ -143,7 +144,7 @@ TEST_F(redis_fault_test, a_flush_is_seen_in_the_vitals_and_tokens_go_on) {
   EXPECT_GT(leased_until_known(desk, claim_of("k")).token, last);
 }
 
-TEST_F(redis_fault_test, tokens_go_on_after_a_flush_that_nobody_has_seen_yet) {
+TEST_F(redis_fault_test, tokens_still_grow_after_a_flush_that_no_poll_has_noticed) {
   const auto tested = open();
   desk desk(*tested);
   token last = 0;
@@ -157,7 +158,7 @@ TEST_F(redis_fault_test, tokens_go_on_after_a_flush_that_nobody_has_seen_yet) {
   }
 }
 
-TEST_F(redis_fault_test, a_restart_without_its_data_is_seen_in_the_vitals) {
+TEST_F(redis_fault_test, a_restart_without_data_changes_the_identity) {
   redis_server server;
   const auto tested = open(server);
   desk desk(*tested);
@@ -169,7 +170,8 @@ TEST_F(redis_fault_test, a_restart_without_its_data_is_seen_in_the_vitals) {
   EXPECT_GT(leased_until_known(desk, claim_of("k")).token, last);
 }
 
-TEST_F(redis_fault_test, a_restart_from_older_data_is_noticed_even_after_it_has_caught_up) {
+TEST_F(redis_fault_test,
+       a_restart_from_older_data_changes_the_identity_even_at_a_higher_generation) {
   redis_server server;
   const auto tested = open(server);
   desk desk(*tested);
@@ -190,7 +192,7 @@ TEST_F(redis_fault_test, a_restart_from_older_data_is_noticed_even_after_it_has_
   EXPECT_EQ(desk.claim(claim_of("kept")).kind, verdict_kind::replay);
 }
 
-TEST_F(redis_fault_test, data_that_goes_back_under_a_connection_is_seen) {
+TEST_F(redis_fault_test, data_rolled_back_under_an_open_connection_change_the_identity) {
   const auto tested = open(server_, "connections=1");
   desk desk(*tested);
   const auto before = desk.vitals().identity;
@@ -211,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(ways, redis_evicts, ::testing::Values("functions=yes", 
                                                                              : "scripts";
                          });
 
-TEST_P(redis_evicts, an_evicting_policy_refuses_everything_until_it_is_changed_back) {
+TEST_P(redis_evicts, a_server_set_to_evict_keys_is_unreachable_until_noeviction_is_set_again) {
   redis_server server;
   const auto tested = open(server, GetParam());
   desk desk(*tested);
@@ -232,7 +234,7 @@ TEST_P(redis_evicts, an_evicting_policy_refuses_everything_until_it_is_changed_b
   EXPECT_EQ(granted->kind, verdict_kind::run);
 }
 
-TEST_P(redis_evicts, evicted_keys_are_a_loss_of_memory_also_where_the_metadata_stay) {
+TEST_P(redis_evicts, evicted_keys_change_the_identity_even_if_the_metadata_stay) {
   redis_server server;
   const auto tested = open(server, GetParam());
   desk desk(*tested);
@@ -243,12 +245,12 @@ TEST_P(redis_evicts, evicted_keys_are_a_loss_of_memory_also_where_the_metadata_s
   EXPECT_NE(after, before);
   EXPECT_EQ(identity_of(desk), after) << "once";
   EXPECT_GT(desk.leased(claim_of("next")).token, last);
-  // Counting begins anew with a run of the server, and where somebody resets it.
+  // The server's count of evictions starts again at 0 with a restart or a CONFIG RESETSTAT.
   server.session().run({"CONFIG", "RESETSTAT"});
   EXPECT_EQ(identity_of(desk), after);
 }
 
-TEST_F(redis_fault_test, evictions_that_only_a_new_connection_sees_are_a_loss) {
+TEST_F(redis_fault_test, evictions_while_no_store_was_open_change_the_identity) {
   redis_server server;
   const auto first = open(server);
   desk before(*first);
@@ -256,13 +258,13 @@ TEST_F(redis_fault_test, evictions_that_only_a_new_connection_sees_are_a_loss) {
   first->stop();
   evict(server);
   const auto second = open(server);
-  // Before anything is granted by it, and not only when somebody looks.
+  // The loss is counted before the new connection grants a claim, and not first at a poll.
   EXPECT_EQ(server.session().run({"HGET", "onceguard:store", "losses"}), "1");
   desk position(*second);
   EXPECT_NE(identity_of(position), identity);
 }
 
-TEST_F(redis_fault_test, where_copies_are_kept_evictions_are_no_loss) {
+TEST_F(redis_fault_test, evictions_are_no_loss_in_a_store_of_copies) {
   redis_server server;
   auto value = params_for(server.url());
   value.copies_only = true;
@@ -273,9 +275,9 @@ TEST_F(redis_fault_test, where_copies_are_kept_evictions_are_no_loss) {
   EXPECT_EQ(desk.vitals().identity, before);
 }
 
-TEST_F(redis_fault_test, a_server_without_room_changes_nothing_and_says_so) {
+TEST_F(redis_fault_test, a_server_without_room_reports_store_full_and_changes_nothing) {
   redis_server full;
-  // One connection: another one might still be greeting the server.
+  // Only one connection: a second one might still be setting up.
   const auto tested = open(full, "connections=1");
   desk desk(*tested);
   full.session().run({"CONFIG", "SET", "maxmemory", "1"});
@@ -288,7 +290,7 @@ TEST_F(redis_fault_test, a_server_without_room_changes_nothing_and_says_so) {
   EXPECT_EQ(desk.claim(request).kind, verdict_kind::run);
 }
 
-TEST_F(redis_fault_test, a_promotion_that_is_taken_back_loses_nothing_that_was_confirmed) {
+TEST_F(redis_fault_test, a_promotion_that_is_taken_back_loses_no_confirmed_claim) {
   const redis_server first(patient_replication);
   redis_settings settings = patient_replication;
   settings.insert(settings.end(), {"--replicaof", "127.0.0.1", std::to_string(first.port())});
@@ -301,7 +303,7 @@ TEST_F(redis_fault_test, a_promotion_that_is_taken_back_loses_nothing_that_was_c
   const auto before = identity_of(desk);
   expect_one_run(desk, "k");
 
-  // A sentinel that calls its failover off has made a master of the replica already.
+  // A sentinel that abandons a failover has already promoted the replica.
   auto admin = second.session();
   admin.run({"REPLICAOF", "NO", "ONE"});
   const auto run_of = [](const redis_server& server) {
@@ -322,7 +324,7 @@ TEST_F(redis_fault_test, a_promotion_that_is_taken_back_loses_nothing_that_was_c
   EXPECT_EQ(identity_of(desk), before);
 }
 
-TEST_F(redis_fault_test, a_stop_finishes_what_was_accepted) {
+TEST_F(redis_fault_test, a_stop_finishes_accepted_claims) {
   const auto tested = open();
   boost::asio::io_context context;
   int runs = 0;

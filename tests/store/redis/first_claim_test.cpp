@@ -1,4 +1,4 @@
-// First claims that are set without a script, and what the scripts make of them.
+// First claims, which are written by a SET without a script, and how the scripts read them.
 #include <charconv>
 #include <map>
 #include <utility>
@@ -19,13 +19,13 @@ using redis::token_block;
 
 class redis_first_claim_test : public redis_fixture {
  protected:
-  /// How often clients and scripts called that command since the last look.
+  /// How often clients and scripts called `command` since the previous call of this function.
   std::uint64_t calls(const std::string& command) {
     const auto now = number_in(server_.session().run({"INFO", "commandstats"}),
                                "cmdstat_" + command + ":calls=");
     return now - std::exchange(seen_[command], now);
   }
-  /// What follows a word; 0: it is not there.
+  /// The number behind `word` in `text`; 0 if `word` is not in `text`.
   static std::uint64_t number_in(const std::string& text, const std::string& word) {
     const auto position = text.find(word);
     std::uint64_t out = 0;
@@ -43,7 +43,7 @@ class redis_first_claim_test : public redis_fixture {
   std::map<std::string, std::uint64_t> seen_;
 };
 
-TEST_F(redis_first_claim_test, needs_no_script) {
+TEST_F(redis_first_claim_test, a_first_claim_needs_no_script) {
   const auto tested = open();
   desk desk(*tested);
   calls("fcall");
@@ -54,7 +54,7 @@ TEST_F(redis_first_claim_test, needs_no_script) {
   EXPECT_EQ(format_of(items[0]), redis::undated_format);
 }
 
-TEST_F(redis_first_claim_test, one_of_two_callers_gets_the_lease) {
+TEST_F(redis_first_claim_test, one_of_two_callers_of_a_key_gets_the_lease) {
   const auto tested = open();
   const auto other = open();
   desk desk(*tested), beside(*other);
@@ -67,7 +67,7 @@ TEST_F(redis_first_claim_test, one_of_two_callers_gets_the_lease) {
   EXPECT_EQ(beside.claim(claim_of("k")).kind, verdict_kind::replay);
 }
 
-TEST_F(redis_first_claim_test, is_dated_by_what_is_left_of_its_time_to_live) {
+TEST_F(redis_first_claim_test, a_first_claim_is_dated_by_its_remaining_time_to_live) {
   redis_server still({}, true);
   auto now = std::int64_t{1'700'000'000'000};
   still.set_clock(now);
@@ -90,7 +90,7 @@ TEST_F(redis_first_claim_test, is_dated_by_what_is_left_of_its_time_to_live) {
   EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(redis_first_claim_test, that_was_made_to_persist_is_not_read) {
+TEST_F(redis_first_claim_test, a_first_claim_without_its_time_to_live_is_unreadable) {
   const auto tested = open();
   desk desk(*tested);
   const auto request = claim_of("k");
@@ -103,7 +103,7 @@ TEST_F(redis_first_claim_test, that_was_made_to_persist_is_not_read) {
   EXPECT_EQ(admin.run({"GET", name_of(request)}), bytes);
 }
 
-TEST_F(redis_first_claim_test, whose_every_byte_may_be_damaged_is_not_read_then) {
+TEST_F(redis_first_claim_test, a_first_claim_with_any_damaged_byte_is_unreadable) {
   const auto tested = open();
   desk desk(*tested);
   const auto request = claim_of("k");
@@ -118,7 +118,7 @@ TEST_F(redis_first_claim_test, whose_every_byte_may_be_damaged_is_not_read_then)
   }
 }
 
-TEST_F(redis_first_claim_test, that_would_be_gone_soon_is_the_script_s) {
+TEST_F(redis_first_claim_test, a_first_claim_that_would_expire_soon_is_written_by_the_script) {
   const auto tested = open();
   desk desk(*tested);
   auto request = claim_of("k");
@@ -127,7 +127,7 @@ TEST_F(redis_first_claim_test, that_would_be_gone_soon_is_the_script_s) {
   EXPECT_EQ(format_of(request), redis::stored_format);
 }
 
-TEST_F(redis_first_claim_test, of_any_length_is_granted) {
+TEST_F(redis_first_claim_test, a_first_claim_with_a_lease_of_any_length_is_granted) {
   const auto tested = open();
   desk desk(*tested);
   for (const auto lease :
@@ -143,7 +143,7 @@ TEST_F(redis_first_claim_test, of_any_length_is_granted) {
   }
 }
 
-TEST_F(redis_first_claim_test, has_a_later_token_than_another_process_has_given_since) {
+TEST_F(redis_first_claim_test, a_first_claim_gets_a_token_above_those_of_another_process) {
   const auto tested = open();
   const auto later = open();
   desk desk(*tested), beside(*later);
@@ -156,7 +156,7 @@ TEST_F(redis_first_claim_test, has_a_later_token_than_another_process_has_given_
   EXPECT_GT(desk.leased(claim_of("k")).token, held.token);
 }
 
-TEST_F(redis_first_claim_test, has_a_later_token_also_where_the_clock_was_set) {
+TEST_F(redis_first_claim_test, tokens_still_grow_after_a_step_of_the_servers_clock) {
   for (const std::int64_t step : {day.count() * 2, std::int64_t{-3'600'000}}) {
     redis_server still({}, true);
     const auto now = std::int64_t{1'700'000'000'000};
@@ -175,14 +175,14 @@ TEST_F(redis_first_claim_test, has_a_later_token_also_where_the_clock_was_set) {
   }
 }
 
-TEST_F(redis_first_claim_test, has_a_later_token_also_after_a_flush_that_only_others_have_seen) {
+TEST_F(redis_first_claim_test, tokens_of_two_processes_still_grow_after_a_flush) {
   const auto tested = open();
   const auto later = open();
   desk desk(*tested), beside(*later);
   for (int i = 0; i < 3; ++i) desk.leased(claim_of("before" + std::to_string(i)));
   const auto last = beside.leased(claim_of("k")).token;
   server_.session().run({"FLUSHALL"});
-  // What it got of a memory that nobody knows is given back.
+  // The server granted a lease from a memory that the store does not know. That lease is released.
   const auto request = claim_of("k");
   const auto verdict = desk.try_claim(request);
   ASSERT_FALSE(verdict);
@@ -193,7 +193,7 @@ TEST_F(redis_first_claim_test, has_a_later_token_also_after_a_flush_that_only_ot
   EXPECT_GT(leased_until_known(desk, claim_of("k")).token, last);
 }
 
-TEST_F(redis_first_claim_test, tokens_come_by_themselves_when_they_run_out) {
+TEST_F(redis_first_claim_test, a_used_up_token_block_is_refilled_with_few_script_calls) {
   const auto tested = open();
   desk desk(*tested);
   calls("fcall");
@@ -209,10 +209,11 @@ TEST_F(redis_first_claim_test, tokens_come_by_themselves_when_they_run_out) {
       last = reply.value().lease.token;
     }
   }
-  EXPECT_LT(calls("fcall"), 20u);  // more tokens, a few times
+  EXPECT_LT(calls("fcall"), 20u);  // a few calls for more tokens
 }
 
-TEST_F(redis_first_claim_test, beside_settles_that_replicas_confirm_breaks_no_connection) {
+TEST_F(redis_first_claim_test,
+       first_claims_beside_settles_that_wait_for_replicas_break_no_connection) {
   redis_server master({"--repl-diskless-sync-delay", "0"});
   const redis_server replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
   auto admin = master.session();
@@ -226,7 +227,7 @@ TEST_F(redis_first_claim_test, beside_settles_that_replicas_confirm_breaks_no_co
   const auto before = made();
   boost::asio::io_context context;
   const auto complete = [&](std::string key) -> boost::asio::awaitable<void> {
-    if (key < "e") {  // so that some claim while others settle
+    if (key < "e") {  // so that some callers claim while others settle
       std::vector<claim> claims(1, claim_of(key));
       co_await tested->claim(std::move(claims), patience);
     }
@@ -246,7 +247,7 @@ TEST_F(redis_first_claim_test, beside_settles_that_replicas_confirm_breaks_no_co
   EXPECT_EQ(made(), before);
 }
 
-TEST_F(redis_first_claim_test, that_could_not_be_counted_is_not_granted) {
+TEST_F(redis_first_claim_test, a_first_claim_that_could_not_be_counted_is_not_granted) {
   const auto tested = open();
   desk desk(*tested);
   auto admin = server_.session();
@@ -259,7 +260,7 @@ TEST_F(redis_first_claim_test, that_could_not_be_counted_is_not_granted) {
   expect_verdict(desk, repeat_of(request), verdict_kind::run);
 }
 
-TEST(redis_token_block_test, gives_each_token_once_and_none_that_is_old) {
+TEST(redis_token_block_test, a_token_block_gives_each_token_once_and_no_expired_token) {
   token_block tokens;
   const auto now = base::boot_now();
   EXPECT_FALSE(tokens.take(now));

@@ -1,4 +1,4 @@
-// What a Redis store hears of the settles of others.
+// The Redis store's subscriber, which is notified of settles by other processes.
 #include <gtest/gtest.h>
 
 #include "store/contract/fault_acts.hpp"
@@ -19,7 +19,7 @@ class redis_listening_test : public redis_fixture {
   redis_session admin_ = server_.session();
 };
 
-TEST_F(redis_listening_test, what_an_operator_does_is_reported) {
+TEST_F(redis_listening_test, a_resolution_by_an_operator_is_announced_to_listeners) {
   const auto one = open();
   const auto other = open();
   settled_notices notices;
@@ -39,7 +39,7 @@ TEST_F(redis_listening_test, what_an_operator_does_is_reported) {
   other->on_settled(nullptr);
 }
 
-TEST_F(redis_listening_test, a_connection_is_there_only_while_somebody_listens) {
+TEST_F(redis_listening_test, a_subscriber_connection_exists_only_while_a_listener_is_set) {
   const auto one = open();
   const auto other = open();
   await_listeners("0");
@@ -60,7 +60,7 @@ TEST_F(redis_listening_test, a_connection_is_there_only_while_somebody_listens) 
   await_listeners("0");
 }
 
-TEST_F(redis_listening_test, a_broken_subscription_is_renewed) {
+TEST_F(redis_listening_test, a_broken_subscriber_connection_is_opened_again) {
   const auto one = open();
   const auto other = open();
   settled_notices notices;
@@ -72,7 +72,7 @@ TEST_F(redis_listening_test, a_broken_subscription_is_renewed) {
   other->on_settled(nullptr);
 }
 
-TEST_F(redis_listening_test, a_server_that_comes_back_is_listened_to_again) {
+TEST_F(redis_listening_test, the_subscriber_reconnects_to_a_restarted_server) {
   redis_server server;
   const auto one = open(server);
   const auto other = open(server);
@@ -87,7 +87,7 @@ TEST_F(redis_listening_test, a_server_that_comes_back_is_listened_to_again) {
   await_notice(desk, notices, "after");
 }
 
-TEST_F(redis_listening_test, stores_of_another_prefix_are_not_answered) {
+TEST_F(redis_listening_test, settles_of_another_prefix_are_not_announced) {
   const auto one = open();
   const auto stranger = open(server_, "prefix=other:");
   const auto other = open();
@@ -102,7 +102,7 @@ TEST_F(redis_listening_test, stores_of_another_prefix_are_not_answered) {
   EXPECT_FALSE(notices.has(request.id));
 }
 
-TEST_F(redis_listening_test, who_may_neither_publish_nor_subscribe_works_unheard) {
+TEST_F(redis_listening_test, a_user_without_publish_and_subscribe_rights_can_claim_and_settle) {
   admin_.run({"ACL", "SETUSER", "mute", "on", ">word", "~onceguard:*", "resetchannels", "+@all",
               "-publish", "-subscribe"});
   auto value = params_for("redis://mute:word@127.0.0.1:" + std::to_string(server_.port()));

@@ -1,4 +1,4 @@
-// The Redis store behind sentinels, while masters come and go.
+// The Redis store behind sentinels, during failovers and crashes of masters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,8 +30,8 @@ class redis_sentinel_test : public redis_fixture {
   void wait_for_another(const redis_server& than) {
     wait_until("another master", [&] { return &fleet_.master() != &than; });
   }
-  /// A sentinel may call one off that it has begun, when others take too long: then it is told
-  /// anew.
+  /// A sentinel may abandon a failover when the other sentinels take too long. The failover is then
+  /// requested again.
   void fail_over(const redis_server& server) {
     const auto port = std::to_string(server.port());
     wait_until("a failover", [&] {
@@ -39,7 +39,7 @@ class redis_sentinel_test : public redis_fixture {
       if (position.run({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main"}) != port) return true;
       try {
         position.run({"SENTINEL", "FAILOVER", "main"});
-      } catch (const std::runtime_error&) {  // one is under way, or nobody is good enough yet
+      } catch (const std::runtime_error&) {  // a failover runs, or no replica is ready
       }
       return false;
     });
@@ -53,7 +53,8 @@ class redis_sentinel_test : public redis_fixture {
   redis_sentinels& fleet_ = shared_fleet();
 };
 
-TEST_F(redis_sentinel_test, what_nobody_watches_over_is_refused) {
+TEST_F(redis_sentinel_test,
+       an_unknown_master_name_is_refused_and_absent_sentinels_are_unreachable) {
   auto url = fleet_.url();
   url.replace(url.find("/main"), 5, "/other");
   const auto unknown = refusal_of(url);
@@ -64,7 +65,7 @@ TEST_F(redis_sentinel_test, what_nobody_watches_over_is_refused) {
   EXPECT_EQ(nobody.code, errc::store_unreachable);
 }
 
-TEST_F(redis_sentinel_test, sentinels_may_want_a_password_of_their_own) {
+TEST_F(redis_sentinel_test, sentinels_can_have_a_user_and_password_of_their_own) {
   auto& guarded = fleet_.sentinel(0);
   auto admin = guarded.session();
   admin.run({"ACL", "SETUSER", "watcher", "on", ">word", "+auth", "+sentinel|master",
@@ -79,7 +80,7 @@ TEST_F(redis_sentinel_test, sentinels_may_want_a_password_of_their_own) {
   admin.run({"ACL", "DELUSER", "watcher"});
 }
 
-TEST_F(redis_sentinel_test, a_failover_in_good_order_is_followed_under_load) {
+TEST_F(redis_sentinel_test, every_key_runs_once_during_planned_failovers_under_load) {
   const auto tested = open_fleet("min_replicas=1");
   desk look(*tested);
   const auto before = look.vitals().identity;
@@ -92,21 +93,21 @@ TEST_F(redis_sentinel_test, a_failover_in_good_order_is_followed_under_load) {
   EXPECT_EQ(look.vitals().identity, before);
 }
 
-TEST_F(redis_sentinel_test, a_master_that_crashes_is_replaced_under_load) {
+TEST_F(redis_sentinel_test, every_key_runs_once_while_masters_crash_under_load) {
   const auto tested = open_fleet("min_replicas=1");
   desk look(*tested);
   const auto runs = run_across_crashes(*tested, 8, 100, [&] {
     auto& old = fleet_.master();
     old.stop(SIGKILL);
     wait_for_another(old);
-    // It comes back as the master that it was, until a sentinel tells it otherwise.
+    // The old master restarts as a master, until a sentinel makes it a replica.
     old.start();
     fleet_.wait_until_whole();
   });
   expect_each_once(look, runs);
 }
 
-TEST_F(redis_sentinel_test, one_sentinel_is_enough_to_find_the_others) {
+TEST_F(redis_sentinel_test, one_sentinel_in_the_url_is_enough_to_find_the_others) {
   redis_sentinels own;
   const auto tested = open(
       params_for("redis+sentinel://127.0.0.1:" + std::to_string(own.sentinel(0).port()) + "/main"));
@@ -119,7 +120,7 @@ TEST_F(redis_sentinel_test, one_sentinel_is_enough_to_find_the_others) {
   expect_one_run(desk, "after");
 }
 
-TEST_F(redis_sentinel_test, a_sentinel_that_missed_the_latest_failover_does_not_decide_alone) {
+TEST_F(redis_sentinel_test, a_sentinel_that_missed_the_latest_failover_is_not_trusted_alone) {
   redis_sentinels own;
   const auto tested = open(params_for(own.url()));
   desk desk(*tested);
@@ -128,11 +129,11 @@ TEST_F(redis_sentinel_test, a_sentinel_that_missed_the_latest_failover_does_not_
   old.pause();
   wait_until("another master", [&] { return &own.master() != &old; });
   expect_one_run(desk, "k");
-  // The other side of a network that was cut: it still has its old master, and is all that is seen.
+  // The other side of a network partition: the only reachable sentinel still knows the old master.
   for (const std::size_t each : {1u, 2u}) own.sentinel(each).pause();
   old.go_on();
   own.sentinel(0).start();
-  const auto end = base::boot_now() + std::chrono::milliseconds(1'500);  // many rounds of asking
+  const auto end = base::boot_now() + std::chrono::milliseconds(1'500);  // for many polls
   while (base::boot_now() < end) {
     const auto verdict = desk.try_claim(claim_of("k"));
     if (verdict) {
@@ -141,21 +142,21 @@ TEST_F(redis_sentinel_test, a_sentinel_that_missed_the_latest_failover_does_not_
   }
 }
 
-TEST_F(redis_sentinel_test, another_master_counts_as_a_loss_without_replicas_that_confirm) {
+TEST_F(redis_sentinel_test, a_failover_counts_as_a_loss_unless_replicas_confirm_writes) {
   const auto tested = open_fleet();
   desk desk(*tested);
   desk.completed(claim_of("k"));
   const auto before = desk.vitals().identity;
   auto& old = fleet_.master();
   wait_until("the loss to be seen", [&] {
-    fail_over(old);  // on a busy machine the sentinels may go back to it before anybody came here
+    fail_over(old);  // on a busy machine the sentinels may fail back before the store has connected
     const auto reply = run(desk.at().vitals(patience));
     return reply && reply->identity != before;
   });
 }
 
-TEST_F(redis_sentinel_test, a_master_that_is_alone_with_its_client_confirms_nothing) {
-  // Its replica hangs: what it takes now would be lost with it.
+TEST_F(redis_sentinel_test, a_master_whose_replicas_hang_confirms_no_claim) {
+  // The replicas hang: a claim that the master takes now would be lost with the master.
   const auto tested = open_fleet("min_replicas=1");
   desk desk(*tested);
   desk.completed(claim_of("k"));

@@ -1,4 +1,5 @@
-// Slots, tags and what nodes say of themselves.
+// Slots and hash tags, URLs of several servers, and the replies in which cluster nodes describe
+// themselves.
 #include "store/redis/slots.hpp"
 
 #include <set>
@@ -20,7 +21,7 @@ using ::testing::Not;
 
 class redis_slots_test : public redis_cluster_fixture {};
 
-TEST(redis_slots, are_the_checksum_of_the_name_or_of_its_tag) {
+TEST(redis_slots, a_slot_is_the_checksum_of_the_name_or_of_its_hash_tag) {
   EXPECT_EQ(slot_of("123456789"), 0x31c3);
   EXPECT_EQ(slot_of(""), 0);
   EXPECT_EQ(slot_of("a{b}c"), slot_of("b"));
@@ -30,7 +31,7 @@ TEST(redis_slots, are_the_checksum_of_the_name_or_of_its_tag) {
   EXPECT_NE(slot_of("a{b"), slot_of("b"));
 }
 
-TEST_F(redis_slots_test, are_those_of_the_server) {
+TEST_F(redis_slots_test, computed_slots_match_those_of_the_server) {
   auto server = cluster_.node(0).session();
   for (int i = 0; i < 300; ++i) {
     std::array<unsigned char, 12> random{};
@@ -42,7 +43,7 @@ TEST_F(redis_slots_test, are_those_of_the_server) {
   }
 }
 
-TEST(redis_slots, the_parts_of_a_store_are_spread_evenly) {
+TEST(redis_slots, the_parts_of_a_store_are_spread_evenly_over_the_masters) {
   const redis::keyspace names("onceguard:", true);
   ASSERT_EQ(names.parts(), 256u);
   for (const std::size_t masters : {3u, 5u, 16u, 64u}) {
@@ -67,7 +68,7 @@ TEST(redis_slots, the_parts_of_a_store_are_spread_evenly) {
   EXPECT_EQ(names.id_of("onceguard:r:"), std::nullopt);
 }
 
-TEST(redis_address, names_several_servers) {
+TEST(redis_address, a_url_can_name_several_servers) {
   const auto cluster = parse_address("redis+cluster://me:s@a:7000,b,[::1]:7002?connections=1");
   ASSERT_TRUE(cluster) << cluster.error().detail;
   EXPECT_EQ(cluster->servers, redis::deployment::cluster);
@@ -90,7 +91,7 @@ TEST(redis_address, names_several_servers) {
   EXPECT_EQ(behind->name, "redis sentinel a:26379,b:1/main/2");
 }
 
-TEST(redis_address, of_several_servers_that_is_wrong_is_reported_without_its_password) {
+TEST(redis_address, a_wrong_url_of_several_servers_is_refused_without_its_password) {
   for (const char* url :
        {"redis://u:secret@a,b", "redis+cluster://u:secret@a,", "redis+cluster://u:secret@a/1",
         "redis+cluster://u:secret@a?prefix=%7Bx", "redis+sentinel://u:secret@a",
@@ -104,7 +105,7 @@ TEST(redis_address, of_several_servers_that_is_wrong_is_reported_without_its_pas
   }
 }
 
-TEST(redis_cluster_text, nodes_are_read_with_their_migrating_slots) {
+TEST(redis_cluster_text, cluster_nodes_are_parsed_with_their_migrating_slots) {
   const auto nodes = redis::read_nodes(
       "aa 10.0.0.1:1@2,host myself,master - 0 0 7 connected 0-5 7 [93->-bb] [77-<-bb]\n"
       "bb 10.0.0.2:1@2 master,fail - 0 0 8 connected 8-9\n"
@@ -122,7 +123,7 @@ TEST(redis_cluster_text, nodes_are_read_with_their_migrating_slots) {
   EXPECT_FALSE(nodes[2].master);
 }
 
-TEST(redis_cluster_text, redirections_lead_somewhere_or_nowhere) {
+TEST(redis_cluster_text, redirections_are_parsed_and_malformed_ones_have_no_target) {
   const redis::endpoint address{"10.0.0.1", "1"};
   const auto target = [&](const char* text) { return target_of(redis::failure_of(text), address); };
   EXPECT_EQ(target("MOVED 3 10.0.0.2:7"), (redis::endpoint{"10.0.0.2", "7"}));

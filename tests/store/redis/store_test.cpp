@@ -1,5 +1,5 @@
-// What only the Redis store does: what it refuses to open, what stands in Redis, and that other
-// programs may call its functions.
+// Behaviour of the Redis store alone: servers and URLs that it refuses, the keys that it writes in
+// Redis, and its functions, which other programs may call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class redis_store_test : public redis_fixture {
   }
 };
 
-TEST_F(redis_store_test, an_address_is_read_with_all_of_its_parts) {
+TEST_F(redis_store_test, a_url_is_parsed_with_all_of_its_parts) {
   const auto position = parse_address(
       "rediss://me:p%40ss@[::1]:7000/3?prefix=a%3Ab:&min_replicas=2&connections=3&functions=no"
       "&ca=/ca.pem&cert=/c.pem&key=/k.pem&verify=no");
@@ -56,7 +56,7 @@ TEST_F(redis_store_test, an_address_is_read_with_all_of_its_parts) {
   EXPECT_FALSE(plain->tls);
 }
 
-TEST_F(redis_store_test, a_wrong_address_is_reported_without_its_password) {
+TEST_F(redis_store_test, a_wrong_url_is_refused_without_its_password) {
   for (const char* url :
        {"redis:h", "redis://", "redis://secret@h", "redis://u:secret@", "redis://u:secret@h:0",
         "redis://u:secret@h:65536", "redis://u:secret@h/x", "redis://u:secret@h?no=1",
@@ -77,7 +77,7 @@ TEST_F(redis_store_test, a_server_that_would_evict_keys_is_refused) {
   EXPECT_THAT(why.detail, HasSubstr("maxmemory-policy is allkeys-lru"));
 }
 
-TEST_F(redis_store_test, a_replica_or_an_absent_server_is_out_of_reach) {
+TEST_F(redis_store_test, a_replica_or_an_absent_server_is_unreachable) {
   redis_server replica({"--replicaof", "127.0.0.1", std::to_string(server_.port())});
   const auto why = refusal_of(replica.url(), milliseconds(300));
   EXPECT_EQ(why.code, errc::store_unreachable);
@@ -86,7 +86,7 @@ TEST_F(redis_store_test, a_replica_or_an_absent_server_is_out_of_reach) {
   EXPECT_EQ(nowhere.code, errc::store_unreachable);
 }
 
-TEST_F(redis_store_test, a_password_is_needed_and_a_user_needs_few_permissions) {
+TEST_F(redis_store_test, credentials_are_checked_and_a_user_needs_only_the_documented_permissions) {
   redis_server guarded({"--requirepass", "secret"});
   const auto position = [&](const std::string& credentials) {
     return "redis://" + credentials + "127.0.0.1:" + std::to_string(guarded.port());
@@ -120,7 +120,7 @@ TEST_F(redis_store_test, a_password_is_needed_and_a_user_needs_few_permissions) 
   EXPECT_THAT(stranger.detail, HasSubstr("type the ACL SETUSER of docs/redis.md"));
 }
 
-TEST_F(redis_store_test, a_right_that_is_missing_is_said_by_each_version_in_its_own_way) {
+TEST_F(redis_store_test, a_missing_permission_is_recognised_in_the_words_of_each_redis_version) {
   for (const auto* reply :
        {"NOPERM this user has no permissions to run the 'get' command",
         "ERR The user executing the script can't run this command or subcommand script: a",
@@ -130,7 +130,7 @@ TEST_F(redis_store_test, a_right_that_is_missing_is_said_by_each_version_in_its_
   EXPECT_EQ(redis::failure_of("OOM command not allowed").text, "OOM command not allowed");
 }
 
-TEST_F(redis_store_test, the_name_in_the_servers_certificate_is_checked) {
+TEST_F(redis_store_test, tls_certificates_of_server_and_client_are_verified) {
   const certificate proof;
   const auto port = std::to_string(free_port());
   redis_server secured({"--tls-port", port, "--tls-cert-file", proof.file(), "--tls-key-file",
@@ -154,7 +154,7 @@ TEST_F(redis_store_test, the_name_in_the_servers_certificate_is_checked) {
   }
 }
 
-TEST_F(redis_store_test, stores_of_other_prefixes_and_databases_never_meet) {
+TEST_F(redis_store_test, stores_with_different_prefixes_or_databases_share_no_records) {
   const auto one = open();
   const auto other = open(server_, "prefix=other*:");
   const auto third = open(params_for(server_.url() + "/1"));
@@ -169,13 +169,13 @@ TEST_F(redis_store_test, stores_of_other_prefixes_and_databases_never_meet) {
   EXPECT_EQ(position.list().records.size(), 1u);
 }
 
-TEST_F(redis_store_test, only_what_is_settled_expires) {
+TEST_F(redis_store_test, only_settled_records_expire) {
   const auto tested = open();
   desk desk(*tested);
   auto admin = server_.session();
   const auto request = claim_of("k");
   const auto held = desk.leased(request);
-  // Set by one command: this time to live counts what has passed of the lease.
+  // A first claim is written by one SET with a very long time to live, which dates the claim.
   EXPECT_GT(std::stoll(admin.run({"PTTL", name_of(request)})), 36'500 * day.count());
   EXPECT_TRUE(desk.extend(extend_of(request, held)));
   EXPECT_EQ(admin.run({"PTTL", name_of(request)}), "-1");
@@ -185,7 +185,7 @@ TEST_F(redis_store_test, only_what_is_settled_expires) {
   EXPECT_GT(left, day.count() - 60'000);
 }
 
-TEST_F(redis_store_test, an_unreadable_record_is_an_error_and_stays_unchanged) {
+TEST_F(redis_store_test, an_unreadable_record_is_an_error_and_is_left_unchanged) {
   const auto tested = open();
   desk desk(*tested);
   auto admin = server_.session();
@@ -212,13 +212,13 @@ TEST_F(redis_store_test, an_unreadable_record_is_an_error_and_stays_unchanged) {
   EXPECT_EQ(desk.try_claim(claim_of("k")).error().code, errc::record_unreadable);
 }
 
-TEST_F(redis_store_test, another_program_may_call_the_functions) {
+TEST_F(redis_store_test, another_program_can_call_the_redis_functions) {
   const auto tested = open();
   desk desk(*tested);
   auto program = server_.session();
   const auto request = claim_of("k");
   std::string subject(32, 'f');            // the fingerprint …
-  subject += std::string("\5\0exact", 7);  // … and how it was made
+  subject += std::string("\5\0exact", 7);  // … and its method
   subject += std::string(8, '\0');         // run_timeout
   subject += std::string(base::as_chars(request.about->scope));
   for (int i = 0; i < 5; ++i) subject += std::string("\1\0x", 3);
@@ -236,12 +236,12 @@ TEST_F(redis_store_test, another_program_may_call_the_functions) {
                                       "0",
                                       "0",
                                       subject};
-  EXPECT_EQ(program.run(call), "2");  // the state that it was granted
+  EXPECT_EQ(program.run(call), "2");  // in_progress, the state of the granted record
   EXPECT_EQ(desk.claim(request).kind, verdict_kind::mismatch);
   EXPECT_EQ(desk.seen(request.id).stored.about->key, "x");
 }
 
-TEST_F(redis_store_test, what_a_restart_would_lose_is_reported) {
+TEST_F(redis_store_test, the_loss_by_a_restart_is_derived_from_the_persistence_settings) {
   redis::server_facts facts;
   EXPECT_THAT(std::string(lost_by_restart(facts)), HasSubstr("unknown"));
   facts.append_only = "no";
@@ -259,7 +259,7 @@ TEST_F(redis_store_test, what_a_restart_would_lose_is_reported) {
   EXPECT_TRUE(open(careful)->traits().durable);
 }
 
-TEST_F(redis_store_test, a_server_that_is_too_old_or_one_of_a_cluster_is_refused) {
+TEST_F(redis_store_test, a_server_that_is_too_old_or_a_cluster_node_is_refused) {
   const auto refused = [](const char* info) {
     const auto why = reason_for_distrust(redis::read_info(info));
     return why ? why->text : std::string();
@@ -271,7 +271,7 @@ TEST_F(redis_store_test, a_server_that_is_too_old_or_one_of_a_cluster_is_refused
   EXPECT_TRUE(redis::read_info("redis_version:7.0.15\r\n").functions);
 }
 
-TEST_F(redis_store_test, a_full_server_takes_no_claims_and_settles_what_is_under_way) {
+TEST_F(redis_store_test, a_full_server_refuses_new_claims_and_still_extends_settles_and_resolves) {
   redis_server full;
   const auto tested = open(full);
   desk position(*tested);
@@ -281,7 +281,7 @@ TEST_F(redis_store_test, a_full_server_takes_no_claims_and_settles_what_is_under
   position.completed(released);
   auto admin = full.session();
   admin.run({"CONFIG", "SET", "maxmemory", "1"});
-  const auto later = open(full);  // another process is greeted
+  const auto later = open(full);  // another process can still open the store
   for (auto* each : {tested.get(), later.get()}) {
     desk there(*each);
     const auto verdict = there.try_claim(claim_of("k"));
@@ -301,14 +301,14 @@ TEST_F(redis_store_test, a_full_server_takes_no_claims_and_settles_what_is_under
   EXPECT_EQ(position.claim(claim_of("released")).kind, verdict_kind::run);
 }
 
-TEST_F(redis_store_test, a_server_without_room_for_the_scripts_is_full_and_not_gone) {
+TEST_F(redis_store_test, a_server_without_room_for_the_scripts_is_reported_as_full) {
   redis_server full({"--maxmemory", "1"});
   const auto why = refusal_of(full.url(), milliseconds(300));
   EXPECT_EQ(why.code, errc::store_full);
   EXPECT_THAT(why.detail, HasSubstr("OOM"));
 }
 
-TEST_F(redis_store_test, a_claim_waits_for_replicas_if_so_configured) {
+TEST_F(redis_store_test, a_claim_waits_for_its_replicas_if_min_replicas_is_set) {
   redis_server master({"--repl-diskless-sync-delay", "0"});
   auto value = params_for(master.url("min_replicas=1"));
   value.timeout = milliseconds(200);

@@ -26,7 +26,7 @@ class sqlite_clock_test : public ::testing::Test {
   base::manual_clock clock_;
 };
 
-TEST_F(sqlite_clock_test, a_reboot_ends_every_lease_and_no_record) {
+TEST_F(sqlite_clock_test, a_reboot_ends_every_lease_and_keeps_every_record) {
   const auto running = claim_of("running");
   auto store = open();
   desk caller(*store);
@@ -40,7 +40,7 @@ TEST_F(sqlite_clock_test, a_reboot_ends_every_lease_and_no_record) {
   EXPECT_EQ(caller.claim(claim_of("running")).kind, verdict_kind::unknown);
   EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
   EXPECT_LE(caller.find(running.id)->lease_left.count(), 0);
-  // The upstream may be another machine, which goes on after ours has started again.
+  // The upstream may run on another machine, which keeps working while this machine reboots.
   resolution request;
   request.id = running.id;
   EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::running);
@@ -48,7 +48,7 @@ TEST_F(sqlite_clock_test, a_reboot_ends_every_lease_and_no_record) {
   EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::done);
 }
 
-TEST_F(sqlite_clock_test, a_wall_clock_that_went_back_over_a_reboot_pauses_expiry) {
+TEST_F(sqlite_clock_test, a_wall_clock_set_back_during_a_reboot_pauses_expiry) {
   auto store = open();
   desk caller(*store);
   caller.completed(claim_of("k"));
@@ -58,7 +58,7 @@ TEST_F(sqlite_clock_test, a_wall_clock_that_went_back_over_a_reboot_pauses_expir
   clock_.step_wall(-10 * day);
   store = open();
   caller.move_to(*store);
-  clock_.step_wall(day);  // still before what was seen, so still in doubt
+  clock_.step_wall(day);  // still before the latest time seen, so the clock is not trusted
   clock_.advance(day - second);
   EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_EQ(caller.sweep(), 0u);
@@ -73,11 +73,11 @@ TEST_F(sqlite_clock_test, a_wall_clock_that_is_ahead_after_a_reboot_ends_no_rete
     store->stop();
     store.reset();
     clock_.reboot(boot);
-    clock_.step_wall(3 * day);  // put right, or off for three days
+    clock_.step_wall(3 * day);  // the clock is corrected, or the machine was off for three days
     store = open();
     caller.move_to(*store);
     EXPECT_EQ(caller.counted(observed_state::completed), 1u);
-    EXPECT_EQ(caller.sweep(), 0u);  // retention goes on with the first write
+    EXPECT_EQ(caller.sweep(), 0u);  // retention continues with the first write
     clock_.advance(day / 4);
     EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
     EXPECT_EQ(caller.sweep(), 0u);
@@ -86,14 +86,14 @@ TEST_F(sqlite_clock_test, a_wall_clock_that_is_ahead_after_a_reboot_ends_no_rete
   EXPECT_EQ(caller.sweep(), 1u);
 }
 
-TEST_F(sqlite_clock_test, retention_goes_on_over_reboots_also_where_nothing_is_claimed) {
+TEST_F(sqlite_clock_test, retention_continues_over_reboots_without_any_claim) {
   auto store = open();
   desk caller(*store);
   caller.completed(claim_of("k"));
   for (const auto* boot : {"boot-2", "boot-3", "boot-4", "boot-5", "boot-6"}) {
     for (int hour = 0; hour < 6; ++hour) {
       clock_.advance(day / 24);
-      if (caller.sweep() == 1) return;  // what is lost is less than an hour for each boot
+      if (caller.sweep() == 1) return;  // each boot loses less than an hour of retention time
     }
     store->stop();
     store.reset();
@@ -104,7 +104,7 @@ TEST_F(sqlite_clock_test, retention_goes_on_over_reboots_also_where_nothing_is_c
   FAIL() << "it never expired";
 }
 
-TEST_F(sqlite_clock_test, distrust_of_the_wall_clock_outlives_a_restart) {
+TEST_F(sqlite_clock_test, expiry_paused_by_a_clock_step_stays_paused_over_a_restart) {
   auto store = open();
   desk caller(*store);
   caller.completed(claim_of("k"));

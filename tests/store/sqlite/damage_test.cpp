@@ -1,5 +1,5 @@
-// The SQLite store on a file of which a page is overwritten, or of which the disk does not give a
-// sector: who else asks for something else is served.
+// The SQLite store on a file with an overwritten page or an unreadable disk sector: claims of other
+// records are still served.
 #include <fstream>
 #include <set>
 
@@ -40,7 +40,7 @@ class sqlite_damage_test : public ::testing::Test {
     store_ = std::move(*opened);
     desk_.emplace(*store_);
   }
-  /// The page of the table on which this row stands, while nobody has the file open.
+  /// Overwrites the table page that holds `row`, while the file is closed.
   void overwrite_page_of(std::int64_t row) {
     const auto position = close_and_find(row);
     std::fstream raw(path_, std::ios::in | std::ios::out | std::ios::binary);
@@ -66,7 +66,7 @@ class sqlite_damage_test : public ::testing::Test {
     ASSERT_TRUE(damaged_.contains(static_cast<int>(damaged_row)));
     ASSERT_LT(damaged_.size(), 60u);
   }
-  /// Where the leaf page with the bytes of the row's record begins.
+  /// Closes the store and returns the offset of the leaf page that holds the record of `row`.
   std::int64_t close_and_find(std::int64_t row) {
     store_->stop();
     store_.reset();
@@ -80,7 +80,7 @@ class sqlite_damage_test : public ::testing::Test {
     if (position == std::string::npos) throw std::logic_error("the record is not in the file");
     return static_cast<std::int64_t>(position) / page_size_ * page_size_;
   }
-  /// Of those on the damaged page.
+  /// The first key on the damaged page.
   [[nodiscard]] std::string damaged_key() const { return old_key(*damaged_.begin()); }
   [[nodiscard]] record_id damaged_id() const { return claim_of(damaged_key()).id; }
   static resolution forced(const record_id& id, bool completed) {
@@ -92,7 +92,7 @@ class sqlite_damage_test : public ::testing::Test {
     return request;
   }
 
-  /// Repeats of damaged keys among many new ones: all of those run, and can be settled.
+  /// Claims damaged keys among many new keys: every new key runs and can be settled.
   void expect_others_served(errc expected) {
     for (int round = 0; round < 3; ++round) {
       std::vector<claim> batch;
@@ -136,15 +136,15 @@ class sqlite_damage_test : public ::testing::Test {
   std::set<int> damaged_;
 };
 
-TEST_F(sqlite_damage_test, a_damaged_page_fails_nobody_else_in_the_batch) {
+TEST_F(sqlite_damage_test, a_damaged_page_fails_no_other_claim_in_the_batch) {
   damage();
   expect_others_served(errc::record_unreadable);
 }
 
-TEST_F(sqlite_damage_test, a_sector_that_the_disk_does_not_give_fails_nobody_else_in_the_batch) {
+TEST_F(sqlite_damage_test, an_unreadable_sector_fails_no_other_claim_in_the_batch) {
   take_sector();
   expect_others_served(errc::store_unreachable);
-  // Where the disk gives it again, nothing was lost.
+  // Nothing is lost once the disk can read the sector again.
   faults_.bad_sector(-1);
   clock_.advance(second);
   const auto served = [&] { return desk_->try_claim(claim_of(damaged_key())).has_value(); };
@@ -172,7 +172,7 @@ TEST_F(sqlite_damage_test, records_on_a_damaged_page_are_listed_and_counted_by_t
   EXPECT_EQ(counted.by_state[static_cast<std::size_t>(observed_state::completed)], readable);
 }
 
-TEST_F(sqlite_damage_test, a_record_on_a_damaged_page_is_replaced_by_force_alone) {
+TEST_F(sqlite_damage_test, a_record_on_a_damaged_page_is_replaced_only_by_force) {
   damage();
   auto request = forced(damaged_id(), true);
   request.force = false;
@@ -184,7 +184,7 @@ TEST_F(sqlite_damage_test, a_record_on_a_damaged_page_is_replaced_by_force_alone
   const auto page = desk_->list({}, {}, 1'000);
   EXPECT_EQ(page.unreadable.size(), damaged_.size() - 1);
   EXPECT_EQ(page.records.size(), records - damaged_.size() + 1);
-  // And once more, also after it runs again.
+  // The record can be resolved by force once more, and its key runs again after that.
   EXPECT_EQ(desk_->resolve(forced(request.id, false)).outcome, resolve_outcome::done);
   const auto question = claim_of(damaged_key(), "another request");
   desk_->completed(question);
@@ -192,7 +192,7 @@ TEST_F(sqlite_damage_test, a_record_on_a_damaged_page_is_replaced_by_force_alone
   EXPECT_EQ(desk_->list({}, {}, 1'000).unreadable.size(), damaged_.size() - 1);
 }
 
-TEST_F(sqlite_damage_test, a_boot_that_is_entered_with_the_first_damaged_claim_is_entered) {
+TEST_F(sqlite_damage_test, a_boot_is_recorded_even_if_its_first_claim_is_damaged) {
   damage();
   store_->stop();
   clock_.reboot("boot-2");
@@ -202,16 +202,17 @@ TEST_F(sqlite_damage_test, a_boot_that_is_entered_with_the_first_damaged_claim_i
   ASSERT_FALSE(reply[0]);
   ASSERT_TRUE(reply[1]);
   store_->stop();
-  // By the clock of the next boot that lease would go on.
+  // By the clock of the next boot alone, the lease of `new` would still run.
   clock_.reboot("boot-3");
   open();
   EXPECT_EQ(desk_->claim(claim_of("new")).kind, verdict_kind::unknown);
 }
 
-TEST_F(sqlite_damage_test, damaged_page_does_not_stop_the_sweep) {
+TEST_F(sqlite_damage_test, a_damaged_page_does_not_stop_the_sweep) {
   damage();
   clock_.advance(day);
-  // A few beside the damaged page may have to stay as well: SQLite keeps pages filled.
+  // A few records beside the damaged page may have to stay as well, because SQLite keeps pages
+  // filled.
   const auto others = records - damaged_.size();
   EXPECT_EQ(desk_->sweep(100), 100u);
   const auto gone = 100 + desk_->sweep(10'000);
@@ -222,13 +223,13 @@ TEST_F(sqlite_damage_test, damaged_page_does_not_stop_the_sweep) {
   EXPECT_EQ(desk_->try_claim(claim_of(damaged_key())).error().code, errc::record_unreadable);
 }
 
-TEST_F(sqlite_damage_test, holders_can_settle_with_a_damaged_newest_page) {
+TEST_F(sqlite_damage_test, a_damaged_newest_page_still_allows_settles_on_other_pages) {
   const auto early = claim_of("early");
   const auto held = desk_->leased(early);
   constexpr int later = 40;
   for (int i = 1; i <= later; ++i) desk_->completed(claim_of("later " + std::to_string(i)));
   overwrite_page_of(records + 1 + later);
-  // Nothing new can be written, and that is said; what stands elsewhere can be settled.
+  // No new record can be written, and the error says so. Records on other pages can be settled.
   EXPECT_EQ(desk_->try_claim(claim_of("new")).error().code, errc::record_unreadable);
   EXPECT_EQ(desk_->settle(settle_of(early, held)).outcome, settle_outcome::done);
   EXPECT_EQ(desk_->claim(claim_of("early")).kind, verdict_kind::replay);

@@ -1,4 +1,4 @@
-// The SQLite store when the disk is full, fails or hangs.
+// The SQLite store while the disk is full, fails or hangs.
 #include <filesystem>
 #include <optional>
 #include <unistd.h>
@@ -40,7 +40,7 @@ class sqlite_fault_test : public ::testing::Test {
   fault_vfs faults_;
 };
 
-TEST_F(sqlite_fault_test, a_hung_flush_is_unknown_after_the_timeout_and_then_found_done) {
+TEST_F(sqlite_fault_test, a_claim_whose_flush_hangs_is_in_doubt_and_later_found_granted) {
   const auto store = open(params());
   desk caller(*store);
   faults_.flushes(flush_fault::hang);
@@ -50,7 +50,7 @@ TEST_F(sqlite_fault_test, a_hung_flush_is_unknown_after_the_timeout_and_then_fou
   EXPECT_EQ(verdict.error().code, errc::store_unreachable);
   EXPECT_EQ(verdict.error().effect, effect::unknown);
   faults_.wait_for_hang();
-  // What waits behind it was not begun, and says so.
+  // A claim that waits behind the hanging flush was not begun, and its error says so.
   const auto behind = caller.try_claim(claim_of("behind"), milliseconds(50));
   ASSERT_FALSE(behind);
   EXPECT_EQ(behind.error().effect, effect::none);
@@ -59,7 +59,7 @@ TEST_F(sqlite_fault_test, a_hung_flush_is_unknown_after_the_timeout_and_then_fou
   EXPECT_FALSE(caller.find(claim_of("behind").id));
 }
 
-TEST_F(sqlite_fault_test, the_callers_loop_may_end_while_a_flush_hangs) {
+TEST_F(sqlite_fault_test, the_callers_event_loop_may_end_while_a_flush_hangs) {
   const auto store = open(params());
   faults_.flushes(flush_fault::hang);
   {
@@ -75,14 +75,14 @@ TEST_F(sqlite_fault_test, the_callers_loop_may_end_while_a_flush_hangs) {
   EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::busy);
 }
 
-TEST_F(sqlite_fault_test, a_failed_flush_is_unknown_and_not_trusted_again) {
+TEST_F(sqlite_fault_test, a_claim_whose_flush_failed_is_in_doubt_until_repeated) {
   const auto store = open(params());
   desk caller(*store);
   const auto done = claim_of("done");
   caller.completed(done);
   faults_.flushes(flush_fault::fail);
   const auto request = claim_of("k");
-  // The replay wrote nothing, so there is nothing unknown about it.
+  // The claim wrote, so after the failed flush its effect is unknown.
   const auto reply = caller.claims({request});
   ASSERT_FALSE(reply[0]);
   EXPECT_EQ(reply[0].error().code, errc::store_unreachable);
@@ -92,7 +92,7 @@ TEST_F(sqlite_fault_test, a_failed_flush_is_unknown_and_not_trusted_again) {
   EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
 }
 
-TEST_F(sqlite_fault_test, no_room_at_the_commit_changes_nothing_and_recovers_by_itself) {
+TEST_F(sqlite_fault_test, a_commit_without_room_changes_nothing_and_later_claims_recover) {
   const auto store = open(params());
   desk caller(*store);
   caller.completed(claim_of("done"));
@@ -102,12 +102,12 @@ TEST_F(sqlite_fault_test, no_room_at_the_commit_changes_nothing_and_recovers_by_
   EXPECT_EQ(verdict.error().code, errc::store_full);
   EXPECT_EQ(verdict.error().effect, effect::none);
   EXPECT_TRUE(verdict.error().retryable());
-  EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);  // writes nothing
+  EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);  // a replay writes nothing
   faults_.full(false);
   EXPECT_EQ(caller.leased(claim_of("k")).attempt, 1u);
 }
 
-TEST_F(sqlite_fault_test, a_boot_that_was_not_entered_for_want_of_room_is_entered_later) {
+TEST_F(sqlite_fault_test, a_boot_that_could_not_be_recorded_without_room_is_recorded_later) {
   open(params())->stop();
   clock_.reboot("boot-2");
   {
@@ -134,7 +134,7 @@ TEST_F(sqlite_fault_test, a_batch_that_writes_nothing_flushes_nothing) {
   EXPECT_EQ(faults_.flushed(), before);
 }
 
-TEST_F(sqlite_fault_test, callers_that_wait_together_share_a_flush) {
+TEST_F(sqlite_fault_test, concurrent_callers_share_a_flush) {
   const auto store = open(params());
   desk warm(*store);
   warm.leased(claim_of("warm"));
@@ -153,7 +153,8 @@ TEST_F(sqlite_fault_test, callers_that_wait_together_share_a_flush) {
   neighbour.run("COMMIT");
   context.run();
   EXPECT_EQ(granted, 64);
-  // An idle writer begins with the first that come; the rest come together while it waits.
+  // An idle writer begins with the first claims. The other claims collect while the writer waits,
+  // and share the next flush.
   EXPECT_GE(faults_.flushed(), before + 1);
   EXPECT_LE(faults_.flushed(), before + 2);
 }
@@ -172,7 +173,7 @@ class sqlite_log_move_test : public sqlite_fault_test {
   [[nodiscard]] std::uintmax_t log_size() const {
     return std::filesystem::file_size(params_.path + "-wal");
   }
-  /// Were it not moved, it would grow by five pages with each record.
+  /// Without checkpoints, the write-ahead log would grow by five pages with each record.
   void expect_short_log() {
     const auto before = log_size();
     complete(500);
@@ -185,7 +186,7 @@ class sqlite_log_move_test : public sqlite_fault_test {
   int next_ = 0;
 };
 
-TEST_F(sqlite_log_move_test, nobody_waits_for_it) {
+TEST_F(sqlite_log_move_test, no_claim_waits_for_a_hanging_checkpoint) {
   faults_.file.set(flush_fault::hang);
   complete(50);
   faults_.file.wait_for_hang();
@@ -195,7 +196,7 @@ TEST_F(sqlite_log_move_test, nobody_waits_for_it) {
   expect_short_log();
 }
 
-TEST_F(sqlite_log_move_test, that_fails_is_made_up_for) {
+TEST_F(sqlite_log_move_test, a_failed_checkpoint_is_made_up_for) {
   faults_.file.set(flush_fault::fail);
   complete(100);
   faults_.file.wait_for_failure();
@@ -203,18 +204,18 @@ TEST_F(sqlite_log_move_test, that_fails_is_made_up_for) {
   expect_short_log();
 }
 
-TEST_F(sqlite_log_move_test, follows_a_file_that_was_created_again) {
+TEST_F(sqlite_log_move_test, checkpoints_continue_on_a_recreated_file) {
   complete(50);
   std::filesystem::remove(params_.path);
   EXPECT_FALSE(own_->try_claim(claim_of("told")));
   own_->vitals();
-  own_->vitals();  // who looks again has taken note of the other file
+  own_->vitals();  // the second poll shows that the caller has noted the new file
   complete(50);
   expect_short_log();
   EXPECT_EQ(own_->counted(observed_state::completed), 550u);
 }
 
-TEST_F(sqlite_fault_test, a_file_that_may_not_grow_is_full_until_the_sweep_made_room) {
+TEST_F(sqlite_fault_test, a_file_at_its_size_limit_is_full_until_the_sweep_makes_room) {
   auto value = params(nullptr);
   value.page_count_max = 40;
   const auto store = open(value);
@@ -235,11 +236,11 @@ TEST_F(sqlite_fault_test, a_file_that_may_not_grow_is_full_until_the_sweep_made_
   EXPECT_EQ(caller.claim(claim_of("next")).kind, verdict_kind::run);
 }
 
-TEST_F(sqlite_fault_test, a_full_disk_gives_errors_and_loses_nothing) {
+TEST_F(sqlite_fault_test, a_full_disk_gives_errors_and_loses_no_record) {
   small_disk disk(folder_.file("disk"), "512k");
   auto value = params(nullptr);
   value.path = folder_.file("disk/store.db");
-  // Without the right to mount, the same is shown by a file that may not grow.
+  // Without the right to mount a small disk, a file that may not grow shows the same.
   if (!disk.mounted()) value.page_count_max = 100;
   const auto store = open(value);
   desk caller(*store);

@@ -1,5 +1,5 @@
-// SQLite's file layer with faults on demand: writes that find no room, flushes that fail, flushes
-// that hang until told.
+// A SQLite VFS with faults on demand: writes that find no room, flushes that fail, and flushes that
+// hang until they are released.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -12,10 +12,10 @@ namespace onceguard::testing {
 
 enum class flush_fault { none, fail, hang };
 
-/// What becomes of the flushes of one kind of file.
+/// Lets the flushes of one kind of file pass, fail or hang.
 class flush_gate {
  public:
-  /// From now on. `none` also ends the hanging.
+  /// Sets the fault for all flushes from now on. `none` also releases hanging flushes.
   void set(flush_fault fault) {
     const std::lock_guard lock(mutex_);
     how_ = fault;
@@ -26,13 +26,13 @@ class flush_gate {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return hanging_ > 0; });
   }
-  /// Waits until one has failed, ever.
+  /// Waits until a flush has failed; returns at once if a flush has failed before the call.
   void wait_for_failure() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return failed_ > 0; });
   }
   [[nodiscard]] int count() const { return count_; }
-  /// For the file layer.
+  /// Called by the functions of the VFS.
   [[nodiscard]] bool may_go_on() {
     std::unique_lock lock(mutex_);
     ++count_;
@@ -58,7 +58,8 @@ class flush_gate {
   int failed_ = 0;
 };
 
-/// One per process, registered with SQLite under `name` while it lives.
+/// A VFS that is registered with SQLite under `name` for the lifetime of the object. Only one
+/// object may exist per process.
 class fault_vfs {
  public:
   static constexpr const char* name = "onceguard-faults";
@@ -68,31 +69,33 @@ class fault_vfs {
   fault_vfs(const fault_vfs&) = delete;
   fault_vfs& operator=(const fault_vfs&) = delete;
 
-  /// What becomes of flushes of the log from now on. `none` also ends the hanging.
+  /// Sets the fault for flushes of the write-ahead log from now on. `none` also releases hanging
+  /// flushes.
   void flushes(flush_fault fault) { log.set(fault); }
-  /// Do writes to the log find no room?
+  /// true: writes to the write-ahead log find no room.
   void full(bool flag) { full_ = flag; }
   /// Waits until a flush hangs.
   void wait_for_hang() { log.wait_for_hang(); }
   [[nodiscard]] int flushed() const { return log.count(); }
-  /// How often somebody began to move the log.
+  /// The number of checkpoints that were begun.
   [[nodiscard]] int moves() const { return moves_; }
-  /// How many writes the log got.
+  /// The number of writes to the write-ahead log.
   [[nodiscard]] int written() const { return written_; }
 
-  // For the file layer.
+  // Called by the functions of the VFS.
   void log_is_locked_to_move() { ++moves_; }
   [[nodiscard]] bool log_takes_write() {
     ++written_;
     return !full_;
   }
 
-  /// From here on reads of the database that begin at this byte fail; negative: none.
+  /// From now on, reads of the database file that begin at byte `position` fail; negative: no read
+  /// fails.
   void bad_sector(std::int64_t position) { bad_sector_ = position; }
   [[nodiscard]] bool gives(std::int64_t position) const { return position != bad_sector_; }
 
   flush_gate log;
-  flush_gate file;  ///< the database itself, into which the log is moved
+  flush_gate file;  ///< the database file, into which checkpoints copy the write-ahead log
 
  private:
   std::atomic<bool> full_{false};
@@ -101,7 +104,7 @@ class fault_vfs {
   std::atomic<int> moves_{0};
 };
 
-/// The functions that SQLite calls.
+/// The functions of the VFS, which SQLite calls.
 namespace fault_layer {
 
 inline fault_vfs* faults = nullptr;

@@ -1,4 +1,4 @@
-// A file that is deleted, replaced or put back under a SQLite store.
+// A file that is deleted, replaced or restored from a copy under an open SQLite store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ class sqlite_loss_test : public ::testing::Test {
   base::manual_clock clock_;
 };
 
-TEST_F(sqlite_loss_test, a_deleted_file_is_created_again_and_grants_nothing_at_first) {
+TEST_F(sqlite_loss_test, a_deleted_file_is_recreated_and_grants_nothing_until_polled) {
   const auto store = open();
   desk caller(*store);
   caller.completed(claim_of("k"));
@@ -47,8 +47,8 @@ TEST_F(sqlite_loss_test, a_deleted_file_is_created_again_and_grants_nothing_at_f
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_lost);
   EXPECT_EQ(verdict.error().effect, effect::none);
-  // Until who watches it has heard of the other memory, and has come back: who looks again has
-  // taken note of what it was told.
+  // Claims are refused until the caller has polled twice: the first poll returns the new identity,
+  // the second shows that the caller has taken note of the new identity.
   EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
   EXPECT_NE(caller.vitals().identity, before.identity);
   EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
@@ -56,7 +56,7 @@ TEST_F(sqlite_loss_test, a_deleted_file_is_created_again_and_grants_nothing_at_f
   EXPECT_GT(caller.leased(claim_of("k")).token, 0u);
 }
 
-TEST_F(sqlite_loss_test, a_complete_copy_keeps_its_identity) {
+TEST_F(sqlite_loss_test, a_complete_copy_in_place_of_the_file_keeps_the_identity) {
   const auto store = open();
   desk caller(*store);
   caller.leased(claim_of("a"));
@@ -73,7 +73,7 @@ TEST_F(sqlite_loss_test, a_complete_copy_keeps_its_identity) {
   EXPECT_EQ(caller.claim(claim_of("a")).kind, verdict_kind::busy);
 }
 
-TEST_F(sqlite_loss_test, only_claims_wait_until_another_file_is_known) {
+TEST_F(sqlite_loss_test, only_claims_are_refused_until_a_replaced_file_is_polled) {
   const auto store = open();
   desk caller(*store);
   const auto request = claim_of("k");
@@ -83,7 +83,7 @@ TEST_F(sqlite_loss_test, only_claims_wait_until_another_file_is_known) {
   const auto done = caller.settle(settle_of(request, held));
   EXPECT_EQ(done.outcome, settle_outcome::incident);
   EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
-  // A look that failed told nothing.
+  // A failed poll has reported nothing, so it does not count.
   std::filesystem::rename(params().path, folder_.file("away.db"));
   std::filesystem::create_directory(params().path);
   EXPECT_FALSE(caller.try_vitals());
@@ -93,7 +93,7 @@ TEST_F(sqlite_loss_test, only_claims_wait_until_another_file_is_known) {
   EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);
 }
 
-TEST_F(sqlite_loss_test, a_deleted_file_is_noticed_by_the_vitals_alone) {
+TEST_F(sqlite_loss_test, a_deleted_file_is_noticed_by_a_poll_alone) {
   const auto store = open();
   desk caller(*store);
   const auto before = caller.vitals();
@@ -104,7 +104,7 @@ TEST_F(sqlite_loss_test, a_deleted_file_is_noticed_by_the_vitals_alone) {
   EXPECT_EQ(caller.vitals().identity, after.identity);
 }
 
-TEST_F(sqlite_loss_test, an_older_copy_of_the_file_gets_another_identity_and_newer_tokens) {
+TEST_F(sqlite_loss_test, an_older_copy_in_place_of_the_file_gets_a_new_identity_and_newer_tokens) {
   auto store = open();
   desk caller(*store);
   caller.leased(claim_of("a"));
@@ -119,15 +119,15 @@ TEST_F(sqlite_loss_test, an_older_copy_of_the_file_gets_another_identity_and_new
   std::filesystem::copy_file(folder_.file("backup.db"), params().path);
   EXPECT_EQ(caller.try_claim(claim_of("c")).error().code, errc::store_lost);
   const auto after = caller.vitals();
-  // Whoever looked last before the lease that is missing could not tell by the generation.
+  // A caller whose last poll was before the missing lease could not notice the loss by the
+  // generation.
   EXPECT_NE(after.identity, before.identity);
   EXPECT_LT(after.generation, before.generation);
   caller.vitals();
   EXPECT_GT(caller.leased(claim_of("b")).token, last.token);
 }
 
-TEST_F(sqlite_loss_test,
-       the_other_identity_of_an_older_copy_outlives_a_kill_and_a_move_of_the_log) {
+TEST_F(sqlite_loss_test, the_new_identity_of_an_older_copy_survives_a_kill_and_a_checkpoint) {
   auto store = open();
   desk caller(*store);
   caller.completed(claim_of("a"));
@@ -144,7 +144,8 @@ TEST_F(sqlite_loss_test,
   const auto counter = [](const std::string& path) {
     return connection(path, nullptr).integer("SELECT token FROM meta");
   };
-  // File and log as a kill leaves them: nothing moved, then all of it.
+  // File and write-ahead log as a kill leaves both: first before a checkpoint, then after a
+  // complete one.
   for (const bool moved : {false, true}) {
     auto killed = params();
     killed.path = folder_.file(moved ? "moved.db" : "killed.db");
@@ -165,7 +166,7 @@ TEST_F(sqlite_loss_test,
   }
 }
 
-TEST_F(sqlite_loss_test, a_file_that_is_no_database_is_an_error_until_it_is_replaced) {
+TEST_F(sqlite_loss_test, a_replacement_that_is_no_database_is_an_error_until_it_is_removed) {
   const auto store = open();
   desk caller(*store);
   remove_file();

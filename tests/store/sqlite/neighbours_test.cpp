@@ -1,4 +1,4 @@
-// What processes that share one file agree on by its lock file.
+// The lock file, through which processes that share one SQLite file agree.
 #include <chrono>
 #include <filesystem>
 #include <sys/stat.h>
@@ -41,7 +41,7 @@ class sqlite_neighbours_test : public ::testing::Test {
   const std::string path_ = folder_.file("store.db");
 };
 
-TEST_F(sqlite_neighbours_test, another_boot_id_is_refused_while_somebody_is_in_there) {
+TEST_F(sqlite_neighbours_test, another_boot_id_is_refused_while_a_store_has_the_file_open) {
   auto store = sqlite_store::open(params()).value();
   base::manual_clock other_clock;
   other_clock.reboot("boot-2");
@@ -52,7 +52,8 @@ TEST_F(sqlite_neighbours_test, another_boot_id_is_refused_while_somebody_is_in_t
   EXPECT_EQ(refused.error().code, errc::invalid_argument);
   EXPECT_THAT(refused.error().detail, HasSubstr("another boot id"));
   EXPECT_THAT(refused.error().detail, HasSubstr("/proc/sys/kernel/random/boot_id"));
-  // Whoever is in there is not held up by the try, and the same boot id may come in.
+  // The attempt does not hold up the open store, and another store with the same boot id may open
+  // the file.
   desk caller(*store);
   EXPECT_GT(caller.leased(claim_of("k")).token, 0u);
   EXPECT_TRUE(sqlite_store::open(params()));
@@ -61,7 +62,7 @@ TEST_F(sqlite_neighbours_test, another_boot_id_is_refused_while_somebody_is_in_t
   EXPECT_TRUE(sqlite_store::open(argument));
 }
 
-TEST_F(sqlite_neighbours_test, of_two_boot_ids_either_side_of_the_other_each_is_seen) {
+TEST_F(sqlite_neighbours_test, a_second_boot_id_is_refused_in_either_order) {
   for (const auto* const first : {"boot-1", "boot-2"}) {
     lock_file one(path_);
     lock_file other(path_);
@@ -72,7 +73,7 @@ TEST_F(sqlite_neighbours_test, of_two_boot_ids_either_side_of_the_other_each_is_
   }
 }
 
-TEST_F(sqlite_neighbours_test, an_exclusive_lock_keeps_others_out_and_is_granted_last) {
+TEST_F(sqlite_neighbours_test, exclusive_use_needs_an_unused_lock_file_and_keeps_others_out) {
   lock_file one(path_);
   lock_file other(path_);
   EXPECT_EQ(one.enter("boot-1"), lock_file::entry::entered);
@@ -94,7 +95,7 @@ TEST_F(sqlite_neighbours_test, an_exclusive_lock_keeps_others_out_and_is_granted
   EXPECT_EQ(late.enter("boot-1"), lock_file::entry::entered);
 }
 
-TEST_F(sqlite_neighbours_test, one_moves_at_a_time_also_within_a_process) {
+TEST_F(sqlite_neighbours_test, only_one_checkpoint_runs_at_a_time_even_within_a_process) {
   lock_file one(path_);
   lock_file other(path_);
   {
@@ -106,24 +107,24 @@ TEST_F(sqlite_neighbours_test, one_moves_at_a_time_also_within_a_process) {
   EXPECT_TRUE(other.try_move());
 }
 
-TEST_F(sqlite_neighbours_test, a_deleted_lock_file_is_created_again) {
+TEST_F(sqlite_neighbours_test, a_deleted_lock_file_is_recreated) {
   lock_file one(path_);
   EXPECT_EQ(one.enter("boot-1"), lock_file::entry::entered);
   std::filesystem::remove(path_ + "-lock");
   lock_file other(path_);
   EXPECT_TRUE(one.try_move());
   EXPECT_FALSE(other.try_move());
-  EXPECT_FALSE(other.keep_all_out());  // `one` is among the users of the new one
+  EXPECT_FALSE(other.keep_all_out());  // `one` also uses the new lock file
 }
 
-TEST_F(sqlite_neighbours_test, the_lock_file_is_as_readable_as_the_database) {
+TEST_F(sqlite_neighbours_test, the_lock_file_has_the_permissions_of_the_database) {
   sqlite_store::open(params()).value()->stop();
   struct stat about {};
   ASSERT_EQ(::stat((path_ + "-lock").c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600u);
 }
 
-/// Two connections as two processes have them.
+/// Two sessions on one file, as two processes would have.
 class sqlite_one_mover_test : public sqlite_neighbours_test {
  protected:
   sqlite_one_mover_test()
@@ -139,7 +140,8 @@ class sqlite_one_mover_test : public sqlite_neighbours_test {
     session.on().run("INSERT INTO boots SELECT NULL, hex(randomblob(16)), 0, 0, 0, 0");
     session.commit();
   }
-  /// How much of the log SQLite says is moved, asked in the way that moves nothing.
+  /// Does SQLite report the whole write-ahead log as checkpointed? The question itself starts no
+  /// checkpoint.
   [[nodiscard]] bool moved() { return sqlite::all_moved(one_->on()); }
 
   fault_vfs faults_;
@@ -147,7 +149,7 @@ class sqlite_one_mover_test : public sqlite_neighbours_test {
   std::unique_ptr<session> one_, other_;
 };
 
-TEST_F(sqlite_one_mover_test, knows_the_checkpointed_pages_whichever_process_wrote_them) {
+TEST_F(sqlite_one_mover_test, a_checkpoint_is_visible_to_every_session) {
   EXPECT_FALSE(moved());
   other_->move_log();
   EXPECT_TRUE(moved());
@@ -157,7 +159,7 @@ TEST_F(sqlite_one_mover_test, knows_the_checkpointed_pages_whichever_process_wro
   EXPECT_FALSE(sqlite::all_moved(other_->on()));
 }
 
-TEST_F(sqlite_one_mover_test, nothing_is_moved_while_another_has_the_turn) {
+TEST_F(sqlite_one_mover_test, no_checkpoint_runs_while_another_process_has_the_checkpoint_lock) {
   lock_file third(path_);
   ASSERT_TRUE(third.try_move());
   one_->move_log();
@@ -167,7 +169,7 @@ TEST_F(sqlite_one_mover_test, nothing_is_moved_while_another_has_the_turn) {
   EXPECT_TRUE(moved());
 }
 
-TEST_F(sqlite_one_mover_test, what_another_moved_is_not_moved_again) {
+TEST_F(sqlite_one_mover_test, a_checkpoint_of_another_session_is_not_repeated) {
   write(*one_);
   const auto before = faults_.moves();
   other_->move_log();
@@ -181,7 +183,7 @@ TEST_F(sqlite_one_mover_test, what_another_moved_is_not_moved_again) {
   EXPECT_EQ(faults_.moves(), before + 2);
 }
 
-TEST_F(sqlite_one_mover_test, a_restarted_log_names_its_database_file) {
+TEST_F(sqlite_one_mover_test, a_restarted_wal_stores_the_token_counter_of_the_file_below) {
   const auto base = [](session& client) {
     return client.on().integer("SELECT log_base FROM meta");
   };
@@ -200,7 +202,7 @@ TEST_F(sqlite_one_mover_test, a_restarted_log_names_its_database_file) {
   EXPECT_EQ(base(*one_), first);
   const auto before = counter(*one_);
   other_->move_log();
-  count(*one_);  // it did not move, and knows nevertheless
+  count(*one_);  // `one_` ran no checkpoint, and notices the restart all the same
   EXPECT_EQ(base(*other_), before);
   count(*other_);
   EXPECT_EQ(base(*other_), before);

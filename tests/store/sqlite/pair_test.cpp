@@ -1,4 +1,5 @@
-// A log and a file that don't belong together, and the files beside the main one.
+// A write-ahead log and a database file that do or do not belong together, after kills, restores
+// and copies.
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -50,7 +51,7 @@ class sqlite_pair_test : public ::testing::Test {
       EXPECT_EQ(own_->claim(claim_of(std::to_string(i))).kind, verdict_kind::replay) << i;
     }
   }
-  /// The three files as they are now, as after a kill of the process.
+  /// Copies the database file and its write-ahead log, as a kill of the process would leave both.
   void save(const std::string& as) {
     for (const char* suffix : {"", "-wal"}) {
       if (!fs::exists(path_ + suffix)) continue;
@@ -58,7 +59,7 @@ class sqlite_pair_test : public ::testing::Test {
                     fs::copy_options::overwrite_existing);
     }
   }
-  /// As if the process had been killed at `save`.
+  /// Puts back one file of those that `save` copied, as if the process had been killed at `save`.
   void bring_back(const std::string& saved, const std::string& suffix) {
     fs::copy_file(folder_.file(saved + suffix), path_ + suffix,
                   fs::copy_options::overwrite_existing);
@@ -81,7 +82,7 @@ class sqlite_pair_test : public ::testing::Test {
   std::optional<desk> own_;
 };
 
-TEST_F(sqlite_pair_test, an_older_file_with_a_newer_log_is_refused_and_left_alone) {
+TEST_F(sqlite_pair_test, an_older_file_with_a_newer_wal_is_refused_and_left_unchanged) {
   open();
   complete(0, 20);
   close();
@@ -100,7 +101,7 @@ TEST_F(sqlite_pair_test, an_older_file_with_a_newer_log_is_refused_and_left_alon
   expect_foreign();
   expect_foreign();
   EXPECT_EQ(fs::file_size(path_ + "-wal"), log_before);
-  // As the message says: the log goes away, and the file is as it was.
+  // The remedy that the error message names: without the write-ahead log, the file opens as it was.
   fs::remove(path_ + "-wal");
   fs::remove(path_ + "-shm");
   open();
@@ -109,13 +110,14 @@ TEST_F(sqlite_pair_test, an_older_file_with_a_newer_log_is_refused_and_left_alon
   EXPECT_EQ(connection(path_, nullptr).text("PRAGMA integrity_check"), "ok");
 }
 
-TEST_F(sqlite_pair_test, a_file_that_lacks_only_settles_is_another_one_too) {
+TEST_F(sqlite_pair_test, an_older_file_that_lacks_only_a_settle_is_refused_with_a_newer_wal) {
   open();
   const auto request = claim_of("k");
   const auto held = own_->leased(request);
   close();
   save("old");
-  // The log in between has the settle alone, and no process begins or ends for it.
+  // The write-ahead log in between holds the settle alone, and no entry for the start or end of a
+  // process.
   open();
   own_->settle(settle_of(request, held));
   close();
@@ -129,7 +131,7 @@ TEST_F(sqlite_pair_test, a_file_that_lacks_only_settles_is_another_one_too) {
   expect_foreign();
 }
 
-TEST_F(sqlite_pair_test, a_newer_file_with_an_older_log_is_refused) {
+TEST_F(sqlite_pair_test, a_newer_file_with_an_older_wal_is_refused) {
   open();
   complete(0, 20);
   close();
@@ -147,7 +149,7 @@ TEST_F(sqlite_pair_test, a_newer_file_with_an_older_log_is_refused) {
   expect_foreign();
 }
 
-TEST_F(sqlite_pair_test, another_stores_log_is_refused) {
+TEST_F(sqlite_pair_test, a_wal_of_another_store_is_refused) {
   open();
   complete(0, 20);
   close();
@@ -166,7 +168,7 @@ TEST_F(sqlite_pair_test, another_stores_log_is_refused) {
   expect_foreign();
 }
 
-TEST_F(sqlite_pair_test, another_programs_log_is_refused) {
+TEST_F(sqlite_pair_test, a_wal_of_another_program_is_refused) {
   open();
   complete(0, 20);
   close();
@@ -182,7 +184,7 @@ TEST_F(sqlite_pair_test, another_programs_log_is_refused) {
   expect_replays(0, 20);
 }
 
-TEST_F(sqlite_pair_test, a_file_torn_amid_a_move_is_mended_by_its_log) {
+TEST_F(sqlite_pair_test, a_file_torn_during_a_checkpoint_is_repaired_by_its_wal) {
   open();
   complete(0, 20);
   close();
@@ -193,7 +195,7 @@ TEST_F(sqlite_pair_test, a_file_torn_amid_a_move_is_mended_by_its_log) {
   remove_all();
   bring_back("killed", "");
   bring_back("killed", "-wal");
-  // The page of `meta`, which every log has.
+  // The page of `meta`, which every write-ahead log contains.
   const auto page = connection(folder_.file("killed"), nullptr)
                         .integer("SELECT rootpage FROM sqlite_schema WHERE name = 'meta'");
   {
@@ -205,7 +207,7 @@ TEST_F(sqlite_pair_test, a_file_torn_amid_a_move_is_mended_by_its_log) {
   expect_replays(0, 40);
 }
 
-TEST_F(sqlite_pair_test, a_packed_copy_of_the_same_time_is_refused_with_the_log) {
+TEST_F(sqlite_pair_test, a_vacuumed_copy_is_refused_with_the_wal_of_its_original) {
   open();
   complete(0, 20);
   close();
@@ -221,7 +223,7 @@ TEST_F(sqlite_pair_test, a_packed_copy_of_the_same_time_is_refused_with_the_log)
   expect_foreign();
 }
 
-TEST_F(sqlite_pair_test, a_kill_at_any_move_of_the_log_leaves_a_pair) {
+TEST_F(sqlite_pair_test, a_kill_between_checkpoints_leaves_a_matching_file_and_wal) {
   auto value = params();
   value.checkpoint_pages = 20;
   open(value);
@@ -229,7 +231,7 @@ TEST_F(sqlite_pair_test, a_kill_at_any_move_of_the_log_leaves_a_pair) {
   for (int round = 0; round < 40; ++round) {
     complete(done, done + 3);
     done += 3;
-    // A copy of file and log, of which no move is under way, is what a kill leaves.
+    // A copy of file and write-ahead log, made while no checkpoint runs, equals what a kill leaves.
     sqlite::lock_file lock(path_);
     while (!lock.try_move()) std::this_thread::yield();
     save("killed");
@@ -249,8 +251,8 @@ TEST_F(sqlite_pair_test, a_kill_at_any_move_of_the_log_leaves_a_pair) {
   }
 }
 
-/// What of the log is in the file by a kill amid a move is any part of it.
-TEST_F(sqlite_pair_test, a_file_with_a_part_of_its_log_is_its_file) {
+/// A kill during a checkpoint may leave any part of the write-ahead log in the file.
+TEST_F(sqlite_pair_test, a_file_with_a_partly_checkpointed_wal_is_accepted) {
   open();
   complete(0, 20);
   close();
@@ -278,7 +280,7 @@ TEST_F(sqlite_pair_test, a_file_with_a_part_of_its_log_is_its_file) {
   }
 }
 
-TEST_F(sqlite_pair_test, a_log_that_another_program_began_keeps_nobody_out) {
+TEST_F(sqlite_pair_test, a_wal_that_another_program_began_on_the_file_is_accepted) {
   open();
   complete(0, 5);
   close();
@@ -302,7 +304,7 @@ TEST_F(sqlite_pair_test, a_log_that_another_program_began_keeps_nobody_out) {
   expect_replays(10, 15);
 }
 
-TEST_F(sqlite_pair_test, a_log_from_before_logs_had_names_is_taken) {
+TEST_F(sqlite_pair_test, a_wal_of_a_version_without_wal_identities_is_accepted) {
   open();
   complete(0, 5);
   close();
@@ -322,7 +324,7 @@ TEST_F(sqlite_pair_test, a_log_from_before_logs_had_names_is_taken) {
   expect_replays(0, 5);
 }
 
-TEST_F(sqlite_pair_test, a_backup_moved_over_the_file_of_a_running_store_is_lost_memory) {
+TEST_F(sqlite_pair_test, a_backup_moved_over_the_file_of_a_running_store_is_a_loss) {
   open();
   complete(0, 20);
   close();
@@ -342,7 +344,7 @@ TEST_F(sqlite_pair_test, a_backup_moved_over_the_file_of_a_running_store_is_lost
   EXPECT_THAT(second_try.error().detail, HasSubstr("the log beside it"));
   fs::remove(path_ + "-wal");
   fs::remove(path_ + "-shm");
-  // Told once more, now that it can be opened.
+  // The loss is reported once more, now that the file can be opened.
   EXPECT_EQ(own_->try_claim(claim_of("0")).error().code, errc::store_lost);
   own_->vitals();
   own_->vitals();
@@ -350,7 +352,7 @@ TEST_F(sqlite_pair_test, a_backup_moved_over_the_file_of_a_running_store_is_lost
   EXPECT_EQ(own_->claim(claim_of("25")).kind, verdict_kind::run);
 }
 
-TEST_F(sqlite_pair_test, a_backup_copied_over_the_file_of_a_running_store_takes_no_log) {
+TEST_F(sqlite_pair_test, a_backup_copied_over_the_file_of_a_running_store_gets_no_checkpoint) {
   auto value = params();
   open();
   complete(0, 20);
@@ -362,8 +364,8 @@ TEST_F(sqlite_pair_test, a_backup_copied_over_the_file_of_a_running_store_takes_
   close();
   open(value);
   complete(30, 40);
-  bring_back("old", "");  // the same file, and other bytes
-  // Whatever is answered until then: the log stays out of the file.
+  bring_back("old", "");  // the same file with other bytes
+  // Claims may be answered until the loss is noticed, but no checkpoint writes to the file.
   std::optional<error> reply;
   for (int i = 100; i < 2'000 && !reply; ++i) {
     const auto request = own_->try_claim(claim_of(std::to_string(i)));
@@ -380,7 +382,7 @@ TEST_F(sqlite_pair_test, a_backup_copied_over_the_file_of_a_running_store_takes_
   expect_replays(0, 20);
 }
 
-TEST_F(sqlite_pair_test, a_log_that_is_removed_under_a_running_store_is_lost_memory) {
+TEST_F(sqlite_pair_test, a_wal_removed_under_a_running_store_is_a_loss) {
   open();
   complete(0, 20);
   fs::remove(path_ + "-wal");

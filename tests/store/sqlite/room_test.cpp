@@ -1,4 +1,4 @@
-// The SQLite store on a volume that is small, and what it answers while nothing can be written.
+// The SQLite store on a small volume, and its answers while nothing can be written.
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -43,7 +43,7 @@ class sqlite_room_test : public ::testing::Test {
     own_.emplace(*store_);
   }
   [[nodiscard]] std::uintmax_t log_size() const { return fs::file_size(path_ + "-wal"); }
-  /// Completes keys until one finds no room; false: all did.
+  /// Completes up to `most` keys until a key finds no room; false: all keys found room.
   bool fill(int most) {
     for (int i = 0; i < most; ++i, ++done_) {
       const auto request = claim_of(std::to_string(done_));
@@ -85,13 +85,13 @@ class sqlite_room_test : public ::testing::Test {
   int waited_ = 0;
 };
 
-TEST_F(sqlite_room_test, the_log_takes_a_part_of_the_room_and_not_all) {
-  EXPECT_FALSE(fill(4'000));  // as much as twice the volume without a bound
+TEST_F(sqlite_room_test, the_wal_takes_only_a_part_of_the_volume) {
+  EXPECT_FALSE(fill(4'000));  // twice the volume, if the write-ahead log had no bound
   EXPECT_LE(log_size(), 12 * mebibyte);
   EXPECT_LE(log_size() + fs::file_size(path_), 25 * mebibyte);
 }
 
-TEST_F(sqlite_room_test, a_log_that_can_t_be_moved_leaves_the_room_to_move_it) {
+TEST_F(sqlite_room_test, a_wal_that_cannot_be_checkpointed_leaves_the_room_for_a_checkpoint) {
   fill(100);
   {
     connection reading(path_, nullptr);
@@ -100,19 +100,19 @@ TEST_F(sqlite_room_test, a_log_that_can_t_be_moved_leaves_the_room_to_move_it) {
     ASSERT_TRUE(fill(40'000));
     EXPECT_GT(sqlite::volume_of(path_).room, static_cast<std::int64_t>(8 * mebibyte));
     expect_looks_and_replays();
-    open();  // after a restart too
+    open();  // also after a restart
     expect_looks_and_replays();
     EXPECT_TRUE(fill(1'000));
   }
   wait_until_it_takes_claims();
-  // And the room that the log had taken is given back.
+  // The room that the write-ahead log had taken is given back.
   wait_until("a short log", [&] { return fill(50), log_size() < 12 * mebibyte; });
 }
 
-TEST_F(sqlite_room_test, a_volume_that_others_filled_stops_claims_and_nothing_else) {
+TEST_F(sqlite_room_test, a_volume_filled_by_other_files_stops_only_claims) {
   std::uintmax_t size_before = 0;
   {
-    // Keeps in the log what is to find room in the file.
+    // Keeps pages in the write-ahead log that will need room in the file.
     connection reading(path_, nullptr);
     reading.run("BEGIN");
     ASSERT_EQ(reading.integer("SELECT count(*) FROM records"), 0);
@@ -123,12 +123,13 @@ TEST_F(sqlite_room_test, a_volume_that_others_filled_stops_claims_and_nothing_el
     while (filler.write(piece.data(), static_cast<std::streamsize>(piece.size())).flush()) {
     }
   }
-  // In what the log has already, some go on.
+  // Some claims still fit into the present size of the write-ahead log.
   ASSERT_TRUE(fill(20'000));
   expect_looks_and_replays();
   EXPECT_EQ(own_->claims({claim_of("0", "another")})[0]->kind, verdict_kind::mismatch);
   EXPECT_LE(log_size(), size_before + mebibyte);
-  // The reserve went for what the log had to put into the file, so it begins anew in its place.
+  // The reserve made room in the file for the pages of the write-ahead log, which therefore starts
+  // again from its beginning.
   EXPECT_EQ(fs::file_size(path_ + "-lock"), 0u);
   fs::remove(folder_.file("disk/filler"));
   wait_until_it_takes_claims();
@@ -136,9 +137,10 @@ TEST_F(sqlite_room_test, a_volume_that_others_filled_stops_claims_and_nothing_el
   EXPECT_EQ(fs::file_size(path_ + "-lock"), 40 * mebibyte / 64);
 }
 
-TEST_F(sqlite_room_test, what_a_log_says_twice_over_finds_room_in_the_file) {
+TEST_F(sqlite_room_test, a_wal_that_filled_the_volume_can_be_checkpointed_completely) {
   ASSERT_TRUE(fill(100'000));
-  // Whatever was committed can be moved: nothing is left in the log but what came since.
+  // Everything that was committed can be checkpointed: only later writes are left in the
+  // write-ahead log.
   wait_until("the log's end", [&] {
     own_->try_claim(claim_of("w" + std::to_string(++waited_)));
     connection neighbour(path_, nullptr);
@@ -148,22 +150,22 @@ TEST_F(sqlite_room_test, what_a_log_says_twice_over_finds_room_in_the_file) {
   EXPECT_EQ(own_->claim(claim_of("0")).kind, verdict_kind::replay);
 }
 
-TEST_F(sqlite_room_test, records_that_fill_the_disk_are_removed_by_the_sweep) {
+TEST_F(sqlite_room_test, expired_records_that_fill_the_volume_are_removed_by_the_sweep) {
   ASSERT_TRUE(fill(100'000));
   ASSERT_GT(done_, 2'000);
   expect_looks_and_replays();
   clock_.advance(day);
   std::size_t gone = 0;
   wait_until("the sweep", [&] {
-    gone += own_->sweep(100'000);  // a failure is what the waiting tells at its end
+    gone += own_->sweep(100'000);  // if sweeps fail, the wait ends with a failure
     return gone > 1'000;
   });
-  // One that meets the end of the log makes room in it for the next.
+  // A claim that reaches the end of the write-ahead log makes room in the log for the next claim.
   const auto goal = done_ + 500;
   wait_until("records again", [&] { return fill(100), done_ >= goal; });
 }
 
-/// While another process holds the lock.
+/// A store while another process holds the write lock.
 class sqlite_locked_test : public ::testing::Test {
  protected:
   sqlite_locked_test() {
@@ -185,7 +187,7 @@ class sqlite_locked_test : public ::testing::Test {
   connection neighbour_;
 };
 
-TEST_F(sqlite_locked_test, what_needs_no_write_is_answered) {
+TEST_F(sqlite_locked_test, claims_that_need_no_write_are_answered_under_a_foreign_lock) {
   EXPECT_EQ(own_->claim(claim_of("done")).kind, verdict_kind::replay);
   EXPECT_EQ(own_->claim(claim_of("running", "another")).kind, verdict_kind::mismatch);
   EXPECT_EQ(own_->claim(claim_of("done", "another")).kind, verdict_kind::mismatch);
@@ -193,7 +195,7 @@ TEST_F(sqlite_locked_test, what_needs_no_write_is_answered) {
   EXPECT_EQ(own_->claim(claim_of("new")).kind, verdict_kind::run);
 }
 
-TEST_F(sqlite_locked_test, what_needs_one_is_not) {
+TEST_F(sqlite_locked_test, a_new_claim_times_out_without_effect_under_a_foreign_lock) {
   const auto verdict = own_->try_claim(claim_of("new"), milliseconds(50));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_unreachable);
@@ -201,7 +203,7 @@ TEST_F(sqlite_locked_test, what_needs_one_is_not) {
   EXPECT_FALSE(own_->find(claim_of("new").id));
 }
 
-TEST_F(sqlite_locked_test, what_the_next_settle_may_change_waits_for_it) {
+TEST_F(sqlite_locked_test, a_claim_of_a_running_key_waits_for_the_foreign_lock) {
   const auto verdict = own_->try_claim(claim_of("running"), milliseconds(50));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().effect, effect::none);
@@ -217,7 +219,7 @@ TEST_F(sqlite_locked_test, opening_and_reading_need_no_lock) {
   EXPECT_EQ(there.counted(observed_state::completed), 1u);
 }
 
-TEST(sqlite_log_room_test, a_log_that_may_not_grow_is_overwritten) {
+TEST(sqlite_log_room_test, a_wal_that_may_not_grow_is_reused_after_a_checkpoint) {
   temporary_folder folder;
   small_disk disk(folder.file("disk"), "4m");
   ASSERT_TRUE(disk.mounted()) << "these tests mount a small tmpfs: run them as root";
@@ -229,7 +231,7 @@ TEST(sqlite_log_room_test, a_log_that_may_not_grow_is_overwritten) {
   const auto add = [&] { connection.run("INSERT INTO rows (bytes) VALUES (randomblob(100))"); };
   EXPECT_THROW(for (int i = 0; i < 2'000; ++i) add(), sqlite::failure);
   const auto size = fs::file_size(folder.file("disk/rows.db-wal"));
-  // Half of what there is: the other half is what its pages may need in the file.
+  // Half of the volume: the pages of the write-ahead log may need the other half in the file.
   EXPECT_GT(size, mebibyte);
   EXPECT_LE(size, 2 * mebibyte);
   connection.run("PRAGMA wal_checkpoint");

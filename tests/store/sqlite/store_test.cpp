@@ -1,4 +1,4 @@
-// What only the SQLite store does: which files it refuses, and how processes share one.
+// Behaviour of the SQLite store alone: files that it refuses, and processes that share one file.
 #include <fstream>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -53,7 +53,7 @@ class sqlite_store_test : public ::testing::Test {
   base::manual_clock clock_;
 };
 
-TEST_F(sqlite_store_test, refuses_what_is_not_its_own_file) {
+TEST_F(sqlite_store_test, a_file_that_is_no_onceguard_database_is_refused) {
   std::ofstream(folder_.file("text")) << std::string(4'096, 'x');
   expect_refused(folder_.file("text"), "is not a SQLite database");
   expect_refused(folder_.path().string(), "is a directory");
@@ -66,7 +66,7 @@ TEST_F(sqlite_store_test, refuses_what_is_not_its_own_file) {
   expect_refused(folder_.file("other.db"), "of another program");
 }
 
-TEST_F(sqlite_store_test, knows_network_file_systems_by_their_magic) {
+TEST_F(sqlite_store_test, network_file_systems_are_recognised_by_their_magic_number) {
   EXPECT_EQ(sqlite::network_file_system(0x6969), "NFS");
   EXPECT_EQ(sqlite::network_file_system(0x65735546), "FUSE");
   EXPECT_EQ(sqlite::network_file_system(static_cast<std::int32_t>(0xfe534d42)), "SMB2");
@@ -74,7 +74,7 @@ TEST_F(sqlite_store_test, knows_network_file_systems_by_their_magic) {
   EXPECT_EQ(sqlite::network_file_system(0x01021994), "");  // tmpfs
 }
 
-TEST_F(sqlite_store_test, keeps_its_file_to_its_owner) {
+TEST_F(sqlite_store_test, the_files_are_accessible_to_their_owner_only) {
   const auto store = open();
   for (const char* suffix : {"", "-wal"}) {
     struct stat about {};
@@ -83,7 +83,7 @@ TEST_F(sqlite_store_test, keeps_its_file_to_its_owner) {
   }
 }
 
-TEST_F(sqlite_store_test, factory_takes_a_url) {
+TEST_F(sqlite_store_test, the_registry_opens_a_sqlite_url) {
   store_params store;
   store.url = "sqlite:" + folder_.file("by url.db");
   store.clock = &clock_;
@@ -127,7 +127,7 @@ TEST_F(sqlite_store_test, stores_on_several_threads_grant_each_key_once) {
   EXPECT_EQ(leases, keys);
 }
 
-TEST_F(sqlite_store_test, processes_share_one_file) {
+TEST_F(sqlite_store_test, several_processes_share_one_file) {
   constexpr int keys = 60;
   constexpr int processes = 3;
   auto* const leases = static_cast<std::atomic<int>*>(
@@ -159,7 +159,7 @@ TEST_F(sqlite_store_test, processes_share_one_file) {
   ::munmap(leases, 4'096);
 }
 
-TEST_F(sqlite_store_test, a_lock_held_elsewhere_times_out_without_effect_and_then_works) {
+TEST_F(sqlite_store_test, a_claim_times_out_without_effect_while_another_connection_has_the_lock) {
   const auto store = open();
   desk caller(*store);
   connection neighbour(params().path, nullptr);
@@ -169,18 +169,18 @@ TEST_F(sqlite_store_test, a_lock_held_elsewhere_times_out_without_effect_and_the
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_unreachable);
   EXPECT_EQ(verdict.error().effect, effect::none);
-  EXPECT_FALSE(caller.find(request.id));  // reading goes on
+  EXPECT_FALSE(caller.find(request.id));  // reads still work
   neighbour.run("ROLLBACK");
   EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(sqlite_store_test, a_repeat_that_comes_with_the_settle_gets_the_answer) {
+TEST_F(sqlite_store_test, a_duplicate_in_the_same_batch_as_the_settle_gets_the_answer) {
   const auto store = open();
   desk caller(*store);
   const auto request = claim_of("k");
   const auto held = caller.leased(request);
   caller.completed(claim_of("done"));
-  // Both are in one batch, the repeat before the settle.
+  // The duplicate and the settle are in one batch, the duplicate first.
   connection neighbour(params().path, nullptr);
   neighbour.run("BEGIN IMMEDIATE");
   boost::asio::io_context context;
@@ -198,14 +198,15 @@ TEST_F(sqlite_store_test, a_repeat_that_comes_with_the_settle_gets_the_answer) {
   boost::asio::co_spawn(context, repeat(), base::rethrow);
   boost::asio::co_spawn(context, settle(), base::rethrow);
   context.poll();
-  // What needs no write is answered meanwhile: so the writer has taken what came before it, too.
+  // A claim that needs no write is answered meanwhile. Its answer shows that the writer has taken
+  // the earlier calls, too.
   EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
   neighbour.run("ROLLBACK");
   context.run();
   EXPECT_EQ(repeated, verdict_kind::replay);
 }
 
-TEST_F(sqlite_store_test, a_new_file_waits_for_a_lock_no_longer_than_its_timeout) {
+TEST_F(sqlite_store_test, opening_a_new_file_waits_for_a_lock_no_longer_than_the_timeout) {
   connection neighbour(params().path, nullptr);
   neighbour.run("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE");
   auto value = params();
@@ -215,7 +216,7 @@ TEST_F(sqlite_store_test, a_new_file_waits_for_a_lock_no_longer_than_its_timeout
   EXPECT_EQ(opened.error().code, errc::store_unreachable);
 }
 
-TEST_F(sqlite_store_test, tokens_grow_also_over_a_restart_with_an_older_copy) {
+TEST_F(sqlite_store_test, tokens_still_grow_after_a_restart_with_an_older_copy) {
   auto store = open();
   desk caller(*store);
   store->stop();
@@ -234,7 +235,7 @@ TEST_F(sqlite_store_test, tokens_grow_also_over_a_restart_with_an_older_copy) {
   EXPECT_GT(caller.leased(claim_of("k")).token, last.token);
 }
 
-TEST_F(sqlite_store_test, a_damaged_record_is_an_error_and_its_neighbours_are_not) {
+TEST_F(sqlite_store_test, a_damaged_record_is_an_error_and_other_records_are_served) {
   auto store = open();
   desk caller(*store);
   const auto request = claim_of("damaged");

@@ -1,4 +1,4 @@
-// Files of an older version and of a newer one.
+// SQLite files that older and newer versions of onceguard have written.
 #include <map>
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ class sqlite_versions_test : public ::testing::Test {
   const std::string path_ = folder_.file("store.db");
 };
 
-TEST_F(sqlite_versions_test, refuses_a_newer_version_and_leaves_the_file_unchanged) {
+TEST_F(sqlite_versions_test, a_file_of_a_newer_version_is_refused_and_left_unchanged) {
   open()->stop();
   connection(path_, nullptr).run("PRAGMA user_version = 4");
   const auto opened = try_open();
@@ -40,7 +40,7 @@ TEST_F(sqlite_versions_test, refuses_a_newer_version_and_leaves_the_file_unchang
   EXPECT_EQ(version(), 4);
 }
 
-TEST_F(sqlite_versions_test, goes_on_with_a_file_of_the_first_version) {
+TEST_F(sqlite_versions_test, a_file_of_the_first_version_is_upgraded_and_keeps_its_records) {
   const auto request = claim_of("k");
   const auto left_open = claim_of("still running");
   {
@@ -66,7 +66,7 @@ TEST_F(sqlite_versions_test, goes_on_with_a_file_of_the_first_version) {
   desk caller(*store);
   EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_EQ(caller.claim(claim_of("still running")).kind, verdict_kind::busy);
-  // A version that does not know its new records leaves it alone from here on.
+  // From here on, versions that cannot read the new records refuse the file.
   EXPECT_EQ(version(), 3);
 }
 

@@ -1,5 +1,5 @@
-// What SQLite finds in its log must be the same with the layer as without; only the number of
-// writes differs.
+// The WAL VFS: SQLite must find the same write-ahead log with the VFS as without; only the number
+// of writes differs.
 #include "store/sqlite/wal_vfs.hpp"
 
 #include <string>
@@ -23,7 +23,7 @@ class sqlite_log_layer_test : public ::testing::Test {
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
         "CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
   }
-  /// Each on a page of its own, more or less.
+  /// Adds `count` rows, each about as large as a page.
   void add(connection& connection, int count) {
     connection.run(("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
                     std::to_string(count) +
@@ -38,7 +38,7 @@ class sqlite_log_layer_test : public ::testing::Test {
         "SELECT hex(sum(length(bytes))) || group_concat(hex(substr(bytes, 1, 8))) "
         "FROM rows");
   }
-  /// As somebody without the layer sees it.
+  /// A connection that does not use the WAL VFS.
   connection plain() { return {folder_.file("rows.db"), nullptr}; }
 
   temporary_folder folder_;
@@ -47,16 +47,16 @@ class sqlite_log_layer_test : public ::testing::Test {
   connection on_{folder_.file("rows.db"), files_.name()};
 };
 
-TEST_F(sqlite_log_layer_test, a_transaction_goes_out_in_few_writes) {
+TEST_F(sqlite_log_layer_test, a_transaction_is_written_in_few_writes) {
   const int before = faults_.written();
-  add(on_, 200);  // 400 writes and more without it
+  add(on_, 200);  // more than 400 writes without the VFS
   EXPECT_LE(faults_.written() - before, 10);
   auto other = plain();
   EXPECT_EQ(count(other), 200);
   EXPECT_EQ(digest(other), digest(on_));
 }
 
-TEST_F(sqlite_log_layer_test, a_transaction_larger_than_the_cache_reads_what_it_wrote) {
+TEST_F(sqlite_log_layer_test, a_transaction_larger_than_the_cache_reads_its_own_writes) {
   on_.run("PRAGMA cache_size = 10; BEGIN");
   add(on_, 300);
   EXPECT_EQ(count(on_), 300);
@@ -69,7 +69,7 @@ TEST_F(sqlite_log_layer_test, a_transaction_larger_than_the_cache_reads_what_it_
   EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
 }
 
-TEST_F(sqlite_log_layer_test, what_was_rolled_back_is_nowhere) {
+TEST_F(sqlite_log_layer_test, rolled_back_rows_are_not_in_the_database) {
   add(on_, 5);
   on_.run("PRAGMA cache_size = 10; BEGIN");
   add(on_, 300);
@@ -80,7 +80,7 @@ TEST_F(sqlite_log_layer_test, what_was_rolled_back_is_nowhere) {
   EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
 }
 
-TEST_F(sqlite_log_layer_test, a_restarted_log_is_read_by_others) {
+TEST_F(sqlite_log_layer_test, a_restarted_wal_is_readable_without_the_vfs) {
   auto other = plain();
   for (int round = 1; round <= 5; ++round) {
     add(on_, 20);
@@ -90,7 +90,7 @@ TEST_F(sqlite_log_layer_test, a_restarted_log_is_read_by_others) {
   EXPECT_EQ(digest(other), digest(on_));
 }
 
-TEST_F(sqlite_log_layer_test, a_write_that_fails_late_fails_the_commit) {
+TEST_F(sqlite_log_layer_test, a_deferred_write_that_fails_fails_the_commit) {
   add(on_, 5);
   faults_.full(true);
   try {
@@ -107,7 +107,7 @@ TEST_F(sqlite_log_layer_test, a_write_that_fails_late_fails_the_commit) {
   EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
 }
 
-TEST_F(sqlite_log_layer_test, a_layer_over_nothing_is_refused) {
+TEST_F(sqlite_log_layer_test, a_wal_vfs_over_an_unknown_vfs_is_refused) {
   EXPECT_THROW(wal_vfs("no-such-layer"), sqlite::failure);
 }
 

@@ -1,4 +1,4 @@
-// What a tiered store may not believe any more: releases, old copies, clocks that went back.
+// When a tiered store distrusts its accelerator: releases, older copies, and clocks that went back.
 #include "store/staleness.hpp"
 #include "store/tiered/fixture.hpp"
 
@@ -25,28 +25,28 @@ class tiered_doubt_test : public tiered_fixture {
   }
 };
 
-TEST_F(tiered_doubt_test, a_released_answer_is_gone_at_once_in_the_releasing_process) {
+TEST_F(tiered_doubt_test, a_released_answer_is_not_replayed_by_the_process_that_released_it) {
   process one(*this);
   const auto request = claim_of("k");
   one.desk->completed(request);
-  one.fast->resolves = mood::unreachable;  // nothing has to be removed for that
+  one.fast->resolves = mood::unreachable;  // a release removes nothing there
   EXPECT_TRUE(one.desk->resolve(release_of(request)).forgets_answer);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_doubt_test, a_caller_that_learns_of_a_release_gets_no_older_answer) {
+TEST_F(tiered_doubt_test, a_process_that_read_the_vitals_after_a_release_replays_no_older_answer) {
   process one(*this);
-  for (int i = 0; i < 20; ++i) {  // whatever a look finds in between
+  for (int i = 0; i < 20; ++i) {  // whatever a poll finds in between
     const auto key = "k" + std::to_string(i);
     one.wait_until_it_believes();
     one.desk->completed(claim_of(key));
-    truth_desk_.resolve(release_of(claim_of(key)));  // elsewhere
+    truth_desk_.resolve(release_of(claim_of(key)));  // by another process
     one.desk->vitals();
     EXPECT_EQ(one.desk->claim(claim_of(key)).kind, verdict_kind::run);
   }
 }
 
-TEST_F(tiered_doubt_test, a_copy_from_before_a_release_is_never_found_again) {
+TEST_F(tiered_doubt_test, a_copy_from_before_a_release_is_never_replayed) {
   process one(*this);
   const auto request = claim_of("k");
   one.desk->completed(request);
@@ -61,7 +61,7 @@ TEST_F(tiered_doubt_test, a_copy_from_before_a_release_is_never_found_again) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(one.desk->claim(claim_of("k")).answer->body, "right");
 }
 
-TEST_F(tiered_doubt_test, a_marker_goes_with_what_an_operator_ends) {
+TEST_F(tiered_doubt_test, a_marker_is_removed_when_an_operator_ends_the_lease) {
   process one(*this);
   const auto request = claim_of("k");
   one.desk->leased(request);
@@ -71,7 +71,7 @@ TEST_F(tiered_doubt_test, a_marker_goes_with_what_an_operator_ends) {
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_doubt_test, an_answer_released_while_the_accelerator_was_away_is_gone) {
+TEST_F(tiered_doubt_test, a_marker_is_removed_once_an_unreachable_accelerator_is_back) {
   process one(*this), other(*this);
   const auto request = claim_of("k");
   one.desk->leased(request);
@@ -86,7 +86,7 @@ TEST_F(tiered_doubt_test, an_answer_released_while_the_accelerator_was_away_is_g
   EXPECT_EQ(other.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_doubt_test, an_older_copy_of_the_accelerator_ends_the_epoch) {
+TEST_F(tiered_doubt_test, an_accelerator_that_went_back_to_an_older_state_ends_the_epoch) {
   process one(*this);
   one.desk->completed(claim_of("k"));
   auto older = fast_desk_.vitals();
@@ -101,7 +101,7 @@ TEST_F(tiered_doubt_test, an_older_copy_of_the_accelerator_ends_the_epoch) {
   EXPECT_EQ(one.store->counters().epochs, 1u);
 }
 
-TEST_F(tiered_doubt_test, a_release_that_no_process_watched_ends_the_epoch) {
+TEST_F(tiered_doubt_test, an_accelerator_found_older_than_noted_when_opening_ends_the_epoch) {
   boost::asio::io_context context;
   accelerator_state more;
   more.identity = fast_desk_.vitals().identity;
@@ -112,7 +112,7 @@ TEST_F(tiered_doubt_test, a_release_that_no_process_watched_ends_the_epoch) {
   EXPECT_LT(metadata_.noted()->generation, more.generation);
 }
 
-TEST_F(tiered_doubt_test, another_accelerator_has_nothing_of_the_first) {
+TEST_F(tiered_doubt_test, another_accelerator_serves_no_copies_of_the_first) {
   process one(*this);
   one.desk->completed(claim_of("k"));
   auto other = fast_desk_.vitals();
@@ -128,7 +128,7 @@ TEST_F(tiered_doubt_test, another_accelerator_has_nothing_of_the_first) {
   EXPECT_EQ(metadata_.ended(), 0) << "two of them at once would end it for ever";
 }
 
-TEST_F(tiered_doubt_test, a_clock_that_went_back_ends_the_epoch) {
+TEST_F(tiered_doubt_test, an_accelerator_clock_that_went_back_ends_the_epoch) {
   process one(*this);
   one.desk->completed(claim_of("k"));
   wait_until("a note", [&] { return metadata_.noted().has_value(); });
@@ -140,8 +140,7 @@ TEST_F(tiered_doubt_test, a_clock_that_went_back_ends_the_epoch) {
   EXPECT_EQ(one.truth->claims_made, before + 1);
 }
 
-// --- what one look is judged by
-// -------------------------------------------------------------------
+// --- reasons for distrust after one poll --------------------------------------------------------
 
 findings found(std::uint64_t truth, std::uint64_t accelerator, std::int64_t ahead) {
   findings out;
@@ -151,7 +150,7 @@ findings found(std::uint64_t truth, std::uint64_t accelerator, std::int64_t ahea
   return out;
 }
 
-TEST(tiered_distrust_test, only_a_level_that_goes_back_is_distrusted) {
+TEST(tiered_distrust_test, only_generations_and_clocks_that_went_back_cause_distrust) {
   auto now = found(5, 7, 100);
   EXPECT_FALSE(reason_for_distrust(now, std::nullopt));
   EXPECT_FALSE(reason_for_distrust(now, found(5, 7, 100)));
@@ -166,20 +165,19 @@ TEST(tiered_distrust_test, only_a_level_that_goes_back_is_distrusted) {
   EXPECT_TRUE(reason_for_distrust(now, std::nullopt));
 }
 
-TEST(tiered_distrust_test, a_clock_that_went_forth_and_back_between_two_notes_is_distrusted) {
+TEST(tiered_distrust_test, a_clock_that_went_ahead_and_back_between_two_notes_causes_distrust) {
   auto now = found(5, 7, 100);
   now.truth.noted = accelerator_state{"fast", 7, 100};
   EXPECT_TRUE(reason_for_distrust(now, found(5, 7, 3'600'100)));
 }
 
-TEST(tiered_distrust_test, another_origin_of_the_truth_is_no_older_copy) {
+TEST(tiered_distrust_test, a_truth_of_another_origin_is_not_taken_for_an_older_state) {
   auto before = found(6, 7, 100);
   before.truth.origin = "there";
   EXPECT_FALSE(reason_for_distrust(found(5, 7, 100), before));
 }
 
-// --- how long it counts
-// -----------------------------------------------------------------------------
+// --- how long a poll counts ---------------------------------------------------------------------
 
 class tiered_breaker_test : public ::testing::Test {
  protected:
@@ -199,15 +197,15 @@ class tiered_breaker_test : public ::testing::Test {
   time_point start_ = base::boot_now();
 };
 
-TEST_F(tiered_breaker_test, nothing_counts_before_something_was_answered_and_too_long_after) {
-  EXPECT_FALSE(strict_.epoch_at(start_));
+TEST_F(tiered_breaker_test, the_accelerator_is_trusted_only_for_a_limited_time_after_a_poll) {
+  EXPECT_FALSE(strict_.now(start_));
   hear(strict_, start_);
   ASSERT_TRUE(strict_.epoch_at(start_ + fresh_for));
   EXPECT_TRUE(strict_.epoch_at(start_ + fresh_for)->busy);
   EXPECT_FALSE(strict_.epoch_at(start_ + fresh_for + milliseconds(1)));
 }
 
-TEST_F(tiered_breaker_test, without_the_truth_only_copies_count_and_only_by_configuration) {
+TEST_F(tiered_breaker_test, without_the_truth_only_replays_are_trusted_and_only_if_configured) {
   const auto late = start_ + 10 * fresh_for;
   for (auto* each : {&strict_, &lasting_}) {
     hear(*each, start_);
@@ -231,7 +229,7 @@ TEST_F(tiered_breaker_test, a_poll_that_began_before_a_distrust_does_not_count) 
   EXPECT_TRUE(strict_.epoch_at(start_));
 }
 
-TEST_F(tiered_breaker_test, vitals_of_the_truth_reach_the_breaker_before_the_caller) {
+TEST_F(tiered_breaker_test, changed_vitals_of_the_truth_end_trust_without_a_poll) {
   hear(strict_, start_);
   EXPECT_FALSE(strict_.note_vitals(reply(0)));
   EXPECT_TRUE(strict_.epoch_at(start_));
@@ -244,12 +242,12 @@ TEST_F(tiered_breaker_test, vitals_of_the_truth_reach_the_breaker_before_the_cal
   EXPECT_FALSE(strict_.epoch_at(start_));
 }
 
-TEST_F(tiered_breaker_test, reported_vitals_outlast_an_older_poll) {
+TEST_F(tiered_breaker_test, an_older_poll_does_not_override_newer_vitals_of_the_truth) {
   hear(strict_, start_);
   strict_.note_vitals(reply(0));
   strict_.distrust_now();
   const auto before = strict_.ticket();
-  EXPECT_TRUE(strict_.note_vitals(reply(1)));  // with nothing to believe at that moment
+  EXPECT_TRUE(strict_.note_vitals(reply(1)));  // while the accelerator is not trusted
   strict_.both_answered(before, epoch_, 0, start_);
   EXPECT_FALSE(strict_.epoch_at(start_));
 
@@ -260,23 +258,23 @@ TEST_F(tiered_breaker_test, reported_vitals_outlast_an_older_poll) {
   EXPECT_FALSE(fresh.epoch_at(start_));
 }
 
-TEST_F(tiered_breaker_test, the_breaker_opens_after_some_failures_in_a_row) {
+TEST_F(tiered_breaker_test, the_circuit_breaker_opens_after_several_failures_in_a_row) {
   hear(strict_, start_);
-  strict_.call_failed("gone", start_);
-  strict_.call_failed("gone", start_);
-  strict_.call_succeeded();
-  strict_.call_failed("gone", start_);
-  strict_.call_failed("gone", start_);
-  EXPECT_TRUE(strict_.epoch_at(start_));
-  strict_.call_failed("gone", start_ + std::chrono::minutes(1));  // the ones before are long past
-  EXPECT_TRUE(strict_.epoch_at(start_));
-  for (int i = 0; i < 3; ++i) strict_.call_failed("gone", start_);
-  EXPECT_FALSE(strict_.epoch_at(start_));
+  strict_.failed("gone", start_);
+  strict_.failed("gone", start_);
+  strict_.reached();
+  strict_.failed("gone", start_);
+  strict_.failed("gone", start_);
+  EXPECT_TRUE(strict_.now(start_));
+  strict_.failed("gone", start_ + std::chrono::minutes(1));  // the earlier failures are long past
+  EXPECT_TRUE(strict_.now(start_));
+  for (int i = 0; i < 3; ++i) strict_.failed("gone", start_);
+  EXPECT_FALSE(strict_.now(start_));
   EXPECT_EQ(counters_.outages, 1u);
-  strict_.call_succeeded();  // a call that was on its way
-  EXPECT_FALSE(strict_.epoch_at(start_));
-  strict_.poll_succeeded(start_);
-  EXPECT_TRUE(strict_.epoch_at(start_));
+  strict_.reached();  // a call that was already under way
+  EXPECT_FALSE(strict_.now(start_));
+  strict_.probed(start_);
+  EXPECT_TRUE(strict_.now(start_));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A tiered store on two stores of memory, each of which goes wrong when told to, with a book.
+// A tiered store on two memory stores that fail on demand, with its epoch metadata in memory.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -18,10 +18,11 @@
 
 namespace onceguard::testing {
 
-/// Another store, or a failure; counts who comes by. Thread-safe, as two threads ask a level.
+/// Passes calls to another store or fails the calls, and counts claims. Thread-safe, since two
+/// threads call each level.
 class wavering_store final : public store {
  public:
-  enum class mood { well, unreachable, late };  ///< late: carried out, and nobody hears of it
+  enum class mood { well, unreachable, late };  ///< late: carried out, but the reply is lost
 
   explicit wavering_store(store& inner) : inner_(inner) {}
 
@@ -105,7 +106,8 @@ class wavering_store final : public store {
   settled_listener reported_;
 };
 
-/// As a database keeps it: a release of a completed record ends the epoch in the same moment.
+/// Epoch metadata as a database keeps them: the release of a completed record ends the epoch at the
+/// same moment.
 class memory_book final : public epoch_metadata {
  public:
   memory_book(store& truth, const base::clock& clock) : truth_(truth), clock_(clock) {}
@@ -156,14 +158,14 @@ class tiered_fixture : public ::testing::Test {
  protected:
   using mood = wavering_store::mood;
 
-  /// One process.
+  /// One process with its tiered store.
   struct process {
     explicit process(tiered_fixture& fixture, bool without_truth = false) {
       auto upper = std::make_unique<wavering_store>(fixture.truth_);
       truth = upper.get();
       tiered::tiered_params params;
       params.interval = milliseconds(10);
-      params.trusted = std::chrono::hours(1);  // however slow the machine
+      params.trusted = std::chrono::hours(1);  // long enough for a slow machine
       params.clock = &fixture.clock_;
       params.replays_without_truth = without_truth;
       auto opened = tiered::tiered_store::open(std::move(upper), fixture.metadata_,
@@ -174,7 +176,8 @@ class tiered_fixture : public ::testing::Test {
     }
     ~process() { store->stop(); }
 
-    /// Its accelerator is out of reach, and it knows.
+    /// Makes the accelerator unreachable, and waits until the store no longer trusts the
+    /// accelerator.
     void stop_believing() {
       fast->all = mood::unreachable;
       wait_until("the breaker", [&] {
@@ -204,7 +207,7 @@ class tiered_fixture : public ::testing::Test {
     };
   }
 
-  /// Where the accelerator has what belongs to that claim, in the present epoch.
+  /// The id under which the accelerator keeps the copy or marker of `request` in the present epoch.
   record_id slot_of(const claim& request) {
     boost::asio::io_context context;
     tiered::trusted_epoch present;
@@ -215,7 +218,7 @@ class tiered_fixture : public ::testing::Test {
   std::optional<record_view> copy_of(const claim& request) {
     return fast_desk_.find(slot_of(request));
   }
-  /// A marker that somebody else has put there.
+  /// Puts a marker for `request` into the accelerator, as another process would.
   void marker(const claim& request) {
     auto marker_state = claim_of("marker");
     marker_state.id = slot_of(request);

@@ -1,4 +1,5 @@
-// The tiered store on two stores of memory: who is asked, and what stays when one of them fails.
+// The tiered store on two memory stores: which level is called, and what keeps working when one
+// level fails.
 #include "store/tiered/fixture.hpp"
 
 namespace onceguard::testing {
@@ -6,7 +7,7 @@ namespace {
 
 using tiered_store_test = tiered_fixture;
 
-TEST_F(tiered_store_test, repeats_and_duplicates_never_reach_the_truth) {
+TEST_F(tiered_store_test, replays_and_busy_duplicates_do_not_reach_the_truth) {
   process one(*this), other(*this);
   const auto request = claim_of("k");
   const auto held = one.desk->leased(request);
@@ -27,7 +28,7 @@ TEST_F(tiered_store_test, repeats_and_duplicates_never_reach_the_truth) {
   EXPECT_EQ(one.store->traits().name, "tiered");
 }
 
-TEST_F(tiered_store_test, only_the_truth_decides_what_is_neither_replay_nor_busy) {
+TEST_F(tiered_store_test, only_the_truth_decides_claims_that_are_neither_replayed_nor_busy) {
   process one(*this);
   one.desk->completed(claim_of("completed"));
   EXPECT_EQ(one.desk->claim(claim_of("completed", "other")).kind, verdict_kind::mismatch);
@@ -48,7 +49,7 @@ TEST_F(tiered_store_test, only_the_truth_decides_what_is_neither_replay_nor_busy
   EXPECT_EQ(one.desk->claim(claim_of("released", "other")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_store_test, a_batch_stays_one) {
+TEST_F(tiered_store_test, a_batch_reaches_the_truth_as_one_batch) {
   process one(*this);
   one.desk->completed(claim_of("known"));
   const int before = one.truth->claims_made;
@@ -62,7 +63,7 @@ TEST_F(tiered_store_test, a_batch_stays_one) {
   EXPECT_EQ(one.truth->claims_made, before + 1);
 }
 
-TEST_F(tiered_store_test, the_second_claim_of_a_batch_gets_the_first_claims_result) {
+TEST_F(tiered_store_test, two_claims_of_one_key_in_a_batch_are_both_replayed) {
   truth_desk_.completed(claim_of("k"));
   process one(*this);
   const auto reply = one.desk->claims({claim_of("k"), claim_of("k")});
@@ -70,7 +71,7 @@ TEST_F(tiered_store_test, the_second_claim_of_a_batch_gets_the_first_claims_resu
   EXPECT_EQ(reply[1]->kind, verdict_kind::replay);
 }
 
-TEST_F(tiered_store_test, what_the_truth_knows_is_written_back_with_what_is_left) {
+TEST_F(tiered_store_test, an_answer_of_the_truth_is_copied_with_its_remaining_retention) {
   truth_desk_.completed(claim_of("k"));  // by a process that has no accelerator
   clock_.advance(second);
   fast_clock_.advance(second);
@@ -85,7 +86,7 @@ TEST_F(tiered_store_test, what_the_truth_knows_is_written_back_with_what_is_left
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_store_test, a_completion_without_an_answer_is_not_copied) {
+TEST_F(tiered_store_test, a_completion_without_an_answer_makes_no_copy) {
   process one(*this);
   const auto request = claim_of("k");
   auto change = settle_of(request, one.desk->leased(request));
@@ -101,7 +102,7 @@ TEST_F(tiered_store_test, a_completion_without_an_answer_is_not_copied) {
   }
 }
 
-TEST_F(tiered_store_test, the_answer_of_the_application_is_the_copy) {
+TEST_F(tiered_store_test, the_answer_of_the_application_is_copied) {
   process one(*this);
   const auto request = claim_of("k");
   const auto held = one.desk->leased(request);
@@ -116,7 +117,7 @@ TEST_F(tiered_store_test, the_answer_of_the_application_is_the_copy) {
   EXPECT_EQ(one.truth->claims_made, 2);
 }
 
-TEST_F(tiered_store_test, what_the_application_completed_lasts_no_longer_than_its_record) {
+TEST_F(tiered_store_test, a_copy_of_the_applications_answer_expires_with_its_record) {
   process one(*this);
   for (const auto kept : {answer_kept::full, answer_kept::none}) {
     const auto request = claim_of(kept == answer_kept::full ? "with its answer" : "without");
@@ -134,7 +135,7 @@ TEST_F(tiered_store_test, what_the_application_completed_lasts_no_longer_than_it
   }
 }
 
-TEST_F(tiered_store_test, a_settle_of_unknown_effect_makes_no_copy) {
+TEST_F(tiered_store_test, a_settle_in_doubt_makes_no_copy) {
   process one(*this);
   const auto request = claim_of("k");
   auto change = settle_of(request, one.desk->leased(request));
@@ -149,20 +150,20 @@ TEST_F(tiered_store_test, a_settle_of_unknown_effect_makes_no_copy) {
   }
 }
 
-TEST_F(tiered_store_test, what_a_superseded_holder_did_is_no_copy) {
+TEST_F(tiered_store_test, the_answer_of_a_superseded_holder_is_not_copied) {
   process one(*this);
   const auto request = claim_of("k");
   const auto held = one.desk->leased(request);
   resolution change;
   change.id = request.id;
   change.force = true;
-  truth_desk_.resolve(change);  // elsewhere, and so is the next who runs
+  truth_desk_.resolve(change);  // by another process, which also has the next lease
   truth_desk_.leased(claim_of("k"));
   EXPECT_EQ(one.desk->settle(settle_of(request, held)).outcome, settle_outcome::stale);
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
 }
 
-TEST_F(tiered_store_test, a_repeat_of_a_claim_of_unknown_effect_is_for_the_truth) {
+TEST_F(tiered_store_test, a_repeat_of_a_claim_in_doubt_goes_to_the_truth) {
   process one(*this);
   const auto request = claim_of("k");
   one.truth->claims = mood::late;
@@ -173,7 +174,7 @@ TEST_F(tiered_store_test, a_repeat_of_a_claim_of_unknown_effect_is_for_the_truth
   EXPECT_EQ(one.desk->leased(repeat_of(request)).claim_id, request.claim_id);
 }
 
-TEST_F(tiered_store_test, the_repeat_of_a_claim_puts_no_marker_that_outlasts_its_lease) {
+TEST_F(tiered_store_test, a_repeated_claim_sets_no_marker_that_outlasts_its_lease) {
   process one(*this);
   const auto request = claim_of("k");
   one.desk->leased(request);
@@ -182,7 +183,7 @@ TEST_F(tiered_store_test, the_repeat_of_a_claim_puts_no_marker_that_outlasts_its
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::unknown);
 }
 
-TEST_F(tiered_store_test, renewals_go_to_both) {
+TEST_F(tiered_store_test, renewals_reach_both_levels) {
   process one(*this);
   const auto request = claim_of("k");
   const auto held = one.desk->leased(request);
@@ -193,7 +194,7 @@ TEST_F(tiered_store_test, renewals_go_to_both) {
   EXPECT_EQ(one.truth->claims_made, 1);
 }
 
-TEST_F(tiered_store_test, a_marker_that_could_not_be_renewed_goes) {
+TEST_F(tiered_store_test, a_marker_that_could_not_be_renewed_is_removed) {
   process one(*this), other(*this);
   const auto request = claim_of("k");
   const auto held = one.desk->leased(request);
@@ -208,20 +209,20 @@ TEST_F(tiered_store_test, a_marker_that_could_not_be_renewed_goes) {
   EXPECT_EQ(other.desk->claim(claim_of("k")).retry_after, lease_length);
 }
 
-TEST_F(tiered_store_test, a_superseded_holder_takes_its_marker_along) {
+TEST_F(tiered_store_test, a_refused_renewal_of_a_superseded_holder_removes_its_marker) {
   process one(*this);
   const auto request = claim_of("k");
   const auto held = one.desk->leased(request);
   resolution change;
   change.id = request.id;
   change.force = true;
-  truth_desk_.resolve(change);  // elsewhere
+  truth_desk_.resolve(change);  // by another process
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
   EXPECT_FALSE(one.desk->extend(extend_of(request, held)));
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_store_test, an_old_marker_does_not_delay_a_waiter_after_the_settle) {
+TEST_F(tiered_store_test, an_old_marker_is_ignored_after_the_settle_is_announced) {
   process one(*this);
   std::vector<std::uint64_t> both_answered;
   one.store->on_settled(
@@ -240,7 +241,7 @@ TEST_F(tiered_store_test, an_old_marker_does_not_delay_a_waiter_after_the_settle
 
 // --- without the accelerator ------------------------------------------------------------------
 
-TEST_F(tiered_store_test, nobody_waits_for_an_accelerator_that_is_gone) {
+TEST_F(tiered_store_test, an_unreachable_accelerator_is_no_longer_called) {
   process one(*this);
   one.desk->completed(claim_of("k"));
   one.fast->all = mood::unreachable;
@@ -260,7 +261,7 @@ TEST_F(tiered_store_test, nobody_waits_for_an_accelerator_that_is_gone) {
   EXPECT_EQ(one.truth->claims_made, number);
 }
 
-TEST_F(tiered_store_test, a_marker_that_could_not_be_removed_does_not_count) {
+TEST_F(tiered_store_test, a_marker_that_could_not_be_removed_is_ignored_and_removed_later) {
   process one(*this);
   const auto request = claim_of("k");
   const auto held = one.desk->leased(request);
@@ -273,7 +274,7 @@ TEST_F(tiered_store_test, a_marker_that_could_not_be_removed_does_not_count) {
              [&] { return copy_of(request)->state != observed_state::in_progress; });
 }
 
-TEST_F(tiered_store_test, a_marker_whose_claim_is_in_doubt_is_removed) {
+TEST_F(tiered_store_test, accelerator_calls_in_doubt_are_rolled_back) {
   process one(*this), other(*this);
   for (const auto* key : {"claim", "settle"}) {
     const auto request = claim_of(key);
@@ -293,7 +294,7 @@ TEST_F(tiered_store_test, a_marker_whose_claim_is_in_doubt_is_removed) {
   }
 }
 
-TEST_F(tiered_store_test, accelerator_is_opened_when_it_is_in_reach) {
+TEST_F(tiered_store_test, an_accelerator_is_opened_once_it_is_reachable) {
   const error away(errc::store_unreachable, "not there yet");
   no_accelerator_ = &away;
   process one(*this);
@@ -306,7 +307,7 @@ TEST_F(tiered_store_test, accelerator_is_opened_when_it_is_in_reach) {
   EXPECT_TRUE(copy_of(claim_of("k")));
 }
 
-TEST_F(tiered_store_test, one_that_will_never_do_is_refused) {
+TEST_F(tiered_store_test, an_unsuitable_accelerator_is_refused) {
   const error wrong(errc::invalid_argument, "it is no accelerator");
   no_accelerator_ = &wrong;
   EXPECT_THROW(process{*this}, std::runtime_error);
@@ -314,7 +315,7 @@ TEST_F(tiered_store_test, one_that_will_never_do_is_refused) {
 
 // --- without the truth --------------------------------------------------------------------------
 
-TEST_F(tiered_store_test, nothing_new_runs_without_the_truth) {
+TEST_F(tiered_store_test, no_new_operation_runs_without_the_truth) {
   process one(*this);
   one.desk->completed(claim_of("k"));
   const auto request = claim_of("new");
