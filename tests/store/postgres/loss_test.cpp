@@ -268,6 +268,21 @@ TEST_F(postgres_loss_test, a_lease_is_given_back_if_older_records_are_restored_d
   EXPECT_GT(known_again(desk_of_test, claim_of("m")).lease.token, last);
 }
 
+TEST_F(postgres_loss_test, a_claim_whose_reply_was_lost_is_no_loss_of_memory) {
+  tcp_gate gate(server_.port());
+  auto argument = params();
+  argument.url = url_at(gate.port());
+  argument.connections = 1;
+  const auto tested = open(argument);
+  desk desk(*tested);
+  desk.vitals();
+  gate.cut_after(direction::to_client, 0);
+  // The new session counts the lease already when the claim is sent again.
+  EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_FALSE(gate.armed());
+  EXPECT_EQ(value("SELECT max(attempt) FROM onceguard.records"), "1");
+}
+
 TEST_F(postgres_loss_test, reconnects_and_a_vacuum_full_are_no_loss) {
   const auto tested = open();
   desk desk(*tested);

@@ -10,7 +10,7 @@ using tiered::findings;
 using tiered::reason_for_distrust;
 using tiered::tiered_counters;
 
-class tiered_doubt_test : public tiered_fixture {
+class tiered_release_test : public tiered_fixture {
  protected:
   static resolution release_of(const claim& request) {
     resolution change;
@@ -25,7 +25,7 @@ class tiered_doubt_test : public tiered_fixture {
   }
 };
 
-TEST_F(tiered_doubt_test, a_released_answer_is_not_replayed_by_the_process_that_released_it) {
+TEST_F(tiered_release_test, a_released_answer_is_not_replayed_by_the_process_that_released_it) {
   process one(*this);
   const auto request = claim_of("k");
   one.desk->completed(request);
@@ -34,7 +34,7 @@ TEST_F(tiered_doubt_test, a_released_answer_is_not_replayed_by_the_process_that_
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_doubt_test, a_process_that_read_the_vitals_after_a_release_replays_no_older_answer) {
+TEST_F(tiered_release_test, a_process_that_read_the_vitals_after_a_release_replays_no_older_answer) {
   process one(*this);
   for (int i = 0; i < 20; ++i) {  // whatever a poll finds in between
     const auto key = "k" + std::to_string(i);
@@ -46,7 +46,7 @@ TEST_F(tiered_doubt_test, a_process_that_read_the_vitals_after_a_release_replays
   }
 }
 
-TEST_F(tiered_doubt_test, a_copy_from_before_a_release_is_never_replayed) {
+TEST_F(tiered_release_test, a_copy_from_before_a_release_is_never_replayed) {
   process one(*this);
   const auto request = claim_of("k");
   one.desk->completed(request);
@@ -61,7 +61,7 @@ TEST_F(tiered_doubt_test, a_copy_from_before_a_release_is_never_replayed) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(one.desk->claim(claim_of("k")).answer->body, "right");
 }
 
-TEST_F(tiered_doubt_test, a_marker_is_removed_when_an_operator_ends_the_lease) {
+TEST_F(tiered_release_test, a_marker_is_removed_when_an_operator_ends_the_lease) {
   process one(*this);
   const auto request = claim_of("k");
   one.desk->leased(request);
@@ -71,7 +71,7 @@ TEST_F(tiered_doubt_test, a_marker_is_removed_when_an_operator_ends_the_lease) {
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_doubt_test, a_marker_is_removed_once_an_unreachable_accelerator_is_back) {
+TEST_F(tiered_release_test, a_marker_is_removed_once_an_unreachable_accelerator_is_back) {
   process one(*this), other(*this);
   const auto request = claim_of("k");
   one.desk->leased(request);
@@ -86,7 +86,7 @@ TEST_F(tiered_doubt_test, a_marker_is_removed_once_an_unreachable_accelerator_is
   EXPECT_EQ(other.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_doubt_test, an_accelerator_that_went_back_to_an_older_state_ends_the_epoch) {
+TEST_F(tiered_release_test, an_accelerator_that_went_back_to_an_older_state_ends_the_epoch) {
   process one(*this);
   one.desk->completed(claim_of("k"));
   auto older = fast_desk_.vitals();
@@ -101,7 +101,7 @@ TEST_F(tiered_doubt_test, an_accelerator_that_went_back_to_an_older_state_ends_t
   EXPECT_EQ(one.store->counters().epochs, 1u);
 }
 
-TEST_F(tiered_doubt_test, an_accelerator_found_older_than_noted_when_opening_ends_the_epoch) {
+TEST_F(tiered_release_test, an_accelerator_found_older_than_noted_when_opening_ends_the_epoch) {
   boost::asio::io_context context;
   accelerator_state more;
   more.identity = fast_desk_.vitals().identity;
@@ -112,7 +112,7 @@ TEST_F(tiered_doubt_test, an_accelerator_found_older_than_noted_when_opening_end
   EXPECT_LT(metadata_.noted()->generation, more.generation);
 }
 
-TEST_F(tiered_doubt_test, another_accelerator_serves_no_copies_of_the_first) {
+TEST_F(tiered_release_test, another_accelerator_serves_no_copies_of_the_first) {
   process one(*this);
   one.desk->completed(claim_of("k"));
   auto other = fast_desk_.vitals();
@@ -128,7 +128,7 @@ TEST_F(tiered_doubt_test, another_accelerator_serves_no_copies_of_the_first) {
   EXPECT_EQ(metadata_.ended(), 0) << "two of them at once would end it for ever";
 }
 
-TEST_F(tiered_doubt_test, an_accelerator_clock_that_went_back_ends_the_epoch) {
+TEST_F(tiered_release_test, an_accelerator_clock_that_went_back_ends_the_epoch) {
   process one(*this);
   one.desk->completed(claim_of("k"));
   wait_until("a note", [&] { return metadata_.noted().has_value(); });
@@ -198,7 +198,7 @@ class tiered_breaker_test : public ::testing::Test {
 };
 
 TEST_F(tiered_breaker_test, the_accelerator_is_trusted_only_for_a_limited_time_after_a_poll) {
-  EXPECT_FALSE(strict_.now(start_));
+  EXPECT_FALSE(strict_.epoch_at(start_));
   hear(strict_, start_);
   ASSERT_TRUE(strict_.epoch_at(start_ + fresh_for));
   EXPECT_TRUE(strict_.epoch_at(start_ + fresh_for)->busy);
@@ -260,21 +260,22 @@ TEST_F(tiered_breaker_test, an_older_poll_does_not_override_newer_vitals_of_the_
 
 TEST_F(tiered_breaker_test, the_circuit_breaker_opens_after_several_failures_in_a_row) {
   hear(strict_, start_);
-  strict_.failed("gone", start_);
-  strict_.failed("gone", start_);
-  strict_.reached();
-  strict_.failed("gone", start_);
-  strict_.failed("gone", start_);
-  EXPECT_TRUE(strict_.now(start_));
-  strict_.failed("gone", start_ + std::chrono::minutes(1));  // the earlier failures are long past
-  EXPECT_TRUE(strict_.now(start_));
-  for (int i = 0; i < 3; ++i) strict_.failed("gone", start_);
-  EXPECT_FALSE(strict_.now(start_));
+  strict_.call_failed("gone", start_);
+  strict_.call_failed("gone", start_);
+  strict_.call_succeeded();
+  strict_.call_failed("gone", start_);
+  strict_.call_failed("gone", start_);
+  EXPECT_TRUE(strict_.epoch_at(start_));
+  strict_.call_failed("gone",
+                      start_ + std::chrono::minutes(1));  // the earlier failures are long past
+  EXPECT_TRUE(strict_.epoch_at(start_));
+  for (int i = 0; i < 3; ++i) strict_.call_failed("gone", start_);
+  EXPECT_FALSE(strict_.epoch_at(start_));
   EXPECT_EQ(counters_.outages, 1u);
-  strict_.reached();  // a call that was already under way
-  EXPECT_FALSE(strict_.now(start_));
-  strict_.probed(start_);
-  EXPECT_TRUE(strict_.now(start_));
+  strict_.call_succeeded();  // a call that was already under way
+  EXPECT_FALSE(strict_.epoch_at(start_));
+  strict_.poll_succeeded(start_);
+  EXPECT_TRUE(strict_.epoch_at(start_));
 }
 
 }  // namespace
