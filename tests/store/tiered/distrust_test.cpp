@@ -34,7 +34,7 @@ TEST_F(tiered_release_test, a_released_answer_is_not_replayed_by_the_process_tha
   EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
-TEST_F(tiered_release_test, a_process_that_read_the_vitals_after_a_release_replays_no_older_answer) {
+TEST_F(tiered_release_test, a_process_that_polled_after_a_release_replays_no_older_answer) {
   process one(*this);
   for (int i = 0; i < 20; ++i) {  // whatever a poll finds in between
     const auto key = "k" + std::to_string(i);
