@@ -129,10 +129,10 @@ result<stream_head> record_reader::head() {
     return wrong("format " + std::to_string(*version) + " is newer than " + std::to_string(format) +
                  ", the newest that this version reads");
   }
-  const auto position = member<std::int64_t>(reply, "exported_at_ms");
+  const auto exported_at = member<std::int64_t>(reply, "exported_at_ms");
   auto source = member<std::string>(reply, "store");
-  if (!position || !source) return wrong("it does not say when and from where it was exported");
-  return stream_head{*position, *std::move(source)};
+  if (!exported_at || !source) return wrong("it does not say when and from where it was exported");
+  return stream_head{*exported_at, *std::move(source)};
 }
 
 result<std::optional<imported_record>> record_reader::next() {

@@ -117,13 +117,13 @@ class routing_builder {
 
   std::size_t find_upstream(const std::string& name, const std::vector<setting>& read) {
     if (name.empty()) return 0;
-    const auto position = std::find_if(read.begin(), read.end(),
-                                       [](const setting& s) { return s.spec->name == "upstream"; });
+    const auto match = std::find_if(read.begin(), read.end(),
+                                    [](const setting& s) { return s.spec->name == "upstream"; });
     if (std::find(names_.begin(), names_.end(), name) == names_.end()) {
       const std::vector<std::string_view> known(names_.begin(), names_.end());
       const auto meant = nearest(name, known);
-      fault(position->at, "[[route]] upstream: there is no upstream " + quoted(name) +
-                              (meant.empty() ? "" : "; did you mean " + quoted(meant) + "?"));
+      fault(match->at, "[[route]] upstream: there is no upstream " + quoted(name) +
+                           (meant.empty() ? "" : "; did you mean " + quoted(meant) + "?"));
     }
     const auto index = index_of(name);
     return index < result_.params.upstreams.size() ? index : 0;

@@ -149,10 +149,11 @@ travel_filter::travel_filter(std::span<const base::field> fields, const route_po
 }
 
 bool travel_filter::relied_on(std::string_view name) const noexcept {
-  const auto subject = [&](const scope_rule& rule) { return is_of(rule, name); };
+  const auto is_scope_field = [&](const scope_rule& rule) { return is_of(rule, name); };
   return same_name(name, "idempotency-key") || same_name(name, "content-type") ||
-         subject(policy_->scope) ||
-         std::any_of(policy_->previous_scope.begin(), policy_->previous_scope.end(), subject) ||
+         is_scope_field(policy_->scope) ||
+         std::any_of(policy_->previous_scope.begin(), policy_->previous_scope.end(),
+                     is_scope_field) ||
          tells_callers_apart(name);
 }
 

@@ -293,11 +293,11 @@ void connection::read_announcements() {
 }
 
 void connection::on_notice(void* self, const PGresult* notice) {
-  auto& subject = *static_cast<connection*>(self);
+  auto& receiver = *static_cast<connection*>(self);
   if (standby_wait_cancelled(notice)) {
-    subject.distrusted_ = true;
+    receiver.distrusted_ = true;
     const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-    subject.events_.on_warning(text == nullptr ? "" : text);
+    receiver.events_.on_warning(text == nullptr ? "" : text);
   }
 }
 

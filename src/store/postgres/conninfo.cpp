@@ -68,8 +68,8 @@ result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout) {
       PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
   if (!parsed) return invalid_url("the URL can't be read");
   option_map common;
-  for (const auto* position = parsed.get(); position->keyword != nullptr; ++position) {
-    if (position->val != nullptr) common[position->keyword] = position->val;
+  for (const auto* option = parsed.get(); option->keyword != nullptr; ++option) {
+    if (option->val != nullptr) common[option->keyword] = option->val;
   }
   set_defaults(common, timeout);
   const auto hosts = split(find_address(common, "host"));

@@ -109,15 +109,15 @@ void pool::hand_out() {
 }
 
 void pool::wait_for_next_turn(steady_time now) {
-  auto position =
+  auto next_turn =
       dispatcher_.waiting() || dispatcher_.under_way() ? now + pace : steady_time::max();
-  if (!ready_reported_) position = std::min(position, opened_at_ + params_.timeout);
+  if (!ready_reported_) next_turn = std::min(next_turn, opened_at_ + params_.timeout);
   for (const auto& each : connections_) {
-    if (each.on->closed()) position = std::min(position, each.open_at);
+    if (each.on->closed()) next_turn = std::min(next_turn, each.open_at);
   }
-  if (timer_at_ <= position) return;
-  timer_at_ = position;
-  timer_.expires_after(position - base::boot_now());
+  if (timer_at_ <= next_turn) return;
+  timer_at_ = next_turn;
+  timer_.expires_after(next_turn - base::boot_now());
   timer_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
     timer_at_ = steady_time::max();

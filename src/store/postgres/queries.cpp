@@ -302,11 +302,11 @@ counts read_counts(const rows& rows) {
       out.cursor = std::to_string(rows.integer(row, 1));
       continue;
     }
-    const auto position = static_cast<std::size_t>(rows.integer(row, 0));
-    if (position == 0) {
+    const auto state = static_cast<std::size_t>(rows.integer(row, 0));
+    if (state == 0) {
       out.unreadable = static_cast<std::uint64_t>(rows.integer(row, 1));
-    } else if (position < out.by_state.size()) {
-      out.by_state[position] = static_cast<std::uint64_t>(rows.integer(row, 1));
+    } else if (state < out.by_state.size()) {
+      out.by_state[state] = static_cast<std::uint64_t>(rows.integer(row, 1));
     }
   }
   return out;

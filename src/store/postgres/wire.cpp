@@ -36,11 +36,11 @@ std::vector<reply<Outcome>> read_rows(const rows& rows, std::size_t items, int c
   rows.expect_columns(columns);
   std::vector<reply<Outcome>> out(items);
   for (int row = 0; row < rows.size(); ++row) {
-    const auto name = rows.integer(row, 0);
-    if (name < 1 || name > static_cast<std::int64_t>(items)) {
+    const auto index = rows.integer(row, 0);
+    if (index < 1 || index > static_cast<std::int64_t>(items)) {
       throw unexpected_answer("an answer to an item that was not sent");
     }
-    auto& mine = out[static_cast<std::size_t>(name - 1)];
+    auto& mine = out[static_cast<std::size_t>(index - 1)];
     switch (rows.integer(row, 1)) {
       case no_problem:
         mine.outcome.emplace(read(row));
@@ -194,8 +194,8 @@ parameters claims::encode(const std::vector<parcel<item>>& items,
 std::vector<reply<verdict>> claims::decode(const rows& rows,
                                            const std::vector<parcel<item>>& items) {
   return read_rows<verdict>(rows, items.size(), claim_columns, [&](int row) {
-    const auto name = static_cast<std::size_t>(rows.integer(row, 0) - 1);
-    return read_verdict(rows, row, *items[name].item);
+    const auto index = static_cast<std::size_t>(rows.integer(row, 0) - 1);
+    return read_verdict(rows, row, *items[index].item);
   });
 }
 
@@ -273,8 +273,8 @@ parameters settles::encode(const std::vector<parcel<item>>& items,
 std::vector<reply<settled>> settles::decode(const rows& rows,
                                             const std::vector<parcel<item>>& items) {
   return read_rows<settled>(rows, items.size(), 8, [&](int row) {
-    const auto name = static_cast<std::size_t>(rows.integer(row, 0) - 1);
-    return read_settled(rows, row, *items[name].item);
+    const auto index = static_cast<std::size_t>(rows.integer(row, 0) - 1);
+    return read_settled(rows, row, *items[index].item);
   });
 }
 

@@ -63,16 +63,16 @@ void write_resolve(std::string& text, const script_calls& scripts, const keyspac
 }
 
 result<resolve_decision> read_resolve(const reply& reply) {
-  const auto name = reply.at(0).text();
+  const auto kind = reply.at(0).text();
   resolve_decision out;
-  if (name == "done") {
+  if (kind == "done") {
     out.forgets_answer = reply.at(2).integer() != 0;
-  } else if (name == "not_found") {
+  } else if (kind == "not_found") {
     out.outcome = resolve_outcome::not_found;
-  } else if (name == "running") {
+  } else if (kind == "running") {
     out.outcome = resolve_outcome::running;
     out.retry_after = milliseconds(reply.at(2).integer());
-  } else if (name == "already_completed") {
+  } else if (kind == "already_completed") {
     out.outcome = resolve_outcome::already_completed;
   } else {
     throw unexpected_reply("no such outcome of a resolution");
@@ -104,11 +104,11 @@ void write_import(std::string& text, const script_calls& scripts, const keyspace
 }
 
 result<import_outcome> read_import(const reply& reply) {
-  const auto name = reply.at(0).text();
-  if (name == "done") return import_outcome::imported;
-  if (name == "there") return import_outcome::already_there;
-  if (name == "conflict") return import_outcome::conflict;
-  if (name == "ahead") {
+  const auto kind = reply.at(0).text();
+  if (kind == "done") return import_outcome::imported;
+  if (kind == "there") return import_outcome::already_there;
+  if (kind == "conflict") return import_outcome::conflict;
+  if (kind == "ahead") {
     return error(errc::invalid_argument,
                  "its token is far ahead of this cluster's clock: the clock of the store that it "
                  "comes from was ahead, or this one's is late");

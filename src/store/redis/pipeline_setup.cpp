@@ -22,22 +22,22 @@ bool is_current(const reply& reply) {
 }  // namespace
 
 awaitable<void> pipeline::set_up() {
-  const auto& position = in_.connections.at;
+  const auto& store_address = in_.connections.at;
   co_await connection_->connect();
   if (why_) throw broken{*why_};
-  co_await connection_->log_in(position.login);
-  if (!in_.names.cut()) text_in(co_await ask(words("SELECT", decimal(position.database))));
+  co_await connection_->log_in(store_address.login);
+  if (!in_.names.cut()) text_in(co_await ask(words("SELECT", decimal(store_address.database))));
   // For the server's list of clients. Not all users may set the name.
   co_await ask(words("CLIENT", "SETNAME", "onceguard"));
   const auto facts = co_await ask_facts();
-  if (const auto wrong = reason_for_distrust(facts, position.servers, in_.params.copies_only))
+  if (const auto wrong = reason_for_distrust(facts, store_address.servers, in_.params.copies_only))
     throw broken{*wrong};
   run_ = facts.run;
-  if (position.servers == deployment::sentinel) node_ = in_.to.text();
-  if (position.servers == deployment::cluster)
+  if (store_address.servers == deployment::sentinel) node_ = in_.to.text();
+  if (store_address.servers == deployment::cluster)
     node_ = text_in(co_await ask(words("CLUSTER", "MYID")));
   calls_ = {};
-  calls_.functions = facts.functions && position.functions;
+  calls_.functions = facts.functions && store_address.functions;
   in_.events.on_facts(*this, facts);
   co_await make_current();
 }

@@ -111,8 +111,8 @@ void pool::accept(entry part) {
     return end(part, error(errc::store_unreachable,
                            at_.name + ": " + pin->at.text() + " has no part of the store now"));
   }
-  const std::size_t position = value.about() != nullptr ? value.about()->front() : next_queue_++;
-  part.request_queue = static_cast<std::uint16_t>(position % queues_.size());
+  const std::size_t number = value.about() != nullptr ? value.about()->front() : next_queue_++;
+  part.request_queue = static_cast<std::uint16_t>(number % queues_.size());
   queues_.add(std::move(part));
 }
 

@@ -114,12 +114,13 @@ class count_taker final : public scan_listener {
 }  // namespace
 
 result<std::unique_ptr<redis_store>> redis_store::open(redis_params params) {
-  auto position = parse_address(params.url);
-  if (!position) return position.error();
-  auto tls = make_tls(*position);
+  auto parsed_address = parse_address(params.url);
+  if (!parsed_address) return parsed_address.error();
+  auto tls = make_tls(*parsed_address);
   if (!tls) return tls.error();
   const auto timeout = params.timeout;
-  auto servers = std::make_unique<pool>(std::move(params), std::move(*position), std::move(*tls));
+  auto servers =
+      std::make_unique<pool>(std::move(params), std::move(*parsed_address), std::move(*tls));
   std::unique_ptr<redis_store> made(new redis_store(std::move(servers), timeout));
   if (auto why = made->pool_->wait_until_ready()) return std::move(*why);
   return made;

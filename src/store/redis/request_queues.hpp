@@ -40,9 +40,9 @@ class request_queues {
     if (!std::exchange(target.listed, true)) waiting_.push_back(one.request_queue);
     const auto later = [&](const entry& each) { return each.number > one.number; };
     const bool last = target.waiting.empty() || !later(target.waiting.back());
-    const auto name = last ? target.waiting.end()
-                           : std::find_if(target.waiting.begin(), target.waiting.end(), later);
-    target.waiting.insert(name, std::move(one));
+    const auto insert_at = last ? target.waiting.end()
+                                : std::find_if(target.waiting.begin(), target.waiting.end(), later);
+    target.waiting.insert(insert_at, std::move(one));
   }
 
   /// Calls `Visit` (std::size_t, request_queue&) for each queue that is not empty.

@@ -38,14 +38,14 @@ std::optional<std::size_t> location_of(const slot_ownership& ownership, const st
 /// False: another node claims one of the node's parts.
 bool add_node(slot_ownership& ownership, const server_pin& pin, const node_entry& self,
               const keyspace& names) {
-  const auto name = ownership.nodes.size();
+  const auto index = ownership.nodes.size();
   ownership.nodes.push_back({pin, self.id});
   for (std::size_t part = 0; part < ownership.parts.size(); ++part) {
     const auto slot = names.slot_of_part(part);
     if (!owns(self, slot)) continue;
     auto& mine = ownership.parts[part];
     if (mine.owner) return false;
-    mine.owner = name;
+    mine.owner = index;
     for (const auto& each : self.leaving) {
       if (each.slot == slot) mine.to = each.to;
     }

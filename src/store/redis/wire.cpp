@@ -122,9 +122,9 @@ verdict claims::granted_first(const claim& request, token given) {
 }
 
 result<verdict> claims::read(const reply& reply, const claim& request) {
-  const auto name = reply.at(0).text();
+  const auto kind = reply.at(0).text();
   const auto found = std::find_if(verdicts.begin(), verdicts.end(),
-                                  [name](const auto& each) { return each.name == name; });
+                                  [kind](const auto& each) { return each.name == kind; });
   if (found == verdicts.end()) throw unexpected_reply("no such verdict");
   verdict out;
   out.kind = found->kind;
@@ -177,14 +177,14 @@ void settles::write(std::string& text, const script_calls& scripts, const keyspa
 }
 
 result<settled> settles::read(const reply& reply, const settlement&) {
-  const auto name = reply.at(0).text();
+  const auto kind = reply.at(0).text();
   settled out;
-  if (name == "needs_subject") return subject_missing();
-  if (name == "incident") {
+  if (kind == "needs_subject") return subject_missing();
+  if (kind == "incident") {
     out.outcome = settle_outcome::incident;
-  } else if (name == "stale") {
+  } else if (kind == "stale") {
     out.outcome = settle_outcome::stale;
-  } else if (name != "done") {
+  } else if (kind != "done") {
     throw unexpected_reply("no such outcome of a settle");
   }
   out.state = choice(reply.at(2), observed_state::unknown);
@@ -209,9 +209,9 @@ void extensions::write(std::string& text, const script_calls& scripts, const key
 }
 
 result<bool> extensions::read(const reply& reply, const extension&) {
-  const auto name = reply.at(0).text();
-  if (name != "held" && name != "stale") throw unexpected_reply("no such outcome of a renewal");
-  return name == "held";
+  const auto kind = reply.at(0).text();
+  if (kind != "held" && kind != "stale") throw unexpected_reply("no such outcome of a renewal");
+  return kind == "held";
 }
 
 }  // namespace onceguard::redis

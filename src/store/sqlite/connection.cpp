@@ -94,13 +94,13 @@ void connection::run(const char* sql) {
 }
 
 std::int64_t connection::integer(std::string_view sql) {
-  auto request = prepare(sql);
-  return request.step() ? request.integer(0) : 0;
+  auto statement = prepare(sql);
+  return statement.step() ? statement.integer(0) : 0;
 }
 
 std::string connection::text(std::string_view sql) {
-  auto request = prepare(sql);
-  return request.step() ? std::string(request.bytes(0)) : std::string();
+  auto statement = prepare(sql);
+  return statement.step() ? std::string(statement.bytes(0)) : std::string();
 }
 
 bool connection::in_transaction() const noexcept {

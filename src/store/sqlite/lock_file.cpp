@@ -80,17 +80,17 @@ void lock_file::reopen_if_replaced() {
 }
 
 bool lock_file::lock(short kind, std::int64_t first, std::int64_t length) const {
-  auto request = range(kind, first, length);
-  if (::fcntl(file_, F_OFD_SETLK, &request) == 0) return true;
+  auto lock = range(kind, first, length);
+  if (::fcntl(file_, F_OFD_SETLK, &lock) == 0) return true;
   if (errno != EAGAIN && errno != EACCES) give_up(path_);
   return false;
 }
 
 bool lock_file::others_hold(std::int64_t first, std::int64_t end) const {
   if (first == end) return false;
-  auto request = range(F_WRLCK, first, end - first);
-  if (::fcntl(file_, F_OFD_GETLK, &request) != 0) give_up(path_);
-  return request.l_type != F_UNLCK;
+  auto lock = range(F_WRLCK, first, end - first);
+  if (::fcntl(file_, F_OFD_GETLK, &lock) != 0) give_up(path_);
+  return lock.l_type != F_UNLCK;
 }
 
 lock_file::entry lock_file::enter(std::string_view boot_id) {
@@ -129,8 +129,8 @@ bool lock_file::give_up_reserve() noexcept {
 }
 
 void lock_file::end_move() noexcept {
-  auto request = range(F_UNLCK, move_byte, 1);
-  ::fcntl(file_, F_OFD_SETLK, &request);
+  auto lock = range(F_UNLCK, move_byte, 1);
+  ::fcntl(file_, F_OFD_SETLK, &lock);
 }
 
 }  // namespace onceguard::sqlite

@@ -145,7 +145,7 @@ void accelerator_monitor::log_once(const error& why) {
 
 awaitable<accelerator_monitor::next_step> accelerator_monitor::poll() {
   const auto ticket = breaker_.ticket();
-  const auto request = base::boot_now();
+  const auto begun = base::boot_now();
   // The noted state is read first, so that the accelerator's own state is the later one.
   auto truth = co_await metadata_.read_epoch(identity_, poll_timeout);
   const auto reply = co_await accelerator_->vitals(params_.accelerator_timeout);
@@ -156,7 +156,7 @@ awaitable<accelerator_monitor::next_step> accelerator_monitor::poll() {
   breaker_.poll_succeeded(base::boot_now());
   if (is_another(*reply)) co_return next_step::poll;
   if (!truth) {
-    breaker_.accelerator_answered(ticket, request);
+    breaker_.accelerator_answered(ticket, begun);
     co_return next_step::wait;
   }
   const auto beacon = co_await accelerator_->find(beacon_id(), params_.accelerator_timeout);
@@ -173,11 +173,11 @@ awaitable<accelerator_monitor::next_step> accelerator_monitor::poll() {
   const auto clock = seen.stored.expires_at_wall - seen.retention_left.count();
   found.accelerator.clock_ahead = clock - found.truth.now;
   // Clocks that were read too far apart can't be compared.
-  if (found.truth.noted && base::boot_now() - request > poll_timeout) {
+  if (found.truth.noted && base::boot_now() - begun > poll_timeout) {
     found.accelerator.clock_ahead = found.truth.noted->clock_ahead;
   }
   last_logged_.clear();
-  co_return co_await compare(ticket, std::move(found), request);
+  co_return co_await compare(ticket, std::move(found), begun);
 }
 
 /// Whether this is another accelerator than at the last poll: its noted state must be read anew

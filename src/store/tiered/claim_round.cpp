@@ -41,14 +41,14 @@ std::vector<claim> claim_round::marker_claims() const {
   std::vector<claim> out;
   for (const auto& each : items_) {
     if (each.truth_only) continue;
-    auto& subject = out.emplace_back();
-    subject.id = each.marker.id;
-    subject.claim_id = each.request.claim_id;
-    subject.about = each.marker.about;
-    subject.lease = each.request.lease;
+    auto& marker_claim = out.emplace_back();
+    marker_claim.id = each.marker.id;
+    marker_claim.claim_id = each.request.claim_id;
+    marker_claim.about = each.marker.about;
+    marker_claim.lease = each.request.lease;
     // An old marker must not block: the truth knows the outcome.
-    subject.unknown = unknown_policy::rerun;
-    subject.unknown_retention = marker_retention;
+    marker_claim.unknown = unknown_policy::rerun;
+    marker_claim.unknown_retention = marker_retention;
   }
   return out;
 }
