@@ -12,24 +12,24 @@ namespace {
 class faulty_store_test : public ::testing::Test {
  protected:
   [[nodiscard]] bool known(const claim& request) {
-    desk behind(inner_);
+    blocking_store behind(inner_);
     return behind.find(request.id).has_value();
   }
   void expect_fault(store_fault fault, errc code, effect on_store, bool carried_out) {
     const auto request = claim_of("k" + std::to_string(static_cast<int>(fault)));
     faulty_.fail(store_call::claim, fault, 1);
-    const auto verdict = desk_.try_claim(request);
+    const auto verdict = caller_.try_claim(request);
     ASSERT_FALSE(verdict);
     EXPECT_EQ(verdict.error().code, code);
     EXPECT_EQ(verdict.error().effect, on_store);
     EXPECT_EQ(known(request), carried_out);
-    EXPECT_EQ(desk_.leased(request).claim_id, request.claim_id);  // the fault hits one call only
+    EXPECT_EQ(caller_.leased(request).claim_id, request.claim_id);  // the fault hits one call only
   }
 
   base::manual_clock clock_;
   memory_store inner_{clock_};
   faulty_store faulty_{inner_};
-  desk desk_{faulty_};
+  blocking_store caller_{faulty_};
 };
 
 TEST_F(faulty_store_test, each_fault_reports_its_error_and_its_effect_on_the_store) {
@@ -67,11 +67,11 @@ TEST_F(faulty_store_test, a_delayed_call_waits_until_it_is_let_go) {
 
 TEST_F(faulty_store_test, fail_all_fails_every_call_until_heal_all_and_calls_are_counted) {
   faulty_.fail_all(store_fault::before);
-  EXPECT_FALSE(desk_.try_claim(claim_of("k")));
-  EXPECT_FALSE(desk_.try_find(claim_of("k").id));
-  EXPECT_FALSE(desk_.try_sweep(1));
+  EXPECT_FALSE(caller_.try_claim(claim_of("k")));
+  EXPECT_FALSE(caller_.try_find(claim_of("k").id));
+  EXPECT_FALSE(caller_.try_sweep(1));
   faulty_.heal_all();
-  EXPECT_TRUE(desk_.try_claim(claim_of("k")));
+  EXPECT_TRUE(caller_.try_claim(claim_of("k")));
   EXPECT_EQ(faulty_.made(store_call::claim), 2u);
   EXPECT_EQ(faulty_.made(store_call::settle), 0u);
 }
@@ -83,8 +83,8 @@ TEST_F(faulty_store_test, imports_are_passed_on_and_can_fail) {
   request.stored.state = record_state::completed;
   request.retention_left = day;
   faulty_.fail(store_call::import_record, store_fault::after_timeout, 1);
-  EXPECT_EQ(desk_.try_import(request).error().effect, effect::unknown);
-  EXPECT_EQ(desk_.import_record(request), import_outcome::already_there);
+  EXPECT_EQ(caller_.try_import(request).error().effect, effect::unknown);
+  EXPECT_EQ(caller_.import_record(request), import_outcome::already_there);
   EXPECT_EQ(faulty_.made(store_call::import_record), 2u);
 }
 
@@ -92,9 +92,9 @@ TEST_F(faulty_store_test, pretended_vitals_show_another_store) {
   vitals current;
   current.identity = "another";
   faulty_.pretend(current);
-  EXPECT_EQ(desk_.vitals().identity, "another");
+  EXPECT_EQ(caller_.vitals().identity, "another");
   faulty_.pretend(std::nullopt);
-  EXPECT_NE(desk_.vitals().identity, "another");
+  EXPECT_NE(caller_.vitals().identity, "another");
 }
 
 }  // namespace

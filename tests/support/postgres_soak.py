@@ -40,30 +40,30 @@ $$
 """
 
 
-def pass_time(desk, clock, sweeps):
+def pass_time(caller, clock, sweeps):
     """One step of the clock; each minute of it a gateway sweeps, in batches, as long as there is
     a whole one."""
     for _ in range(STEP // MINUTE):
         clock.advance(MINUTE)
-        while sweeps and desk.sweep(SWEPT_AT_ONCE) == SWEPT_AT_ONCE:
+        while sweeps and caller.sweep(SWEPT_AT_ONCE) == SWEPT_AT_ONCE:
             pass
 
 
-def size_of(desk):
+def size_of(caller):
     """Bytes of all records and their indexes, whatever tables they are in."""
-    return int(desk.value("SELECT sum(pg_total_relation_size(p)) FROM onceguard.parts() p"))
+    return int(caller.value("SELECT sum(pg_total_relation_size(p)) FROM onceguard.parts() p"))
 
 
-def soak(desk, clock, cycles, keys, sweeps=True):
+def soak(caller, clock, cycles, keys, sweeps=True):
     """The size after each cycle, and the seconds that each one's VACUUM took."""
-    desk.on.execute(FILL)
-    desk.rows("SET vacuum_cost_delay = '2ms'")  # as autovacuum does, and by now would have done
+    caller.on.execute(FILL)
+    caller.rows("SET vacuum_cost_delay = '2ms'")  # as autovacuum does, and by now would have done
     sizes, seconds = [], []
     for _ in range(cycles):
-        desk.rows("CALL public.fill(%s, %s)", [keys, RETENTION])
-        pass_time(desk, clock, sweeps)
+        caller.rows("CALL public.fill(%s, %s)", [keys, RETENTION])
+        pass_time(caller, clock, sweeps)
         watch = Stopwatch()
-        desk.rows("VACUUM onceguard.records")
+        caller.rows("VACUUM onceguard.records")
         seconds.append(watch.seconds)
-        sizes.append(size_of(desk))
+        sizes.append(size_of(caller))
     return sizes, seconds

@@ -128,8 +128,8 @@ class redis_cluster {
       std::optional<roles> seen;
       for (const auto& each : nodes_) {
         const auto reply = each->session().run({"CLUSTER", "INFO"});
-        if (!tells(reply, "cluster_state:ok")) return false;
-        if (!tells(reply, "cluster_known_nodes:" + std::to_string(nodes_.size()))) return false;
+        if (!has_line(reply, "cluster_state:ok")) return false;
+        if (!has_line(reply, "cluster_known_nodes:" + std::to_string(nodes_.size()))) return false;
         const auto nodes = each->session().run({"CLUSTER", "NODES"});
         if (nodes.find("fail") != std::string::npos) return false;
         if (nodes.find("handshake") != std::string::npos) return false;

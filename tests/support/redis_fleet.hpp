@@ -8,16 +8,16 @@
 namespace onceguard::testing {
 
 /// Is there such a line in the text of INFO, CLUSTER INFO and the like?
-inline bool tells(const std::string& text, const std::string& line) {
+inline bool has_line(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\r\n") != std::string::npos;
 }
 
 inline bool is_attached(const redis_server& replica) {
   const auto reply = replica.session().run({"INFO", "replication"});
-  return tells(reply, "role:slave") && tells(reply, "master_link_status:up");
+  return has_line(reply, "role:slave") && has_line(reply, "master_link_status:up");
 }
 inline bool is_master(const redis_server& server) {
-  return tells(server.session().run({"INFO", "replication"}), "role:master");
+  return has_line(server.session().run({"INFO", "replication"}), "role:master");
 }
 
 /// So that a clock that jumps breaks no connection between servers.

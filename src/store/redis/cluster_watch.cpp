@@ -123,8 +123,9 @@ void cluster_watch::forget_strangers() {
     const auto& [at, node] = each;
     const auto& seeds = in_.at.seeds;
     const bool seed = std::find(seeds.begin(), seeds.end(), at) != seeds.end();
-    const bool owns = std::any_of(owners_.begin(), owners_.end(),
-                                  [&](const auto& owner) { return owner && owner->at == at; });
+    const bool owns = std::any_of(owners_.begin(), owners_.end(), [&](const auto& each_owner) {
+      return each_owner && each_owner->at == at;
+    });
     return !seed && !owns && !node.busy();
   });
 }

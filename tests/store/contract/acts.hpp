@@ -83,9 +83,9 @@ inline extension extend_of(const claim& request, const lease& held, bool dispatc
 
 /// Wraps a store so that each call waits for its reply. Failures of the store are thrown as
 /// std::logic_error, except by functions that return a `result`.
-class desk {
+class blocking_store {
  public:
-  explicit desk(store& records) : at_(&records) {}
+  explicit blocking_store(store& records) : at_(&records) {}
   /// Later calls go to `records`.
   void move_to(store& records) { at_ = &records; }
   [[nodiscard]] store& at() { return *at_; }

@@ -24,80 +24,80 @@ inline constexpr std::chrono::minutes longest_fault{2};
 
 /// Repeats the claim until its outcome is known. Repeats are safe, since the claim id stays the
 /// same.
-inline result<verdict> claim_until_known(desk& desk, const claim& request) {
+inline result<verdict> claim_until_known(blocking_store& caller, const claim& request) {
   for (const auto end = base::boot_now() + longest_fault;;) {
-    auto reply = desk.try_claim(request);
+    auto reply = caller.try_claim(request);
     if (reply || !reply.error().retryable() || base::boot_now() > end) return reply;
     // The store has lost its memory: claims are granted again only after the caller has polled the
     // vitals.
-    if (reply.error().code == errc::store_lost) static_cast<void>(desk.try_vitals());
+    if (reply.error().code == errc::store_lost) static_cast<void>(caller.try_vitals());
   }
 }
 
 /// A new lease, even if the store has lost its memory meanwhile.
-inline lease leased_until_known(desk& desk, const claim& request) {
-  const auto reply = claim_until_known(desk, request);
+inline lease leased_until_known(blocking_store& caller, const claim& request) {
+  const auto reply = claim_until_known(caller, request);
   if (!reply) throw std::runtime_error(reply.error().detail);
   EXPECT_EQ(reply->kind, verdict_kind::run);
   return reply->lease;
 }
 
-inline void expect_verdict(desk& desk, const claim& request, verdict_kind kind) {
-  const auto reply = claim_until_known(desk, request);
+inline void expect_verdict(blocking_store& caller, const claim& request, verdict_kind kind) {
+  const auto reply = claim_until_known(caller, request);
   ASSERT_TRUE(reply) << reply.error().detail;
   EXPECT_EQ(reply->kind, kind);
 }
 
-inline result<settled> settle_until_known(desk& desk, const settlement& request) {
+inline result<settled> settle_until_known(blocking_store& caller, const settlement& request) {
   for (const auto end = base::boot_now() + longest_fault;;) {
-    auto reply = std::move(desk.settles({request}).at(0));
+    auto reply = std::move(caller.settles({request}).at(0));
     if (reply || !reply.error().retryable() || base::boot_now() > end) return reply;
   }
 }
 
 /// Takes one key from its claim to its replay, while the connection may break.
-inline void expect_one_run(desk& desk, const std::string& key) {
+inline void expect_one_run(blocking_store& caller, const std::string& key) {
   const auto request = claim_of(key);
-  const auto reply = claim_until_known(desk, request);
+  const auto reply = claim_until_known(caller, request);
   ASSERT_TRUE(reply) << reply.error().detail;
   ASSERT_EQ(reply->kind, verdict_kind::run) << key;
   EXPECT_EQ(reply->lease.attempt, 1u);
-  const auto ended = settle_until_known(desk, settle_of(request, reply->lease));
+  const auto ended = settle_until_known(caller, settle_of(request, reply->lease));
   ASSERT_TRUE(ended) << ended.error().detail;
   EXPECT_EQ(ended->outcome, settle_outcome::done);
-  expect_verdict(desk, claim_of(key), verdict_kind::replay);
+  expect_verdict(caller, claim_of(key), verdict_kind::replay);
 }
 
-/// `desk` wraps a store with a timeout of 400 ms on `server`.
+/// `caller` wraps a store with a timeout of 400 ms on `server`.
 template <class Server>
-void expect_out_of_reach_while_it_hangs(desk& desk, Server& server) {
+void expect_out_of_reach_while_it_hangs(blocking_store& caller, Server& server) {
   constexpr milliseconds timeout{400};
-  desk.completed(claim_of("before"));
+  caller.completed(claim_of("before"));
   server.pause();
   const auto request = claim_of("k");
   const auto begun = base::boot_now();
-  const auto verdict = desk.try_claim(request, timeout);
+  const auto verdict = caller.try_claim(request, timeout);
   EXPECT_LT(base::boot_now() - begun, std::chrono::seconds(2));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_unreachable);
   EXPECT_EQ(verdict.error().effect, effect::unknown);
   // After all connections have been given up, later claims are not sent.
   for (;;) {
-    const auto later = desk.try_claim(claim_of("later"), timeout);
+    const auto later = caller.try_claim(claim_of("later"), timeout);
     ASSERT_FALSE(later);
     EXPECT_EQ(later.error().code, errc::store_unreachable);
     if (later.error().effect == effect::none) break;
   }
   server.go_on();
-  const auto after = claim_until_known(desk, request);
+  const auto after = claim_until_known(caller, request);
   ASSERT_TRUE(after);
   EXPECT_EQ(after->kind, verdict_kind::run);
   EXPECT_EQ(after->lease.attempt, 1u);
 }
 
 /// Expects `runs` records, each of them completed by one run.
-inline void expect_each_once(desk& desk, std::size_t runs) {
-  const auto page = desk.list({}, {}, 1'000'000);
+inline void expect_each_once(blocking_store& caller, std::size_t runs) {
+  const auto page = caller.list({}, {}, 1'000'000);
   EXPECT_EQ(page.records.size(), runs);
   for (const auto& each : page.records) {
     EXPECT_EQ(each.stored.attempt, 1u);
@@ -118,7 +118,7 @@ std::size_t run_across_crashes(store& tested, int callers, int step, Crash crash
   std::vector<std::thread> threads;
   for (int t = 0; t < callers; ++t) {
     threads.emplace_back([&, t] {
-      desk own(tested);
+      blocking_store own(tested);
       for (int i = 0; !over; ++i) {
         const auto request = claim_of(std::to_string(t) + "-" + std::to_string(i));
         const auto reply = claim_until_known(own, request);

@@ -21,7 +21,7 @@ class import_contract : public store_fixture {
   }
 
   memory_store source_{delegate_->clock};
-  desk from_{source_};
+  blocking_store from_{source_};
 };
 INSTANTIATE_TEST_SUITE_P(stores, import_contract, ::testing::ValuesIn(engines), engine_name);
 
@@ -31,13 +31,13 @@ TEST_P(import_contract, an_imported_completed_record_is_replayed_for_the_rest_of
   advance(second);
   from_.settle(settle_of(request, held));
   advance(2 * second);
-  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
-  const auto verdict = desk_.claim(claim_of("k"));
+  ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
+  const auto verdict = caller_.claim(claim_of("k"));
   ASSERT_EQ(verdict.kind, verdict_kind::replay);
   EXPECT_EQ(*verdict.answer, *answer_of());
   EXPECT_EQ(verdict.retention_left, day - 2 * second);
-  EXPECT_EQ(desk_.claim(claim_of("k", "another")).kind, verdict_kind::mismatch);
-  const auto seen = desk_.find(request.id).value();
+  EXPECT_EQ(caller_.claim(claim_of("k", "another")).kind, verdict_kind::mismatch);
+  const auto seen = caller_.find(request.id).value();
   const auto was = from_.find(request.id).value();
   EXPECT_EQ(seen.stored.token, held.token);
   EXPECT_EQ(seen.stored.claim_id, held.claim_id);
@@ -46,7 +46,7 @@ TEST_P(import_contract, an_imported_completed_record_is_replayed_for_the_rest_of
   EXPECT_EQ(seen.stored.about->path, was.stored.about->path);
   EXPECT_EQ(seen.stored.about->run_timeout, was.stored.about->run_timeout);
   advance(day);
-  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_P(import_contract, an_import_keeps_every_field_of_a_record) {
@@ -60,8 +60,8 @@ TEST_P(import_contract, an_import_keeps_every_field_of_a_record) {
   r.why = unknown_reason::upstream_status;
   r.why_status = 502;
   r.failures = 3;
-  ASSERT_EQ(desk_.import_record(value), import_outcome::imported);
-  const auto seen = desk_.seen(request.id).stored;
+  ASSERT_EQ(caller_.import_record(value), import_outcome::imported);
+  const auto seen = caller_.seen(request.id).stored;
   EXPECT_EQ(seen.kept, answer_kept::status_only);
   EXPECT_EQ(*seen.answer, *answer_of());
   EXPECT_EQ(seen.attempt, 7u);
@@ -79,18 +79,18 @@ TEST_P(import_contract, an_imported_running_record_is_unknown_and_loses_its_hold
   begun.into_started = true;
   from_.leased(begun);
   for (const auto* request : {&running, &begun}) {
-    EXPECT_EQ(desk_.import_record(moving(*request)), import_outcome::imported);
-    EXPECT_EQ(desk_.seen(request->id).state, observed_state::unknown);
-    EXPECT_EQ(desk_.seen(request->id).retention_left, milliseconds(0));
+    EXPECT_EQ(caller_.import_record(moving(*request)), import_outcome::imported);
+    EXPECT_EQ(caller_.seen(request->id).state, observed_state::unknown);
+    EXPECT_EQ(caller_.seen(request->id).retention_left, milliseconds(0));
     auto again = claim_of(request->about->key);
-    EXPECT_EQ(desk_.claim(again).kind, verdict_kind::unknown);
+    EXPECT_EQ(caller_.claim(again).kind, verdict_kind::unknown);
   }
   resolution change;
   change.id = running.id;
-  EXPECT_EQ(desk_.resolve(change).retry_after, running.about->run_timeout);
+  EXPECT_EQ(caller_.resolve(change).retry_after, running.about->run_timeout);
   advance(running.about->run_timeout);
-  EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
-  EXPECT_GT(desk_.leased(claim_of("running")).token, held.token);
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
+  EXPECT_GT(caller_.leased(claim_of("running")).token, held.token);
 }
 
 TEST_P(import_contract, an_imported_record_that_provably_had_not_begun_is_taken_over) {
@@ -98,8 +98,8 @@ TEST_P(import_contract, an_imported_record_that_provably_had_not_begun_is_taken_
   request.into_started = true;
   const auto held = from_.leased(request);
   advance(lease_length);
-  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
-  const auto next = desk_.leased(claim_of("k"));
+  ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
+  const auto next = caller_.leased(claim_of("k"));
   EXPECT_GT(next.token, held.token);
   EXPECT_EQ(next.attempt, 2u);
 }
@@ -111,16 +111,16 @@ TEST_P(import_contract, an_imported_unknown_record_keeps_its_reason_and_its_prob
   change.probe_pause = 10 * second;
   from_.settle(change);
   advance(4 * second);
-  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
+  ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
   auto again = claim_of("k");
   again.unknown = unknown_policy::probe;
-  const auto verdict = desk_.claim(again);
+  const auto verdict = caller_.claim(again);
   EXPECT_EQ(verdict.kind, verdict_kind::unknown);
   EXPECT_EQ(verdict.why, unknown_reason::upstream_timeout);
   EXPECT_EQ(verdict.since, 4 * second);
   EXPECT_EQ(verdict.retry_after, 6 * second);
   advance(6 * second);
-  EXPECT_TRUE(desk_.leased(again).probe);
+  EXPECT_TRUE(caller_.leased(again).probe);
 }
 
 TEST_P(import_contract, an_imported_unsettled_record_keeps_its_unknown_retention) {
@@ -128,11 +128,11 @@ TEST_P(import_contract, an_imported_unsettled_record_keeps_its_unknown_retention
   request.unknown_retention = day;
   from_.leased(request);
   advance(lease_length + second);
-  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
-  EXPECT_EQ(desk_.seen(request.id).retention_left, day - second);
-  EXPECT_EQ(desk_.seen(request.id).stored.unknown_retention_ms, day.count());
+  ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
+  EXPECT_EQ(caller_.seen(request.id).retention_left, day - second);
+  EXPECT_EQ(caller_.seen(request.id).stored.unknown_retention_ms, day.count());
   advance(day - second);
-  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_P(import_contract, an_imported_failed_record_backs_off_for_the_rest_of_its_pause) {
@@ -141,21 +141,21 @@ TEST_P(import_contract, an_imported_failed_record_backs_off_for_the_rest_of_its_
   change.backoff = 10 * second;
   from_.settle(change);
   advance(4 * second);
-  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
-  const auto verdict = desk_.claim(claim_of("k"));
+  ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
+  const auto verdict = caller_.claim(claim_of("k"));
   EXPECT_EQ(verdict.kind, verdict_kind::backoff);
   EXPECT_EQ(verdict.retry_after, 6 * second);
   advance(6 * second);
-  EXPECT_EQ(desk_.leased(claim_of("k")).attempt, 2u);
+  EXPECT_EQ(caller_.leased(claim_of("k")).attempt, 2u);
 }
 
 TEST_P(import_contract, an_imported_released_record_refuses_its_claim_and_keeps_its_attempts) {
   const auto request = claim_of("k");
   const auto held = from_.leased(request);
   from_.settle(settle_of(request, held, settle_kind::release));
-  ASSERT_EQ(desk_.import_record(moving(request)), import_outcome::imported);
-  EXPECT_EQ(desk_.claim(request).kind, verdict_kind::refused);
-  const auto next = desk_.leased(claim_of("k", "another"));
+  ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
+  EXPECT_EQ(caller_.claim(request).kind, verdict_kind::refused);
+  const auto next = caller_.leased(claim_of("k", "another"));
   EXPECT_EQ(next.attempt, 2u);
   EXPECT_GT(next.token, held.token);
 }
@@ -163,56 +163,56 @@ TEST_P(import_contract, an_imported_released_record_refuses_its_claim_and_keeps_
 TEST_P(import_contract, later_tokens_of_a_key_are_above_its_imported_token) {
   auto request = completed("k");
   request.stored.token += 1'000'000'000;  // as from a store whose clock was ahead
-  ASSERT_EQ(desk_.import_record(request), import_outcome::imported);
+  ASSERT_EQ(caller_.import_record(request), import_outcome::imported);
   if (delegate_->remembers()) reopen();
-  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
   advance(request.retention_left + second);
-  EXPECT_GT(desk_.leased(claim_of("k")).token, request.stored.token);
+  EXPECT_GT(caller_.leased(claim_of("k")).token, request.stored.token);
 }
 
 TEST_P(import_contract, tokens_after_an_import_are_above_those_of_records_lost_by_the_source) {
-  desk_.leased(claim_of("early"));
+  caller_.leased(claim_of("early"));
   advance(day);
   const auto forgotten = from_.leased(claim_of("forgotten")).token;
-  ASSERT_EQ(desk_.import_record(completed("k")), import_outcome::imported);
-  EXPECT_GT(desk_.leased(claim_of("forgotten")).token, forgotten);
+  ASSERT_EQ(caller_.import_record(completed("k")), import_outcome::imported);
+  EXPECT_GT(caller_.leased(claim_of("forgotten")).token, forgotten);
 }
 
 TEST_P(import_contract, a_second_import_changes_nothing_and_a_conflict_keeps_the_stored_record) {
   const auto request = claim_of("k");
   const auto held = from_.leased(request);
   const auto under_way = moving(request);
-  ASSERT_EQ(desk_.import_record(under_way), import_outcome::imported);
-  EXPECT_EQ(desk_.import_record(under_way), import_outcome::already_there);
+  ASSERT_EQ(caller_.import_record(under_way), import_outcome::imported);
+  EXPECT_EQ(caller_.import_record(under_way), import_outcome::already_there);
   from_.settle(settle_of(request, held));
-  EXPECT_EQ(desk_.import_record(moving(request)), import_outcome::conflict);
-  EXPECT_EQ(desk_.seen(request.id).state, observed_state::unknown);
-  desk_.completed(claim_of("both"));
-  EXPECT_EQ(desk_.import_record(completed("both")), import_outcome::conflict);
-  EXPECT_EQ(desk_.counted(observed_state::completed), 1u);
-  EXPECT_EQ(desk_.counted(observed_state::unknown), 1u);
+  EXPECT_EQ(caller_.import_record(moving(request)), import_outcome::conflict);
+  EXPECT_EQ(caller_.seen(request.id).state, observed_state::unknown);
+  caller_.completed(claim_of("both"));
+  EXPECT_EQ(caller_.import_record(completed("both")), import_outcome::conflict);
+  EXPECT_EQ(caller_.counted(observed_state::completed), 1u);
+  EXPECT_EQ(caller_.counted(observed_state::unknown), 1u);
 }
 
 TEST_P(import_contract, an_import_replaces_an_expired_record) {
-  desk_.completed(claim_of("k"));
+  caller_.completed(claim_of("k"));
   advance(day);
   const auto request = completed("k");
-  EXPECT_EQ(desk_.import_record(request), import_outcome::imported);
-  EXPECT_EQ(desk_.seen(request.id).stored.token, request.stored.token);
-  EXPECT_EQ(desk_.list().records.size(), 1u);
+  EXPECT_EQ(caller_.import_record(request), import_outcome::imported);
+  EXPECT_EQ(caller_.seen(request.id).stored.token, request.stored.token);
+  EXPECT_EQ(caller_.list().records.size(), 1u);
 }
 
 TEST_P(import_contract, imported_records_are_listed_in_the_order_of_their_import) {
-  for (const char* key : {"b", "a", "c"}) desk_.import_record(completed(key));
+  for (const char* key : {"b", "a", "c"}) caller_.import_record(completed(key));
   std::string seen;
-  for (const auto& each : desk_.list().records) seen += each.stored.about->key;
+  for (const auto& each : caller_.list().records) seen += each.stored.about->key;
   EXPECT_EQ(seen, "bac");
 }
 
 TEST_P(import_contract, an_import_without_a_subject_is_refused) {
   auto request = completed("k");
   request.stored.about = nullptr;
-  EXPECT_EQ(desk_.try_import(request).error().code, errc::invalid_argument);
+  EXPECT_EQ(caller_.try_import(request).error().code, errc::invalid_argument);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ struct held_lease {
 class comparison {
  public:
   comparison(store_delegate& delegate, bool sweeps)
-      : delegate_(delegate), sweeps_(sweeps), store_(delegate.open()), desk_(*store_) {}
+      : delegate_(delegate), sweeps_(sweeps), store_(delegate.open()), caller_(*store_) {}
 
   void step() {
     switch (
@@ -61,7 +61,7 @@ class comparison {
   void check_everything() {
     counts expected;
     for (const auto& [id, stored] : model_.records) {
-      const auto found = desk_.find(id);
+      const auto found = caller_.find(id);
       const auto gone = expired(stored, now());
       RC_ASSERT(found.has_value() == !gone);
       if (gone) continue;
@@ -69,10 +69,10 @@ class comparison {
       check_same(found->stored, stored);
       RC_ASSERT(found->state == observe(stored, now()));
     }
-    const auto listed = desk_.list({}, {}, 1'000);
+    const auto listed = caller_.list({}, {}, 1'000);
     std::uint64_t all = 0;
     for (std::size_t state = 1; state <= observed_states; ++state) {
-      RC_ASSERT(desk_.counted(static_cast<observed_state>(state)) == expected.by_state[state]);
+      RC_ASSERT(caller_.counted(static_cast<observed_state>(state)) == expected.by_state[state]);
       all += expected.by_state[state];
     }
     RC_ASSERT(listed.records.size() == all);
@@ -102,7 +102,7 @@ class comparison {
   }
 
   void compare_claim(claim request) {  // by value: the lists below grow
-    const auto reply = desk_.claim(request);
+    const auto reply = caller_.claim(request);
     const auto* stored = model_.find_address(request.id);
     auto& last_token = model_.last_tokens[request.id];
     const bool granted = reply.kind == verdict_kind::run && reply.lease.token > last_token;
@@ -148,7 +148,7 @@ class comparison {
       request.by_application = *rc::gen::weightedElement<bool>({{3, false}, {1, true}});
       if (*rc::gen::arbitrary<bool>()) request.answer = nullptr, request.kept = answer_kept::none;
     }
-    const auto reply = desk_.settle(request);
+    const auto reply = caller_.settle(request);
     auto expected = decide_settle(model_.find_address(request.id), request, now());
     RC_ASSERT(reply.outcome == expected.result.outcome);
     RC_ASSERT(reply.state == expected.result.state);
@@ -162,7 +162,7 @@ class comparison {
     if (leases_.empty()) return;
     const auto& [asked, held] = some_lease();
     const auto request = extend_of(asked, held, *rc::gen::arbitrary<bool>());
-    const bool reported = desk_.extend(request);
+    const bool reported = caller_.extend(request);
     auto expected = decide_extension(model_.find_address(request.id), request, now());
     RC_ASSERT(reported == !expected.stale);
     promises_[request.id].extended(request, reported, now());
@@ -176,7 +176,7 @@ class comparison {
     request.force = *rc::gen::arbitrary<bool>();
     if (*rc::gen::arbitrary<bool>()) request.answer = answer_of("by hand");
     request.retention = milliseconds(*rc::gen::inRange(1, 100'000));
-    const auto reply = desk_.resolve(request);
+    const auto reply = caller_.resolve(request);
     auto expected = decide_resolution(model_.find_address(request.id), request, now());
     RC_ASSERT(reply.outcome == expected.outcome);
     RC_ASSERT(reply.retry_after == expected.retry_after);
@@ -199,7 +199,7 @@ class comparison {
   }
 
   void do_sweep() {
-    const auto gone = desk_.sweep();
+    const auto gone = caller_.sweep();
     RC_ASSERT(gone == forget_expired());
   }
 
@@ -226,7 +226,7 @@ class comparison {
   store_delegate& delegate_;
   const bool sweeps_;  ///< false: expired records disappear at once, without a sweep
   std::unique_ptr<store> store_;
-  desk desk_;
+  blocking_store caller_;
   model model_;
   std::map<record_id, promise> promises_;
   std::vector<held_lease> leases_;

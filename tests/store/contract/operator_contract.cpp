@@ -13,126 +13,126 @@ INSTANTIATE_TEST_SUITE_P(stores, operator_contract, ::testing::ValuesIn(engines)
 TEST_P(operator_contract, resolve_ends_an_unknown_record_as_completed_or_released) {
   for (const bool did_happen : {true, false}) {
     const auto request = claim_of(did_happen ? "did" : "did not");
-    desk_.leased(request);
+    caller_.leased(request);
     advance(lease_length + request.about->run_timeout);
     resolution change;
     change.id = request.id;
     change.completed = did_happen;
     if (did_happen) change.answer = answer_of("by hand");
-    EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
-    EXPECT_TRUE(desk_.seen(request.id).stored.by_operator);
-    EXPECT_EQ(desk_.claim(claim_of(request.about->key)).kind,
+    EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
+    EXPECT_TRUE(caller_.seen(request.id).stored.by_operator);
+    EXPECT_EQ(caller_.claim(claim_of(request.about->key)).kind,
               did_happen ? verdict_kind::replay : verdict_kind::run);
   }
 }
 
 TEST_P(operator_contract, resolve_is_refused_while_the_work_may_still_run) {
   const auto request = claim_of("k");
-  desk_.leased(request);
+  caller_.leased(request);
   resolution change;
   change.id = request.id;
-  EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::running);
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::running);
   advance(lease_length);
-  const auto reply = desk_.resolve(change);
+  const auto reply = caller_.resolve(change);
   EXPECT_EQ(reply.outcome, resolve_outcome::running);
   EXPECT_EQ(reply.retry_after, request.about->run_timeout);
   change.force = true;
-  EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
 }
 
 TEST_P(operator_contract, a_completion_repeated_after_an_operators_release_is_not_stale) {
   const auto request = claim_of("k");
-  const auto end = settle_of(request, desk_.leased(request));
+  const auto end = settle_of(request, caller_.leased(request));
   resolution change;
   change.id = request.id;
   change.force = true;
-  EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
-  EXPECT_EQ(desk_.settle(end).outcome, settle_outcome::incident);
-  EXPECT_FALSE(desk_.seen(request.id).stored.by_operator);
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
+  EXPECT_EQ(caller_.settle(end).outcome, settle_outcome::incident);
+  EXPECT_FALSE(caller_.seen(request.id).stored.by_operator);
   // The holder repeats the settle because the reply was lost. A holder that is answered `stale`
   // would withhold its answer.
-  EXPECT_EQ(desk_.settle(end).outcome, settle_outcome::done);
-  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_.settle(end).outcome, settle_outcome::done);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
 }
 
 TEST_P(operator_contract, resolve_reports_an_absent_or_already_completed_record) {
   resolution request;
   request.id = claim_of("nobody").id;
-  EXPECT_EQ(desk_.resolve(request).outcome, resolve_outcome::not_found);
+  EXPECT_EQ(caller_.resolve(request).outcome, resolve_outcome::not_found);
   const auto question = claim_of("k");
-  desk_.completed(question);
+  caller_.completed(question);
   request.id = question.id;
   request.completed = true;
-  EXPECT_EQ(desk_.resolve(request).outcome, resolve_outcome::already_completed);
+  EXPECT_EQ(caller_.resolve(request).outcome, resolve_outcome::already_completed);
 }
 
 TEST_P(operator_contract, resolve_adds_a_missing_answer_and_replaces_no_stored_answer) {
   for (const auto kept : {answer_kept::none, answer_kept::too_large, answer_kept::streamed}) {
     const auto request = claim_of("k" + std::to_string(static_cast<int>(kept)));
-    auto end = settle_of(request, desk_.leased(request), settle_kind::complete);
+    auto end = settle_of(request, caller_.leased(request), settle_kind::complete);
     end.answer = nullptr;
     end.kept = kept;
     end.retention = 60 * second;
-    desk_.settle(end);
-    EXPECT_EQ(desk_.claim(request).kept, kept);
-    const auto forgotten = desk_.vitals().forgotten;
+    caller_.settle(end);
+    EXPECT_EQ(caller_.claim(request).kept, kept);
+    const auto forgotten = caller_.vitals().forgotten;
     advance(second);
     resolution change;
     change.id = request.id;
     change.completed = true;
     change.retention = 3'600 * second;
-    EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::already_completed);
+    EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::already_completed);
     change.answer = answer_of("by hand");
-    const auto reply = desk_.resolve(change);
+    const auto reply = caller_.resolve(change);
     EXPECT_EQ(reply.outcome, resolve_outcome::done);
     EXPECT_TRUE(reply.forgets_answer);
-    EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
-    const auto seen = desk_.find(request.id);
+    EXPECT_EQ(caller_.vitals().forgotten, forgotten + 1);
+    const auto seen = caller_.find(request.id);
     ASSERT_TRUE(seen);
     EXPECT_TRUE(seen->stored.by_operator);
     EXPECT_LE(seen->retention_left, 60 * second);
-    const auto repeat = desk_.claim(request);
+    const auto repeat = caller_.claim(request);
     ASSERT_EQ(repeat.kind, verdict_kind::replay);
     EXPECT_EQ(repeat.kept, answer_kept::full);
     ASSERT_TRUE(repeat.answer);
     EXPECT_EQ(*repeat.answer, *change.answer);
     change.answer = answer_of("another");
     change.force = true;
-    EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::already_completed);
-    EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
-    EXPECT_EQ(*desk_.claim(request).answer, *answer_of("by hand"));
+    EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::already_completed);
+    EXPECT_EQ(caller_.vitals().forgotten, forgotten + 1);
+    EXPECT_EQ(*caller_.claim(request).answer, *answer_of("by hand"));
   }
 }
 
 TEST_P(operator_contract, resolve_does_not_replace_a_status_only_answer) {
   const auto request = claim_of("k");
-  auto end = settle_of(request, desk_.leased(request), settle_kind::complete);
+  auto end = settle_of(request, caller_.leased(request), settle_kind::complete);
   end.answer = answer_of("");
   end.kept = answer_kept::status_only;
-  desk_.settle(end);
+  caller_.settle(end);
   resolution change;
   change.id = request.id;
   change.completed = true;
   change.answer = answer_of("by hand");
-  EXPECT_EQ(desk_.resolve(change).outcome, resolve_outcome::already_completed);
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::already_completed);
 }
 
 TEST_P(operator_contract, an_answer_that_an_operator_releases_is_counted_as_forgotten) {
   const auto request = claim_of("k");
-  desk_.completed(request);
-  EXPECT_EQ(desk_.vitals().forgotten, 0u);
+  caller_.completed(request);
+  EXPECT_EQ(caller_.vitals().forgotten, 0u);
   resolution change;
   change.id = request.id;
-  EXPECT_TRUE(desk_.resolve(change).forgets_answer);
-  EXPECT_EQ(desk_.vitals().forgotten, 1u);
-  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_TRUE(caller_.resolve(change).forgets_answer);
+  EXPECT_EQ(caller_.vitals().forgotten, 1u);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_P(operator_contract, find_shows_the_subject_and_the_remaining_durations) {
   const auto request = claim_of("k");
-  desk_.leased(request);
+  caller_.leased(request);
   advance(second);
-  const auto running = desk_.find(request.id);
+  const auto running = caller_.find(request.id);
   ASSERT_TRUE(running);
   EXPECT_EQ(running->id, request.id);
   EXPECT_EQ(running->lease_left, lease_length - second);
@@ -140,20 +140,20 @@ TEST_P(operator_contract, find_shows_the_subject_and_the_remaining_durations) {
   EXPECT_EQ(running->stored.about->key, "k");
   EXPECT_EQ(running->stored.about->path, "/v1/payments");
   EXPECT_EQ(running->stored.about->scope_kind, "header:x-tenant");
-  EXPECT_FALSE(desk_.find(claim_of("nobody").id));
+  EXPECT_FALSE(caller_.find(claim_of("nobody").id));
 }
 
 TEST_P(operator_contract, list_returns_all_records_in_the_order_of_their_first_claim) {
   std::vector<std::string> keys;
   for (int i = 0; i < 25; ++i) {
     keys.push_back("k" + std::to_string(i));
-    desk_.leased(claim_of(keys.back()));
+    caller_.leased(claim_of(keys.back()));
     advance(milliseconds(1));  // records on several servers can only be ordered by time
   }
   std::vector<std::string> seen;
   std::string cursor;
   do {
-    const auto page = desk_.list({}, cursor, 10);
+    const auto page = caller_.list({}, cursor, 10);
     EXPECT_LE(page.records.size(), 10u);
     for (const auto& view : page.records) seen.push_back(view.stored.about->key);
     cursor = page.cursor;
@@ -162,13 +162,13 @@ TEST_P(operator_contract, list_returns_all_records_in_the_order_of_their_first_c
 }
 
 TEST_P(operator_contract, list_filters_by_state_key_and_scope) {
-  desk_.completed(claim_of("done"));
-  desk_.leased(claim_of("lost"));
+  caller_.completed(claim_of("done"));
+  caller_.leased(claim_of("lost"));
   advance(lease_length);
-  desk_.leased(claim_of("running"));
+  caller_.leased(claim_of("running"));
   const auto keys = [&](const list_filter& filter) {
     std::vector<std::string> out;
-    for (const auto& view : desk_.list(filter).records) out.push_back(view.stored.about->key);
+    for (const auto& view : caller_.list(filter).records) out.push_back(view.stored.about->key);
     return out;
   };
   using ::testing::ElementsAre;
@@ -201,22 +201,22 @@ TEST_P(operator_contract, list_refuses_an_invalid_cursor) {
 TEST_P(operator_contract, count_reports_the_records_of_each_state) {
   auto request = claim_of("started");
   request.into_started = true;
-  desk_.leased(request);
-  desk_.completed(claim_of("completed"));
+  caller_.leased(request);
+  caller_.completed(claim_of("completed"));
   request = claim_of("failed");
-  desk_.settle(settle_of(request, desk_.leased(request), settle_kind::fail));
+  caller_.settle(settle_of(request, caller_.leased(request), settle_kind::fail));
   request = claim_of("released");
-  desk_.settle(settle_of(request, desk_.leased(request), settle_kind::release));
+  caller_.settle(settle_of(request, caller_.leased(request), settle_kind::release));
   request = claim_of("probing");
-  desk_.settle(settle_of(request, desk_.leased(request), settle_kind::abandon));
+  caller_.settle(settle_of(request, caller_.leased(request), settle_kind::abandon));
   request = claim_of("probing");
   request.unknown = unknown_policy::probe;
-  desk_.leased(request);
+  caller_.leased(request);
   request = claim_of("unknown");
-  desk_.settle(settle_of(request, desk_.leased(request), settle_kind::abandon));
-  desk_.leased(claim_of("in progress"));
+  caller_.settle(settle_of(request, caller_.leased(request), settle_kind::abandon));
+  caller_.leased(claim_of("in progress"));
   for (std::size_t state = 1; state <= observed_states; ++state) {
-    EXPECT_EQ(desk_.counted(static_cast<observed_state>(state)), 1u) << state;
+    EXPECT_EQ(caller_.counted(static_cast<observed_state>(state)), 1u) << state;
   }
 }
 

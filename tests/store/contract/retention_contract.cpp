@@ -23,96 +23,96 @@ INSTANTIATE_TEST_SUITE_P(stores, sweep_contract,
 
 TEST_P(retention_contract, retention_runs_from_the_settle_and_a_later_claim_is_a_new_operation) {
   const auto request = claim_of("k");
-  const auto held = desk_.leased(request);
+  const auto held = caller_.leased(request);
   advance(lease_length);
-  desk_.settle(settle_of(request, held));
+  caller_.settle(settle_of(request, held));
   advance(day - second);
-  EXPECT_EQ(desk_.claim(claim_of("k")).retention_left, second);
+  EXPECT_EQ(caller_.claim(claim_of("k")).retention_left, second);
   advance(second);
-  EXPECT_FALSE(desk_.find(request.id));
-  EXPECT_EQ(desk_.counted(observed_state::completed), 0u);
-  EXPECT_TRUE(desk_.list().records.empty());
-  const auto next = desk_.leased(claim_of("k", "other"));
+  EXPECT_FALSE(caller_.find(request.id));
+  EXPECT_EQ(caller_.counted(observed_state::completed), 0u);
+  EXPECT_TRUE(caller_.list().records.empty());
+  const auto next = caller_.leased(claim_of("k", "other"));
   EXPECT_GT(next.token, held.token);
 }
 
 TEST_P(retention_contract, unsettled_records_without_an_unknown_retention_never_expire) {
   auto started = claim_of("started");
   started.into_started = true;
-  desk_.leased(started);
-  desk_.leased(claim_of("unknown"));
+  caller_.leased(started);
+  caller_.leased(claim_of("unknown"));
   advance(1'000 * day);
-  EXPECT_EQ(desk_.sweep(), 0u);
-  EXPECT_EQ(desk_.counted(observed_state::started), 1u);
-  EXPECT_EQ(desk_.counted(observed_state::unknown), 1u);
-  EXPECT_EQ(desk_.claim(claim_of("unknown")).kind, verdict_kind::unknown);
+  EXPECT_EQ(caller_.sweep(), 0u);
+  EXPECT_EQ(caller_.counted(observed_state::started), 1u);
+  EXPECT_EQ(caller_.counted(observed_state::unknown), 1u);
+  EXPECT_EQ(caller_.claim(claim_of("unknown")).kind, verdict_kind::unknown);
 }
 
 TEST_P(retention_contract, an_unknown_record_expires_after_its_unknown_retention) {
   auto request = claim_of("k");
   request.unknown_retention = day;
-  desk_.leased(request);
+  caller_.leased(request);
   advance(lease_length + day - second);
-  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
-  EXPECT_EQ(desk_.sweep(), 0u);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::unknown);
+  EXPECT_EQ(caller_.sweep(), 0u);
   advance(second);
-  EXPECT_EQ(desk_.counted(observed_state::unknown), 0u);
+  EXPECT_EQ(caller_.counted(observed_state::unknown), 0u);
   expect_swept(1);
-  EXPECT_EQ(desk_.claim(claim_of("k", "other")).kind, verdict_kind::run);
+  EXPECT_EQ(caller_.claim(claim_of("k", "other")).kind, verdict_kind::run);
 }
 
 TEST_P(retention_contract, the_sweep_removes_expired_records_up_to_its_limit) {
-  for (int i = 0; i < 10; ++i) desk_.completed(claim_of("old" + std::to_string(i)));
+  for (int i = 0; i < 10; ++i) caller_.completed(claim_of("old" + std::to_string(i)));
   advance(day);
-  desk_.completed(claim_of("fresh"));
+  caller_.completed(claim_of("fresh"));
   expect_swept(4, 4);
   expect_swept(6);
   expect_swept(0);
-  EXPECT_EQ(desk_.counted(observed_state::completed), 1u);
-  EXPECT_EQ(desk_.claim(claim_of("fresh")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_.counted(observed_state::completed), 1u);
+  EXPECT_EQ(caller_.claim(claim_of("fresh")).kind, verdict_kind::replay);
 }
 
 TEST_P(two_clocks_contract, a_step_of_the_wall_clock_pauses_expiry_for_an_hour) {
   for (const auto step : {2 * day, -5 * day}) {
-    desk_.completed(claim_of("k"));
+    caller_.completed(claim_of("k"));
     advance(day - second);
     delegate_->clock.step_wall(step);
-    EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+    EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
     advance(milliseconds(3'600'000) - second);
-    EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
-    EXPECT_EQ(desk_.sweep(), 0u);
-    EXPECT_EQ(desk_.counted(observed_state::completed), 1u);
+    EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
+    EXPECT_EQ(caller_.sweep(), 0u);
+    EXPECT_EQ(caller_.counted(observed_state::completed), 1u);
     advance(second);
-    EXPECT_EQ(desk_.sweep(), 1u);
+    EXPECT_EQ(caller_.sweep(), 1u);
   }
 }
 
 TEST_P(two_clocks_contract, no_step_of_the_wall_clock_ends_a_retention_early_or_late) {
   for (const auto step : {3 * day, -3 * day, 10'000 * day}) {
     SCOPED_TRACE(step.count());
-    desk_.completed(claim_of("claimed", std::to_string(step.count())));
-    desk_.completed(claim_of("swept"));
+    caller_.completed(claim_of("claimed", std::to_string(step.count())));
+    caller_.completed(claim_of("swept"));
     delegate_->clock.step_wall(step);
     advance(milliseconds(3'600'000));  // the new wall time is confirmed after an hour
-    desk_.completed(claim_of("behind it"));
+    caller_.completed(claim_of("behind it"));
     if (delegate_->remembers()) reopen();
     advance(day - milliseconds(3'600'000) - second);
-    const auto verdict = desk_.claim(claim_of("claimed", std::to_string(step.count())));
+    const auto verdict = caller_.claim(claim_of("claimed", std::to_string(step.count())));
     EXPECT_EQ(verdict.kind, verdict_kind::replay);
     EXPECT_EQ(verdict.retention_left, second);
-    EXPECT_EQ(desk_.sweep(), 0u);
-    EXPECT_EQ(desk_.counted(observed_state::completed), 3u);
+    EXPECT_EQ(caller_.sweep(), 0u);
+    EXPECT_EQ(caller_.counted(observed_state::completed), 3u);
     advance(second);
-    EXPECT_EQ(desk_.claim(claim_of("claimed", "another request")).kind, verdict_kind::run);
-    EXPECT_EQ(desk_.sweep(), 1u);
+    EXPECT_EQ(caller_.claim(claim_of("claimed", "another request")).kind, verdict_kind::run);
+    EXPECT_EQ(caller_.sweep(), 1u);
     advance(milliseconds(3'600'000));
-    EXPECT_EQ(desk_.sweep(), 1u);
+    EXPECT_EQ(caller_.sweep(), 1u);
     resolution request;
     request.id = claim_of("claimed").id;
     request.force = true;
-    desk_.resolve(request);
+    caller_.resolve(request);
     advance(day);
-    EXPECT_EQ(desk_.sweep(), 1u);
+    EXPECT_EQ(caller_.sweep(), 1u);
   }
 }
 
@@ -120,88 +120,88 @@ TEST_P(two_clocks_contract, no_step_of_the_wall_clock_ends_an_unknown_retention_
   for (const auto step : {3 * day, -3 * day}) {
     auto request = claim_of("k");
     request.unknown_retention = day;
-    const auto held = desk_.leased(request);
+    const auto held = caller_.leased(request);
     delegate_->clock.step_wall(step);
-    EXPECT_TRUE(desk_.extend(extend_of(request, held)));
+    EXPECT_TRUE(caller_.extend(extend_of(request, held)));
     advance(lease_length + day - second);
-    EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
-    EXPECT_EQ(desk_.sweep(), 0u);
+    EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::unknown);
+    EXPECT_EQ(caller_.sweep(), 0u);
     advance(second);
-    EXPECT_EQ(desk_.sweep(), 1u);
+    EXPECT_EQ(caller_.sweep(), 1u);
   }
 }
 
 TEST_P(two_clocks_contract, no_step_of_the_wall_clock_makes_an_unsettled_record_expire) {
   const auto request = claim_of("k");
-  const auto held = desk_.leased(request);
+  const auto held = caller_.leased(request);
   delegate_->clock.step_wall(10'000 * day);
   advance(milliseconds(3'600'000));
-  EXPECT_EQ(desk_.sweep(), 0u);
-  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::unknown);
-  EXPECT_EQ(desk_.settle(settle_of(request, held)).outcome, settle_outcome::done);
-  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_.sweep(), 0u);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::unknown);
+  EXPECT_EQ(caller_.settle(settle_of(request, held)).outcome, settle_outcome::done);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
 }
 
 TEST_P(two_clocks_contract, a_running_lease_is_neither_swept_nor_taken_over_after_a_clock_step) {
   for (const auto kept : {milliseconds(0), milliseconds(1)}) {
     auto request = claim_of(std::to_string(kept.count()));
     request.unknown_retention = kept;
-    const auto held = desk_.leased(request);
+    const auto held = caller_.leased(request);
     delegate_->clock.step_wall(10 * day);
-    EXPECT_EQ(desk_.claim(claim_of(request.about->key)).kind, verdict_kind::busy);
-    EXPECT_EQ(desk_.sweep(), 0u);
+    EXPECT_EQ(caller_.claim(claim_of(request.about->key)).kind, verdict_kind::busy);
+    EXPECT_EQ(caller_.sweep(), 0u);
     advance(lease_length - second);
-    EXPECT_EQ(desk_.claim(claim_of(request.about->key)).kind, verdict_kind::busy);
-    EXPECT_EQ(desk_.sweep(), 0u);
-    EXPECT_TRUE(desk_.extend(extend_of(request, held)));
+    EXPECT_EQ(caller_.claim(claim_of(request.about->key)).kind, verdict_kind::busy);
+    EXPECT_EQ(caller_.sweep(), 0u);
+    EXPECT_TRUE(caller_.extend(extend_of(request, held)));
   }
 }
 
 TEST_P(two_clocks_contract, shown_times_follow_a_step_of_the_wall_clock) {
   const auto request = claim_of("k");
-  desk_.completed(request);
+  caller_.completed(request);
   delegate_->clock.step_wall(3 * day);
   advance(second);
-  const auto found = desk_.find(request.id);
+  const auto found = caller_.find(request.id);
   const auto now = delegate_->clock.wall_ms();
   EXPECT_EQ(found->stored.claimed_at_wall, now - second.count());
   EXPECT_EQ(found->stored.settled_at_wall, now - second.count());
   EXPECT_EQ(found->retention_left, day - second);
-  EXPECT_EQ(desk_.list().records.at(0).stored.claimed_at_wall, now - second.count());
+  EXPECT_EQ(caller_.list().records.at(0).stored.claimed_at_wall, now - second.count());
 }
 
 TEST_P(two_clocks_contract,
        shown_times_are_stable_although_two_clocks_are_read_at_different_moments) {
   const auto request = claim_of("k");
-  desk_.completed(request);
+  caller_.completed(request);
   for (const auto step : {milliseconds(0), milliseconds(-3 * day), milliseconds(6 * day)}) {
     delegate_->clock.step_wall(step);
-    const auto before = desk_.find(request.id)->stored;
+    const auto before = caller_.find(request.id)->stored;
     for (const int off : {1, -1, -499, 499}) {
       delegate_->clock.step_wall(milliseconds(off));
-      const auto found = desk_.find(request.id)->stored;
+      const auto found = caller_.find(request.id)->stored;
       EXPECT_EQ(found.claimed_at_wall, before.claimed_at_wall) << off;
       EXPECT_EQ(found.settled_at_wall, before.settled_at_wall) << off;
-      EXPECT_EQ(desk_.list().records.at(0).stored.claimed_at_wall, before.claimed_at_wall) << off;
+      EXPECT_EQ(caller_.list().records.at(0).stored.claimed_at_wall, before.claimed_at_wall) << off;
       delegate_->clock.step_wall(milliseconds(-off));
     }
   }
 }
 
 TEST_P(sweep_contract, a_clock_step_that_is_taken_back_delays_no_expiry) {
-  desk_.completed(claim_of("k"));
+  caller_.completed(claim_of("k"));
   delegate_->clock.step_wall(2 * day);
-  EXPECT_EQ(desk_.sweep(), 0u);
+  EXPECT_EQ(caller_.sweep(), 0u);
   delegate_->clock.step_wall(-2 * day);
-  EXPECT_EQ(desk_.sweep(), 0u);
+  EXPECT_EQ(caller_.sweep(), 0u);
   advance(day);
-  EXPECT_EQ(desk_.sweep(), 1u);
+  EXPECT_EQ(caller_.sweep(), 1u);
 }
 
 TEST_P(two_clocks_contract, leases_are_independent_of_the_wall_clock) {
-  desk_.leased(claim_of("k"));
+  caller_.leased(claim_of("k"));
   delegate_->clock.step_wall(2 * day);
-  EXPECT_EQ(desk_.claim(claim_of("k")).retry_after, lease_length);
+  EXPECT_EQ(caller_.claim(claim_of("k")).retry_after, lease_length);
 }
 
 }  // namespace

@@ -46,12 +46,12 @@ class settled_notices {
   std::vector<std::uint64_t> all_;
 };
 
-/// Completes records through `desk` until one of them is announced: the subscriber need not be the
-/// first connection that is ready.
-inline void await_notice(desk& desk, settled_notices& notices, const std::string& key) {
+/// Completes records through `caller` until one of them is announced: the subscriber need not be
+/// the first connection that is ready.
+inline void await_notice(blocking_store& caller, settled_notices& notices, const std::string& key) {
   for (int i = 0;; ++i) {
     const auto request = claim_of(key + std::to_string(i));
-    desk.completed(request);
+    caller.completed(request);
     for (int wait = 0; wait < 20; ++wait) {
       if (notices.has(request.id)) return;
       ::poll(nullptr, 0, 5);

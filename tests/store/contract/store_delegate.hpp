@@ -264,7 +264,7 @@ struct engine_under_test {
   std::function<std::unique_ptr<store_delegate>()> make;
   bool two_clocks = true;  ///< leases and retention run by different clocks
   bool sweeps = true;      ///< false: expired records disappear at once, without a sweep
-  bool tells = false;      ///< settles are announced to other processes
+  bool announces = false;  ///< settles are announced to other processes
   bool damaged = false;    ///< a test can damage a record of the store
 
   /// Prints the engine's name into the names of tests.

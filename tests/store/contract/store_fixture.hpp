@@ -16,18 +16,18 @@ class store_fixture : public ::testing::TestWithParam<engine_under_test> {
   /// Expects that a sweep removes `count` records, or none if the engine removes expired records
   /// without a sweep.
   void expect_swept(std::size_t count, std::size_t limit = 1'000) {
-    EXPECT_EQ(desk_.sweep(limit), GetParam().sweeps ? count : 0u);
+    EXPECT_EQ(caller_.sweep(limit), GetParam().sweeps ? count : 0u);
   }
   void reopen() {
     store_->stop();
     store_.reset();
     store_ = delegate_->open();
-    desk_.move_to(*store_);
+    caller_.move_to(*store_);
   }
 
   std::unique_ptr<store_delegate> delegate_ = GetParam().make();
   std::unique_ptr<store> store_ = delegate_->open();
-  desk desk_{*store_};
+  blocking_store caller_{*store_};
 };
 
 inline std::string engine_name(const ::testing::TestParamInfo<engine_under_test>& TestParamInfo) {

@@ -15,15 +15,15 @@ TEST_P(subscription_contract, a_listener_can_be_set_and_removed_at_any_time) {
   for (int i = 0; i < 3; ++i) {
     store_->on_settled([](const std::vector<std::uint64_t>&) {});
     const auto request = claim_of("k" + std::to_string(i));
-    desk_.completed(request);
+    caller_.completed(request);
     if (i == 1) store_->on_settled(nullptr);
-    EXPECT_EQ(desk_.claim(claim_of("k" + std::to_string(i))).kind, verdict_kind::replay);
+    EXPECT_EQ(caller_.claim(claim_of("k" + std::to_string(i))).kind, verdict_kind::replay);
   }
 }
 
 TEST_P(subscription_contract, a_store_can_stop_while_a_listener_is_set) {
   store_->on_settled([](const std::vector<std::uint64_t>&) {});
-  desk_.completed(claim_of("k"));
+  caller_.completed(claim_of("k"));
   store_->stop();
   store_->on_settled(nullptr);
 }
@@ -33,18 +33,19 @@ class listening_contract : public store_fixture {
   std::unique_ptr<store> other_ = delegate_->open();
 };
 INSTANTIATE_TEST_SUITE_P(stores, listening_contract,
-                         ::testing::ValuesIn(engines_that(&engine_under_test::tells)), engine_name);
+                         ::testing::ValuesIn(engines_that(&engine_under_test::announces)),
+                         engine_name);
 
 TEST_P(listening_contract, every_kind_of_settle_is_announced) {
   settled_notices notices;
   other_->on_settled(notices.listener());
-  await_notice(desk_, notices, "first");
+  await_notice(caller_, notices, "first");
   for (const auto kind :
        {settle_kind::complete, settle_kind::fail, settle_kind::release, settle_kind::abandon}) {
     const auto request = claim_of("kind " + std::to_string(static_cast<int>(kind)));
-    auto change = settle_of(request, desk_.leased(request));
+    auto change = settle_of(request, caller_.leased(request));
     change.kind = kind;
-    desk_.settle(change);
+    caller_.settle(change);
     notices.await(request.id);
   }
   other_->on_settled(nullptr);
@@ -54,17 +55,17 @@ TEST_P(listening_contract, a_new_listener_replaces_the_previous_listener) {
   settled_notices before;
   settled_notices after;
   other_->on_settled(before.listener());
-  await_notice(desk_, before, "before");
+  await_notice(caller_, before, "before");
   other_->on_settled(after.listener());
   const auto then = before.size();
-  await_notice(desk_, after, "after");
+  await_notice(caller_, after, "after");
   EXPECT_EQ(before.size(), then);
   other_->on_settled(nullptr);
   const auto last = after.size();
-  desk_.completed(claim_of("for nobody"));
+  caller_.completed(claim_of("for nobody"));
   // If the subscriber's connection also carries claims, the reply to this claim comes after the
   // announcement.
-  EXPECT_EQ(desk(*other_).claim(claim_of("for nobody")).kind, verdict_kind::replay);
+  EXPECT_EQ(blocking_store(*other_).claim(claim_of("for nobody")).kind, verdict_kind::replay);
   EXPECT_EQ(after.size(), last);
 }
 

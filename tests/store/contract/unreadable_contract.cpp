@@ -14,9 +14,9 @@ class unreadable_contract : public store_fixture {
   record_id damaged(const std::string& key, bool completed = true) {
     const auto request = claim_of(key);
     if (completed) {
-      held_ = desk_.completed(request);
+      held_ = caller_.completed(request);
     } else {
-      held_ = desk_.leased(request);
+      held_ = caller_.leased(request);
     }
     delegate_->damage(request.id);
     return request.id;
@@ -30,7 +30,7 @@ class unreadable_contract : public store_fixture {
     return request;
   }
   void expect_unreadable(const std::string& key) {
-    const auto verdict = desk_.try_claim(claim_of(key));
+    const auto verdict = caller_.try_claim(claim_of(key));
     ASSERT_FALSE(verdict);
     EXPECT_EQ(verdict.error().code, errc::record_unreadable);
   }
@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(stores, unreadable_contract,
 
 TEST_P(unreadable_contract, an_unreadable_record_is_listed_by_its_id_under_every_filter) {
   const auto id = damaged("bad");
-  desk_.completed(claim_of("good"));
+  caller_.completed(claim_of("good"));
   list_filter of_state;
   of_state.state = observed_state::completed;
   list_filter of_key;
@@ -51,7 +51,7 @@ TEST_P(unreadable_contract, an_unreadable_record_is_listed_by_its_id_under_every
   list_filter of_scope;
   of_scope.scope = claim_of("good").about->scope;
   for (const auto& filter : {list_filter(), of_state, of_key, of_scope}) {
-    const auto page = desk_.list(filter);
+    const auto page = caller_.list(filter);
     ASSERT_EQ(page.unreadable.size(), 1u);
     EXPECT_EQ(page.unreadable[0].id, id);
     EXPECT_FALSE(page.unreadable[0].why.empty());
@@ -62,12 +62,12 @@ TEST_P(unreadable_contract, an_unreadable_record_is_listed_by_its_id_under_every
 
 TEST_P(unreadable_contract, an_unreadable_record_is_listed_once_over_many_pages) {
   const auto id = damaged("0");
-  for (int i = 1; i < 10; ++i) desk_.completed(claim_of(std::to_string(i)));
+  for (int i = 1; i < 10; ++i) caller_.completed(claim_of(std::to_string(i)));
   std::vector<record_id> unreadable;
   std::size_t readable = 0;
   std::string cursor;
   do {
-    const auto page = desk_.list({}, cursor, 3);
+    const auto page = caller_.list({}, cursor, 3);
     readable += page.records.size();
     for (const auto& each : page.unreadable) unreadable.push_back(each.id);
     cursor = page.cursor;
@@ -79,8 +79,8 @@ TEST_P(unreadable_contract, an_unreadable_record_is_listed_once_over_many_pages)
 TEST_P(unreadable_contract, an_unreadable_record_is_counted_as_unreadable_and_in_no_state) {
   damaged("completed");
   damaged("running", false);
-  desk_.completed(claim_of("good"));
-  const auto counted = desk_.counts_of_all();
+  caller_.completed(claim_of("good"));
+  const auto counted = caller_.counts_of_all();
   EXPECT_EQ(counted.unreadable, 2u);
   EXPECT_EQ(counted.by_state[static_cast<std::size_t>(observed_state::completed)], 1u);
   EXPECT_EQ(counted.by_state[static_cast<std::size_t>(observed_state::in_progress)], 0u);
@@ -92,7 +92,7 @@ TEST_P(unreadable_contract, an_unreadable_record_is_not_resolved_without_force) 
   for (const bool completed : {true, false}) {
     auto request = forced(id, completed);
     request.force = false;
-    const auto reply = desk_.try_resolve(request);
+    const auto reply = caller_.try_resolve(request);
     ASSERT_FALSE(reply);
     EXPECT_EQ(reply.error().code, errc::record_unreadable);
   }
@@ -102,43 +102,43 @@ TEST_P(unreadable_contract, an_unreadable_record_is_not_resolved_without_force) 
 TEST_P(unreadable_contract, an_unreadable_record_released_by_force_runs_again_with_a_later_token) {
   const auto id = damaged("bad");
   const auto before = held_;
-  const auto forgotten = desk_.vitals().forgotten;
-  const auto reply = desk_.resolve(forced(id, false));
+  const auto forgotten = caller_.vitals().forgotten;
+  const auto reply = caller_.resolve(forced(id, false));
   EXPECT_EQ(reply.outcome, resolve_outcome::done);
   EXPECT_TRUE(reply.forgets_answer);  // caches may hold the answer
-  EXPECT_EQ(desk_.vitals().forgotten, forgotten + 1);
-  EXPECT_EQ(desk_.counts_of_all().unreadable, 0u);
-  EXPECT_TRUE(desk_.list().unreadable.empty());
-  const auto put = desk_.find(id);
+  EXPECT_EQ(caller_.vitals().forgotten, forgotten + 1);
+  EXPECT_EQ(caller_.counts_of_all().unreadable, 0u);
+  EXPECT_TRUE(caller_.list().unreadable.empty());
+  const auto put = caller_.find(id);
   ASSERT_TRUE(put);
   EXPECT_EQ(put->state, observed_state::released);
   EXPECT_GT(put->stored.token, before.token);
-  EXPECT_GT(desk_.leased(claim_of("bad", "another request")).token, put->stored.token);
+  EXPECT_GT(caller_.leased(claim_of("bad", "another request")).token, put->stored.token);
 }
 
 TEST_P(unreadable_contract, an_unreadable_record_completed_by_force_is_replayed) {
   auto request = forced(damaged("bad"), true);
   request.about = subject_of("bad");
-  EXPECT_EQ(desk_.resolve(request).outcome, resolve_outcome::done);
-  const auto found = desk_.find(request.id);
+  EXPECT_EQ(caller_.resolve(request).outcome, resolve_outcome::done);
+  const auto found = caller_.find(request.id);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->state, observed_state::completed);
   EXPECT_TRUE(found->stored.by_operator);
   EXPECT_GT(found->stored.token, held_.token);
   EXPECT_EQ(found->stored.about->key, "bad");
-  const auto verdict = desk_.claim(claim_of("bad"));
+  const auto verdict = caller_.claim(claim_of("bad"));
   EXPECT_EQ(verdict.kind, verdict_kind::replay);
   ASSERT_TRUE(verdict.answer);
   EXPECT_EQ(verdict.answer->body, "by hand");
   advance(day);
-  EXPECT_EQ(desk_.claim(claim_of("bad")).kind, verdict_kind::run);
+  EXPECT_EQ(caller_.claim(claim_of("bad")).kind, verdict_kind::run);
 }
 
 TEST_P(unreadable_contract, an_unreadable_record_can_be_resolved_by_its_id_alone) {
   for (const bool completed : {true, false}) {
     const std::string key = completed ? "did" : "did not";
-    EXPECT_EQ(desk_.resolve(forced(damaged(key), completed)).outcome, resolve_outcome::done);
-    EXPECT_EQ(desk_.claim(claim_of(key)).kind,
+    EXPECT_EQ(caller_.resolve(forced(damaged(key), completed)).outcome, resolve_outcome::done);
+    EXPECT_EQ(caller_.claim(claim_of(key)).kind,
               completed ? verdict_kind::replay : verdict_kind::run);
   }
 }
@@ -146,18 +146,18 @@ TEST_P(unreadable_contract, an_unreadable_record_can_be_resolved_by_its_id_alone
 TEST_P(unreadable_contract,
        the_holder_of_an_unreadable_record_fails_and_is_stale_after_a_resolution) {
   const auto request = claim_of("bad");
-  const auto held = desk_.leased(request);
+  const auto held = caller_.leased(request);
   delegate_->damage(request.id);
-  const auto settled = desk_.settles({settle_of(request, held)});
+  const auto settled = caller_.settles({settle_of(request, held)});
   ASSERT_FALSE(settled[0]);
   EXPECT_EQ(settled[0].error().code, errc::record_unreadable);
-  const auto extended = desk_.extends({extend_of(request, held)});
+  const auto extended = caller_.extends({extend_of(request, held)});
   ASSERT_FALSE(extended[0]);
   EXPECT_EQ(extended[0].error().code, errc::record_unreadable);
   expect_unreadable("bad");
-  desk_.resolve(forced(request.id, true));
-  EXPECT_FALSE(desk_.extend(extend_of(request, held)));
-  const auto late = desk_.settle(settle_of(request, held));
+  caller_.resolve(forced(request.id, true));
+  EXPECT_FALSE(caller_.extend(extend_of(request, held)));
+  const auto late = caller_.settle(settle_of(request, held));
   EXPECT_EQ(late.outcome, settle_outcome::stale);
   ASSERT_TRUE(late.answer);
   EXPECT_EQ(late.answer->body, "by hand");
@@ -166,20 +166,20 @@ TEST_P(unreadable_contract,
 TEST_P(unreadable_contract, an_unreadable_unsettled_record_survives_every_sweep) {
   auto request = claim_of("bad");
   request.unknown_retention = day;  // a readable record would expire after a day
-  desk_.leased(request);
+  caller_.leased(request);
   delegate_->damage(request.id);
   auto good = claim_of("good");
   good.unknown_retention = day;
-  desk_.leased(good);
+  caller_.leased(good);
   advance(lease_length + day - second);
   expect_unreadable("bad");
   expect_swept(0);
   if (!GetParam().sweeps) return;  // the server itself removes the record
   advance(second);
-  EXPECT_EQ(desk_.sweep(), 1u);
+  EXPECT_EQ(caller_.sweep(), 1u);
   expect_unreadable("bad");
-  EXPECT_EQ(desk_.counts_of_all().unreadable, 1u);
-  EXPECT_EQ(desk_.list().unreadable.size(), 1u);
+  EXPECT_EQ(caller_.counts_of_all().unreadable, 1u);
+  EXPECT_EQ(caller_.list().unreadable.size(), 1u);
 }
 
 }  // namespace

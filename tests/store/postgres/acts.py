@@ -137,18 +137,18 @@ class Desk:
 class Clock:
     """Stands in the place of the database's clock and moves when it is told to."""
 
-    def __init__(self, desk):
-        self.desk = desk
-        self.now = desk.value("SELECT onceguard.now_ms()")
-        desk.rows("CREATE TABLE IF NOT EXISTS public.test_clock (now bigint)")
-        desk.rows("DELETE FROM public.test_clock")
-        desk.rows("INSERT INTO public.test_clock VALUES (%s)", [self.now])
-        desk.rows("CREATE OR REPLACE FUNCTION onceguard.now_ms() RETURNS bigint LANGUAGE sql "
+    def __init__(self, caller):
+        self.caller = caller
+        self.now = caller.value("SELECT onceguard.now_ms()")
+        caller.rows("CREATE TABLE IF NOT EXISTS public.test_clock (now bigint)")
+        caller.rows("DELETE FROM public.test_clock")
+        caller.rows("INSERT INTO public.test_clock VALUES (%s)", [self.now])
+        caller.rows("CREATE OR REPLACE FUNCTION onceguard.now_ms() RETURNS bigint LANGUAGE sql "
                   "VOLATILE AS 'SELECT now FROM public.test_clock'")
 
     def advance(self, by):
         self.now += by
-        self.desk.rows("UPDATE public.test_clock SET now = %s", [self.now])
+        self.caller.rows("UPDATE public.test_clock SET now = %s", [self.now])
 
 
 def failure(call, *arguments):

@@ -41,16 +41,16 @@ def connect(server):
 
 
 @pytest.fixture
-def desk(database, connect):
+def caller(database, connect):
     return Desk(connect(database))
 
 
 @pytest.fixture
 def plain(server, connect):
-    """A desk on a fresh store in the plain layout."""
+    """A caller on a fresh store in the plain layout."""
     return Desk(connect(server.create_store()))
 
 
 @pytest.fixture
-def clock(desk):
-    return Clock(desk)
+def clock(caller):
+    return Clock(caller)

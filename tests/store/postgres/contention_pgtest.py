@@ -14,29 +14,29 @@ from support.waiting import scaled, wait_until
 SESSIONS = 64
 
 
-def lock_waiters(desk):
-    return desk.value("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+def lock_waiters(caller):
+    return caller.value("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
                       "AND wait_event_type = 'Lock'")
 
 
 def test_64_sessions_claim_one_key_and_one_runs(database, connect):
-    desks = [Desk(connect(database)) for _ in range(SESSIONS)]
+    callers = [Desk(connect(database)) for _ in range(SESSIONS)]
     ready = threading.Barrier(SESSIONS)
 
-    def claim(desk):
+    def claim(caller):
         ready.wait()
-        return desk.claim(claim_of("k"))
+        return caller.claim(claim_of("k"))
 
     with ThreadPoolExecutor(SESSIONS) as pool:
-        told = list(pool.map(claim, desks))
+        told = list(pool.map(claim, callers))
     runs = [t for t in told if (t.problem, t.verdict) == (0, RUN)]
     others = [t for t in told if t.problem == LOCKED or t.verdict == BUSY]
     assert (len(runs), len(others)) == (1, SESSIONS - 1)
-    assert len(desks[0].stored("k")) == 1
+    assert len(callers[0].stored("k")) == 1
 
 
-def test_64_applications_wait_for_one_another_and_one_runs(database, connect, desk):
-    desk.rows("CREATE TABLE effects (key text)")
+def test_64_applications_wait_for_one_another_and_one_runs(database, connect, caller):
+    caller.rows("CREATE TABLE effects (key text)")
     ready = threading.Barrier(SESSIONS)
 
     def work(connection):
@@ -53,44 +53,44 @@ def test_64_applications_wait_for_one_another_and_one_runs(database, connect, de
     with ThreadPoolExecutor(SESSIONS) as pool:
         told = list(pool.map(work, connections))
     assert sorted(told) == sorted([("run", None)] + [("replay", b"made")] * (SESSIONS - 1))
-    assert desk.value("SELECT count(*) FROM effects") == 1
+    assert caller.value("SELECT count(*) FROM effects") == 1
 
 
-def test_a_long_transaction_that_completed_a_key_stalls_no_batch(database, connect, desk):
+def test_a_long_transaction_that_completed_a_key_stalls_no_batch(database, connect, caller):
     held, other = claim_of("held"), claim_of("other")
-    tokens = [row.token for row in desk.claims([held, other])]
+    tokens = [row.token for row in caller.claims([held, other])]
     application = Desk(connect(database, autocommit=False))
-    application.rows("SELECT onceguard.complete(%s, 200)", [desk.lease_text(held, tokens[0])])
+    application.rows("SELECT onceguard.complete(%s, 200)", [caller.lease_text(held, tokens[0])])
 
-    desk.rows("SET statement_timeout = '5s'")
-    told = desk.claims([claim_of("held"), claim_of("new")])
+    caller.rows("SET statement_timeout = '5s'")
+    told = caller.claims([claim_of("held"), claim_of("new")])
     assert (told[0].verdict, told[1].verdict) == (BUSY, RUN)
-    settled = desk.settles([settle_of(held, tokens[0]), settle_of(other, tokens[1])])
+    settled = caller.settles([settle_of(held, tokens[0]), settle_of(other, tokens[1])])
     assert (settled[0].problem, settled[1].outcome) == (LOCKED, DONE)
-    assert desk.extend(extend_of(held, tokens[0])).problem == LOCKED
-    assert desk.sweep() == 0
+    assert caller.extend(extend_of(held, tokens[0])).problem == LOCKED
+    assert caller.sweep() == 0
     application.on.commit()
-    assert desk.settle(settle_of(held, tokens[0])).outcome == DONE
-    assert desk.claim(claim_of("held")).status == 200
+    assert caller.settle(settle_of(held, tokens[0])).outcome == DONE
+    assert caller.claim(claim_of("held")).status == 200
 
 
-def test_a_claim_that_takes_over_is_locked_out_by_the_application(database, connect, desk, clock):
+def test_a_claim_that_takes_over_is_locked_out_by_the_application(database, connect, caller, clock):
     first = claim_of("k")
-    token = desk.leased(first).token
+    token = caller.leased(first).token
     clock.advance(LEASE)
     application = Desk(connect(database, autocommit=False))
-    application.rows("SELECT onceguard.complete(%s)", [desk.lease_text(first, token)])
-    assert desk.claim(claim_of("k", unknown=2)).problem == LOCKED
+    application.rows("SELECT onceguard.complete(%s)", [caller.lease_text(first, token)])
+    assert caller.claim(claim_of("k", unknown=2)).problem == LOCKED
     application.on.commit()
-    assert desk.claim(claim_of("k", unknown=2)).verdict == REPLAY
+    assert caller.claim(claim_of("k", unknown=2)).verdict == REPLAY
 
 
-def test_a_superseded_lease_can_not_commit_its_effect(database, connect, desk, clock):
-    desk.rows("CREATE TABLE effects (who text)")
+def test_a_superseded_lease_can_not_commit_its_effect(database, connect, caller, clock):
+    caller.rows("CREATE TABLE effects (who text)")
     first, second = claim_of("k"), claim_of("k", unknown=2)
-    stale = desk.lease_text(first, desk.leased(first).token)
+    stale = caller.lease_text(first, caller.leased(first).token)
     clock.advance(LEASE)
-    held = desk.lease_text(second, desk.leased(second).token)
+    held = caller.lease_text(second, caller.leased(second).token)
     application = Desk(connect(database, autocommit=False))
     for call in ("complete(%s, 200)", "fail(%s)", "release(%s)", "save_progress(%s, 'paid')"):
         application.rows("INSERT INTO effects VALUES ('the first')")
@@ -102,21 +102,21 @@ def test_a_superseded_lease_can_not_commit_its_effect(database, connect, desk, c
     application.rows("INSERT INTO effects VALUES ('the second')")
     application.rows("SELECT onceguard.complete(%s, 200)", [held])
     application.on.commit()
-    assert [row.who for row in desk.rows("SELECT who FROM effects")] == ["the second"]
-    assert desk.find("k").observed == COMPLETED
-    assert desk.settle(settle_of(first, 1)).outcome == STALE
+    assert [row.who for row in caller.rows("SELECT who FROM effects")] == ["the second"]
+    assert caller.find("k").observed == COMPLETED
+    assert caller.settle(settle_of(first, 1)).outcome == STALE
 
 
-def test_two_takeovers_at_once_give_one_lease(database, connect, desk, clock):
+def test_two_takeovers_at_once_give_one_lease(database, connect, caller, clock):
     for round_ in range(scaled(10, 3)):
         key = f"k{round_}"
-        desk.leased(claim_of(key))
+        caller.leased(claim_of(key))
         clock.advance(LEASE)
-        desks = [Desk(connect(database)) for _ in range(4)]
+        callers = [Desk(connect(database)) for _ in range(4)]
         with ThreadPoolExecutor(4) as pool:
-            told = list(pool.map(lambda d: d.claim(claim_of(key, unknown=2)), desks))
+            told = list(pool.map(lambda d: d.claim(claim_of(key, unknown=2)), callers))
         assert sum((t.problem, t.verdict) == (0, RUN) for t in told) == 1
-        assert len(desk.stored(key)) == 1
+        assert len(caller.stored(key)) == 1
 
 
 def test_batches_with_the_same_keys_in_any_order_do_not_deadlock(database, connect):
@@ -125,19 +125,19 @@ def test_batches_with_the_same_keys_in_any_order_do_not_deadlock(database, conne
     granted = []
 
     def work(seed):
-        desk, chance = Desk(connect(database)), random.Random(seed)
+        caller, chance = Desk(connect(database)), random.Random(seed)
         for _ in range(rounds):
             claims = [claim_of(key, unknown=2) for key in chance.sample(keys, len(keys))]
-            with desk.on.transaction():
-                told = desk.claims(claims)
+            with caller.on.transaction():
+                told = caller.claims(claims)
                 mine = [(c, t.token) for c, t in zip(claims, told) if t.verdict == RUN]
                 chance.shuffle(mine)
                 if mine:
-                    desk.extends([extend_of(c, token) for c, token in mine])
+                    caller.extends([extend_of(c, token) for c, token in mine])
                     kinds = [chance.randrange(4) for _ in mine]
-                    desk.settles([settle_of(c, t, k) for (c, t), k in zip(mine, kinds)])
+                    caller.settles([settle_of(c, t, k) for (c, t), k in zip(mine, kinds)])
             granted.extend(token for _, token in mine)
-            desk.sweep()
+            caller.sweep()
 
     with ThreadPoolExecutor(6) as pool:
         for done in [pool.submit(work, seed) for seed in range(6)]:
@@ -203,17 +203,17 @@ def test_serializable_callers_that_race_run_once(plain, connect):
     rounds, sessions = scaled(20, 4), 8
 
     def work(connection):
-        desk = Desk(connection)
+        caller = Desk(connection)
         for n in range(rounds):
             while True:
                 try:
                     with connection.transaction():
-                        desk.rows("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
-                        told = desk.row("SELECT * FROM onceguard.claim('s', %s, wait => true)",
+                        caller.rows("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+                        told = caller.row("SELECT * FROM onceguard.claim('s', %s, wait => true)",
                                         [str(n)])
                         if told.verdict == "run":
-                            desk.rows("INSERT INTO effects VALUES (%s)", [str(n)])
-                            desk.rows("SELECT onceguard.complete(%s, 200)", [told.lease])
+                            caller.rows("INSERT INTO effects VALUES (%s)", [str(n)])
+                            caller.rows("SELECT onceguard.complete(%s, 200)", [told.lease])
                     break
                 except psycopg.errors.SerializationFailure:
                     continue
@@ -243,14 +243,14 @@ def test_who_waits_gets_the_answer_of_the_one_before(plain, connect):
     assert told.headers == ["A", "1", "A", "2"]
 
 
-def test_a_sweep_leaves_what_somebody_works_on(database, connect, desk, clock):
-    desk.completed(claim_of("a"))
-    desk.completed(claim_of("b"))
+def test_a_sweep_leaves_what_somebody_works_on(database, connect, caller, clock):
+    caller.completed(claim_of("a"))
+    caller.completed(claim_of("b"))
     clock.advance(2 * 86_400_000)
     busy = Desk(connect(database, autocommit=False))
     busy.rows("SELECT pg_advisory_xact_lock(onceguard.lock_of(%s))", [digest_of("a")])
-    desk.rows("SET statement_timeout = '5s'")
-    desk.sweep()
+    caller.rows("SET statement_timeout = '5s'")
+    caller.sweep()
     busy.on.rollback()
-    desk.sweep()
-    assert desk.stored("a") == []
+    caller.sweep()
+    assert caller.stored("a") == []

@@ -20,32 +20,32 @@ class postgres_epoch_test : public postgres_fixture {
     resolution change;
     change.id = request.id;
     change.force = force;
-    ASSERT_EQ(desk_.resolve(change).outcome, resolve_outcome::done);
+    ASSERT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
   }
 
   boost::asio::io_context context_;
   store_ptr store_ = open();
-  desk desk_{*store_};
+  blocking_store caller_{*store_};
 };
 
 TEST_F(postgres_epoch_test, an_epoch_ends_only_with_the_release_of_a_completed_record) {
   const auto completed = claim_of("completed"), running = claim_of("running");
   const auto before = epoch();
-  desk_.completed(completed);
-  desk_.leased(running);
+  caller_.completed(completed);
+  caller_.leased(running);
   release(running, true);
-  desk_.sweep();
+  caller_.sweep();
   EXPECT_EQ(epoch(), before);
   const auto forgotten = read().forgotten;
   release(completed);
   EXPECT_NE(epoch(), before);
   EXPECT_EQ(read().forgotten, forgotten + 1);
-  EXPECT_EQ(read().forgotten, desk_.vitals().forgotten);
+  EXPECT_EQ(read().forgotten, caller_.vitals().forgotten);
 }
 
 TEST_F(postgres_epoch_test, an_epoch_ends_in_the_transaction_of_the_release) {
   const auto request = claim_of("k");
-  desk_.completed(request);
+  caller_.completed(request);
   const auto before = epoch();
   sql_session person(database_.url());
   person.run("BEGIN");
@@ -54,7 +54,7 @@ TEST_F(postgres_epoch_test, an_epoch_ends_in_the_transaction_of_the_release) {
   EXPECT_EQ(epoch(), before) << "not before the answer is released";
   person.run("ROLLBACK");
   EXPECT_EQ(epoch(), before);
-  EXPECT_EQ(desk_.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
   release(request);
   EXPECT_NE(epoch(), before);
 }
@@ -109,9 +109,9 @@ TEST_F(postgres_epoch_test, reading_an_epoch_gives_the_clock_the_identity_and_th
   database_.set_clock(postgres_database::beginning + 42);
   const auto reply = read();
   EXPECT_EQ(reply.now, postgres_database::beginning + 42);
-  EXPECT_THAT(reply.origin, ::testing::StartsWith(desk_.vitals().identity));
-  EXPECT_EQ(reply.generation, desk_.vitals().generation);
-  desk_.leased(claim_of("k"));
+  EXPECT_THAT(reply.origin, ::testing::StartsWith(caller_.vitals().identity));
+  EXPECT_EQ(reply.generation, caller_.vitals().generation);
+  caller_.leased(claim_of("k"));
   EXPECT_EQ(read().generation, reply.generation + 1);
 }
 

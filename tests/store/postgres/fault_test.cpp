@@ -26,15 +26,15 @@ INSTANTIATE_TEST_SUITE_P(directions, cut_at,
 
 TEST_P(cut_at, a_cut_at_any_byte_runs_nothing_twice_and_is_recovered_from) {
   tcp_gate gate(server_.port());
-  auto argument = params();
-  argument.url = url_at(gate.port());
-  argument.connections = 1;
-  const auto tested = open(argument);
-  desk desk(*tested);
+  auto parameters = params();
+  parameters.url = url_at(gate.port());
+  parameters.connections = 1;
+  const auto tested = open(parameters);
+  blocking_store caller(*tested);
   int cuts = 0;
   for (std::uint64_t byte = 0;; byte += 13) {
     gate.cut_after(GetParam(), byte);
-    expect_one_run(desk, "k" + std::to_string(byte));
+    expect_one_run(caller, "k" + std::to_string(byte));
     if (gate.armed()) break;  // `byte` is beyond the end of the conversation
     ++cuts;
   }
@@ -54,16 +54,16 @@ TEST_P(cut_at, a_cut_at_any_byte_while_opening_is_recovered_from) {
     gate.cut_after(GetParam(), byte);
     const auto tested = open(value);
     if (gate.armed()) break;
-    expect_one_run(*std::make_unique<desk>(*tested), "k" + std::to_string(byte));
+    expect_one_run(*std::make_unique<blocking_store>(*tested), "k" + std::to_string(byte));
   }
 }
 
 TEST_F(postgres_fault_test, a_server_crash_under_load_loses_and_repeats_nothing) {
   postgres_server server("synchronous_commit = on\n");
   postgres_database database(server);
-  auto argument = params();
-  argument.url = database.url();
-  const auto tested = open(argument);
+  auto parameters = params();
+  parameters.url = database.url();
+  const auto tested = open(parameters);
   const auto runs = run_across_crashes(*tested, 16, 200, [&] {
     server.stop(SIGQUIT);
     server.start();
@@ -81,8 +81,8 @@ TEST_F(postgres_fault_test, a_hanging_server_is_reported_unreachable_within_the_
   value.url = database.url();
   value.timeout = milliseconds(400);
   const auto tested = open(value);
-  desk desk(*tested);
-  expect_out_of_reach_while_it_hangs(desk, server);
+  blocking_store caller(*tested);
+  expect_out_of_reach_while_it_hangs(caller, server);
 }
 
 TEST_F(postgres_fault_test, a_claim_waits_for_a_server_that_restarts_within_the_timeout) {
@@ -93,7 +93,7 @@ TEST_F(postgres_fault_test, a_claim_waits_for_a_server_that_restarts_within_the_
   const auto tested = open(value);
   server.stop(SIGQUIT);
   auto reply = meanwhile([&] {
-    desk own(*tested);
+    blocking_store own(*tested);
     return own.try_claim(claim_of("k")).has_value();
   });
   server.start();
@@ -103,10 +103,10 @@ TEST_F(postgres_fault_test, a_claim_waits_for_a_server_that_restarts_within_the_
 TEST_F(postgres_fault_test, a_claim_is_repeated_until_its_commit_has_waited_for_the_standby) {
   postgres_server server;
   postgres_database database(server);
-  auto argument = params();
-  argument.url = database.url();
-  argument.timeout = patience;
-  const auto tested = open(argument);
+  auto parameters = params();
+  parameters.url = database.url();
+  parameters.timeout = patience;
+  const auto tested = open(parameters);
   auto& admin = database.admin();
   const auto in_sync_wait = [](const std::string& description) {
     return "SELECT " + description + " FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
@@ -130,7 +130,7 @@ TEST_F(postgres_fault_test, a_claim_is_repeated_until_its_commit_has_waited_for_
     return others.wait_for(std::chrono::milliseconds(0)) == std::future_status::ready;
   });
   auto reply = meanwhile([&] {
-    desk own(*tested);
+    blocking_store own(*tested);
     return own.try_claim(claim_of("k"));
   });
   // The record becomes visible when the wait of its commit is cancelled. Other commits may wait
@@ -158,19 +158,19 @@ TEST_F(postgres_fault_test, a_full_disk_is_reported_as_store_full_and_changes_no
       "CREATE TRIGGER full_disk BEFORE INSERT ON onceguard.records"
       " FOR EACH ROW EXECUTE FUNCTION public.full()");
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   const auto request = claim_of("k");
-  const auto verdict = desk.try_claim(request);
+  const auto verdict = caller.try_claim(request);
   database_.admin().run("DROP TRIGGER full_disk ON onceguard.records; DROP FUNCTION public.full()");
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_full);
   EXPECT_EQ(verdict.error().effect, effect::none);
-  EXPECT_EQ(desk.claim(request).kind, verdict_kind::run);
+  EXPECT_EQ(caller.claim(request).kind, verdict_kind::run);
 }
 
 TEST_F(postgres_fault_test, an_item_that_the_server_refuses_fails_no_other_item_of_its_batch) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   // Codes for a violated constraint, a damaged page, and a block that the disk fails to read.
   for (const std::string code : {"23514", "XX001", "58030"}) {
     database_.admin().run(
@@ -180,7 +180,7 @@ TEST_F(postgres_fault_test, an_item_that_the_server_refuses_fails_no_other_item_
         "'; END IF; RETURN NEW; END $$;"
         "CREATE TRIGGER picky BEFORE INSERT ON onceguard.records"
         " FOR EACH ROW EXECUTE FUNCTION public.picky()");
-    const auto reply = desk.claims({claim_of("a" + code), claim_of("bad"), claim_of("b" + code)});
+    const auto reply = caller.claims({claim_of("a" + code), claim_of("bad"), claim_of("b" + code)});
     database_.admin().run("DROP TRIGGER picky ON onceguard.records; DROP FUNCTION public.picky()");
     ASSERT_TRUE(reply[0]) << reply[0].error().detail;
     EXPECT_EQ(reply[0]->kind, verdict_kind::run);
@@ -193,46 +193,47 @@ TEST_F(postgres_fault_test, an_item_that_the_server_refuses_fails_no_other_item_
 
 TEST_F(postgres_fault_test, a_server_that_became_read_only_is_unreachable) {
   const auto tested = open();
-  desk desk(*tested);
-  desk.completed(claim_of("before"));
+  blocking_store caller(*tested);
+  caller.completed(claim_of("before"));
   database_.admin().run("ALTER DATABASE onceguard SET default_transaction_read_only = on");
   database_.admin().run(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
       " WHERE application_name = 'onceguard'");
-  const auto verdict = desk.try_claim(claim_of("k"), milliseconds(500));
+  const auto verdict = caller.try_claim(claim_of("k"), milliseconds(500));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_unreachable);
   database_.admin().run(
       "SET default_transaction_read_only = off;"
       "ALTER DATABASE onceguard RESET default_transaction_read_only");
-  const auto after = claim_until_known(desk, claim_of("k"));
+  const auto after = claim_until_known(caller, claim_of("k"));
   ASSERT_TRUE(after);
   EXPECT_EQ(after->kind, verdict_kind::run);
 }
 
 TEST_F(postgres_fault_test, tokens_still_grow_after_a_restore_of_an_older_copy) {
   const auto tested = open();
-  desk desk(*tested);
-  const auto first_generation = desk.vitals().generation;
+  blocking_store caller(*tested);
+  const auto first_generation = caller.vitals().generation;
   token last = 0;
-  for (int i = 0; i < 20; ++i) last = desk.completed(claim_of("k" + std::to_string(i))).token;
-  EXPECT_EQ(desk.vitals().generation, first_generation + 20);
+  for (int i = 0; i < 20; ++i) last = caller.completed(claim_of("k" + std::to_string(i))).token;
+  EXPECT_EQ(caller.vitals().generation, first_generation + 20);
   // The state that a restored snapshot of the disk would bring back.
   database_.admin().run("TRUNCATE onceguard.records; SELECT setval('onceguard.tokens', 1)");
   database_.admin().run(
       "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
       " WHERE application_name = 'onceguard'");
-  EXPECT_EQ(desk.try_claim(claim_of("k0")).error().code, errc::store_lost);
+  EXPECT_EQ(caller.try_claim(claim_of("k0")).error().code, errc::store_lost);
   // Each connection that reopens finds another memory, which has to be polled before claims are
   // granted.
-  for (int looks = 0; looks < 100 && !desk.try_claim(claim_of("another")); ++looks) desk.vitals();
+  for (int looks = 0; looks < 100 && !caller.try_claim(claim_of("another")); ++looks)
+    caller.vitals();
   for (int i = 0; i < 20; ++i) {
-    const auto reply = claim_until_known(desk, claim_of("k" + std::to_string(i)));
+    const auto reply = claim_until_known(caller, claim_of("k" + std::to_string(i)));
     ASSERT_TRUE(reply);
     EXPECT_GT(reply->lease.token, last);
     last = reply->lease.token;
   }
-  EXPECT_LT(desk.vitals().generation, first_generation + 40);
+  EXPECT_LT(caller.vitals().generation, first_generation + 40);
 }
 
 TEST_F(postgres_fault_test, a_stop_finishes_accepted_claims) {

@@ -31,17 +31,17 @@ class postgres_loss_test : public postgres_fixture {
         "SELECT setval('onceguard.tokens', (SELECT last_value FROM public.saved_number));"
         "COMMIT");
   }
-  static void expect_lost(desk& desk, const std::string& key) {
-    const auto verdict = desk.try_claim(claim_of(key));
+  static void expect_lost(blocking_store& caller, const std::string& key) {
+    const auto verdict = caller.try_claim(claim_of(key));
     ASSERT_FALSE(verdict) << "a lease was granted";
     EXPECT_EQ(verdict.error().code, errc::store_lost) << verdict.error().detail;
     EXPECT_EQ(verdict.error().effect, effect::none);
   }
   /// Polls until the store grants `request`.
-  static verdict known_again(desk& desk, const claim& request) {
+  static verdict known_again(blocking_store& caller, const claim& request) {
     for (int looks = 0; looks < 100; ++looks) {
-      desk.vitals();
-      if (auto reply = desk.try_claim(request)) return std::move(*reply);
+      caller.vitals();
+      if (auto reply = caller.try_claim(request)) return std::move(*reply);
     }
     throw std::logic_error("nothing is granted any more");
   }
@@ -49,45 +49,45 @@ class postgres_loss_test : public postgres_fixture {
 
 TEST_F(postgres_loss_test, truncated_records_change_the_identity_and_stop_grants_until_polled) {
   const auto tested = open();
-  desk desk(*tested);
-  const auto last = desk.completed(claim_of("k")).token;
-  const auto before = desk.vitals().identity;
+  blocking_store caller(*tested);
+  const auto last = caller.completed(claim_of("k")).token;
+  const auto before = caller.vitals().identity;
   sql("TRUNCATE onceguard.records");
-  expect_lost(desk, "k");
+  expect_lost(caller, "k");
   // Nothing is granted yet. One poll returns the new identity; only the poll after that shows that
   // the caller has taken note of the new identity.
-  expect_lost(desk, "k");
-  EXPECT_NE(desk.vitals().identity, before);
-  expect_lost(desk, "k");
+  expect_lost(caller, "k");
+  EXPECT_NE(caller.vitals().identity, before);
+  expect_lost(caller, "k");
   EXPECT_EQ(value("SELECT count(*) FROM onceguard.records"), "0");
-  const auto reply = known_again(desk, claim_of("k"));
+  const auto reply = known_again(caller, claim_of("k"));
   EXPECT_EQ(reply.kind, verdict_kind::run);
   EXPECT_GT(reply.lease.token, last);
 }
 
 TEST_F(postgres_loss_test, a_recreated_schema_is_used_through_new_sessions) {
   const auto tested = open();
-  desk desk(*tested);
-  desk.completed(claim_of("k"));
-  desk.vitals();
+  blocking_store caller(*tested);
+  caller.completed(claim_of("k"));
+  caller.vitals();
   database_.make_schema_anew();
-  const auto verdict = desk.try_claim(claim_of("l"));
+  const auto verdict = caller.try_claim(claim_of("l"));
   ASSERT_FALSE(verdict);
   EXPECT_NE(verdict.error().code, errc::record_unreadable) << verdict.error().detail;
-  EXPECT_EQ(known_again(desk, claim_of("k")).kind, verdict_kind::run);
+  EXPECT_EQ(known_again(caller, claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_F(postgres_loss_test, a_claim_that_waited_for_a_truncate_grants_nothing) {
-  auto argument = params();
-  argument.timeout = std::chrono::minutes(2);  // a lock may take a quarter of the timeout
-  const auto tested = open(argument);
-  desk position(*tested);
-  position.completed(claim_of("k"));
-  position.vitals();
+  auto parameters = params();
+  parameters.timeout = std::chrono::minutes(2);  // a lock may take a quarter of the timeout
+  const auto tested = open(parameters);
+  blocking_store caller(*tested);
+  caller.completed(claim_of("k"));
+  caller.vitals();
   sql_session theirs(database_.url());
   theirs.run("BEGIN; TRUNCATE onceguard.records");
   auto reply = meanwhile([&] {
-    desk own(*tested);
+    blocking_store own(*tested);
     return own.try_claim(claim_of("k"), std::chrono::minutes(2));
   });
   wait_until("the claim", [&] {
@@ -103,119 +103,119 @@ TEST_F(postgres_loss_test, a_claim_that_waited_for_a_truncate_grants_nothing) {
 
 TEST_F(postgres_loss_test, a_loss_that_a_sweep_finds_still_stops_claims_until_polled) {
   const auto tested = open();
-  desk desk(*tested);
-  desk.completed(claim_of("k"));
-  desk.vitals();
+  blocking_store caller(*tested);
+  caller.completed(claim_of("k"));
+  caller.vitals();
   sql("TRUNCATE onceguard.records");
-  for (int i = 0; i < 3; ++i) desk.sweep();
-  expect_lost(desk, "k");
+  for (int i = 0; i < 3; ++i) caller.sweep();
+  expect_lost(caller, "k");
 }
 
 TEST_F(postgres_loss_test, restored_older_records_stop_the_claims_of_every_connected_store) {
   const auto tested = open();
   const auto neighbour = open();
-  desk position(*tested);
-  desk beside(*neighbour);
-  position.completed(claim_of("early"));
+  blocking_store caller(*tested);
+  blocking_store beside(*neighbour);
+  caller.completed(claim_of("early"));
   save();
   // The neighbour polled before the lease that will be missing: its own poll cannot show the loss.
   const auto before = beside.vitals();
-  const auto last = position.completed(claim_of("late")).token;
+  const auto last = caller.completed(claim_of("late")).token;
   restore();
-  expect_lost(position, "late");
-  wait_until("the new identity", [&] { return position.vitals().identity != before.identity; });
+  expect_lost(caller, "late");
+  wait_until("the new identity", [&] { return caller.vitals().identity != before.identity; });
   expect_lost(beside, "late");
-  EXPECT_GT(known_again(position, claim_of("late")).lease.token, last);
+  EXPECT_GT(known_again(caller, claim_of("late")).lease.token, last);
   EXPECT_EQ(known_again(beside, claim_of("late")).kind, verdict_kind::busy);
   EXPECT_EQ(known_again(beside, claim_of("early")).kind, verdict_kind::replay);
 }
 
 TEST_F(postgres_loss_test, a_poll_alone_finds_restored_older_records) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   save();
-  const auto before = desk.vitals();
-  desk.completed(claim_of("early"));
-  desk.completed(claim_of("late"));
+  const auto before = caller.vitals();
+  caller.completed(claim_of("early"));
+  caller.completed(claim_of("late"));
   restore();
-  desk.sweep();  // a sweep reports nothing to the caller
-  const auto after = desk.vitals();
+  caller.sweep();  // a sweep reports nothing to the caller
+  const auto after = caller.vitals();
   EXPECT_NE(after.identity, before.identity);
   EXPECT_EQ(after.generation, before.generation) << "by this alone nobody could tell";
-  expect_lost(desk, "late");
+  expect_lost(caller, "late");
 }
 
 TEST_F(postgres_loss_test, a_lease_granted_after_the_last_poll_counts_toward_the_generation) {
   const auto tested = open();
-  desk desk(*tested);
-  desk.completed(claim_of("early"));
+  blocking_store caller(*tested);
+  caller.completed(claim_of("early"));
   save();
-  desk.vitals();
-  const auto last = desk.completed(claim_of("late")).token;
+  caller.vitals();
+  const auto last = caller.completed(claim_of("late")).token;
   restore();  // before the cut: a reopened connection would otherwise read the generation of before
   cut_all();
-  expect_lost(desk, "late");
-  EXPECT_GT(known_again(desk, claim_of("late")).lease.token, last);
+  expect_lost(caller, "late");
+  EXPECT_GT(known_again(caller, claim_of("late")).lease.token, last);
 }
 
 TEST_F(postgres_loss_test, a_lease_that_was_taken_over_counts_toward_the_generation) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   const auto request = claim_of("k");
-  desk.settle(settle_of(request, desk.leased(request), settle_kind::release));
-  desk.vitals();
+  caller.settle(settle_of(request, caller.leased(request), settle_kind::release));
+  caller.vitals();
   save();
-  desk.completed(claim_of("k"));
+  caller.completed(claim_of("k"));
   restore();  // before the cut: a reopened connection would otherwise read the generation of before
   cut_all();
-  expect_lost(desk, "k");
+  expect_lost(caller, "k");
 }
 
 TEST_F(postgres_loss_test, another_database_at_the_same_address_grants_no_claim_until_polled) {
   const auto tested = open();
-  desk desk(*tested);
-  desk.completed(claim_of("k"));
-  const auto before = desk.vitals().identity;
+  blocking_store caller(*tested);
+  caller.completed(claim_of("k"));
+  const auto before = caller.vitals().identity;
   cut_all();
   sql("DELETE FROM onceguard.records; UPDATE onceguard.meta SET identity = 'another'");
-  expect_lost(desk, "k");
-  EXPECT_EQ(desk.vitals().identity, "another");
+  expect_lost(caller, "k");
+  EXPECT_EQ(caller.vitals().identity, "another");
   EXPECT_NE(before, "another");
-  expect_lost(desk, "k");
-  EXPECT_EQ(known_again(desk, claim_of("k")).kind, verdict_kind::run);
+  expect_lost(caller, "k");
+  EXPECT_EQ(known_again(caller, claim_of("k")).kind, verdict_kind::run);
   EXPECT_EQ(value("SELECT identity FROM onceguard.meta"), "another");
 }
 
 TEST_F(postgres_loss_test, only_claims_are_refused_until_a_loss_is_polled) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   const auto request = claim_of("k");
-  const auto held = desk.leased(request);
-  desk.vitals();
+  const auto held = caller.leased(request);
+  caller.vitals();
   sql("TRUNCATE onceguard.records");
-  expect_lost(desk, "l");
-  EXPECT_EQ(desk.settle(settle_of(request, held)).outcome, settle_outcome::incident);
-  EXPECT_EQ(desk.seen(request.id).state, observed_state::completed);
-  expect_lost(desk, "k");
-  EXPECT_EQ(known_again(desk, claim_of("k")).kind, verdict_kind::replay);
+  expect_lost(caller, "l");
+  EXPECT_EQ(caller.settle(settle_of(request, held)).outcome, settle_outcome::incident);
+  EXPECT_EQ(caller.seen(request.id).state, observed_state::completed);
+  expect_lost(caller, "k");
+  EXPECT_EQ(known_again(caller, claim_of("k")).kind, verdict_kind::replay);
 }
 
 TEST_F(postgres_loss_test, a_lease_granted_while_the_identity_changed_is_given_back) {
-  auto argument = params();
-  argument.timeout = std::chrono::minutes(2);
-  const auto tested = open(argument);
-  desk position(*tested);
+  auto parameters = params();
+  parameters.timeout = std::chrono::minutes(2);
+  const auto tested = open(parameters);
+  blocking_store caller(*tested);
   const auto request = claim_of("k");
-  position.leased(request);
+  caller.leased(request);
   save();
   sql("DELETE FROM onceguard.records");
-  position.vitals();
+  caller.vitals();
   // The claim waits in the middle of its work, behind another transaction's row of the same key.
   sql_session theirs(database_.url());
   theirs.run("BEGIN; INSERT INTO onceguard.records SELECT * FROM public.saved");
   const auto again = claim_of("k");
   auto reply = meanwhile([&] {
-    desk own(*tested);
+    blocking_store own(*tested);
     return own.try_claim(again, std::chrono::minutes(2));
   });
   wait_until("the claim", [&] {
@@ -224,7 +224,7 @@ TEST_F(postgres_loss_test, a_lease_granted_while_the_identity_changed_is_given_b
            "0";
   });
   sql("UPDATE onceguard.meta SET identity = 'another'");
-  EXPECT_EQ(position.vitals().identity, "another");
+  EXPECT_EQ(caller.vitals().identity, "another");
   theirs.run("ROLLBACK");
   const auto answer = reply.get();
   ASSERT_FALSE(answer) << "a lease was granted";
@@ -233,14 +233,14 @@ TEST_F(postgres_loss_test, a_lease_granted_while_the_identity_changed_is_given_b
 }
 
 TEST_F(postgres_loss_test, a_lease_is_given_back_if_older_records_are_restored_during_the_claim) {
-  auto argument = params();
-  argument.timeout = std::chrono::minutes(2);
-  const auto tested = open(argument);
-  desk desk_of_test(*tested);
+  auto parameters = params();
+  parameters.timeout = std::chrono::minutes(2);
+  const auto tested = open(parameters);
+  blocking_store caller_of_test(*tested);
   save();
-  for (const auto* key : {"j", "k", "l"}) desk_of_test.completed(claim_of(key));
-  const auto last = desk_of_test.completed(claim_of("m")).token;
-  desk_of_test.vitals();
+  for (const auto* key : {"j", "k", "l"}) caller_of_test.completed(claim_of(key));
+  const auto last = caller_of_test.completed(claim_of("m")).token;
+  caller_of_test.vitals();
   // The claim has found the vitals that it expected, and waits before it reads its record.
   sql("ALTER FUNCTION onceguard.claim_repeats RENAME TO claim_repeats_at_once;"
       "CREATE FUNCTION onceguard.claim_repeats(items onceguard.claim_item[], places integer[],"
@@ -251,7 +251,7 @@ TEST_F(postgres_loss_test, a_lease_is_given_back_if_older_records_are_restored_d
   sql_session theirs(database_.url());
   theirs.run("SELECT pg_advisory_lock(7)");
   auto reply = meanwhile([&] {
-    desk own(*tested);
+    blocking_store own(*tested);
     return own.try_claim(claim_of("k"), std::chrono::minutes(2));
   });
   wait_until("the claim", [&] {
@@ -264,38 +264,38 @@ TEST_F(postgres_loss_test, a_lease_is_given_back_if_older_records_are_restored_d
   ASSERT_FALSE(answer) << "a lease was granted";
   EXPECT_EQ(answer.error().code, errc::store_lost) << answer.error().detail;
   EXPECT_EQ(answer.error().effect, effect::done);
-  expect_lost(desk_of_test, "l");
-  EXPECT_GT(known_again(desk_of_test, claim_of("m")).lease.token, last);
+  expect_lost(caller_of_test, "l");
+  EXPECT_GT(known_again(caller_of_test, claim_of("m")).lease.token, last);
 }
 
 TEST_F(postgres_loss_test, a_claim_whose_reply_was_lost_is_no_loss_of_memory) {
   tcp_gate gate(server_.port());
-  auto argument = params();
-  argument.url = url_at(gate.port());
-  argument.connections = 1;
-  const auto tested = open(argument);
-  desk desk(*tested);
-  desk.vitals();
+  auto parameters = params();
+  parameters.url = url_at(gate.port());
+  parameters.connections = 1;
+  const auto tested = open(parameters);
+  blocking_store caller(*tested);
+  caller.vitals();
   gate.cut_after(direction::to_client, 0);
   // The new session counts the lease already when the claim is sent again.
-  EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::run);
   EXPECT_FALSE(gate.armed());
   EXPECT_EQ(value("SELECT max(attempt) FROM onceguard.records"), "1");
 }
 
 TEST_F(postgres_loss_test, reconnects_and_a_vacuum_full_are_no_loss) {
   const auto tested = open();
-  desk desk(*tested);
-  desk.completed(claim_of("k"));
-  const auto before = desk.vitals().identity;
+  blocking_store caller(*tested);
+  caller.completed(claim_of("k"));
+  const auto before = caller.vitals().identity;
   for (int i = 0; i < 3; ++i) {
     cut_all();
-    desk.leased(claim_of("n" + std::to_string(i)));
+    caller.leased(claim_of("n" + std::to_string(i)));
   }
   sql("VACUUM FULL onceguard.meta");
   cut_all();
-  EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::replay);
-  EXPECT_EQ(desk.vitals().identity, before);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.vitals().identity, before);
 }
 
 }  // namespace

@@ -30,124 +30,124 @@ $$
 """
 
 
-def copies(desk, key, number):
-    desk.on.execute(COPY)
-    desk.rows("CALL public.copy(%s, %s)", [digest_of(key), number])
+def copies(caller, key, number):
+    caller.on.execute(COPY)
+    caller.rows("CALL public.copy(%s, %s)", [digest_of(key), number])
 
 
-def listed(desk, key=None, after=0, page=100):
+def listed(caller, key=None, after=0, page=100):
     """One call: the keys that it found, and where the next goes on."""
-    found = desk.rows("SELECT * FROM onceguard.list_piece(NULL, %s, NULL, %s, %s, false)",
+    found = caller.rows("SELECT * FROM onceguard.list_piece(NULL, %s, NULL, %s, %s, false)",
                       [key, after, page])
     goes_on = found.pop().born if found and found[-1].problem == 3 else None
     return [row.key.decode() for row in found], goes_on
 
 
-def test_a_list_examines_a_piece_and_returns_a_cursor(desk):
-    desk.completed(claim_of("first"))
-    copies(desk, "first", EXAMINED + 500)
+def test_a_list_examines_a_piece_and_returns_a_cursor(caller):
+    caller.completed(claim_of("first"))
+    copies(caller, "first", EXAMINED + 500)
     last = b"copy %d" % (EXAMINED + 500)
-    seen, after = listed(desk, last)
+    seen, after = listed(caller, last)
     assert seen == [] and after is not None  # how far it comes in a second, this machine says
     calls = 1
     while after is not None:
-        more, before = listed(desk, last, after), after
+        more, before = listed(caller, last, after), after
         seen, after = seen + more[0], more[1]
         assert after is None or after > before
         calls += 1
     assert seen == [last.decode()] and calls >= 2
 
 
-def test_a_full_page_of_a_list_goes_on_behind_its_last(desk):
-    desk.completed(claim_of("first"))
-    copies(desk, "first", 9)
-    seen, after = listed(desk, page=4)
+def test_a_full_page_of_a_list_goes_on_behind_its_last(caller):
+    caller.completed(claim_of("first"))
+    copies(caller, "first", 9)
+    seen, after = listed(caller, page=4)
     assert seen == ["first", "copy 1", "copy 2", "copy 3"]
-    assert listed(desk, after=after) == ([f"copy {i}" for i in range(4, 10)], None)
+    assert listed(caller, after=after) == ([f"copy {i}" for i in range(4, 10)], None)
 
 
-def counted(desk, after=0):
+def counted(caller, after=0):
     """One call: how many of each state, and where the next goes on."""
-    found = dict(desk.rows("SELECT state, records FROM onceguard.counts_piece(%s, false)", [after]))
+    found = dict(caller.rows("SELECT state, records FROM onceguard.counts_piece(%s, false)", [after]))
     return found, found.pop(None, None)
 
 
-def test_counts_go_on_behind_each_piece(desk, clock):
-    assert counted(desk) == ({}, None)
-    desk.completed(claim_of("first"))
-    copies(desk, "first", EXAMINED - 2)
-    assert counted(desk) == ({4: EXAMINED - 1}, None)
+def test_counts_go_on_behind_each_piece(caller, clock):
+    assert counted(caller) == ({}, None)
+    caller.completed(claim_of("first"))
+    copies(caller, "first", EXAMINED - 2)
+    assert counted(caller) == ({4: EXAMINED - 1}, None)
     clock.advance(1)  # born behind them all
-    desk.claim(claim_of("running"))
-    last = desk.value("SELECT max(born) FROM onceguard.records")
-    assert counted(desk) == ({2: 1, 4: EXAMINED - 1}, last)
-    assert counted(desk, last) == ({}, None)
+    caller.claim(claim_of("running"))
+    last = caller.value("SELECT max(born) FROM onceguard.records")
+    assert counted(caller) == ({2: 1, 4: EXAMINED - 1}, last)
+    assert counted(caller, last) == ({}, None)
     for i in range(5):
-        desk.claim(claim_of(f"running {i}"))
-    assert counted(desk, last) == ({2: 5}, None)
+        caller.claim(claim_of(f"running {i}"))
+    assert counted(caller, last) == ({2: 5}, None)
     clock.advance(2 * DAY)  # what has expired is in a piece, but not counted
-    assert counted(desk) == ({4: 0, 7: 1}, last)
-    assert counted(desk, last) == ({7: 5}, None)
+    assert counted(caller) == ({4: 0, 7: 1}, last)
+    assert counted(caller, last) == ({7: 5}, None)
 
 
-def test_stats_adds_up_the_pieces(desk, server, database, onceguard):
-    desk.completed(claim_of("first"))
-    copies(desk, "first", EXAMINED + 500)
+def test_stats_adds_up_the_pieces(caller, server, database, onceguard):
+    caller.completed(claim_of("first"))
+    copies(caller, "first", EXAMINED + 500)
     told = subprocess.run([onceguard, "stats", "--json", "--store", server.url(database)],
                           capture_output=True, text=True, check=True, timeout=60)
     assert json.loads(told.stdout)["completed"] == EXAMINED + 501
 
 
 @pytest.mark.parametrize("layout", ["time:1h"])
-def test_a_large_partition_goes_when_all_its_pieces_are_over(desk, clock):
-    desk.completed(claim_of("first"))
-    copies(desk, "first", 2 * PIECE)
+def test_a_large_partition_goes_when_all_its_pieces_are_over(caller, clock):
+    caller.completed(claim_of("first"))
+    copies(caller, "first", 2 * PIECE)
     kept = digest_of(f"copy {PIECE + PIECE // 2}")  # in the second piece
-    desk.rows("UPDATE onceguard.records SET expires_at = expires_at + %s WHERE digest = %s",
+    caller.rows("UPDATE onceguard.records SET expires_at = expires_at + %s WHERE digest = %s",
               [DAY, kept])
-    desk.rows("UPDATE onceguard.records r SET checksum = onceguard.checksum_of(r) "
+    caller.rows("UPDATE onceguard.records r SET checksum = onceguard.checksum_of(r) "
               "WHERE digest = %s", [kept])
-    old = desk.value("SELECT tableoid::regclass::text FROM onceguard.records WHERE digest = %s",
+    old = caller.value("SELECT tableoid::regclass::text FROM onceguard.records WHERE digest = %s",
                      [kept])
     clock.advance(26 * HOUR)
     gone = []
 
     def dropped():
-        gone.append(desk.sweep())
-        return desk.value("SELECT to_regclass(%s) IS NULL", [old])
+        gone.append(caller.sweep())
+        return caller.value("SELECT to_regclass(%s) IS NULL", [old])
 
     wait_until(dropped, what="the partition going")
     assert max(gone) == 999  # as many as a call may tell
-    assert desk.value("SELECT count(*) FROM onceguard.records") == 1
+    assert caller.value("SELECT count(*) FROM onceguard.records") == 1
     again = claim_of(f"copy {PIECE + PIECE // 2}")
-    assert desk.claim(again).verdict == REPLAY
-    assert desk.value("SELECT count(*) FROM onceguard.sweep_hands WHERE part = %s", [old]) == 0
+    assert caller.claim(again).verdict == REPLAY
+    assert caller.value("SELECT count(*) FROM onceguard.sweep_hands WHERE part = %s", [old]) == 0
 
 
 @pytest.mark.parametrize("layout", ["time:1h"])
-def test_when_the_time_is_up_a_proof_goes_on_at_the_next_call(desk, clock):
-    desk.completed(claim_of("first"))
-    copies(desk, "first", 2 * PIECE)
+def test_when_the_time_is_up_a_proof_goes_on_at_the_next_call(caller, clock):
+    caller.completed(claim_of("first"))
+    copies(caller, "first", 2 * PIECE)
     clock.advance(26 * HOUR)
-    part = desk.value("SELECT tableoid::regclass::text FROM onceguard.records LIMIT 1")
+    part = caller.value("SELECT tableoid::regclass::text FROM onceguard.records LIMIT 1")
 
     def prove():
         """One call whose time is up when it begins; what it has looked through, of all calls."""
-        desk.value("SELECT onceguard.prove_partition(%s, 1000, %s, clock_timestamp())",
+        caller.value("SELECT onceguard.prove_partition(%s, 1000, %s, clock_timestamp())",
                    [part, clock.now])
-        return desk.value("SELECT held FROM onceguard.sweep_hands WHERE part = %s", [part])
+        return caller.value("SELECT held FROM onceguard.sweep_hands WHERE part = %s", [part])
 
     assert [prove() for _ in range(4)] == [0, PIECE, 2 * PIECE, 2 * PIECE + 1]
 
 
 @pytest.mark.parametrize("layout", ["plain"])
-def test_when_the_time_is_up_a_sweep_goes_on_at_the_next_call(desk, clock):
-    desk.completed(claim_of("first"))
-    copies(desk, "first", EXAMINED)  # on more pages than are swept at once
+def test_when_the_time_is_up_a_sweep_goes_on_at_the_next_call(caller, clock):
+    caller.completed(claim_of("first"))
+    copies(caller, "first", EXAMINED)  # on more pages than are swept at once
     clock.advance(26 * HOUR)
     left = []
     for _ in range(2):
-        desk.value("SELECT onceguard.sweep_part('onceguard.records', 1000000, %s, "
+        caller.value("SELECT onceguard.sweep_part('onceguard.records', 1000000, %s, "
                    "clock_timestamp())", [clock.now])
-        left.append(desk.value("SELECT count(*) FROM onceguard.records"))
+        left.append(caller.value("SELECT count(*) FROM onceguard.records"))
     assert EXAMINED > left[0] > left[1] > 0

@@ -20,10 +20,10 @@ def growth(sizes):
     return sizes[-1] / sizes[SETTLED - 1]
 
 
-def test_what_has_expired_leaves_its_room_to_what_comes(desk, clock):
-    sizes, _ = soak(desk, clock, CYCLES, KEYS)
+def test_what_has_expired_leaves_its_room_to_what_comes(caller, clock):
+    sizes, _ = soak(caller, clock, CYCLES, KEYS)
     assert growth(sizes) <= 1.5, sizes
-    assert desk.value("SELECT count(*) FROM onceguard.records") <= 8 * KEYS
+    assert caller.value("SELECT count(*) FROM onceguard.records") <= 8 * KEYS
 
 
 def test_without_the_sweep_the_table_would_grow(plain):

@@ -44,10 +44,10 @@ class postgres_store_test : public postgres_fixture {
 };
 
 TEST_F(postgres_store_test, an_empty_database_stays_empty_and_the_error_names_the_migrate_command) {
-  auto argument = params();
-  argument.url = server_.url("postgres");
-  expect_refused(argument, "onceguard migrate --store");
-  EXPECT_EQ(sql_session(argument.url).value("SELECT to_regnamespace('onceguard') IS NULL"), "t");
+  auto parameters = params();
+  parameters.url = server_.url("postgres");
+  expect_refused(parameters, "onceguard migrate --store");
+  EXPECT_EQ(sql_session(parameters.url).value("SELECT to_regnamespace('onceguard') IS NULL"), "t");
 }
 
 TEST_F(postgres_store_test, a_newer_or_an_older_schema_is_refused) {
@@ -85,17 +85,17 @@ TEST_F(postgres_store_test, a_role_without_permission_is_refused_and_the_gateway
   database_.admin().run("GRANT onceguard_gateway TO stranger");
   {
     const auto tested = open(value);
-    desk desk(*tested);
+    blocking_store caller(*tested);
     const auto request = claim_of("k");
-    const auto held = desk.leased(request);
-    EXPECT_TRUE(desk.extend(extend_of(request, held)));
-    EXPECT_EQ(desk.settle(settle_of(request, held)).outcome, settle_outcome::done);
+    const auto held = caller.leased(request);
+    EXPECT_TRUE(caller.extend(extend_of(request, held)));
+    EXPECT_EQ(caller.settle(settle_of(request, held)).outcome, settle_outcome::done);
     resolution change;
     change.id = request.id;
-    EXPECT_EQ(desk.resolve(change).outcome, resolve_outcome::done);
-    EXPECT_EQ(desk.list().records.size(), 1u);
-    EXPECT_EQ(desk.counted(observed_state::released), 1u);
-    EXPECT_EQ(desk.sweep(), 0u);
+    EXPECT_EQ(caller.resolve(change).outcome, resolve_outcome::done);
+    EXPECT_EQ(caller.list().records.size(), 1u);
+    EXPECT_EQ(caller.counted(observed_state::released), 1u);
+    EXPECT_EQ(caller.sweep(), 0u);
   }
   database_.admin().run("DROP ROLE stranger");
 }
@@ -129,7 +129,7 @@ TEST_F(postgres_store_test, the_host_that_answers_is_used_out_of_several_hosts) 
   value.url = "postgres://postgres@127.0.0.1:" + std::to_string(free_port()) +
               ",127.0.0.1:" + std::to_string(server_.port()) + "/onceguard";
   const auto opened = open(value);
-  desk(*opened).completed(claim_of("k"));
+  blocking_store(*opened).completed(claim_of("k"));
   EXPECT_TRUE(opened->traits().transactional);
 }
 
@@ -171,7 +171,7 @@ TEST_F(postgres_store_test, many_claims_of_one_key_share_few_round_trips_and_one
 TEST_F(postgres_store_test, a_repeated_claim_gets_its_lease_beside_other_claims_of_the_key) {
   const auto tested = open();
   const auto mine = claim_of("k");
-  desk(*tested).leased(mine);
+  blocking_store(*tested).leased(mine);
   const auto reply = at_once<verdict>(64, [&](int i) {
     return tested->claim({i % 2 == 0 ? claim_of("k") : repeat_of(mine)}, patience);
   });
@@ -186,24 +186,24 @@ TEST_F(postgres_store_test, a_repeated_claim_gets_its_lease_beside_other_claims_
 
 TEST_F(postgres_store_test, a_duplicate_claim_writes_nothing) {
   const auto tested = open();
-  desk desk(*tested);
-  desk.completed(claim_of("k"));
+  blocking_store caller(*tested);
+  caller.completed(claim_of("k"));
   const auto next = [&] {
     return std::stoll(database_.admin().value("SELECT pg_snapshot_xmax(pg_current_snapshot())"));
   };
   const auto before = next();
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::replay);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
   // A transaction that writes takes a transaction id. The server's housekeeping takes some, too.
   EXPECT_LT(next() - before, 50);
 }
 
 TEST_F(postgres_store_test, a_record_locked_by_a_long_transaction_does_not_stall_other_records) {
   const auto tested = open();
-  desk position(*tested);
+  blocking_store caller(*tested);
   const auto held = claim_of("held");
-  const auto lease_of_held = position.leased(held);
+  const auto lease_of_held = caller.leased(held);
   const auto other = claim_of("other");
-  const auto lease_of_other = position.leased(other);
+  const auto lease_of_other = caller.leased(other);
   sql_session theirs(database_.url());
   theirs.run("BEGIN; SELECT pg_advisory_xact_lock(onceguard.lock_of(" + sql_digest(held.id) + "))");
 
@@ -212,42 +212,42 @@ TEST_F(postgres_store_test, a_record_locked_by_a_long_transaction_does_not_stall
   const auto fresh = claim_of("fresh");
   sql_session more(database_.url());
   more.run("BEGIN; SELECT pg_advisory_xact_lock(onceguard.lock_of(" + sql_digest(fresh.id) + "))");
-  const auto reply = position.claims({fresh, claim_of("a"), claim_of("b")});
+  const auto reply = caller.claims({fresh, claim_of("a"), claim_of("b")});
   EXPECT_EQ(reply[0]->kind, verdict_kind::busy);
   EXPECT_GT(reply[0]->retry_after, milliseconds(0));
   EXPECT_EQ(reply[1]->kind, verdict_kind::run);
   EXPECT_EQ(reply[2]->kind, verdict_kind::run);
 
   auto waiting = meanwhile([&] {
-    desk own(*tested);
+    blocking_store own(*tested);
     return own.settle(settle_of(held, lease_of_held)).outcome;
   });
-  EXPECT_EQ(position.settle(settle_of(other, lease_of_other)).outcome, settle_outcome::done);
+  EXPECT_EQ(caller.settle(settle_of(other, lease_of_other)).outcome, settle_outcome::done);
   EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
   theirs.run("COMMIT");
   EXPECT_EQ(waiting.get(), settle_outcome::done);
   more.run("ROLLBACK");
-  EXPECT_EQ(position.claim(claim_of("fresh")).kind, verdict_kind::run);
+  EXPECT_EQ(caller.claim(claim_of("fresh")).kind, verdict_kind::run);
 }
 
 TEST_F(postgres_store_test, a_row_locked_by_hand_stalls_settles_only_briefly) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   const auto held = claim_of("held");
-  const auto lease_of_held = desk.leased(held);
+  const auto lease_of_held = caller.leased(held);
   const auto other = claim_of("other");
-  const auto lease_of_other = desk.leased(other);
+  const auto lease_of_other = caller.leased(other);
   sql_session theirs(database_.url());
   theirs.run("BEGIN; SELECT FROM onceguard.records WHERE digest = " + sql_digest(held.id) +
              " FOR UPDATE");
-  const auto reply =
-      desk.settles({settle_of(held, lease_of_held), settle_of(other, lease_of_other)}, second * 3);
+  const auto reply = caller.settles(
+      {settle_of(held, lease_of_held), settle_of(other, lease_of_other)}, second * 3);
   ASSERT_FALSE(reply[0]);
   EXPECT_EQ(reply[0].error().code, errc::store_unreachable);
   EXPECT_EQ(reply[0].error().effect, effect::unknown);
   theirs.run("ROLLBACK");
-  EXPECT_EQ(desk.settle(settle_of(other, lease_of_other)).outcome, settle_outcome::done);
-  EXPECT_EQ(desk.settle(settle_of(held, lease_of_held)).outcome, settle_outcome::done);
+  EXPECT_EQ(caller.settle(settle_of(other, lease_of_other)).outcome, settle_outcome::done);
+  EXPECT_EQ(caller.settle(settle_of(held, lease_of_held)).outcome, settle_outcome::done);
 }
 
 TEST_F(postgres_store_test, a_settle_is_announced_to_another_process) {
@@ -255,8 +255,8 @@ TEST_F(postgres_store_test, a_settle_is_announced_to_another_process) {
   const auto other = open();
   settled_notices notices;
   other->on_settled(notices.listener());
-  desk desk(*one);
-  await_notice(desk, notices, "k");
+  blocking_store caller(*one);
+  await_notice(caller, notices, "k");
   other->stop();
 }
 
@@ -267,31 +267,31 @@ TEST_F(postgres_store_test, a_step_of_the_databases_clock_pauses_expiry) {
   auto value = params();
   value.clock = &own;
   const auto tested = open(value);
-  desk desk(*tested);
-  desk.completed(claim_of("k"));
+  blocking_store caller(*tested);
+  caller.completed(claim_of("k"));
   database_.set_clock(now + 2 * day.count());
-  EXPECT_EQ(desk.sweep(), 0u);
-  EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::replay);
-  EXPECT_EQ(desk.counted(observed_state::completed), 1u);
+  EXPECT_EQ(caller.sweep(), 0u);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.counted(observed_state::completed), 1u);
   own.advance(2 * day);
-  EXPECT_EQ(desk.sweep(), 1u);
+  EXPECT_EQ(caller.sweep(), 1u);
 }
 
 TEST_F(postgres_store_test, an_unreadable_record_is_an_error_and_is_left_unchanged) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   const auto request = claim_of("k");
-  const auto held = desk.leased(request);
+  const auto held = caller.leased(request);
   database_.admin().run("UPDATE onceguard.records SET attempt = attempt + 1");
-  const auto reply = desk.claims({claim_of("k"), claim_of("other")});
+  const auto reply = caller.claims({claim_of("k"), claim_of("other")});
   ASSERT_FALSE(reply[0]);
   EXPECT_EQ(reply[0].error().code, errc::record_unreadable);
   EXPECT_EQ(reply[1]->kind, verdict_kind::run);
-  const auto settled = desk.settles({settle_of(request, held)});
+  const auto settled = caller.settles({settle_of(request, held)});
   ASSERT_FALSE(settled[0]);
   EXPECT_EQ(settled[0].error().code, errc::record_unreadable);
-  EXPECT_EQ(desk.try_find(request.id).error().code, errc::record_unreadable);
-  EXPECT_EQ(desk.list().records.size(), 1u);
+  EXPECT_EQ(caller.try_find(request.id).error().code, errc::record_unreadable);
+  EXPECT_EQ(caller.list().records.size(), 1u);
 }
 
 }  // namespace

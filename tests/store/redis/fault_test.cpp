@@ -16,9 +16,9 @@ class redis_fault_test : public redis_fixture {
     return params_for(redis_server::url_at(gate.port(), query));
   }
   /// Polls until the store answers, and returns the store's identity.
-  static std::string identity_of(desk& desk) {
+  static std::string identity_of(blocking_store& caller) {
     for (;;) {
-      const auto reply = run(desk.at().vitals(patience));
+      const auto reply = run(caller.at().vitals(patience));
       if (reply) return reply->identity;
     }
   }
@@ -49,17 +49,17 @@ INSTANTIATE_TEST_SUITE_P(directions, redis_cut_at,
 TEST_P(redis_cut_at, a_cut_at_any_byte_runs_nothing_twice_and_is_recovered_from) {
   tcp_gate gate(server_.port());
   const auto tested = open(through(gate, "connections=1"));
-  desk desk(*tested);
+  blocking_store caller(*tested);
   int cuts = 0;
   for (std::uint64_t byte = 0;; byte += 7) {
     gate.cut_after(GetParam(), byte);
-    expect_one_run(desk, "k" + std::to_string(byte));
+    expect_one_run(caller, "k" + std::to_string(byte));
     if (gate.armed()) break;  // `byte` is beyond the end of the conversation
     ++cuts;
   }
   gate.disarm();
   EXPECT_GT(cuts, 20);
-  const auto listed = desk.list({}, {}, 1'000).records;
+  const auto listed = caller.list({}, {}, 1'000).records;
   EXPECT_EQ(listed.size(), static_cast<std::size_t>(cuts + 1));
   for (const auto& each : listed) EXPECT_EQ(each.stored.attempt, 1u);
 }
@@ -74,8 +74,8 @@ TEST_P(redis_cut_at, a_cut_at_any_byte_while_opening_is_recovered_from) {
       gate.cut_after(GetParam(), byte);
       const auto tested = open(through(gate, query));
       if (gate.armed()) break;
-      desk desk(*tested);
-      expect_one_run(desk, query + std::to_string(byte));
+      blocking_store caller(*tested);
+      expect_one_run(caller, query + std::to_string(byte));
     }
     gate.disarm();
   }
@@ -85,11 +85,11 @@ TEST_F(redis_fault_test, flushed_scripts_are_loaded_again) {
   auto admin = server_.session();
   for (const std::string query : {"", "functions=no"}) {
     const auto tested = open(server_, query);
-    desk desk(*tested);
+    blocking_store caller(*tested);
     for (int i = 0; i < 20; ++i) {
       admin.run({"FUNCTION", "FLUSH"});
       admin.run({"SCRIPT", "FLUSH"});
-      expect_one_run(desk, query + std::to_string(i));
+      expect_one_run(caller, query + std::to_string(i));
     }
   }
 }
@@ -104,15 +104,15 @@ TEST_F(redis_fault_test, a_function_library_with_another_text_is_replaced) {
              "redis.register_function('onceguard_2_greet', function(keys, args)"
              " return {'x-0', 0, 0, 0, 'another'} end)"});
   const auto tested = open();
-  desk desk(*tested);
-  desk.completed(claim_of("k"));
+  blocking_store caller(*tested);
+  caller.completed(claim_of("k"));
   EXPECT_EQ(admin.run({"FUNCTION", "DUMP"}), ours);
 }
 
 TEST_F(redis_fault_test, a_server_crash_under_load_loses_and_repeats_nothing) {
   redis_server server({"--appendonly", "yes", "--appendfsync", "always"});
   const auto tested = open(server);
-  desk look(*tested);
+  blocking_store look(*tested);
   const auto identity = identity_of(look);
   run_across_crashes(*tested, 8, 100, [&] {
     server.stop(SIGKILL);
@@ -130,28 +130,28 @@ TEST_F(redis_fault_test, a_hanging_server_is_reported_unreachable_within_the_tim
   auto value = params_for(server.url());
   value.timeout = milliseconds(400);
   const auto tested = open(value);
-  desk desk(*tested);
-  expect_out_of_reach_while_it_hangs(desk, server);
+  blocking_store caller(*tested);
+  expect_out_of_reach_while_it_hangs(caller, server);
 }
 
 TEST_F(redis_fault_test, a_flush_changes_the_identity_and_tokens_still_grow) {
   const auto tested = open();
-  desk desk(*tested);
-  const auto before = desk.vitals();
-  const auto last = desk.completed(claim_of("k")).token;
+  blocking_store caller(*tested);
+  const auto before = caller.vitals();
+  const auto last = caller.completed(claim_of("k")).token;
   server_.session().run({"FLUSHALL"});
-  EXPECT_NE(desk.vitals().identity, before.identity);
-  EXPECT_GT(leased_until_known(desk, claim_of("k")).token, last);
+  EXPECT_NE(caller.vitals().identity, before.identity);
+  EXPECT_GT(leased_until_known(caller, claim_of("k")).token, last);
 }
 
 TEST_F(redis_fault_test, tokens_still_grow_after_a_flush_that_no_poll_has_noticed) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   token last = 0;
   for (int i = 0; i < 20; ++i) {
-    last = leased_until_known(desk, claim_of("k")).token;
+    last = leased_until_known(caller, claim_of("k")).token;
     server_.session().run({"FLUSHALL"});
-    const auto next = claim_until_known(desk, claim_of("k"));
+    const auto next = claim_until_known(caller, claim_of("k"));
     ASSERT_TRUE(next);
     EXPECT_GT(next->lease.token, last);
     server_.session().run({"FLUSHALL"});
@@ -161,49 +161,49 @@ TEST_F(redis_fault_test, tokens_still_grow_after_a_flush_that_no_poll_has_notice
 TEST_F(redis_fault_test, a_restart_without_data_changes_the_identity) {
   redis_server server;
   const auto tested = open(server);
-  desk desk(*tested);
-  const auto before = desk.vitals().identity;
-  const auto last = desk.completed(claim_of("k")).token;
+  blocking_store caller(*tested);
+  const auto before = caller.vitals().identity;
+  const auto last = caller.completed(claim_of("k")).token;
   server.stop(SIGKILL);
   server.start();
-  EXPECT_NE(identity_of(desk), before);
-  EXPECT_GT(leased_until_known(desk, claim_of("k")).token, last);
+  EXPECT_NE(identity_of(caller), before);
+  EXPECT_GT(leased_until_known(caller, claim_of("k")).token, last);
 }
 
 TEST_F(redis_fault_test,
        a_restart_from_older_data_changes_the_identity_even_at_a_higher_generation) {
   redis_server server;
   const auto tested = open(server);
-  desk desk(*tested);
-  const auto before = desk.vitals();
-  desk.completed(claim_of("kept"));
+  blocking_store caller(*tested);
+  const auto before = caller.vitals();
+  caller.completed(claim_of("kept"));
   server.session().run({"SAVE"});
-  const auto last = desk.completed(claim_of("lost")).token;
+  const auto last = caller.completed(claim_of("lost")).token;
   server.stop(SIGKILL);
   server.start();
-  const auto reply = claim_until_known(desk, claim_of("lost"));
+  const auto reply = claim_until_known(caller, claim_of("lost"));
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->kind, verdict_kind::run);
   EXPECT_GT(reply->lease.token, last);
-  for (int i = 0; i < 5; ++i) desk.completed(claim_of("k" + std::to_string(i)));
-  const auto after = desk.vitals();
+  for (int i = 0; i < 5; ++i) caller.completed(claim_of("k" + std::to_string(i)));
+  const auto after = caller.vitals();
   EXPECT_GT(after.generation, before.generation + 4);
   EXPECT_NE(after.identity, before.identity);
-  EXPECT_EQ(desk.claim(claim_of("kept")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.claim(claim_of("kept")).kind, verdict_kind::replay);
 }
 
 TEST_F(redis_fault_test, data_rolled_back_under_an_open_connection_change_the_identity) {
   const auto tested = open(server_, "connections=1");
-  desk desk(*tested);
-  const auto before = desk.vitals().identity;
+  blocking_store caller(*tested);
+  const auto before = caller.vitals().identity;
   auto admin = server_.session();
-  desk.completed(claim_of("k"));
+  caller.completed(claim_of("k"));
   const auto kept = admin.run({"DUMP", "onceguard:generation"});
-  const auto last = desk.completed(claim_of("lost")).token;
+  const auto last = caller.completed(claim_of("lost")).token;
   admin.run({"RESTORE", "onceguard:generation", "0", kept, "REPLACE"});
   admin.run({"DEL", name_of(claim_of("lost"))});
-  EXPECT_GT(leased_until_known(desk, claim_of("lost")).token, last);
-  EXPECT_NE(identity_of(desk), before);
+  EXPECT_GT(leased_until_known(caller, claim_of("lost")).token, last);
+  EXPECT_NE(identity_of(caller), before);
 }
 
 class redis_evicts : public redis_fault_test, public ::testing::WithParamInterface<const char*> {};
@@ -216,20 +216,20 @@ INSTANTIATE_TEST_SUITE_P(ways, redis_evicts, ::testing::Values("functions=yes", 
 TEST_P(redis_evicts, a_server_set_to_evict_keys_is_unreachable_until_noeviction_is_set_again) {
   redis_server server;
   const auto tested = open(server, GetParam());
-  desk desk(*tested);
-  const auto before = desk.vitals().identity;
+  blocking_store caller(*tested);
+  const auto before = caller.vitals().identity;
   server.session().run({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
-  const auto reply = run(desk.at().vitals(patience));
+  const auto reply = run(caller.at().vitals(patience));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, errc::store_unreachable);
   EXPECT_THAT(reply.error().detail, ::testing::HasSubstr("maxmemory-policy is allkeys-lru"));
   wait_until("the connections closing", [&] {
-    auto refused = desk.try_claim(claim_of("k"), milliseconds(300));
+    auto refused = caller.try_claim(claim_of("k"), milliseconds(300));
     return !refused && refused.error().code == errc::store_unreachable;
   });
   server.session().run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
-  EXPECT_EQ(identity_of(desk), before) << "nothing was evicted";
-  const auto granted = claim_until_known(desk, claim_of("k"));
+  EXPECT_EQ(identity_of(caller), before) << "nothing was evicted";
+  const auto granted = claim_until_known(caller, claim_of("k"));
   ASSERT_TRUE(granted);
   EXPECT_EQ(granted->kind, verdict_kind::run);
 }
@@ -237,31 +237,31 @@ TEST_P(redis_evicts, a_server_set_to_evict_keys_is_unreachable_until_noeviction_
 TEST_P(redis_evicts, evicted_keys_change_the_identity_even_if_the_metadata_stay) {
   redis_server server;
   const auto tested = open(server, GetParam());
-  desk desk(*tested);
-  const auto before = desk.vitals().identity;
-  const auto last = desk.completed(claim_of("k")).token;
+  blocking_store caller(*tested);
+  const auto before = caller.vitals().identity;
+  const auto last = caller.completed(claim_of("k")).token;
   evict(server);
-  const auto after = identity_of(desk);
+  const auto after = identity_of(caller);
   EXPECT_NE(after, before);
-  EXPECT_EQ(identity_of(desk), after) << "once";
-  EXPECT_GT(desk.leased(claim_of("next")).token, last);
+  EXPECT_EQ(identity_of(caller), after) << "once";
+  EXPECT_GT(caller.leased(claim_of("next")).token, last);
   // The server's count of evictions starts again at 0 with a restart or a CONFIG RESETSTAT.
   server.session().run({"CONFIG", "RESETSTAT"});
-  EXPECT_EQ(identity_of(desk), after);
+  EXPECT_EQ(identity_of(caller), after);
 }
 
 TEST_F(redis_fault_test, evictions_while_no_store_was_open_change_the_identity) {
   redis_server server;
   const auto first = open(server);
-  desk before(*first);
+  blocking_store before(*first);
   const auto identity = before.vitals().identity;
   first->stop();
   evict(server);
   const auto second = open(server);
   // The loss is counted before the new connection grants a claim, and not first at a poll.
   EXPECT_EQ(server.session().run({"HGET", "onceguard:store", "losses"}), "1");
-  desk position(*second);
-  EXPECT_NE(identity_of(position), identity);
+  blocking_store caller(*second);
+  EXPECT_NE(identity_of(caller), identity);
 }
 
 TEST_F(redis_fault_test, evictions_are_no_loss_in_a_store_of_copies) {
@@ -269,25 +269,25 @@ TEST_F(redis_fault_test, evictions_are_no_loss_in_a_store_of_copies) {
   auto value = params_for(server.url());
   value.copies_only = true;
   const auto tested = open(value);
-  desk desk(*tested);
-  const auto before = desk.vitals().identity;
+  blocking_store caller(*tested);
+  const auto before = caller.vitals().identity;
   evict(server);
-  EXPECT_EQ(desk.vitals().identity, before);
+  EXPECT_EQ(caller.vitals().identity, before);
 }
 
 TEST_F(redis_fault_test, a_server_without_room_reports_store_full_and_changes_nothing) {
   redis_server full;
   // Only one connection: a second one might still be setting up.
   const auto tested = open(full, "connections=1");
-  desk desk(*tested);
+  blocking_store caller(*tested);
   full.session().run({"CONFIG", "SET", "maxmemory", "1"});
   const auto request = claim_of("k");
-  const auto verdict = desk.try_claim(request);
+  const auto verdict = caller.try_claim(request);
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_full) << verdict.error().detail;
   EXPECT_EQ(verdict.error().effect, effect::none);
   full.session().run({"CONFIG", "SET", "maxmemory", "0"});
-  EXPECT_EQ(desk.claim(request).kind, verdict_kind::run);
+  EXPECT_EQ(caller.claim(request).kind, verdict_kind::run);
 }
 
 TEST_F(redis_fault_test, a_promotion_that_is_taken_back_loses_no_confirmed_claim) {
@@ -299,9 +299,9 @@ TEST_F(redis_fault_test, a_promotion_that_is_taken_back_loses_no_confirmed_claim
   wait_until("a replica", attached);
   tcp_gate gate(first.port());
   const auto tested = open(through(gate, "min_replicas=1"));
-  desk desk(*tested);
-  const auto before = identity_of(desk);
-  expect_one_run(desk, "k");
+  blocking_store caller(*tested);
+  const auto before = identity_of(caller);
+  expect_one_run(caller, "k");
 
   // A sentinel that abandons a failover has already promoted the replica.
   auto admin = second.session();
@@ -313,15 +313,15 @@ TEST_F(redis_fault_test, a_promotion_that_is_taken_back_loses_no_confirmed_claim
   };
   gate.lead_to(second.port());
   wait_until("a greeting", [&] {
-    static_cast<void>(desk.try_claim(claim_of("nobody confirms it"), milliseconds(100)));
+    static_cast<void>(caller.try_claim(claim_of("nobody confirms it"), milliseconds(100)));
     return admin.run({"HGET", "onceguard:store", "run"}) == run_of(second);
   });
   admin.run({"REPLICAOF", "127.0.0.1", std::to_string(first.port())});
   wait_until("a replica", attached);
   gate.lead_to(first.port());
 
-  expect_one_run(desk, "l");
-  EXPECT_EQ(identity_of(desk), before);
+  expect_one_run(caller, "l");
+  EXPECT_EQ(identity_of(caller), before);
 }
 
 TEST_F(redis_fault_test, a_stop_finishes_accepted_claims) {
@@ -347,7 +347,8 @@ TEST_F(redis_fault_test, a_stop_finishes_accepted_claims) {
   context.run();
   EXPECT_EQ(runs + stopped, 64);
   const auto look = open();
-  EXPECT_EQ(desk(*look).list({}, {}, 1'000).records.size(), static_cast<std::size_t>(runs));
+  EXPECT_EQ(blocking_store(*look).list({}, {}, 1'000).records.size(),
+            static_cast<std::size_t>(runs));
 }
 
 }  // namespace

@@ -45,11 +45,12 @@ class redis_first_claim_test : public redis_fixture {
 
 TEST_F(redis_first_claim_test, a_first_claim_needs_no_script) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   calls("fcall");
   std::vector<claim> items;
   for (int i = 0; i < 10; ++i) items.push_back(claim_of("k" + std::to_string(i)));
-  for (const auto& verdict : desk.claims(items)) EXPECT_EQ(verdict.value().kind, verdict_kind::run);
+  for (const auto& verdict : caller.claims(items))
+    EXPECT_EQ(verdict.value().kind, verdict_kind::run);
   EXPECT_EQ(calls("fcall"), 0u);
   EXPECT_EQ(format_of(items[0]), redis::undated_format);
 }
@@ -57,13 +58,13 @@ TEST_F(redis_first_claim_test, a_first_claim_needs_no_script) {
 TEST_F(redis_first_claim_test, one_of_two_callers_of_a_key_gets_the_lease) {
   const auto tested = open();
   const auto other = open();
-  desk desk(*tested), beside(*other);
-  const auto held = desk.leased(claim_of("k"));
+  blocking_store caller(*tested), beside(*other);
+  const auto held = caller.leased(claim_of("k"));
   const auto verdict = beside.claim(claim_of("k"));
   EXPECT_EQ(verdict.kind, verdict_kind::busy);
   EXPECT_GT(verdict.retry_after.count(), lease_length.count() - 10'000);
   EXPECT_EQ(beside.claim(claim_of("k", "other")).kind, verdict_kind::mismatch);
-  EXPECT_EQ(desk.settle(settle_of(claim_of("k"), held)).outcome, settle_outcome::done);
+  EXPECT_EQ(caller.settle(settle_of(claim_of("k"), held)).outcome, settle_outcome::done);
   EXPECT_EQ(beside.claim(claim_of("k")).kind, verdict_kind::replay);
 }
 
@@ -72,64 +73,64 @@ TEST_F(redis_first_claim_test, a_first_claim_is_dated_by_its_remaining_time_to_l
   auto now = std::int64_t{1'700'000'000'000};
   still.set_clock(now);
   const auto tested = open(still);
-  desk desk(*tested);
+  blocking_store caller(*tested);
   auto request = claim_of("k");
   request.unknown_retention = day;
-  desk.leased(request);
+  caller.leased(request);
   still.set_clock(now + 10'000);
-  const auto found = desk.find(request.id);
+  const auto found = caller.find(request.id);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->stored.claimed_at_wall, now);
   EXPECT_EQ(found->stored.deadline_lease, now + lease_length.count());
   EXPECT_EQ(found->stored.expires_at_wall, now + lease_length.count() + day.count());
-  EXPECT_EQ(desk.claim(claim_of("k")).retry_after, lease_length - milliseconds(10'000));
+  EXPECT_EQ(caller.claim(claim_of("k")).retry_after, lease_length - milliseconds(10'000));
   still.set_clock(now + lease_length.count());
-  EXPECT_EQ(desk.seen(request.id).state, observed_state::unknown);
+  EXPECT_EQ(caller.seen(request.id).state, observed_state::unknown);
   still.set_clock(now + lease_length.count() + day.count());
-  EXPECT_FALSE(desk.find(request.id));
-  EXPECT_EQ(desk.claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_FALSE(caller.find(request.id));
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_F(redis_first_claim_test, a_first_claim_without_its_time_to_live_is_unreadable) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   const auto request = claim_of("k");
-  desk.leased(request);
+  caller.leased(request);
   auto admin = server_.session();
   admin.run({"PERSIST", name_of(request)});
   const auto bytes = admin.run({"GET", name_of(request)});
-  EXPECT_EQ(desk.try_claim(claim_of("k")).error().code, errc::record_unreadable);
-  EXPECT_EQ(desk.try_find(request.id).error().code, errc::record_unreadable);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::record_unreadable);
+  EXPECT_EQ(caller.try_find(request.id).error().code, errc::record_unreadable);
   EXPECT_EQ(admin.run({"GET", name_of(request)}), bytes);
 }
 
 TEST_F(redis_first_claim_test, a_first_claim_with_any_damaged_byte_is_unreadable) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   const auto request = claim_of("k");
-  desk.leased(request);
+  caller.leased(request);
   auto admin = server_.session();
   const auto good = admin.run({"GET", name_of(request)});
   for (std::size_t byte = 0; byte < good.size(); ++byte) {
     auto bad = good;
     bad[byte] = static_cast<char>(bad[byte] ^ 4);
     admin.run({"SET", name_of(request), bad, "KEEPTTL"});
-    ASSERT_EQ(desk.try_claim(claim_of("k")).error().code, errc::record_unreadable) << byte;
+    ASSERT_EQ(caller.try_claim(claim_of("k")).error().code, errc::record_unreadable) << byte;
   }
 }
 
 TEST_F(redis_first_claim_test, a_first_claim_that_would_expire_soon_is_written_by_the_script) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   auto request = claim_of("k");
   request.lease = request.unknown_retention = milliseconds(10'000);
-  EXPECT_EQ(desk.claim(request).kind, verdict_kind::run);
+  EXPECT_EQ(caller.claim(request).kind, verdict_kind::run);
   EXPECT_EQ(format_of(request), redis::stored_format);
 }
 
 TEST_F(redis_first_claim_test, a_first_claim_with_a_lease_of_any_length_is_granted) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   for (const auto lease :
        {redis::for_ever, milliseconds::max() - redis::for_ever, milliseconds::max()}) {
     for (const auto unknown : {milliseconds(0), redis::for_ever, milliseconds::max()}) {
@@ -137,8 +138,8 @@ TEST_F(redis_first_claim_test, a_first_claim_with_a_lease_of_any_length_is_grant
       auto longest = claim_of(key);
       longest.lease = lease;
       longest.unknown_retention = unknown;
-      EXPECT_EQ(desk.claim(longest).kind, verdict_kind::run) << key;
-      EXPECT_EQ(desk.claim(claim_of(key)).kind, verdict_kind::busy) << key;
+      EXPECT_EQ(caller.claim(longest).kind, verdict_kind::run) << key;
+      EXPECT_EQ(caller.claim(claim_of(key)).kind, verdict_kind::busy) << key;
     }
   }
 }
@@ -146,14 +147,14 @@ TEST_F(redis_first_claim_test, a_first_claim_with_a_lease_of_any_length_is_grant
 TEST_F(redis_first_claim_test, a_first_claim_gets_a_token_above_those_of_another_process) {
   const auto tested = open();
   const auto later = open();
-  desk desk(*tested), beside(*later);
+  blocking_store caller(*tested), beside(*later);
   const auto request = claim_of("k");
   const auto held = beside.leased(request);
   auto change = settle_of(request, held);
   change.retention = milliseconds(1);
   beside.settle(change);
-  wait_until("its end", [&] { return !desk.find(request.id); });
-  EXPECT_GT(desk.leased(claim_of("k")).token, held.token);
+  wait_until("its end", [&] { return !caller.find(request.id); });
+  EXPECT_GT(caller.leased(claim_of("k")).token, held.token);
 }
 
 TEST_F(redis_first_claim_test, tokens_still_grow_after_a_step_of_the_servers_clock) {
@@ -163,39 +164,39 @@ TEST_F(redis_first_claim_test, tokens_still_grow_after_a_step_of_the_servers_clo
     still.set_clock(now);
     const auto tested = open(still);
     const auto later = open(still);
-    desk desk(*tested), beside(*later);
-    desk.leased(claim_of("elsewhere"));
+    blocking_store caller(*tested), beside(*later);
+    caller.leased(claim_of("elsewhere"));
     const auto last = beside.completed(claim_of("k")).token;
     still.set_clock(now + step);
     if (step < 0) still.session().run({"DEL", name_of(claim_of("k"))});
-    const auto verdict = desk.claim(claim_of("k"));
+    const auto verdict = caller.claim(claim_of("k"));
     EXPECT_EQ(verdict.kind, verdict_kind::run);
     EXPECT_GT(verdict.lease.token, last) << step;
-    EXPECT_EQ(desk.seen(claim_of("k").id).stored.token, verdict.lease.token);
+    EXPECT_EQ(caller.seen(claim_of("k").id).stored.token, verdict.lease.token);
   }
 }
 
 TEST_F(redis_first_claim_test, tokens_of_two_processes_still_grow_after_a_flush) {
   const auto tested = open();
   const auto later = open();
-  desk desk(*tested), beside(*later);
-  for (int i = 0; i < 3; ++i) desk.leased(claim_of("before" + std::to_string(i)));
+  blocking_store caller(*tested), beside(*later);
+  for (int i = 0; i < 3; ++i) caller.leased(claim_of("before" + std::to_string(i)));
   const auto last = beside.leased(claim_of("k")).token;
   server_.session().run({"FLUSHALL"});
   // The server granted a lease from a memory that the store does not know. That lease is released.
   const auto request = claim_of("k");
-  const auto verdict = desk.try_claim(request);
+  const auto verdict = caller.try_claim(request);
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_lost);
   auto back = settle_of(request, lease(), settle_kind::release);
   back.claim_id = request.claim_id;
-  ASSERT_TRUE(settle_until_known(desk, back));
-  EXPECT_GT(leased_until_known(desk, claim_of("k")).token, last);
+  ASSERT_TRUE(settle_until_known(caller, back));
+  EXPECT_GT(leased_until_known(caller, claim_of("k")).token, last);
 }
 
 TEST_F(redis_first_claim_test, a_used_up_token_block_is_refilled_with_few_script_calls) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   calls("fcall");
   token last = 0;
   constexpr std::uint64_t rounds = 3 * token_block::size / 64;
@@ -204,7 +205,7 @@ TEST_F(redis_first_claim_test, a_used_up_token_block_is_refilled_with_few_script
     for (int i = 0; i < 64; ++i) {
       items.push_back(claim_of(std::to_string(round) + "." + std::to_string(i)));
     }
-    for (const auto& reply : desk.claims(items)) {
+    for (const auto& reply : caller.claims(items)) {
       EXPECT_GT(reply.value().lease.token, last);
       last = reply.value().lease.token;
     }
@@ -249,15 +250,15 @@ TEST_F(redis_first_claim_test,
 
 TEST_F(redis_first_claim_test, a_first_claim_that_could_not_be_counted_is_not_granted) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   auto admin = server_.session();
   admin.run({"SET", "onceguard:generation", "no number"});
   const auto request = claim_of("k");
-  const auto verdict = desk.try_claim(request);
+  const auto verdict = caller.try_claim(request);
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().effect, effect::unknown);
   admin.run({"SET", "onceguard:generation", "1000"});
-  expect_verdict(desk, repeat_of(request), verdict_kind::run);
+  expect_verdict(caller, repeat_of(request), verdict_kind::run);
 }
 
 TEST(redis_token_block_test, a_token_block_gives_each_token_once_and_no_expired_token) {

@@ -82,7 +82,7 @@ TEST_F(redis_sentinel_test, sentinels_can_have_a_user_and_password_of_their_own)
 
 TEST_F(redis_sentinel_test, every_key_runs_once_during_planned_failovers_under_load) {
   const auto tested = open_fleet("min_replicas=1");
-  desk look(*tested);
+  blocking_store look(*tested);
   const auto before = look.vitals().identity;
   const auto runs = run_across_crashes(*tested, 8, 100, [&] {
     auto& old = fleet_.master();
@@ -95,7 +95,7 @@ TEST_F(redis_sentinel_test, every_key_runs_once_during_planned_failovers_under_l
 
 TEST_F(redis_sentinel_test, every_key_runs_once_while_masters_crash_under_load) {
   const auto tested = open_fleet("min_replicas=1");
-  desk look(*tested);
+  blocking_store look(*tested);
   const auto runs = run_across_crashes(*tested, 8, 100, [&] {
     auto& old = fleet_.master();
     old.stop(SIGKILL);
@@ -111,31 +111,31 @@ TEST_F(redis_sentinel_test, one_sentinel_in_the_url_is_enough_to_find_the_others
   redis_sentinels own;
   const auto tested = open(
       params_for("redis+sentinel://127.0.0.1:" + std::to_string(own.sentinel(0).port()) + "/main"));
-  desk desk(*tested);
-  desk.completed(claim_of("k"));
+  blocking_store caller(*tested);
+  caller.completed(claim_of("k"));
   own.sentinel(0).stop();
   auto& old = own.master();
   old.stop(SIGKILL);
   wait_until("another master", [&] { return &own.master() != &old; });
-  expect_one_run(desk, "after");
+  expect_one_run(caller, "after");
 }
 
 TEST_F(redis_sentinel_test, a_sentinel_that_missed_the_latest_failover_is_not_trusted_alone) {
   redis_sentinels own;
   const auto tested = open(params_for(own.url()));
-  desk desk(*tested);
+  blocking_store caller(*tested);
   auto& old = own.master();
   own.sentinel(0).stop();
   old.pause();
   wait_until("another master", [&] { return &own.master() != &old; });
-  expect_one_run(desk, "k");
+  expect_one_run(caller, "k");
   // The other side of a network partition: the only reachable sentinel still knows the old master.
   for (const std::size_t each : {1u, 2u}) own.sentinel(each).pause();
   old.go_on();
   own.sentinel(0).start();
   const auto end = base::boot_now() + std::chrono::milliseconds(1'500);  // for many polls
   while (base::boot_now() < end) {
-    const auto verdict = desk.try_claim(claim_of("k"));
+    const auto verdict = caller.try_claim(claim_of("k"));
     if (verdict) {
       EXPECT_EQ(verdict->kind, verdict_kind::replay);
     }
@@ -144,13 +144,13 @@ TEST_F(redis_sentinel_test, a_sentinel_that_missed_the_latest_failover_is_not_tr
 
 TEST_F(redis_sentinel_test, a_failover_counts_as_a_loss_unless_replicas_confirm_writes) {
   const auto tested = open_fleet();
-  desk desk(*tested);
-  desk.completed(claim_of("k"));
-  const auto before = desk.vitals().identity;
+  blocking_store caller(*tested);
+  caller.completed(claim_of("k"));
+  const auto before = caller.vitals().identity;
   auto& old = fleet_.master();
   wait_until("the loss to be seen", [&] {
     fail_over(old);  // on a busy machine the sentinels may fail back before the store has connected
-    const auto reply = run(desk.at().vitals(patience));
+    const auto reply = run(caller.at().vitals(patience));
     return reply && reply->identity != before;
   });
 }
@@ -158,18 +158,18 @@ TEST_F(redis_sentinel_test, a_failover_counts_as_a_loss_unless_replicas_confirm_
 TEST_F(redis_sentinel_test, a_master_whose_replicas_hang_confirms_no_claim) {
   // The replicas hang: a claim that the master takes now would be lost with the master.
   const auto tested = open_fleet("min_replicas=1");
-  desk desk(*tested);
-  desk.completed(claim_of("k"));
+  blocking_store caller(*tested);
+  caller.completed(claim_of("k"));
   auto& master = fleet_.master();
   for (auto* each : fleet_.servers()) {
     if (each != &master) each->pause();
   }
   const auto request = claim_of("alone");
-  const auto verdict = desk.try_claim(request, milliseconds(300));
+  const auto verdict = caller.try_claim(request, milliseconds(300));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().effect, effect::unknown);
   for (auto* each : fleet_.servers()) each->go_on();
-  const auto after = claim_until_known(desk, request);
+  const auto after = claim_until_known(caller, request);
   ASSERT_TRUE(after);
   EXPECT_EQ(after->lease.attempt, 1u);
 }

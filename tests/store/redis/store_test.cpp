@@ -29,26 +29,26 @@ class redis_store_test : public redis_fixture {
 };
 
 TEST_F(redis_store_test, a_url_is_parsed_with_all_of_its_parts) {
-  const auto position = parse_address(
+  const auto address = parse_address(
       "rediss://me:p%40ss@[::1]:7000/3?prefix=a%3Ab:&min_replicas=2&connections=3&functions=no"
       "&ca=/ca.pem&cert=/c.pem&key=/k.pem&verify=no");
-  ASSERT_TRUE(position) << position.error().detail;
-  EXPECT_EQ(position->servers, redis::deployment::single);
-  EXPECT_EQ(position->seeds.at(0).host, "::1");
-  EXPECT_EQ(position->seeds.at(0).port, "7000");
-  EXPECT_EQ(position->login.user, "me");
-  EXPECT_EQ(position->login.password, "p@ss");
-  EXPECT_EQ(position->database, 3u);
-  EXPECT_EQ(position->prefix, "a:b:");
-  EXPECT_EQ(position->min_replicas, 2u);
-  EXPECT_EQ(position->connections, 3u);
-  EXPECT_FALSE(position->functions);
-  ASSERT_TRUE(position->tls);
-  EXPECT_EQ(position->tls->ca, "/ca.pem");
-  EXPECT_EQ(position->tls->certificate, "/c.pem");
-  EXPECT_EQ(position->tls->key, "/k.pem");
-  EXPECT_FALSE(position->tls->verify);
-  EXPECT_EQ(position->name, "redis [::1]:7000/3");
+  ASSERT_TRUE(address) << address.error().detail;
+  EXPECT_EQ(address->servers, redis::deployment::single);
+  EXPECT_EQ(address->seeds.at(0).host, "::1");
+  EXPECT_EQ(address->seeds.at(0).port, "7000");
+  EXPECT_EQ(address->login.user, "me");
+  EXPECT_EQ(address->login.password, "p@ss");
+  EXPECT_EQ(address->database, 3u);
+  EXPECT_EQ(address->prefix, "a:b:");
+  EXPECT_EQ(address->min_replicas, 2u);
+  EXPECT_EQ(address->connections, 3u);
+  EXPECT_FALSE(address->functions);
+  ASSERT_TRUE(address->tls);
+  EXPECT_EQ(address->tls->ca, "/ca.pem");
+  EXPECT_EQ(address->tls->certificate, "/c.pem");
+  EXPECT_EQ(address->tls->key, "/k.pem");
+  EXPECT_FALSE(address->tls->verify);
+  EXPECT_EQ(address->name, "redis [::1]:7000/3");
   const auto plain = parse_address("redis://h");
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->seeds.at(0).port, "6379");
@@ -63,10 +63,10 @@ TEST_F(redis_store_test, a_wrong_url_is_refused_without_its_password) {
         "redis://u:%zzsecret@h", "redis://u:secret@[::1", "redis://u:secret@h?connections=0",
         "redis://u:secret@h?ca=/x", "rediss://u:secret@h?cert=/x", "redis://u:secret@h?prefix",
         "redis://u:secret@h?functions=maybe", "redis://u:secret@h?min_replicas=-1"}) {
-    const auto position = parse_address(url);
-    ASSERT_FALSE(position) << url;
-    EXPECT_EQ(position.error().code, errc::invalid_argument);
-    EXPECT_THAT(position.error().detail, Not(HasSubstr("secret"))) << url;
+    const auto address = parse_address(url);
+    ASSERT_FALSE(address) << url;
+    EXPECT_EQ(address.error().code, errc::invalid_argument);
+    EXPECT_THAT(address.error().detail, Not(HasSubstr("secret"))) << url;
   }
 }
 
@@ -88,11 +88,11 @@ TEST_F(redis_store_test, a_replica_or_an_absent_server_is_unreachable) {
 
 TEST_F(redis_store_test, credentials_are_checked_and_a_user_needs_only_the_documented_permissions) {
   redis_server guarded({"--requirepass", "secret"});
-  const auto position = [&](const std::string& credentials) {
+  const auto url_with = [&](const std::string& credentials) {
     return "redis://" + credentials + "127.0.0.1:" + std::to_string(guarded.port());
   };
   for (const char* credentials : {"", ":wrong@", "nobody:secret@"}) {
-    const auto why = refusal_of(position(credentials));
+    const auto why = refusal_of(url_with(credentials));
     EXPECT_EQ(why.code, errc::invalid_argument) << why.detail;
     EXPECT_THAT(why.detail, Not(HasSubstr("secret")));
   }
@@ -101,9 +101,9 @@ TEST_F(redis_store_test, credentials_are_checked_and_a_user_needs_only_the_docum
   admin.run({"ACL",   "SETUSER", "gateway",        "on",     ">word", "~onceguard:*", "+select",
              "+info", "+fcall",  "+function|load", "+time",  "+get",  "+getrange",    "+pttl",
              "+set",  "+incr",   "+hget",          "+hmget", "+hset", "+hincrby",     "+scan"});
-  open(params_for(position(":secret@")))->stop();
-  const auto tested = open(params_for(position("gateway:word@")));
-  desk own(*tested);
+  open(params_for(url_with(":secret@")))->stop();
+  const auto tested = open(params_for(url_with("gateway:word@")));
+  blocking_store own(*tested);
   const auto request = claim_of("k");
   const auto held = own.leased(request);
   EXPECT_TRUE(own.extend(extend_of(request, held)));
@@ -114,7 +114,7 @@ TEST_F(redis_store_test, credentials_are_checked_and_a_user_needs_only_the_docum
   EXPECT_TRUE(own.resolve(change).forgets_answer);
   EXPECT_EQ(own.vitals().forgotten, 1u);
   admin.run({"ACL", "SETUSER", "stranger", "on", ">word", "~other:*", "+@all"});
-  const auto stranger = refusal_of(position("stranger:word@"));
+  const auto stranger = refusal_of(url_with("stranger:word@"));
   EXPECT_EQ(stranger.code, errc::invalid_argument);
   EXPECT_THAT(stranger.detail, HasSubstr("NOPERM"));
   EXPECT_THAT(stranger.detail, HasSubstr("type the ACL SETUSER of docs/redis.md"));
@@ -135,20 +135,20 @@ TEST_F(redis_store_test, tls_certificates_of_server_and_client_are_verified) {
   const auto port = std::to_string(free_port());
   redis_server secured({"--tls-port", port, "--tls-cert-file", proof.file(), "--tls-key-file",
                         proof.key(), "--tls-ca-cert-file", proof.file()});
-  const auto position = [&](const std::string& query) {
+  const auto url_with = [&](const std::string& query) {
     return "rediss://127.0.0.1:" + port + query;
   };
   const auto own = "&cert=" + proof.file() + "&key=" + proof.key();
-  const auto tested = open(params_for(position("?ca=" + proof.file() + own)));
-  desk(*tested).completed(claim_of("k"));
-  open(params_for(position("?verify=no" + own)))->stop();
+  const auto tested = open(params_for(url_with("?ca=" + proof.file() + own)));
+  blocking_store(*tested).completed(claim_of("k"));
+  open(params_for(url_with("?verify=no" + own)))->stop();
   for (const auto& query :
        {"?ca=" + proof.file(), "?cert=" + proof.file() + "&key=" + proof.key()}) {
-    const auto why = refusal_of(position(query), milliseconds(300));
+    const auto why = refusal_of(url_with(query), milliseconds(300));
     EXPECT_EQ(why.code, errc::store_unreachable) << query;
   }
   for (const std::string query : {"?ca=/nowhere", "?cert=/nowhere&key=/nowhere"}) {
-    const auto why = refusal_of(position(query));
+    const auto why = refusal_of(url_with(query));
     EXPECT_EQ(why.code, errc::invalid_argument);
     EXPECT_THAT(why.detail, HasSubstr("/nowhere"));
   }
@@ -158,28 +158,28 @@ TEST_F(redis_store_test, stores_with_different_prefixes_or_databases_share_no_re
   const auto one = open();
   const auto other = open(server_, "prefix=other*:");
   const auto third = open(params_for(server_.url() + "/1"));
-  desk position(*one);
-  position.completed(claim_of("k"));
+  blocking_store caller(*one);
+  caller.completed(claim_of("k"));
   for (const auto* each : {&other, &third}) {
-    desk there(**each);
-    EXPECT_NE(there.vitals().identity, position.vitals().identity);
+    blocking_store there(**each);
+    EXPECT_NE(there.vitals().identity, caller.vitals().identity);
     EXPECT_EQ(there.claim(claim_of("k")).kind, verdict_kind::run);
     EXPECT_EQ(there.list().records.size(), 1u);
   }
-  EXPECT_EQ(position.list().records.size(), 1u);
+  EXPECT_EQ(caller.list().records.size(), 1u);
 }
 
 TEST_F(redis_store_test, only_settled_records_expire) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   auto admin = server_.session();
   const auto request = claim_of("k");
-  const auto held = desk.leased(request);
+  const auto held = caller.leased(request);
   // A first claim is written by one SET with a very long time to live, which dates the claim.
   EXPECT_GT(std::stoll(admin.run({"PTTL", name_of(request)})), 36'500 * day.count());
-  EXPECT_TRUE(desk.extend(extend_of(request, held)));
+  EXPECT_TRUE(caller.extend(extend_of(request, held)));
   EXPECT_EQ(admin.run({"PTTL", name_of(request)}), "-1");
-  desk.settle(settle_of(request, held));
+  caller.settle(settle_of(request, held));
   const auto left = std::stoll(admin.run({"PTTL", name_of(request)}));
   EXPECT_LE(left, day.count());
   EXPECT_GT(left, day.count() - 60'000);
@@ -187,34 +187,34 @@ TEST_F(redis_store_test, only_settled_records_expire) {
 
 TEST_F(redis_store_test, an_unreadable_record_is_an_error_and_is_left_unchanged) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   auto admin = server_.session();
   const auto request = claim_of("k");
-  desk.completed(request);
+  caller.completed(request);
   const auto good = admin.run({"GET", name_of(request)});
   for (std::size_t byte = 0; byte < good.size(); ++byte) {
     auto bad = good;
     bad[byte] = static_cast<char>(bad[byte] ^ 4);
     admin.run({"SET", name_of(request), bad});
-    const auto reply = desk.claims({claim_of("k"), claim_of("neighbour")});
+    const auto reply = caller.claims({claim_of("k"), claim_of("neighbour")});
     ASSERT_FALSE(reply[0]) << byte;
     EXPECT_EQ(reply[0].error().code, errc::record_unreadable) << byte;
     EXPECT_TRUE(reply[1]);
-    EXPECT_EQ(desk.try_find(request.id).error().code, errc::record_unreadable) << byte;
+    EXPECT_EQ(caller.try_find(request.id).error().code, errc::record_unreadable) << byte;
     EXPECT_EQ(admin.run({"GET", name_of(request)}), bad);
   }
   admin.run({"SET", name_of(request), good.substr(0, 40)});
-  EXPECT_EQ(desk.try_claim(claim_of("k")).error().code, errc::record_unreadable);
-  EXPECT_EQ(desk.list().records.size(), 1u);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::record_unreadable);
+  EXPECT_EQ(caller.list().records.size(), 1u);
   admin.run({"DEL", name_of(request)});
   admin.run({"LPUSH", name_of(request), "a list"});
-  EXPECT_EQ(desk.list().records.size(), 1u);
-  EXPECT_EQ(desk.try_claim(claim_of("k")).error().code, errc::record_unreadable);
+  EXPECT_EQ(caller.list().records.size(), 1u);
+  EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::record_unreadable);
 }
 
 TEST_F(redis_store_test, another_program_can_call_the_redis_functions) {
   const auto tested = open();
-  desk desk(*tested);
+  blocking_store caller(*tested);
   auto program = server_.session();
   const auto request = claim_of("k");
   std::string subject(32, 'f');            // the fingerprint …
@@ -237,8 +237,8 @@ TEST_F(redis_store_test, another_program_can_call_the_redis_functions) {
                                       "0",
                                       subject};
   EXPECT_EQ(program.run(call), "2");  // in_progress, the state of the granted record
-  EXPECT_EQ(desk.claim(request).kind, verdict_kind::mismatch);
-  EXPECT_EQ(desk.seen(request.id).stored.about->key, "x");
+  EXPECT_EQ(caller.claim(request).kind, verdict_kind::mismatch);
+  EXPECT_EQ(caller.seen(request.id).stored.about->key, "x");
 }
 
 TEST_F(redis_store_test, the_loss_by_a_restart_is_derived_from_the_persistence_settings) {
@@ -274,16 +274,16 @@ TEST_F(redis_store_test, a_server_that_is_too_old_or_a_cluster_node_is_refused) 
 TEST_F(redis_store_test, a_full_server_refuses_new_claims_and_still_extends_settles_and_resolves) {
   redis_server full;
   const auto tested = open(full);
-  desk position(*tested);
+  blocking_store caller(*tested);
   const auto running = claim_of("running");
-  const auto held = position.leased(running);
+  const auto held = caller.leased(running);
   const auto released = claim_of("released");
-  position.completed(released);
+  caller.completed(released);
   auto admin = full.session();
   admin.run({"CONFIG", "SET", "maxmemory", "1"});
   const auto later = open(full);  // another process can still open the store
   for (auto* each : {tested.get(), later.get()}) {
-    desk there(*each);
+    blocking_store there(*each);
     const auto verdict = there.try_claim(claim_of("k"));
     ASSERT_FALSE(verdict);
     EXPECT_EQ(verdict.error().code, errc::store_full);
@@ -291,14 +291,14 @@ TEST_F(redis_store_test, a_full_server_refuses_new_claims_and_still_extends_sett
     EXPECT_EQ(there.list().records.size(), 2u);
     EXPECT_FALSE(there.vitals().identity.empty());
   }
-  EXPECT_TRUE(position.extend(extend_of(running, held)));
-  EXPECT_EQ(position.settle(settle_of(running, held)).outcome, settle_outcome::done);
+  EXPECT_TRUE(caller.extend(extend_of(running, held)));
+  EXPECT_EQ(caller.settle(settle_of(running, held)).outcome, settle_outcome::done);
   resolution request;
   request.id = released.id;
-  EXPECT_EQ(position.resolve(request).outcome, resolve_outcome::done);
+  EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::done);
   admin.run({"CONFIG", "SET", "maxmemory", "0"});
-  EXPECT_EQ(position.claim(claim_of("running")).kind, verdict_kind::replay);
-  EXPECT_EQ(position.claim(claim_of("released")).kind, verdict_kind::run);
+  EXPECT_EQ(caller.claim(claim_of("running")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.claim(claim_of("released")).kind, verdict_kind::run);
 }
 
 TEST_F(redis_store_test, a_server_without_room_for_the_scripts_is_reported_as_full) {
@@ -313,14 +313,14 @@ TEST_F(redis_store_test, a_claim_waits_for_its_replicas_if_min_replicas_is_set) 
   auto value = params_for(master.url("min_replicas=1"));
   value.timeout = milliseconds(200);
   const auto tested = open(value);
-  desk desk(*tested);
+  blocking_store caller(*tested);
   const auto request = claim_of("k");
-  const auto verdict = desk.try_claim(request, milliseconds(300));
+  const auto verdict = caller.try_claim(request, milliseconds(300));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_unreachable);
   EXPECT_EQ(verdict.error().effect, effect::unknown);
   redis_server replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
-  const auto after = claim_until_known(desk, request);
+  const auto after = claim_until_known(caller, request);
   ASSERT_TRUE(after) << after.error().detail;
   EXPECT_EQ(after->kind, verdict_kind::run);
   EXPECT_EQ(after->lease.attempt, 1u);

@@ -29,7 +29,7 @@ class sqlite_clock_test : public ::testing::Test {
 TEST_F(sqlite_clock_test, a_reboot_ends_every_lease_and_keeps_every_record) {
   const auto running = claim_of("running");
   auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   caller.leased(running);
   caller.completed(claim_of("done"));
   store->stop();
@@ -50,7 +50,7 @@ TEST_F(sqlite_clock_test, a_reboot_ends_every_lease_and_keeps_every_record) {
 
 TEST_F(sqlite_clock_test, a_wall_clock_set_back_during_a_reboot_pauses_expiry) {
   auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   caller.completed(claim_of("k"));
   store->stop();
   store.reset();
@@ -66,7 +66,7 @@ TEST_F(sqlite_clock_test, a_wall_clock_set_back_during_a_reboot_pauses_expiry) {
 
 TEST_F(sqlite_clock_test, a_wall_clock_that_is_ahead_after_a_reboot_ends_no_retention_early) {
   auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   clock_.step_wall(-3 * day);
   caller.completed(claim_of("k"));
   for (const auto* boot : {"boot-2", "boot-3", "boot-4"}) {
@@ -88,7 +88,7 @@ TEST_F(sqlite_clock_test, a_wall_clock_that_is_ahead_after_a_reboot_ends_no_rete
 
 TEST_F(sqlite_clock_test, retention_continues_over_reboots_without_any_claim) {
   auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   caller.completed(claim_of("k"));
   for (const auto* boot : {"boot-2", "boot-3", "boot-4", "boot-5", "boot-6"}) {
     for (int hour = 0; hour < 6; ++hour) {
@@ -106,7 +106,7 @@ TEST_F(sqlite_clock_test, retention_continues_over_reboots_without_any_claim) {
 
 TEST_F(sqlite_clock_test, expiry_paused_by_a_clock_step_stays_paused_over_a_restart) {
   auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   caller.completed(claim_of("k"));
   clock_.advance(day);
   clock_.step_wall(2 * day);

@@ -27,7 +27,7 @@ class sqlite_damage_test : public ::testing::Test {
 
   sqlite_damage_test() {
     open();
-    for (int i = 1; i <= records; ++i) desk_->completed(claim_of(old_key(i)));
+    for (int i = 1; i <= records; ++i) caller_->completed(claim_of(old_key(i)));
   }
   static std::string old_key(int number) { return "old " + std::to_string(number); }
   void open() {
@@ -38,7 +38,7 @@ class sqlite_damage_test : public ::testing::Test {
     auto opened = sqlite_store::open(sqlite);
     if (!opened) throw std::runtime_error(opened.error().detail);
     store_ = std::move(*opened);
-    desk_.emplace(*store_);
+    caller_.emplace(*store_);
   }
   /// Overwrites the table page that holds `row`, while the file is closed.
   void overwrite_page_of(std::int64_t row) {
@@ -60,7 +60,7 @@ class sqlite_damage_test : public ::testing::Test {
   }
   void look_for_damage() {
     for (int i = 1; i <= records; ++i) {
-      if (desk_->try_find(claim_of(old_key(i)).id)) continue;
+      if (caller_->try_find(claim_of(old_key(i)).id)) continue;
       damaged_.insert(i);
     }
     ASSERT_TRUE(damaged_.contains(static_cast<int>(damaged_row)));
@@ -101,7 +101,7 @@ class sqlite_damage_test : public ::testing::Test {
         if (i % 10 == 0)
           batch.push_back(claim_of(old_key(*std::next(damaged_.begin(), i / 10 % 5))));
       }
-      const auto reply = desk_->claims(batch);
+      const auto reply = caller_->claims(batch);
       std::vector<settlement> settles;
       for (std::size_t i = 0; i < batch.size(); ++i) {
         if (batch[i].about->key.starts_with("old")) {
@@ -115,14 +115,14 @@ class sqlite_damage_test : public ::testing::Test {
         EXPECT_EQ(reply[i]->kind, verdict_kind::run);
         settles.push_back(settle_of(batch[i], reply[i]->lease));
       }
-      const auto settled = desk_->settles(settles);
+      const auto settled = caller_->settles(settles);
       for (std::size_t i = 0; i < batch.size(); ++i) {
         const bool damaged = batch[i].about->key.starts_with("old");
         EXPECT_EQ(settled[i].has_value(), !damaged) << batch[i].about->key;
       }
     }
     for (int i = 0; i < 300; ++i) {
-      EXPECT_EQ(desk_->claim(claim_of("new " + std::to_string(i))).kind, verdict_kind::replay);
+      EXPECT_EQ(caller_->claim(claim_of("new " + std::to_string(i))).kind, verdict_kind::replay);
     }
   }
 
@@ -131,7 +131,7 @@ class sqlite_damage_test : public ::testing::Test {
   base::manual_clock clock_;
   fault_vfs faults_;
   std::unique_ptr<sqlite_store> store_;
-  std::optional<desk> desk_;
+  std::optional<blocking_store> caller_;
   std::int64_t page_size_ = 0;
   std::set<int> damaged_;
 };
@@ -147,9 +147,9 @@ TEST_F(sqlite_damage_test, an_unreadable_sector_fails_no_other_claim_in_the_batc
   // Nothing is lost once the disk can read the sector again.
   faults_.bad_sector(-1);
   clock_.advance(second);
-  const auto served = [&] { return desk_->try_claim(claim_of(damaged_key())).has_value(); };
+  const auto served = [&] { return caller_->try_claim(claim_of(damaged_key())).has_value(); };
   wait_until("the record to be read again", served);
-  EXPECT_EQ(desk_->claim(claim_of(damaged_key())).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_->claim(claim_of(damaged_key())).kind, verdict_kind::replay);
 }
 
 TEST_F(sqlite_damage_test, records_on_a_damaged_page_are_listed_and_counted_by_the_index) {
@@ -160,14 +160,14 @@ TEST_F(sqlite_damage_test, records_on_a_damaged_page_are_listed_and_counted_by_t
   std::size_t readable = 0;
   std::string cursor;
   do {
-    const auto page = desk_->list({}, cursor, 40);
+    const auto page = caller_->list({}, cursor, 40);
     for (const auto& each : page.unreadable) EXPECT_TRUE(unreadable.insert(each.id).second);
     readable += page.records.size();
     cursor = page.cursor;
   } while (!cursor.empty());
   EXPECT_EQ(unreadable, expected);
   EXPECT_EQ(readable, records - expected.size());
-  const auto counted = desk_->counts_of_all();
+  const auto counted = caller_->counts_of_all();
   EXPECT_EQ(counted.unreadable, expected.size());
   EXPECT_EQ(counted.by_state[static_cast<std::size_t>(observed_state::completed)], readable);
 }
@@ -176,20 +176,20 @@ TEST_F(sqlite_damage_test, a_record_on_a_damaged_page_is_replaced_only_by_force)
   damage();
   auto request = forced(damaged_id(), true);
   request.force = false;
-  EXPECT_EQ(desk_->try_resolve(request).error().code, errc::record_unreadable);
+  EXPECT_EQ(caller_->try_resolve(request).error().code, errc::record_unreadable);
   request.force = true;
-  EXPECT_EQ(desk_->resolve(request).outcome, resolve_outcome::done);
-  EXPECT_EQ(desk_->claim(claim_of(damaged_key())).answer->body, "by hand");
-  EXPECT_EQ(desk_->find(request.id)->state, observed_state::completed);
-  const auto page = desk_->list({}, {}, 1'000);
+  EXPECT_EQ(caller_->resolve(request).outcome, resolve_outcome::done);
+  EXPECT_EQ(caller_->claim(claim_of(damaged_key())).answer->body, "by hand");
+  EXPECT_EQ(caller_->find(request.id)->state, observed_state::completed);
+  const auto page = caller_->list({}, {}, 1'000);
   EXPECT_EQ(page.unreadable.size(), damaged_.size() - 1);
   EXPECT_EQ(page.records.size(), records - damaged_.size() + 1);
   // The record can be resolved by force once more, and its key runs again after that.
-  EXPECT_EQ(desk_->resolve(forced(request.id, false)).outcome, resolve_outcome::done);
+  EXPECT_EQ(caller_->resolve(forced(request.id, false)).outcome, resolve_outcome::done);
   const auto question = claim_of(damaged_key(), "another request");
-  desk_->completed(question);
-  EXPECT_EQ(desk_->claim(repeat_of(question)).kind, verdict_kind::replay);
-  EXPECT_EQ(desk_->list({}, {}, 1'000).unreadable.size(), damaged_.size() - 1);
+  caller_->completed(question);
+  EXPECT_EQ(caller_->claim(repeat_of(question)).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_->list({}, {}, 1'000).unreadable.size(), damaged_.size() - 1);
 }
 
 TEST_F(sqlite_damage_test, a_boot_is_recorded_even_if_its_first_claim_is_damaged) {
@@ -198,14 +198,14 @@ TEST_F(sqlite_damage_test, a_boot_is_recorded_even_if_its_first_claim_is_damaged
   clock_.reboot("boot-2");
   open();
   const std::vector<claim> batch = {claim_of(damaged_key()), claim_of("new")};
-  const auto reply = desk_->claims(batch);
+  const auto reply = caller_->claims(batch);
   ASSERT_FALSE(reply[0]);
   ASSERT_TRUE(reply[1]);
   store_->stop();
   // By the clock of the next boot alone, the lease of `new` would still run.
   clock_.reboot("boot-3");
   open();
-  EXPECT_EQ(desk_->claim(claim_of("new")).kind, verdict_kind::unknown);
+  EXPECT_EQ(caller_->claim(claim_of("new")).kind, verdict_kind::unknown);
 }
 
 TEST_F(sqlite_damage_test, a_damaged_page_does_not_stop_the_sweep) {
@@ -214,26 +214,26 @@ TEST_F(sqlite_damage_test, a_damaged_page_does_not_stop_the_sweep) {
   // A few records beside the damaged page may have to stay as well, because SQLite keeps pages
   // filled.
   const auto others = records - damaged_.size();
-  EXPECT_EQ(desk_->sweep(100), 100u);
-  const auto gone = 100 + desk_->sweep(10'000);
+  EXPECT_EQ(caller_->sweep(100), 100u);
+  const auto gone = 100 + caller_->sweep(10'000);
   EXPECT_GE(gone + 30, others);
   EXPECT_LE(gone, others);
-  EXPECT_EQ(desk_->sweep(10'000), 0u);
-  EXPECT_EQ(desk_->counts_of_all().unreadable, damaged_.size());
-  EXPECT_EQ(desk_->try_claim(claim_of(damaged_key())).error().code, errc::record_unreadable);
+  EXPECT_EQ(caller_->sweep(10'000), 0u);
+  EXPECT_EQ(caller_->counts_of_all().unreadable, damaged_.size());
+  EXPECT_EQ(caller_->try_claim(claim_of(damaged_key())).error().code, errc::record_unreadable);
 }
 
 TEST_F(sqlite_damage_test, a_damaged_newest_page_still_allows_settles_on_other_pages) {
   const auto early = claim_of("early");
-  const auto held = desk_->leased(early);
+  const auto held = caller_->leased(early);
   constexpr int later = 40;
-  for (int i = 1; i <= later; ++i) desk_->completed(claim_of("later " + std::to_string(i)));
+  for (int i = 1; i <= later; ++i) caller_->completed(claim_of("later " + std::to_string(i)));
   overwrite_page_of(records + 1 + later);
   // No new record can be written, and the error says so. Records on other pages can be settled.
-  EXPECT_EQ(desk_->try_claim(claim_of("new")).error().code, errc::record_unreadable);
-  EXPECT_EQ(desk_->settle(settle_of(early, held)).outcome, settle_outcome::done);
-  EXPECT_EQ(desk_->claim(claim_of("early")).kind, verdict_kind::replay);
-  EXPECT_EQ(desk_->claim(claim_of(old_key(1))).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_->try_claim(claim_of("new")).error().code, errc::record_unreadable);
+  EXPECT_EQ(caller_->settle(settle_of(early, held)).outcome, settle_outcome::done);
+  EXPECT_EQ(caller_->claim(claim_of("early")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_->claim(claim_of(old_key(1))).kind, verdict_kind::replay);
 }
 
 }  // namespace

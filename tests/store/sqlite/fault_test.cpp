@@ -42,7 +42,7 @@ class sqlite_fault_test : public ::testing::Test {
 
 TEST_F(sqlite_fault_test, a_claim_whose_flush_hangs_is_in_doubt_and_later_found_granted) {
   const auto store = open(params());
-  desk caller(*store);
+  blocking_store caller(*store);
   faults_.flushes(flush_fault::hang);
   const auto request = claim_of("k");
   const auto verdict = caller.try_claim(request, milliseconds(50));
@@ -71,13 +71,13 @@ TEST_F(sqlite_fault_test, the_callers_event_loop_may_end_while_a_flush_hangs) {
     faults_.wait_for_hang();
   }
   faults_.flushes(flush_fault::none);
-  desk caller(*store);
+  blocking_store caller(*store);
   EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::busy);
 }
 
 TEST_F(sqlite_fault_test, a_claim_whose_flush_failed_is_in_doubt_until_repeated) {
   const auto store = open(params());
-  desk caller(*store);
+  blocking_store caller(*store);
   const auto done = claim_of("done");
   caller.completed(done);
   faults_.flushes(flush_fault::fail);
@@ -94,7 +94,7 @@ TEST_F(sqlite_fault_test, a_claim_whose_flush_failed_is_in_doubt_until_repeated)
 
 TEST_F(sqlite_fault_test, a_commit_without_room_changes_nothing_and_later_claims_recover) {
   const auto store = open(params());
-  desk caller(*store);
+  blocking_store caller(*store);
   caller.completed(claim_of("done"));
   faults_.full(true);
   const auto verdict = caller.try_claim(claim_of("k"));
@@ -112,7 +112,7 @@ TEST_F(sqlite_fault_test, a_boot_that_could_not_be_recorded_without_room_is_reco
   clock_.reboot("boot-2");
   {
     const auto store = open(params());
-    desk caller(*store);
+    blocking_store caller(*store);
     faults_.full(true);
     EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_full);
     faults_.full(false);
@@ -121,13 +121,13 @@ TEST_F(sqlite_fault_test, a_boot_that_could_not_be_recorded_without_room_is_reco
   }
   clock_.reboot("boot-3");
   const auto store = open(params());
-  desk caller(*store);
+  blocking_store caller(*store);
   EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::unknown);
 }
 
 TEST_F(sqlite_fault_test, a_batch_that_writes_nothing_flushes_nothing) {
   const auto store = open(params());
-  desk caller(*store);
+  blocking_store caller(*store);
   caller.completed(claim_of("k"));
   const auto before = faults_.flushed();
   for (int i = 0; i < 10; ++i) EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
@@ -136,7 +136,7 @@ TEST_F(sqlite_fault_test, a_batch_that_writes_nothing_flushes_nothing) {
 
 TEST_F(sqlite_fault_test, concurrent_callers_share_a_flush) {
   const auto store = open(params());
-  desk warm(*store);
+  blocking_store warm(*store);
   warm.leased(claim_of("warm"));
   const auto before = faults_.flushed();
   connection neighbour(params().path, nullptr);
@@ -159,14 +159,14 @@ TEST_F(sqlite_fault_test, concurrent_callers_share_a_flush) {
   EXPECT_LE(faults_.flushed(), before + 2);
 }
 
-class sqlite_log_move_test : public sqlite_fault_test {
+class sqlite_checkpoint_test : public sqlite_fault_test {
  protected:
-  sqlite_log_move_test() {
+  sqlite_checkpoint_test() {
     params_.checkpoint_pages = 20;
     store_ = open(params_);
     own_.emplace(*store_);
   }
-  ~sqlite_log_move_test() override { faults_.file.set(flush_fault::none); }
+  ~sqlite_checkpoint_test() override { faults_.file.set(flush_fault::none); }
   void complete(int count) {
     for (int i = 0; i < count; ++i) own_->completed(claim_of(std::to_string(next_++)));
   }
@@ -182,11 +182,11 @@ class sqlite_log_move_test : public sqlite_fault_test {
 
   sqlite_params params_ = params();
   std::unique_ptr<sqlite_store> store_;
-  std::optional<desk> own_;
+  std::optional<blocking_store> own_;
   int next_ = 0;
 };
 
-TEST_F(sqlite_log_move_test, no_claim_waits_for_a_hanging_checkpoint) {
+TEST_F(sqlite_checkpoint_test, no_claim_waits_for_a_hanging_checkpoint) {
   faults_.file.set(flush_fault::hang);
   complete(50);
   faults_.file.wait_for_hang();
@@ -196,7 +196,7 @@ TEST_F(sqlite_log_move_test, no_claim_waits_for_a_hanging_checkpoint) {
   expect_short_log();
 }
 
-TEST_F(sqlite_log_move_test, a_failed_checkpoint_is_made_up_for) {
+TEST_F(sqlite_checkpoint_test, a_failed_checkpoint_is_made_up_for) {
   faults_.file.set(flush_fault::fail);
   complete(100);
   faults_.file.wait_for_failure();
@@ -204,7 +204,7 @@ TEST_F(sqlite_log_move_test, a_failed_checkpoint_is_made_up_for) {
   expect_short_log();
 }
 
-TEST_F(sqlite_log_move_test, checkpoints_continue_on_a_recreated_file) {
+TEST_F(sqlite_checkpoint_test, checkpoints_continue_on_a_recreated_file) {
   complete(50);
   std::filesystem::remove(params_.path);
   EXPECT_FALSE(own_->try_claim(claim_of("told")));
@@ -219,7 +219,7 @@ TEST_F(sqlite_fault_test, a_file_at_its_size_limit_is_full_until_the_sweep_makes
   auto value = params(nullptr);
   value.page_count_max = 40;
   const auto store = open(value);
-  desk caller(*store);
+  blocking_store caller(*store);
   std::size_t stored = 0;
   for (bool full = false; !full; ++stored) {
     const auto request = claim_of(std::to_string(stored));
@@ -243,7 +243,7 @@ TEST_F(sqlite_fault_test, a_full_disk_gives_errors_and_loses_no_record) {
   // Without the right to mount a small disk, a file that may not grow shows the same.
   if (!disk.mounted()) value.page_count_max = 100;
   const auto store = open(value);
-  desk caller(*store);
+  blocking_store caller(*store);
   std::vector<std::string> kept;
   for (int i = 0; i < 5'000; ++i) {
     const auto request = claim_of(std::to_string(i));

@@ -39,7 +39,7 @@ class sqlite_loss_test : public ::testing::Test {
 
 TEST_F(sqlite_loss_test, a_deleted_file_is_recreated_and_grants_nothing_until_polled) {
   const auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   caller.completed(claim_of("k"));
   const auto before = caller.vitals();
   remove_file();
@@ -58,7 +58,7 @@ TEST_F(sqlite_loss_test, a_deleted_file_is_recreated_and_grants_nothing_until_po
 
 TEST_F(sqlite_loss_test, a_complete_copy_in_place_of_the_file_keeps_the_identity) {
   const auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   caller.leased(claim_of("a"));
   const auto before = caller.vitals();
   const auto copy = folder_.file("copy.db");
@@ -75,7 +75,7 @@ TEST_F(sqlite_loss_test, a_complete_copy_in_place_of_the_file_keeps_the_identity
 
 TEST_F(sqlite_loss_test, only_claims_are_refused_until_a_replaced_file_is_polled) {
   const auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   const auto request = claim_of("k");
   const auto held = caller.leased(request);
   remove_file();
@@ -95,7 +95,7 @@ TEST_F(sqlite_loss_test, only_claims_are_refused_until_a_replaced_file_is_polled
 
 TEST_F(sqlite_loss_test, a_deleted_file_is_noticed_by_a_poll_alone) {
   const auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   const auto before = caller.vitals();
   remove_file();
   const auto after = caller.vitals();
@@ -106,7 +106,7 @@ TEST_F(sqlite_loss_test, a_deleted_file_is_noticed_by_a_poll_alone) {
 
 TEST_F(sqlite_loss_test, an_older_copy_in_place_of_the_file_gets_a_new_identity_and_newer_tokens) {
   auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   caller.leased(claim_of("a"));
   store->stop();
   store.reset();
@@ -129,7 +129,7 @@ TEST_F(sqlite_loss_test, an_older_copy_in_place_of_the_file_gets_a_new_identity_
 
 TEST_F(sqlite_loss_test, the_new_identity_of_an_older_copy_survives_a_kill_and_a_checkpoint) {
   auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   caller.completed(claim_of("a"));
   store->stop();
   store.reset();
@@ -158,7 +158,7 @@ TEST_F(sqlite_loss_test, the_new_identity_of_an_older_copy_survives_a_kill_and_a
     }
     const auto again = sqlite_store::open(killed);
     ASSERT_TRUE(again) << again.error().detail;
-    desk there(**again);
+    blocking_store there(**again);
     EXPECT_EQ(there.vitals().identity, identity);
     EXPECT_GT(counter(killed.path), counter(folder_.file("backup.db")));
     EXPECT_EQ(there.claim(claim_of("a")).kind, verdict_kind::replay);
@@ -168,7 +168,7 @@ TEST_F(sqlite_loss_test, the_new_identity_of_an_older_copy_survives_a_kill_and_a
 
 TEST_F(sqlite_loss_test, a_replacement_that_is_no_database_is_an_error_until_it_is_removed) {
   const auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   remove_file();
   std::filesystem::create_directory(params().path);
   EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::store_lost);

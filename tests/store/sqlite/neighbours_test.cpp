@@ -45,21 +45,21 @@ TEST_F(sqlite_neighbours_test, another_boot_id_is_refused_while_a_store_has_the_
   auto store = sqlite_store::open(params()).value();
   base::manual_clock other_clock;
   other_clock.reboot("boot-2");
-  auto argument = params();
-  argument.clock = &other_clock;
-  const auto refused = sqlite_store::open(argument);
+  auto parameters = params();
+  parameters.clock = &other_clock;
+  const auto refused = sqlite_store::open(parameters);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::invalid_argument);
   EXPECT_THAT(refused.error().detail, HasSubstr("another boot id"));
   EXPECT_THAT(refused.error().detail, HasSubstr("/proc/sys/kernel/random/boot_id"));
   // The attempt does not hold up the open store, and another store with the same boot id may open
   // the file.
-  desk caller(*store);
+  blocking_store caller(*store);
   EXPECT_GT(caller.leased(claim_of("k")).token, 0u);
   EXPECT_TRUE(sqlite_store::open(params()));
   store->stop();
   store.reset();
-  EXPECT_TRUE(sqlite_store::open(argument));
+  EXPECT_TRUE(sqlite_store::open(parameters));
 }
 
 TEST_F(sqlite_neighbours_test, a_second_boot_id_is_refused_in_either_order) {
@@ -125,9 +125,9 @@ TEST_F(sqlite_neighbours_test, the_lock_file_has_the_permissions_of_the_database
 }
 
 /// Two sessions on one file, as two processes would have.
-class sqlite_one_mover_test : public sqlite_neighbours_test {
+class sqlite_checkpoint_lock_test : public sqlite_neighbours_test {
  protected:
-  sqlite_one_mover_test()
+  sqlite_checkpoint_lock_test()
       : with_(with_faults(params())),
         one_(session::open(with_, session_use::write).value()),
         other_(session::open(with_, session_use::write).value()) {}
@@ -149,7 +149,7 @@ class sqlite_one_mover_test : public sqlite_neighbours_test {
   std::unique_ptr<session> one_, other_;
 };
 
-TEST_F(sqlite_one_mover_test, a_checkpoint_is_visible_to_every_session) {
+TEST_F(sqlite_checkpoint_lock_test, a_checkpoint_is_visible_to_every_session) {
   EXPECT_FALSE(moved());
   other_->move_log();
   EXPECT_TRUE(moved());
@@ -159,7 +159,8 @@ TEST_F(sqlite_one_mover_test, a_checkpoint_is_visible_to_every_session) {
   EXPECT_FALSE(sqlite::all_moved(other_->on()));
 }
 
-TEST_F(sqlite_one_mover_test, no_checkpoint_runs_while_another_process_has_the_checkpoint_lock) {
+TEST_F(sqlite_checkpoint_lock_test,
+       no_checkpoint_runs_while_another_process_has_the_checkpoint_lock) {
   lock_file third(path_);
   ASSERT_TRUE(third.try_move());
   one_->move_log();
@@ -169,7 +170,7 @@ TEST_F(sqlite_one_mover_test, no_checkpoint_runs_while_another_process_has_the_c
   EXPECT_TRUE(moved());
 }
 
-TEST_F(sqlite_one_mover_test, a_checkpoint_of_another_session_is_not_repeated) {
+TEST_F(sqlite_checkpoint_lock_test, a_checkpoint_of_another_session_is_not_repeated) {
   write(*one_);
   const auto before = faults_.moves();
   other_->move_log();
@@ -183,7 +184,7 @@ TEST_F(sqlite_one_mover_test, a_checkpoint_of_another_session_is_not_repeated) {
   EXPECT_EQ(faults_.moves(), before + 2);
 }
 
-TEST_F(sqlite_one_mover_test, a_restarted_wal_stores_the_token_counter_of_the_file_below) {
+TEST_F(sqlite_checkpoint_lock_test, a_restarted_wal_stores_the_token_counter_of_the_file_below) {
   const auto base = [](session& client) {
     return client.on().integer("SELECT log_base FROM meta");
   };

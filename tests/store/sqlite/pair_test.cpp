@@ -79,7 +79,7 @@ class sqlite_pair_test : public ::testing::Test {
   base::manual_clock clock_;
   const std::string path_ = folder_.file("store.db");
   std::unique_ptr<sqlite_store> store_;
-  std::optional<desk> own_;
+  std::optional<blocking_store> own_;
 };
 
 TEST_F(sqlite_pair_test, an_older_file_with_a_newer_wal_is_refused_and_left_unchanged) {
@@ -241,7 +241,7 @@ TEST_F(sqlite_pair_test, a_kill_between_checkpoints_leaves_a_matching_file_and_w
     {
       const auto opened = sqlite_store::open(killed);
       ASSERT_TRUE(opened) << round << ": " << opened.error().detail;
-      desk there(**opened);
+      blocking_store there(**opened);
       for (int i = 0; i < done; ++i) {
         ASSERT_EQ(there.claim(claim_of(std::to_string(i))).kind, verdict_kind::replay) << i;
       }

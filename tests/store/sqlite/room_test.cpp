@@ -80,7 +80,7 @@ class sqlite_room_test : public ::testing::Test {
   base::manual_clock clock_;
   const std::string path_ = folder_.file("disk/store.db");
   std::unique_ptr<sqlite_store> store_;
-  std::optional<desk> own_;
+  std::optional<blocking_store> own_;
   int done_ = 0;
   int waited_ = 0;
 };
@@ -183,7 +183,7 @@ class sqlite_locked_test : public ::testing::Test {
   base::manual_clock clock_;
   sqlite_params with_;
   std::unique_ptr<sqlite_store> store_;
-  std::optional<desk> own_;
+  std::optional<blocking_store> own_;
   connection neighbour_;
 };
 
@@ -213,13 +213,13 @@ TEST_F(sqlite_locked_test, a_claim_of_a_running_key_waits_for_the_foreign_lock) 
 
 TEST_F(sqlite_locked_test, opening_and_reading_need_no_lock) {
   const auto another = sqlite_store::open(with_).value();
-  desk there(*another);
+  blocking_store there(*another);
   EXPECT_TRUE(there.find(claim_of("done").id));
   EXPECT_EQ(there.list().records.size(), 2u);
   EXPECT_EQ(there.counted(observed_state::completed), 1u);
 }
 
-TEST(sqlite_log_room_test, a_wal_that_may_not_grow_is_reused_after_a_checkpoint) {
+TEST(sqlite_wal_room_test, a_wal_that_may_not_grow_is_reused_after_a_checkpoint) {
   temporary_folder folder;
   small_disk disk(folder.file("disk"), "4m");
   ASSERT_TRUE(disk.mounted()) << "these tests mount a small tmpfs: run them as root";

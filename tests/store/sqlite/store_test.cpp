@@ -99,15 +99,15 @@ TEST_F(sqlite_store_test, the_registry_opens_a_sqlite_url) {
 TEST_F(sqlite_store_test, two_stores_share_one_file) {
   const auto one = open();
   const auto other = open();
-  desk first(*one);
-  desk second_desk(*other);
+  blocking_store first(*one);
+  blocking_store second_caller(*other);
   const auto request = claim_of("k");
   const auto held = first.leased(request);
-  EXPECT_EQ(second_desk.claim(claim_of("k")).kind, verdict_kind::busy);
+  EXPECT_EQ(second_caller.claim(claim_of("k")).kind, verdict_kind::busy);
   first.settle(settle_of(request, held));
-  EXPECT_EQ(second_desk.claim(claim_of("k")).kind, verdict_kind::replay);
-  EXPECT_EQ(first.vitals().identity, second_desk.vitals().identity);
-  EXPECT_GT(second_desk.leased(claim_of("other")).token, held.token);
+  EXPECT_EQ(second_caller.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(first.vitals().identity, second_caller.vitals().identity);
+  EXPECT_GT(second_caller.leased(claim_of("other")).token, held.token);
 }
 
 TEST_F(sqlite_store_test, stores_on_several_threads_grant_each_key_once) {
@@ -116,7 +116,7 @@ TEST_F(sqlite_store_test, stores_on_several_threads_grant_each_key_once) {
   const auto other = open();
   std::atomic<int> leases{0};
   const auto claim_all = [&leases](store& records) {
-    desk caller(records);
+    blocking_store caller(records);
     for (int i = 0; i < keys; ++i) {
       if (caller.claim(claim_of("k" + std::to_string(i))).kind == verdict_kind::run) ++leases;
     }
@@ -141,7 +141,7 @@ TEST_F(sqlite_store_test, several_processes_share_one_file) {
         std::fprintf(stderr, "%s\n", store.error().detail.c_str());
         ::_exit(1);
       }
-      desk caller(**store);
+      blocking_store caller(**store);
       for (int i = 0; i < keys; ++i) {
         if (caller.claim(claim_of("k" + std::to_string(i))).kind == verdict_kind::run) ++*leases;
       }
@@ -161,7 +161,7 @@ TEST_F(sqlite_store_test, several_processes_share_one_file) {
 
 TEST_F(sqlite_store_test, a_claim_times_out_without_effect_while_another_connection_has_the_lock) {
   const auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   connection neighbour(params().path, nullptr);
   neighbour.run("BEGIN IMMEDIATE");
   const auto request = claim_of("k");
@@ -176,7 +176,7 @@ TEST_F(sqlite_store_test, a_claim_times_out_without_effect_while_another_connect
 
 TEST_F(sqlite_store_test, a_duplicate_in_the_same_batch_as_the_settle_gets_the_answer) {
   const auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   const auto request = claim_of("k");
   const auto held = caller.leased(request);
   caller.completed(claim_of("done"));
@@ -218,7 +218,7 @@ TEST_F(sqlite_store_test, opening_a_new_file_waits_for_a_lock_no_longer_than_the
 
 TEST_F(sqlite_store_test, tokens_still_grow_after_a_restart_with_an_older_copy) {
   auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   store->stop();
   store.reset();
   std::filesystem::copy_file(params().path, folder_.file("backup.db"));
@@ -237,7 +237,7 @@ TEST_F(sqlite_store_test, tokens_still_grow_after_a_restart_with_an_older_copy) 
 
 TEST_F(sqlite_store_test, a_damaged_record_is_an_error_and_other_records_are_served) {
   auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   const auto request = claim_of("damaged");
   caller.completed(request);
   caller.completed(claim_of("whole"));
@@ -255,7 +255,7 @@ TEST_F(sqlite_store_test, a_damaged_record_is_an_error_and_other_records_are_ser
 
 TEST_F(sqlite_store_test, short_retention_keeps_the_file_bounded) {
   const auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   std::uintmax_t size_early = 0;
   for (int round = 0; round < 40; ++round) {
     std::vector<claim> claims;

@@ -45,7 +45,7 @@ TEST_F(sqlite_versions_test, a_file_of_the_first_version_is_upgraded_and_keeps_i
   const auto left_open = claim_of("still running");
   {
     const auto store = open();
-    desk caller(*store);
+    blocking_store caller(*store);
     caller.settle(settle_of(request, caller.leased(request)));
     caller.leased(left_open);
     store->stop();
@@ -63,7 +63,7 @@ TEST_F(sqlite_versions_test, a_file_of_the_first_version_is_upgraded_and_keeps_i
         "ALTER TABLE meta DROP COLUMN log_identity; PRAGMA user_version = 1");
   }
   const auto store = open();
-  desk caller(*store);
+  blocking_store caller(*store);
   EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_EQ(caller.claim(claim_of("still running")).kind, verdict_kind::busy);
   // From here on, versions that cannot read the new records refuse the file.

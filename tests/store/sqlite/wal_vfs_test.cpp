@@ -16,9 +16,9 @@ namespace {
 using sqlite::connection;
 using sqlite::wal_vfs;
 
-class sqlite_log_layer_test : public ::testing::Test {
+class sqlite_wal_vfs_test : public ::testing::Test {
  protected:
-  sqlite_log_layer_test() {
+  sqlite_wal_vfs_test() {
     on_.run(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
         "CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
@@ -47,7 +47,7 @@ class sqlite_log_layer_test : public ::testing::Test {
   connection on_{folder_.file("rows.db"), files_.name()};
 };
 
-TEST_F(sqlite_log_layer_test, a_transaction_is_written_in_few_writes) {
+TEST_F(sqlite_wal_vfs_test, a_transaction_is_written_in_few_writes) {
   const int before = faults_.written();
   add(on_, 200);  // more than 400 writes without the VFS
   EXPECT_LE(faults_.written() - before, 10);
@@ -56,7 +56,7 @@ TEST_F(sqlite_log_layer_test, a_transaction_is_written_in_few_writes) {
   EXPECT_EQ(digest(other), digest(on_));
 }
 
-TEST_F(sqlite_log_layer_test, a_transaction_larger_than_the_cache_reads_its_own_writes) {
+TEST_F(sqlite_wal_vfs_test, a_transaction_larger_than_the_cache_reads_its_own_writes) {
   on_.run("PRAGMA cache_size = 10; BEGIN");
   add(on_, 300);
   EXPECT_EQ(count(on_), 300);
@@ -69,7 +69,7 @@ TEST_F(sqlite_log_layer_test, a_transaction_larger_than_the_cache_reads_its_own_
   EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
 }
 
-TEST_F(sqlite_log_layer_test, rolled_back_rows_are_not_in_the_database) {
+TEST_F(sqlite_wal_vfs_test, rolled_back_rows_are_not_in_the_database) {
   add(on_, 5);
   on_.run("PRAGMA cache_size = 10; BEGIN");
   add(on_, 300);
@@ -80,7 +80,7 @@ TEST_F(sqlite_log_layer_test, rolled_back_rows_are_not_in_the_database) {
   EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
 }
 
-TEST_F(sqlite_log_layer_test, a_restarted_wal_is_readable_without_the_vfs) {
+TEST_F(sqlite_wal_vfs_test, a_restarted_wal_is_readable_without_the_vfs) {
   auto other = plain();
   for (int round = 1; round <= 5; ++round) {
     add(on_, 20);
@@ -90,7 +90,7 @@ TEST_F(sqlite_log_layer_test, a_restarted_wal_is_readable_without_the_vfs) {
   EXPECT_EQ(digest(other), digest(on_));
 }
 
-TEST_F(sqlite_log_layer_test, a_deferred_write_that_fails_fails_the_commit) {
+TEST_F(sqlite_wal_vfs_test, a_deferred_write_that_fails_fails_the_commit) {
   add(on_, 5);
   faults_.full(true);
   try {
@@ -107,7 +107,7 @@ TEST_F(sqlite_log_layer_test, a_deferred_write_that_fails_fails_the_commit) {
   EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
 }
 
-TEST_F(sqlite_log_layer_test, a_wal_vfs_over_an_unknown_vfs_is_refused) {
+TEST_F(sqlite_wal_vfs_test, a_wal_vfs_over_an_unknown_vfs_is_refused) {
   EXPECT_THROW(wal_vfs("no-such-layer"), sqlite::failure);
 }
 

@@ -28,75 +28,75 @@ class tiered_release_test : public tiered_fixture {
 TEST_F(tiered_release_test, a_released_answer_is_not_replayed_by_the_process_that_released_it) {
   process one(*this);
   const auto request = claim_of("k");
-  one.desk->completed(request);
-  one.fast->resolves = mood::unreachable;  // a release removes nothing there
-  EXPECT_TRUE(one.desk->resolve(release_of(request)).forgets_answer);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
+  one.caller->completed(request);
+  one.fast->resolves = health::unreachable;  // a release removes nothing there
+  EXPECT_TRUE(one.caller->resolve(release_of(request)).forgets_answer);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_F(tiered_release_test, a_process_that_polled_after_a_release_replays_no_older_answer) {
   process one(*this);
   for (int i = 0; i < 20; ++i) {  // whatever a poll finds in between
     const auto key = "k" + std::to_string(i);
-    one.wait_until_it_believes();
-    one.desk->completed(claim_of(key));
-    truth_desk_.resolve(release_of(claim_of(key)));  // by another process
-    one.desk->vitals();
-    EXPECT_EQ(one.desk->claim(claim_of(key)).kind, verdict_kind::run);
+    one.wait_until_trusted();
+    one.caller->completed(claim_of(key));
+    truth_caller_.resolve(release_of(claim_of(key)));  // by another process
+    one.caller->vitals();
+    EXPECT_EQ(one.caller->claim(claim_of(key)).kind, verdict_kind::run);
   }
 }
 
 TEST_F(tiered_release_test, a_copy_from_before_a_release_is_never_replayed) {
   process one(*this);
   const auto request = claim_of("k");
-  one.desk->completed(request);
+  one.caller->completed(request);
   const auto old = slot_of(request);
-  one.desk->resolve(release_of(request));
-  one.wait_until_it_believes();
+  one.caller->resolve(release_of(request));
+  one.wait_until_trusted();
   const auto again = claim_of("k");
-  auto change = settle_of(again, one.desk->leased(again));
+  auto change = settle_of(again, one.caller->leased(again));
   change.answer = answer_of("right");
-  one.desk->settle(change);
-  ASSERT_TRUE(fast_desk_.find(old)) << "the old answer is still there";
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(one.desk->claim(claim_of("k")).answer->body, "right");
+  one.caller->settle(change);
+  ASSERT_TRUE(fast_caller_.find(old)) << "the old answer is still there";
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(one.caller->claim(claim_of("k")).answer->body, "right");
 }
 
 TEST_F(tiered_release_test, a_marker_is_removed_when_an_operator_ends_the_lease) {
   process one(*this);
   const auto request = claim_of("k");
-  one.desk->leased(request);
+  one.caller->leased(request);
   auto change = release_of(request);
   change.force = true;
-  EXPECT_EQ(one.desk->resolve(change).outcome, resolve_outcome::done);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_EQ(one.caller->resolve(change).outcome, resolve_outcome::done);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_F(tiered_release_test, a_marker_is_removed_once_an_unreachable_accelerator_is_back) {
   process one(*this), other(*this);
   const auto request = claim_of("k");
-  one.desk->leased(request);
-  one.stop_believing();
+  one.caller->leased(request);
+  one.distrust();
   auto change = release_of(request);
   change.force = true;
-  EXPECT_EQ(one.desk->resolve(change).outcome, resolve_outcome::done);
-  one.fast->all = mood::well;
-  one.wait_until_it_believes();
+  EXPECT_EQ(one.caller->resolve(change).outcome, resolve_outcome::done);
+  one.fast->all = health::well;
+  one.wait_until_trusted();
   wait_until("the marker to go",
              [&] { return copy_of(request)->state != observed_state::in_progress; });
-  EXPECT_EQ(other.desk->claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_EQ(other.caller->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_F(tiered_release_test, an_accelerator_that_went_back_to_an_older_state_ends_the_epoch) {
   process one(*this);
-  one.desk->completed(claim_of("k"));
-  auto older = fast_desk_.vitals();
+  one.caller->completed(claim_of("k"));
+  auto older = fast_caller_.vitals();
   older.generation = 0;
   wait_until("a note", [&] { return metadata_.noted().has_value(); });
   one.fast->pretend(older);
   wait_for_an_end(one, 1);
-  one.wait_until_it_believes();
+  one.wait_until_trusted();
   const int before = one.truth->claims_made;
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_EQ(one.truth->claims_made, before + 1);
   EXPECT_EQ(one.store->counters().epochs, 1u);
 }
@@ -104,7 +104,7 @@ TEST_F(tiered_release_test, an_accelerator_that_went_back_to_an_older_state_ends
 TEST_F(tiered_release_test, an_accelerator_found_older_than_noted_when_opening_ends_the_epoch) {
   boost::asio::io_context context;
   accelerator_state more;
-  more.identity = fast_desk_.vitals().identity;
+  more.identity = fast_caller_.vitals().identity;
   more.generation = 1'000'000;
   run(context, metadata_.note(more, {}, patience)).value();
   process one(*this);
@@ -114,8 +114,8 @@ TEST_F(tiered_release_test, an_accelerator_found_older_than_noted_when_opening_e
 
 TEST_F(tiered_release_test, another_accelerator_serves_no_copies_of_the_first) {
   process one(*this);
-  one.desk->completed(claim_of("k"));
-  auto other = fast_desk_.vitals();
+  one.caller->completed(claim_of("k"));
+  auto other = fast_caller_.vitals();
   other.identity = "another";
   one.fast->pretend(other);
   wait_until("a look", [&] {
@@ -123,20 +123,20 @@ TEST_F(tiered_release_test, another_accelerator_serves_no_copies_of_the_first) {
     return metadata_.noted()->identity == "another" && one.store->trusts();
   });
   const int before = one.truth->claims_made;
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_EQ(one.truth->claims_made, before + 1);
   EXPECT_EQ(metadata_.ended(), 0) << "two of them at once would end it for ever";
 }
 
 TEST_F(tiered_release_test, an_accelerator_clock_that_went_back_ends_the_epoch) {
   process one(*this);
-  one.desk->completed(claim_of("k"));
+  one.caller->completed(claim_of("k"));
   wait_until("a note", [&] { return metadata_.noted().has_value(); });
   fast_clock_.step_wall(-milliseconds(600'000));
   wait_for_an_end(one, 1);
-  one.wait_until_it_believes();
+  one.wait_until_trusted();
   const int before = one.truth->claims_made;
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_EQ(one.truth->claims_made, before + 1);
 }
 

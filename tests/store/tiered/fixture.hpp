@@ -22,11 +22,12 @@ namespace onceguard::testing {
 /// threads call each level.
 class wavering_store final : public store {
  public:
-  enum class mood { well, unreachable, late };  ///< late: carried out, but the reply is lost
+  enum class health { well, unreachable, late };  ///< late: carried out, but the reply is lost
 
   explicit wavering_store(store& inner) : inner_(inner) {}
 
-  std::atomic<mood> all{mood::well}, claims{mood::well}, settles{mood::well}, resolves{mood::well};
+  std::atomic<health> all{health::well}, claims{health::well}, settles{health::well},
+      resolves{health::well};
   std::atomic<int> claims_made{0};
   void pretend(std::optional<onceguard::vitals> reply) {
     const std::lock_guard lock(mutex_);
@@ -38,20 +39,20 @@ class wavering_store final : public store {
   boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
                                                              milliseconds timeout) override {
     ++claims_made;
-    const auto request = claims == mood::well ? all.load() : claims.load();
-    if (request == mood::unreachable) co_return failed<verdict>(batch.size(), effect::none);
+    const auto now = claims == health::well ? all.load() : claims.load();
+    if (now == health::unreachable) co_return failed<verdict>(batch.size(), effect::none);
     const auto size = batch.size();
     auto reply = co_await inner_.claim(std::move(batch), timeout);
-    if (request == mood::late) co_return failed<verdict>(size, effect::unknown);
+    if (now == health::late) co_return failed<verdict>(size, effect::unknown);
     co_return reply;
   }
   boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
                                                               milliseconds timeout) override {
-    const auto request = settles == mood::well ? all.load() : settles.load();
-    if (request == mood::unreachable) co_return failed<settled>(batch.size(), effect::none);
+    const auto now = settles == health::well ? all.load() : settles.load();
+    if (now == health::unreachable) co_return failed<settled>(batch.size(), effect::none);
     const auto size = batch.size();
     auto reply = co_await inner_.settle(std::move(batch), timeout);
-    if (request == mood::late) co_return failed<settled>(size, effect::unknown);
+    if (now == health::late) co_return failed<settled>(size, effect::unknown);
     co_return reply;
   }
   boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
@@ -61,7 +62,7 @@ class wavering_store final : public store {
   }
   boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
                                                            milliseconds timeout) override {
-    if (out() || resolves != mood::well) co_return gone(effect::none);
+    if (out() || resolves != health::well) co_return gone(effect::none);
     co_return co_await inner_.resolve(std::move(request), timeout);
   }
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
@@ -89,12 +90,14 @@ class wavering_store final : public store {
   void stop() override {}
 
  private:
-  static error gone(effect effect) { return error(errc::store_unreachable, "it wavers", effect); }
+  static error gone(effect effect) {
+    return error(errc::store_unreachable, "unreachable, as the test wants", effect);
+  }
   template <class Outcome>
   static std::vector<result<Outcome>> failed(std::size_t count, effect effect) {
     return std::vector<result<Outcome>>(count, result<Outcome>(gone(effect)));
   }
-  [[nodiscard]] bool out() const { return all != mood::well; }
+  [[nodiscard]] bool out() const { return all != health::well; }
   [[nodiscard]] std::optional<onceguard::vitals> pretended() const {
     const std::lock_guard lock(mutex_);
     return pretended_;
@@ -108,9 +111,9 @@ class wavering_store final : public store {
 
 /// Epoch metadata as a database keeps them: the release of a completed record ends the epoch at the
 /// same moment.
-class memory_book final : public epoch_metadata {
+class memory_metadata final : public epoch_metadata {
  public:
-  memory_book(store& truth, const base::clock& clock) : truth_(truth), clock_(clock) {}
+  memory_metadata(store& truth, const base::clock& clock) : truth_(truth), clock_(clock) {}
 
   std::atomic<bool> out{false};
   [[nodiscard]] int ended() const {
@@ -156,7 +159,7 @@ class memory_book final : public epoch_metadata {
 
 class tiered_fixture : public ::testing::Test {
  protected:
-  using mood = wavering_store::mood;
+  using health = wavering_store::health;
 
   /// One process with its tiered store.
   struct process {
@@ -172,20 +175,20 @@ class tiered_fixture : public ::testing::Test {
                                                fixture.factory(*this), params);
       if (!opened) throw std::runtime_error(opened.error().detail);
       store = std::move(*opened);
-      desk.emplace(*store);
+      caller.emplace(*store);
     }
     ~process() { store->stop(); }
 
     /// Makes the accelerator unreachable, and waits until the store no longer trusts the
     /// accelerator.
-    void stop_believing() {
-      fast->all = mood::unreachable;
+    void distrust() {
+      fast->all = health::unreachable;
       wait_until("the breaker", [&] {
         store->poll_now();
         return !store->trusts();
       });
     }
-    void wait_until_it_believes() {
+    void wait_until_trusted() {
       wait_until("a look at both levels", [&] {
         store->poll_now();
         return store->trusts();
@@ -195,7 +198,7 @@ class tiered_fixture : public ::testing::Test {
     wavering_store* truth = nullptr;
     wavering_store* fast = nullptr;
     std::unique_ptr<tiered::tiered_store> store;
-    std::optional<testing::desk> desk;
+    std::optional<testing::blocking_store> caller;
   };
 
   tiered::accelerator_factory factory(process& peer) {
@@ -212,11 +215,11 @@ class tiered_fixture : public ::testing::Test {
     boost::asio::io_context context;
     tiered::trusted_epoch present;
     const auto reading = run(context, metadata_.read_epoch({}, patience)).value();
-    present.epoch = tiered::epoch_in_use(reading, fast_desk_.vitals().identity);
+    present.epoch = tiered::epoch_in_use(reading, fast_caller_.vitals().identity);
     return present.slot_of(request.id);
   }
   std::optional<record_view> copy_of(const claim& request) {
-    return fast_desk_.find(slot_of(request));
+    return fast_caller_.find(slot_of(request));
   }
   /// Puts a marker for `request` into the accelerator, as another process would.
   void marker(const claim& request) {
@@ -225,15 +228,15 @@ class tiered_fixture : public ::testing::Test {
     auto about = std::make_shared<subject>();
     about->print = request.about->print;
     marker_state.about = about;
-    fast_desk_.leased(marker_state);
+    fast_caller_.leased(marker_state);
   }
   base::manual_clock clock_;
   base::manual_clock fast_clock_;
   memory_store truth_{clock_};
   memory_store fast_{fast_clock_};
-  memory_book metadata_{truth_, clock_};
-  desk truth_desk_{truth_};
-  desk fast_desk_{fast_};
+  memory_metadata metadata_{truth_, clock_};
+  blocking_store truth_caller_{truth_};
+  blocking_store fast_caller_{fast_};
   std::atomic<const error*> no_accelerator_{nullptr};
 };
 

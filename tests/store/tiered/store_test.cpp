@@ -10,13 +10,13 @@ using tiered_store_test = tiered_fixture;
 TEST_F(tiered_store_test, replays_and_busy_duplicates_do_not_reach_the_truth) {
   process one(*this), other(*this);
   const auto request = claim_of("k");
-  const auto held = one.desk->leased(request);
-  const auto twin = other.desk->claim(claim_of("k"));
+  const auto held = one.caller->leased(request);
+  const auto twin = other.caller->claim(claim_of("k"));
   EXPECT_EQ(twin.kind, verdict_kind::busy);
   EXPECT_EQ(twin.retry_after, lease_length);
-  EXPECT_EQ(one.desk->settle(settle_of(request, held)).outcome, settle_outcome::done);
+  EXPECT_EQ(one.caller->settle(settle_of(request, held)).outcome, settle_outcome::done);
   for (auto* each : {&one, &other}) {
-    const auto verdict = each->desk->claim(claim_of("k"));
+    const auto verdict = each->caller->claim(claim_of("k"));
     ASSERT_EQ(verdict.kind, verdict_kind::replay);
     EXPECT_EQ(*verdict.answer, *answer_of());
     EXPECT_EQ(verdict.retention_left, day);
@@ -30,30 +30,30 @@ TEST_F(tiered_store_test, replays_and_busy_duplicates_do_not_reach_the_truth) {
 
 TEST_F(tiered_store_test, only_the_truth_decides_claims_that_are_neither_replayed_nor_busy) {
   process one(*this);
-  one.desk->completed(claim_of("completed"));
-  EXPECT_EQ(one.desk->claim(claim_of("completed", "other")).kind, verdict_kind::mismatch);
+  one.caller->completed(claim_of("completed"));
+  EXPECT_EQ(one.caller->claim(claim_of("completed", "other")).kind, verdict_kind::mismatch);
 
   const auto failed = claim_of("failed");
-  one.desk->settle(settle_of(failed, one.desk->leased(failed), settle_kind::fail));
-  EXPECT_EQ(one.desk->claim(claim_of("failed")).kind, verdict_kind::backoff);
-  EXPECT_EQ(one.desk->claim(claim_of("failed")).kind, verdict_kind::backoff);
+  one.caller->settle(settle_of(failed, one.caller->leased(failed), settle_kind::fail));
+  EXPECT_EQ(one.caller->claim(claim_of("failed")).kind, verdict_kind::backoff);
+  EXPECT_EQ(one.caller->claim(claim_of("failed")).kind, verdict_kind::backoff);
 
   const auto lost = claim_of("lost");
-  one.desk->settle(settle_of(lost, one.desk->leased(lost), settle_kind::abandon));
-  EXPECT_EQ(one.desk->claim(claim_of("lost")).kind, verdict_kind::unknown);
-  EXPECT_EQ(one.desk->claim(claim_of("lost")).kind, verdict_kind::unknown);
+  one.caller->settle(settle_of(lost, one.caller->leased(lost), settle_kind::abandon));
+  EXPECT_EQ(one.caller->claim(claim_of("lost")).kind, verdict_kind::unknown);
+  EXPECT_EQ(one.caller->claim(claim_of("lost")).kind, verdict_kind::unknown);
 
   const auto released = claim_of("released");
-  one.desk->settle(settle_of(released, one.desk->leased(released), settle_kind::release));
-  EXPECT_EQ(one.desk->claim(released).kind, verdict_kind::refused);
-  EXPECT_EQ(one.desk->claim(claim_of("released", "other")).kind, verdict_kind::run);
+  one.caller->settle(settle_of(released, one.caller->leased(released), settle_kind::release));
+  EXPECT_EQ(one.caller->claim(released).kind, verdict_kind::refused);
+  EXPECT_EQ(one.caller->claim(claim_of("released", "other")).kind, verdict_kind::run);
 }
 
 TEST_F(tiered_store_test, a_batch_reaches_the_truth_as_one_batch) {
   process one(*this);
-  one.desk->completed(claim_of("known"));
+  one.caller->completed(claim_of("known"));
   const int before = one.truth->claims_made;
-  const auto reply = one.desk->claims(
+  const auto reply = one.caller->claims(
       {claim_of("a"), claim_of("known"), claim_of("b"), claim_of("a"), claim_of("known", "other")});
   EXPECT_EQ(reply[0]->kind, verdict_kind::run);
   EXPECT_EQ(reply[1]->kind, verdict_kind::replay);
@@ -64,55 +64,55 @@ TEST_F(tiered_store_test, a_batch_reaches_the_truth_as_one_batch) {
 }
 
 TEST_F(tiered_store_test, two_claims_of_one_key_in_a_batch_are_both_replayed) {
-  truth_desk_.completed(claim_of("k"));
+  truth_caller_.completed(claim_of("k"));
   process one(*this);
-  const auto reply = one.desk->claims({claim_of("k"), claim_of("k")});
+  const auto reply = one.caller->claims({claim_of("k"), claim_of("k")});
   EXPECT_EQ(reply[0]->kind, verdict_kind::replay);
   EXPECT_EQ(reply[1]->kind, verdict_kind::replay);
 }
 
 TEST_F(tiered_store_test, an_answer_of_the_truth_is_copied_with_its_remaining_retention) {
-  truth_desk_.completed(claim_of("k"));  // by a process that has no accelerator
+  truth_caller_.completed(claim_of("k"));  // by a process that has no accelerator
   clock_.advance(second);
   fast_clock_.advance(second);
   process one(*this);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).retention_left, day - second);
-  const auto verdict = one.desk->claim(claim_of("k"));
+  EXPECT_EQ(one.caller->claim(claim_of("k")).retention_left, day - second);
+  const auto verdict = one.caller->claim(claim_of("k"));
   EXPECT_EQ(one.truth->claims_made, 1);
   EXPECT_EQ(verdict.retention_left, day - second);
   EXPECT_EQ(*verdict.answer, *answer_of());
   clock_.advance(day - second);
   fast_clock_.advance(day - second);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_F(tiered_store_test, a_completion_without_an_answer_makes_no_copy) {
   process one(*this);
   const auto request = claim_of("k");
-  auto change = settle_of(request, one.desk->leased(request));
+  auto change = settle_of(request, one.caller->leased(request));
   change.answer = nullptr;
   change.kept = answer_kept::none;
   change.by_application = true;
-  one.desk->settle(change);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kept, answer_kept::none);
+  one.caller->settle(change);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kept, answer_kept::none);
   const auto after = settle_of(request, {.token = change.token, .claim_id = change.claim_id});
-  EXPECT_EQ(one.desk->settle(after).outcome, settle_outcome::done);  // the holder adds its answer
+  EXPECT_EQ(one.caller->settle(after).outcome, settle_outcome::done);  // the holder adds its answer
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(*one.desk->claim(claim_of("k")).answer, *answer_of());
+    EXPECT_EQ(*one.caller->claim(claim_of("k")).answer, *answer_of());
   }
 }
 
 TEST_F(tiered_store_test, the_answer_of_the_application_is_copied) {
   process one(*this);
   const auto request = claim_of("k");
-  const auto held = one.desk->leased(request);
+  const auto held = one.caller->leased(request);
   auto placed_marker = settle_of(request, held);
   placed_marker.by_application = true;
   placed_marker.answer = answer_of("by the application");
-  truth_desk_.settle(placed_marker);
-  EXPECT_EQ(one.desk->settle(settle_of(request, held)).answer->body, "by the application");
+  truth_caller_.settle(placed_marker);
+  EXPECT_EQ(one.caller->settle(settle_of(request, held)).answer->body, "by the application");
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(one.desk->claim(claim_of("k")).answer->body, "by the application");
+    EXPECT_EQ(one.caller->claim(claim_of("k")).answer->body, "by the application");
   }
   EXPECT_EQ(one.truth->claims_made, 2);
 }
@@ -121,105 +121,105 @@ TEST_F(tiered_store_test, a_copy_of_the_applications_answer_expires_with_its_rec
   process one(*this);
   for (const auto kept : {answer_kept::full, answer_kept::none}) {
     const auto request = claim_of(kept == answer_kept::full ? "with its answer" : "without");
-    const auto held = one.desk->leased(request);
+    const auto held = one.caller->leased(request);
     auto placed_marker = settle_of(request, held);
     placed_marker.by_application = true;
     placed_marker.kept = kept;
     if (kept == answer_kept::none) placed_marker.answer = nullptr;
     placed_marker.retention = second;
-    truth_desk_.settle(placed_marker);
-    EXPECT_EQ(one.desk->settle(settle_of(request, held)).outcome, settle_outcome::done);
-    EXPECT_EQ(one.desk->claim(claim_of(request.about->key)).kind, verdict_kind::replay);
+    truth_caller_.settle(placed_marker);
+    EXPECT_EQ(one.caller->settle(settle_of(request, held)).outcome, settle_outcome::done);
+    EXPECT_EQ(one.caller->claim(claim_of(request.about->key)).kind, verdict_kind::replay);
     for (auto* clock : {&clock_, &fast_clock_}) clock->advance(second);
-    EXPECT_EQ(one.desk->claim(claim_of(request.about->key)).kind, verdict_kind::run);
+    EXPECT_EQ(one.caller->claim(claim_of(request.about->key)).kind, verdict_kind::run);
   }
 }
 
 TEST_F(tiered_store_test, a_settle_in_doubt_makes_no_copy) {
   process one(*this);
   const auto request = claim_of("k");
-  auto change = settle_of(request, one.desk->leased(request));
-  one.truth->settles = mood::late;
-  EXPECT_FALSE(one.desk->settles({change}).at(0));
-  one.truth->settles = mood::well;
+  auto change = settle_of(request, one.caller->leased(request));
+  one.truth->settles = health::late;
+  EXPECT_FALSE(one.caller->settles({change}).at(0));
+  one.truth->settles = health::well;
   change.answer = answer_of("less, as there was no room to keep all of it");
   change.kept = answer_kept::status_only;
-  EXPECT_EQ(one.desk->settle(change).outcome, settle_outcome::done);
+  EXPECT_EQ(one.caller->settle(change).outcome, settle_outcome::done);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(*one.desk->claim(claim_of("k")).answer, *answer_of());
+    EXPECT_EQ(*one.caller->claim(claim_of("k")).answer, *answer_of());
   }
 }
 
 TEST_F(tiered_store_test, the_answer_of_a_superseded_holder_is_not_copied) {
   process one(*this);
   const auto request = claim_of("k");
-  const auto held = one.desk->leased(request);
+  const auto held = one.caller->leased(request);
   resolution change;
   change.id = request.id;
   change.force = true;
-  truth_desk_.resolve(change);  // by another process, which also has the next lease
-  truth_desk_.leased(claim_of("k"));
-  EXPECT_EQ(one.desk->settle(settle_of(request, held)).outcome, settle_outcome::stale);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
+  truth_caller_.resolve(change);  // by another process, which also has the next lease
+  truth_caller_.leased(claim_of("k"));
+  EXPECT_EQ(one.caller->settle(settle_of(request, held)).outcome, settle_outcome::stale);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::busy);
 }
 
 TEST_F(tiered_store_test, a_repeat_of_a_claim_in_doubt_goes_to_the_truth) {
   process one(*this);
   const auto request = claim_of("k");
-  one.truth->claims = mood::late;
-  EXPECT_EQ(one.desk->try_claim(request).error().effect, effect::unknown);
-  one.truth->claims = mood::well;
+  one.truth->claims = health::late;
+  EXPECT_EQ(one.caller->try_claim(request).error().effect, effect::unknown);
+  one.truth->claims = health::well;
   marker(request);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
-  EXPECT_EQ(one.desk->leased(repeat_of(request)).claim_id, request.claim_id);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::busy);
+  EXPECT_EQ(one.caller->leased(repeat_of(request)).claim_id, request.claim_id);
 }
 
 TEST_F(tiered_store_test, a_repeated_claim_sets_no_marker_that_outlasts_its_lease) {
   process one(*this);
   const auto request = claim_of("k");
-  one.desk->leased(request);
+  one.caller->leased(request);
   for (auto* clock : {&clock_, &fast_clock_}) clock->advance(std::chrono::hours(1));
-  EXPECT_EQ(one.desk->leased(repeat_of(request)).attempt, 1u);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::unknown);
+  EXPECT_EQ(one.caller->leased(repeat_of(request)).attempt, 1u);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::unknown);
 }
 
 TEST_F(tiered_store_test, renewals_reach_both_levels) {
   process one(*this);
   const auto request = claim_of("k");
-  const auto held = one.desk->leased(request);
+  const auto held = one.caller->leased(request);
   for (auto* clock : {&clock_, &fast_clock_}) clock->advance(lease_length - second);
-  EXPECT_TRUE(one.desk->extend(extend_of(request, held)));
+  EXPECT_TRUE(one.caller->extend(extend_of(request, held)));
   for (auto* clock : {&clock_, &fast_clock_}) clock->advance(2 * second);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).retry_after, lease_length - 2 * second);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).retry_after, lease_length - 2 * second);
   EXPECT_EQ(one.truth->claims_made, 1);
 }
 
 TEST_F(tiered_store_test, a_marker_that_could_not_be_renewed_is_removed) {
   process one(*this), other(*this);
   const auto request = claim_of("k");
-  const auto held = one.desk->leased(request);
+  const auto held = one.caller->leased(request);
   for (auto* clock : {&clock_, &fast_clock_}) clock->advance(lease_length - second);
-  one.stop_believing();
-  EXPECT_TRUE(one.desk->extend(extend_of(request, held)));
-  one.fast->all = mood::well;
-  one.wait_until_it_believes();
-  EXPECT_EQ(one.desk->claim(claim_of("k")).retry_after, lease_length);
+  one.distrust();
+  EXPECT_TRUE(one.caller->extend(extend_of(request, held)));
+  one.fast->all = health::well;
+  one.wait_until_trusted();
+  EXPECT_EQ(one.caller->claim(claim_of("k")).retry_after, lease_length);
   wait_until("the marker to go",
              [&] { return copy_of(request)->state != observed_state::in_progress; });
-  EXPECT_EQ(other.desk->claim(claim_of("k")).retry_after, lease_length);
+  EXPECT_EQ(other.caller->claim(claim_of("k")).retry_after, lease_length);
 }
 
 TEST_F(tiered_store_test, a_refused_renewal_of_a_superseded_holder_removes_its_marker) {
   process one(*this);
   const auto request = claim_of("k");
-  const auto held = one.desk->leased(request);
+  const auto held = one.caller->leased(request);
   resolution change;
   change.id = request.id;
   change.force = true;
-  truth_desk_.resolve(change);  // by another process
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
-  EXPECT_FALSE(one.desk->extend(extend_of(request, held)));
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::run);
+  truth_caller_.resolve(change);  // by another process
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::busy);
+  EXPECT_FALSE(one.caller->extend(extend_of(request, held)));
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
 TEST_F(tiered_store_test, an_old_marker_is_ignored_after_the_settle_is_announced) {
@@ -228,14 +228,14 @@ TEST_F(tiered_store_test, an_old_marker_is_ignored_after_the_settle_is_announced
   one.store->on_settled(
       [&](const std::vector<std::uint64_t>& settled) { both_answered = settled; });
   const auto request = claim_of("k");
-  truth_desk_.completed(request);
+  truth_caller_.completed(request);
   marker(request);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::busy);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::busy);
   std::uint64_t prefix = 0;
   for (std::size_t i = 0; i < sizeof prefix; ++i) prefix = prefix << 8 | request.id[i];
   one.truth->announce({prefix});
   EXPECT_EQ(both_answered, std::vector<std::uint64_t>{prefix});
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::replay);
   one.store->on_settled(nullptr);
 }
 
@@ -243,33 +243,33 @@ TEST_F(tiered_store_test, an_old_marker_is_ignored_after_the_settle_is_announced
 
 TEST_F(tiered_store_test, an_unreachable_accelerator_is_no_longer_called) {
   process one(*this);
-  one.desk->completed(claim_of("k"));
-  one.fast->all = mood::unreachable;
+  one.caller->completed(claim_of("k"));
+  one.fast->all = health::unreachable;
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+    EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::replay);
   }
   wait_until("the breaker", [&] { return one.store->counters().outages == 1; });
   const int made = one.fast->claims_made;
-  one.desk->completed(claim_of("new"));
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  one.caller->completed(claim_of("new"));
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_EQ(one.fast->claims_made, made);
 
-  one.fast->all = mood::well;
-  one.wait_until_it_believes();
+  one.fast->all = health::well;
+  one.wait_until_trusted();
   const int number = one.truth->claims_made;
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_EQ(one.truth->claims_made, number);
 }
 
 TEST_F(tiered_store_test, a_marker_that_could_not_be_removed_is_ignored_and_removed_later) {
   process one(*this);
   const auto request = claim_of("k");
-  const auto held = one.desk->leased(request);
-  one.fast->settles = mood::unreachable;
-  one.desk->settle(settle_of(request, held));
+  const auto held = one.caller->leased(request);
+  one.fast->settles = health::unreachable;
+  one.caller->settle(settle_of(request, held));
   ASSERT_EQ(copy_of(request)->state, observed_state::in_progress);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
-  one.fast->settles = mood::well;
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::replay);
+  one.fast->settles = health::well;
   wait_until("the marker to go",
              [&] { return copy_of(request)->state != observed_state::in_progress; });
 }
@@ -279,18 +279,18 @@ TEST_F(tiered_store_test, accelerator_calls_in_doubt_are_rolled_back) {
   for (const auto* key : {"claim", "settle"}) {
     const auto request = claim_of(key);
     auto& late = key == std::string("claim") ? one.fast->claims : one.fast->settles;
-    late = mood::late;
-    const auto held = one.desk->leased(request);
-    EXPECT_EQ(one.desk->settle(settle_of(request, held)).outcome, settle_outcome::done);
-    EXPECT_EQ(one.desk->claim(claim_of(key)).kind, verdict_kind::replay);
-    late = mood::well;
+    late = health::late;
+    const auto held = one.caller->leased(request);
+    EXPECT_EQ(one.caller->settle(settle_of(request, held)).outcome, settle_outcome::done);
+    EXPECT_EQ(one.caller->claim(claim_of(key)).kind, verdict_kind::replay);
+    late = health::well;
     wait_until("a look", [&] {
       one.store->poll_now();
       const auto left = copy_of(request);
       return !left || left->state == observed_state::completed ||
              left->state == observed_state::released;
     });
-    EXPECT_EQ(other.desk->claim(claim_of(key)).kind, verdict_kind::replay);
+    EXPECT_EQ(other.caller->claim(claim_of(key)).kind, verdict_kind::replay);
   }
 }
 
@@ -299,11 +299,11 @@ TEST_F(tiered_store_test, an_accelerator_is_opened_once_it_is_reachable) {
   no_accelerator_ = &away;
   process one(*this);
   EXPECT_FALSE(one.store->trusts());
-  one.desk->completed(claim_of("k"));
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  one.caller->completed(claim_of("k"));
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::replay);
   no_accelerator_ = nullptr;
-  one.wait_until_it_believes();
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
+  one.wait_until_trusted();
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::replay);
   EXPECT_TRUE(copy_of(claim_of("k")));
 }
 
@@ -317,17 +317,17 @@ TEST_F(tiered_store_test, an_unsuitable_accelerator_is_refused) {
 
 TEST_F(tiered_store_test, no_new_operation_runs_without_the_truth) {
   process one(*this);
-  one.desk->completed(claim_of("k"));
+  one.caller->completed(claim_of("k"));
   const auto request = claim_of("new");
   const auto slot = slot_of(request);
-  one.truth->all = mood::unreachable;
+  one.truth->all = health::unreachable;
   metadata_.out = true;
-  EXPECT_EQ(one.desk->try_claim(request).error().code, errc::store_unreachable);
-  EXPECT_EQ(one.desk->claim(claim_of("k")).kind, verdict_kind::replay);
-  const auto left = fast_desk_.find(slot);
+  EXPECT_EQ(one.caller->try_claim(request).error().code, errc::store_unreachable);
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::replay);
+  const auto left = fast_caller_.find(slot);
   EXPECT_TRUE(!left || left->state == observed_state::released) << "a marker was left";
-  one.truth->all = mood::well;
-  EXPECT_EQ(one.desk->claim(request).kind, verdict_kind::run);
+  one.truth->all = health::well;
+  EXPECT_EQ(one.caller->claim(request).kind, verdict_kind::run);
 }
 
 }  // namespace

@@ -7,19 +7,19 @@
 namespace onceguard::testing {
 namespace {
 
-using postgres_listening_test = postgres_fixture;
+using postgres_subscriber_test = postgres_fixture;
 
-TEST_F(postgres_listening_test, a_broken_subscriber_connection_is_opened_again) {
+TEST_F(postgres_subscriber_test, a_broken_subscriber_connection_is_opened_again) {
   const auto one = open();
   const auto other = open();
   settled_notices notices;
   other->on_settled(notices.listener());
-  desk desk(*one);
-  await_notice(desk, notices, "before");
+  blocking_store caller(*one);
+  await_notice(caller, notices, "before");
   database_.admin().run(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
       " WHERE application_name = 'onceguard'");
-  await_notice(desk, notices, "after");
+  await_notice(caller, notices, "after");
   other->on_settled(nullptr);
 }
 
