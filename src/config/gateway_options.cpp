@@ -142,8 +142,8 @@ const std::array gateway_table{
                    .kind = value_kind::list,
                    .example = "127.0.0.1,10.0.0.0/8",
                    .text = "Addresses and blocks whose `X-Forwarded-*` and `Forwarded` headers are "
-                           "believed. For the scope `address` they have to send `X-Forwarded-For`: "
-                           "it alone is read.",
+                           "trusted. The scope `address` reads `X-Forwarded-For` alone, so they "
+                           "have to send that header.",
                    .complaint = refusal_of<parse_network>},
                   [](settings& s, const option_value& v) {
                     s.gateway.trusted_proxies = std::get<std::vector<std::string>>(v);
@@ -254,9 +254,9 @@ const std::array store_table{
          .flag = "accelerator-replays",
          .kind = value_kind::choice,
          .fallback = "fresh",
-         .text = "What the accelerator's answers are worth while PostgreSQL is out of reach: with "
-                 "`fresh` they end with what was heard of it in the last seconds, with `always` "
-                 "they go on. New work runs with neither.",
+         .text = "How long the accelerator's answers are given while PostgreSQL is out of reach: "
+                 "with `fresh` until the last check of both stores is a few seconds old, with "
+                 "`always` without end. New work runs with neither.",
          .choices = accelerator_replays_words},
         [](settings& s, const option_value& v) {
           s.accelerator.replays_without_store = number(v) == 1;

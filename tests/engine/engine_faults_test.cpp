@@ -94,7 +94,7 @@ TEST_F(engine_whose_store_forgets, claims_go_on_when_a_poll_finds_no_loss) {
   EXPECT_EQ(tested->counters().losses, 0u);
 }
 
-// ---- a store that can't be heard
+// ---- a store that does not answer
 
 TEST_F(engine_over_faults, replay_cache_serves_nothing_while_a_poll_hangs_for_too_long) {
   params.store_timeout = std::chrono::hours(1);
@@ -108,10 +108,10 @@ TEST_F(engine_over_faults, replay_cache_serves_nothing_while_a_poll_hangs_for_to
   asio::co_spawn(io, tested->poll_store(),
                  [&](std::exception_ptr, result<void> reply) { looked = reply.has_value(); });
   until([&] { return store.waiting() == 1; });
-  EXPECT_TRUE(served()) << "the look before is young";
+  EXPECT_TRUE(served()) << "the reading before is young";
   const auto request = base::boot_now();
   until([&] { return !served() && base::boot_now() >= request + std::chrono::seconds(5); });
-  // What this look tells was true when it was asked, and that is long ago.
+  // The reading was true when it was requested, and that is long ago.
   store.let_go();
   until([&] { return looked.has_value(); });
   EXPECT_TRUE(*looked);

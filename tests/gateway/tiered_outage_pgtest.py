@@ -26,14 +26,14 @@ def test_without_postgresql_nothing_new_runs(start_gateway, redis, own_upstream,
         assert_problem(gateway.post(key=new), 503, "store-unreachable", True, retry_after=True)
         if replays == "always":
             out = Stopwatch()
-            while out.seconds < 6:  # longer than anything heard before may count
+            while out.seconds < 6:  # longer than the last check of both stores may count
                 answer = gateway.post(key=key)
                 if answer.status == 201:
                     assert_replay_of(answer, first)
             wait_until(lambda: gateway.post(key=key).replayed)
         else:
             wait_until(lambda: gateway.post(key=key).status == 503,
-                       what="the end of what was heard")
+                       what="the end of the last check of both stores")
             for _ in range(5):
                 assert gateway.post(key=key).problem == "store-unreachable"
         assert_problem(gateway.post(key=new), 503, "store-unreachable", True, retry_after=True)

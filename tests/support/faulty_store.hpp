@@ -70,7 +70,7 @@ class faulty_store final : public store {
   void announce(const std::vector<std::uint64_t>& settled) const {
     if (reported_) reported_(settled);
   }
-  /// What `vitals` tells in place of the wrapped store's, until reset.
+  /// What `vitals` returns in place of the wrapped store's, until reset.
   void pretend(std::optional<onceguard::vitals> reply) { pretended_ = std::move(reply); }
 
   [[nodiscard]] store_traits traits() const override { return inner_.traits(); }

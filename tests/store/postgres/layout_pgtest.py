@@ -168,7 +168,8 @@ def test_somebody_works_on_a_record_of_a_partition_that_is_to_go(database, conne
     assert caller.claim(claim_of("k")).verdict == REPLAY
 
 
-def test_partitions_wait_for_a_long_reader_without_stalling_others(database, connect, caller, clock):
+def test_partitions_wait_for_a_long_reader_without_stalling_others(
+        database, connect, caller, clock):
     caller.completed(claim_of("k"))
     old = home(caller, "k")
     clock.advance(26 * HOUR)

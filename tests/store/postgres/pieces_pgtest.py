@@ -68,7 +68,8 @@ def test_a_full_page_of_a_list_goes_on_behind_its_last(caller):
 
 def counted(caller, after=0):
     """One call: how many of each state, and where the next goes on."""
-    found = dict(caller.rows("SELECT state, records FROM onceguard.counts_piece(%s, false)", [after]))
+    query = "SELECT state, records FROM onceguard.counts_piece(%s, false)"
+    found = dict(caller.rows(query, [after]))
     return found, found.pop(None, None)
 
 

@@ -18,7 +18,7 @@ class tiered_release_test : public tiered_fixture {
     return change;
   }
   void wait_for_an_end(process& peer, int ends) {
-    wait_until("a look", [&] {
+    wait_until("a reading of the accelerator", [&] {
       peer.store->poll_now();
       return metadata_.ended() == ends;
     });
@@ -118,7 +118,7 @@ TEST_F(tiered_release_test, another_accelerator_serves_no_copies_of_the_first) {
   auto other = fast_caller_.vitals();
   other.identity = "another";
   one.fast->pretend(other);
-  wait_until("a look", [&] {
+  wait_until("a reading of the accelerator", [&] {
     one.store->poll_now();
     return metadata_.noted()->identity == "another" && one.store->trusts();
   });

@@ -189,7 +189,7 @@ class tiered_fixture : public ::testing::Test {
       });
     }
     void wait_until_trusted() {
-      wait_until("a look at both levels", [&] {
+      wait_until("a reading of both stores", [&] {
         store->poll_now();
         return store->trusts();
       });

@@ -284,7 +284,7 @@ TEST_F(tiered_store_test, accelerator_calls_in_doubt_are_rolled_back) {
     EXPECT_EQ(one.caller->settle(settle_of(request, held)).outcome, settle_outcome::done);
     EXPECT_EQ(one.caller->claim(claim_of(key)).kind, verdict_kind::replay);
     late = health::well;
-    wait_until("a look", [&] {
+    wait_until("a reading of the accelerator", [&] {
       one.store->poll_now();
       const auto left = copy_of(request);
       return !left || left->state == observed_state::completed ||
