@@ -19,10 +19,6 @@ struct instant {
   bool expiry_paused = false;
 };
 
-/// A point in time that is in the past of every clock. A store writes this value for a deadline
-/// that it can't compare with its present clock (after a reboot of the machine): the lease is over.
-inline constexpr std::int64_t long_over = -(std::int64_t{1} << 60);
-
 /// What a claim does if the record's outcome is unknown.
 enum class unknown_policy : std::uint8_t {
   hold,   ///< never run again automatically

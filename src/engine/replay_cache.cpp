@@ -15,7 +15,7 @@ namespace {
 struct entry {
   record_id id;
   fingerprint print;
-  cached_replay what;
+  cached_replay replay;
   replay_cache::time_point ends;
   std::uint64_t epoch;
   std::size_t bytes;
@@ -80,7 +80,7 @@ std::optional<cached_replay> replay_cache::find(const record_id& id, const finge
   // Only the store decides on a request with another fingerprint.
   if (it->print != print) return std::nullopt;
   s.recent.splice(s.recent.begin(), s.recent, it);
-  return it->what;
+  return it->replay;
 }
 
 void replay_cache::put(const record_id& id, const fingerprint& print, cached_replay replay,
@@ -96,12 +96,6 @@ void replay_cache::put(const record_id& id, const fingerprint& print, cached_rep
   s.recent.push_front(entry{id, print, std::move(replay), ends, epoch, bytes});
   s.by_id.emplace(id, s.recent.begin());
   s.bytes += bytes;
-}
-
-void replay_cache::erase(const record_id& id) {
-  auto& s = shard_of(id);
-  const std::lock_guard lock(s.mutex);
-  if (const auto found = s.by_id.find(id); found != s.by_id.end()) s.drop(found->second);
 }
 
 std::size_t replay_cache::bytes() const {

@@ -112,8 +112,6 @@ void append_json_string(std::string& out, std::string_view text) {
 
 }  // namespace
 
-std::span<const problem_info> problem_catalogue() noexcept { return catalogue; }
-
 const problem_info& info_of(problem which) noexcept {
   return catalogue[static_cast<std::size_t>(which)];
 }

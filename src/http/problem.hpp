@@ -1,7 +1,6 @@
 // The catalogue of errors: all answers that Onceguard itself gives (RFC 9457).
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -40,7 +39,6 @@ struct problem_info {
   bool retryable;           ///< whether the same request may be sent again with the same key
 };
 
-[[nodiscard]] std::span<const problem_info> problem_catalogue() noexcept;
 [[nodiscard]] const problem_info& info_of(problem which) noexcept;
 
 /// How one answer differs from the catalogue.

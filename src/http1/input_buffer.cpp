@@ -43,10 +43,4 @@ void input_buffer::make_room(std::size_t least) {
   end_ = begin_ + kept;
 }
 
-void input_buffer::shrink() noexcept {
-  receiving_ = {};
-  other_ = {};
-  floor_ = begin_ = end_ = 0;
-}
-
 }  // namespace onceguard::http1

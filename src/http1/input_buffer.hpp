@@ -26,8 +26,6 @@ class input_buffer {
     floor_ = begin_;
   }
   void release() noexcept { floor_ = 0; }
-  /// Frees all memory. No bytes may be unread or pinned.
-  void shrink() noexcept;
 
  private:
   struct block {

@@ -118,8 +118,6 @@ class reader {
   /// Whether no bytes of a next message have arrived. True right after reset() with an empty
   /// buffer.
   [[nodiscard]] bool idle() const noexcept;
-  /// Frees all buffers if idle(); otherwise does nothing.
-  void shrink();
 
  private:
   struct state;

@@ -44,12 +44,6 @@ class parser {
   [[nodiscard]] const std::vector<base::field>& trailers() const noexcept { return trailers_; }
   [[nodiscard]] std::uint64_t chunk_size() const noexcept { return chunk_size_; }
 
-  /// Frees memory; fields() is empty afterwards.
-  void shrink() noexcept {
-    std::vector<base::field>().swap(fields_);
-    std::vector<base::field>().swap(trailers_);
-  }
-
  private:
   friend struct callbacks;
   llhttp_errno_t feed(std::string_view bytes) noexcept;

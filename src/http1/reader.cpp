@@ -305,10 +305,4 @@ bool reader::idle() const noexcept {
   return state_->at == state::phase::head && state_->input.unread().empty();
 }
 
-void reader::shrink() {
-  if (!idle()) return;
-  state_->input.shrink();
-  state_->cut.shrink();
-}
-
 }  // namespace onceguard::http1

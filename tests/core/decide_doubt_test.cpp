@@ -222,6 +222,7 @@ TEST_F(decide_walk, unknown_retention_counts_from_the_end_of_the_lease) {
 }
 
 TEST_F(decide_walk, a_deadline_of_another_boot_is_over_for_every_sum) {
+  constexpr std::int64_t long_over = -(std::int64_t{1} << 60);
   ask(1);
   stored->deadline_lease = long_over;
   stored->retry_at_lease = long_over;

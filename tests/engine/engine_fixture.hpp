@@ -12,6 +12,7 @@
 #include "engine/held_lease.hpp"
 #include "store/memory/memory_store.hpp"
 #include "support/faulty_store.hpp"
+#include "support/manual_clock.hpp"
 #include "support/run.hpp"
 
 namespace onceguard {

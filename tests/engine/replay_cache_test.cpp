@@ -70,10 +70,7 @@ TEST_F(replay_cache_test, a_second_answer_replaces_the_first) {
   const auto once = cache.bytes();
   put(1);
   EXPECT_EQ(cache.bytes(), once);
-  cache.erase(id_of(1));
-  cache.erase(id_of(2));
-  EXPECT_FALSE(has(1));
-  EXPECT_EQ(cache.bytes(), 0U);
+  EXPECT_TRUE(has(1));
 }
 
 TEST_F(replay_cache_test, serves_only_the_same_request_in_its_time_and_epoch) {

@@ -8,6 +8,7 @@
 #include "engine/held_lease.hpp"
 #include "gateway/probe.hpp"
 #include "store/memory/memory_store.hpp"
+#include "support/manual_clock.hpp"
 #include "support/run.hpp"
 
 namespace onceguard::gateway {

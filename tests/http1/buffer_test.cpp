@@ -62,26 +62,6 @@ TEST(held_bytes, behind_a_message_are_kept_for_the_next) {
   EXPECT_EQ(r.end_of_input(), progress::need_more);
 }
 
-TEST(held_bytes, go_back_when_idle_only) {
-  reader r(reader::kind::request, {});
-  receive(r, "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n");
-  ASSERT_EQ(r.next(), progress::head);
-  r.shrink();
-  EXPECT_EQ(r.head().target, "/1");
-  ASSERT_EQ(r.next(), progress::end);
-  r.reset();
-  r.shrink();
-  ASSERT_EQ(r.next(), progress::head);
-  EXPECT_EQ(r.head().target, "/2");
-  ASSERT_EQ(r.next(), progress::end);
-  r.reset();
-  ASSERT_TRUE(r.idle());
-  r.shrink();
-  receive(r, "GET /3 HTTP/1.1\r\nHost: a\r\n\r\n");
-  ASSERT_EQ(r.next(), progress::head);
-  EXPECT_EQ(r.head().target, "/3");
-}
-
 TEST(held_bytes, move_with_the_reader) {
   reader first(reader::kind::request, {});
   receive(first, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nh");

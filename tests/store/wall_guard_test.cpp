@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/manual_clock.hpp"
+
 namespace onceguard {
 namespace {
 

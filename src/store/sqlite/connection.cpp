@@ -68,10 +68,6 @@ std::int64_t statement::integer(int column) const noexcept {
   return sqlite3_column_int64(it_.get(), column);
 }
 
-bool statement::is_null(int column) const noexcept {
-  return sqlite3_column_type(it_.get(), column) == SQLITE_NULL;
-}
-
 std::string_view statement::bytes(int column) const noexcept {
   const auto* source = static_cast<const char*>(sqlite3_column_blob(it_.get(), column));
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(it_.get(), column));

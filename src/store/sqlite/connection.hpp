@@ -42,7 +42,6 @@ class statement {
   void reset() noexcept;
 
   [[nodiscard]] std::int64_t integer(int column) const noexcept;
-  [[nodiscard]] bool is_null(int column) const noexcept;
   [[nodiscard]] std::string_view bytes(int column) const noexcept;  ///< valid until the next step
 
  private:

@@ -12,6 +12,7 @@
 #include <onceguard/store.hpp>
 
 #include "base/hash.hpp"
+#include "support/manual_clock.hpp"
 #include "support/run.hpp"
 
 namespace onceguard::testing {

@@ -21,6 +21,7 @@
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/tiered/tiered_store.hpp"
 #include "support/certificate.hpp"
+#include "support/manual_clock.hpp"
 #include "support/redis_cluster.hpp"
 #include "support/redis_sentinels.hpp"
 #include "support/redis_server.hpp"
