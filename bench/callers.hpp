@@ -30,7 +30,7 @@ inline double microseconds_since(steady::time_point begin) {
 
 /// What all callers share. They go on until `end`.
 struct load {
-  store& on;
+  store& target;
   steady::time_point end;
   answer_ptr kept = make_answer();
   std::vector<claim> completed{};
@@ -48,7 +48,7 @@ inline boost::asio::awaitable<verdict> claimed(store& records, claim request) {
 }
 
 inline boost::asio::awaitable<void> cycle(load& load, const claim& request) {
-  const auto reply = co_await claimed(load.on, request);
+  const auto reply = co_await claimed(load.target, request);
   if (reply.kind != verdict_kind::run) std::abort();
   std::vector<settlement> settles(1);
   auto& change = settles[0];
@@ -57,7 +57,7 @@ inline boost::asio::awaitable<void> cycle(load& load, const claim& request) {
   change.claim_id = request.claim_id;
   change.about = request.about;
   change.answer = load.kept;
-  const auto settled = co_await load.on.settle(std::move(settles), patience);
+  const auto settled = co_await load.target.settle(std::move(settles), patience);
   if (!settled[0] || settled[0]->outcome != settle_outcome::done) std::abort();
 }
 
@@ -84,7 +84,7 @@ inline boost::asio::awaitable<void> repeat_until_the_end(load& load, std::size_t
     auto again = load.completed[i % load.completed.size()];
     base::random_bytes(again.claim_id);
     const auto begin = steady::now();
-    const auto reply = co_await claimed(load.on, std::move(again));
+    const auto reply = co_await claimed(load.target, std::move(again));
     if (reply.kind != verdict_kind::replay) std::abort();
     load.took.push_back(microseconds_since(begin));
   }

@@ -100,27 +100,27 @@ def in_turn(rounds, *sides):
 def against_the_flow(on, rounds):
     print(f"{'per second, 64 concurrent, durable':<46} "
           f"{'onceguard':>9} {'the flow':>9} {'ratio':>7}   goal")
-    told = in_turn(rounds, on.cycles, on.flow, on.replays, lambda: on.cycles("bare"))
-    cycles, flow, replays, bare = (statistics.median(column) for column in zip(*told))
+    reported = in_turn(rounds, on.cycles, on.flow, on.replays, lambda: on.cycles("bare"))
+    cycles, flow, replays, bare = (statistics.median(column) for column in zip(*reported))
     line("claim and complete / the six-round-trip flow", cycles, flow,
-         statistics.median(c / f for c, f, _, _ in told), ">= 10")
+         statistics.median(c / f for c, f, _, _ in reported), ">= 10")
     line("(the same client, six columns, nothing checked)", bare, flow,
-         statistics.median(b / f for _, f, _, b in told), "")
+         statistics.median(b / f for _, f, _, b in reported), "")
     line("duplicates / the flow's first requests", replays, flow,
-         statistics.median(r / f for _, f, r, _ in told), ">= 20")
+         statistics.median(r / f for _, f, r, _ in reported), ">= 20")
 
 
 def added_latency(on, rounds, servers, wrk):
     port, _ = servers.gateway("postgres", store=on.url())
-    told = in_turn(rounds,
+    reported = in_turn(rounds,
                    lambda: wrk(port, "unique.lua", int(on.seconds), 1).p50,
                    lambda: wrk(port, "plain.lua", int(on.seconds), 1).p50, on.commit, on.rows)
-    guarded, plain, commit, _ = (statistics.median(column) for column in zip(*told))
+    guarded, plain, commit, _ = (statistics.median(column) for column in zip(*reported))
     print(f"one client: p50 guarded {guarded:.3f} ms, passed through {plain:.3f} ms, "
           f"one bare commit {commit:.3f} ms")
-    ratio = statistics.median((g - p) / c for g, p, c, _ in told)
+    ratio = statistics.median((g - p) / c for g, p, c, _ in reported)
     print(f"{'added latency / one bare commit':<46} {'':>19} {ratio:>7.2f}   <= 2")
-    ratio = statistics.median(r / c for _, _, c, r in told)
+    ratio = statistics.median(r / c for _, _, c, r in reported)
     print(f"{'(a row inserted, then updated, by libpq alone)':<46} {'':>19} {ratio:>7.2f}")
     sys.stdout.flush()
 
@@ -138,9 +138,9 @@ def bench_layouts(rounds, seconds, programs):
     on = Bench(programs, seconds)
     with contextlib.closing(on.server):
         for callers in (64, 256):
-            told = in_turn(rounds, *(lambda each=each: on.cycles(each, callers)
+            reported = in_turn(rounds, *(lambda each=each: on.cycles(each, callers)
                                      for each in LAYOUTS))
-            rates = [statistics.median(column) for column in zip(*told)]
+            rates = [statistics.median(column) for column in zip(*reported)]
             for layout, rate in zip(LAYOUTS, rates):
                 print(f"{callers:>4} concurrent, layout {layout:<10} {rate:>9,.0f} cycles per "
                       f"second, {rate / rates[0]:5.2f} of plain")
@@ -157,8 +157,8 @@ def bench_soak(cycles=30, keys=20_000):
             with server.connect(server.create_store(layout)) as at:
                 desk = Desk(at)
                 sizes, seconds = soak(desk, Clock(desk), cycles, keys)
-            told = ", ".join(f"{sizes[i - 1] / 2**20:.0f}" for i in (10, 20, cycles))
-            print(f"layout {layout:<10} after 10, 20 and {cycles} rounds {told} MiB: "
+            reported = ", ".join(f"{sizes[i - 1] / 2**20:.0f}" for i in (10, 20, cycles))
+            print(f"layout {layout:<10} after 10, 20 and {cycles} rounds {reported} MiB: "
                   f"{sizes[-1] / sizes[9]:.2f} times   <= 1.5")
             print(f"layout {layout:<10} one worker vacuums "
                   f"{keys * len(seconds[9:]) / sum(seconds[9:]):,.0f} expired keys per second")

@@ -41,8 +41,8 @@ class Bench:
         return done.stdout.decode()
 
     def _store(self, what, callers):
-        told = self._run([self.bench, str(self.port), what, str(callers), str(self.seconds)])
-        rate, took = re.fullmatch(r"(\d+) per second, ([\d.]+) us\n", told).groups()
+        reported = self._run([self.bench, str(self.port), what, str(callers), str(self.seconds)])
+        rate, took = re.fullmatch(r"(\d+) per second, ([\d.]+) us\n", reported).groups()
         return float(rate), float(took)
 
     def claims(self):
@@ -57,10 +57,10 @@ class Bench:
 
     def _benchmark(self, clients, pipeline, words, **how):
         count = int(self.bare_rates.get((clients, pipeline), 20_000) * self.seconds)
-        told = self._run(["redis-benchmark", "-p", str(self.port), "-c", str(clients), "-P",
+        reported = self._run(["redis-benchmark", "-p", str(self.port), "-c", str(clients), "-P",
                           str(pipeline), "-n", str(count), "-r", "2000000000", "--csv", *words],
                          **how)
-        rate = float(told.splitlines()[-1].split(",")[-7].strip('"'))
+        rate = float(reported.splitlines()[-1].split(",")[-7].strip('"'))
         self.bare_rates[clients, pipeline] = rate
         return rate
 
@@ -99,12 +99,12 @@ def in_turn(rounds, *sides):
 def against_redis_benchmark(on, rounds):
     print(f"{'claims per second, 64 at a time':<54} {'onceguard':>9} {'beside':>9} {'ratio':>7}"
           f"   goal")
-    told = in_turn(rounds, on.claims, on.same_command, on.script_one_by_one)
-    ours, pipelined, one_by_one = (statistics.median(column) for column in zip(*told))
-    ratio = statistics.median(o / p for o, p, _ in told)
+    reported = in_turn(rounds, on.claims, on.same_command, on.script_one_by_one)
+    ours, pipelined, one_by_one = (statistics.median(column) for column in zip(*reported))
+    ratio = statistics.median(o / p for o, p, _ in reported)
     line("through the library / redis-benchmark -P 16", ours, pipelined, ratio, ">= 0.80",
          ratio >= 0.8)
-    ratio = statistics.median(o / s for o, _, s in told)
+    ratio = statistics.median(o / s for o, _, s in reported)
     line("through the library / the script, unpipelined", ours, one_by_one, ratio, ">= 2.00",
          ratio >= 2)
     cycles = statistics.median(on.cycles() for _ in range(rounds))
@@ -112,13 +112,13 @@ def against_redis_benchmark(on, rounds):
 
 
 def against_ping(on, rounds):
-    told = in_turn(rounds, *(lambda what=what: on.microseconds(what)
+    reported = in_turn(rounds, *(lambda what=what: on.microseconds(what)
                              for what in ("claims", "bare", "pings")))
     print(f"{'one client, p50 in microseconds':<54} {'claim':>9} {'PING':>9} {'ratio':>7}   goal")
     for title, side in (("the claim itself, by hiredis", 1), ("through the library", 0)):
-        ratio = statistics.median(row[side] / row[2] for row in told)
-        line(title, statistics.median(row[side] for row in told),
-             statistics.median(row[2] for row in told), ratio, "<= 1.20", ratio <= 1.2)
+        ratio = statistics.median(row[side] / row[2] for row in reported)
+        line(title, statistics.median(row[side] for row in reported),
+             statistics.median(row[2] for row in reported), ratio, "<= 1.20", ratio <= 1.2)
 
 
 def calls_of_a_first_request(on, port, wrk):
@@ -152,10 +152,10 @@ def against_express(on, rounds, servers, wrk, send_once):
                                 ("replays", "repeat.lua", 5)):
         if script == "repeat.lua":
             send_once(port), send_once(express)
-        told = in_turn(rounds, lambda: wrk(port, script, int(on.seconds)).rate,
+        reported = in_turn(rounds, lambda: wrk(port, script, int(on.seconds)).rate,
                        lambda: wrk(express, script, int(on.seconds)).rate)
-        ours, theirs = (statistics.median(column) for column in zip(*told))
-        ratio = statistics.median(o / e for o, e in told)
+        ours, theirs = (statistics.median(column) for column in zip(*reported))
+        ratio = statistics.median(o / e for o, e in reported)
         line(title, ours, theirs, ratio, f">= {goal:.2f}", ratio >= goal)
 
 

@@ -41,7 +41,7 @@ boost::asio::awaitable<void> claim_until_the_end(load& load, std::vector<claim>&
   for (auto begin = steady::now(); begin < load.end && !made.empty();) {
     std::vector<claim> claims(1, std::move(made.back()));
     made.pop_back();
-    const auto verdict = co_await load.on.claim(std::move(claims), patience);
+    const auto verdict = co_await load.target.claim(std::move(claims), patience);
     if (!verdict[0] || verdict[0]->kind != verdict_kind::run) std::abort();
     const auto end = steady::now();
     load.took.push_back(std::chrono::duration<double, std::micro>(end - begin).count());

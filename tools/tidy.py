@@ -124,24 +124,52 @@ def check_outside(room, path, number, header, findings):
         findings.add(path, number, f"<{header}> is not for the room {room.name}: see {house.LIST}")
 
 
-# A parameter, or a variable whose type is to be guessed.
+# The name in a declaration: of a parameter, a variable or a member.
 NOT_A_NOUN = re.compile(
-    r"(?:[(,]\s*(?:const\s+)?[A-Za-z_][\w:]*(?:<[^;{}()]*>)?(?:\s+const)?\s*[&*]*\s|\bauto[&*\s]+)"
-    r"[&*\s]*(" + "|".join(rules.NOT_NOUNS) + r")\s*(?=[,)=]|\(.*\);|\{.*\};)")
+    r"(?:^|[;{}(,:])\s*(?:(?:static|inline|constexpr|mutable|const|explicit)\s+)*"
+    r"(?!(?:co_)?return\b|co_await\b|co_yield\b|case\b|else\b|throw\b|not\b|new\b|delete\b)"
+    r"[A-Za-z_][\w:]*(?:<[^;{}()]*>)?(?:\s+const)?(?:\s*[&*]+\s*(?:const\s+)?|\s+)"
+    r"((?:" + "|".join(rules.NOT_NOUNS) + r")_?)\s*(?=[,;={)\[]|:[^:])", re.MULTILINE)
+BINDING = re.compile(r"\bauto\s*&{0,2}\s*\[([^\]]*)\]")
+PYTHON_STRING_OR_COMMENT = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""|"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\\n])*'|#[^\n]*", re.DOTALL)
+
+
+def unused_words(path, name):
+    """The words of a name that are not used, and what is said instead."""
+    for word in name.lower().split("_"):
+        if word in rules.UNUSED_WORDS:
+            yield word, rules.UNUSED_WORDS[word]
+    # A test's name is a sentence.
+    if path.endswith(".py") or path.startswith("tests/") and name.count("_") > 3:
+        return
+    for pattern, instead in rules.UNUSED_NAMES.items():
+        if re.fullmatch(pattern, name.lower()):
+            yield name, instead
+    if not path.startswith("tests/") and re.fullmatch(rules.OWN, name.lower()):
+        yield name, rules.OWN_INSTEAD
 
 
 def check_words(path, text, findings):
-    bare = cpp_text.without_comments_and_strings(text)
+    if path.endswith(".py"):
+        bare = PYTHON_STRING_OR_COMMENT.sub(lambda m: "\n" * m.group(0).count("\n"), text)
+    else:
+        bare = cpp_text.without_comments_and_strings(text)
     for number, line in enumerate(bare.splitlines(), 1):
         for name in set(re.findall(r"[A-Za-z_]\w*", line)):
-            for word in set(name.lower().split("_")) & rules.UNUSED_WORDS.keys():
+            for word, instead in unused_words(path, name):
                 if not findings.excused("word", path):
-                    findings.add(path, number, f"{name}: not {word} but {rules.UNUSED_WORDS[word]} "
-                                               "(docs/internals/words.md)")
-    for found in NOT_A_NOUN.finditer(bare):
+                    findings.add(path, number,
+                                 f"{name}: not {word} but {instead} (docs/internals/words.md)")
+    if path.endswith(".py"):
+        return
+    names = [(m.group(1), m.start(1)) for m in NOT_A_NOUN.finditer(bare)]
+    names += [(name.strip(), m.start()) for m in BINDING.finditer(bare)
+              for name in m.group(1).split(",") if name.strip() in rules.NOT_NOUNS]
+    for name, position in names:
         if not findings.excused("noun", path):
-            findings.add(path, bare.count("\n", 0, found.start(1)) + 1,
-                         f"{found.group(1)} is no noun: name what the parameter or variable is")
+            findings.add(path, bare.count("\n", 0, position) + 1,
+                         f"{name} is no noun: name what the parameter or variable is")
 
 
 def check_name(path, findings):
@@ -275,6 +303,7 @@ def main(arguments):
         check_banned(path, text, findings)
         if path.endswith((".cpp", ".hpp")):
             check_includes(rooms, path, text, findings)
+        if path.endswith((".cpp", ".hpp", ".py")):
             check_words(path, text, findings)
         if path.endswith(".md"):
             check_links(root, path, text, findings)

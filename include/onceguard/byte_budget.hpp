@@ -37,13 +37,13 @@ class byte_budget {
 class byte_reservation {
  public:
   byte_reservation() = default;
-  explicit byte_reservation(byte_budget& budget) noexcept : from_(&budget) {}
+  explicit byte_reservation(byte_budget& budget) noexcept : budget_(&budget) {}
   byte_reservation(byte_reservation&& other) noexcept
-      : from_(std::exchange(other.from_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : budget_(std::exchange(other.budget_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   byte_reservation& operator=(byte_reservation&& other) noexcept {
     if (this != &other) {
       clear();
-      from_ = std::exchange(other.from_, nullptr);
+      budget_ = std::exchange(other.budget_, nullptr);
       bytes_ = std::exchange(other.bytes_, 0);
     }
     return *this;
@@ -54,29 +54,29 @@ class byte_reservation {
   /// would then have less than `left_for_others` bytes left.
   [[nodiscard]] bool grow_to(std::size_t bytes, std::size_t left_for_others = 0) noexcept {
     if (bytes <= bytes_) return true;
-    if (from_ == nullptr || !from_->take(bytes - bytes_, left_for_others)) return false;
+    if (budget_ == nullptr || !budget_->take(bytes - bytes_, left_for_others)) return false;
     bytes_ = bytes;
     return true;
   }
   /// Sets the reservation to exactly `bytes`, for memory that is in use in any case. May exceed the
   /// budget: then other reservations can't grow until enough bytes are returned.
   void set(std::size_t bytes) noexcept {
-    if (from_ == nullptr) return;
+    if (budget_ == nullptr) return;
     if (bytes > bytes_) {
-      from_->take_anyway(bytes - bytes_);
+      budget_->take_anyway(bytes - bytes_);
     } else if (bytes < bytes_) {
-      from_->give(bytes_ - bytes);
+      budget_->give(bytes_ - bytes);
     }
     bytes_ = bytes;
   }
   void clear() noexcept {
-    if (from_ != nullptr && bytes_ != 0) from_->give(bytes_);
+    if (budget_ != nullptr && bytes_ != 0) budget_->give(bytes_);
     bytes_ = 0;
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  byte_budget* from_ = nullptr;
+  byte_budget* budget_ = nullptr;
   std::size_t bytes_ = 0;
 };
 

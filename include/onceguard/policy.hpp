@@ -15,7 +15,7 @@ enum class scope_source : std::uint8_t { credential, header, cookie, address, no
 enum class keep_rule : std::uint8_t { success, final, all };
 enum class on_busy_rule : std::uint8_t { reject, wait };
 enum class probe_rule : std::uint8_t { fence, ask };
-enum class effect_place : std::uint8_t { elsewhere, transactional };
+enum class effect_rule : std::uint8_t { elsewhere, transactional };
 enum class store_failure_rule : std::uint8_t { closed, open };
 /// How an upstream's status settles the record.
 enum class outcome_rule : std::uint8_t { complete, release, unknown, fail };
@@ -54,7 +54,7 @@ struct route_policy {
   std::uint16_t probe_present = 0;
   // … and an answer of this status means not done.
   std::uint16_t probe_absent = 0;
-  effect_place effect = effect_place::elsewhere;
+  effect_rule effect = effect_rule::elsewhere;
   store_failure_rule store_failure = store_failure_rule::closed;
   std::size_t max_request_body = 1u << 20;
   std::size_t max_answer_body = 1u << 20;

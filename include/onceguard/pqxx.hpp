@@ -17,10 +17,10 @@ namespace onceguard::postgres {
 /// begins a part of it (a pqxx::subtransaction); meanwhile the caller's own object can't be used.
 class pqxx_transaction final : public sql_transaction {
  public:
-  explicit pqxx_transaction(pqxx::connection& connection) : on_(&connection) {}
-  explicit pqxx_transaction(pqxx::dbtransaction& within) : within_(&within) {}
+  explicit pqxx_transaction(pqxx::connection& connection) : connection_(&connection) {}
+  explicit pqxx_transaction(pqxx::dbtransaction& outer) : outer_(&outer) {}
 
-  [[nodiscard]] bool whole() const noexcept override { return within_ == nullptr; }
+  [[nodiscard]] bool whole() const noexcept override { return outer_ == nullptr; }
 
   /// The transaction, or the part of one, that is open now.
   [[nodiscard]] pqxx::transaction_base& open() const { return *open_; }
@@ -28,10 +28,10 @@ class pqxx_transaction final : public sql_transaction {
   void begin(isolation_level level) override {
     saying([&] {
       if (!whole()) {
-        open_ = std::make_unique<pqxx::subtransaction>(*within_, "onceguard");
+        open_ = std::make_unique<pqxx::subtransaction>(*outer_, "onceguard");
         return;
       }
-      open_ = std::make_unique<pqxx::work>(*on_);
+      open_ = std::make_unique<pqxx::work>(*connection_);
       const std::string name = name_of(level);
       if (!name.empty()) open_->exec("SET TRANSACTION ISOLATION LEVEL " + name);
     });
@@ -107,8 +107,8 @@ class pqxx_transaction final : public sql_transaction {
     return "";
   }
 
-  pqxx::connection* on_ = nullptr;
-  pqxx::dbtransaction* within_ = nullptr;
+  pqxx::connection* connection_ = nullptr;
+  pqxx::dbtransaction* outer_ = nullptr;
   std::unique_ptr<pqxx::dbtransaction> open_;
 };
 
@@ -125,9 +125,9 @@ using pqxx_work = std::function<answer(pqxx::transaction_base&, const lease&)>;
 }
 
 /// Inside the caller's transaction: the caller commits, and sends the answer after the commit.
-[[nodiscard]] inline result<verdict> execute(pqxx::dbtransaction& within, const request& request,
+[[nodiscard]] inline result<verdict> execute(pqxx::dbtransaction& outer, const request& request,
                                              const execute_policy& policy, const pqxx_work& work) {
-  pqxx_transaction transaction(within);
+  pqxx_transaction transaction(outer);
   return execute(transaction, request, policy, [&](const lease& held) {
     return pqxx_transaction::translating([&] { return work(transaction.open(), held); });
   });
@@ -136,12 +136,13 @@ using pqxx_work = std::function<answer(pqxx::transaction_base&, const lease&)>;
 /// As onceguard::steps; each step gets its transaction.
 class pqxx_steps {
  public:
-  pqxx_steps(steps& flow, pqxx_transaction& transaction) : flow_(flow), in_(transaction) {}
+  pqxx_steps(steps& flow, pqxx_transaction& transaction) : flow_(flow), transaction_(transaction) {}
 
   std::string step(std::string_view name,
                    const std::function<std::string(pqxx::transaction_base&)>& work) {
-    return flow_.step(
-        name, [&] { return pqxx_transaction::translating([&] { return work(in_.open()); }); });
+    return flow_.step(name, [&] {
+      return pqxx_transaction::translating([&] { return work(transaction_.open()); });
+    });
   }
   [[nodiscard]] std::string key_for(std::string_view purpose) const {
     return flow_.key_for(purpose);
@@ -150,7 +151,7 @@ class pqxx_steps {
 
  private:
   steps& flow_;
-  pqxx_transaction& in_;
+  pqxx_transaction& transaction_;
 };
 
 /// As execute_steps on a libpq connection.

@@ -15,19 +15,19 @@ namespace asio = boost::asio;
 /// io_context of a coroutine that is destroyed in the middle of its wait.
 class latch::slot {
  public:
-  slot(latch& event, timer_ptr timer) : of_(event), timer_(std::move(timer)) {
-    const std::lock_guard lock(of_.mutex_);
-    if (!of_.happened_) of_.waiting_.push_back(timer_);
+  slot(latch& event, timer_ptr timer) : latch_(event), timer_(std::move(timer)) {
+    const std::lock_guard lock(latch_.mutex_);
+    if (!latch_.happened_) latch_.waiting_.push_back(timer_);
   }
   slot(const slot&) = delete;
   slot& operator=(const slot&) = delete;
   ~slot() {
-    const std::lock_guard lock(of_.mutex_);
-    std::erase(of_.waiting_, timer_);
+    const std::lock_guard lock(latch_.mutex_);
+    std::erase(latch_.waiting_, timer_);
   }
 
  private:
-  latch& of_;
+  latch& latch_;
   const timer_ptr timer_;
 };
 

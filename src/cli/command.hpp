@@ -17,7 +17,7 @@ namespace onceguard::cli {
 /// One flag, option or positional argument of a command.
 class argument {
  public:
-  explicit argument(CLI::Option& Option) : on_(&Option) {}
+  explicit argument(CLI::Option& Option) : option_(&Option) {}
 
   /// The name that the help shows for the value; empty: none.
   argument type(const std::string& name) const;
@@ -34,14 +34,14 @@ class argument {
   argument excludes(const argument& other) const;
 
  private:
-  CLI::Option* on_;
+  CLI::Option* option_;
 };
 
 /// A command. Objects that receive values must live as long as the callback.
 class command {
  public:
   /// A command that runs stores its exit code in `exit_code`.
-  command(CLI::App& App, int& exit_code) : on_(&App), exit_code_(&exit_code) {}
+  command(CLI::App& App, int& exit_code) : app_(&App), exit_code_(&exit_code) {}
 
   [[nodiscard]] command add_command(const std::string& name, const std::string& text) const;
   /// Running the program requires a subcommand of this command.
@@ -63,7 +63,7 @@ class command {
   void runs(std::function<int()> act) const;
 
  private:
-  CLI::App* on_;
+  CLI::App* app_;
   int* exit_code_;
 };
 

@@ -26,7 +26,7 @@ unknown_reason why_of(const record& r) {
 
 std::string finding_line(const finding& found) {
   constexpr std::size_t column = 13;
-  auto value = words_of(found.what);
+  auto value = words_of(found.kind);
   value.resize(std::max(value.size(), column), ' ');
   std::string out = (found.preview ? "preview: " : "") + value + "  " + record_line(found.seen);
   if (!found.means.empty()) out += "  by " + std::string(found.means);
@@ -40,7 +40,7 @@ std::string finding_line(const finding& found) {
 std::string finding_json(const finding& found) {
   const auto& r = found.seen.stored;
   nlohmann::ordered_json out;
-  out["decided"] = name_of(found.what);
+  out["decided"] = name_of(found.kind);
   out["means"] = found.means;
   out["dry_run"] = found.preview;
   out["scope"] = base::to_hex(r.about->scope);

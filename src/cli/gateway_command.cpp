@@ -45,7 +45,7 @@ void log_remarks(const config::remarks& remarks) {
     if (r.weight == config::remark::grade::note) continue;
     const bool fault = r.weight == config::remark::grade::fault;
     base::log(base::event::configuration, fault ? log_level::error : log_level::warning,
-              {{"at", r.at.text()}, {"remark", r.what}});
+              {{"at", r.position.text()}, {"remark", r.message}});
   }
 }
 

@@ -132,7 +132,7 @@ error still_running(const record_view& seen) {
 class answer_search {
  public:
   answer_search(store& records, std::vector<record_view>& page, milliseconds timeout)
-      : in_(records), page_(page), timeout_(timeout), gone_(page.size(), false) {}
+      : store_(records), page_(page), timeout_(timeout), gone_(page.size(), false) {}
 
   /// Removes the records that no longer exist from the page.
   awaitable<result<void>> run() {
@@ -149,7 +149,7 @@ class answer_search {
     while (next_ < page_.size() && !failed_) {
       const auto position = next_++;
       if (!answer_left_out(page_[position])) continue;
-      auto found = co_await in_.find(page_[position].id, timeout_);
+      auto found = co_await store_.find(page_[position].id, timeout_);
       if (!found) {
         failed_ = found.error();
       } else if (*found) {
@@ -160,7 +160,7 @@ class answer_search {
     }
   }
 
-  store& in_;
+  store& store_;
   std::vector<record_view>& page_;
   const milliseconds timeout_;
   std::size_t next_ = 0;

@@ -41,7 +41,7 @@ result<stream_head> check(const std::string& file) {
 class importing {
  public:
   importing(store& records, std::istream& input, const stream_head& head, milliseconds timeout)
-      : to_(records), in_(input), exported_at_(head.exported_at), timeout_(timeout) {}
+      : store_(records), reader_(input), exported_at_(head.exported_at), timeout_(timeout) {}
 
   awaitable<int> run();
 
@@ -49,8 +49,8 @@ class importing {
   [[nodiscard]] awaitable<void> import_each();
   void note(const result<import_outcome>& reply, std::uint64_t line, const std::string& key);
 
-  store& to_;
-  record_reader in_;
+  store& store_;
+  record_reader reader_;
   const std::int64_t exported_at_;
   const milliseconds timeout_;
   bool at_end_ = false;
@@ -59,7 +59,7 @@ class importing {
 };
 
 awaitable<int> importing::run() {
-  if (const auto head = in_.head(); !head) stopped_by_ = head.error();
+  if (const auto head = reader_.head(); !head) stopped_by_ = head.error();
   const auto import_record = [this] { return import_each(); };
   co_await side_by_side(imported_at_once, import_record);
   std::cout << done_ << " records imported";
@@ -78,7 +78,7 @@ awaitable<int> importing::run() {
 
 awaitable<void> importing::import_each() {
   while (!at_end_ && !stopped_by_) {
-    auto read = in_.next();
+    auto read = reader_.next();
     if (!read) {
       stopped_by_ = read.error();
       break;
@@ -87,7 +87,7 @@ awaitable<void> importing::import_each() {
       at_end_ = true;
       break;
     }
-    const auto line = in_.line();
+    const auto line = reader_.line();
     const auto later = base::system_clock().wall_ms() - exported_at_;
     auto value = aged(std::move(**read), milliseconds(std::max<std::int64_t>(later, 0)));
     if (!value) {
@@ -95,7 +95,7 @@ awaitable<void> importing::import_each() {
       continue;
     }
     const auto key = plain_text(value->stored.about->key);
-    note(co_await to_.import_record(std::move(*value), timeout_), line, key);
+    note(co_await store_.import_record(std::move(*value), timeout_), line, key);
   }
 }
 

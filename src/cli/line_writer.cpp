@@ -14,12 +14,12 @@ namespace onceguard::cli {
 
 struct line_writer::queue {
   queue(int descriptor, std::size_t most, missing_line line)
-      : to(descriptor), room(most), missing(std::move(line)) {}
+      : output(descriptor), room(most), missing(std::move(line)) {}
 
   void run();
   bool wait(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds at_most);
 
-  const int to;
+  const int output;
   const std::size_t room;
   const missing_line missing;
   std::mutex mutex;
@@ -44,12 +44,12 @@ bool line_writer::queue::put(std::string_view line) {
   if (torn_) apart.append("\n").append(line), line = apart;
   const auto whole = line.size();
   while (!line.empty()) {
-    const auto done = ::write(to, line.data(), line.size());
+    const auto done = ::write(output, line.data(), line.size());
     if (done > 0) {
       line.remove_prefix(static_cast<std::size_t>(done));
     } else if (done < 0 && errno == EAGAIN) {
       // Another process that shares the descriptor has made it non-blocking.
-      pollfd until{to, POLLOUT, 0};
+      pollfd until{output, POLLOUT, 0};
       ::poll(&until, 1, -1);
     } else if (done == 0 || errno != EINTR) {
       torn_ = torn_ || line.size() < whole;

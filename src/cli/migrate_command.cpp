@@ -11,7 +11,7 @@ namespace onceguard::cli {
 namespace {
 
 struct wanted {
-  postgres::migration_params how;
+  postgres::migration_params params;
   bool print = false;
 };
 
@@ -28,13 +28,13 @@ int report(const postgres::migrated& done) {
 }
 
 int run(const given_flags& given, const wanted& wanted) {
-  if (!wanted.how.layout.empty() && !postgres::is_layout(wanted.how.layout)) {
+  if (!wanted.params.layout.empty() && !postgres::is_layout(wanted.params.layout)) {
     std::cerr << "onceguard: --layout: expected " << postgres::layout_names << ", got "
-              << json_string(wanted.how.layout, true) << "\n";
+              << json_string(wanted.params.layout, true) << "\n";
     return exit_usage;
   }
   if (wanted.print) {
-    std::cout << postgres::migration_script(wanted.how);
+    std::cout << postgres::migration_script(wanted.params);
     return exit_ok;
   }
   const auto settings = load_settings(given, false);
@@ -45,7 +45,7 @@ int run(const given_flags& given, const wanted& wanted) {
     std::cout << "nothing to do: only a postgresql:// store has a schema to migrate\n";
     return exit_ok;
   }
-  const auto done = postgres::migrate_database(store.url, store.timeout, wanted.how);
+  const auto done = postgres::migrate_database(store.url, store.timeout, wanted.params);
   if (done) return report(*done);
   const auto code = done.error().code;
   if (code != errc::conflict && code != errc::invalid_argument) return complain(done.error());
@@ -62,9 +62,10 @@ void add_migrate_command(command app) {
   const auto value = std::make_shared<wanted>();
   added.add_flag("--print", value->print,
                  "print the SQL of a new schema instead, for those who apply it themselves");
-  added.add_option("--layout", value->how.layout,
+  added.add_option("--layout", value->params.layout,
                    "of a new schema: plain, time[:1d] (partitions by day), hash:N");
-  added.add_flag("--finish", value->how.finish, "no older version of onceguard is in use any more");
+  added.add_flag("--finish", value->params.finish,
+                 "no older version of onceguard is in use any more");
   added.footer("Example:\n  onceguard migrate --store postgresql://owner@db.internal/payments");
   added.runs([=] { return run(*given, *value); });
 }

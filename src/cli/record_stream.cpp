@@ -69,7 +69,7 @@ std::optional<Value> member(const json& object, const char* name) {
 
 // --- writing --------------------------------------------------------------------------------
 
-record_writer::record_writer(std::ostream& output, const stream_head& head) : to_(output) {
+record_writer::record_writer(std::ostream& output, const stream_head& head) : output_(output) {
   ordered_json line;
   line["onceguard_export"] = format;
   line["exported_at"] = time_text(head.exported_at);
@@ -95,11 +95,11 @@ void record_writer::finish() {
   line["end"] = count_;
   line["sum"] = base::to_hex(chain_);
   put(json_line(line));
-  to_.flush();
+  output_.flush();
 }
 
 void record_writer::put(const std::string& line) {
-  to_ << line << '\n';
+  output_ << line << '\n';
   chain_ = chained(chain_, line);
 }
 
@@ -113,9 +113,9 @@ error record_reader::wrong(std::string_view description) const {
 /// False if there is no line, or if the line's end is missing.
 bool record_reader::take_line() {
   ++line_;
-  chain_ = with_;
-  if (!std::getline(from_, text_) || from_.eof()) return false;
-  with_ = chained(chain_, text_);
+  chain_ = next_chain_;
+  if (!std::getline(input_, text_) || input_.eof()) return false;
+  next_chain_ = chained(chain_, text_);
   return true;
 }
 
@@ -166,7 +166,7 @@ result<std::optional<imported_record>> record_reader::end(std::uint64_t count,
   if (base::to_hex(chain_) != chain) {
     return wrong("the sum of all lines is another one: one of them was changed or moved");
   }
-  if (from_.peek() != std::istream::traits_type::eof()) {
+  if (input_.peek() != std::istream::traits_type::eof()) {
     ++line_;
     return wrong("something follows the end");
   }

@@ -31,7 +31,7 @@ class record_writer {
  private:
   void put(const std::string& line);
 
-  std::ostream& to_;
+  std::ostream& output_;
   digest chain_{};
   std::uint64_t count_ = 0;
 };
@@ -39,7 +39,7 @@ class record_writer {
 /// Every error is errc::invalid_argument, with the line number and the fault.
 class record_reader {
  public:
-  explicit record_reader(std::istream& input) : from_(input) {}
+  explicit record_reader(std::istream& input) : input_(input) {}
 
   [[nodiscard]] result<stream_head> head();
   /// The next record. Empty at the end of a complete and undamaged file.
@@ -53,10 +53,10 @@ class record_reader {
   [[nodiscard]] result<std::optional<imported_record>> end(std::uint64_t count,
                                                            std::string_view chain);
 
-  std::istream& from_;
+  std::istream& input_;
   std::string text_;
-  digest chain_{};  // hash of all lines before the current one
-  digest with_{};   // hash including the current line
+  digest chain_{};       // hash of all lines before the current one
+  digest next_chain_{};  // hash including the current line
   std::uint64_t line_ = 0;
   std::uint64_t count_ = 0;
 };

@@ -43,13 +43,13 @@ std::string printable(std::string_view text) {
 }
 
 void convert_array(const toml::array& source, node& out) {
-  out.what = node::type::array;
+  out.kind = node::type::array;
   out.items.reserve(source.size());
   for (const auto& item : source) out.items.push_back(converted(item));
 }
 
 void convert_table(const toml::table& origin, node& out) {
-  out.what = node::type::table;
+  out.kind = node::type::table;
   out.members.reserve(origin.size());
   for (const auto& [key, value] : origin) {
     const auto begin = key.source().begin;
@@ -69,24 +69,24 @@ node converted(const toml::node& origin) {
   } else if (const auto* array = origin.as_array()) {
     convert_array(*array, out);
   } else if (const auto* text = origin.as_string()) {
-    out.what = node::type::text;
+    out.kind = node::type::text;
     out.text = lowered(text->get());
   } else if (const auto* integer = origin.as_integer()) {
-    out.what = node::type::integer;
+    out.kind = node::type::integer;
     out.integer = integer->get();
   } else if (const auto* boolean = origin.as_boolean()) {
-    out.what = node::type::boolean;
+    out.kind = node::type::boolean;
     out.boolean = boolean->get();
   } else if (origin.is_floating_point()) {
-    out.what = node::type::real;
+    out.kind = node::type::real;
   } else {
-    out.what = node::type::date_time;
+    out.kind = node::type::date_time;
   }
   return out;
 }
 
 /// The line and column of a byte. Columns count characters, as the parser's columns do.
-origin place_of(std::string_view text, std::size_t byte, const std::string& file) {
+origin position_of(std::string_view text, std::size_t byte, const std::string& file) {
   const auto before = text.substr(0, byte);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const auto begin = before.rfind('\n') + 1;  // npos + 1 is 0
@@ -128,7 +128,7 @@ std::optional<node> read_document(std::string_view text, const std::string& file
   };
   if (text.size() > document_size_max) return refuse({layer::file, file}, "larger than 1MiB");
   if (const auto wrong = find_unreadable(text)) {
-    return refuse(place_of(text, *wrong, file), "not TOML: the text is not UTF-8 here");
+    return refuse(position_of(text, *wrong, file), "not TOML: the text is not UTF-8 here");
   }
   const auto safe = lifted(text);
   try {
@@ -138,7 +138,7 @@ std::optional<node> read_document(std::string_view text, const std::string& file
     return refuse({layer::file, file, begin.line, begin.column},
                   "not TOML: " + printable(problem.description()));
   } catch (const parser_fault&) {
-    return refuse(place_of(safe, find_break(safe), file),
+    return refuse(position_of(safe, find_break(safe), file),
                   "not TOML: something else was expected here");
   }
 }

@@ -14,7 +14,7 @@ struct member;
 
 struct node {
   enum class type : std::uint8_t { boolean, integer, real, text, date_time, array, table };
-  type what = type::table;
+  type kind = type::table;
   std::uint32_t line = 0;
   std::uint32_t column = 0;
   bool boolean = false;

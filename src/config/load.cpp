@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 7> table_names{"gateway",  "store",    "r
 
 class loader {
  public:
-  explicit loader(const sources& sources) : from_(sources) {}
+  explicit loader(const sources& sources) : sources_(sources) {}
 
   loaded run(const node& document) {
     check_names(document);
@@ -43,7 +43,7 @@ class loader {
     result_.remarks.push_back({weight, origin, std::move(description)});
   }
   [[nodiscard]] origin at(std::uint32_t line, std::uint32_t column) const {
-    return {layer::file, from_.file, line, column};
+    return {layer::file, sources_.file, line, column};
   }
 
   void check_names(const node& document) {
@@ -63,7 +63,7 @@ class loader {
         advice = "; did you mean \"" + std::string(meant) + "\"?";
       }
       say(remark::grade::fault, at(entry.line, entry.column),
-          (entry.value.what == node::type::table ? "unknown table " : "unknown option ") +
+          (entry.value.kind == node::type::table ? "unknown table " : "unknown option ") +
               quoted(entry.name) + advice);
     }
   }
@@ -73,7 +73,7 @@ class loader {
     for (const auto& entry : document.members) {
       if (entry.name != name) continue;
       const bool fits =
-          repeated ? is_table_array(entry.value) : entry.value.what == node::type::table;
+          repeated ? is_table_array(entry.value) : entry.value.kind == node::type::table;
       if (fits) return &entry.value;
       const std::string brackets = repeated ? "[[" + entry.name + "]]" : "[" + entry.name + "]";
       say(remark::grade::fault, at(entry.line, entry.column),
@@ -83,9 +83,9 @@ class loader {
   }
 
   static bool is_table_array(const node& n) {
-    return n.what == node::type::array &&
+    return n.kind == node::type::array &&
            std::all_of(n.items.begin(), n.items.end(),
-                       [](const node& i) { return i.what == node::type::table; });
+                       [](const node& i) { return i.kind == node::type::table; });
   }
 
   /// Reads defaults, file, environment and flags, one after the other.
@@ -99,10 +99,10 @@ class loader {
                  std::make_move_iterator(more.end()));
     };
     if (const auto* table = find(document, name, false)) {
-      add(read_table(known, *table, "[" + name + "]", from_.file, layer::file, result_.remarks));
+      add(read_table(known, *table, "[" + name + "]", sources_.file, layer::file, result_.remarks));
     }
-    add(named_settings(known, layer::environment, from_.environment, result_.remarks));
-    add(named_settings(known, layer::flag, from_.flags, result_.remarks));
+    add(named_settings(known, layer::environment, sources_.environment, result_.remarks));
+    add(named_settings(known, layer::flag, sources_.flags, result_.remarks));
     apply(rows, all, target);
     return all;
   }
@@ -112,13 +112,13 @@ class loader {
     for (const auto& s : read_layers(document, name, rows, result_.values)) {
       const auto title = "[" + name + "] " + std::string(s.spec->name);
       result_.values.fixed[title] = toml_text(*s.spec, s.value);
-      positions_[s.spec->name] = s.at;
+      positions_[s.spec->name] = s.position;
     }
   }
 
   void read_defaults(const node& document) {
     for (const auto& s : read_layers(document, "defaults", policy_rows(), defaults_)) {
-      defaults_.from[s.spec->name] = s.at;
+      defaults_.origins[s.spec->name] = s.position;
     }
     remarks unused;  // [defaults] only need to be consistent where a route uses them unchanged
     auto draft = defaults_;
@@ -128,14 +128,14 @@ class loader {
 
   void read_routing(const node& document) {
     routing_input input;
-    input.file = from_.file;
+    input.file = sources_.file;
     input.upstreams = find(document, "upstream", true);
     input.routes = find(document, "route", true);
     input.defaults = defaults_;
-    input.need_upstream = from_.need_upstream;
+    input.need_upstream = sources_.need_upstream;
     const std::vector<const option*> flag{&upstream_flag()};
     for (const auto where : {layer::environment, layer::flag}) {
-      const auto& texts = where == layer::flag ? from_.flags : from_.environment;
+      const auto& texts = where == layer::flag ? sources_.flags : sources_.environment;
       for (auto& s : named_settings(flag, where, texts, result_.remarks)) {
         input.upstream_flag = std::move(s);
       }
@@ -155,7 +155,7 @@ class loader {
     if (policy.max_request_body + policy.max_answer_body > gateway.max_buffered) {
       auto position = positions_["max_buffered"];
       for (const std::string_view name : {"max_request_body", "max_answer_body"}) {
-        const auto& other = draft.from.at(name);
+        const auto& other = draft.origins.at(name);
         if (other.where > position.where) position = other;
       }
       say(remark::grade::fault, position,
@@ -170,9 +170,9 @@ class loader {
 
   /// Checks a policy against the store.
   void check_effect(const policy_draft& draft) {
-    if (draft.policy.effect != effect_place::transactional) return;
+    if (draft.policy.effect != effect_rule::transactional) return;
     if (store() != nullptr && store()->traits.transactional) return;
-    const auto& position = draft.from.at("effect");
+    const auto& position = draft.origins.at("effect");
     say(remark::grade::fault, position,
         std::string(position.of_route() ? "[[route]]" : "[defaults]") +
             " effect: \"transactional\" needs a postgresql:// store");
@@ -227,7 +227,7 @@ class loader {
     std::vector<std::string> names{"ONCEGUARD_CONFIG"};
     for (const auto* o : flag_options()) names.push_back(o->variable());
     const std::vector<std::string_view> known(names.begin(), names.end());
-    for (const auto& [name, value] : from_.environment) {
+    for (const auto& [name, value] : sources_.environment) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       if (const auto meant = nearest(name, known); !meant.empty()) {
         say(remark::grade::warning, {layer::environment, name},
@@ -236,7 +236,7 @@ class loader {
     }
   }
 
-  const sources& from_;
+  const sources& sources_;
   loaded result_;
   policy_draft defaults_;
   std::map<std::string_view, origin> positions_;

@@ -127,7 +127,7 @@ bool add_outcome(const option& spec, std::string_view status, std::string_view w
 }
 
 std::string kind_text(const node& source) {
-  switch (source.what) {
+  switch (source.kind) {
     case node::type::boolean:
       return source.boolean ? "true" : "false";
     case node::type::integer:
@@ -153,7 +153,7 @@ std::optional<option_value> read_items(const option& spec, const node& source,
     std::vector<std::string> items;
     for (const auto& item : source.items) {
       const origin origin{where, file, item.line, item.column};
-      if (item.what != node::type::text) {
+      if (item.kind != node::type::text) {
         complain(origin, "expected a text in quotes, got " + kind_text(item));
         fine = false;
       } else {
@@ -165,7 +165,7 @@ std::optional<option_value> read_items(const option& spec, const node& source,
   outcome_list items;
   for (const auto& entry : source.members) {
     const origin origin{where, file, entry.line, entry.column};
-    if (entry.value.what != node::type::text) {
+    if (entry.value.kind != node::type::text) {
       complain(origin, "expected " + expectation(spec) + ", got " + kind_text(entry.value));
       fine = false;
     } else {
@@ -232,29 +232,29 @@ std::optional<option_value> read_node(const option& spec, const node& source,
   };
   switch (spec.kind) {
     case value_kind::boolean:
-      if (source.what != node::type::boolean) return refuse();
+      if (source.kind != node::type::boolean) return refuse();
       return option_value(source.boolean);
     case value_kind::integer:
-      if (source.what != node::type::integer) return refuse();
+      if (source.kind != node::type::integer) return refuse();
       return read_number(spec, std::to_string(source.integer), origin, complain);
     case value_kind::size:
     case value_kind::status:
-      if (source.what == node::type::integer) {
+      if (source.kind == node::type::integer) {
         return read_number(spec, std::to_string(source.integer), origin, complain);
       }
       [[fallthrough]];
     case value_kind::duration:
-      if (source.what != node::type::text) return refuse();
+      if (source.kind != node::type::text) return refuse();
       return read_number(spec, source.text, origin, complain);
     case value_kind::choice:
     case value_kind::text:
-      if (source.what != node::type::text) return refuse();
+      if (source.kind != node::type::text) return refuse();
       return read_word(spec, source.text, origin, complain);
     case value_kind::list:
-      if (source.what != node::type::array) return refuse();
+      if (source.kind != node::type::array) return refuse();
       return read_items(spec, source, file, where, complain);
     case value_kind::outcomes:
-      if (source.what != node::type::table) return refuse();
+      if (source.kind != node::type::table) return refuse();
       return read_items(spec, source, file, where, complain);
   }
   return std::nullopt;

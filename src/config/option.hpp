@@ -62,7 +62,7 @@ struct row {
 struct setting {
   const option* spec = nullptr;
   option_value value;
-  origin at;
+  origin position;
 };
 
 /// Reads a flag or variable. Lists and outcomes are separated by commas

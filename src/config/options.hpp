@@ -22,7 +22,7 @@ struct policy_draft {
   route_policy policy;
   std::vector<std::string> pick;
   std::vector<std::string> omit;
-  std::map<std::string_view, origin> from;  ///< by option: the source of its value
+  std::map<std::string_view, origin> origins;  ///< by option: the source of its value
 };
 
 struct upstream_draft {

@@ -75,8 +75,8 @@ class checker {
   using names = std::initializer_list<std::string_view>;
 
   [[nodiscard]] origin where(std::string_view name) const {
-    const auto found = draft_.from.find(name);
-    return found == draft_.from.end() ? origin{} : found->second;
+    const auto found = draft_.origins.find(name);
+    return found == draft_.origins.end() ? origin{} : found->second;
   }
   [[nodiscard]] bool given(std::string_view name) const {
     return where(name).where != layer::fallback;
@@ -236,7 +236,7 @@ class checker {
   }
 
   void promises() {
-    if (policy_.effect == effect_place::transactional && given("unknown")) {
+    if (policy_.effect == effect_rule::transactional && given("unknown")) {
       warn({"unknown"}, "not used with effect = \"transactional\": what is unknown runs again");
     }
     if (policy_.unknown == unknown_policy::rerun) {

@@ -299,7 +299,7 @@ const std::array policy_table{
                  "safely. Needs a PostgreSQL store.",
          .choices = effect_words},
         [](policy_draft& d, const option_value& v) {
-          d.policy.effect = static_cast<effect_place>(number(v));
+          d.policy.effect = static_cast<effect_rule>(number(v));
         }},
     row<policy_draft>{
         {.name = "store_failure",

@@ -12,22 +12,22 @@ std::string origin::text() const {
 }
 
 std::string remark::text() const {
-  std::string out = at.text();
+  std::string out = position.text();
   if (!out.empty()) out += ": ";
   if (weight == grade::warning) out += "warning: ";
   if (weight == grade::note) out += "note: ";
-  return out + what;
+  return out + message;
 }
 
 void put_in_order(remarks& list) {
   const auto rank = [](const remark& r) {
     // The options of routes are in the same file as all others.
-    const auto where = r.at.where == layer::route ? layer::file : r.at.where;
-    return std::tuple(where, r.at.line, r.at.column, std::string_view(r.at.name));
+    const auto where = r.position.where == layer::route ? layer::file : r.position.where;
+    return std::tuple(where, r.position.line, r.position.column, std::string_view(r.position.name));
   };
   std::stable_sort(list.begin(), list.end(), [&](const auto& a, const auto& b) {
-    return std::tuple_cat(rank(a), std::tuple(std::string_view(a.what))) <
-           std::tuple_cat(rank(b), std::tuple(std::string_view(b.what)));
+    return std::tuple_cat(rank(a), std::tuple(std::string_view(a.message))) <
+           std::tuple_cat(rank(b), std::tuple(std::string_view(b.message)));
   });
   const auto same = [](const remark& a, const remark& b) {
     return a.weight == b.weight && a.text() == b.text();

@@ -32,8 +32,8 @@ struct remark {
     note,     ///< useful to know; shown by `onceguard check`
   };
   grade weight = grade::fault;
-  origin at;
-  std::string what;
+  origin position;
+  std::string message;
 
   /// "onceguard.toml:3:9: [gateway] listen: expected …".
   [[nodiscard]] std::string text() const;

@@ -11,13 +11,13 @@ namespace {
 
 class routing_builder {
  public:
-  routing_builder(const routing_input& input, remarks& out) : from_(input), out_(out) {}
+  routing_builder(const routing_input& input, remarks& out) : input_(input), out_(out) {}
 
   routing_output run() {
     read_upstreams();
     take_flag();
-    if (from_.routes != nullptr) {
-      for (const auto& table : from_.routes->items) read_route(table);
+    if (input_.routes != nullptr) {
+      for (const auto& table : input_.routes->items) read_route(table);
     }
     add_last_resort();
     return std::move(result_);
@@ -28,7 +28,7 @@ class routing_builder {
     out_.push_back({remark::grade::fault, origin, std::move(description)});
   }
   [[nodiscard]] origin at(const node& n) const {
-    return {layer::route, from_.file, n.line, n.column};
+    return {layer::route, input_.file, n.line, n.column};
   }
 
   void add_upstream(std::string name, std::string identity, std::string_view url) {
@@ -43,10 +43,10 @@ class routing_builder {
   }
 
   void read_upstreams() {
-    if (from_.upstreams == nullptr) return;
-    for (const auto& table : from_.upstreams->items) {
+    if (input_.upstreams == nullptr) return;
+    for (const auto& table : input_.upstreams->items) {
       const auto before = faults();
-      const auto read = read_table(specs_of(upstream_rows()), table, "[[upstream]]", from_.file,
+      const auto read = read_table(specs_of(upstream_rows()), table, "[[upstream]]", input_.file,
                                    layer::route, out_);
       upstream_draft draft;
       apply(upstream_rows(), read, draft);
@@ -57,7 +57,8 @@ class routing_builder {
       if (draft.url.empty()) fault(at(table), "[[upstream]] url: missing");
       if (draft.name.empty() || draft.url.empty()) continue;
       if (index_of(draft.name) < result_.params.upstreams.size()) {
-        fault(read.front().at, "[[upstream]] name: " + quoted(draft.name) + " is there twice");
+        fault(read.front().position,
+              "[[upstream]] name: " + quoted(draft.name) + " is there twice");
         continue;
       }
       add_upstream(draft.name, draft.identity, draft.url);
@@ -65,19 +66,19 @@ class routing_builder {
   }
 
   void take_flag() {
-    const auto& flag = from_.upstream_flag;
+    const auto& flag = input_.upstream_flag;
     auto& upstreams = result_.params.upstreams;
     if (!flag) {
-      if (mentioned_ == 0 && from_.need_upstream) {
-        fault({layer::fallback, from_.file},
+      if (mentioned_ == 0 && input_.need_upstream) {
+        fault({layer::fallback, input_.file},
               "no upstream: give one with --upstream URL or as [[upstream]] in the file");
       }
       return;
     }
     const auto& url = std::get<std::string>(flag->value);
     if (mentioned_ > 1) {
-      fault(flag->at, "upstream: the file names " + std::to_string(mentioned_) +
-                          " upstreams, so it can't be said which one is meant");
+      fault(flag->position, "upstream: the file names " + std::to_string(mentioned_) +
+                                " upstreams, so it can't be said which one is meant");
     } else if (mentioned_ == 0) {
       add_upstream("default", {}, url);
       names_.emplace_back("default");
@@ -93,14 +94,14 @@ class routing_builder {
     const auto policies = specs_of(policy_rows());
     known.insert(known.end(), policies.begin(), policies.end());
     const auto before = faults();
-    const auto read = read_table(known, table, "[[route]]", from_.file, layer::route, out_);
+    const auto read = read_table(known, table, "[[route]]", input_.file, layer::route, out_);
 
     route_draft draft;
     apply(route_rows(), default_settings(specs_of(route_rows())), draft);
     apply(route_rows(), read, draft);
-    auto policy = from_.defaults;
+    auto policy = input_.defaults;
     apply(policy_rows(), read, policy);
-    for (const auto& s : read) policy.from[s.spec->name] = s.at;
+    for (const auto& s : read) policy.origins[s.spec->name] = s.position;
 
     gateway::route_params made;
     made.host = draft.host;
@@ -122,8 +123,8 @@ class routing_builder {
     if (std::find(names_.begin(), names_.end(), name) == names_.end()) {
       const std::vector<std::string_view> known(names_.begin(), names_.end());
       const auto meant = nearest(name, known);
-      fault(match->at, "[[route]] upstream: there is no upstream " + quoted(name) +
-                           (meant.empty() ? "" : "; did you mean " + quoted(meant) + "?"));
+      fault(match->position, "[[route]] upstream: there is no upstream " + quoted(name) +
+                                 (meant.empty() ? "" : "; did you mean " + quoted(meant) + "?"));
     }
     const auto index = index_of(name);
     return index < result_.params.upstreams.size() ? index : 0;
@@ -158,7 +159,7 @@ class routing_builder {
     const bool there = std::any_of(routes.begin(), routes.end(), [](const auto& r) {
       return r.host.empty() && r.path == "/" && r.method.empty();
     });
-    if (!there) finish({}, from_.defaults);
+    if (!there) finish({}, input_.defaults);
   }
 
   [[nodiscard]] std::size_t index_of(std::string_view name) const {
@@ -173,7 +174,7 @@ class routing_builder {
     }));
   }
 
-  const routing_input& from_;
+  const routing_input& input_;
   remarks& out_;
   routing_output result_;
   std::size_t mentioned_ = 0;         // all upstreams of the file, including faulty ones

@@ -35,23 +35,23 @@ class reader {
  public:
   explicit reader(std::string_view value) noexcept : text_(value) {
     const auto inner = base::trim(value);
-    at_ = static_cast<std::size_t>(inner.data() - value.data());
-    text_ = value.substr(0, at_ + inner.size());
+    position_ = static_cast<std::size_t>(inner.data() - value.data());
+    text_ = value.substr(0, position_ + inner.size());
   }
 
-  [[nodiscard]] bool at_end() const noexcept { return at_ == text_.size(); }
+  [[nodiscard]] bool at_end() const noexcept { return position_ == text_.size(); }
   [[nodiscard]] bool quoted() const noexcept { return peek() == '"'; }
 
   bool string(std::string& out) {
-    content_ = at_ + 1;
+    content_ = position_ + 1;
     if (!each_of_string([&](char c) { return put(c, out); })) return false;
     return !out.empty() || fail_at(content_, "the key is empty");
   }
 
   bool bare(std::string& out) {
-    content_ = at_;
+    content_ = position_;
     while (!at_end()) {
-      const char c = text_[at_];
+      const char c = text_[position_];
       if (c == ',') return fail("a list, where one key is wanted");
       if (!is_visible(c)) return fail(not_visible);
       if (!is_bare(c)) return fail("a character that needs a quoted key");
@@ -63,12 +63,12 @@ class reader {
   /// RFC 8941 section 4.2.3.2: checks that the parameters are well-formed, and discards them.
   bool parameters() {
     while (peek() == ';') {
-      ++at_;
-      while (peek() == ' ') ++at_;
+      ++position_;
+      while (peek() == ' ') ++position_;
       if (!is_lower(peek()) && peek() != '*') return fail("a parameter's name is missing");
       skip([](char c) { return is_lower(c) || is_digit(c) || is_one_of(c, "_-.*"); });
       if (peek() != '=') continue;
-      ++at_;
+      ++position_;
       if (!bare_item()) return false;
     }
     return true;
@@ -76,16 +76,16 @@ class reader {
 
   bool end() {
     if (at_end()) return true;
-    const auto after_space = text_.find_first_not_of(" \t", at_);
+    const auto after_space = text_.find_first_not_of(" \t", position_);
     if (text_[after_space] == ',') {
       return fail_at(after_space, "a list, where one key is wanted");
     }
     return fail("something follows the key");
   }
 
-  bool fail(const char* description) noexcept { return fail_at(at_, description); }
+  bool fail(const char* description) noexcept { return fail_at(position_, description); }
   bool fail_at(std::size_t position, const char* description) noexcept {
-    at_ = position;
+    position_ = position;
     fault_ = description;
     return false;
   }
@@ -95,39 +95,39 @@ class reader {
   }
   [[nodiscard]] error fault() const {
     return {errc::invalid_argument,
-            std::string(fault_) + " (byte " + std::to_string(at_ + 1) + ")"};
+            std::string(fault_) + " (byte " + std::to_string(position_ + 1) + ")"};
   }
 
  private:
-  [[nodiscard]] char peek() const noexcept { return at_end() ? '\0' : text_[at_]; }
+  [[nodiscard]] char peek() const noexcept { return at_end() ? '\0' : text_[position_]; }
 
   template <class Accept>
   std::size_t skip(Accept accept) noexcept {
-    const auto first = at_;
-    while (!at_end() && accept(text_[at_])) ++at_;
-    return at_ - first;
+    const auto first = position_;
+    while (!at_end() && accept(text_[position_])) ++position_;
+    return position_ - first;
   }
 
   /// Appends `c`, which is the character of the key at the current position.
   bool put(char c, std::string& out) {
     if (out.size() == key_size_max) return fail("the key is longer than 255 bytes");
     out += c;
-    ++at_;
+    ++position_;
     return true;
   }
 
   /// RFC 8941 section 4.2.5: calls `take` with each character. `take` moves past the character.
   template <class Take>
   bool each_of_string(Take take) {
-    ++at_;
+    ++position_;
     while (!at_end()) {
-      char c = text_[at_];
+      char c = text_[position_];
       if (c == '"') {
-        ++at_;
+        ++position_;
         return true;
       }
       if (c == '\\') {
-        ++at_;
+        ++position_;
         c = peek();
         if (c != '"' && c != '\\') return fail("a backslash stands before \" and \\ only");
       }
@@ -140,14 +140,14 @@ class reader {
   bool bare_item() {
     const char c = peek();
     if (c == '"') {
-      return each_of_string([this](char) { return ++at_, true; });
+      return each_of_string([this](char) { return ++position_, true; });
     }
     if (c == '-' || is_digit(c)) return number_item();
     if (c == ':') return bytes_item();
     if (c == '?') {
-      ++at_;
+      ++position_;
       if (peek() != '0' && peek() != '1') return fail("a parameter's value is malformed");
-      ++at_;
+      ++position_;
       return true;
     }
     if (is_letter(c) || c == '*') {
@@ -160,20 +160,20 @@ class reader {
   /// An integer of up to 15 digits, or a decimal with up to 12 digits before the point and up to 3
   /// after.
   bool number_item() {
-    if (peek() == '-') ++at_;
+    if (peek() == '-') ++position_;
     const auto whole = skip(is_digit);
     if (peek() != '.') {
       return (whole >= 1 && whole <= 15) || fail("a parameter's number is malformed");
     }
     if (whole < 1 || whole > 12) return fail("a parameter's number is malformed");
-    ++at_;
+    ++position_;
     const auto fraction = skip(is_digit);
     return (fraction >= 1 && fraction <= 3) || fail("a parameter's number is malformed");
   }
 
   /// Base64 between colons, with or without padding.
   bool bytes_item() {
-    ++at_;
+    ++position_;
     const auto size =
         skip([](char c) { return is_letter(c) || is_digit(c) || is_one_of(c, "+/"); });
     const auto padding = skip([](char c) { return c == '='; });
@@ -181,12 +181,12 @@ class reader {
     if (peek() != ':' || !(padding > 0 ? padded : size % 4 != 1)) {
       return fail("a parameter's byte sequence is malformed");
     }
-    ++at_;
+    ++position_;
     return true;
   }
 
   std::string_view text_;  // without trailing white space; positions count from the caller's text
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
   std::size_t content_ = 0;  // where the key itself begins
   const char* fault_ = "";
 };

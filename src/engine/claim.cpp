@@ -97,7 +97,7 @@ claim claim_attempt::make_claim() const {
   out.about = op_.about;
   const auto& policy = *op_.policy;
   out.lease = policy.lease;
-  const bool transactional = policy.effect == effect_place::transactional;
+  const bool transactional = policy.effect == effect_rule::transactional;
   out.unknown = transactional ? unknown_policy::rerun : policy.unknown;
   // Without fencing, a probe finds nothing while the first attempt is still on its way.
   if (policy.probe_mode == probe_rule::ask) out.probe_after = policy.upstream_timeout;

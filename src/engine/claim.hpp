@@ -16,7 +16,7 @@ struct lease_handle::state final : held_lease {
   state(engine::state& engine, boost::asio::io_context& io, operation operation,
         onceguard::lease got, base::boot_clock::time_point claimed);
 
-  engine::state& by;
+  engine::state& granter;
   boost::asio::io_context& io;
   operation op;
   std::uint64_t epoch;  ///< epoch of the replay cache before the work began

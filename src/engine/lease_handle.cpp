@@ -31,7 +31,7 @@ lease_handle::state::state(engine::state& engine, asio::io_context& context, ope
                            onceguard::lease got, base::boot_clock::time_point claimed)
     : held_lease(context, engine.records, operation.id, got, operation.policy->lease,
                  engine.params.store_timeout, claimed),
-      by(engine),
+      granter(engine),
       io(context),
       op(std::move(operation)),
       epoch(engine.cache.epoch()) {}
@@ -39,11 +39,11 @@ lease_handle::state::state(engine::state& engine, asio::io_context& context, ope
 void lease_handle::state::end() noexcept {
   settled = true;
   stop_renewing();
-  by.leases.remove(listed);
+  granter.leases.remove(listed);
 }
 
 lease_handle::lease_handle(std::shared_ptr<state> granted) noexcept : state_(std::move(granted)) {
-  state_->listed = state_->by.leases.add(state_);
+  state_->listed = state_->granter.leases.add(state_);
   state_->keep_renewing();
 }
 
@@ -51,14 +51,15 @@ lease_handle::~lease_handle() {
   if (!state_ || state_->settled) return;
   auto& self = *state_;
   self.end();
-  if (self.by.behind.stopping()) return;  // at shutdown, end_held_leases() has ended the leases
+  if (self.granter.behind.stopping())
+    return;  // at shutdown, end_held_leases() has ended the leases
   try {
     base::log(base::event::lease_dropped, {{"record", base::to_hex(id())}});
     settle_terms terms;
     terms.kind = settle_kind::abandon;
     terms.why = unknown_reason::abandoned;
-    self.by.behind.settle_now(self.io,
-                              settle_lease(id(), lease(), self.op.about, std::move(terms)));
+    self.granter.behind.settle_now(self.io,
+                                   settle_lease(id(), lease(), self.op.about, std::move(terms)));
   } catch (const std::exception& e) {
     // The lease then runs out by itself, and the outcome is unknown all the same.
     base::log(base::event::lease_not_given_up, {{"why", e.what()}});
@@ -81,20 +82,20 @@ asio::awaitable<outcome> lease_handle::settle(settle_terms terms) {
 
 asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report report) {
   auto& self = *state_;
-  self.by.counters.probes.fetch_add(1, std::memory_order_relaxed);
+  self.granter.counters.probes.fetch_add(1, std::memory_order_relaxed);
   base::log(base::event::probed,
             {{"record", base::to_hex(id())}, {"status", name_of(report.status)}});
   auto terms = terms_after(report, self.op.policy->retention);
   if (!terms) {
     const auto dispatched = co_await self.dispatch();
     if (!dispatched) {
-      self.by.monitor.note(dispatched.error());
+      self.granter.monitor.note(dispatched.error());
       // Nothing was sent. If the store carried out the dispatch, the release makes the key free; if
       // not, the record stays unknown.
       self.end();
       settle_terms back;
       back.kind = settle_kind::release;
-      self.by.behind.settle(self.io, settle_lease(id(), lease(), self.op.about, back));
+      self.granter.behind.settle(self.io, settle_lease(id(), lease(), self.op.about, back));
       auto out = plain_outcome(outcome_kind::store_failed);
       out.failure = dispatched.error();
       co_return out;
@@ -103,8 +104,8 @@ asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report rep
       self.end();
       co_return plain_outcome(outcome_kind::busy);
     }
-    self.by.counters.runs.fetch_add(1, std::memory_order_relaxed);
-    self.epoch = self.by.cache.epoch();
+    self.granter.counters.runs.fetch_add(1, std::memory_order_relaxed);
+    self.epoch = self.granter.cache.epoch();
     co_return std::nullopt;
   }
   const auto kept = terms->kept;
@@ -126,11 +127,11 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   if (request.kind == settle_kind::abandon || request.kind == settle_kind::release) {
     stop_renewing();
   }
-  const auto until = base::boot_now() + by.params.settle_wait;
+  const auto until = base::boot_now() + granter.params.settle_wait;
   retry_pause pause;
   for (;;) {
     std::vector<settlement> batch(1, request);
-    auto replies = co_await by.records.settle(std::move(batch), by.params.store_timeout);
+    auto replies = co_await granter.records.settle(std::move(batch), granter.params.store_timeout);
     if (replies[0]) {
       const bool stale = replies[0]->outcome == settle_outcome::stale;
       outcome out;
@@ -142,8 +143,8 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
       end();
       co_return out;
     }
-    by.behind.log_failed_settle(request, replies[0].error());
-    if (base::boot_now() + pause.next() >= until || by.behind.stopping()) break;
+    granter.behind.log_failed_settle(request, replies[0].error());
+    if (base::boot_now() + pause.next() >= until || granter.behind.stopping()) break;
     co_await pause.sleep();
   }
   // The effect happened: the settle is repeated in the background although the caller waits no
@@ -151,50 +152,50 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   auto out = plain_outcome(outcome_kind::unrecorded);
   out.settled_as = request.kind;
   if (request.answer && op.answer_room != nullptr) {
-    by.behind.settle(io, request, std::move(*op.answer_room));
+    granter.behind.settle(io, request, std::move(*op.answer_room));
   } else {
-    by.behind.settle(io, request);
+    granter.behind.settle(io, request);
   }
   end();
   co_return out;
 }
 
 asio::awaitable<outcome> lease_handle::state::superseded_outcome() {
-  by.counters.stale_settles.fetch_add(1, std::memory_order_relaxed);
+  granter.counters.stale_settles.fetch_add(1, std::memory_order_relaxed);
   base::log(base::event::settle_was_stale, {{"record", base::to_hex(op.id)}});
   // The key may have been used for another request since. The answer to that request must not be
   // sent here.
-  const auto found = co_await by.records.find(op.id, by.params.store_timeout);
+  const auto found = co_await granter.records.find(op.id, granter.params.store_timeout);
   if (found && *found && (*found)->state == observed_state::completed &&
       (*found)->stored.about->print == op.about->print) {
     auto out = replayed((*found)->stored.answer, (*found)->stored.kept);
-    by.announce(op, out);
+    granter.announce(op, out);
     co_return out;
   }
-  by.waiting.poll(op.id);
+  granter.waiting.poll(op.id);
   co_return plain_outcome(outcome_kind::superseded);
 }
 
 outcome lease_handle::state::after_settle(const settlement& request,
                                           const onceguard::settled& reply) {
   if (reply.outcome == settle_outcome::incident) {
-    by.counters.incidents.fetch_add(1, std::memory_order_relaxed);
+    granter.counters.incidents.fetch_add(1, std::memory_order_relaxed);
     base::log(base::event::settled_a_record_that_was_gone, {{"record", base::to_hex(op.id)}});
   }
   if (reply.state == observed_state::completed && reply.answer) {  // completed by the application
     auto out = replayed(reply.answer, reply.kept);
-    by.announce(op, out);
+    granter.announce(op, out);
     return out;
   }
   if (request.kind == settle_kind::complete) {
     // If the application completed the record before, its retention is not known here; the next
     // repeat reads it from the store.
     if (reply.state != observed_state::completed) {
-      by.remember(op, request.answer, request.kept, request.retention, epoch);
+      granter.remember(op, request.answer, request.kept, request.retention, epoch);
     }
-    by.announce(op, replayed(request.answer, request.kept));
+    granter.announce(op, replayed(request.answer, request.kept));
   } else {
-    by.waiting.poll(op.id);
+    granter.waiting.poll(op.id);
   }
   auto out = plain_outcome(outcome_kind::ran);
   out.settled_as = request.kind;

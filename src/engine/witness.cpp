@@ -95,7 +95,7 @@ bool witness::replace(const numbered& given) {
   const bool replaced = [&] {
     {
       const open_file file(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
-      if (!file.write(text_of(given.what)) || !file.flush()) return false;
+      if (!file.write(text_of(given.content)) || !file.flush()) return false;
     }
     if (::rename(next.c_str(), path_.c_str()) != 0) return false;
     return open_file(directory_, O_RDONLY | O_DIRECTORY | O_CLOEXEC).flush();

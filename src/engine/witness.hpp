@@ -45,7 +45,7 @@ class witness {
  private:
   struct numbered {
     std::uint64_t number = 0;
-    testimony what;
+    testimony content;
   };
   [[nodiscard]] bool replace(const numbered& next);
   void hand_over(numbered next);

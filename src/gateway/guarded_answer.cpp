@@ -29,25 +29,25 @@ asio::awaitable<bool> guarded_exchange::answer_with(outcome outcome) {
           "The request was carried out, but this could not be recorded yet. Send the "
           "same request with the same key again to get its answer.";
       more.retry_after = milliseconds(1'000);
-      return from_.send_problem(http::problem::store_unreachable, std::move(more));
+      return session_.send_problem(http::problem::store_unreachable, std::move(more));
     case superseded:
-      return from_.send_problem(http::problem::outcome_unknown, http::problem_detail());
+      return session_.send_problem(http::problem::outcome_unknown, http::problem_detail());
     case busy:
       more.retry_after = milliseconds(1'000);
-      return from_.send_problem(http::problem::in_progress, std::move(more));
+      return session_.send_problem(http::problem::in_progress, std::move(more));
     case backoff:
       more.retry_after = outcome.retry_after;
-      return from_.send_problem(http::problem::backing_off, std::move(more));
+      return session_.send_problem(http::problem::backing_off, std::move(more));
     case mismatch:
-      return from_.send_problem(http::problem::key_reused, http::problem_detail());
+      return session_.send_problem(http::problem::key_reused, http::problem_detail());
     case unknown:
       if (outcome.probed) {
         more.retry_after = outcome.retry_after;
         more.retryable_by_probe = true;
       }
-      return from_.send_problem(http::problem::outcome_unknown, std::move(more));
+      return session_.send_problem(http::problem::outcome_unknown, std::move(more));
     case no_room:
-      return from_.send_problem(http::problem::overloaded, buffers_full("an answer"));
+      return session_.send_problem(http::problem::overloaded, buffers_full("an answer"));
     case store_failed:
       return send_store_failure(std::move(outcome));
     case granted:
@@ -57,7 +57,7 @@ asio::awaitable<bool> guarded_exchange::answer_with(outcome outcome) {
 }
 
 asio::awaitable<bool> guarded_exchange::send_answer() {
-  if (answer_) return from_.send(*answer_, from_.style(), extra_);
+  if (answer_) return session_.send(*answer_, session_.style(), extra_);
   if (stream_begun_) return pass_on();
   return send_failure();
 }
@@ -65,10 +65,11 @@ asio::awaitable<bool> guarded_exchange::send_answer() {
 asio::awaitable<bool> guarded_exchange::pass_on() {
   auto begun = std::move(*stream_begun_);
   // The operation is settled; the rest of the answer matters only to this client.
-  client_watch client(from_);
+  client_watch client(session_);
   client.begin(*up_);
-  const auto done = co_await relay_answer(from_, *up_, std::move(begun),
-                                          from_.thread().shared.params.idle_timeout, &answer_room_);
+  const auto done =
+      co_await relay_answer(session_, *up_, std::move(begun),
+                            session_.thread().shared.params.idle_timeout, &answer_room_);
   if (done.begun || client.client_left()) co_return done.client_kept;
   co_return co_await send_failure();
 }
@@ -77,34 +78,36 @@ asio::awaitable<bool> guarded_exchange::send_failure() {
   const auto which = failure_.value_or(http::problem::upstream_broken);
   http::problem_detail more;
   if (which == http::problem::overloaded) more.retry_after = milliseconds(1'000);
-  return from_.send_problem(which, std::move(more));
+  return session_.send_problem(which, std::move(more));
 }
 
 asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr answer, answer_kept kept) {
   const bool whole =
       answer != nullptr && (kept == answer_kept::full || kept == answer_kept::status_only);
   if (!whole)
-    co_return co_await from_.send_problem(http::problem::answer_not_kept, http::problem_detail());
+    co_return co_await session_.send_problem(http::problem::answer_not_kept,
+                                             http::problem_detail());
   if (answer->body.size() > small_body) {
-    from_.rule().answers.note_longer(answer->body.size());
+    session_.rule().answers.note_longer(answer->body.size());
     const auto id = make_record_id(admitted_.scope, admitted_.key);
-    auto& shared = from_.thread().shared;
+    auto& shared = session_.thread().shared;
     const auto left = left_by_replays(shared.budget.bytes_max(), policy_.max_answer_body);
     answer = shared.replays.share(id, std::move(answer), left);
     if (!answer) {
       auto more = buffers_full("a replay");
-      co_return co_await from_.send_problem(http::problem::overloaded, std::move(more));
+      co_return co_await session_.send_problem(http::problem::overloaded, std::move(more));
     }
   }
-  co_return co_await from_.send(*answer, from_.style(true));
+  co_return co_await session_.send(*answer, session_.style(true));
 }
 
 http::problem_detail guarded_exchange::buffers_full(std::string_view for_what) const {
-  const auto& budget = from_.thread().shared.budget;
-  base::log(base::event::buffers_full, {{"refused", std::string(for_what)},
-                                        {"route", from_.rule().rule.host + from_.rule().rule.path},
-                                        {"used", budget.used()},
-                                        {"max_buffered", budget.bytes_max()}});
+  const auto& budget = session_.thread().shared.budget;
+  base::log(base::event::buffers_full,
+            {{"refused", std::string(for_what)},
+             {"route", session_.rule().rule.host + session_.rule().rule.path},
+             {"used", budget.used()},
+             {"max_buffered", budget.bytes_max()}});
   return http::problem_detail(milliseconds(1'000));
 }
 
@@ -114,12 +117,12 @@ asio::awaitable<bool> guarded_exchange::send_store_failure(outcome outcome) {
     const auto id = make_record_id(admitted_.scope, admitted_.key);
     base::log(base::event::record_unreadable,
               {{"record", base::to_hex(id)}, {"why", outcome.failure.detail}});
-    co_return co_await from_.send_problem(http::problem::record_unreadable, std::move(more));
+    co_return co_await session_.send_problem(http::problem::record_unreadable, std::move(more));
   }
   more.retry_after = outcome.retry_after;
   base::log(base::event::store_unreachable, {{"why", outcome.failure.detail}});
   const bool full = outcome.failure.code == errc::overloaded;
-  co_return co_await from_.send_problem(
+  co_return co_await session_.send_problem(
       full ? http::problem::overloaded : http::problem::store_unreachable, std::move(more));
 }
 

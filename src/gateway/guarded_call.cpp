@@ -17,7 +17,8 @@ asio::awaitable<outcome> guarded_exchange::work(lease_handle lease) {
   if (lease.must_probe()) {
     auto question =
         make_probe_question(policy_, lease.about().scope, admitted_.key, lease.lease().token);
-    auto report = co_await ask_application(from_.thread().pool, std::move(question), lease.held());
+    auto report =
+        co_await ask_application(session_.thread().pool, std::move(question), lease.held());
     if (auto outcome = co_await lease.conclude(std::move(report))) co_return std::move(*outcome);
   }
   auto terms = co_await call(&lease);
@@ -25,12 +26,12 @@ asio::awaitable<outcome> guarded_exchange::work(lease_handle lease) {
 }
 
 std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
-  const auto& head = from_.reader().head();
+  const auto& head = session_.reader().head();
   const http::travel_filter filter(head.fields, policy_);
   std::string out;
   out.reserve(2'048);  // leaves room for a small body
-  append_upstream_head(out, head, *from_.rule().upstream, filter, from_.peer(),
-                       from_.peer_trusted(), false);
+  append_upstream_head(out, head, *session_.rule().upstream, filter, session_.peer(),
+                       session_.peer_trusted(), false);
   http1::append_field(out, "Onceguard-Scope",
                       base::to_hex(lease == nullptr ? admitted_.scope : lease->about().scope));
   if (lease != nullptr) {
@@ -47,12 +48,12 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
 
 /// Sends the request to its upstream once; `lease` is null if no record guards the request.
 asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
-  auto& thread = from_.thread();
+  auto& thread = session_.thread();
   answer_.reset();
   extra_.clear();
   stream_begun_.reset();
   failure_.reset();
-  const auto& address = from_.rule().upstream->address;
+  const auto& address = session_.rule().upstream->address;
   up_ = thread.pool.take_kept(address, true);
   if (!up_) {
     auto connection = co_await thread.pool.connect(address);
@@ -62,7 +63,7 @@ asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
     }
     up_ = std::move(*connection);
   }
-  up_->reader.answers_to(from_.reader().head().method);
+  up_->reader.answers_to(session_.reader().head().method);
   auto head = upstream_head(lease);
   if (lease != nullptr && !lease->begin_sending()) {
     keep_connection();
@@ -82,7 +83,7 @@ settle_terms guarded_exchange::fail_with(settle_kind kind, http::problem which, 
                                          std::string detail) {
   failure_ = which;
   base::log(http::event_of(which),
-            {{"upstream", from_.rule().upstream->name}, {"why", std::move(detail)}});
+            {{"upstream", session_.rule().upstream->name}, {"why", std::move(detail)}});
   settle_terms terms;
   terms.kind = kind;
   terms.why = why;
@@ -91,7 +92,7 @@ settle_terms guarded_exchange::fail_with(settle_kind kind, http::problem which, 
 
 settle_terms guarded_exchange::terms_after_call(call_result result) {
   if (result.end == call_end::broken || result.end == call_end::not_sent) {
-    from_.thread().pool.broke(*up_);
+    session_.thread().pool.broke(*up_);
   }
   switch (result.end) {
     case call_end::not_sent:
@@ -159,11 +160,11 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
 /// The operation ran, so its answer is kept even if the budget has no room for it.
 void guarded_exchange::take_room_of(std::size_t answer_bytes) {
   answer_room_.set(answer_bytes);
-  from_.rule().answers.note(answer_bytes);
+  session_.rule().answers.note(answer_bytes);
 }
 
 void guarded_exchange::keep_connection() {
-  auto& thread = from_.thread();
+  auto& thread = session_.thread();
   // Before the first request on a connection, there is no head with keep_alive.
   const bool has_head = !up_->reader.idle();
   if (!has_head || up_->reader.head().keep_alive) thread.pool.keep(std::move(up_));

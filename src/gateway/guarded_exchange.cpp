@@ -10,7 +10,7 @@ namespace onceguard::gateway {
 namespace asio = boost::asio;
 
 guarded_exchange::guarded_exchange(session& session, http::admission admitted)
-    : from_(session),
+    : session_(session),
       admitted_(std::move(admitted)),
       policy_(session.rule().rule.policy),
       body_room_(session.thread().shared.budget),
@@ -19,15 +19,15 @@ guarded_exchange::guarded_exchange(session& session, http::admission admitted)
 asio::awaitable<bool> guarded_exchange::serve() {
   const auto got = co_await read_body();
   if (got != body_read::whole) co_return co_await refuse_body(got);
-  if (from_.scope_changed()) {
+  if (session_.scope_changed()) {
     // Under the former scope, the request would not find a twin that came after the change.
     http::problem_detail more{milliseconds(1'000)};
-    co_return co_await from_.send_problem(http::problem::overloaded, std::move(more));
+    co_return co_await session_.send_problem(http::problem::overloaded, std::move(more));
   }
   if (admitted_.scope_kind == "anonymous") hint_scope();
 
   auto op = make_operation();
-  auto& engine = from_.thread().shared.engine;
+  auto& engine = session_.thread().shared.engine;
   if (const auto found = engine.find_replay(op.id, op.about->print)) {
     co_return co_await send_stored(found->answer, found->kept);
   }
@@ -37,14 +37,14 @@ asio::awaitable<bool> guarded_exchange::serve() {
     }
   }
   body_room_.set(body_.capacity());
-  client_watch client(from_);
+  client_watch client(session_);
   std::stop_source caller(std::nostopstate);
   if (policy_.on_busy == on_busy_rule::wait) {
     caller = std::stop_source();
     op.caller = caller.get_token();
     client.begin(caller);
   }
-  auto claimed = co_await engine.claim(from_.thread().io, std::move(op));
+  auto claimed = co_await engine.claim(session_.thread().io, std::move(op));
   client.end();
   if (claimed.lease) {
     claimed.outcome = co_await work(std::move(*claimed.lease));
@@ -57,21 +57,21 @@ asio::awaitable<bool> guarded_exchange::serve() {
 // ---- reading the request's body
 
 asio::awaitable<guarded_exchange::body_read> guarded_exchange::read_body() {
-  const auto& head = from_.reader().head();
-  const auto& params = from_.thread().shared.params;
-  if (from_.request_consumed()) co_return body_read::whole;
+  const auto& head = session_.reader().head();
+  const auto& params = session_.thread().shared.params;
+  if (session_.request_consumed()) co_return body_read::whole;
   if (head.content_length.value_or(0) > policy_.max_request_body) co_return body_read::too_large;
   if (head.expect_continue && head.minor == 1) {
     const auto sent =
-        co_await from_.stream().write("HTTP/1.1 100 Continue\r\n\r\n", params.write_timeout);
+        co_await session_.stream().write("HTTP/1.1 100 Continue\r\n\r\n", params.write_timeout);
     if (sent.failure) co_return body_read::gone;
   }
   for (;;) {
-    auto got = from_.advance_now();
-    if (got == http1::progress::need_more) got = co_await from_.advance(params.body_timeout);
+    auto got = session_.advance_now();
+    if (got == http1::progress::need_more) got = co_await session_.advance(params.body_timeout);
     switch (got) {
       case http1::progress::body: {
-        const auto piece = from_.reader().body();
+        const auto piece = session_.reader().body();
         if (body_.size() + piece.size() > policy_.max_request_body) co_return body_read::too_large;
         if (!make_room_for(piece.size())) co_return body_read::no_room;
         body_ += piece;
@@ -83,7 +83,7 @@ asio::awaitable<guarded_exchange::body_read> guarded_exchange::read_body() {
         co_return body_read::malformed;
       case http1::progress::need_more:
       case http1::progress::head:
-        co_return from_.client_too_slow() ? body_read::too_slow : body_read::gone;
+        co_return session_.client_too_slow() ? body_read::too_slow : body_read::gone;
     }
   }
 }
@@ -94,11 +94,11 @@ bool guarded_exchange::make_room_for(std::size_t more) {
   const auto needed = body_.size() + more;
   if (needed <= body_.capacity()) return true;
   const auto most = std::min<std::uint64_t>(
-      from_.reader().head().content_length.value_or(policy_.max_request_body),
+      session_.reader().head().content_length.value_or(policy_.max_request_body),
       policy_.max_request_body);
   const auto size = std::max(needed, std::min<std::size_t>(most, 2 * body_.capacity()));
   const auto left =
-      left_by_uploads(from_.thread().shared.budget.bytes_max(), policy_.max_request_body);
+      left_by_uploads(session_.thread().shared.budget.bytes_max(), policy_.max_request_body);
   if (size > small_body && !body_room_.grow_to(size, left)) return false;
   body_.reserve(size);
   return true;
@@ -116,18 +116,18 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
       http::problem_detail more{"A request with an idempotency key may have a body of up to " +
                                 std::to_string(policy_.max_request_body) +
                                 " bytes here. Nothing was run."};
-      co_return co_await from_.refuse(http::problem::request_too_large, std::move(more));
+      co_return co_await session_.refuse(http::problem::request_too_large, std::move(more));
     }
     case body_read::no_room: {
       auto more = buffers_full("a request that is still to come");
-      co_return co_await from_.refuse(http::problem::overloaded, std::move(more));
+      co_return co_await session_.refuse(http::problem::overloaded, std::move(more));
     }
     case body_read::too_slow:
-      co_return co_await from_.refuse(http::problem::request_timeout, http::problem_detail());
+      co_return co_await session_.refuse(http::problem::request_timeout, http::problem_detail());
     case body_read::malformed: {
-      http::problem_detail more{std::string(from_.reader().fault().what)};
-      more.status = from_.reader().fault().status;
-      co_return co_await from_.refuse(http::problem::bad_request, std::move(more));
+      http::problem_detail more{std::string(session_.reader().fault().text)};
+      more.status = session_.reader().fault().status;
+      co_return co_await session_.refuse(http::problem::bad_request, std::move(more));
     }
     case body_read::whole:
     case body_read::gone:
@@ -139,12 +139,12 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
 // ---- making the operation
 
 scoped_operation guarded_exchange::make_scoped(const http::scope_match& under) const {
-  const auto& head = from_.reader().head();
+  const auto& head = session_.reader().head();
   const auto target = http::split_target(head.target);
   const auto* type = base::find_field(head.fields, "content-type");
   scoped_operation out;
   out.id = make_record_id(under.scope, admitted_.key);
-  out.input.upstream = from_.rule().upstream->identity;
+  out.input.upstream = session_.rule().upstream->identity;
   out.input.method = head.method;
   out.input.path = target.path;
   out.input.query = target.query;
@@ -157,7 +157,7 @@ scoped_operation guarded_exchange::make_scoped(const http::scope_match& under) c
   about->key = admitted_.key;
   about->method = head.method;
   about->path = target.path;
-  about->route = from_.rule().rule.host + from_.rule().rule.path;
+  about->route = session_.rule().rule.host + session_.rule().rule.path;
   about->print = make_fingerprint(policy_.fingerprint, out.input);
   about->run_timeout = policy_.upstream_timeout;
   out.about = std::move(about);
@@ -171,15 +171,15 @@ operation guarded_exchange::make_operation() {
   for (const auto& former : admitted_.former) op.scopes.push_back(make_scoped(former));
   op.policy = &policy_;
   op.answer_room = &answer_room_;
-  op.usual_answer = from_.rule().answers.usual(policy_.max_answer_body);
+  op.usual_answer = session_.rule().answers.usual(policy_.max_answer_body);
   op.longest_answer = policy_.max_answer_body;
   return op;
 }
 
 void guarded_exchange::hint_scope() {
-  const auto& rule = from_.rule().rule;
-  if (!from_.thread().scope_hinted.insert(&from_.rule()).second) return;
-  if (!from_.thread().shared.first_hint(rule.host + rule.path)) return;
+  const auto& rule = session_.rule().rule;
+  if (!session_.thread().scope_hinted.insert(&session_.rule()).second) return;
+  if (!session_.thread().shared.first_hint(rule.host + rule.path)) return;
   base::log(base::event::anonymous_scope,
             {{"route", rule.host + rule.path},
              {"hint",

@@ -53,7 +53,7 @@ class guarded_exchange {
   /// Logs that the buffers are full, and returns the details of the problem answer.
   [[nodiscard]] http::problem_detail buffers_full(std::string_view for_what) const;
 
-  session& from_;
+  session& session_;
   const http::admission admitted_;
   const route_policy& policy_;
   std::string body_;

@@ -103,7 +103,7 @@ bool may_upgrade(const http1::head& head) {
 class forwarding {
  public:
   explicit forwarding(session& session)
-      : from_(session), params_(session.thread().shared.params), client_(session) {}
+      : session_(session), params_(session.thread().shared.params), client_(session) {}
 
   asio::awaitable<bool> run();
 
@@ -124,10 +124,10 @@ class forwarding {
     return upload_broke_off_ || client_.client_left();
   }
 
-  session& from_;
+  session& session_;
   const gateway_params& params_;
   client_watch client_;
-  upstream_ptr to_;
+  upstream_ptr upstream_;
   std::string out_;
   bool upgrade_asked_ = false;
   bool chunked_ = false;
@@ -153,15 +153,15 @@ void forwarding::append_body(std::string_view piece) {
 
 void forwarding::append_end() {
   if (!chunked_) return;
-  const http::travel_filter filter(from_.reader().head().fields, from_.rule().rule.policy);
-  append_last_chunk(out_, from_.reader().trailers(), filter);
+  const http::travel_filter filter(session_.reader().head().fields, session_.rule().rule.policy);
+  append_last_chunk(out_, session_.reader().trailers(), filter);
 }
 
 void forwarding::write_head() {
-  const auto& head = from_.reader().head();
-  const http::travel_filter filter(head.fields, from_.rule().rule.policy);
-  append_upstream_head(out_, head, *from_.rule().upstream, filter, from_.peer(),
-                       from_.peer_trusted(), true);
+  const auto& head = session_.reader().head();
+  const http::travel_filter filter(head.fields, session_.rule().rule.policy);
+  append_upstream_head(out_, head, *session_.rule().upstream, filter, session_.peer(),
+                       session_.peer_trusted(), true);
   chunked_ = head.body == http1::body_kind::chunked;
   if (chunked_) {
     http1::append_field(out_, "Transfer-Encoding", "chunked");
@@ -186,16 +186,16 @@ void forwarding::write_head() {
 
 /// Collects the part of the body that has arrived; false if the body is malformed.
 bool forwarding::gather() {
-  body_done_ = from_.request_consumed();
+  body_done_ = session_.request_consumed();
   while (!body_done_ && out_.size() < gather_max) {
-    switch (from_.reader().next()) {
+    switch (session_.reader().next()) {
       case http1::progress::body:
-        append_body(from_.reader().body());
+        append_body(session_.reader().body());
         break;
       case http1::progress::end:
         append_end();
         body_done_ = true;
-        from_.set_consumed();
+        session_.set_consumed();
         break;
       case http1::progress::need_more:
         return true;
@@ -210,39 +210,40 @@ bool forwarding::gather() {
 /// Whether the request may be sent again, as far as HTTP can tell (RFC 9110 section 9.2.2): the
 /// method is safe, and a kept connection may have ended just before the request.
 bool forwarding::may_repeat() const noexcept {
-  if (!to_->reused || answer_begun_ || body_begun_ || !body_done_) return false;
-  const auto method = from_.reader().head().method;
+  if (!upstream_->reused || answer_begun_ || body_begun_ || !body_done_) return false;
+  const auto method = session_.reader().head().method;
   return method == "GET" || method == "HEAD" || method == "OPTIONS";
 }
 
 asio::awaitable<bool> forwarding::run() {
   write_head();
   if (!gather()) {
-    http::problem_detail more{std::string(from_.reader().fault().what)};
-    co_return co_await from_.refuse(http::problem::bad_request, std::move(more));
+    http::problem_detail more{std::string(session_.reader().fault().text)};
+    co_return co_await session_.refuse(http::problem::bad_request, std::move(more));
   }
-  const auto& address = from_.rule().upstream->address;
-  auto connection = co_await from_.thread().pool.take(address, false);
+  const auto& address = session_.rule().upstream->address;
+  auto connection = co_await session_.thread().pool.take(address, false);
   for (int attempt = 0;; ++attempt) {
     if (!connection) {
       base::log(base::event::upstream_unreachable,
-                {{"upstream", from_.rule().upstream->name}, {"why", connection.error().detail}});
-      co_return co_await from_.refuse(http::problem::upstream_unreachable, http::problem_detail());
+                {{"upstream", session_.rule().upstream->name}, {"why", connection.error().detail}});
+      co_return co_await session_.refuse(http::problem::upstream_unreachable,
+                                         http::problem_detail());
     }
-    to_ = std::move(*connection);
-    to_->reader.answers_to(from_.reader().head().method);
+    upstream_ = std::move(*connection);
+    upstream_->reader.answers_to(session_.reader().head().method);
     if (co_await exchange()) break;
     if (client_gone()) co_return false;
-    if (failure_ != asio::error::timed_out) from_.thread().pool.broke(*to_);
+    if (failure_ != asio::error::timed_out) session_.thread().pool.broke(*upstream_);
     if (attempt > 0 || !may_repeat()) co_return co_await give_up();
-    connection = co_await from_.thread().pool.connect(address);
+    connection = co_await session_.thread().pool.connect(address);
   }
   client_.end();
-  if (from_.client_too_slow() && !answer_begun_) {
-    co_return co_await from_.refuse(http::problem::request_timeout, http::problem_detail());
+  if (session_.client_too_slow() && !answer_begun_) {
+    co_return co_await session_.refuse(http::problem::request_timeout, http::problem_detail());
   }
-  if (result_.upstream_kept && body_done_) from_.thread().pool.keep(std::move(to_));
-  if (!body_done_ && !client_gone() && !tunnelled_) co_await from_.linger();
+  if (result_.upstream_kept && body_done_) session_.thread().pool.keep(std::move(upstream_));
+  if (!body_done_ && !client_gone() && !tunnelled_) co_await session_.linger();
   co_return result_.client_kept&& body_done_;
 }
 
@@ -250,8 +251,8 @@ asio::awaitable<bool> forwarding::run() {
 asio::awaitable<bool> forwarding::exchange() {
   using namespace asio::experimental::awaitable_operators;
   answer_done_ = false;
-  client_.begin(*to_);
-  const auto sent = co_await to_->stream.write(out_, params_.write_timeout);
+  client_.begin(*upstream_);
+  const auto sent = co_await upstream_->stream.write(out_, params_.write_timeout);
   if (body_done_) {
     // Even after a failed write, there may be an answer to read.
     if (sent.failure) failure_ = sent.failure;
@@ -260,7 +261,7 @@ asio::awaitable<bool> forwarding::exchange() {
   }
   body_begun_ = true;
   pumping_ = true;
-  from_.begin_upload();
+  session_.begin_upload();
   out_.clear();
   co_await (pump_body() && pass_answer());
   co_return answer_begun_ || client_gone();
@@ -270,16 +271,16 @@ asio::awaitable<void> forwarding::pump_body() {
   co_await pump_pieces();
   // The upstream's time to answer begins with the last byte of the request.
   pumping_ = false;
-  to_->stream.limit_reading(from_.rule().rule.policy.upstream_timeout);
+  upstream_->stream.limit_reading(session_.rule().rule.policy.upstream_timeout);
 }
 
 asio::awaitable<void> forwarding::pump_pieces() {
   while (!body_done_ && !answer_done_) {
-    const auto got = co_await from_.advance(params_.body_timeout);
+    const auto got = co_await session_.advance(params_.body_timeout);
     if (answer_done_) co_return;
     client_.request_moved();
     if (got == http1::progress::body) {
-      append_body(from_.reader().body());
+      append_body(session_.reader().body());
     } else if (got == http1::progress::end) {
       append_end();
       body_done_ = true;
@@ -287,10 +288,10 @@ asio::awaitable<void> forwarding::pump_pieces() {
       // The client is gone or the body is malformed: the upstream must not take the partial request
       // for a complete one.
       upload_broke_off_ = true;
-      to_->stream.close();
+      upstream_->stream.close();
       co_return;
     }
-    const auto sent = co_await to_->stream.write(out_, params_.write_timeout);
+    const auto sent = co_await upstream_->stream.write(out_, params_.write_timeout);
     out_.clear();
     if (sent.failure) co_return;  // the answer, if there is one, has the reason
   }
@@ -298,23 +299,24 @@ asio::awaitable<void> forwarding::pump_pieces() {
 
 asio::awaitable<http1::progress> forwarding::read_answer_head() {
   for (;;) {
-    const auto got = to_->reader.next();
-    if (got == http1::progress::error) why_ = to_->reader.fault().what;
+    const auto got = upstream_->reader.next();
+    if (got == http1::progress::error) why_ = upstream_->reader.fault().text;
     if (got != http1::progress::need_more) co_return got;
-    const auto timeout = pumping_ ? no_limit : from_.rule().rule.policy.upstream_timeout;
-    const auto read = co_await to_->stream.read_some(to_->reader.prepare(4096), timeout);
+    const auto timeout = pumping_ ? no_limit : session_.rule().rule.policy.upstream_timeout;
+    const auto read =
+        co_await upstream_->stream.read_some(upstream_->reader.prepare(4096), timeout);
     if (read.failure) {
       failure_ = read.failure;
       co_return http1::progress::need_more;
     }
-    to_->reader.commit(read.bytes);
+    upstream_->reader.commit(read.bytes);
   }
 }
 
 asio::awaitable<void> forwarding::pass_answer() {
   for (;;) {
     if (co_await read_answer_head() != http1::progress::head) break;
-    const auto& answer = to_->reader.head();
+    const auto& answer = upstream_->reader.head();
     answer_begun_ = true;
     if (answer.status == 101) {
       answer_begun_ = upgrade_asked_;
@@ -324,23 +326,23 @@ asio::awaitable<void> forwarding::pass_answer() {
       }
       client_.end();
       tunnelled_ = true;
-      co_await tunnel(from_, *to_);
+      co_await tunnel(session_, *upstream_);
       body_done_ = false;  // no other request may follow on either connection
       break;
     }
     if (answer.status >= 200) {
-      result_ = co_await relay_answer(from_, *to_, std::string(), params_.idle_timeout);
+      result_ = co_await relay_answer(session_, *upstream_, std::string(), params_.idle_timeout);
       answer_begun_ = result_.begun;
       why_ = result_.why;
       break;
     }
-    const bool passed = co_await relay_interim(from_, answer);
+    const bool passed = co_await relay_interim(session_, answer);
     answer_begun_ = false;
-    if (!passed || to_->reader.next() != http1::progress::end) break;
-    to_->reader.reset();
+    if (!passed || upstream_->reader.next() != http1::progress::end) break;
+    upstream_->reader.reset();
   }
   answer_done_ = true;
-  if (!body_done_) from_.stream().cancel();  // ends pump_body() if it still waits
+  if (!body_done_) session_.stream().cancel();  // ends pump_body() if it still waits
 }
 
 /// Answers the client when no answer came and the request can't be sent again.
@@ -349,9 +351,9 @@ asio::awaitable<bool> forwarding::give_up() {
   const auto which = failure_ == asio::error::timed_out ? http::problem::upstream_timeout
                                                         : http::problem::upstream_broken;
   if (why_.empty()) why_ = failure_ ? failure_.message() : "no usable answer";
-  base::log(http::event_of(which), {{"upstream", from_.rule().upstream->name}, {"why", why_}});
+  base::log(http::event_of(which), {{"upstream", session_.rule().upstream->name}, {"why", why_}});
   http::problem_detail more{std::string("The service gave no usable answer.")};
-  co_return co_await from_.refuse(which, std::move(more));
+  co_return co_await session_.refuse(which, std::move(more));
 }
 
 }  // namespace

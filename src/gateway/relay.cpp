@@ -135,7 +135,7 @@ asio::awaitable<relayed> relay_answer(session& session, upstream_connection& ups
       }
       case http1::progress::head:
       case http1::progress::error:
-        break_off(session, framed, std::string(upstream.reader.fault().what), result);
+        break_off(session, framed, std::string(upstream.reader.fault().text), result);
         co_return result;
     }
     if (out.size() >= flush_at || (ended && !out.empty())) {

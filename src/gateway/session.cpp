@@ -73,7 +73,7 @@ asio::awaitable<void> session::serve() {
     const auto got = co_await read_head();
     if (got == http1::progress::error) {
       const auto& fault = reader_.fault();
-      http::problem_detail more{std::string(fault.what)};
+      http::problem_detail more{std::string(fault.text)};
       more.status = fault.status;
       consumed_ = false;
       co_await refuse(http::problem::bad_request, std::move(more));

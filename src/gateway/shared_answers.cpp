@@ -8,19 +8,19 @@ namespace onceguard::gateway {
 
 struct shared_answers::entry {
   entry(shared_answers& answers, const record_id& slot_id, answer_ptr a)
-      : from(answers), id(slot_id), what(std::move(a)), room(answers.room_) {}
+      : owner(answers), id(slot_id), answer(std::move(a)), room(answers.room_) {}
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
   ~entry() {
-    const std::lock_guard lock(from.mutex_);
-    const auto found = from.by_id_.find(id);
+    const std::lock_guard lock(owner.mutex_);
+    const auto found = owner.by_id_.find(id);
     // Another entry may have replaced this one.
-    if (found != from.by_id_.end() && found->second.expired()) from.by_id_.erase(found);
+    if (found != owner.by_id_.end() && found->second.expired()) owner.by_id_.erase(found);
   }
 
-  shared_answers& from;
+  shared_answers& owner;
   const record_id id;
-  const answer_ptr what;
+  const answer_ptr answer;
   byte_reservation room;
 };
 
@@ -42,17 +42,17 @@ answer_ptr shared_answers::share(const record_id& id, answer_ptr answer,
     }
   }
   // The answers differ if the key was released and the operation ran again meanwhile.
-  if (on_its_way && (on_its_way->what == answer || *on_its_way->what == *answer)) {
-    const auto* theirs = on_its_way->what.get();
+  if (on_its_way && (on_its_way->answer == answer || *on_its_way->answer == *answer)) {
+    const auto* theirs = on_its_way->answer.get();
     return {std::move(on_its_way), theirs};
   }
   auto made = std::make_shared<entry>(*this, id, std::move(answer));
-  if (!made->room.grow_to(bytes_of(*made->what), left_for_others)) return nullptr;
+  if (!made->room.grow_to(bytes_of(*made->answer), left_for_others)) return nullptr;
   {
     const std::lock_guard lock(mutex_);
     by_id_[id] = made;
   }
-  const auto* ours = made->what.get();
+  const auto* ours = made->answer.get();
   return {std::move(made), ours};
 }
 

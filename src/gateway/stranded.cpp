@@ -69,13 +69,13 @@ class stranded {
   }
 
   void tell(bool all) const {
-    for (const auto& [what, records] : moved_) {
-      const auto& rule = what.first->rule;
+    for (const auto& [moved, records] : moved_) {
+      const auto& rule = moved.first->rule;
       base::log(base::event::scope_changed,
                 {{"route", rule.host + rule.path},
                  {"records", records},
                  {"more", !all},
-                 {"under", what.second},
+                 {"under", moved.second},
                  {"scope", rule.policy.scope.text()},
                  {"hint",
                   "their keys are not known again, so that a retry runs a second time; set "

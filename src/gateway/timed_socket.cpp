@@ -24,13 +24,13 @@ template <class Handler, class Limit>
 struct read_handler {
   Handler next;
   Limit& limit;
-  timed_socket& from;
-  std::span<char> into;
+  timed_socket& socket;
+  std::span<char> target;
 
   void operator()(const error_code& failure, std::size_t bytes) {
     transfer out{limit.end(failure), bytes};
-    if (out.failure == boost::asio::error::timed_out && from.is_open()) {
-      const auto late = from.read_now(into);
+    if (out.failure == boost::asio::error::timed_out && socket.is_open()) {
+      const auto late = socket.read_now(target);
       if (late.failure != boost::asio::error::would_block) out = late;
     }
     std::move(next)(out);
@@ -201,8 +201,8 @@ bool timed_socket::quiet_and_open() noexcept {
 }
 
 bool timed_socket::peer_has_left() noexcept {
-  pollfd look{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
-  return ::poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+  pollfd state{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 void timed_socket::shut_sending() noexcept {

@@ -75,22 +75,22 @@ class timed_socket final {
   /// The deadline of one direction.
   class limit final : public base::deadline {
    public:
-    explicit limit(timed_socket& socket) : of_(socket) {}
+    explicit limit(timed_socket& socket) : socket_(socket) {}
     void begin(milliseconds timeout) {
       passed_ = false;
-      arm(of_.wheel_, timeout);
+      arm(socket_.wheel_, timeout);
     }
     void move(milliseconds timeout) {
-      if (armed()) arm(of_.wheel_, timeout);
+      if (armed()) arm(socket_.wheel_, timeout);
     }
     [[nodiscard]] error_code end(error_code failure) noexcept;
 
    private:
     void expired() override {
       passed_ = true;
-      of_.cancel();
+      socket_.cancel();
     }
-    timed_socket& of_;
+    timed_socket& socket_;
     bool passed_ = false;
   };
 

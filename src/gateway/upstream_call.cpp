@@ -207,7 +207,7 @@ bool call::take() {
         finish(call_end::answered);
         break;
       case http1::progress::error:
-        broke(std::string(up_.reader.fault().what));
+        broke(std::string(up_.reader.fault().text));
         break;
       case http1::progress::need_more:
         return true;

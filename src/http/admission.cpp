@@ -49,7 +49,7 @@ struct found_field {
   bool misspelt = false;  ///< another field has a name that applications may take for the same
 };
 
-found_field look_for(std::span<const base::field> fields, std::string_view name) {
+found_field find_once(std::span<const base::field> fields, std::string_view name) {
   found_field out;
   for (const auto& f : fields) {
     if (!base::same_name(f.name, name)) continue;
@@ -82,7 +82,7 @@ std::optional<scope_match> find_scope(const scope_rule& rule, const request_view
   };
   switch (rule.source) {
     case scope_source::credential: {
-      const auto authorization = look_for(request.fields, "authorization");
+      const auto authorization = find_once(request.fields, "authorization");
       if (authorization.times > 1) return std::nullopt;
       if (is_credential(authorization.value)) return found(rule.text(), authorization.value);
       auto out = found("anonymous", "");
@@ -90,7 +90,7 @@ std::optional<scope_match> find_scope(const scope_rule& rule, const request_view
       return out;
     }
     case scope_source::header: {
-      const auto header = look_for(request.fields, rule.name);
+      const auto header = find_once(request.fields, rule.name);
       if (header.times != 1 || header.misspelt || header.value.empty()) return std::nullopt;
       return found(rule.text(), header.value);
     }
@@ -167,7 +167,7 @@ admission admit(const route_policy& policy, const request_view& request, scope_m
   if (std::find(methods.begin(), methods.end(), request.method) == methods.end()) {
     return pass("the method is not guarded on this route");
   }
-  const auto key = look_for(request.fields, key_field);
+  const auto key = find_once(request.fields, key_field);
   if (key.misspelt) {
     return refuse(problem::key_malformed,
                   "The key's header is called Idempotency-Key, with a hyphen.");

@@ -60,7 +60,7 @@ enum class progress : std::uint8_t {
 struct fault {
   /// 400, 414 (target), 431 (head or trailers), 501 (method, transfer coding), 505.
   std::uint16_t status = 400;
-  std::string_view what;  ///< a constant text: a sentence for a person
+  std::string_view text;  ///< a constant text: a sentence for a person
 };
 constexpr fault bad(std::string_view description) noexcept { return {400, description}; }
 

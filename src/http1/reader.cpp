@@ -29,7 +29,7 @@ struct reader::state {
 
   progress next() {
     piece = {};
-    switch (at) {
+    switch (reached) {
       case phase::head:
         return read_head();
       case phase::sized:
@@ -54,12 +54,12 @@ struct reader::state {
 
   progress fail(const http1::fault& why) noexcept {
     found = why;
-    at = phase::failed;
+    reached = phase::failed;
     piece = {};
     return progress::error;
   }
   progress end() noexcept {
-    at = phase::ended;
+    reached = phase::ended;
     return progress::end;
   }
   progress take_piece(std::string_view bytes) noexcept {
@@ -87,7 +87,7 @@ struct reader::state {
   input_buffer input;
   block_scanner scanner{block_scanner::kind::head, bounds.header_count_max};
   parser cut;
-  phase at = phase::head;
+  phase reached = phase::head;
   request_kind request_method = request_kind::another;
   bool empty_line_skipped = false;
   std::size_t scanned = 0;      ///< bytes of the chunk line that were searched
@@ -160,18 +160,18 @@ progress reader::state::take_head(std::string_view block) {
 void reader::state::enter_body() noexcept {
   switch (parsed.body) {
     case body_kind::none:
-      at = phase::ended;
+      reached = phase::ended;
       break;
     case body_kind::sized:
-      at = phase::sized;
+      reached = phase::sized;
       remaining = *parsed.content_length;
       break;
     case body_kind::chunked:
-      at = phase::chunk_line;
+      reached = phase::chunk_line;
       scanned = 0;
       break;
     case body_kind::until_eof:
-      at = phase::until_eof;
+      reached = phase::until_eof;
       break;
   }
 }
@@ -208,10 +208,10 @@ progress reader::state::read_chunk_line() {
   scanned = 0;
   if (cut.chunk_size() != 0) {
     remaining = cut.chunk_size();
-    at = phase::chunk;
+    reached = phase::chunk;
     return read_chunk();
   }
-  at = phase::trailers;
+  reached = phase::trailers;
   scanner = {block_scanner::kind::trailers, bounds.header_count_max};
   return read_trailers();
 }
@@ -220,7 +220,7 @@ progress reader::state::read_chunk() {
   const auto bytes = take_remaining();
   if (bytes.empty()) return progress::need_more;
   if (auto why = cut.cut_chunk(bytes)) return fail(*why);
-  if (remaining == 0) at = phase::chunk_end;
+  if (remaining == 0) reached = phase::chunk_end;
   return take_piece(bytes);
 }
 
@@ -229,7 +229,7 @@ progress reader::state::read_chunk_end() {
   if (line_end.size() < 2) return progress::need_more;
   if (auto why = cut.cut_chunk_end(line_end)) return fail(*why);
   input.consume(line_end.size());
-  at = phase::chunk_line;
+  reached = phase::chunk_line;
   return read_chunk_line();
 }
 
@@ -268,7 +268,7 @@ progress reader::end_of_input() {
   auto& s = *state_;
   const auto step = s.next();
   if (step != progress::need_more || idle()) return step;
-  if (s.at == state::phase::until_eof) return s.end();
+  if (s.reached == state::phase::until_eof) return s.end();
   return s.fail({400, "The connection ended in the middle of a message."});
 }
 
@@ -284,12 +284,12 @@ void reader::answers_to(std::string_view method) noexcept {
 
 void reader::reset() {
   auto& s = *state_;
-  if (s.at == state::phase::head || s.at == state::phase::failed) return;
-  if (s.at != state::phase::ended) {
+  if (s.reached == state::phase::head || s.reached == state::phase::failed) return;
+  if (s.reached != state::phase::ended) {
     s.fail({400, "The rest of the message before was not read."});
     return;
   }
-  s.at = state::phase::head;
+  s.reached = state::phase::head;
   s.scanner = {block_scanner::kind::head, s.bounds.header_count_max};
   s.empty_line_skipped = false;
   s.parsed = {};
@@ -302,7 +302,7 @@ std::span<const base::field> reader::trailers() const noexcept { return state_->
 std::string_view reader::unread() const noexcept { return state_->input.unread(); }
 
 bool reader::idle() const noexcept {
-  return state_->at == state::phase::head && state_->input.unread().empty();
+  return state_->reached == state::phase::head && state_->input.unread().empty();
 }
 
 }  // namespace onceguard::http1

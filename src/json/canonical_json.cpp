@@ -105,7 +105,7 @@ result<std::string> canonical_json(std::string_view text, const fingerprint_rule
   core::json_cursor cursor{.text = text};
   if (!core::read_json(cursor, tree)) {
     return error{errc::invalid_argument,
-                 "byte " + std::to_string(cursor.at + 1) + ": " + cursor.fault};
+                 "byte " + std::to_string(cursor.position + 1) + ": " + cursor.fault};
   }
   std::string out;
   out.reserve(text.size());

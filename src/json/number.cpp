@@ -49,7 +49,7 @@ bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 /// Reads one or more digits. `digits`, if not null, collects them.
 bool read_digits(json_cursor& cursor, significand* digits) noexcept {
   if (!is_digit(cursor.peek())) return cursor.fail("a digit is missing");
-  for (; is_digit(cursor.peek()); ++cursor.at) {
+  for (; is_digit(cursor.peek()); ++cursor.position) {
     if (digits != nullptr) digits->add(cursor.peek());
   }
   return true;
@@ -57,22 +57,22 @@ bool read_digits(json_cursor& cursor, significand* digits) noexcept {
 
 /// Reads `-? int frac? exp?`. Clears `plain` if there is a fraction or an exponent.
 bool scan(json_cursor& cursor, significand& digits, bool& plain) noexcept {
-  if (cursor.peek() == '-') ++cursor.at;
+  if (cursor.peek() == '-') ++cursor.position;
   if (cursor.peek() == '0') {
-    ++cursor.at;
+    ++cursor.position;
     if (is_digit(cursor.peek())) return cursor.fail("a number begins with a needless zero");
   } else if (!read_digits(cursor, &digits)) {
     return false;
   }
   if (cursor.peek() == '.') {
     plain = false;
-    ++cursor.at;
+    ++cursor.position;
     if (!read_digits(cursor, &digits)) return false;
   }
   if (cursor.peek() == 'e' || cursor.peek() == 'E') {
     plain = false;
-    ++cursor.at;
-    if (cursor.peek() == '+' || cursor.peek() == '-') ++cursor.at;
+    ++cursor.position;
+    if (cursor.peek() == '+' || cursor.peek() == '-') ++cursor.position;
     if (!read_digits(cursor, nullptr)) return false;
   }
   return true;
@@ -90,12 +90,12 @@ bool beyond_exact_integers(double magnitude, const significand& digits, bool pla
 }  // namespace
 
 bool read_json_number(json_cursor& cursor, double& value) noexcept {
-  const std::size_t begin = cursor.at;
+  const std::size_t begin = cursor.position;
   significand digits;
   bool plain = true;
   if (!scan(cursor, digits, plain)) return false;
   const auto fail_at_begin = [&](const char* description) {
-    cursor.at = begin;
+    cursor.position = begin;
     return cursor.fail(description);
   };
   if (digits.too_long()) return fail_at_begin("a number of more than 17 significant digits");
@@ -104,7 +104,7 @@ bool read_json_number(json_cursor& cursor, double& value) noexcept {
     return true;
   }
   const char* const text = cursor.text.data();
-  if (std::from_chars(text + begin, text + cursor.at, value).ec != std::errc{}) {
+  if (std::from_chars(text + begin, text + cursor.position, value).ec != std::errc{}) {
     return fail_at_begin("a number outside the range of a double");
   }
   if (beyond_exact_integers(std::fabs(value), digits, plain)) {

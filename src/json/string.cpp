@@ -58,7 +58,7 @@ void append_utf8(std::string& out, std::uint32_t point) {
 /// Reads the four hexadecimal digits after `\u`.
 bool read_code_unit(json_cursor& cursor, std::uint32_t& unit) noexcept {
   unit = 0;
-  for (int i = 0; i < 4; ++i, ++cursor.at) {
+  for (int i = 0; i < 4; ++i, ++cursor.position) {
     const char c = cursor.peek();
     std::uint32_t digit = 0;
     if (c >= '0' && c <= '9') {
@@ -82,7 +82,7 @@ bool read_code_point(json_cursor& cursor, std::string& out) {
   if (point >= 0xDC00 && point <= 0xDFFF) return cursor.fail("a lone surrogate");
   if (point >= 0xD800 && point <= 0xDBFF) {
     if (!cursor.rest().starts_with("\\u")) return cursor.fail("a lone surrogate");
-    cursor.at += 2;
+    cursor.position += 2;
     std::uint32_t low = 0;
     if (!read_code_unit(cursor, low)) return false;
     if (low < 0xDC00 || low > 0xDFFF) return cursor.fail("a lone surrogate");
@@ -117,47 +117,47 @@ bool read_escape(json_cursor& cursor, std::string& out) {
       out += '\t';
       break;
     case 'u':
-      ++cursor.at;
+      ++cursor.position;
       return read_code_point(cursor, out);
     default:
       return cursor.fail("an escape that JSON does not know");
   }
-  ++cursor.at;
+  ++cursor.position;
   return true;
 }
 
 /// Skips unescaped characters up to the next quotation mark, escape, fault or the end.
 void pass_plain(json_cursor& cursor) noexcept {
   while (!cursor.at_end()) {
-    const unsigned char c = byte_of(cursor.text[cursor.at]);
+    const unsigned char c = byte_of(cursor.text[cursor.position]);
     if (plain_ascii[c]) {
-      ++cursor.at;
+      ++cursor.position;
       continue;
     }
     const std::size_t length = c < 0x80 ? 0 : utf8_sequence(cursor.rest());
     if (length == 0) return;
-    cursor.at += length;
+    cursor.position += length;
   }
 }
 
 }  // namespace
 
 bool read_json_string(json_cursor& cursor, std::string& out) {
-  ++cursor.at;
+  ++cursor.position;
   while (true) {
-    const std::size_t begin = cursor.at;
+    const std::size_t begin = cursor.position;
     pass_plain(cursor);
-    out.append(cursor.text, begin, cursor.at - begin);
+    out.append(cursor.text, begin, cursor.position - begin);
     if (cursor.at_end()) return cursor.fail("a string without an end");
     const char c = cursor.peek();
     if (c == '"') {
-      ++cursor.at;
+      ++cursor.position;
       return true;
     }
     if (c != '\\') {
       return cursor.fail(byte_of(c) < 0x20 ? "a control character in a string" : "not UTF-8");
     }
-    ++cursor.at;
+    ++cursor.position;
     if (!read_escape(cursor, out)) return false;
   }
 }

@@ -22,16 +22,16 @@ std::uint32_t u32(std::size_t n) noexcept { return static_cast<std::uint32_t>(n)
 
 class reader {
  public:
-  reader(json_cursor& cursor, json_tree& tree) noexcept : in_(cursor), tree_(tree) {}
+  reader(json_cursor& cursor, json_tree& tree) noexcept : cursor_(cursor), tree_(tree) {}
 
   bool run() {
     json_span name{};
     do {
       if (!begin_value(name)) return false;
     } while (more(name));
-    if (in_.fault != nullptr) return false;
-    in_.skip_space();
-    return in_.at_end() || in_.fail("something follows the value");
+    if (cursor_.fault != nullptr) return false;
+    cursor_.skip_space();
+    return cursor_.at_end() || cursor_.fail("something follows the value");
   }
 
  private:
@@ -41,9 +41,9 @@ class reader {
 
   /// Reads a scalar, or the beginning of an array or object.
   bool begin_value(json_span name) {
-    in_.skip_space();
+    cursor_.skip_space();
     json_node node{.span = {}, .name = name, .end = 0, .kind = json_kind::null, .omitted = false};
-    switch (in_.peek()) {
+    switch (cursor_.peek()) {
       case '{':
         return begin_container(node, json_kind::object);
       case '[':
@@ -72,11 +72,11 @@ class reader {
   }
 
   bool begin_container(json_node node, json_kind kind) {
-    if (depth_ == open_.size()) return in_.fail("nesting over 512");
+    if (depth_ == open_.size()) return cursor_.fail("nesting over 512");
     node.kind = kind;
     open_[depth_++] = u32(tree_.nodes.size());
     tree_.nodes.push_back(node);
-    ++in_.at;
+    ++cursor_.position;
     fresh_ = true;
     return true;
   }
@@ -85,17 +85,17 @@ class reader {
   /// object, `name` is its name), false after the last value or a fault.
   bool more(json_span& name) {
     while (depth_ > 0) {
-      in_.skip_space();
+      cursor_.skip_space();
       const bool first = std::exchange(fresh_, false);
       const bool object = in_object();
-      if (in_.peek() == (object ? '}' : ']')) {
+      if (cursor_.peek() == (object ? '}' : ']')) {
         if (!end_container()) return false;
-        ++in_.at;
+        ++cursor_.position;
         continue;
       }
       if (!first) {
-        if (in_.peek() != ',') return in_.fail("a comma or the end is missing");
-        ++in_.at;
+        if (cursor_.peek() != ',') return cursor_.fail("a comma or the end is missing");
+        ++cursor_.position;
       }
       name = {};
       return !object || member_name(name);
@@ -104,12 +104,12 @@ class reader {
   }
 
   bool member_name(json_span& name) {
-    in_.skip_space();
-    if (in_.peek() != '"') return in_.fail("a member's name is missing");
+    cursor_.skip_space();
+    if (cursor_.peek() != '"') return cursor_.fail("a member's name is missing");
     if (!string(name)) return false;
-    in_.skip_space();
-    if (in_.peek() != ':') return in_.fail("a colon is missing");
-    ++in_.at;
+    cursor_.skip_space();
+    if (cursor_.peek() != ':') return cursor_.fail("a colon is missing");
+    ++cursor_.position;
     return true;
   }
 
@@ -135,33 +135,33 @@ class reader {
       return tree_.name(a) == tree_.name(b);
     };
     if (!std::is_sorted(begin, end, less)) std::sort(begin, end, less);
-    return std::adjacent_find(begin, end, same) == end || in_.fail("a name that occurs twice");
+    return std::adjacent_find(begin, end, same) == end || cursor_.fail("a name that occurs twice");
   }
 
   bool string(json_span& span) {
     const std::size_t first = tree_.bytes.size();
-    if (!read_json_string(in_, tree_.bytes)) return false;
+    if (!read_json_string(cursor_, tree_.bytes)) return false;
     span = {u32(first), u32(tree_.bytes.size() - first)};
     return true;
   }
 
   bool number(json_node& node) {
-    const char c = in_.peek();
-    if (c != '-' && (c < '0' || c > '9')) return in_.fail("a value is missing");
+    const char c = cursor_.peek();
+    if (c != '-' && (c < '0' || c > '9')) return cursor_.fail("a value is missing");
     double value = 0;
-    if (!read_json_number(in_, value)) return false;
+    if (!read_json_number(cursor_, value)) return false;
     node.kind = json_kind::number;
     node.number = value;
     return true;
   }
 
   bool literal(std::string_view word) {
-    if (!in_.rest().starts_with(word)) return in_.fail("a value is missing");
-    in_.at += word.size();
+    if (!cursor_.rest().starts_with(word)) return cursor_.fail("a value is missing");
+    cursor_.position += word.size();
     return true;
   }
 
-  json_cursor& in_;
+  json_cursor& cursor_;
   json_tree& tree_;
   std::array<std::uint32_t, json_depth_max> open_;  // the containers around the cursor
   std::size_t depth_ = 0;

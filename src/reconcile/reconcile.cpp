@@ -135,13 +135,13 @@ asio::awaitable<void> round::work_on(finding& finding) {
   finding.preview = params_.dry_run;
   const auto inquiry = choose_(*finding.seen.stored.about);
   if (inquiry.source == nullptr) {
-    finding.what = finding_kind::still_unknown;
+    finding.kind = finding_kind::still_unknown;
     finding.why = "there is no query, and its route has no probe";
     co_return;
   }
   finding.means = inquiry.source->name();
   if (const auto left = too_early_for(finding.seen, inquiry); left.count() > 0) {
-    finding.what = finding_kind::too_early;
+    finding.kind = finding_kind::too_early;
     finding.retry_after = left;
     finding.why = "the first attempt may still be under way";
     co_return;
@@ -157,12 +157,12 @@ asio::awaitable<void> round::preview(finding& finding, const inquiry& inquiry) {
   const auto reply =
       co_await inquiry.source->preview(*finding.seen.stored.about, finding.seen.stored.token);
   if (!reply) {
-    finding.what = finding_kind::still_unknown;
+    finding.kind = finding_kind::still_unknown;
     finding.why = "would be asked";
     co_return;
   }
   finding.why = reply->why;
-  finding.what = kind_of(reply->status);
+  finding.kind = kind_of(reply->status);
 }
 
 asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
@@ -220,7 +220,7 @@ asio::awaitable<void> round::conclude(finding& finding, const inquiry& inquiry, 
   }
   held.stop_renewing();
   if (co_await settle(finding, held, std::move(*terms))) {
-    finding.what = kind_of(report.status);
+    finding.kind = kind_of(report.status);
     finding.why = std::move(report.why);
   }
 }
@@ -235,7 +235,7 @@ asio::awaitable<bool> round::settle(finding& finding, const held_lease& held, se
     co_return false;
   }
   if (replies[0]->outcome != settle_outcome::stale) co_return true;
-  finding.what = finding_kind::left_alone;
+  finding.kind = finding_kind::left_alone;
   finding.why = "somebody else has the word meanwhile";
   co_return false;
 }
@@ -243,7 +243,7 @@ asio::awaitable<bool> round::settle(finding& finding, const held_lease& held, se
 void round::refused(finding& finding, const verdict& verdict) {
   switch (verdict.kind) {
     case verdict_kind::unknown:
-      finding.what = finding_kind::too_early;
+      finding.kind = finding_kind::too_early;
       finding.retry_after = verdict.retry_after;
       finding.why = "the first attempt may still be under way, or it was asked just now";
       break;
@@ -261,7 +261,7 @@ void round::failed(const error& why) {
 }
 
 void round::count(const finding& finding) {
-  switch (finding.what) {
+  switch (finding.kind) {
     case finding_kind::done:
       ++counts_.done;
       break;
@@ -282,7 +282,7 @@ void round::count(const finding& finding) {
 
 /// Findings that can't be acted on yet would repeat in each round, so their level is debug.
 base::log_level level_of(const finding& found) noexcept {
-  switch (found.what) {
+  switch (found.kind) {
     case finding_kind::done:
     case finding_kind::not_done:
       return base::log_level::info;
@@ -330,7 +330,7 @@ void log_finding(const finding& found) {
   const auto& r = found.seen.stored;
   const auto why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
   base::log(base::event::reconciled, level_of(found),
-            {{"decided", std::string(name_of(found.what))},
+            {{"decided", std::string(name_of(found.kind))},
              {"means", std::string(found.means)},
              {"scope", base::to_hex(r.about->scope)},
              {"key", r.about->key},

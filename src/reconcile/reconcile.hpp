@@ -57,7 +57,7 @@ enum class finding_kind : std::uint8_t {
 [[nodiscard]] std::string_view name_of(finding_kind) noexcept;
 
 struct finding {
-  finding_kind what = finding_kind::left_alone;
+  finding_kind kind = finding_kind::left_alone;
   record_view seen;        ///< the record before the question
   std::string_view means;  ///< outcome_source::name(); empty: there is no source
   token fenced_with = 0;   ///< the token of the probe lease; 0: none

@@ -112,13 +112,13 @@ TEST(budget, what_is_there_in_any_case_keeps_others_out) {
 }
 
 struct noted final : deadline {
-  explicit noted(std::vector<int>& items, int name) : into_(items), name_(name) {}
+  explicit noted(std::vector<int>& items, int name) : items_(items), name_(name) {}
   void expired() override {
-    into_.push_back(name_);
+    items_.push_back(name_);
     if (then) then();
   }
   std::function<void()> then;
-  std::vector<int>& into_;
+  std::vector<int>& items_;
   int name_;
 };
 

@@ -55,13 +55,13 @@ def test_every_count_is_right_and_nothing_is_left(start_demo, tmp_path):
     demo = start_demo("--json")
     output, errors = demo.communicate(timeout=60)
     assert (demo.returncode, errors) == (0, "")
-    told = json.loads(output)
-    counts = [(s["without"]["charges"], s["with"]["charges"]) for s in told["scenes"]]
+    reported = json.loads(output)
+    counts = [(s["without"]["charges"], s["with"]["charges"]) for s in reported["scenes"]]
     assert counts == EXPECTED
-    assert told["right"] and all(s["right"] and not s["faults"] for s in told["scenes"])
-    crowd = told["scenes"][1]["with"]["seen"]
+    assert reported["right"] and all(s["right"] and not s["faults"] for s in reported["scenes"])
+    crowd = reported["scenes"][1]["with"]["seen"]
     assert "1 × 201" in crowd and any(seen.startswith("Retry-After: ") for seen in crowd)
-    assert told["first_ms"] > 0 and told["repeat_ms"] > 0
+    assert reported["first_ms"] > 0 and reported["repeat_ms"] > 0
     assert not left_in(tmp_path)
 
 

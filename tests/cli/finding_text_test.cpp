@@ -8,7 +8,7 @@ namespace {
 
 finding found(finding_kind kind) {
   finding out;
-  out.what = kind;
+  out.kind = kind;
   auto about = std::make_shared<subject>();
   about->key = "order \x1b[31m";
   about->method = "POST";

@@ -78,14 +78,14 @@ def test_an_outage_does_not_fill_the_log(start_gateway, own_upstream):
     gateway = start_gateway(own_upstream)
     own_upstream.refuse()
 
-    def told_of_more():
+    def reported_missing():
         for _ in range(60):
             assert gateway.get("/").status == 502
         return [line for line in gateway.log_lines() if line["event"] == "lines-left-out"]
 
-    told = wait_until(told_of_more, 30, "a line about those that are missing")
-    assert {line["event_left_out"] for line in told} == {"upstream-unreachable"}
-    assert all(line["count"] > 0 for line in told)
+    reported = wait_until(reported_missing, 30, "a line about those that are missing")
+    assert {line["event_left_out"] for line in reported} == {"upstream-unreachable"}
+    assert all(line["count"] > 0 for line in reported)
 
 
 @pytest.mark.parametrize("listen, why", [

@@ -130,7 +130,7 @@ def test_what_was_dropped_is_counted_and_said(begin, tmp_path):
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     gateway = begin(fifo)
 
-    def told():
+    def reported():
         nonlocal reader
         os.close(reader)
         gateway.signal(signal.SIGUSR1)
@@ -142,7 +142,7 @@ def test_what_was_dropped_is_counted_and_said(begin, tmp_path):
             text = os.read(reader, 1 << 16).decode()
             return [line for line in lines_of(text.rpartition("\n")[0])
                     if line["event"] == "log-lines-dropped"]
-    said = wait_until(told, 30, "the line about those that are missing")
+    said = wait_until(reported, 30, "the line about those that are missing")
     assert said[0]["level"] == "warning"
     assert int(said[0]["count"]) > 0
     os.close(reader)

@@ -122,9 +122,9 @@ def test_every_key_lives_on_in_another_store(source, target, make_store, keys, l
     assert after[released]["token"] > max(record["token"] for record in before.values())
     assert after[released]["attempt"] == 2
 
-    told = said(keys("import", file, store=new), 1, "2 were there already",
+    reported = said(keys("import", file, store=new), 1, "2 were there already",
                 "1 stand there differently")
-    assert released in told.stderr and "left as it is" not in told.stdout
+    assert released in reported.stderr and "left as it is" not in reported.stdout
     assert gist(listed(new)) == gist(after)
     assert own_upstream.effects() == {done: 1, unknown: 1, released: 2, brief: 2}
 

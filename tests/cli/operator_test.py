@@ -182,12 +182,12 @@ def test_explain_prints_what_a_request_would_get(gateway, key):
         return gateway.command("explain", "POST", "http://localhost/charges?a=1", "-H",
                                f"Idempotency-Key: {key}", "-H", "Authorization: Bearer x",
                                "--upstream", gateway.upstream_url, *more)
-    told = lines(explain("--json", "--body", "{}"))[0]
-    assert told["guarded"] is True
-    assert told["key"] == key
-    assert told["scope_kind"] == "credential"
-    assert told["current"] is None
-    assert told["fingerprint_method"] == "exact"
+    reported = lines(explain("--json", "--body", "{}"))[0]
+    assert reported["guarded"] is True
+    assert reported["key"] == key
+    assert reported["scope_kind"] == "credential"
+    assert reported["current"] is None
+    assert reported["fingerprint_method"] == "exact"
     assert "no such record: it would run" in explain().stdout
     # The digests are those that the gateway makes.
     config = ["--config", str(gateway.config_path)]
@@ -240,7 +240,7 @@ def test_explain_searches_former_scopes(gateway, key):
                                str(gateway.config_path), "--scope", "header:X-Tenant", *more)
     alone = lines(explain("--json"))[0]
     assert alone["current"] is None
-    told = lines(explain("--json", "--previous-scope", "cookie:a,credential"))[0]
-    assert told["current"]["state"] == "completed"
-    assert told["same_request"] is True
+    reported = lines(explain("--json", "--previous-scope", "cookie:a,credential"))[0]
+    assert reported["current"]["state"] == "completed"
+    assert reported["same_request"] is True
     assert "former scope: credential" in explain("--previous-scope", "credential").stdout

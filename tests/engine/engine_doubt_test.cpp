@@ -25,7 +25,7 @@ TEST_F(engine_that_asks, an_operation_reported_done_is_stored_and_replayed) {
   EXPECT_EQ(out.kind, outcome_kind::replay);
   EXPECT_EQ(out.answer->status, 204);
   EXPECT_EQ(execute(w).kind, outcome_kind::replay);
-  EXPECT_EQ(w.asked, 1);
+  EXPECT_EQ(w.questions, 1);
   EXPECT_EQ(w.runs, 0);
 }
 
@@ -42,10 +42,10 @@ TEST_F(engine_that_asks, an_unknown_outcome_is_not_probed_again_at_once) {
   EXPECT_EQ(out.kind, outcome_kind::unknown);
   EXPECT_TRUE(out.probed);
   EXPECT_EQ(execute(w).kind, outcome_kind::unknown);
-  EXPECT_EQ(w.asked, 1);
+  EXPECT_EQ(w.questions, 1);
   clock.advance(milliseconds(1'000));
   execute(w);
-  EXPECT_EQ(w.asked, 2);
+  EXPECT_EQ(w.questions, 2);
   EXPECT_EQ(w.runs, 0);
 }
 
@@ -87,7 +87,7 @@ TEST_F(engine_over_faults, nothing_is_claimed_before_the_store_was_answered) {
 
 TEST_F(engine_over_faults, claims_before_the_store_has_answered_share_one_poll) {
   tested = std::make_unique<engine>(store, params, budget);
-  const auto looks = store.made(store_call::vitals);
+  const auto polls = store.made(store_call::vitals);
   store.fail(store_call::vitals, store_fault::delay_before);
   counted_work w;
   int ran = 0;
@@ -103,7 +103,7 @@ TEST_F(engine_over_faults, claims_before_the_store_has_answered_share_one_poll) 
   store.heal(store_call::vitals);
   store.let_go();
   until([&] { return ran == 20; });
-  EXPECT_EQ(store.made(store_call::vitals), looks + 1);
+  EXPECT_EQ(store.made(store_call::vitals), polls + 1);
 }
 
 TEST_F(engine_over_faults, fail_open_goes_on_also_before_the_store_was_answered) {

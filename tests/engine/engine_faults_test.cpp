@@ -88,9 +88,9 @@ TEST_F(engine_whose_store_forgets, claims_go_on_when_a_poll_finds_no_loss) {
   store.fail(store_call::claim, store_fault::lost, 1);
   counted_work w;
   EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
-  const auto looks = store.made(store_call::vitals);
+  const auto polls = store.made(store_call::vitals);
   EXPECT_EQ(execute(w).kind, outcome_kind::ran);
-  EXPECT_EQ(store.made(store_call::vitals), looks + 1);
+  EXPECT_EQ(store.made(store_call::vitals), polls + 1);
   EXPECT_EQ(tested->counters().losses, 0u);
 }
 
@@ -104,17 +104,17 @@ TEST_F(engine_over_faults, replay_cache_serves_nothing_while_a_poll_hangs_for_to
   const auto served = [&] { return tested->find_replay(op().id, op().about->print).has_value(); };
   EXPECT_TRUE(served());
   store.fail(store_call::vitals, store_fault::delay_after);
-  std::optional<bool> looked;
+  std::optional<bool> polled;
   asio::co_spawn(io, tested->poll_store(),
-                 [&](std::exception_ptr, result<void> reply) { looked = reply.has_value(); });
+                 [&](std::exception_ptr, result<void> reply) { polled = reply.has_value(); });
   until([&] { return store.waiting() == 1; });
   EXPECT_TRUE(served()) << "the reading before is young";
   const auto request = base::boot_now();
   until([&] { return !served() && base::boot_now() >= request + std::chrono::seconds(5); });
   // The reading was true when it was requested, and that is long ago.
   store.let_go();
-  until([&] { return looked.has_value(); });
-  EXPECT_TRUE(*looked);
+  until([&] { return polled.has_value(); });
+  EXPECT_TRUE(*polled);
   EXPECT_FALSE(served());
   store.heal_all();
   EXPECT_TRUE(run(io, tested->poll_store()));
@@ -233,14 +233,14 @@ TEST_F(engine_that_cannot_dispatch, gives_the_record_back_unknown) {
   store.fail(store_call::extend, store_fault::before, 1);
   expect_given_back(observed_state::unknown);
   EXPECT_EQ(execute(w).kind, outcome_kind::ran) << "asked once more";
-  EXPECT_EQ(w.asked, 2);
+  EXPECT_EQ(w.questions, 2);
 }
 
 TEST_F(engine_that_cannot_dispatch, leaves_the_record_free_if_the_store_answered_after_all) {
   store.fail(store_call::extend, store_fault::after_timeout, 1);
   expect_given_back(observed_state::released);
   EXPECT_EQ(execute(w).kind, outcome_kind::ran);
-  EXPECT_EQ(w.asked, 1);
+  EXPECT_EQ(w.questions, 1);
 }
 
 TEST_F(engine_that_cannot_dispatch, repeats_the_return_of_the_lease_while_the_store_is_away) {
@@ -274,10 +274,10 @@ TEST_F(engine_that_cannot_dispatch, whose_lease_another_holder_has_runs_nothing_
 
 TEST_F(engine_that_cannot_dispatch, since_the_store_lost_its_memory_refuses_at_once) {
   store.fail(store_call::extend, store_fault::lost, 1);
-  const auto looks = store.made(store_call::vitals);
+  const auto polls = store.made(store_call::vitals);
   expect_given_back(observed_state::unknown);
   execute(w);
-  EXPECT_EQ(store.made(store_call::vitals), looks + 1);
+  EXPECT_EQ(store.made(store_call::vitals), polls + 1);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct counted_work {
   settle_kind ends = settle_kind::complete;
   effect_status says = effect_status::unknown;
   int runs = 0;
-  int asked = 0;
+  int questions = 0;
   int unguarded = 0;
   bool throws = false;
   bool sends_late = false;  // behind the gate, not before it
@@ -50,7 +50,7 @@ struct counted_work {
     co_return request;
   }
   effect_report ask() {
-    ++asked;
+    ++questions;
     auto known = std::make_shared<answer>();
     known->status = 204;
     return {says, std::move(known), {}};

@@ -6,7 +6,7 @@ namespace {
 
 class former_scopes_test : public engine_over_faults {
  protected:
-  static scoped_operation place(unsigned char scope, std::string key = "k") {
+  static scoped_operation under_scope(unsigned char scope, std::string key = "k") {
     auto about = std::make_shared<subject>();
     about->scope[0] = scope;
     about->key = std::move(key);
@@ -17,40 +17,40 @@ class former_scopes_test : public engine_over_faults {
     out.about = std::move(about);
     return out;
   }
-  const scoped_operation own = place(0);
-  const scoped_operation former = place(1);
-  const scoped_operation older = place(2);
+  const scoped_operation own = under_scope(0);
+  const scoped_operation former = under_scope(1);
+  const scoped_operation older = under_scope(2);
 
   operation moved() {
     auto out = op();
     out.scopes = {own, former, older};
     return out;
   }
-  claim claim_of(const scoped_operation& place) {
+  claim claim_of(const scoped_operation& target) {
     claim out;
-    out.id = place.id;
+    out.id = target.id;
     base::random_bytes(out.claim_id);
-    out.about = place.about;
+    out.about = target.about;
     return out;
   }
   /// Another process holds it from here on.
-  lease hold(const scoped_operation& place) {
-    const auto got = run(io, inner.claim({claim_of(place)}, milliseconds(100))).at(0).value();
+  lease hold(const scoped_operation& target) {
+    const auto got = run(io, inner.claim({claim_of(target)}, milliseconds(100))).at(0).value();
     EXPECT_EQ(got.kind, verdict_kind::run);
     return got.lease;
   }
-  void settle(const scoped_operation& place, const lease& held, settle_kind settle_kind) {
+  void settle(const scoped_operation& target, const lease& held, settle_kind settle_kind) {
     settlement s;
-    s.id = place.id;
+    s.id = target.id;
     s.token = held.token;
     s.claim_id = held.claim_id;
-    s.about = place.about;
+    s.about = target.about;
     s.kind = settle_kind;
     EXPECT_TRUE(run(io, inner.settle({s}, milliseconds(100))).at(0));
   }
   /// None: there is no record.
-  std::optional<observed_state> state_at(const scoped_operation& place) {
-    const auto found = run(io, inner.find(place.id, milliseconds(100))).value();
+  std::optional<observed_state> state_at(const scoped_operation& target) {
+    const auto found = run(io, inner.find(target.id, milliseconds(100))).value();
     return found ? std::optional(found->state) : std::nullopt;
   }
   void begin_moved(counted_work& doing) {
@@ -58,7 +58,7 @@ class former_scopes_test : public engine_over_faults {
     asio::co_spawn(io, operate(*tested, io, moved(), doing), keep);
   }
   /// Stops the operation when it has looked at the former place, at what it found there then.
-  void stop_after_first_look(counted_work& doing) {
+  void stop_after_first_find(counted_work& doing) {
     store.fail(store_call::find, store_fault::delay_after, 1);
     begin_moved(doing);
     until([&] { return store.waiting() == 1; });
@@ -113,7 +113,7 @@ TEST_F(former_scopes_test, what_may_run_again_there_runs_there) {
 
 TEST_F(former_scopes_test, a_claim_made_too_early_gives_way_to_the_record_of_a_former_scope) {
   counted_work w;
-  stop_after_first_look(w);
+  stop_after_first_find(w);
   const auto held = hold(former);
   EXPECT_EQ(go_on().kind, outcome_kind::busy);
   EXPECT_EQ(w.runs, 0);
@@ -125,7 +125,7 @@ TEST_F(former_scopes_test, a_claim_made_too_early_gives_way_to_the_record_of_a_f
 TEST_F(former_scopes_test, a_claim_made_too_early_gives_way_to_its_own_record) {
   const auto before = hold(former);
   counted_work w;
-  stop_after_first_look(w);
+  stop_after_first_find(w);
   settle(former, before, settle_kind::release);
   const auto held = hold(own);
   EXPECT_EQ(go_on().kind, outcome_kind::busy);
@@ -157,7 +157,7 @@ TEST_F(former_scopes_test, a_key_whose_former_scopes_can_not_be_read_is_not_clai
 
 TEST_F(former_scopes_test, a_lease_whose_former_scopes_can_not_be_read_again_is_given_back) {
   counted_work w;
-  stop_after_first_look(w);
+  stop_after_first_find(w);
   store.fail(store_call::find, store_fault::delay_after, 1);  // at the older place
   store.let_go();
   until([&] { return store.made(store_call::find) == 2 && store.waiting() == 1; });

@@ -290,9 +290,9 @@ class crowd : public engine_over_faults {
     store.announce({prefix_of(theirs.id)});
     until([&] { return out.size() == size; });
     const auto took = base::boot_clock::now() - begun;
-    const auto looks = static_cast<std::size_t>(took / std::chrono::milliseconds(50)) + 1;
+    const auto polls = static_cast<std::size_t>(took / std::chrono::milliseconds(50)) + 1;
     const auto made = store.made(store_call::claim) - before;
-    return made > looks ? made - looks : 0;
+    return made > polls ? made - polls : 0;
   }
 };
 
@@ -300,8 +300,8 @@ TEST_F(crowd, to_gather_costs_one_claim_each) {
   const auto begun = base::boot_clock::now();
   gather();
   const auto took = base::boot_clock::now() - begun;
-  const auto looks = static_cast<std::size_t>(took / std::chrono::milliseconds(50)) + 1;
-  EXPECT_LE(store.made(store_call::claim), size + 1 + looks);
+  const auto polls = static_cast<std::size_t>(took / std::chrono::milliseconds(50)) + 1;
+  EXPECT_LE(store.made(store_call::claim), size + 1 + polls);
   settle(settle_kind::complete);
   until([&] { return out.size() == size; });
 }

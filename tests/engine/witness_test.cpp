@@ -53,18 +53,18 @@ class counted_lines final : public base::log_sink {
 class witness_test : public ::testing::Test {
  protected:
   const testing::temporary_folder folder_;
-  const std::string place_ = folder_.path().string();
+  const std::string directory_ = folder_.path().string();
   const std::string file_ = folder_.file("store.witness");
 };
 
 TEST_F(witness_test, what_was_written_is_there_for_the_next_process) {
   {
-    witness first(place_);
+    witness first(directory_);
     EXPECT_FALSE(first.read());
     first.write({"one", 7, 11, 13});
     EXPECT_EQ(content(file_), "one 7 11 13\n") << "when the call returns";
   }
-  const auto found = witness(place_).read();
+  const auto found = witness(directory_).read();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->identity, "one");
   EXPECT_EQ(found->generation, 7u);
@@ -73,7 +73,7 @@ TEST_F(witness_test, what_was_written_is_there_for_the_next_process) {
 }
 
 TEST_F(witness_test, content_is_on_the_disk_before_its_name_and_the_name_before_the_call_returns) {
-  witness one(place_);
+  witness one(directory_);
   one.write({"old", 1, 0, 0});
   std::vector<std::string> seen;
   on_flush = [&](const std::string& path) {
@@ -81,19 +81,19 @@ TEST_F(witness_test, content_is_on_the_disk_before_its_name_and_the_name_before_
   };
   one.write({"new", 2, 0, 0});
   on_flush = nullptr;
-  const auto place = folder_.path().filename().string();
-  const std::vector<std::string> wanted{"store.witness.next: old 1 0 0\n", place + ": new 2 0 0\n"};
+  const auto name = folder_.path().filename().string();
+  const std::vector<std::string> wanted{"store.witness.next: old 1 0 0\n", name + ": new 2 0 0\n"};
   EXPECT_EQ(seen, wanted);
 }
 
 TEST_F(witness_test, what_is_written_soon_is_there_at_the_end_and_never_over_what_came_later) {
   for (std::uint64_t round = 0; round < 50; ++round) {
     {
-      witness one(place_);
+      witness one(directory_);
       one.write_soon({"soon", 2 * round, 0, 0});
       if (round % 2 == 0) one.write({"later", 2 * round + 1, 0, 0});
     }
-    const auto found = witness(place_).read();
+    const auto found = witness(directory_).read();
     ASSERT_TRUE(found);
     EXPECT_EQ(found->generation, 2 * round + (round % 2 == 0 ? 1 : 0));
   }
@@ -101,12 +101,12 @@ TEST_F(witness_test, what_is_written_soon_is_there_at_the_end_and_never_over_wha
 
 TEST_F(witness_test, a_file_of_an_earlier_version_is_read_and_a_damaged_one_is_none) {
   std::ofstream(file_) << "one 7\n";
-  const auto found = witness(place_).read();
+  const auto found = witness(directory_).read();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->generation, 7u);
   EXPECT_EQ(found->refuse_until_wall, 0);
   std::ofstream(file_) << "";
-  EXPECT_FALSE(witness(place_).read());
+  EXPECT_FALSE(witness(directory_).read());
 }
 
 TEST_F(witness_test, what_can_not_be_written_is_written_once_there_is_a_way) {
@@ -125,7 +125,7 @@ TEST_F(witness_test, what_can_not_be_written_is_written_once_there_is_a_way) {
 
 TEST_F(witness_test, a_directory_that_can_not_be_written_is_reported) {
   EXPECT_TRUE(witness("").check()) << "none is kept";
-  EXPECT_TRUE(witness(place_).check());
+  EXPECT_TRUE(witness(directory_).check());
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "the trial leaves nothing";
   const auto reply = witness(folder_.file("nowhere")).check();
   ASSERT_FALSE(reply);

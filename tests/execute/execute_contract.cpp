@@ -10,12 +10,12 @@ namespace {
 class execute_contract : public execute_fixture {};
 
 TEST_P(execute_contract, a_repeat_gets_the_first_answer_and_does_not_run) {
-  const auto first = at_->execute(order_, {}, charging(*at_, "ada"));
+  const auto first = till_->execute(order_, {}, charging(*till_, "ada"));
   ASSERT_TRUE(first) << first.error().detail;
   EXPECT_EQ(first->kind, verdict_kind::run);
   EXPECT_EQ(first->lease.attempt, 1u);
   EXPECT_EQ(*first->answer, receipt());
-  const auto again = open()->execute(order_, {}, charging(*at_, "ada", receipt("another")));
+  const auto again = open()->execute(order_, {}, charging(*till_, "ada", receipt("another")));
   ASSERT_TRUE(again) << again.error().detail;
   EXPECT_EQ(again->kind, verdict_kind::replay);
   EXPECT_EQ(*again->answer, receipt());
@@ -26,27 +26,27 @@ TEST_P(execute_contract, a_repeat_gets_the_first_answer_and_does_not_run) {
 }
 
 TEST_P(execute_contract, the_same_key_for_something_else_is_a_mismatch) {
-  at_->execute(order_, {}, charging(*at_, "ada")).value();
+  till_->execute(order_, {}, charging(*till_, "ada")).value();
   const request other{"ada", "order-1", "amount=50"};
-  EXPECT_EQ(at_->execute(other, {}, charging(*at_, "ada"))->kind, verdict_kind::mismatch);
+  EXPECT_EQ(till_->execute(other, {}, charging(*till_, "ada"))->kind, verdict_kind::mismatch);
   EXPECT_EQ(charges("ada"), 1);
 }
 
 TEST_P(execute_contract, a_key_never_crosses_scopes) {
-  at_->execute(order_, {}, charging(*at_, "ada")).value();
+  till_->execute(order_, {}, charging(*till_, "ada")).value();
   const request other{"bob", "order-1", "amount=5"};
-  EXPECT_EQ(at_->execute(other, {}, charging(*at_, "bob"))->kind, verdict_kind::run);
+  EXPECT_EQ(till_->execute(other, {}, charging(*till_, "bob"))->kind, verdict_kind::run);
   EXPECT_EQ(charges("bob"), 1);
 }
 
 TEST_P(execute_contract, an_exception_leaves_nothing_behind_and_a_repeat_runs) {
   const auto failing = [&](const lease&) -> answer {
-    at_->charge("ada");
+    till_->charge("ada");
     throw card_declined();
   };
-  EXPECT_THROW(static_cast<void>(at_->execute(order_, {}, failing)), card_declined);
+  EXPECT_THROW(static_cast<void>(till_->execute(order_, {}, failing)), card_declined);
   EXPECT_EQ(charges("ada"), 0);
-  const auto again = at_->execute(order_, {}, charging(*at_, "ada"));
+  const auto again = till_->execute(order_, {}, charging(*till_, "ada"));
   ASSERT_TRUE(again) << again.error().detail;
   EXPECT_EQ(again->kind, verdict_kind::run);
   EXPECT_EQ(charges("ada"), 1);
@@ -54,9 +54,9 @@ TEST_P(execute_contract, an_exception_leaves_nothing_behind_and_a_repeat_runs) {
 
 TEST_P(execute_contract, after_an_exception_the_key_is_free_for_another_request) {
   const auto failing = [](const lease&) -> answer { throw card_declined(); };
-  EXPECT_THROW(static_cast<void>(at_->execute(order_, {}, failing)), card_declined);
+  EXPECT_THROW(static_cast<void>(till_->execute(order_, {}, failing)), card_declined);
   const request corrected{"ada", "order-1", "amount=7"};
-  EXPECT_EQ(at_->execute(corrected, {}, charging(*at_, "ada"))->kind, verdict_kind::run);
+  EXPECT_EQ(till_->execute(corrected, {}, charging(*till_, "ada"))->kind, verdict_kind::run);
 }
 
 TEST_P(execute_contract, tokens_grow_from_attempt_to_attempt) {
@@ -65,28 +65,29 @@ TEST_P(execute_contract, tokens_grow_from_attempt_to_attempt) {
     first = held.token;
     throw card_declined();
   };
-  EXPECT_THROW(static_cast<void>(at_->execute(order_, {}, failing)), card_declined);
-  const auto again = at_->execute(order_, {}, charging(*at_, "ada"));
+  EXPECT_THROW(static_cast<void>(till_->execute(order_, {}, failing)), card_declined);
+  const auto again = till_->execute(order_, {}, charging(*till_, "ada"));
   EXPECT_GT(again->lease.token, first);
 }
 
 TEST_P(execute_contract, what_is_no_answer_is_refused_and_rolled_back) {
   const auto without_status = [&](const lease&) {
-    at_->charge("ada");
+    till_->charge("ada");
     return answer{};
   };
-  EXPECT_THROW(static_cast<void>(at_->execute(order_, {}, without_status)), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(till_->execute(order_, {}, without_status)),
+               std::invalid_argument);
   EXPECT_EQ(charges("ada"), 0);
 }
 
 TEST_P(execute_contract, a_key_has_1_to_255_bytes) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{256}}) {
-    const auto reply = at_->execute({"ada", std::string(size, 'k')}, {}, charging(*at_, "ada"));
+    const auto reply = till_->execute({"ada", std::string(size, 'k')}, {}, charging(*till_, "ada"));
     ASSERT_FALSE(reply);
     EXPECT_EQ(reply.error().code, errc::invalid_argument);
   }
   EXPECT_EQ(runs_, 0);
-  EXPECT_EQ(at_->execute({"ada", std::string(255, 'k')}, {}, charging(*at_, "ada"))->kind,
+  EXPECT_EQ(till_->execute({"ada", std::string(255, 'k')}, {}, charging(*till_, "ada"))->kind,
             verdict_kind::run);
 }
 
@@ -97,64 +98,64 @@ TEST_P(execute_contract, every_byte_of_key_and_answer_comes_back) {
   const answer bytes{999,
                      {{"Link", "a"}, {"Link", "b"}, {"Empty", ""}, {"X", all}, {"", ""}},
                      all + std::string(3u << 20, '\xfe') + '\0'};
-  at_->execute(odd, {}, charging(*at_, "ada", bytes)).value();
-  EXPECT_EQ(*open()->execute(odd, {}, charging(*at_, "ada"))->answer, bytes);
+  till_->execute(odd, {}, charging(*till_, "ada", bytes)).value();
+  EXPECT_EQ(*open()->execute(odd, {}, charging(*till_, "ada"))->answer, bytes);
   const request plain{"ada", "plain"};
-  at_->execute(plain, {}, charging(*at_, "ada", {200, {}, ""})).value();
-  EXPECT_EQ(*at_->execute(plain, {}, charging(*at_, "ada"))->answer, (answer{200, {}, ""}));
+  till_->execute(plain, {}, charging(*till_, "ada", {200, {}, ""})).value();
+  EXPECT_EQ(*till_->execute(plain, {}, charging(*till_, "ada"))->answer, (answer{200, {}, ""}));
 }
 
 // --- within the caller's own transaction ---------------------------------------------------
 
 TEST_P(execute_contract, within_a_transaction_the_caller_commits) {
-  at_->begin_and_look("READ COMMITTED");
-  EXPECT_EQ(at_->execute(order_, {}, charging(*at_, "ada"))->kind, verdict_kind::run);
-  at_->roll_back();
+  till_->begin_and_read("READ COMMITTED");
+  EXPECT_EQ(till_->execute(order_, {}, charging(*till_, "ada"))->kind, verdict_kind::run);
+  till_->roll_back();
   EXPECT_EQ(charges("ada"), 0);
-  at_->begin_and_look("READ COMMITTED");
-  EXPECT_EQ(at_->execute(order_, {}, charging(*at_, "ada"))->kind, verdict_kind::run);
-  EXPECT_EQ(at_->execute(order_, {}, charging(*at_, "ada"))->kind, verdict_kind::replay);
-  at_->commit();
+  till_->begin_and_read("READ COMMITTED");
+  EXPECT_EQ(till_->execute(order_, {}, charging(*till_, "ada"))->kind, verdict_kind::run);
+  EXPECT_EQ(till_->execute(order_, {}, charging(*till_, "ada"))->kind, verdict_kind::replay);
+  till_->commit();
   EXPECT_EQ(charges("ada"), 1);
-  EXPECT_EQ(open()->execute(order_, {}, charging(*at_, "ada"))->kind, verdict_kind::replay);
+  EXPECT_EQ(open()->execute(order_, {}, charging(*till_, "ada"))->kind, verdict_kind::replay);
 }
 
 TEST_P(execute_contract, within_a_transaction_an_exception_undoes_its_own_part_alone) {
-  at_->begin_and_look("READ COMMITTED");
-  at_->charge("before");
+  till_->begin_and_read("READ COMMITTED");
+  till_->charge("before");
   const auto failing = [&](const lease&) -> answer {
-    at_->charge("ada");
+    till_->charge("ada");
     throw card_declined();
   };
-  EXPECT_THROW(static_cast<void>(at_->execute(order_, {}, failing)), card_declined);
-  at_->charge("after");
-  at_->commit();
+  EXPECT_THROW(static_cast<void>(till_->execute(order_, {}, failing)), card_declined);
+  till_->charge("after");
+  till_->commit();
   EXPECT_EQ(charges("before"), 1);
   EXPECT_EQ(charges("ada"), 0);
   EXPECT_EQ(charges("after"), 1);
-  EXPECT_EQ(at_->execute(order_, {}, charging(*at_, "ada"))->kind, verdict_kind::run);
+  EXPECT_EQ(till_->execute(order_, {}, charging(*till_, "ada"))->kind, verdict_kind::run);
 }
 
 TEST_P(execute_contract, one_operation_may_contain_another) {
   const auto outer = [&](const lease&) {
     const request part{"ada", "part-1"};
-    at_->execute(part, {}, charging(*at_, "part")).value();
-    at_->charge("ada");
+    till_->execute(part, {}, charging(*till_, "part")).value();
+    till_->charge("ada");
     return receipt();
   };
-  EXPECT_EQ(at_->execute(order_, {}, outer)->kind, verdict_kind::run);
+  EXPECT_EQ(till_->execute(order_, {}, outer)->kind, verdict_kind::run);
   EXPECT_EQ(charges("part"), 1);
   EXPECT_EQ(charges("ada"), 1);
-  EXPECT_EQ(open()->execute({"ada", "part-1"}, {}, charging(*at_, "part"))->kind,
+  EXPECT_EQ(open()->execute({"ada", "part-1"}, {}, charging(*till_, "part"))->kind,
             verdict_kind::replay);
 }
 
 TEST_P(execute_contract, an_old_snapshot_is_reported_so_and_never_runs_a_second_time) {
   const auto other = open();
-  at_->begin_and_look("SERIALIZABLE");
+  till_->begin_and_read("SERIALIZABLE");
   other->execute(order_, {}, charging(*other, "ada")).value();
   other->execute({"ada", "order-2"}, {}, charging(*other, "ada")).value();
-  const auto reply = at_->execute(order_, {}, charging(*at_, "ada"));
+  const auto reply = till_->execute(order_, {}, charging(*till_, "ada"));
   if (reply) {  // a snapshot that still sees it
     EXPECT_EQ(reply->kind, verdict_kind::replay);
   } else {
@@ -162,9 +163,9 @@ TEST_P(execute_contract, an_old_snapshot_is_reported_so_and_never_runs_a_second_
     EXPECT_EQ(reply.error().effect, effect::none);
     EXPECT_TRUE(reply.error().retryable());
   }
-  at_->roll_back();
+  till_->roll_back();
   EXPECT_EQ(runs_, 2);
-  EXPECT_EQ(at_->execute(order_, {}, charging(*at_, "ada"))->kind, verdict_kind::replay);
+  EXPECT_EQ(till_->execute(order_, {}, charging(*till_, "ada"))->kind, verdict_kind::replay);
 }
 
 // --- at the same time -----------------------------------------------------------------------
@@ -195,15 +196,16 @@ class somebody {
 TEST_P(execute_contract, a_duplicate_is_reported_busy_at_once_or_after_its_patience) {
   const auto other = open();
   somebody first(*other, order_, charging(*other, "ada"));
-  const auto rejected = at_->execute(order_, reported_at_once(), charging(*at_, "ada"));
+  const auto rejected = till_->execute(order_, reported_at_once(), charging(*till_, "ada"));
   ASSERT_TRUE(rejected) << rejected.error().detail;
   EXPECT_EQ(rejected->kind, verdict_kind::busy);
   EXPECT_GT(rejected->retry_after, milliseconds(0));
   execute_policy short_patience;
   short_patience.wait = milliseconds(30);
-  EXPECT_EQ(at_->execute(order_, short_patience, charging(*at_, "ada"))->kind, verdict_kind::busy);
+  EXPECT_EQ(till_->execute(order_, short_patience, charging(*till_, "ada"))->kind,
+            verdict_kind::busy);
   EXPECT_EQ(first.finish()->kind, verdict_kind::run);
-  EXPECT_EQ(at_->execute(order_, reported_at_once(), charging(*at_, "ada"))->kind,
+  EXPECT_EQ(till_->execute(order_, reported_at_once(), charging(*till_, "ada"))->kind,
             verdict_kind::replay);
   EXPECT_EQ(charges("ada"), 1);
 }
@@ -214,7 +216,7 @@ TEST_P(execute_contract, a_duplicate_that_waits_gets_the_first_answer) {
   std::promise<void> asking;
   auto reply = std::async(std::launch::async, [&] {
     asking.set_value();
-    return at_->execute(order_, {}, charging(*at_, "ada", receipt("another")));
+    return till_->execute(order_, {}, charging(*till_, "ada", receipt("another")));
   });
   asking.get_future().wait();
   EXPECT_EQ(first.finish()->kind, verdict_kind::run);
@@ -229,7 +231,7 @@ TEST_P(execute_contract, a_duplicate_that_waits_runs_where_the_first_gave_up) {
   const auto other = open();
   somebody first(*other, order_, [](const lease&) -> answer { throw card_declined(); });
   auto reply = std::async(std::launch::async,
-                          [&] { return at_->execute(order_, {}, charging(*at_, "ada")); });
+                          [&] { return till_->execute(order_, {}, charging(*till_, "ada")); });
   EXPECT_THROW(static_cast<void>(first.finish()), card_declined);
   EXPECT_EQ(reply.get()->kind, verdict_kind::run);
   EXPECT_EQ(charges("ada"), 1);

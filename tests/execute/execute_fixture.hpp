@@ -42,7 +42,7 @@ class execute_fixture : public ::testing::TestWithParam<library_under_test> {
   std::unique_ptr<shop> shop_ = GetParam().make();
   std::atomic<int> runs_{0};
   const request order_{"ada", "order-1", "amount=5"};
-  const std::unique_ptr<till> at_ = open();
+  const std::unique_ptr<till> till_ = open();
 };
 
 }  // namespace onceguard::testing

@@ -35,7 +35,7 @@ class till {
   /// Writes, within the transaction that is open.
   virtual void charge(const std::string& customer) = 0;
   /// A transaction of the caller's, in which the charges were looked at.
-  virtual void begin_and_look(const std::string& level) = 0;
+  virtual void begin_and_read(const std::string& level) = 0;
   virtual void commit() = 0;
   virtual void roll_back() = 0;
 };
@@ -61,45 +61,46 @@ inline std::string count_of(const std::string& customer) {
 
 class libpq_till final : public till {
  public:
-  explicit libpq_till(const std::string& url) : on_(PQconnectdb(url.c_str()), PQfinish) {
-    if (PQstatus(on_.get()) != CONNECTION_OK) throw std::runtime_error(PQerrorMessage(on_.get()));
+  explicit libpq_till(const std::string& url) : connection_(PQconnectdb(url.c_str()), PQfinish) {
+    if (PQstatus(connection_.get()) != CONNECTION_OK)
+      throw std::runtime_error(PQerrorMessage(connection_.get()));
     PQsetNoticeProcessor(
-        on_.get(), [](void*, const char*) {}, nullptr);
+        connection_.get(), [](void*, const char*) {}, nullptr);
   }
-  [[nodiscard]] PGconn* on() const noexcept { return on_.get(); }
+  [[nodiscard]] PGconn* on() const noexcept { return connection_.get(); }
 
   /// The first value, where there is one; a failure is thrown as statement_failed.
   std::string run(const std::string& statement) {
-    const std::unique_ptr<PGresult, void (*)(PGresult*)> got(PQexec(on_.get(), statement.c_str()),
-                                                             PQclear);
-    postgres::check(on_.get(), got.get());
+    const std::unique_ptr<PGresult, void (*)(PGresult*)> got(
+        PQexec(connection_.get(), statement.c_str()), PQclear);
+    postgres::check(connection_.get(), got.get());
     return PQntuples(got.get()) == 0 ? "" : PQgetvalue(got.get(), 0, 0);
   }
 
   result<verdict> execute(const request& request, const execute_policy& policy,
                           const effect_work& work) override {
-    return postgres::execute(on_.get(), request, policy, work);
+    return postgres::execute(connection_.get(), request, policy, work);
   }
   result<verdict> execute_steps(const request& request, const execute_policy& policy,
                                 const steps_work& work) override {
-    return postgres::execute_steps(on_.get(), request, policy, work);
+    return postgres::execute_steps(connection_.get(), request, policy, work);
   }
   void charge(const std::string& customer) override { run(insert_of(customer)); }
-  void begin_and_look(const std::string& level) override {
+  void begin_and_read(const std::string& level) override {
     run("BEGIN ISOLATION LEVEL " + level + "; SELECT count(*) FROM charges");
   }
   void commit() override { run("COMMIT"); }
   void roll_back() override { run("ROLLBACK"); }
 
  private:
-  std::unique_ptr<PGconn, void (*)(PGconn*)> on_;
+  std::unique_ptr<PGconn, void (*)(PGconn*)> connection_;
 };
 
 // --- libpqxx --------------------------------------------------------------------------------
 
 class pqxx_till final : public till {
  public:
-  explicit pqxx_till(const std::string& url) : on_(url) {}
+  explicit pqxx_till(const std::string& url) : connection_(url) {}
 
   result<verdict> execute(const request& request, const execute_policy& policy,
                           const effect_work& work) override {
@@ -107,24 +108,24 @@ class pqxx_till final : public till {
       const within here(*this, base);
       return work(held);
     };
-    if (auto* outer = dynamic_cast<pqxx::dbtransaction*>(in_)) {
+    if (auto* outer = dynamic_cast<pqxx::dbtransaction*>(transaction_)) {
       return postgres::execute(*outer, request, policy, in_it);
     }
-    return postgres::execute(on_, request, policy, in_it);
+    return postgres::execute(connection_, request, policy, in_it);
   }
   result<verdict> execute_steps(const request& request, const execute_policy& policy,
                                 const steps_work& work) override {
-    return postgres::execute_steps(on_, request, policy, [&](postgres::pqxx_steps& flow) {
+    return postgres::execute_steps(connection_, request, policy, [&](postgres::pqxx_steps& flow) {
       forwarded to_flow(*this, flow);
       return work(to_flow);
     });
   }
-  void charge(const std::string& customer) override { in_->exec(insert_of(customer)); }
-  void begin_and_look(const std::string& level) override {
-    mine_ = std::make_unique<pqxx::work>(on_);
+  void charge(const std::string& customer) override { transaction_->exec(insert_of(customer)); }
+  void begin_and_read(const std::string& level) override {
+    mine_ = std::make_unique<pqxx::work>(connection_);
     mine_->exec("SET TRANSACTION ISOLATION LEVEL " + level);
     mine_->exec("SELECT count(*) FROM charges");
-    in_ = mine_.get();
+    transaction_ = mine_.get();
   }
   void commit() override { mine_->commit(), end(); }
   void roll_back() override { mine_->abort(), end(); }
@@ -133,43 +134,44 @@ class pqxx_till final : public till {
   /// What charge() writes in, as long as it is open.
   class within {
    public:
-    within(pqxx_till& till, pqxx::transaction_base& base) : of_(till), before_(till.in_) {
-      till.in_ = &base;
+    within(pqxx_till& till, pqxx::transaction_base& base)
+        : till_(till), before_(till.transaction_) {
+      till.transaction_ = &base;
     }
     within(const within&) = delete;
     within& operator=(const within&) = delete;
-    ~within() { of_.in_ = before_; }
+    ~within() { till_.transaction_ = before_; }
 
    private:
-    pqxx_till& of_;
+    pqxx_till& till_;
     pqxx::transaction_base* before_;
   };
   class forwarded final : public steps {
    public:
-    forwarded(pqxx_till& till, postgres::pqxx_steps& flow) : of_(till), to_(flow) {}
+    forwarded(pqxx_till& till, postgres::pqxx_steps& flow) : till_(till), steps_(flow) {}
     std::string step(std::string_view name, const std::function<std::string()>& work) override {
-      return to_.step(name, [&](pqxx::transaction_base& base) {
-        const within here(of_, base);
+      return steps_.step(name, [&](pqxx::transaction_base& base) {
+        const within here(till_, base);
         return work();
       });
     }
     [[nodiscard]] std::string key_for(std::string_view purpose) const override {
-      return to_.key_for(purpose);
+      return steps_.key_for(purpose);
     }
-    [[nodiscard]] const lease& held() const noexcept override { return to_.held(); }
+    [[nodiscard]] const lease& held() const noexcept override { return steps_.held(); }
 
    private:
-    pqxx_till& of_;
-    postgres::pqxx_steps& to_;
+    pqxx_till& till_;
+    postgres::pqxx_steps& steps_;
   };
   void end() {
-    in_ = nullptr;
+    transaction_ = nullptr;
     mine_.reset();
   }
 
-  pqxx::connection on_;
+  pqxx::connection connection_;
   std::unique_ptr<pqxx::work> mine_;
-  pqxx::transaction_base* in_ = nullptr;
+  pqxx::transaction_base* transaction_ = nullptr;
 };
 
 template <class Till>
@@ -193,13 +195,13 @@ class postgres_shop final : public shop {
 
 class sqlite_till final : public till {
  public:
-  explicit sqlite_till(const std::string& path) : on_(nullptr, sqlite3_close) {
+  explicit sqlite_till(const std::string& path) : connection_(nullptr, sqlite3_close) {
     sqlite3* opened = nullptr;
     const int code = sqlite3_open(path.c_str(), &opened);
-    on_.reset(opened);
+    connection_.reset(opened);
     if (code != SQLITE_OK) throw std::runtime_error(sqlite3_errmsg(opened));
   }
-  [[nodiscard]] sqlite3* on() const noexcept { return on_.get(); }
+  [[nodiscard]] sqlite3* on() const noexcept { return connection_.get(); }
 
   /// The first value of the last row, where there is one.
   std::string run(const std::string& statement) {
@@ -208,29 +210,29 @@ class sqlite_till final : public till {
       if (columns > 0 && values[0] != nullptr) *static_cast<std::string*>(memory) = values[0];
       return 0;
     };
-    if (sqlite3_exec(on_.get(), statement.c_str(), keep, &out, nullptr) != SQLITE_OK) {
-      throw std::runtime_error(sqlite3_errmsg(on_.get()));
+    if (sqlite3_exec(connection_.get(), statement.c_str(), keep, &out, nullptr) != SQLITE_OK) {
+      throw std::runtime_error(sqlite3_errmsg(connection_.get()));
     }
     return out;
   }
 
   result<verdict> execute(const request& request, const execute_policy& policy,
                           const effect_work& work) override {
-    return sqlite::execute(on_.get(), request, policy, work);
+    return sqlite::execute(connection_.get(), request, policy, work);
   }
   result<verdict> execute_steps(const request& request, const execute_policy& policy,
                                 const steps_work& work) override {
-    return sqlite::execute_steps(on_.get(), request, policy, work);
+    return sqlite::execute_steps(connection_.get(), request, policy, work);
   }
   void charge(const std::string& customer) override { run(insert_of(customer)); }
-  void begin_and_look(const std::string& /*serializable it is*/) override {
+  void begin_and_read(const std::string& /*serializable it is*/) override {
     run("BEGIN; SELECT count(*) FROM charges");
   }
   void commit() override { run("COMMIT"); }
   void roll_back() override { run("ROLLBACK"); }
 
  private:
-  std::unique_ptr<sqlite3, int (*)(sqlite3*)> on_;
+  std::unique_ptr<sqlite3, int (*)(sqlite3*)> connection_;
 };
 
 class sqlite_shop final : public shop {

@@ -38,28 +38,28 @@ class execute_steps_contract : public execute_fixture {
 };
 
 TEST_P(execute_steps_contract, all_steps_run_and_the_answer_stays) {
-  const auto first = at_->execute_steps(order_, {}, three_steps(*at_));
+  const auto first = till_->execute_steps(order_, {}, three_steps(*till_));
   ASSERT_TRUE(first) << first.error().detail;
   EXPECT_EQ(first->kind, verdict_kind::run);
   EXPECT_EQ(first->answer->body, "one in attempt 1, two in attempt 1, three in attempt 1");
-  const auto again = open()->execute_steps(order_, {}, three_steps(*at_));
+  const auto again = open()->execute_steps(order_, {}, three_steps(*till_));
   EXPECT_EQ(again->kind, verdict_kind::replay);
   EXPECT_EQ(*again->answer, *first->answer);
-  EXPECT_EQ(at_->execute(order_, {}, charging(*at_, "ada"))->kind, verdict_kind::replay);
+  EXPECT_EQ(till_->execute(order_, {}, charging(*till_, "ada"))->kind, verdict_kind::replay);
   expect_each_once();
 }
 
 TEST_P(execute_steps_contract, after_an_exception_the_next_attempt_goes_on_at_once) {
   const steps_work declined_in_step_three = [&](steps& flow) -> answer {
-    pay(flow, *at_, "one");
-    pay(flow, *at_, "two");
+    pay(flow, *till_, "one");
+    pay(flow, *till_, "two");
     flow.step("three", [&]() -> std::string {
-      at_->charge("three");
+      till_->charge("three");
       throw card_declined();
     });
     return receipt();
   };
-  EXPECT_THROW(static_cast<void>(at_->execute_steps(order_, {}, declined_in_step_three)),
+  EXPECT_THROW(static_cast<void>(till_->execute_steps(order_, {}, declined_in_step_three)),
                card_declined);
   EXPECT_EQ(charges("two"), 1);
   EXPECT_EQ(charges("three"), 0);
@@ -72,12 +72,12 @@ TEST_P(execute_steps_contract, after_an_exception_the_next_attempt_goes_on_at_on
 
 TEST_P(execute_steps_contract, an_exception_between_two_steps_ends_the_attempt_too) {
   const steps_work lost_in_between = [&](steps& flow) -> answer {
-    pay(flow, *at_, "one");
+    pay(flow, *till_, "one");
     throw card_declined();
   };
-  EXPECT_THROW(static_cast<void>(at_->execute_steps(order_, {}, lost_in_between)), card_declined);
-  EXPECT_EQ(at_->execute(order_, {}, charging(*at_, "ada"))->kind, verdict_kind::unknown);
-  const auto again = at_->execute_steps(order_, reported_at_once(), three_steps(*at_));
+  EXPECT_THROW(static_cast<void>(till_->execute_steps(order_, {}, lost_in_between)), card_declined);
+  EXPECT_EQ(till_->execute(order_, {}, charging(*till_, "ada"))->kind, verdict_kind::unknown);
+  const auto again = till_->execute_steps(order_, reported_at_once(), three_steps(*till_));
   EXPECT_EQ(again->answer->body, "one in attempt 1, two in attempt 2, three in attempt 2");
   expect_each_once();
 }
@@ -90,8 +90,8 @@ TEST_P(execute_steps_contract, what_a_step_gave_comes_back_byte_for_byte) {
     flow.step("empty", [] { return std::string(); });
     throw card_declined();
   };
-  EXPECT_THROW(static_cast<void>(at_->execute_steps(order_, {}, fails)), card_declined);
-  const auto again = at_->execute_steps(order_, {}, [&](steps& flow) {
+  EXPECT_THROW(static_cast<void>(till_->execute_steps(order_, {}, fails)), card_declined);
+  const auto again = till_->execute_steps(order_, {}, [&](steps& flow) {
     const auto first = first_part(flow);
     return receipt(first + flow.step("empty", [] { return std::string("not now"); }));
   });
@@ -101,15 +101,15 @@ TEST_P(execute_steps_contract, what_a_step_gave_comes_back_byte_for_byte) {
 TEST_P(execute_steps_contract, repeats_during_a_run_are_busy_or_wait_for_the_answer) {
   const auto waiting = open();
   std::future<result<verdict>> other;
-  const auto first = at_->execute_steps(order_, {}, [&](steps& flow) {
-    pay(flow, *at_, "one");
+  const auto first = till_->execute_steps(order_, {}, [&](steps& flow) {
+    pay(flow, *till_, "one");
     const auto rejected = waiting->execute_steps(order_, reported_at_once(), three_steps(*waiting));
     EXPECT_EQ(rejected->kind, verdict_kind::busy);
     EXPECT_GT(rejected->retry_after, milliseconds(0));
     other = std::async(std::launch::async,
                        [&] { return waiting->execute_steps(order_, {}, three_steps(*waiting)); });
-    pay(flow, *at_, "two");
-    return receipt(pay(flow, *at_, "three"));
+    pay(flow, *till_, "two");
+    return receipt(pay(flow, *till_, "three"));
   });
   ASSERT_TRUE(first) << first.error().detail;
   const auto reply = other.get();
@@ -123,12 +123,12 @@ TEST_P(execute_steps_contract, an_attempt_that_was_overtaken_cannot_commit_a_ste
   execute_policy hasty;
   hasty.lease = milliseconds(1);
   const auto other = open();
-  const auto reply = at_->execute_steps(order_, hasty, [&](steps& flow) {
-    pay(flow, *at_, "one");
+  const auto reply = till_->execute_steps(order_, hasty, [&](steps& flow) {
+    pay(flow, *till_, "one");
     const auto second = insist(*other, three_steps(*other));  // once that lease is over
     EXPECT_TRUE(second) << second.error().detail;
     EXPECT_EQ(second->answer->body, "one in attempt 1, two in attempt 2, three in attempt 2");
-    pay(flow, *at_, "two");
+    pay(flow, *till_, "two");
     ADD_FAILURE() << "a step of somebody who was overtaken";
     return receipt();
   });
@@ -137,18 +137,18 @@ TEST_P(execute_steps_contract, an_attempt_that_was_overtaken_cannot_commit_a_ste
   EXPECT_EQ(reply.error().effect, effect::unknown);
   EXPECT_TRUE(reply.error().retryable());
   expect_each_once();
-  EXPECT_EQ(at_->execute_steps(order_, {}, three_steps(*at_))->kind, verdict_kind::replay);
+  EXPECT_EQ(till_->execute_steps(order_, {}, three_steps(*till_))->kind, verdict_kind::replay);
 }
 
 TEST_P(execute_steps_contract, an_attempt_that_was_overtaken_cannot_answer) {
   execute_policy hasty;
   hasty.lease = milliseconds(1);
   const auto other = open();
-  const auto reply = at_->execute_steps(order_, hasty, [&](steps& flow) {
-    pay(flow, *at_, "one");
+  const auto reply = till_->execute_steps(order_, hasty, [&](steps& flow) {
+    pay(flow, *till_, "one");
     EXPECT_TRUE(insist(*other, three_steps(*other)));
     try {
-      pay(flow, *at_, "two");
+      pay(flow, *till_, "two");
     } catch (...) {  // as if nothing had happened
     }
     return receipt("mine");
@@ -156,25 +156,25 @@ TEST_P(execute_steps_contract, an_attempt_that_was_overtaken_cannot_answer) {
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().effect, effect::unknown);
   expect_each_once();
-  EXPECT_EQ(at_->execute_steps(order_, {}, three_steps(*at_))->answer->body,
+  EXPECT_EQ(till_->execute_steps(order_, {}, three_steps(*till_))->answer->body,
             "one in attempt 1, two in attempt 2, three in attempt 2");
 }
 
 TEST_P(execute_steps_contract, the_order_of_steps_does_not_change) {
   const steps_work fails = [&](steps& flow) -> answer {
-    pay(flow, *at_, "one");
+    pay(flow, *till_, "one");
     throw card_declined();
   };
-  EXPECT_THROW(static_cast<void>(at_->execute_steps(order_, {}, fails)), card_declined);
-  const steps_work other_order = [&](steps& flow) { return receipt(pay(flow, *at_, "two")); };
-  EXPECT_THROW(static_cast<void>(at_->execute_steps(order_, {}, other_order)), std::logic_error);
+  EXPECT_THROW(static_cast<void>(till_->execute_steps(order_, {}, fails)), card_declined);
+  const steps_work other_order = [&](steps& flow) { return receipt(pay(flow, *till_, "two")); };
+  EXPECT_THROW(static_cast<void>(till_->execute_steps(order_, {}, other_order)), std::logic_error);
   const steps_work twice = [&](steps& flow) {
-    pay(flow, *at_, "one");
-    return receipt(pay(flow, *at_, "one"));
+    pay(flow, *till_, "one");
+    return receipt(pay(flow, *till_, "one"));
   };
-  EXPECT_THROW(static_cast<void>(at_->execute_steps(order_, {}, twice)), std::logic_error);
+  EXPECT_THROW(static_cast<void>(till_->execute_steps(order_, {}, twice)), std::logic_error);
   EXPECT_EQ(charges("two"), 0);
-  EXPECT_EQ(at_->execute_steps(order_, {}, three_steps(*at_))->kind, verdict_kind::run);
+  EXPECT_EQ(till_->execute_steps(order_, {}, three_steps(*till_))->kind, verdict_kind::run);
   expect_each_once();
 }
 
@@ -186,10 +186,10 @@ TEST_P(execute_steps_contract, a_key_for_others_is_the_same_in_each_attempt) {
     throw card_declined();
   };
   for (int i = 0; i < 3; ++i) {
-    EXPECT_THROW(static_cast<void>(at_->execute_steps(order_, {}, asks)), card_declined);
+    EXPECT_THROW(static_cast<void>(till_->execute_steps(order_, {}, asks)), card_declined);
   }
   const request another{"ada", "order-2"};
-  EXPECT_THROW(static_cast<void>(at_->execute_steps(another, {}, asks)), card_declined);
+  EXPECT_THROW(static_cast<void>(till_->execute_steps(another, {}, asks)), card_declined);
   EXPECT_EQ(same.size(), 2u);
   different.insert(same.begin(), same.end());
   EXPECT_EQ(different.size(), 4u);
@@ -197,9 +197,9 @@ TEST_P(execute_steps_contract, a_key_for_others_is_the_same_in_each_attempt) {
 }
 
 TEST_P(execute_steps_contract, steps_need_transactions_of_their_own) {
-  const auto reply = at_->execute(order_, {}, [&](const lease&) {
+  const auto reply = till_->execute(order_, {}, [&](const lease&) {
     try {
-      EXPECT_FALSE(at_->execute_steps({"ada", "part"}, {}, three_steps(*at_)));
+      EXPECT_FALSE(till_->execute_steps({"ada", "part"}, {}, three_steps(*till_)));
     } catch (const std::logic_error&) {  // libpqxx's own way to say it
     }
     return receipt();
@@ -211,12 +211,12 @@ TEST_P(execute_steps_contract, steps_need_transactions_of_their_own) {
 
 TEST_P(execute_steps_contract, another_fingerprint_does_not_go_on_with_it) {
   const steps_work fails = [&](steps& flow) -> answer {
-    pay(flow, *at_, "one");
+    pay(flow, *till_, "one");
     throw card_declined();
   };
-  EXPECT_THROW(static_cast<void>(at_->execute_steps(order_, {}, fails)), card_declined);
+  EXPECT_THROW(static_cast<void>(till_->execute_steps(order_, {}, fails)), card_declined);
   const request other{"ada", "order-1", "amount=50"};
-  EXPECT_EQ(at_->execute_steps(other, {}, three_steps(*at_))->kind, verdict_kind::mismatch);
+  EXPECT_EQ(till_->execute_steps(other, {}, three_steps(*till_))->kind, verdict_kind::mismatch);
 }
 
 INSTANTIATE_TEST_SUITE_P(libraries, execute_steps_contract, ::testing::ValuesIn(libraries),

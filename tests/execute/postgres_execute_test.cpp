@@ -14,7 +14,7 @@ class postgres_execute : public ::testing::Test {
  protected:
   postgres_execute() { run("CREATE TABLE IF NOT EXISTS charges (who text); TRUNCATE charges"); }
 
-  std::string run(const std::string& statement) { return at_.run(statement); }
+  std::string run(const std::string& statement) { return till_.run(statement); }
   [[nodiscard]] int charges(const std::string& customer) {
     return std::stoi(run(count_of(customer)));
   }
@@ -27,18 +27,19 @@ class postgres_execute : public ::testing::Test {
 
   postgres_server& server_ = postgres_server::shared();
   postgres_database database_{server_};
-  libpq_till at_{database_.url()};
+  libpq_till till_{database_.url()};
   const request order_{"ada", "order-1"};
 };
 
 TEST_F(postgres_execute, the_commit_is_durable_whatever_the_session_says) {
   const auto seen = [&](const std::string& key) {
     std::string out;
-    at_.execute({"ada", key}, {},
-                [&](const lease&) {
-                  out = run("SHOW synchronous_commit");
-                  return receipt();
-                })
+    till_
+        .execute({"ada", key}, {},
+                 [&](const lease&) {
+                   out = run("SHOW synchronous_commit");
+                   return receipt();
+                 })
         .value();
     return out;
   };
@@ -56,19 +57,19 @@ TEST_F(postgres_execute, the_commit_is_durable_whatever_the_session_says) {
 }
 
 TEST_F(postgres_execute, sql_claims_know_what_was_executed) {
-  at_.execute({"ada", "k", "amount=5"}, {}, charging(at_, "ada")).value();
+  till_.execute({"ada", "k", "amount=5"}, {}, charging(till_, "ada")).value();
   EXPECT_EQ(run("SELECT verdict || status || convert_from(body, 'UTF8') "
                 "FROM onceguard.claim('ada', 'k', 'amount=5')"),
             "replay201paid");
   EXPECT_EQ(run("SELECT verdict FROM onceguard.claim('ada', 'k', 'amount=6')"), "mismatch");
   run("SELECT onceguard.complete(lease, 200, NULL, 'by hand') FROM onceguard.claim('ada', 'j')");
-  EXPECT_EQ(at_.execute({"ada", "j"}, {}, charging(at_, "ada"))->answer->body, "by hand");
+  EXPECT_EQ(till_.execute({"ada", "j"}, {}, charging(till_, "ada"))->answer->body, "by hand");
   EXPECT_EQ(charges("ada"), 1);
 }
 
 TEST_F(postgres_execute, what_was_claimed_outside_and_left_is_unknown_and_not_run) {
   run("SELECT onceguard.claim('ada', 'order-1', '', false, '1 millisecond')");
-  const auto reply = at_.execute(order_, {}, charging(at_, "ada"));
+  const auto reply = till_.execute(order_, {}, charging(till_, "ada"));
   ASSERT_TRUE(reply) << reply.error().detail;
   EXPECT_EQ(reply->kind, verdict_kind::unknown);
   EXPECT_EQ(reply->why, unknown_reason::holder_gone);
@@ -77,29 +78,29 @@ TEST_F(postgres_execute, what_was_claimed_outside_and_left_is_unknown_and_not_ru
 
 TEST_F(postgres_execute, what_failed_before_is_backed_off) {
   run("SELECT onceguard.fail(lease, '1 hour', '1 hour') FROM onceguard.claim('ada', 'order-1')");
-  const auto reply = at_.execute(order_, {}, charging(at_, "ada"));
+  const auto reply = till_.execute(order_, {}, charging(till_, "ada"));
   EXPECT_EQ(reply->kind, verdict_kind::backoff);
   EXPECT_GT(reply->retry_after, milliseconds(3'000'000));
 }
 
 TEST_F(postgres_execute, a_statement_that_failed_unnoticed_is_an_error_and_leaves_nothing) {
-  const auto reply = at_.execute(order_, {}, [&](const lease&) {
-    at_.charge("ada");
-    PQclear(PQexec(at_.on(), "SELECT 1 / 0"));
+  const auto reply = till_.execute(order_, {}, [&](const lease&) {
+    till_.charge("ada");
+    PQclear(PQexec(till_.on(), "SELECT 1 / 0"));
     return receipt();
   });
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, errc::conflict);
   EXPECT_EQ(reply.error().effect, effect::none);
   EXPECT_EQ(charges("ada"), 0);
-  EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada"))->kind, verdict_kind::run);
+  EXPECT_EQ(till_.execute(order_, {}, charging(till_, "ada"))->kind, verdict_kind::run);
 }
 
 TEST_F(postgres_execute, a_commit_that_is_refused_leaves_nothing) {
   run("DROP TABLE IF EXISTS unique_charges; CREATE TABLE unique_charges ("
       "who text UNIQUE DEFERRABLE INITIALLY DEFERRED); INSERT INTO unique_charges VALUES ('ada')");
-  const auto reply = at_.execute(order_, {}, [&](const lease&) {
-    at_.charge("ada");
+  const auto reply = till_.execute(order_, {}, [&](const lease&) {
+    till_.charge("ada");
     run("INSERT INTO unique_charges VALUES ('ada')");
     return receipt();
   });
@@ -107,7 +108,7 @@ TEST_F(postgres_execute, a_commit_that_is_refused_leaves_nothing) {
   EXPECT_EQ(reply.error().code, errc::conflict);
   EXPECT_EQ(reply.error().effect, effect::none);
   EXPECT_EQ(charges("ada"), 0);
-  EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada"))->kind, verdict_kind::run);
+  EXPECT_EQ(till_.execute(order_, {}, charging(till_, "ada"))->kind, verdict_kind::run);
 }
 
 TEST_F(postgres_execute, work_that_ends_its_transaction_is_a_mistake_that_is_reported) {
@@ -115,25 +116,25 @@ TEST_F(postgres_execute, work_that_ends_its_transaction_is_a_mistake_that_is_rep
     run("ROLLBACK");
     return receipt();
   };
-  EXPECT_THROW(static_cast<void>(at_.execute(order_, {}, ends_it)), std::logic_error);
+  EXPECT_THROW(static_cast<void>(till_.execute(order_, {}, ends_it)), std::logic_error);
   const auto begins_another = [&](const lease&) {
     run("ROLLBACK; BEGIN");
-    at_.charge("ada");
+    till_.charge("ada");
     return receipt();
   };
-  EXPECT_FALSE(at_.execute(order_, {}, begins_another)) << "its claim is gone";
+  EXPECT_FALSE(till_.execute(order_, {}, begins_another)) << "its claim is gone";
   EXPECT_EQ(charges("ada"), 0);
 }
 
 TEST_F(postgres_execute, a_connection_that_is_not_ready_is_refused) {
   run("BEGIN");
   EXPECT_THROW(run("SELECT 1 / 0"), postgres::statement_failed);
-  EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada")).error().code, errc::conflict);
+  EXPECT_EQ(till_.execute(order_, {}, charging(till_, "ada")).error().code, errc::conflict);
   run("ROLLBACK");
-  ASSERT_EQ(PQenterPipelineMode(at_.on()), 1);
-  EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada")).error().code, errc::conflict);
-  ASSERT_EQ(PQexitPipelineMode(at_.on()), 1);
-  EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada"))->kind, verdict_kind::run);
+  ASSERT_EQ(PQenterPipelineMode(till_.on()), 1);
+  EXPECT_EQ(till_.execute(order_, {}, charging(till_, "ada")).error().code, errc::conflict);
+  ASSERT_EQ(PQexitPipelineMode(till_.on()), 1);
+  EXPECT_EQ(till_.execute(order_, {}, charging(till_, "ada"))->kind, verdict_kind::run);
 }
 
 TEST_F(postgres_execute, a_database_without_the_schema_is_reported_so) {
@@ -145,9 +146,9 @@ TEST_F(postgres_execute, a_database_without_the_schema_is_reported_so) {
 }
 
 TEST_F(postgres_execute, a_record_that_cannot_be_read_is_never_taken_for_absent) {
-  at_.execute(order_, {}, charging(at_, "ada")).value();
+  till_.execute(order_, {}, charging(till_, "ada")).value();
   run("UPDATE onceguard.records SET body = 'forged'");
-  const auto reply = at_.execute(order_, {}, charging(at_, "ada"));
+  const auto reply = till_.execute(order_, {}, charging(till_, "ada"));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, errc::record_unreadable);
   EXPECT_EQ(charges("ada"), 1);
@@ -186,12 +187,12 @@ effect_work victim(libpq_till& till, int times, int& runs) {
 
 TEST_F(postgres_execute, a_serialization_failure_is_reported_as_an_error_with_no_effect) {
   int runs = 0;
-  const auto reply = at_.execute(order_, {}, victim(at_, 1, runs));
+  const auto reply = till_.execute(order_, {}, victim(till_, 1, runs));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, errc::write_conflict);
   EXPECT_EQ(reply.error().effect, effect::none);
   EXPECT_EQ(charges("ada"), 0);
-  EXPECT_EQ(at_.execute(order_, {}, victim(at_, 1, runs))->kind, verdict_kind::run);
+  EXPECT_EQ(till_.execute(order_, {}, victim(till_, 1, runs))->kind, verdict_kind::run);
   EXPECT_EQ(charges("ada"), 1);
 }
 
@@ -199,10 +200,10 @@ TEST_F(postgres_execute, an_unknown_operation_runs_again_as_often_as_the_policy_
   execute_policy patient;
   patient.conflict_retries = 2;
   int runs = 0;
-  EXPECT_EQ(at_.execute(order_, patient, victim(at_, 2, runs))->kind, verdict_kind::run);
+  EXPECT_EQ(till_.execute(order_, patient, victim(till_, 2, runs))->kind, verdict_kind::run);
   EXPECT_EQ(runs, 3);
   runs = 0;
-  EXPECT_FALSE(at_.execute({"ada", "order-2"}, patient, victim(at_, 3, runs)));
+  EXPECT_FALSE(till_.execute({"ada", "order-2"}, patient, victim(till_, 3, runs)));
   EXPECT_EQ(runs, 3);
   EXPECT_EQ(charges("ada"), 1);
 }
@@ -212,7 +213,8 @@ TEST_F(postgres_execute, a_serialization_failure_goes_to_the_caller_to_repeat_it
   patient.conflict_retries = 5;
   int runs = 0;
   run("BEGIN ISOLATION LEVEL SERIALIZABLE");
-  EXPECT_EQ(at_.execute(order_, patient, victim(at_, 1, runs)).error().code, errc::write_conflict);
+  EXPECT_EQ(till_.execute(order_, patient, victim(till_, 1, runs)).error().code,
+            errc::write_conflict);
   run("ROLLBACK");
   EXPECT_EQ(runs, 1);
 }
@@ -269,7 +271,7 @@ TEST_P(postgres_execute_cut, in_the_commit_at_any_byte_is_unknown_until_the_retr
       EXPECT_TRUE(reply.error().retryable());
       ++unknown;
     }
-    const auto again = at_.execute(request, {}, charging(at_, owner));
+    const auto again = till_.execute(request, {}, charging(till_, owner));
     ASSERT_TRUE(again) << again.error().detail;
     ran_again += again->kind == verdict_kind::run ? 1 : 0;
     EXPECT_EQ(*again->answer, receipt());
@@ -298,7 +300,7 @@ TEST_F(postgres_execute, a_connection_that_breaks_while_the_work_runs_leaves_not
   EXPECT_EQ(reply.error().effect, effect::none);
   EXPECT_EQ(other.execute(order_, {}, charging(other, "ada")).error().code,
             errc::store_unreachable);
-  EXPECT_EQ(at_.execute(order_, {}, charging(at_, "ada"))->kind, verdict_kind::run);
+  EXPECT_EQ(till_.execute(order_, {}, charging(till_, "ada"))->kind, verdict_kind::run);
   EXPECT_EQ(charges("ada"), 1);
 }
 
@@ -306,14 +308,14 @@ TEST_F(postgres_execute, steps_that_are_done_are_not_forgotten_by_a_store_that_r
   const auto pay = [&](bool fails) {
     return [&, fails](steps& flow) {
       flow.step("pay", [&] {
-        at_.charge("ada");
+        till_.charge("ada");
         return std::string();
       });
       if (fails) throw card_declined();
       return receipt();
     };
   };
-  EXPECT_THROW(static_cast<void>(at_.execute_steps(order_, {}, pay(true))), card_declined);
+  EXPECT_THROW(static_cast<void>(till_.execute_steps(order_, {}, pay(true))), card_declined);
   postgres::postgres_params params;
   params.url = database_.url();
   const auto store = postgres::postgres_store::open(params).value();
@@ -327,7 +329,7 @@ TEST_F(postgres_execute, steps_that_are_done_are_not_forgotten_by_a_store_that_r
   release.kind = settle_kind::release;
   EXPECT_EQ(testing::run(store->settle({release}, milliseconds(5'000))).front()->outcome,
             settle_outcome::done);
-  EXPECT_EQ(at_.execute_steps(order_, {}, pay(false))->kind, verdict_kind::run);
+  EXPECT_EQ(till_.execute_steps(order_, {}, pay(false))->kind, verdict_kind::run);
   EXPECT_EQ(charges("ada"), 1);
 }
 
@@ -354,7 +356,7 @@ TEST_F(postgres_execute, steps_go_on_with_another_connection_once_the_lease_is_o
   const auto reply = dying.execute_steps(order_, hasty, two_steps(dying, true));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().effect, effect::unknown);
-  const auto again = at_.execute_steps(order_, {}, two_steps(at_, false));
+  const auto again = till_.execute_steps(order_, {}, two_steps(till_, false));
   ASSERT_TRUE(again) << again.error().detail;
   EXPECT_EQ(again->kind, verdict_kind::run);
   EXPECT_EQ(charges("one"), 1);

@@ -170,9 +170,9 @@ def test_who_waits_for_a_twin_takes_no_room_of_an_answer(start_gateway, upstream
         assert waiting[-1].silent_for(0.05)
     assert_first(gateway.post(key=fresh_key()))
     upstream.open(key)
-    told = assert_first(first.read())
+    reported = assert_first(first.read())
     for one in waiting:
-        assert_replay_of(one.read(), told)
+        assert_replay_of(one.read(), reported)
 
 
 def ask_and_not_read(gateway, key, held):

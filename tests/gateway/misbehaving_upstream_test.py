@@ -145,11 +145,11 @@ def within_the_answer():
         for part in (b"H", b"HTTP/1.1 200 OK\r\nContent-Le"):
             yield Case("within the answer's head", how,
                        READ + [("send", part)] + after_a_pause(how), expected, f"{len(part)} bytes")
-        for shape, (_, part, told) in SHAPES.items():
+        for shape, (_, part, reported) in SHAPES.items():
             if part is None:
                 continue
             script = READ + [("send", part)] + after_a_pause(how)
-            if told == "passed on":
+            if reported == "passed on":
                 # That ends with the connection, so the end is the end.
                 whole = shape == "till the end" and how == "fin"
                 yield Case("within the answer", how, script,

@@ -31,10 +31,10 @@ def test_many_rounds_of_concurrent_identical_requests(start_gateway, own_upstrea
         key = f"round-{number}-{uuid.uuid4()}"
         data = post_bytes(key, {"delay_ms": number % 4})
         answers = await asyncio.gather(*(exchange(r, w, data) for r, w in pairs))
-        told = collections.Counter(a.problem or ("replay" if a.replayed else "first")
+        reported = collections.Counter(a.problem or ("replay" if a.replayed else "first")
                                    for a in answers)
-        assert told["first"] == 1, told
-        assert set(told) <= {"first", "replay", "in-progress"}, told
+        assert reported["first"] == 1, reported
+        assert set(reported) <= {"first", "replay", "in-progress"}, reported
         first = next(a for a in answers if a.problem is None and not a.replayed)
         assert_first(first)
         for answer in [a for a in answers if a.replayed]:

@@ -245,11 +245,11 @@ def test_stats_count_the_states(start_gateway, upstream, fresh_key):
     for _ in range(3):
         assert_first(gateway.post(key=fresh_key()))
     make_unknown(gateway, fresh_key())
-    told = gateway.command("stats")
-    assert told.returncode == 0
-    words = told.stdout.split()
-    assert words[words.index("completed") + 1].strip(":,") == "3", told.stdout
-    assert words[words.index("unknown") + 1].strip(":,") == "1", told.stdout
+    reported = gateway.command("stats")
+    assert reported.returncode == 0
+    words = reported.stdout.split()
+    assert words[words.index("completed") + 1].strip(":,") == "3", reported.stdout
+    assert words[words.index("unknown") + 1].strip(":,") == "1", reported.stdout
 
 
 @pytest.mark.parametrize("arguments", [["keys", "list"], ["stats"], ["sweep"]])

@@ -76,10 +76,10 @@ def test_a_changed_scope_is_logged_with_the_number_of_its_records(start_gateway,
     assert gateway.post("/a", key=fresh_key(), plan={"status": 404}).status == 404  # released
     changed = {"route": [{"path": "/a", "scope": "header:X-Tenant"}, {"path": "/b"}]}
     reload(gateway, changed)
-    told = wait_until(lambda: events(gateway, "scope-changed"), what="a line about it")
-    assert [(t["level"], t["route"], t["records"], t["under"], t["scope"]) for t in told] == [
+    reported = wait_until(lambda: events(gateway, "scope-changed"), what="a line about it")
+    assert [(t["level"], t["route"], t["records"], t["under"], t["scope"]) for t in reported] == [
         ("error", "/a", 20, "address", "header:x-tenant")]
-    assert "previous_scope" in told[0]["hint"]
+    assert "previous_scope" in reported[0]["hint"]
     gateway.restart()
     wait_until(lambda: len(events(gateway, "scope-changed")) == 2, what="a line after a restart")
 
@@ -156,8 +156,8 @@ def test_a_renamed_upstream_is_logged(start_gateway, upstream, own_upstream, fre
     reload(gateway, {"upstream": [{"name": "store", "url": upstream.url},
                                   {"name": "other", "url": own_upstream.url}],
                      "route": [{"path": "/elsewhere", "upstream": "other"}]})
-    told = wait_until(lambda: events(gateway, "upstream-renamed"), what="a line about it")
-    assert [(t["level"], t["upstream"], t["before"], t["records"]) for t in told] == [
+    reported = wait_until(lambda: events(gateway, "upstream-renamed"), what="a line about it")
+    assert [(t["level"], t["upstream"], t["before"], t["records"]) for t in reported] == [
         ("error", "store", "shop", 3)]
     gateway.stop()
     assert len(events(gateway, "upstream-renamed")) == 1

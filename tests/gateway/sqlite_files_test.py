@@ -133,20 +133,20 @@ def test_a_log_that_is_removed_is_lost_memory(start_gateway, upstream, tmp_path,
 def test_a_backup_beside_a_busy_gateway_is_consistent(start_gateway, upstream):
     gateway = start_gateway(upstream)
     stop = threading.Event()
-    told = []
+    reported = []
 
     def work():
         while not stop.is_set():
-            told.extend(run_some(gateway, 1))
+            reported.extend(run_some(gateway, 1))
 
     workers = [threading.Thread(target=work) for _ in range(4)]
     for worker in workers:
         worker.start()
     try:
-        wait_until(lambda: len(told) > 20, what="some work")
-        surely = list(told)
+        wait_until(lambda: len(reported) > 20, what="some work")
+        surely = list(reported)
         saved = backup(gateway)
-        wait_until(lambda: len(told) > len(surely) + 20, what="work after it")
+        wait_until(lambda: len(reported) > len(surely) + 20, what="work after it")
     finally:
         stop.set()
         for worker in workers:
@@ -355,8 +355,8 @@ def test_a_full_volume_stops_new_claims_and_nothing_else(start_gateway, upstream
                 assert_replay_of(gateway.post(key=key), first)
             for command in (["keys", "list"], ["keys", "show", next(iter(done))], ["stats"],
                             ["sweep"]):
-                told = gateway.command(*command)
-                assert told.returncode == 0, (command, told)
+                reported = gateway.command(*command)
+                assert reported.returncode == 0, (command, reported)
             gateway.restart()
     finally:
         filler.unlink()

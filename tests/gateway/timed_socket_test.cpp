@@ -66,10 +66,10 @@ TEST_F(timed_socket_test, what_is_there_is_read_now) {
 /// The process stood still past the deadline, and has more to look at than one look at the sockets
 /// tells: the deadline is seen before the bytes are.
 TEST_F(timed_socket_test, what_came_while_the_process_stood_still_is_read) {
-  constexpr std::size_t more_than_one_look = 255;
+  constexpr std::size_t more_than_one_poll = 255;
   std::vector<pair> others;
-  std::vector<std::array<char, 8>> ignored(more_than_one_look);
-  for (std::size_t i = 0; i < more_than_one_look; ++i) {
+  std::vector<std::array<char, 8>> ignored(more_than_one_poll);
+  for (std::size_t i = 0; i < more_than_one_poll; ++i) {
     others.push_back(connect());
     auto reading = others.back().ours->read_some(ignored[i], milliseconds(60'000));
     asio::co_spawn(io, std::move(reading), [](std::exception_ptr, const transfer&) {});

@@ -12,7 +12,7 @@ namespace {
 
 using fields = std::vector<base::field>;
 
-struct asked {
+struct arriving_request {
   route_policy policy;
   std::string_view method = "POST";
   std::string_view target = "/v1/payments";
@@ -30,7 +30,7 @@ struct asked {
 };
 
 TEST(admission, only_listed_methods_are_guarded) {
-  asked a;
+  arriving_request a;
   a.headers = {{"Idempotency-Key", "k"}};
   for (const auto* method : {"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "post"}) {
     a.method = method;
@@ -43,7 +43,7 @@ TEST(admission, only_listed_methods_are_guarded) {
 }
 
 TEST(admission, a_missing_key_passes_unless_the_route_requires_one) {
-  asked a;
+  arriving_request a;
   EXPECT_EQ(a.now().kind, admission_kind::pass);
   a.policy.required = true;
   const auto refused = a.now();
@@ -52,7 +52,7 @@ TEST(admission, a_missing_key_passes_unless_the_route_requires_one) {
 }
 
 TEST(admission, more_than_one_key_line_is_refused_even_if_equal) {
-  asked a;
+  arriving_request a;
   a.headers = {{"Idempotency-Key", "k"}, {"idempotency-key", "k"}};
   const auto refused = a.now();
   EXPECT_EQ(refused.kind, admission_kind::refuse);
@@ -60,7 +60,7 @@ TEST(admission, more_than_one_key_line_is_refused_even_if_equal) {
 }
 
 TEST(admission, quoted_and_bare_are_the_same_key) {
-  asked a;
+  arriving_request a;
   a.headers = {{"Idempotency-Key", "\"abc\""}};
   const auto quoted = a.now();
   a.headers = {{"Idempotency-Key", "abc"}};
@@ -68,7 +68,7 @@ TEST(admission, quoted_and_bare_are_the_same_key) {
 }
 
 TEST(admission, ambiguous_escapes_are_refused_where_a_key_is_required) {
-  asked a;
+  arriving_request a;
   a.headers = {{"Idempotency-Key", "k"}};
   for (const auto* target : {"/v1%2Fpayments", "/v1/pay%5cments", "/v1/%00"}) {
     a.target = target;
@@ -82,7 +82,7 @@ TEST(admission, ambiguous_escapes_are_refused_where_a_key_is_required) {
 }
 
 TEST(admission, scopes_differ_by_credential_and_by_their_kind) {
-  asked a;
+  arriving_request a;
   a.headers = {{"Idempotency-Key", "k"}, {"Authorization", "Bearer one"}};
   const auto one = a.now();
   EXPECT_EQ(one.scope_kind, "credential");
@@ -109,7 +109,7 @@ TEST(admission, what_a_connection_remembers_of_its_scopes_changes_none) {
 }
 
 TEST(admission, a_scope_source_that_is_missing_or_there_twice_is_refused) {
-  asked a;
+  arriving_request a;
   a.policy.scope = {scope_source::header, "x-tenant"};
   a.headers = {{"Idempotency-Key", "k"}};
   EXPECT_EQ(a.now().refusal, problem::scope_missing);
@@ -123,7 +123,7 @@ TEST(admission, a_scope_source_that_is_missing_or_there_twice_is_refused) {
 }
 
 TEST(admission, an_empty_credential_is_a_missing_one) {
-  asked a;
+  arriving_request a;
   a.headers = {{"Idempotency-Key", "k"}, {"Cookie", "c=1"}};
   const auto without = a.now();
   ASSERT_EQ(without.scope_kind, "anonymous");
@@ -142,7 +142,7 @@ TEST(admission, an_empty_credential_is_a_missing_one) {
 }
 
 TEST(admission, an_empty_source_of_a_scope_is_a_missing_one) {
-  asked a;
+  arriving_request a;
   a.policy.scope = {scope_source::header, "x-tenant"};
   a.headers = {{"Idempotency-Key", "k"}, {"X-Tenant", ""}};
   EXPECT_EQ(a.now().refusal, problem::scope_missing);
@@ -159,7 +159,7 @@ TEST(admission, an_empty_source_of_a_scope_is_a_missing_one) {
 }
 
 TEST(admission, a_field_that_passes_for_the_scopes_is_one_more_of_it) {
-  asked a;
+  arriving_request a;
   a.policy.scope = {scope_source::header, "x-tenant"};
   a.headers = {{"Idempotency-Key", "k"}, {"X-Tenant", "a"}, {"X_Tenant", "b"}};
   EXPECT_EQ(a.now().refusal, problem::scope_missing);
@@ -168,7 +168,7 @@ TEST(admission, a_field_that_passes_for_the_scopes_is_one_more_of_it) {
 }
 
 TEST(admission, a_key_with_an_underscore_is_neither_the_key_nor_passed_over) {
-  asked a;
+  arriving_request a;
   for (const fields& headers : {fields{{"Idempotency_Key", "k"}},
                                 fields{{"Idempotency-Key", "k"}, {"idempotency_key", "l"}}}) {
     a.headers = headers;
@@ -183,14 +183,14 @@ TEST(admission, a_key_with_an_underscore_is_neither_the_key_nor_passed_over) {
 TEST(admission, a_connection_of_too_many_names_is_refused_guarded_or_not) {
   std::string list;
   for (std::size_t i = 0; i <= connection_names_max; ++i) list += "x,";
-  asked a;
+  arriving_request a;
   a.headers = {{"Connection", list}};
   a.method = "GET";
   EXPECT_EQ(a.now().refusal, problem::bad_request);
 }
 
 TEST(admission, former_scopes_are_reported_beside_the_present_one) {
-  asked a;
+  arriving_request a;
   a.headers = {{"Idempotency-Key", "k"}, {"Authorization", "Bearer x"}, {"X-Tenant", "t"}};
   const auto by_credential = a.now();
   a.policy.scope = {scope_source::header, "x-tenant"};
@@ -213,7 +213,7 @@ TEST(admission, former_scopes_are_reported_beside_the_present_one) {
 }
 
 TEST(admission, a_cookie_scope_reads_that_cookie_and_no_other) {
-  asked a;
+  arriving_request a;
   a.policy.scope = {scope_source::cookie, "session"};
   a.headers = {{"Idempotency-Key", "k"}, {"Cookie", "x=1; session=s1; xsession=no"}};
   const auto one = a.now();
@@ -225,7 +225,7 @@ TEST(admission, a_cookie_scope_reads_that_cookie_and_no_other) {
 }
 
 TEST(admission, without_a_credential_all_fields_that_distinguish_callers_are_marked) {
-  asked a;
+  arriving_request a;
   a.headers = {{"Host", "h"},           {"Idempotency-Key", "k"}, {"Cookie", "c=1"},
                {"X-Api-Key", "secret"}, {"User-Agent", "curl"},   {"X-User", "u"},
                {"Accept", "*/*"},       {"X-CSRF-Token", "t"},    {"X-Tenant-Id", "7"},

@@ -115,7 +115,7 @@ TEST(answer, to_each_request_in_turn) {
 struct refused_answer {
   std::string_view name;
   std::string_view bytes;
-  std::string_view what;
+  std::string_view fault;
 };
 
 constexpr refused_answer refused_answers[] = {
@@ -169,7 +169,7 @@ TEST_P(refused_in_answer, with_a_sentence_in_any_pieces) {
   const input input{reader::kind::answer, GetParam().bytes};
   const auto made = read(input);
   EXPECT_NE(made.fault_status, 0u);
-  EXPECT_THAT(made.fault, HasSubstr(std::string(GetParam().what)));
+  EXPECT_THAT(made.fault, HasSubstr(std::string(GetParam().fault)));
   EXPECT_EQ(read(input, bytewise), made);
 }
 

@@ -47,7 +47,7 @@ void check_written_again(const message& m, const input& input) {
   limits bounds;
   bounds.head_bytes_max = bytes.size();
   reader r(input.kind, bounds);
-  r.answers_to(input.asked);
+  r.answers_to(input.method);
   std::memcpy(r.prepare(bytes.size()).data(), bytes.data(), bytes.size());
   r.commit(bytes.size());
   must(r.next() == progress::head, "a head that was written again is refused");

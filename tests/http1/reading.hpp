@@ -66,14 +66,14 @@ struct input {
   reader::kind kind = reader::kind::request;
   std::string_view bytes;
   limits bounds = {};
-  std::string_view asked = "GET";  ///< answers
+  std::string_view method = "GET";  ///< answers
 };
 
 /// Reads to the first fault, the first change of protocol, or the end of the connection. A head
 /// whose views did not stay as they were until the end of its message is a fault as well.
 inline reading read(const input& input, const splitter& next_piece = whole) {
   reader r(input.kind, input.bounds);
-  r.answers_to(input.asked);
+  r.answers_to(input.method);
   reading made;
   auto left = input.bytes;
   bool ended = false;
@@ -116,7 +116,7 @@ inline reading read(const input& input, const splitter& next_piece = whole) {
       }
       case progress::error:
         made.fault_status = r.fault().status;
-        made.fault = r.fault().what;
+        made.fault = r.fault().text;
         return made;
     }
   }

@@ -13,7 +13,7 @@ class refused : public ::testing::TestWithParam<refused_request> {};
 TEST_P(refused, with_its_status_and_a_sentence) {
   const auto made = read_requests(GetParam().bytes);
   EXPECT_EQ(made.fault_status, GetParam().status) << made.fault;
-  EXPECT_THAT(made.fault, ::testing::HasSubstr(std::string(GetParam().what)));
+  EXPECT_THAT(made.fault, ::testing::HasSubstr(std::string(GetParam().fault)));
   EXPECT_THAT(made.fault, ::testing::EndsWith("."));
   EXPECT_TRUE(made.messages.empty());
 }

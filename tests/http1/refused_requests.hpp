@@ -11,7 +11,7 @@ struct refused_request {
   std::string_view name;  ///< for the test's output
   std::string_view bytes;
   unsigned status;
-  std::string_view what;  ///< a part of the fault's text
+  std::string_view fault;  ///< a part of the fault's text
   bool beast_takes_it = false;
 };
 

@@ -115,13 +115,13 @@ def test_the_query_decides(start_gateway, own_upstream, shop, config, fresh_key)
                b'{"order":7}')
     shop.order(request_of(own_upstream, died_done))
 
-    told = settled(gateway, done, none, died_done, died_none)
-    assert [told[k]["decided"] for k in (done, none, died_done, died_none)] == [
+    reported = settled(gateway, done, none, died_done, died_none)
+    assert [reported[k]["decided"] for k in (done, none, died_done, died_none)] == [
         "done", "not_done", "done", "not_done"]
-    assert told[done]["was_unknown"] == "upstream_status"
-    assert told[died_none]["was_unknown"] == "holder_gone"
-    assert all(line["means"] == "query" and line["dry_run"] is False for line in told.values())
-    assert told[done]["fenced_with"] > int(request_of(own_upstream, done)["token"])
+    assert reported[done]["was_unknown"] == "upstream_status"
+    assert reported[died_none]["was_unknown"] == "holder_gone"
+    assert all(line["means"] == "query" and line["dry_run"] is False for line in reported.values())
+    assert reported[done]["fenced_with"] > int(request_of(own_upstream, done)["token"])
 
     gateway.start()
     answer = ask(gateway, done)
@@ -184,9 +184,9 @@ def test_a_dry_run_changes_nothing(start_gateway, own_upstream, shop, config, fr
         make_unknown(gateway, key)
     shop.order(request_of(own_upstream, done))
     before = shop.records()
-    told = reconcile(gateway, "--dry-run")
-    assert (told[done]["decided"], told[none]["decided"]) == ("done", "not_done")
-    assert all(line["dry_run"] and line["fenced_with"] == 0 for line in told.values())
+    reported = reconcile(gateway, "--dry-run")
+    assert (reported[done]["decided"], reported[none]["decided"]) == ("done", "not_done")
+    assert all(line["dry_run"] and line["fenced_with"] == 0 for line in reported.values())
     assert shop.records() == before
     process = start(gateway, "--dry-run")
     page, _ = process.communicate(timeout=60)
@@ -202,9 +202,10 @@ def test_the_query_may_report_in_a_column(start_gateway, own_upstream, shop, con
         make_unknown(gateway, key)
     for key, outcome in zip(keys, ("done", "none", "unknown", "perhaps", None)):
         shop.order(request_of(own_upstream, key), outcome=outcome)
-    told = reconcile(gateway)
-    assert [told[key]["decided"] for key in keys] == ["done", "not_done"] + 4 * ["still_unknown"]
-    assert told[keys[5]]["why"] == "no row"
+    reported = reconcile(gateway)
+    decided = [reported[key]["decided"] for key in keys]
+    assert decided == ["done", "not_done"] + 4 * ["still_unknown"]
+    assert reported[keys[5]]["why"] == "no row"
     assert [gateway.state(key) for key in keys] == ["completed", "released"] + 4 * ["unknown"]
 
 
@@ -219,10 +220,10 @@ def test_what_is_no_clear_answer_stays_unknown(start_gateway, own_upstream, shop
     shop.order(request_of(own_upstream, status), status=99)
     shop.order(request_of(own_upstream, header), headers=["X-A", "1\r\nX-Evil: 1"])
     shop.order(request_of(own_upstream, fine), status=None, body=None)
-    told = reconcile(gateway)
-    assert [told[key]["decided"] for key in (twice, status, header)] == 3 * ["still_unknown"]
-    assert told[twice]["why"] == "more than one row"
-    assert told[fine]["decided"] == "done"
+    reported = reconcile(gateway)
+    assert [reported[key]["decided"] for key in (twice, status, header)] == 3 * ["still_unknown"]
+    assert reported[twice]["why"] == "more than one row"
+    assert reported[fine]["decided"] == "done"
     assert ask(gateway, fine).problem == "answer-not-kept"
 
 
@@ -243,9 +244,9 @@ def test_two_at_once_decide_each_record_once(start_gateway, own_upstream, shop, 
         make_unknown(gateway, key)
         if number % 2 == 0:
             shop.order(request_of(own_upstream, key))
-    told = [end(one) for one in [start(gateway, "--json"), start(gateway, "--json")]]
+    reported = [end(one) for one in [start(gateway, "--json"), start(gateway, "--json")]]
     for number, key in enumerate(keys):
-        decided = [lines[key]["decided"] for lines in told
+        decided = [lines[key]["decided"] for lines in reported
                    if key in lines and lines[key]["decided"] != "left_alone"]
         assert decided == ["done" if number % 2 == 0 else "not_done"]
     assert sum(r["state"] == "completed" for r in gateway.keys()) == (len(keys) + 1) // 2
@@ -293,8 +294,8 @@ def test_another_database_may_hold_the_tables(start_gateway, own_upstream, postg
     for key in (done, none):
         make_unknown(gateway, key)
     shop.order(request_of(own_upstream, done))
-    told = reconcile(gateway)
-    assert (told[done]["decided"], told[none]["decided"]) == ("done", "not_done")
+    reported = reconcile(gateway)
+    assert (reported[done]["decided"], reported[none]["decided"]) == ("done", "not_done")
     assert [gateway.state(key) for key in (done, none)] == ["completed", "released"]
 
 
@@ -313,12 +314,12 @@ def test_a_probe_decides_on_any_store(start_gateway, own_upstream, store, fresh_
         own_upstream.plan(f"/outcome/{scope}/{key}", {"effect": False, **plan})
     assert {line["why"] for line in reconcile(gateway, "--dry-run").values()} == {"would be asked"}
     assert own_upstream.requests(path="/outcome/") == []
-    told = reconcile(gateway)
-    assert [told[key]["decided"] for key in (done, none, bare)] == [
+    reported = reconcile(gateway)
+    assert [reported[key]["decided"] for key in (done, none, bare)] == [
         "done", "not_done", "still_unknown"]
     for asked in own_upstream.requests(path="/outcome/"):
         key = asked["key"].strip('"')
-        assert int(asked["token"]) == told[key]["fenced_with"]
+        assert int(asked["token"]) == reported[key]["fenced_with"]
     assert ask(gateway, done).body == b"kept"
     assert_first(ask(gateway, none))
     assert ask(gateway, bare).problem == "outcome-unknown"
@@ -333,10 +334,10 @@ def test_each_route_has_its_own_probe(start_gateway, own_upstream, shop, config,
                                     "headers": [["Onceguard-Outcome", "done"]]})
     assert gateway.post("/paid/x", key=probed, plan=LOST, fields=AUTH).status == 500
     make_unknown(gateway, queried)
-    told = reconcile(gateway)
-    assert (told[probed]["means"], told[probed]["decided"]) == ("probe", "done")
-    assert (told[queried]["means"], told[queried]["decided"]) == ("query", "not_done")
-    assert told[probed]["route"] == "/paid"
+    reported = reconcile(gateway)
+    assert (reported[probed]["means"], reported[probed]["decided"]) == ("probe", "done")
+    assert (reported[queried]["means"], reported[queried]["decided"]) == ("query", "not_done")
+    assert reported[probed]["route"] == "/paid"
 
 
 def test_what_cannot_work_is_refused(start_gateway, own_upstream, shop, config, key):

@@ -12,15 +12,15 @@ namespace {
 class reported_source final : public outcome_source {
  public:
   std::map<std::string, effect_status> says;
-  std::map<std::string, int> asked;
-  std::map<std::string, token> with;
+  std::map<std::string, int> questions;
+  std::map<std::string, token> tokens;
   bool previews = true;
   asio::steady_timer* gate = nullptr;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "query"; }
   asio::awaitable<effect_report> ask(const subject& about, const held_lease& held) override {
-    ++asked[about.key];
-    with[about.key] = held.lease().token;
+    ++questions[about.key];
+    tokens[about.key] = held.lease().token;
     if (gate != nullptr) {
       boost::system::error_code opened;
       co_await gate->async_wait(asio::redirect_error(asio::use_awaitable, opened));
@@ -51,13 +51,13 @@ class reported_source final : public outcome_source {
 class reconcile_test : public engine_over_faults {
  protected:
   reported_source source;
-  inquiry how;
-  reconcile_params with;
+  inquiry choice;
+  reconcile_params params;
   std::vector<finding> found;
 
   void SetUp() override {
     engine_over_faults::SetUp();
-    how.source = &source;
+    choice.source = &source;
   }
   static claim claim_of(const operation& operation) {
     claim out;
@@ -95,11 +95,11 @@ class reconcile_test : public engine_over_faults {
     return {question, held};
   }
   result<reconcile_counts> reconciled() {
-    auto choose = [this](const subject&) { return how; };
+    auto choose = [this](const subject&) { return choice; };
     auto keep = [this](const finding& one) { found.push_back(one); };
-    return run(io, reconcile(io, store, with, choose, keep));
+    return run(io, reconcile(io, store, params, choose, keep));
   }
-  record_view look_at(const std::string& key) {
+  record_view find_record(const std::string& key) {
     return **run(io, inner.find(op(key).id, milliseconds(100)));
   }
 };
@@ -114,15 +114,15 @@ TEST_F(reconcile_test, each_is_settled_by_what_the_application_says) {
   EXPECT_EQ(counts->done, 1u);
   EXPECT_EQ(counts->not_done, 1u);
   EXPECT_EQ(counts->still_unknown, 1u);
-  const auto did = look_at("did");
-  EXPECT_EQ(did.state, observed_state::completed);
-  EXPECT_EQ(did.stored.answer->body, "of did");
-  EXPECT_EQ(look_at("did-not").state, observed_state::released);
-  EXPECT_EQ(look_at("no-idea").state, observed_state::unknown);
-  EXPECT_EQ(look_at("no-idea").stored.why, unknown_reason::upstream_broken);
+  const auto done = find_record("did");
+  EXPECT_EQ(done.state, observed_state::completed);
+  EXPECT_EQ(done.stored.answer->body, "of did");
+  EXPECT_EQ(find_record("did-not").state, observed_state::released);
+  EXPECT_EQ(find_record("no-idea").state, observed_state::unknown);
+  EXPECT_EQ(find_record("no-idea").stored.why, unknown_reason::upstream_broken);
   for (const auto& one : found) {
     EXPECT_EQ(one.means, "query");
-    EXPECT_EQ(one.fenced_with, source.with[one.seen.stored.about->key]);
+    EXPECT_EQ(one.fenced_with, source.tokens[one.seen.stored.about->key]);
   }
 }
 
@@ -140,58 +140,58 @@ TEST_F(reconcile_test, attempts_are_fenced_before_the_application_is_asked) {
   source.gate = &gate;
   source.says = {{"k", effect_status::not_done}};
   std::optional<result<reconcile_counts>> ended;
-  auto choose = [this](const subject&) { return how; };
-  asio::co_spawn(io, reconcile(io, store, with, choose, [](const finding&) {}),
+  auto choose = [this](const subject&) { return choice; };
+  asio::co_spawn(io, reconcile(io, store, params, choose, [](const finding&) {}),
                  [&](std::exception_ptr, result<reconcile_counts> got) { ended = std::move(got); });
-  until([&] { return source.asked["k"] == 1; });
-  EXPECT_GT(source.with["k"], held.token);
-  EXPECT_EQ(look_at("k").state, observed_state::probing);
+  until([&] { return source.questions["k"] == 1; });
+  EXPECT_GT(source.tokens["k"], held.token);
+  EXPECT_EQ(find_record("k").state, observed_state::probing);
   // The first attempt comes to its end after all: too late.
   EXPECT_EQ(settle(first, held, settle_kind::complete).outcome, settle_outcome::stale);
   gate.cancel();
   until([&] { return ended.has_value(); });
-  EXPECT_EQ(look_at("k").state, observed_state::released);
+  EXPECT_EQ(find_record("k").state, observed_state::released);
 }
 
 TEST_F(reconcile_test, a_query_waits_for_the_upstreams_timeout) {
   unknown("k");
-  how.quiet = milliseconds(60'000);
+  choice.quiet = milliseconds(60'000);
   source.says = {{"k", effect_status::not_done}};
   clock.advance(milliseconds(59'999));
   ASSERT_TRUE(reconciled());
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].what, finding_kind::too_early);
+  EXPECT_EQ(found[0].kind, finding_kind::too_early);
   EXPECT_EQ(found[0].retry_after, milliseconds(1));
-  EXPECT_EQ(source.asked["k"], 0);
+  EXPECT_EQ(source.questions["k"], 0);
   clock.advance(milliseconds(1));
   ASSERT_TRUE(reconciled());
-  EXPECT_EQ(found[1].what, finding_kind::not_done);
+  EXPECT_EQ(found[1].kind, finding_kind::not_done);
 }
 
 TEST_F(reconcile_test, after_an_answer_there_is_nothing_to_wait_for) {
   unknown("k", unknown_reason::upstream_status);
-  how.quiet = milliseconds(60'000);
+  choice.quiet = milliseconds(60'000);
   source.says = {{"k", effect_status::done}};
   ASSERT_TRUE(reconciled());
-  EXPECT_EQ(found[0].what, finding_kind::done);
+  EXPECT_EQ(found[0].kind, finding_kind::done);
 }
 
 TEST_F(reconcile_test, a_dry_run_changes_nothing) {
-  const auto [asked, held] = unknown("k");
+  const auto [questions, held] = unknown("k");
   source.says = {{"k", effect_status::not_done}};
-  with.dry_run = true;
+  params.dry_run = true;
   ASSERT_TRUE(reconciled());
-  EXPECT_EQ(found[0].what, finding_kind::not_done);
+  EXPECT_EQ(found[0].kind, finding_kind::not_done);
   EXPECT_TRUE(found[0].preview);
   source.previews = false;
   ASSERT_TRUE(reconciled());
-  EXPECT_EQ(found[1].what, finding_kind::still_unknown);
+  EXPECT_EQ(found[1].kind, finding_kind::still_unknown);
   EXPECT_EQ(found[1].why, "would be asked");
-  const auto seen = look_at("k");
+  const auto seen = find_record("k");
   EXPECT_EQ(seen.stored.token, held.token);
   EXPECT_EQ(seen.stored.attempt, 1u);
   EXPECT_EQ(seen.state, observed_state::unknown);
-  EXPECT_TRUE(source.asked.empty());
+  EXPECT_TRUE(source.questions.empty());
 }
 
 TEST_F(reconcile_test, two_rounds_at_once_ask_about_each_operation_once) {
@@ -202,19 +202,19 @@ TEST_F(reconcile_test, two_rounds_at_once_ask_about_each_operation_once) {
     source.says[key] = i % 2 == 0 ? effect_status::done : effect_status::not_done;
   }
   std::vector<result<reconcile_counts>> ended;
-  auto choose = [this](const subject&) { return how; };
+  auto choose = [this](const subject&) { return choice; };
   for (int i = 0; i < 2; ++i) {
     asio::co_spawn(
-        io, reconcile(io, store, with, choose, [](const finding&) {}),
+        io, reconcile(io, store, params, choose, [](const finding&) {}),
         [&](std::exception_ptr, result<reconcile_counts> got) { ended.push_back(std::move(got)); });
   }
   until([&] { return ended.size() == 2; });
-  EXPECT_EQ(source.asked.size(), records);
-  for (const auto& [key, times] : source.asked) EXPECT_EQ(times, 1) << key;
+  EXPECT_EQ(source.questions.size(), records);
+  for (const auto& [key, times] : source.questions) EXPECT_EQ(times, 1) << key;
   EXPECT_EQ(ended[0]->done + ended[1]->done, records / 2);
   EXPECT_EQ(ended[0]->not_done + ended[1]->not_done, records / 2);
   for (std::size_t i = 0; i < records; ++i) {
-    EXPECT_EQ(look_at("k" + std::to_string(i)).state,
+    EXPECT_EQ(find_record("k" + std::to_string(i)).state,
               i % 2 == 0 ? observed_state::completed : observed_state::released);
   }
 }
@@ -225,9 +225,9 @@ TEST_F(reconcile_test, what_became_free_meanwhile_is_given_back) {
   // Between the list and the claim an operator releases it.
   store.fail(store_call::claim, store_fault::delay_before, 1);
   std::optional<result<reconcile_counts>> ended;
-  auto choose = [this](const subject&) { return how; };
+  auto choose = [this](const subject&) { return choice; };
   auto keep = [this](const finding& one) { found.push_back(one); };
-  asio::co_spawn(io, reconcile(io, store, with, choose, keep),
+  asio::co_spawn(io, reconcile(io, store, params, choose, keep),
                  [&](std::exception_ptr, result<reconcile_counts> got) { ended = std::move(got); });
   until([&] { return store.waiting() == 1; });
   resolution free;
@@ -236,23 +236,23 @@ TEST_F(reconcile_test, what_became_free_meanwhile_is_given_back) {
   EXPECT_TRUE(run(io, inner.resolve(free, milliseconds(100))));
   store.let_go();
   until([&] { return ended.has_value(); });
-  EXPECT_EQ(found[0].what, finding_kind::left_alone);
-  EXPECT_TRUE(source.asked.empty());
-  EXPECT_EQ(look_at("k").state, observed_state::released);
+  EXPECT_EQ(found[0].kind, finding_kind::left_alone);
+  EXPECT_TRUE(source.questions.empty());
+  EXPECT_EQ(find_record("k").state, observed_state::released);
 }
 
 TEST_F(reconcile_test, a_round_without_a_source_says_so) {
   unknown("k");
-  how.source = nullptr;
+  choice.source = nullptr;
   ASSERT_TRUE(reconciled());
-  EXPECT_EQ(found[0].what, finding_kind::still_unknown);
+  EXPECT_EQ(found[0].kind, finding_kind::still_unknown);
   EXPECT_TRUE(found[0].means.empty());
-  EXPECT_EQ(look_at("k").stored.attempt, 1u);
+  EXPECT_EQ(find_record("k").stored.attempt, 1u);
 }
 
 TEST_F(reconcile_test, the_limit_holds) {
   for (int i = 0; i < 5; ++i) unknown("k" + std::to_string(i));
-  with.limit = 3;
+  params.limit = 3;
   ASSERT_TRUE(reconciled());
   EXPECT_EQ(found.size(), 3u);
 }
@@ -262,9 +262,9 @@ TEST_F(reconcile_test, what_the_store_could_not_be_reported_is_given_back) {
   source.says = {{"k", effect_status::not_done}};
   store.fail(store_call::extend, store_fault::before, 1);
   EXPECT_FALSE(reconciled());
-  EXPECT_EQ(look_at("k").state, observed_state::unknown) << "and not asked about any more";
+  EXPECT_EQ(find_record("k").state, observed_state::unknown) << "and not asked about any more";
   ASSERT_TRUE(reconciled());
-  EXPECT_EQ(look_at("k").state, observed_state::released);
+  EXPECT_EQ(find_record("k").state, observed_state::released);
 }
 
 TEST_F(reconcile_test, a_store_out_of_reach_ends_it) {

@@ -46,7 +46,7 @@ bool delayed(store_fault fault) noexcept {
 
 void faulty_store::fail(store_call which, store_fault fault, std::size_t times) {
   auto& p = plans_[static_cast<std::size_t>(which)];
-  p.how = fault;
+  p.fault = fault;
   p.times = times;
 }
 
@@ -71,7 +71,7 @@ std::optional<store_fault> faulty_store::next_fault(store_call which) {
   ++p.made;
   if (p.times == 0) return std::nullopt;
   if (p.times != always) --p.times;
-  return p.how;
+  return p.fault;
 }
 
 awaitable<void> faulty_store::wait_at_gate() {

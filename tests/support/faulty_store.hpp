@@ -97,7 +97,7 @@ class faulty_store final : public store {
 
  private:
   struct plan {
-    store_fault how{};
+    store_fault fault{};
     std::size_t times = 0;
     std::size_t made = 0;
   };

@@ -142,7 +142,7 @@ class Sentinel(Redis):
                  "ask-period 200 tilt-trigger 60000")
         return self
 
-    def told(self, name):
+    def reported(self, name):
         words = self.run("SENTINEL MASTER main").split(b"\r\n")
         return words[words.index(name.encode()) + 2].decode()
 
@@ -172,7 +172,7 @@ class RedisSentinels(Fleet):
         return self.url_of("redis+sentinel", [s.port.number for s in self.sentinels], "/main")
 
     def pair(self, _turn=0):
-        port = self.sentinels[0].told("port")
+        port = self.sentinels[0].reported("port")
         victim, heir = sorted(self.servers, key=lambda s: str(s.port.number) != port)
         return victim, heir
 
@@ -180,5 +180,5 @@ class RedisSentinels(Fleet):
         master, replica = self.pair()
         port = str(master.port.number)
         return (is_master(master) and is_attached(replica) and all(
-            (s.told("port"), s.told("flags"), s.told("num-slaves"), s.told("num-other-sentinels"))
+            tuple(map(s.reported, ("port", "flags", "num-slaves", "num-other-sentinels")))
             == (port, "master", "1", "2") for s in self.sentinels))

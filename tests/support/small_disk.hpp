@@ -10,22 +10,22 @@ namespace onceguard::testing {
 class small_disk {
  public:
   /// `size` as tmpfs takes it: 512k, 40m.
-  small_disk(const std::string& text, const std::string& size) : at_(text) {
+  small_disk(const std::string& text, const std::string& size) : path_(text) {
     std::filesystem::create_directory(text);
     mounted_ = ::mount("tmpfs", text.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
   }
   ~small_disk() {
-    if (mounted_) ::umount2(at_.c_str(), MNT_DETACH);
+    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
   }
   small_disk(const small_disk&) = delete;
   small_disk& operator=(const small_disk&) = delete;
   [[nodiscard]] bool mounted() const noexcept { return mounted_; }
   [[nodiscard]] bool resize(const std::string& size) const {
-    return ::mount("tmpfs", at_.c_str(), "tmpfs", MS_REMOUNT, ("size=" + size).c_str()) == 0;
+    return ::mount("tmpfs", path_.c_str(), "tmpfs", MS_REMOUNT, ("size=" + size).c_str()) == 0;
   }
 
  private:
-  std::string at_;
+  std::string path_;
   bool mounted_ = false;
 };
 

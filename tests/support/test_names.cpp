@@ -13,7 +13,7 @@
 
 namespace {
 
-using look_up = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
+using resolver = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
 
 /// True where the name is the test's own; its look-ups are counted.
 bool take_note(const std::string& file) {
@@ -28,7 +28,7 @@ bool take_note(const std::string& file) {
 
 extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints,
                            addrinfo** found) {
-  static const auto real = reinterpret_cast<look_up>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  static const auto real = reinterpret_cast<resolver>(::dlsym(RTLD_NEXT, "getaddrinfo"));
   const char* const folder = std::getenv("ONCEGUARD_TEST_NAMES");
   if (name == nullptr || folder == nullptr) return real(name, service, hints, found);
   const auto file = std::string(folder) + "/" + name;

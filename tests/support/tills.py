@@ -42,9 +42,9 @@ class Till:
     def charge(self, key):
         """Charges, and gives "run" or "replay", and the answer."""
         self.send(key)
-        told = self.read()
-        assert told.startswith(key + " "), told
-        return told[len(key) + 1:].split(" ", 1)
+        reported = self.read()
+        assert reported.startswith(key + " "), reported
+        return reported[len(key) + 1:].split(" ", 1)
 
     def kill(self):
         """Kills it, and gives what it had said until then and nobody has read."""

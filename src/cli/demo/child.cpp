@@ -66,7 +66,7 @@ void close_all_but_standard() {
 }
 
 started start(const std::vector<std::string>& arguments, bool standard_output_too) {
-  const auto program = own_program();
+  const auto program = this_program();
   std::vector<std::string> words{"onceguard"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   auto variables = plain_environment();
@@ -116,7 +116,7 @@ asio::awaitable<void> read_lines(std::shared_ptr<pipe_end> shared, child::line_h
 
 }  // namespace
 
-std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 child::child(const asio::any_io_executor& executor, const std::vector<std::string>& arguments,
              line_handler on_line) {

@@ -16,7 +16,7 @@
 namespace onceguard::cli::demo {
 
 /// The path of this program.
-[[nodiscard]] std::string own_program();
+[[nodiscard]] std::string this_program();
 
 /// A running child process. The destructor kills and reaps the child; the kernel kills it if the
 /// demo dies first. The child gets none of this process's ONCEGUARD_* variables.

@@ -105,10 +105,10 @@ namespace {
 
 // Several concurrent payments. Lives as long as any payment or the waiting coroutine.
 struct crowd {
-  crowd(const asio::any_io_executor& executor, const payment& paid) : what(paid), over(executor) {
+  crowd(const asio::any_io_executor& executor, const payment& order) : paid(order), over(executor) {
     over.expires_at(asio::steady_timer::time_point::max());
   }
-  payment what;
+  payment paid;
   std::vector<std::unique_ptr<line>> lines;
   std::vector<reply> replies;
   asio::steady_timer over;
@@ -116,7 +116,7 @@ struct crowd {
 
 asio::awaitable<void> pay_in_crowd(std::shared_ptr<crowd> all, std::size_t mine) {
   reply got = no_answer();
-  if (co_await all->lines[mine]->send(all->what)) got = co_await all->lines[mine]->receive();
+  if (co_await all->lines[mine]->send(all->paid)) got = co_await all->lines[mine]->receive();
   all->replies.push_back(std::move(got));
   if (all->replies.size() == all->lines.size()) all->over.cancel();
 }

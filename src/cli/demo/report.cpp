@@ -16,7 +16,7 @@ std::string joined(const std::vector<std::string>& parts) {
 
 // How to call this program from the current directory.
 std::string program_from_here() {
-  const std::filesystem::path program = own_program();
+  const std::filesystem::path program = this_program();
   const auto relative = program.lexically_relative(std::filesystem::current_path());
   const bool below = !relative.empty() && *relative.begin() != "..";
   return below ? relative.string() : program.string();
@@ -36,8 +36,8 @@ class story final : public report {
 
   void add(const scene& played) override {
     out_ << "\n" << bold(fmt::format("{}. {}", ++scenes_, played.title)) << "\n";
-    tell("without Onceguard", played.without, played.without.charges > played.with.charges);
-    tell("with Onceguard", played.with, false);
+    tell("without Onceguard", played.unguarded, played.unguarded.charges > played.guarded.charges);
+    tell("with Onceguard", played.guarded, false);
     for (const auto& note : played.notes) out_ << "       " << dim(note) << "\n";
     for (const auto& fault : played.faults) out_ << "   " << red("WRONG: " + fault) << "\n";
     out_ << std::flush;
@@ -102,8 +102,8 @@ class json_report final : public report {
   void add(const scene& played) override {
     json entry;
     entry["title"] = played.title;
-    entry["without"] = played_json(played.without);
-    entry["with"] = played_json(played.with);
+    entry["without"] = played_json(played.unguarded);
+    entry["with"] = played_json(played.guarded);
     entry["right"] = played.right();
     entry["faults"] = played.faults;
     all_["scenes"].push_back(std::move(entry));

@@ -23,8 +23,8 @@ struct scene {
   explicit scene(std::string its_title) : title(std::move(its_title)) {}
 
   std::string title;
-  telling without;
-  telling with;
+  telling unguarded;
+  telling guarded;
   std::vector<std::string> notes;   ///< further lines for a person
   std::vector<std::string> faults;  ///< deviations from the expected results
 

@@ -73,16 +73,16 @@ asio::awaitable<scene> shop_loses_answers(shop& cards, guard& limit) {
   cards.lose_answers(true);
   for (const std::string order : {"F-1", "F-2", "F-3"}) {
     const payment straight("ada", order, 300, order);
-    saw(play.without, co_await pay(cards.address(), straight));
-    saw(play.without, co_await pay(cards.address(), straight));
+    saw(play.unguarded, co_await pay(cards.address(), straight));
+    saw(play.unguarded, co_await pay(cards.address(), straight));
     straight_charges += cards.charges(order);
   }
-  play.charged(play.without, straight_charges, 6);
+  play.charged(play.unguarded, straight_charges, 6);
   cards.lose_answers(true);
   for (const std::string order : {"F-4", "F-5", "F-6"}) {
     const payment guarded("ada", order, 300, order);
-    const auto first = saw(play.with, co_await pay(limit.address(), guarded));
-    const auto second = saw(play.with, co_await pay(limit.address(), guarded));
+    const auto first = saw(play.guarded, co_await pay(limit.address(), guarded));
+    const auto second = saw(play.guarded, co_await pay(limit.address(), guarded));
     guarded_charges += cards.charges(order);
     const bool lost = first.status() == 502 && first.problem() == "upstream-broken" &&
                       second.problem() == "outcome-unknown";
@@ -91,7 +91,7 @@ asio::awaitable<scene> shop_loses_answers(shop& cards, guard& limit) {
                 order + " got " + first.in_words() + ", then " + second.in_words());
   }
   cards.lose_answers(false);
-  play.charged(play.with, guarded_charges, 3);
+  play.charged(play.guarded, guarded_charges, 3);
   play.notes.emplace_back("F-4 was charged, and only the shop knows: it is held, never run again,");
   play.notes.emplace_back("until somebody says what became of it, as in the next scene");
   co_return play;
@@ -106,10 +106,10 @@ asio::awaitable<scene> gateway_killed(shop& cards, guard& limit) {
               "the shop did not take the request");
   co_await cards.arrived("G-1", 1);
   client.hang_up();  // without a guard, the client dies in the middle
-  play.without.seen.emplace_back("no answer");
-  saw(play.without, co_await pay(cards.address(), straight));
+  play.unguarded.seen.emplace_back("no answer");
+  saw(play.unguarded, co_await pay(cards.address(), straight));
   co_await cards.charged("G-1", 2);
-  play.charged(play.without, cards.charges("G-1"), 2);
+  play.charged(play.unguarded, cards.charges("G-1"), 2);
 
   const payment guarded("ada", "G-2", 8000, "g-2");
   line caller(executor);
@@ -117,17 +117,17 @@ asio::awaitable<scene> gateway_killed(shop& cards, guard& limit) {
               "the gateway did not take the request");
   co_await cards.arrived("G-2", 1);
   limit.kill();
-  saw(play.with, co_await caller.receive());
+  saw(play.guarded, co_await caller.receive());
   co_await cards.charged("G-2", 1);
   co_await limit.start();
-  play.expect(co_await retry_until_unknown(play.with, limit.address(), guarded),
+  play.expect(co_await retry_until_unknown(play.guarded, limit.address(), guarded),
               "after its restart the gateway did not hold the key as unknown");
   co_await resolve(play, limit, "g-2", cards.first_charge("G-2"));
-  const auto replay = saw(play.with, co_await pay(limit.address(), guarded));
+  const auto replay = saw(play.guarded, co_await pay(limit.address(), guarded));
   play.expect(replay.status() == 201 && replay.replayed() &&
                   replay.message.body == cards.first_charge("G-2"),
               "the repeat did not get the answer that the operator gave");
-  play.charged(play.with, cards.charges("G-2"), 1);
+  play.charged(play.guarded, cards.charges("G-2"), 1);
   co_return play;
 }
 

@@ -11,7 +11,7 @@ class sql_flow final : public step_flow {
   sql_flow(sql_transaction& transaction, const claim& request, const execute_policy& policy,
            const lease& granted, std::vector<step_done> done)
       : step_flow(request.id, granted, std::move(done)),
-        in_(transaction),
+        transaction_(transaction),
         id_(request.id),
         policy_(policy) {}
 
@@ -33,7 +33,7 @@ class sql_flow final : public step_flow {
   void commit_step(std::string_view name, const std::function<std::string()>& progress) override {
     commit(
         [&] {
-          in_.run({});  // begin now, because the work sends statements itself
+          transaction_.run({});  // begin now, because the work sends statements itself
           return progress_text(id_, held(), name, progress(), policy_.lease);
         },
         phase::working);
@@ -45,11 +45,11 @@ class sql_flow final : public step_flow {
     for (unsigned conflicts_met = 0;;) {
       auto reached = of_body;
       try {
-        const bracket unless_committed(in_);
-        in_.begin(policy_.isolation);
+        const bracket unless_committed(transaction_);
+        transaction_.begin(policy_.isolation);
         const auto last = body();
         reached = phase::committing;
-        return in_.commit(last);
+        return transaction_.commit(last);
       } catch (const statement_failed& failed) {
         if (is_callers(failed, reached)) throw;
         if (conflicts(failed) && conflicts_met++ < policy_.conflict_retries) continue;
@@ -59,7 +59,7 @@ class sql_flow final : public step_flow {
     }
   }
 
-  sql_transaction& in_;
+  sql_transaction& transaction_;
   const record_id id_;
   const execute_policy policy_;
 };

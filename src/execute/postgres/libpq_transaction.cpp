@@ -66,7 +66,7 @@ std::optional<error> not_ready(const PGconn* connection) {
 }
 
 libpq_transaction::libpq_transaction(PGconn* connection)
-    : on_(connection), whole_(PQtransactionStatus(connection) == PQTRANS_IDLE) {}
+    : connection_(connection), whole_(PQtransactionStatus(connection) == PQTRANS_IDLE) {}
 
 void libpq_transaction::begin(isolation_level level) {
   to_send_ = whole_ ? begin_of(level) : "SAVEPOINT onceguard;";
@@ -74,7 +74,7 @@ void libpq_transaction::begin(isolation_level level) {
 
 sql_transaction::row libpq_transaction::run(const std::string& statement) {
   begun_ = true;
-  const auto got = send(on_, std::exchange(to_send_, {}) + statement);
+  const auto got = send(connection_, std::exchange(to_send_, {}) + statement);
   row out;
   if (PQntuples(got.get()) == 0) return out;
   const rows first(got.get());
@@ -89,7 +89,7 @@ sql_transaction::row libpq_transaction::run(const std::string& statement) {
 }
 
 void libpq_transaction::commit(const std::string& last_statement) {
-  const auto now = PQtransactionStatus(on_);
+  const auto now = PQtransactionStatus(connection_);
   if (now == PQTRANS_INERROR) throw statement_failed("25P02", "a statement of the work failed");
   if (now == PQTRANS_IDLE && begun_) {
     begun_ = false;
@@ -98,7 +98,7 @@ void libpq_transaction::commit(const std::string& last_statement) {
   auto text = std::exchange(to_send_, {}) + last_statement;
   if (!last_statement.empty()) text += ';';
   begun_ = true;
-  const auto got = send(on_, text + (whole_ ? "COMMIT" : "RELEASE SAVEPOINT onceguard"));
+  const auto got = send(connection_, text + (whole_ ? "COMMIT" : "RELEASE SAVEPOINT onceguard"));
   begun_ = false;
   const std::string_view done = PQcmdStatus(got.get());
   if (done == "ROLLBACK") throw statement_failed("40000", "the server rolled it back");
@@ -108,7 +108,7 @@ void libpq_transaction::roll_back() noexcept {
   to_send_.clear();
   if (!std::exchange(begun_, false)) return;
   const char* end = whole_ ? "ROLLBACK" : "ROLLBACK TO onceguard; RELEASE SAVEPOINT onceguard";
-  const result_ptr ignored(PQexec(on_, end));
+  const result_ptr ignored(PQexec(connection_, end));
 }
 
 }  // namespace onceguard::postgres

@@ -26,7 +26,7 @@ class libpq_transaction final : public sql_transaction {
   void roll_back() noexcept override;
 
  private:
-  PGconn* on_;
+  PGconn* connection_;
   const bool whole_;
   std::string to_send_;  // the statement that begins the transaction, until it is sent
   bool begun_ = false;

@@ -23,13 +23,13 @@ enum class phase : std::uint8_t { claiming, working, committing };
 /// Rolls back at the end of a scope what was begun and not committed, also after an exception.
 class bracket {
  public:
-  explicit bracket(sql_transaction& transaction) noexcept : in_(transaction) {}
+  explicit bracket(sql_transaction& transaction) noexcept : transaction_(transaction) {}
   bracket(const bracket&) = delete;
   bracket& operator=(const bracket&) = delete;
-  ~bracket() { in_.roll_back(); }
+  ~bracket() { transaction_.roll_back(); }
 
  private:
-  sql_transaction& in_;
+  sql_transaction& transaction_;
 };
 
 /// Begins and claims, until the claim has its verdict. For kind `run` the transaction is left open.

@@ -15,7 +15,7 @@ std::string location_of(connection& connection) {
 }  // namespace
 
 caller_tables::caller_tables(connection& connection)
-    : on_(connection),
+    : connection_(connection),
       metadata_(connection, base::system_clock(), caller_prefix, location_of(connection)),
       table_(connection, std::string(caller_prefix)) {}
 
@@ -50,7 +50,7 @@ result<settled> caller_tables::settle(const settlement& request) {
   if (!done) return done.error();
   work.finish();
   if (request.kind == settle_kind::complete && done->outcome != settle_outcome::stale) {
-    auto clear = on_.prepare(
+    auto clear = connection_.prepare(
         "UPDATE onceguard_records SET step = NULL, progress = NULL "
         "WHERE digest = ? AND step IS NOT NULL");
     clear.bind(1, request.id).run();
@@ -63,7 +63,8 @@ result<bool> caller_tables::save_progress(const extension& request, std::string_
   auto work = begin();
   auto held = work.apply(request);
   if (!held || !*held) return held;
-  auto save = on_.prepare("UPDATE onceguard_records SET step = ?, progress = ? WHERE digest = ?");
+  auto save =
+      connection_.prepare("UPDATE onceguard_records SET step = ?, progress = ? WHERE digest = ?");
   save.bind(1, step).bind_blob(2, progress).bind(3, request.id).run();
   return true;
 }
@@ -71,7 +72,7 @@ result<bool> caller_tables::save_progress(const extension& request, std::string_
 std::size_t caller_tables::sweep(std::size_t most) { return begin().sweep(most); }
 
 std::string caller_tables::progress_of(const record_id& id) {
-  auto load = on_.prepare("SELECT progress FROM onceguard_records WHERE digest = ?");
+  auto load = connection_.prepare("SELECT progress FROM onceguard_records WHERE digest = ?");
   load.bind(1, id);
   return load.step() ? std::string(load.bytes(0)) : std::string();
 }
@@ -155,12 +156,12 @@ error rolled_back(const failure& failed) { return make_error(failed, effect::non
 
 bool caller_transaction::try_begin() {
   if (!whole_) {
-    on_.run("SAVEPOINT onceguard");
+    connection_.run("SAVEPOINT onceguard");
     return begun_ = true;
   }
   flush_fully();
   try {
-    on_.run("BEGIN IMMEDIATE");
+    connection_.run("BEGIN IMMEDIATE");
     return begun_ = true;
   } catch (const failure& failed) {
     end();
@@ -179,19 +180,19 @@ bool caller_transaction::begin(const patience& until) {
 
 result<caller_tables*> caller_transaction::tables() {
   if (!tables_) {
-    const auto version = caller_tables_version(on_);
+    const auto version = caller_tables_version(connection_);
     if (version > caller_version) return newer_tables();
-    if (version < caller_version) make_caller_tables(on_);
-    tables_.emplace(on_);
+    if (version < caller_version) make_caller_tables(connection_);
+    tables_.emplace(connection_);
   }
   return &*tables_;
 }
 
 /// The commit must be on the disk, whatever setting the connection has otherwise.
 void caller_transaction::flush_fully() {
-  const auto now = on_.integer("PRAGMA main.synchronous");
+  const auto now = connection_.integer("PRAGMA main.synchronous");
   if (now >= synchronous_full) return;
-  on_.run("PRAGMA main.synchronous = FULL");
+  connection_.run("PRAGMA main.synchronous = FULL");
   synchronous_ = now;
 }
 
@@ -200,14 +201,14 @@ void caller_transaction::end() noexcept {
   tables_.reset();
   if (synchronous_ < 0) return;
   const auto before = "PRAGMA main.synchronous = " + std::to_string(synchronous_);
-  sqlite3_exec(on_.get(), before.c_str(), nullptr, nullptr, nullptr);
+  sqlite3_exec(connection_.get(), before.c_str(), nullptr, nullptr, nullptr);
   synchronous_ = -1;
 }
 
 std::optional<error> caller_transaction::commit(const patience& until) {
   while (true) {
     try {
-      on_.run(whole_ ? "COMMIT" : "RELEASE onceguard");
+      connection_.run(whole_ ? "COMMIT" : "RELEASE onceguard");
       end();
       return std::nullopt;
     } catch (const failure& failed) {
@@ -221,7 +222,7 @@ std::optional<error> caller_transaction::commit(const patience& until) {
       // disk.
       const bool refused =
           blocked || failed.code() == SQLITE_FULL || failed.code() == SQLITE_CONSTRAINT || !whole_;
-      const bool gone = on_.roll_back();
+      const bool gone = connection_.roll_back();
       end();
       return make_error(failed, refused && gone ? effect::none : effect::unknown);
     }
@@ -232,9 +233,10 @@ void caller_transaction::roll_back() noexcept {
   if (!begun_) return;
   tables_.reset();
   if (whole_) {
-    on_.roll_back();
-  } else if (on_.in_transaction()) {
-    sqlite3_exec(on_.get(), "ROLLBACK TO onceguard; RELEASE onceguard", nullptr, nullptr, nullptr);
+    connection_.roll_back();
+  } else if (connection_.in_transaction()) {
+    sqlite3_exec(connection_.get(), "ROLLBACK TO onceguard; RELEASE onceguard", nullptr, nullptr,
+                 nullptr);
   }
   end();
 }

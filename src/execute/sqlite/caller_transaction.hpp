@@ -44,7 +44,7 @@ class caller_tables {
   [[nodiscard]] transaction begin();
   [[nodiscard]] std::string progress_of(const record_id& id);
 
-  connection& on_;
+  connection& connection_;
   metadata_table metadata_;
   record_table table_;
 };
@@ -53,7 +53,7 @@ class caller_tables {
 class caller_transaction {
  public:
   explicit caller_transaction(connection& connection)
-      : on_(connection), whole_(!connection.in_transaction()) {}
+      : connection_(connection), whole_(!connection.in_transaction()) {}
   caller_transaction(const caller_transaction&) = delete;
   caller_transaction& operator=(const caller_transaction&) = delete;
   ~caller_transaction() { roll_back(); }
@@ -65,7 +65,7 @@ class caller_transaction {
   /// Tries until the patience is over.
   [[nodiscard]] bool begin(const patience& until);
   /// True: begun, and not ended since.
-  [[nodiscard]] bool open() const noexcept { return begun_ && on_.in_transaction(); }
+  [[nodiscard]] bool open() const noexcept { return begun_ && connection_.in_transaction(); }
 
   /// The tables, made if they are missing. Call it after the begin. errc::invalid_argument: a newer
   /// version made the tables.
@@ -80,7 +80,7 @@ class caller_transaction {
   void flush_fully();
   void end() noexcept;
 
-  connection& on_;
+  connection& connection_;
   const bool whole_;
   bool begun_ = false;
   std::int64_t synchronous_ = -1;  // the caller's setting, to be restored; negative: unchanged

@@ -17,7 +17,7 @@ class sqlite_flow final : public step_flow {
   sqlite_flow(connection& connection, const claim& request, const execute_policy& policy,
               const lease& granted, std::vector<step_done> done)
       : step_flow(request.id, granted, std::move(done)),
-        on_(connection),
+        connection_(connection),
         claim_(request),
         policy_(waiting(policy)) {}
 
@@ -82,7 +82,7 @@ class sqlite_flow final : public step_flow {
   void commit(Act act) {
     const auto stop = [](error why) { throw attempt_ended{std::move(why)}; };
     try {
-      caller_transaction now(on_);
+      caller_transaction now(connection_);
       const patience until(policy_);
       if (!now.whole()) stop({errc::conflict, "execute_steps: within another transaction"});
       if (!now.begin(until)) stop(rolled_back(failure(SQLITE_BUSY, "another process writes")));
@@ -97,7 +97,7 @@ class sqlite_flow final : public step_flow {
     }
   }
 
-  connection& on_;
+  connection& connection_;
   const claim claim_;
   const execute_policy policy_;
 };

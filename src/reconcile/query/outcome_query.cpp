@@ -63,28 +63,28 @@ std::string column_fault(const PGresult* described) {
 /// Values of the first row by column name. A column that is missing counts as null.
 class first_row {
  public:
-  explicit first_row(const PGresult* result) : from_(result), rows_(result) {}
+  explicit first_row(const PGresult* result) : result_(result), rows_(result) {}
 
   [[nodiscard]] bool has(const char* name) const noexcept {
-    const int column = PQfnumber(from_, name);
+    const int column = PQfnumber(result_, name);
     return column >= 0 && !rows_.null(0, column);
   }
   [[nodiscard]] std::int64_t integer(const char* name) const {
-    return rows_.integer(0, PQfnumber(from_, name));
+    return rows_.integer(0, PQfnumber(result_, name));
   }
   [[nodiscard]] std::vector<std::string> list(const char* name) const {
-    return rows_.byte_array(0, PQfnumber(from_, name));
+    return rows_.byte_array(0, PQfnumber(result_, name));
   }
   [[nodiscard]] std::string bytes(const char* name) const {
-    const int column = PQfnumber(from_, name);
+    const int column = PQfnumber(result_, name);
     auto value = rows_.bytes(0, column);
-    if (PQftype(from_, column) == oid::jsonb && !value.empty())
+    if (PQftype(result_, column) == oid::jsonb && !value.empty())
       value.remove_prefix(1);  // the version byte of jsonb
     return std::string(value);
   }
 
  private:
-  const PGresult* from_;
+  const PGresult* result_;
   const rows rows_;
 };
 
@@ -132,14 +132,14 @@ effect_report read_outcome(const PGresult* got, bool absent_is_not_done) {
 }  // namespace
 
 result<void> outcome_query::open() {
-  if (on_ && PQstatus(on_.get()) == CONNECTION_OK) {
+  if (connection_ && PQstatus(connection_.get()) == CONNECTION_OK) {
     // The connection may have broken unnoticed since the last round.
-    const result_ptr alive(PQexec(on_.get(), ""));
+    const result_ptr alive(PQexec(connection_.get(), ""));
     if (PQresultStatus(alive.get()) == PGRES_EMPTY_QUERY) return {};
   }
   if (auto connected = connect(); !connected) return connected.error();
   auto ready = set_up();
-  if (!ready) on_.reset();
+  if (!ready) connection_.reset();
   return ready;
 }
 
@@ -159,36 +159,36 @@ result<void> outcome_query::connect() {
     }
     names.push_back(nullptr);
     values.push_back(nullptr);
-    on_.reset(PQconnectdbParams(names.data(), values.data(), 0));
-    if (PQstatus(on_.get()) == CONNECTION_OK) {
+    connection_.reset(PQconnectdbParams(names.data(), values.data(), 0));
+    if (PQstatus(connection_.get()) == CONNECTION_OK) {
       name_ = target.name;
       // Discards the notices of the query's functions, as nothing reads them.
       PQsetNoticeReceiver(
-          on_.get(), [](void*, const PGresult*) {}, nullptr);
+          connection_.get(), [](void*, const PGresult*) {}, nullptr);
       return {};
     }
-    why = to_error(failure_of(on_.get()), target.name, effect::none);
+    why = to_error(failure_of(connection_.get()), target.name, effect::none);
   }
-  on_.reset();
+  connection_.reset();
   return why;
 }
 
 result<void> outcome_query::set_up() {
   const auto timeout = std::to_string(params_.timeout.count());
   const std::array<const char*, 2> values{timeout.c_str(), params_.read_only ? "on" : "off"};
-  const result_ptr set(PQexecParams(on_.get(),
+  const result_ptr set(PQexecParams(connection_.get(),
                                     "SELECT set_config('statement_timeout', $1, false),"
                                     " set_config('default_transaction_read_only', $2, false)",
                                     2, nullptr, values.data(), nullptr, nullptr, 0));
   if (!succeeded(set.get())) return to_error(failure_of(set.get()), name_, effect::none);
   constexpr std::array<Oid, 3> types{oid::text, oid::text, oid::int8};
   const result_ptr made(
-      PQprepare(on_.get(), prepared, params_.query.c_str(), types.size(), types.data()));
+      PQprepare(connection_.get(), prepared, params_.query.c_str(), types.size(), types.data()));
   if (!succeeded(made.get())) {
     const auto why = failure_of(made.get());
     return why.lost ? to_error(why, name_, effect::none) : wrong_query(why.text);
   }
-  const result_ptr described(PQdescribePrepared(on_.get(), prepared));
+  const result_ptr described(PQdescribePrepared(connection_.get(), prepared));
   if (!succeeded(described.get())) {
     return to_error(failure_of(described.get()), name_, effect::none);
   }
@@ -200,15 +200,15 @@ result<void> outcome_query::set_up() {
 }
 
 effect_report outcome_query::ask(const digest& scope, const std::string& key, token lease_token) {
-  if (!on_ || PQstatus(on_.get()) != CONNECTION_OK)
+  if (!connection_ || PQstatus(connection_.get()) != CONNECTION_OK)
     return unknown_for("the database is out of reach");
   const auto hex = base::to_hex(scope);
   const auto number = std::to_string(lease_token);
   const std::array<const char*, 3> values{hex.c_str(), key.c_str(), number.c_str()};
-  const result_ptr got(
-      PQexecPrepared(on_.get(), prepared, values.size(), values.data(), nullptr, nullptr, 1));
+  const result_ptr got(PQexecPrepared(connection_.get(), prepared, values.size(), values.data(),
+                                      nullptr, nullptr, 1));
   if (PQresultStatus(got.get()) != PGRES_TUPLES_OK) {
-    const auto why = got ? failure_of(got.get()) : failure_of(on_.get());
+    const auto why = got ? failure_of(got.get()) : failure_of(connection_.get());
     return unknown_for(why.text.empty() ? "the query gave no rows" : why.text);
   }
   try {

@@ -47,7 +47,7 @@ class outcome_query {
 
   const outcome_query_params params_;
   std::string name_;
-  std::unique_ptr<PGconn, close> on_;
+  std::unique_ptr<PGconn, close> connection_;
 };
 
 }  // namespace onceguard::postgres

@@ -27,7 +27,7 @@ class open_job final : public outcome_query_call {
 class ask_job final : public outcome_query_call {
  public:
   ask_job(const digest& scope, std::string key, token lease_token)
-      : scope_(scope), key_(std::move(key)), with_(lease_token) {}
+      : scope_(scope), key_(std::move(key)), token_(lease_token) {}
 
   [[nodiscard]] effect_report outcome() {
     if (lapse()) return {effect_status::unknown, nullptr, "the query did not answer in time"};
@@ -35,11 +35,11 @@ class ask_job final : public outcome_query_call {
   }
 
  private:
-  void carry_out(outcome_query& query) override { outcome_ = query.ask(scope_, key_, with_); }
+  void carry_out(outcome_query& query) override { outcome_ = query.ask(scope_, key_, token_); }
 
   const digest scope_;
   const std::string key_;
-  const token with_;
+  const token token_;
   effect_report outcome_;
 };
 

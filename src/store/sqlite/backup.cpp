@@ -73,7 +73,7 @@ void copy(connection& database, const std::string& path) {
 
 /// Describes what is wrong with a copy; empty if nothing is wrong.
 std::string fault_of(connection& connection) {
-  switch (whose(connection)) {
+  switch (ownership_of(connection)) {
     case ownership::fresh:
       return "is empty";
     case ownership::foreign:
@@ -128,7 +128,7 @@ std::optional<error> copy_backup(const std::string& backup, const part_file& fil
     connection source(has_log ? backup : file_alone(backup), nullptr, open_as::reader);
     if (has_log && !log_belongs(source, backup, nullptr))
       return wrong("has a log that is not its own");
-    if (whose(source) != ownership::ours) return wrong(fault_of(source));
+    if (ownership_of(source) != ownership::ours) return wrong(fault_of(source));
     if (!file.make()) return from_system(file.path());
     copy(source, file.path());
     connection made(file.path(), nullptr);

@@ -55,13 +55,13 @@ class statement {
 /// Resets a statement at the end of a scope, also after an exception.
 class resetting {
  public:
-  explicit resetting(statement& statement) noexcept : what_(statement) {}
+  explicit resetting(statement& statement) noexcept : statement_(statement) {}
   resetting(const resetting&) = delete;
   resetting& operator=(const resetting&) = delete;
-  ~resetting() { what_.reset(); }
+  ~resetting() { statement_.reset(); }
 
  private:
-  statement& what_;
+  statement& statement_;
 };
 
 /// `reader`: read-only; the name may be a URI, and no file is created.

@@ -54,16 +54,16 @@ class lock_file {
 /// Holds the turn to run a checkpoint for the length of a scope.
 class moving {
  public:
-  explicit moving(lock_file& file) : at_(file), has_turn_(file.try_move()) {}
+  explicit moving(lock_file& file) : file_(file), has_turn_(file.try_move()) {}
   moving(const moving&) = delete;
   moving& operator=(const moving&) = delete;
   ~moving() {
-    if (has_turn_) at_.end_move();
+    if (has_turn_) file_.end_move();
   }
   [[nodiscard]] bool has_turn() const noexcept { return has_turn_; }
 
  private:
-  lock_file& at_;
+  lock_file& file_;
   const bool has_turn_;
 };
 

@@ -11,7 +11,7 @@ constexpr std::int64_t time_kept_every = 60 * 60'000;
 
 metadata_table::metadata_table(connection& connection, const base::clock& clock,
                                std::string_view prefix, std::string location)
-    : on_(connection),
+    : connection_(connection),
       clock_(clock),
       prefix_(prefix),
       location_(std::move(location)),
@@ -84,13 +84,13 @@ void metadata_table::enter_boot() {
   kept_time_ = last;
   if (load_boot()) return;
   const auto wall = clock_.wall_ms();
-  auto add = on_.prepare("INSERT INTO " + prefix_ + "boots VALUES (NULL, ?, 0, 0, 0, 0)");
+  auto add = connection_.prepare("INSERT INTO " + prefix_ + "boots VALUES (NULL, ?, 0, 0, 0, 0)");
   add.bind(1, std::string_view(boot_id_)).run();
-  boot_ = sqlite3_last_insert_rowid(on_.get());
+  boot_ = sqlite3_last_insert_rowid(connection_.get());
   guard_ = wall_guard::after_boot(last, clock_.boot_ms(), wall);
   store_boot();
   // Earlier boots are no longer needed. Their ids are not used again.
-  auto forget = on_.prepare("DELETE FROM " + prefix_ + "boots WHERE id < ?");
+  auto forget = connection_.prepare("DELETE FROM " + prefix_ + "boots WHERE id < ?");
   forget.bind(1, boot_).run();
 }
 

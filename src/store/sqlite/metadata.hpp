@@ -44,7 +44,9 @@ class metadata_table {
   /// After a rollback: the boot is read, and stored, once more.
   void rolled_back() noexcept { boot_id_.clear(); }
   /// The number of rows ever changed on this connection, including changes that were rolled back.
-  [[nodiscard]] std::int64_t changes() const noexcept { return sqlite3_total_changes64(on_.get()); }
+  [[nodiscard]] std::int64_t changes() const noexcept {
+    return sqlite3_total_changes64(connection_.get());
+  }
 
   /// Within a transaction that writes: also stores what the guard of the wall clock learns, and a
   /// new boot of the machine.
@@ -59,7 +61,7 @@ class metadata_table {
   [[nodiscard]] bool load_boot();
   void store_boot();
 
-  connection& on_;
+  connection& connection_;
   const base::clock& clock_;
   const std::string prefix_;
   const std::string location_;

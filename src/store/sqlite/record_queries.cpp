@@ -14,13 +14,13 @@ namespace {
 /// A read transaction: all queries within it see the same state.
 class snapshot {
  public:
-  explicit snapshot(connection& connection) : on_(connection) { on_.run("BEGIN"); }
+  explicit snapshot(connection& connection) : connection_(connection) { connection_.run("BEGIN"); }
   snapshot(const snapshot&) = delete;
   snapshot& operator=(const snapshot&) = delete;
-  ~snapshot() { on_.roll_back(); }
+  ~snapshot() { connection_.roll_back(); }
 
  private:
-  connection& on_;
+  connection& connection_;
 };
 
 bool is_settled(observed_state state) noexcept {
@@ -56,7 +56,7 @@ struct record_queries::row {
 };
 
 record_queries::record_queries(session& session)
-    : on_(session),
+    : session_(session),
       find_(session.on().prepare("SELECT boot, record FROM records WHERE digest = ?")),
       all_(session.on().prepare(
           "SELECT id, digest, boot, record FROM records WHERE id > ? ORDER BY id")),
@@ -72,8 +72,8 @@ record_queries::record_queries(session& session)
       one_(session.on().prepare("SELECT boot, record FROM records WHERE id = ?")) {}
 
 result<std::optional<record_view>> record_queries::find(const record_id& id) {
-  const snapshot of_now(on_.on());
-  const auto present = on_.metadata().read_clocks();
+  const snapshot of_now(session_.on());
+  const auto present = session_.metadata().read_clocks();
   try {
     return find_row(id, id, present);
   } catch (const failure& failed) {
@@ -176,8 +176,8 @@ bool record_queries::visit_one(std::int64_t number, const std::string& digest,
 
 result<list_page> record_queries::list(const list_filter& filter, const std::string& cursor,
                                        std::size_t limit) {
-  const snapshot of_now(on_.on());
-  const auto present = on_.metadata().read_clocks();
+  const snapshot of_now(session_.on());
+  const auto present = session_.metadata().read_clocks();
   list_page page;
   const auto left_out = [&page](const row& at_row, const error& why) {
     report_unreadable(at_row.digest, why);
@@ -205,8 +205,8 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
 }
 
 result<counts> record_queries::count(const std::string& cursor) {
-  const snapshot of_now(on_.on());
-  const auto present = on_.metadata().read_clocks();
+  const snapshot of_now(session_.on());
+  const auto present = session_.metadata().read_clocks();
   counts out;
   const auto unread = [&out](const row& it, const error& why) {
     report_unreadable(it.digest, why);
@@ -227,7 +227,7 @@ result<counts> record_queries::count(const std::string& cursor) {
 }
 
 result<vitals> record_queries::read_vitals() {
-  const auto found = on_.metadata().read_meta();
+  const auto found = session_.metadata().read_meta();
   vitals out;
   out.identity = found.identity;
   out.generation = found.granted;

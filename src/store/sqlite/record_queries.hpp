@@ -38,7 +38,7 @@ class record_queries {
                                                             const record_id& id,
                                                             const moment& moment);
 
-  session& on_;
+  session& session_;
   statement find_, all_, settled_, unsettled_, digests_, one_;
 };
 

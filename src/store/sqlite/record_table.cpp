@@ -46,7 +46,7 @@ result<record> read_record(std::string_view bytes, std::int64_t boot, std::int64
 }
 
 record_table::record_table(connection& connection, const std::string& prefix)
-    : on_(connection),
+    : connection_(connection),
       load_(connection.prepare("SELECT id, boot, record FROM " + prefix +
                                "records WHERE digest = ?")),
       insert_(connection.prepare("INSERT INTO " + prefix +
@@ -161,7 +161,7 @@ std::size_t record_table::remove_expired(const moment& moment, std::size_t most)
 
 std::size_t record_table::remove_settled(const moment& moment, std::size_t most) {
   remove_settled_.bind(1, moment.now.wall).bind(2, static_cast<std::int64_t>(most)).run();
-  return static_cast<std::size_t>(sqlite3_changes(on_.get()));
+  return static_cast<std::size_t>(sqlite3_changes(connection_.get()));
 }
 
 std::size_t record_table::remove_unsettled(const moment& moment, std::size_t most) {

@@ -75,7 +75,7 @@ class record_table {
   [[nodiscard]] std::vector<std::int64_t> list_expired(const moment& moment, std::size_t most);
   [[nodiscard]] bool may_go(std::int64_t number, const moment& moment);
 
-  connection& on_;
+  connection& connection_;
   statement load_, insert_, update_, remove_settled_, unsettled_, remove_, expired_, one_;
   bool careful_ = false;                     // a sweep met a damaged page
   std::set<std::int64_t> on_damaged_pages_;  // expired records on damaged pages

@@ -85,8 +85,8 @@ void write_identity(connection& connection, std::string_view prefix) {
 }
 
 struct rolled_back {
-  connection& on;
-  ~rolled_back() { on.roll_back(); }
+  connection& target;
+  ~rolled_back() { target.roll_back(); }
 };
 
 constexpr std::array migrations = {first_tables, records_of_format_2, name_of_the_log};
@@ -94,7 +94,7 @@ static_assert(migrations.size() == static_cast<std::size_t>(schema_version));
 
 }  // namespace
 
-ownership whose(connection& connection) {
+ownership ownership_of(connection& connection) {
   // One snapshot, as another process may be setting the file up right now.
   const rolled_back at_end{connection};
   connection.run("BEGIN");

@@ -14,7 +14,7 @@ inline constexpr std::int64_t schema_version = 3;
 enum class ownership { fresh, ours, foreign, newer };
 
 /// Tells whose database the file is. Writes nothing.
-[[nodiscard]] ownership whose(connection& connection);
+[[nodiscard]] ownership ownership_of(connection& connection);
 
 /// Migrates a fresh or older file to `schema_version`, within a transaction of the caller.
 void migrate(connection& connection);

@@ -55,11 +55,11 @@ session::session(const sqlite_params& params, std::string path)
     : params_(params), path_(std::move(path)), lock_(path_), files_(params.vfs) {}
 
 session::~session() {
-  if (on_.get() == nullptr) return;
+  if (connection_.get() == nullptr) return;
   try {
-    if (!still_there() || !log_is_ours()) keep_log_at_close(on_, true);
+    if (!still_there() || !log_is_ours()) keep_log_at_close(connection_, true);
   } catch (const failure&) {
-    keep_log_at_close(on_, true);  // the next session that opens the file checks again
+    keep_log_at_close(connection_, true);  // the next session that opens the file checks again
   }
 }
 
@@ -102,8 +102,8 @@ std::optional<error> session::enter() {
 /// of the log.
 std::optional<error> session::check_file() {
   const bool fresh = mark_of(path_) == file_mark{};
-  on_ = connection(path_, files_.name());
-  keep_log_at_close(on_, true);  // until the owner is known
+  connection_ = connection(path_, files_.name());
+  keep_log_at_close(connection_, true);  // until the owner is known
   // Answers may be confidential. SQLite gives the write-ahead log the same mode.
   if (fresh) ::chmod(path_.c_str(), S_IRUSR | S_IWUSR);
   file_ = mark_of(path_);
@@ -115,32 +115,32 @@ std::optional<error> session::check_file() {
   });
   if (!ours) return error(errc::store_lost, foreign_log(path_));
   auto owner = ownership::fresh;
-  within(params_.timeout, [&] { owner = whose(on_); });
+  within(params_.timeout, [&] { owner = ownership_of(connection_); });
   if (owner == ownership::foreign) return refuse(path_, "is a SQLite database of another program");
   if (owner == ownership::newer) {
     return refuse(path_, "was written by a newer version of onceguard (schema " +
-                             on_.text("PRAGMA user_version") + "; this version knows " +
+                             connection_.text("PRAGMA user_version") + "; this version knows " +
                              std::to_string(schema_version) + ")");
   }
-  keep_log_at_close(on_, false);
+  keep_log_at_close(connection_, false);
   return std::nullopt;
 }
 
 bool session::log_is_ours() {
-  log_is_foreign_ = !log_belongs(on_, path_, params_.vfs);
+  log_is_foreign_ = !log_belongs(connection_, path_, params_.vfs);
   return !log_is_foreign_;
 }
 
 void session::set_up(session_use use) {
   configure();
-  begin_ = on_.prepare("BEGIN IMMEDIATE");
-  commit_ = on_.prepare("COMMIT");
-  const bool fresh = on_.integer("PRAGMA user_version") != schema_version;
+  begin_ = connection_.prepare("BEGIN IMMEDIATE");
+  commit_ = connection_.prepare("COMMIT");
+  const bool fresh = connection_.integer("PRAGMA user_version") != schema_version;
   if (fresh) {
     begin_within_timeout();
-    migrate(on_);
+    migrate(connection_);
   }
-  metadata_.emplace(on_, *params_.clock, "", path_);
+  metadata_.emplace(connection_, *params_.clock, "", path_);
   if (fresh) {
     began();
     static_cast<void>(metadata_->update_clocks());  // stores the boot
@@ -148,7 +148,7 @@ void session::set_up(session_use use) {
     commit();
   }
   if (use == session_use::read) {
-    on_.run("PRAGMA query_only = ON");
+    connection_.run("PRAGMA query_only = ON");
   } else {
     keep_reserve();
   }
@@ -157,27 +157,28 @@ void session::set_up(session_use use) {
 }
 
 void session::configure() {
-  if (sqlite3_db_readonly(on_.get(), "main") == 1) throw failure(SQLITE_READONLY, "not writable");
+  if (sqlite3_db_readonly(connection_.get(), "main") == 1)
+    throw failure(SQLITE_READONLY, "not writable");
   within(params_.timeout, [this] {
-    if (on_.text("PRAGMA journal_mode = WAL") != "wal") {
+    if (connection_.text("PRAGMA journal_mode = WAL") != "wal") {
       throw failure(SQLITE_CANTOPEN, "the write-ahead log can't be used here");
     }
   });
   // The checkpointer runs checkpoints beside the writer, not within a commit. Up to its limit the
   // write-ahead log keeps its blocks on the disk: a flush of new blocks would have to write their
   // locations as well.
-  on_.run(
+  connection_.run(
       "PRAGMA synchronous = FULL;"
       "PRAGMA wal_autocheckpoint = 0;"
       "PRAGMA cache_size = -8192;"
       "PRAGMA temp_store = MEMORY;");
   if (params_.page_count_max > 0) {
-    on_.run(("PRAGMA max_page_count = " + std::to_string(params_.page_count_max)).c_str());
+    connection_.run(("PRAGMA max_page_count = " + std::to_string(params_.page_count_max)).c_str());
   }
   bound_log();
   limit_log();
   sqlite3_wal_hook(
-      on_.get(),
+      connection_.get(),
       [](void* self, sqlite3*, const char*, int pages) {
         static_cast<session*>(self)->log_has(pages);
         return SQLITE_OK;
@@ -186,10 +187,10 @@ void session::configure() {
 }
 
 void session::log_has(int pages) {
-  if (pages < log_pages_ || pages >= time_of_look_) {
+  if (pages < log_pages_ || pages >= next_check_) {
     constexpr int stretch = 256;
     bound_log();
-    time_of_look_ = pages + stretch;
+    next_check_ = pages + stretch;
   }
   log_pages_ = pages;
 }
@@ -212,7 +213,8 @@ void session::limit_log() {
   if (log_limit_ == log_bound_) return;
   log_limit_ = log_bound_;
   constexpr std::int64_t two_pages = 8'192;
-  on_.run(("PRAGMA journal_size_limit = " + std::to_string(two_pages * log_limit_)).c_str());
+  connection_.run(
+      ("PRAGMA journal_size_limit = " + std::to_string(two_pages * log_limit_)).c_str());
 }
 
 /// Reserves blocks that a process without room can free, so that a checkpoint has enough.
@@ -225,16 +227,16 @@ void session::keep_reserve() {
 
 bool session::make_room() {
   move_log();
-  if (all_moved(on_)) return true;
+  if (all_moved(connection_)) return true;
   if (!lock_.give_up_reserve()) return false;
   base::log(base::event::reserve_used, {{"store", params_.path}});
   move_log();
-  return all_moved(on_);
+  return all_moved(connection_);
 }
 
 bool session::roll_back() noexcept {
   if (metadata_) metadata_->rolled_back();
-  return on_.roll_back();
+  return connection_.roll_back();
 }
 
 void session::begin_another_memory() {
@@ -244,7 +246,7 @@ void session::begin_another_memory() {
   if (now.identity == identity_) {
     ++now.last_token;
     metadata_->write_meta(now);
-    identity_ = renew_identity(on_);
+    identity_ = renew_identity(connection_);
   } else {
     identity_ = now.identity;  // another process was first
   }
@@ -257,7 +259,7 @@ void session::begin_within_timeout() {
 
 /// The first write after all of the write-ahead log is in the file restarts the log, unless a
 /// reader still uses it. No other process can restart the log until this transaction ends.
-void session::began() { metadata_->begins_log(all_moved(on_)); }
+void session::began() { metadata_->begins_log(all_moved(connection_)); }
 
 bool session::try_begin() {
   limit_log();
@@ -290,7 +292,7 @@ void session::say_not_moved(const std::string& why) const {
 void session::move_in_turn() {
   const moving turn(lock_);
   if (!turn.has_turn()) return;
-  if (all_moved(on_)) {
+  if (all_moved(connection_)) {
     // Never copy again what is in the file already: SQLite before 3.51.3 may lose commits if the
     // write-ahead log restarts at that moment. An incomplete log can't restart before this
     // checkpoint ends, as no other process runs one.
@@ -300,8 +302,8 @@ void session::move_in_turn() {
   if (!log_is_ours()) return;
   int in_log = 0;
   int moved = 0;
-  const int code =
-      sqlite3_wal_checkpoint_v2(on_.get(), "main", SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
+  const int code = sqlite3_wal_checkpoint_v2(connection_.get(), "main", SQLITE_CHECKPOINT_PASSIVE,
+                                             &in_log, &moved);
   // After a complete checkpoint, the next writer restarts the write-ahead log. After an incomplete
   // one, the log must first grow by the bound again, so that a slow reader does not burden every
   // batch.
@@ -309,13 +311,14 @@ void session::move_in_turn() {
   left_ = done ? 0 : log_pages_;
   if (done) log_pages_ = 0;
   if (done) keep_reserve();
-  if (code != SQLITE_OK && code != SQLITE_BUSY) say_not_moved(sqlite3_errmsg(on_.get()));
+  if (code != SQLITE_OK && code != SQLITE_BUSY) say_not_moved(sqlite3_errmsg(connection_.get()));
 }
 
 void session::flush_file() {
   // Uses SQLite's own descriptor: opening and closing the file once more would drop its locks.
   sqlite3_file* file = nullptr;
-  const int found = sqlite3_file_control(on_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  const int found =
+      sqlite3_file_control(connection_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
   if (found != SQLITE_OK || file->pMethods == nullptr) throw failure(found, "no such file");
   const int flushed = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
   if (flushed != SQLITE_OK) throw failure(flushed, "the file could not be flushed");

@@ -29,7 +29,7 @@ class session {
   session(const session&) = delete;
   session& operator=(const session&) = delete;
 
-  [[nodiscard]] connection& on() noexcept { return on_; }
+  [[nodiscard]] connection& on() noexcept { return connection_; }
   [[nodiscard]] metadata_table& metadata() noexcept { return *metadata_; }
   [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
   /// Identifies the file that was opened.
@@ -81,17 +81,17 @@ class session {
   std::string path_;
   lock_file lock_;
   wal_vfs files_;
-  connection on_;
+  connection connection_;
   statement begin_, commit_;
   std::optional<metadata_table> metadata_;  // once the tables exist
   std::string identity_;
   file_mark file_, log_;
   bool log_is_foreign_ = false;
   int log_pages_ = 0;
-  int log_bound_ = 0;     // in pages; depends on the room on the volume
-  int log_limit_ = 0;     // the bound that SQLite's limit was last set from
-  int left_ = 0;          // the log's length after an incomplete checkpoint
-  int time_of_look_ = 0;  // the log's length at which the room is checked again
+  int log_bound_ = 0;   // in pages; depends on the room on the volume
+  int log_limit_ = 0;   // the bound that SQLite's limit was last set from
+  int left_ = 0;        // the log's length after an incomplete checkpoint
+  int next_check_ = 0;  // the log's length at which the room is checked again
 };
 
 /// Makes an error of a failure; names the store's `path` for people.

@@ -16,9 +16,9 @@ const record* known(const std::optional<stored_row>& row) noexcept {
 std::optional<result<verdict>> reading_pass::apply(const claim& request,
                                                    const encoded_parts& parts) {
   if (!request.about) return subject_missing();
-  const auto found = table_.load(request.id, at_.boot, parts);
+  const auto found = table_.load(request.id, moment_.boot, parts);
   if (!found) return found.error();
-  auto decided = decide(known(*found), request, at_.now, 1);
+  auto decided = decide(known(*found), request, moment_.now, 1);
   const auto kind = decided.verdict.kind;
   const bool is_last_word = kind == verdict_kind::replay || kind == verdict_kind::mismatch;
   if (decided.write || !is_last_word) return std::nullopt;
@@ -32,13 +32,13 @@ transaction::transaction(metadata_table& metadata, record_table& table, token to
       token_floor_(token_floor),
       changes_before_(metadata.changes()),
       damaged_(damaged),
-      at_(metadata.update_clocks()) {}
+      moment_(metadata.update_clocks()) {}
 
 result<std::optional<stored_row>> transaction::load(const record_id& id,
                                                     const encoded_parts& parts) {
   const auto* why = damaged_ == nullptr ? nullptr : damaged_->find(id);
-  if (why == nullptr) return table_.load(id, at_.boot, parts);
-  auto replaced = table_.load_replacement(id, at_.boot, parts);
+  if (why == nullptr) return table_.load(id, moment_.boot, parts);
+  auto replaced = table_.load_replacement(id, moment_.boot, parts);
   if (replaced && !*replaced) return *why;
   return replaced;
 }
@@ -56,9 +56,9 @@ void transaction::write(const record_id& id, const std::optional<stored_row>& ol
                         const record& stored, const encoded_parts& parts) {
   ++writes_;  // before the write, so that a failed one counts
   if (old) {
-    table_.update(old->number, stored, at_.boot, parts);
+    table_.update(old->number, stored, moment_.boot, parts);
   } else {
-    table_.insert(id, stored, at_.boot, parts);
+    table_.insert(id, stored, moment_.boot, parts);
   }
 }
 
@@ -66,7 +66,7 @@ result<verdict> transaction::apply(const claim& request, const encoded_parts& pa
   if (!request.about) return subject_missing();
   const auto found = load(request.id, parts);
   if (!found) return found.error();
-  auto decided = decide(known(*found), request, at_.now, counters().last_token + 1);
+  auto decided = decide(known(*found), request, moment_.now, counters().last_token + 1);
   if (decided.write) {
     write(request.id, *found, *decided.write, parts);
     counters().last_token = std::max(counters().last_token, decided.write->token);
@@ -78,7 +78,7 @@ result<verdict> transaction::apply(const claim& request, const encoded_parts& pa
 result<settled> transaction::apply(const settlement& request, const encoded_parts& parts) {
   const auto found = load(request.id, parts);
   if (!found) return found.error();
-  auto decided = decide_settle(known(*found), request, at_.now);
+  auto decided = decide_settle(known(*found), request, moment_.now);
   if (decided.write) {
     if (!decided.write->about) return subject_missing();
     write(request.id, *found, *decided.write, parts);
@@ -89,7 +89,7 @@ result<settled> transaction::apply(const settlement& request, const encoded_part
 result<bool> transaction::apply(const extension& request, const encoded_parts& parts) {
   const auto found = load(request.id, parts);
   if (!found) return found.error();
-  const auto decided = decide_extension(known(*found), request, at_.now);
+  const auto decided = decide_extension(known(*found), request, moment_.now);
   if (decided.write) write(request.id, *found, *decided.write, parts);
   return !decided.stale;
 }
@@ -98,17 +98,17 @@ result<resolve_decision> transaction::apply(const resolution& request, const enc
   const auto found = load(request.id, parts);
   if (!found && request.force) return replace_unreadable(request);
   if (!found) return found.error();
-  auto decided = decide_resolution(known(*found), request, at_.now);
+  auto decided = decide_resolution(known(*found), request, moment_.now);
   if (decided.write) write(request.id, *found, *decided.write, parts);
   if (decided.forgets_answer) ++counters().forgotten;
   return decided;
 }
 
 resolve_decision transaction::replace_unreadable(const resolution& request) {
-  auto decided = resolve_unreadable(request, at_.now, counters().last_token + 1);
+  auto decided = resolve_unreadable(request, moment_.now, counters().last_token + 1);
   ++writes_;
   const bool on_damaged_page = damaged_ != nullptr && damaged_->find(request.id) != nullptr;
-  table_.replace(request.id, *decided.write, at_.boot, on_damaged_page);
+  table_.replace(request.id, *decided.write, moment_.boot, on_damaged_page);
   counters().last_token = decided.write->token;
   ++counters().forgotten;
   return decided;
@@ -119,16 +119,16 @@ result<import_outcome> transaction::apply(const imported_record& request,
   if (!request.stored.about) return subject_missing();
   const auto found = load(request.id, parts);
   if (!found) return found.error();
-  const auto decided = decide_import(known(*found), request, at_.now);
+  const auto decided = decide_import(known(*found), request, moment_.now);
   if (decided.write) {
     write(request.id, *found, *decided.write, parts);
-    counters().last_token = token_above(counters().last_token, decided.write->token, at_.now);
+    counters().last_token = token_above(counters().last_token, decided.write->token, moment_.now);
   }
   return decided.outcome;
 }
 
 std::size_t transaction::sweep(std::size_t most) {
-  const auto gone = table_.remove_expired(at_, most);
+  const auto gone = table_.remove_expired(moment_, most);
   writes_ += gone;
   return gone;
 }

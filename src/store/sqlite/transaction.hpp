@@ -29,14 +29,14 @@ template <class Item>
 class reading_pass {
  public:
   reading_pass(metadata_table& metadata, record_table& table)
-      : table_(table), at_(metadata.read_clocks()) {}
+      : table_(table), moment_(metadata.read_clocks()) {}
   /// Empty: the claim needs a transaction that writes.
   [[nodiscard]] std::optional<result<verdict>> apply(const claim& request,
                                                      const encoded_parts& parts);
 
  private:
   record_table& table_;
-  const moment at_;
+  const moment moment_;
 };
 
 /// The owner of this object begins the transaction and commits it. Failures of SQLite are thrown.
@@ -53,7 +53,7 @@ class transaction {
   result<resolve_decision> apply(const resolution& request, const encoded_parts& parts = {});
   result<import_outcome> apply(const imported_record& request, const encoded_parts& parts = {});
   [[nodiscard]] std::size_t sweep(std::size_t most);
-  void probe_sweep(std::size_t most) { table_.probe_expired(at_, most); }
+  void probe_sweep(std::size_t most) { table_.probe_expired(moment_, most); }
 
   /// Call this before the commit: writes the counters once for all granted leases. Any other write
   /// raises the last token, so that no two states of a file have the same one.
@@ -77,7 +77,7 @@ class transaction {
   const token token_floor_;
   const std::int64_t changes_before_;
   damaged_records* const damaged_;
-  const moment at_;
+  const moment moment_;
   std::optional<meta> meta_;
   token token_read_ = 0;
   std::uint64_t writes_ = 0;

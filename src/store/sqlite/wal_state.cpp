@@ -54,8 +54,8 @@ seen read_mark(connection& connection) {
 }
 
 struct reading {
-  connection& on;
-  ~reading() { on.roll_back(); }
+  connection& target;
+  ~reading() { target.roll_back(); }
 };
 
 }  // namespace

@@ -86,21 +86,21 @@ inline extension extend_of(const claim& request, const lease& held, bool dispatc
 /// std::logic_error, except by functions that return a `result`.
 class blocking_store {
  public:
-  explicit blocking_store(store& records) : at_(&records) {}
+  explicit blocking_store(store& records) : store_(&records) {}
   /// Later calls go to `records`.
-  void move_to(store& records) { at_ = &records; }
-  [[nodiscard]] store& at() { return *at_; }
+  void move_to(store& records) { store_ = &records; }
+  [[nodiscard]] store& at() { return *store_; }
 
   std::vector<result<verdict>> claims(std::vector<onceguard::claim> batch,
                                       milliseconds timeout = patience) {
-    return run(context_, at_->claim(std::move(batch), timeout));
+    return run(context_, store_->claim(std::move(batch), timeout));
   }
   std::vector<result<settled>> settles(std::vector<settlement> batch,
                                        milliseconds timeout = patience) {
-    return run(context_, at_->settle(std::move(batch), timeout));
+    return run(context_, store_->settle(std::move(batch), timeout));
   }
   std::vector<result<bool>> extends(std::vector<extension> batch, milliseconds timeout = patience) {
-    return run(context_, at_->extend(std::move(batch), timeout));
+    return run(context_, store_->extend(std::move(batch), timeout));
   }
   result<verdict> try_claim(const onceguard::claim& request, milliseconds timeout = patience) {
     return std::move(claims({request}, timeout).at(0));
@@ -109,17 +109,17 @@ class blocking_store {
   settled settle(const settlement& request) { return settles({request}).at(0).value(); }
   bool extend(const extension& request) { return extends({request}).at(0).value(); }
   result<resolve_decision> try_resolve(const resolution& request) {
-    return run(context_, at_->resolve(request, patience));
+    return run(context_, store_->resolve(request, patience));
   }
   resolve_decision resolve(const resolution& request) { return try_resolve(request).value(); }
   result<import_outcome> try_import(const imported_record& request) {
-    return run(context_, at_->import_record(request, patience));
+    return run(context_, store_->import_record(request, patience));
   }
   import_outcome import_record(const imported_record& request) {
     return try_import(request).value();
   }
   result<std::optional<record_view>> try_find(const record_id& id) {
-    return run(context_, at_->find(id, patience));
+    return run(context_, store_->find(id, patience));
   }
   std::optional<record_view> find(const record_id& id) { return try_find(id).value(); }
   /// A record that must exist; its absence is thrown as std::logic_error.
@@ -130,14 +130,14 @@ class blocking_store {
   }
   list_page list(const list_filter& filter = {}, const std::string& cursor = {},
                  std::size_t limit = 100) {
-    return run(context_, at_->list(filter, cursor, limit, patience)).value();
+    return run(context_, store_->list(filter, cursor, limit, patience)).value();
   }
   std::uint64_t counted(observed_state state) {
     return counts_of_all().by_state[static_cast<std::size_t>(state)];
   }
   counts counts_of_all() {
     for (counts sum;;) {
-      const auto piece = run(context_, at_->count(sum.cursor, patience)).value();
+      const auto piece = run(context_, store_->count(sum.cursor, patience)).value();
       for (std::size_t i = 0; i < sum.by_state.size(); ++i) sum.by_state[i] += piece.by_state[i];
       sum.unreadable += piece.unreadable;
       sum.cursor = piece.cursor;
@@ -145,10 +145,10 @@ class blocking_store {
     }
   }
   result<std::size_t> try_sweep(std::size_t limit) {
-    return run(context_, at_->sweep(limit, patience));
+    return run(context_, store_->sweep(limit, patience));
   }
   std::size_t sweep(std::size_t limit = 1'000) { return try_sweep(limit).value(); }
-  result<onceguard::vitals> try_vitals() { return run(context_, at_->vitals(patience)); }
+  result<onceguard::vitals> try_vitals() { return run(context_, store_->vitals(patience)); }
   onceguard::vitals vitals() { return try_vitals().value(); }
 
   /// Claims, and expects the verdict `run`.
@@ -166,7 +166,7 @@ class blocking_store {
 
  private:
   boost::asio::io_context context_;
-  store* at_;
+  store* store_;
 };
 
 }  // namespace onceguard::testing

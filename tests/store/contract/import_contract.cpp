@@ -12,24 +12,24 @@ class import_contract : public store_fixture {
  protected:
   /// The record of the source store, as an import would move the record now.
   imported_record moving(const claim& request) {
-    return make_imported_record(from_.find(request.id).value(), delegate_->clock.wall_ms());
+    return make_imported_record(former_.find(request.id).value(), delegate_->clock.wall_ms());
   }
   imported_record completed(const std::string& key) {
     const auto request = claim_of(key);
-    from_.completed(request);
+    former_.completed(request);
     return moving(request);
   }
 
   memory_store source_{delegate_->clock};
-  blocking_store from_{source_};
+  blocking_store former_{source_};
 };
 INSTANTIATE_TEST_SUITE_P(stores, import_contract, ::testing::ValuesIn(engines), engine_name);
 
 TEST_P(import_contract, an_imported_completed_record_is_replayed_for_the_rest_of_its_retention) {
   const auto request = claim_of("k");
-  const auto held = from_.leased(request);
+  const auto held = former_.leased(request);
   advance(second);
-  from_.settle(settle_of(request, held));
+  former_.settle(settle_of(request, held));
   advance(2 * second);
   ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
   const auto verdict = caller_.claim(claim_of("k"));
@@ -38,7 +38,7 @@ TEST_P(import_contract, an_imported_completed_record_is_replayed_for_the_rest_of
   EXPECT_EQ(verdict.retention_left, day - 2 * second);
   EXPECT_EQ(caller_.claim(claim_of("k", "another")).kind, verdict_kind::mismatch);
   const auto seen = caller_.find(request.id).value();
-  const auto was = from_.find(request.id).value();
+  const auto was = former_.find(request.id).value();
   EXPECT_EQ(seen.stored.token, held.token);
   EXPECT_EQ(seen.stored.claim_id, held.claim_id);
   EXPECT_EQ(seen.stored.claimed_at_wall, was.stored.claimed_at_wall);
@@ -51,7 +51,7 @@ TEST_P(import_contract, an_imported_completed_record_is_replayed_for_the_rest_of
 
 TEST_P(import_contract, an_import_keeps_every_field_of_a_record) {
   const auto request = claim_of("k");
-  from_.completed(request);
+  former_.completed(request);
   auto value = moving(request);
   auto& r = value.stored;
   r.kept = answer_kept::status_only;
@@ -74,10 +74,10 @@ TEST_P(import_contract, an_import_keeps_every_field_of_a_record) {
 
 TEST_P(import_contract, an_imported_running_record_is_unknown_and_loses_its_holder) {
   auto running = claim_of("running");
-  const auto held = from_.leased(running);
+  const auto held = former_.leased(running);
   auto begun = claim_of("begun");
   begun.into_started = true;
-  from_.leased(begun);
+  former_.leased(begun);
   for (const auto* request : {&running, &begun}) {
     EXPECT_EQ(caller_.import_record(moving(*request)), import_outcome::imported);
     EXPECT_EQ(caller_.seen(request->id).state, observed_state::unknown);
@@ -96,7 +96,7 @@ TEST_P(import_contract, an_imported_running_record_is_unknown_and_loses_its_hold
 TEST_P(import_contract, an_imported_record_that_provably_had_not_begun_is_taken_over) {
   auto request = claim_of("k");
   request.into_started = true;
-  const auto held = from_.leased(request);
+  const auto held = former_.leased(request);
   advance(lease_length);
   ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
   const auto next = caller_.leased(claim_of("k"));
@@ -106,10 +106,10 @@ TEST_P(import_contract, an_imported_record_that_provably_had_not_begun_is_taken_
 
 TEST_P(import_contract, an_imported_unknown_record_keeps_its_reason_and_its_probe_pause) {
   const auto request = claim_of("k");
-  auto change = settle_of(request, from_.leased(request), settle_kind::abandon);
+  auto change = settle_of(request, former_.leased(request), settle_kind::abandon);
   change.why = unknown_reason::upstream_timeout;
   change.probe_pause = 10 * second;
-  from_.settle(change);
+  former_.settle(change);
   advance(4 * second);
   ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
   auto again = claim_of("k");
@@ -126,7 +126,7 @@ TEST_P(import_contract, an_imported_unknown_record_keeps_its_reason_and_its_prob
 TEST_P(import_contract, an_imported_unsettled_record_keeps_its_unknown_retention) {
   auto request = claim_of("k");
   request.unknown_retention = day;
-  from_.leased(request);
+  former_.leased(request);
   advance(lease_length + second);
   ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
   EXPECT_EQ(caller_.seen(request.id).retention_left, day - second);
@@ -137,9 +137,9 @@ TEST_P(import_contract, an_imported_unsettled_record_keeps_its_unknown_retention
 
 TEST_P(import_contract, an_imported_failed_record_backs_off_for_the_rest_of_its_pause) {
   const auto request = claim_of("k");
-  auto change = settle_of(request, from_.leased(request), settle_kind::fail);
+  auto change = settle_of(request, former_.leased(request), settle_kind::fail);
   change.backoff = 10 * second;
-  from_.settle(change);
+  former_.settle(change);
   advance(4 * second);
   ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
   const auto verdict = caller_.claim(claim_of("k"));
@@ -151,8 +151,8 @@ TEST_P(import_contract, an_imported_failed_record_backs_off_for_the_rest_of_its_
 
 TEST_P(import_contract, an_imported_released_record_refuses_its_claim_and_keeps_its_attempts) {
   const auto request = claim_of("k");
-  const auto held = from_.leased(request);
-  from_.settle(settle_of(request, held, settle_kind::release));
+  const auto held = former_.leased(request);
+  former_.settle(settle_of(request, held, settle_kind::release));
   ASSERT_EQ(caller_.import_record(moving(request)), import_outcome::imported);
   EXPECT_EQ(caller_.claim(request).kind, verdict_kind::refused);
   const auto next = caller_.leased(claim_of("k", "another"));
@@ -173,18 +173,18 @@ TEST_P(import_contract, later_tokens_of_a_key_are_above_its_imported_token) {
 TEST_P(import_contract, tokens_after_an_import_are_above_those_of_records_lost_by_the_source) {
   caller_.leased(claim_of("early"));
   advance(day);
-  const auto forgotten = from_.leased(claim_of("forgotten")).token;
+  const auto forgotten = former_.leased(claim_of("forgotten")).token;
   ASSERT_EQ(caller_.import_record(completed("k")), import_outcome::imported);
   EXPECT_GT(caller_.leased(claim_of("forgotten")).token, forgotten);
 }
 
 TEST_P(import_contract, a_second_import_changes_nothing_and_a_conflict_keeps_the_stored_record) {
   const auto request = claim_of("k");
-  const auto held = from_.leased(request);
+  const auto held = former_.leased(request);
   const auto under_way = moving(request);
   ASSERT_EQ(caller_.import_record(under_way), import_outcome::imported);
   EXPECT_EQ(caller_.import_record(under_way), import_outcome::already_there);
-  from_.settle(settle_of(request, held));
+  former_.settle(settle_of(request, held));
   EXPECT_EQ(caller_.import_record(moving(request)), import_outcome::conflict);
   EXPECT_EQ(caller_.seen(request.id).state, observed_state::unknown);
   caller_.completed(claim_of("both"));

@@ -29,7 +29,7 @@ struct model {
 
 /// A granted lease, which may be superseded by now.
 struct held_lease {
-  claim asked;
+  claim granted_claim;
   lease held;
 };
 
@@ -136,8 +136,8 @@ class comparison {
 
   void do_settle() {
     if (leases_.empty()) return;
-    const auto& [asked, held] = some_lease();
-    auto request = settle_of(asked, held,
+    const auto& [granted_claim, held] = some_lease();
+    auto request = settle_of(granted_claim, held,
                              *rc::gen::element(settle_kind::complete, settle_kind::fail,
                                                settle_kind::release, settle_kind::abandon));
     request.retention = milliseconds(*rc::gen::inRange(1, 100'000));
@@ -160,8 +160,8 @@ class comparison {
 
   void do_extend() {
     if (leases_.empty()) return;
-    const auto& [asked, held] = some_lease();
-    const auto request = extend_of(asked, held, *rc::gen::arbitrary<bool>());
+    const auto& [granted_claim, held] = some_lease();
+    const auto request = extend_of(granted_claim, held, *rc::gen::arbitrary<bool>());
     const bool reported = caller_.extend(request);
     auto expected = decide_extension(model_.find_address(request.id), request, now());
     RC_ASSERT(reported == !expected.stale);

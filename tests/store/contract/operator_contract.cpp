@@ -11,18 +11,18 @@ using operator_contract = store_fixture;
 INSTANTIATE_TEST_SUITE_P(stores, operator_contract, ::testing::ValuesIn(engines), engine_name);
 
 TEST_P(operator_contract, resolve_ends_an_unknown_record_as_completed_or_released) {
-  for (const bool did_happen : {true, false}) {
-    const auto request = claim_of(did_happen ? "did" : "did not");
+  for (const bool completed : {true, false}) {
+    const auto request = claim_of(completed ? "did" : "did not");
     caller_.leased(request);
     advance(lease_length + request.about->run_timeout);
     resolution change;
     change.id = request.id;
-    change.completed = did_happen;
-    if (did_happen) change.answer = answer_of("by hand");
+    change.completed = completed;
+    if (completed) change.answer = answer_of("by hand");
     EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
     EXPECT_TRUE(caller_.seen(request.id).stored.by_operator);
     EXPECT_EQ(caller_.claim(claim_of(request.about->key)).kind,
-              did_happen ? verdict_kind::replay : verdict_kind::run);
+              completed ? verdict_kind::replay : verdict_kind::run);
   }
 }
 

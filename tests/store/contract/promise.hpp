@@ -85,7 +85,7 @@ class promise {
     RC_ASSERT(reported == own);
     if (!own) return;
     if (request.dispatch) {
-      if (run_->probing) earlier_doubt_ = false;  // the application reported `not done`
+      if (run_->probing) earlier_in_doubt_ = false;  // the application reported `not done`
       run_->probing = false;
       run_->may_have_begun = true;
     }
@@ -190,7 +190,7 @@ class promise {
       RC_ASSERT(verdict.kind == verdict_kind::unknown);
       return;
     }
-    earlier_doubt_ = true;
+    earlier_in_doubt_ = true;
     begin(request, verdict, now, asks);
     RC_ASSERT(!verdict.lease.started);
   }
@@ -211,7 +211,7 @@ class promise {
 
   /// A free key keeps only the number of attempts and the released claim, for an hour.
   void set_free(const instant& now) {
-    done_ = failed_ = earlier_doubt_ = false;
+    done_ = failed_ = earlier_in_doubt_ = false;
     first_answer_ = nullptr;
     has_answer_ = false;
     failures_ = 0;
@@ -231,7 +231,7 @@ class promise {
     switch (request.kind) {
       case settle_kind::complete:
         run_->open = false;
-        earlier_doubt_ = false;
+        earlier_in_doubt_ = false;
         failures_ = 0;
         complete(request.answer, request.kept != answer_kept::none,
                  now.wall + request.retention.count());
@@ -249,9 +249,9 @@ class promise {
         return;
       }
       case settle_kind::release:
-        return earlier_doubt_ ? give_up(request, now) : set_free(now);
+        return earlier_in_doubt_ ? give_up(request, now) : set_free(now);
       case settle_kind::abandon: {
-        const bool surely_not = !run_->may_have_begun && !earlier_doubt_;
+        const bool surely_not = !run_->may_have_begun && !earlier_in_doubt_;
         return surely_not ? set_free(now) : give_up(request, now);
       }
     }
@@ -323,7 +323,7 @@ class promise {
   std::uint32_t failures_ = 0;
   std::int64_t not_before_ = 0;
   std::int64_t ask_not_before_ = 0;
-  bool earlier_doubt_ = false;  // an earlier attempt is in doubt
+  bool earlier_in_doubt_ = false;  // an earlier attempt is in doubt
 };
 
 }  // namespace onceguard::testing

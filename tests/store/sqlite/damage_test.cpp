@@ -51,14 +51,14 @@ class sqlite_damage_test : public ::testing::Test {
   }
   void damage() {
     overwrite_page_of(damaged_row);
-    look_for_damage();
+    scan_pages();
   }
   void take_sector() {
     faults_.bad_sector(close_and_find(damaged_row));
     open();
-    look_for_damage();
+    scan_pages();
   }
-  void look_for_damage() {
+  void scan_pages() {
     for (int i = 1; i <= records; ++i) {
       if (caller_->try_find(claim_of(old_key(i)).id)) continue;
       damaged_.insert(i);

@@ -18,7 +18,7 @@ class flush_gate {
   /// Sets the fault for all flushes from now on. `none` also releases hanging flushes.
   void set(flush_fault fault) {
     const std::lock_guard lock(mutex_);
-    how_ = fault;
+    fault_ = fault;
     changed_.notify_all();
   }
   /// Waits until a flush hangs.
@@ -36,24 +36,24 @@ class flush_gate {
   [[nodiscard]] bool may_go_on() {
     std::unique_lock lock(mutex_);
     ++count_;
-    if (how_ == flush_fault::hang) {
+    if (fault_ == flush_fault::hang) {
       ++hanging_;
       changed_.notify_all();
-      changed_.wait(lock, [this] { return how_ != flush_fault::hang; });
+      changed_.wait(lock, [this] { return fault_ != flush_fault::hang; });
       --hanging_;
     }
-    if (how_ == flush_fault::fail) {
+    if (fault_ == flush_fault::fail) {
       ++failed_;
       changed_.notify_all();
     }
-    return how_ != flush_fault::fail;
+    return fault_ != flush_fault::fail;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<int> count_{0};
-  flush_fault how_ = flush_fault::none;
+  flush_fault fault_ = flush_fault::none;
   int hanging_ = 0;
   int failed_ = 0;
 };

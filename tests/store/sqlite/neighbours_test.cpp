@@ -128,9 +128,9 @@ TEST_F(sqlite_neighbours_test, the_lock_file_has_the_permissions_of_the_database
 class sqlite_checkpoint_lock_test : public sqlite_neighbours_test {
  protected:
   sqlite_checkpoint_lock_test()
-      : with_(with_faults(params())),
-        one_(session::open(with_, session_use::write).value()),
-        other_(session::open(with_, session_use::write).value()) {}
+      : params_(with_faults(params())),
+        one_(session::open(params_, session_use::write).value()),
+        other_(session::open(params_, session_use::write).value()) {}
   static sqlite_params with_faults(sqlite_params out) {
     out.vfs = fault_vfs::name;
     return out;
@@ -145,7 +145,7 @@ class sqlite_checkpoint_lock_test : public sqlite_neighbours_test {
   [[nodiscard]] bool moved() { return sqlite::all_moved(one_->on()); }
 
   fault_vfs faults_;
-  sqlite_params with_;
+  sqlite_params params_;
   std::unique_ptr<session> one_, other_;
 };
 

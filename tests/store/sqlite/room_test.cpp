@@ -63,7 +63,7 @@ class sqlite_room_test : public ::testing::Test {
     }
     return false;
   }
-  void expect_looks_and_replays() {
+  void expect_reads_and_replays() {
     EXPECT_EQ(own_->claim(claim_of("0")).kind, verdict_kind::replay);
     EXPECT_TRUE(own_->find(claim_of("0").id));
     EXPECT_FALSE(own_->list().records.empty());
@@ -99,9 +99,9 @@ TEST_F(sqlite_room_test, a_wal_that_cannot_be_checkpointed_leaves_the_room_for_a
     ASSERT_GT(reading.integer("SELECT count(*) FROM records"), 0);
     ASSERT_TRUE(fill(40'000));
     EXPECT_GT(sqlite::volume_of(path_).room, static_cast<std::int64_t>(8 * mebibyte));
-    expect_looks_and_replays();
+    expect_reads_and_replays();
     open();  // also after a restart
-    expect_looks_and_replays();
+    expect_reads_and_replays();
     EXPECT_TRUE(fill(1'000));
   }
   wait_until_it_takes_claims();
@@ -125,7 +125,7 @@ TEST_F(sqlite_room_test, a_volume_filled_by_other_files_stops_only_claims) {
   }
   // Some claims still fit into the present size of the write-ahead log.
   ASSERT_TRUE(fill(20'000));
-  expect_looks_and_replays();
+  expect_reads_and_replays();
   EXPECT_EQ(own_->claims({claim_of("0", "another")})[0]->kind, verdict_kind::mismatch);
   EXPECT_LE(log_size(), size_before + mebibyte);
   // The reserve made room in the file for the pages of the write-ahead log, which therefore starts
@@ -153,7 +153,7 @@ TEST_F(sqlite_room_test, a_wal_that_filled_the_volume_can_be_checkpointed_comple
 TEST_F(sqlite_room_test, expired_records_that_fill_the_volume_are_removed_by_the_sweep) {
   ASSERT_TRUE(fill(100'000));
   ASSERT_GT(done_, 2'000);
-  expect_looks_and_replays();
+  expect_reads_and_replays();
   clock_.advance(day);
   std::size_t gone = 0;
   wait_until("the sweep", [&] {
@@ -169,19 +169,19 @@ TEST_F(sqlite_room_test, expired_records_that_fill_the_volume_are_removed_by_the
 class sqlite_locked_test : public ::testing::Test {
  protected:
   sqlite_locked_test() {
-    with_.path = folder_.file("store.db");
-    with_.clock = &clock_;
-    store_ = sqlite_store::open(with_).value();
+    params_.path = folder_.file("store.db");
+    params_.clock = &clock_;
+    store_ = sqlite_store::open(params_).value();
     own_.emplace(*store_);
     own_->completed(claim_of("done"));
     own_->leased(claim_of("running"));
-    neighbour_ = connection(with_.path, nullptr);
+    neighbour_ = connection(params_.path, nullptr);
     neighbour_.run("BEGIN IMMEDIATE");
   }
 
   temporary_folder folder_;
   base::manual_clock clock_;
-  sqlite_params with_;
+  sqlite_params params_;
   std::unique_ptr<sqlite_store> store_;
   std::optional<blocking_store> own_;
   connection neighbour_;
@@ -212,7 +212,7 @@ TEST_F(sqlite_locked_test, a_claim_of_a_running_key_waits_for_the_foreign_lock) 
 }
 
 TEST_F(sqlite_locked_test, opening_and_reading_need_no_lock) {
-  const auto another = sqlite_store::open(with_).value();
+  const auto another = sqlite_store::open(params_).value();
   blocking_store there(*another);
   EXPECT_TRUE(there.find(claim_of("done").id));
   EXPECT_EQ(there.list().records.size(), 2u);

@@ -19,7 +19,7 @@ using sqlite::wal_vfs;
 class sqlite_wal_vfs_test : public ::testing::Test {
  protected:
   sqlite_wal_vfs_test() {
-    on_.run(
+    connection_.run(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
         "CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
   }
@@ -44,37 +44,37 @@ class sqlite_wal_vfs_test : public ::testing::Test {
   temporary_folder folder_;
   fault_vfs faults_;
   wal_vfs files_{fault_vfs::name};
-  connection on_{folder_.file("rows.db"), files_.name()};
+  connection connection_{folder_.file("rows.db"), files_.name()};
 };
 
 TEST_F(sqlite_wal_vfs_test, a_transaction_is_written_in_few_writes) {
   const int before = faults_.written();
-  add(on_, 200);  // more than 400 writes without the VFS
+  add(connection_, 200);  // more than 400 writes without the VFS
   EXPECT_LE(faults_.written() - before, 10);
   auto other = plain();
   EXPECT_EQ(count(other), 200);
-  EXPECT_EQ(digest(other), digest(on_));
+  EXPECT_EQ(digest(other), digest(connection_));
 }
 
 TEST_F(sqlite_wal_vfs_test, a_transaction_larger_than_the_cache_reads_its_own_writes) {
-  on_.run("PRAGMA cache_size = 10; BEGIN");
-  add(on_, 300);
-  EXPECT_EQ(count(on_), 300);
-  on_.run("UPDATE rows SET bytes = randomblob(4001) WHERE id % 3 = 0");
-  const auto mine = digest(on_);
+  connection_.run("PRAGMA cache_size = 10; BEGIN");
+  add(connection_, 300);
+  EXPECT_EQ(count(connection_), 300);
+  connection_.run("UPDATE rows SET bytes = randomblob(4001) WHERE id % 3 = 0");
+  const auto mine = digest(connection_);
   auto other = plain();
   EXPECT_EQ(count(other), 0);
-  on_.run("COMMIT");
+  connection_.run("COMMIT");
   EXPECT_EQ(digest(other), mine);
   EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
 }
 
 TEST_F(sqlite_wal_vfs_test, rolled_back_rows_are_not_in_the_database) {
-  add(on_, 5);
-  on_.run("PRAGMA cache_size = 10; BEGIN");
-  add(on_, 300);
-  on_.run("ROLLBACK");
-  add(on_, 1);
+  add(connection_, 5);
+  connection_.run("PRAGMA cache_size = 10; BEGIN");
+  add(connection_, 300);
+  connection_.run("ROLLBACK");
+  add(connection_, 1);
   auto other = plain();
   EXPECT_EQ(count(other), 6);
   EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
@@ -83,18 +83,18 @@ TEST_F(sqlite_wal_vfs_test, rolled_back_rows_are_not_in_the_database) {
 TEST_F(sqlite_wal_vfs_test, a_restarted_wal_is_readable_without_the_vfs) {
   auto other = plain();
   for (int round = 1; round <= 5; ++round) {
-    add(on_, 20);
+    add(connection_, 20);
     EXPECT_EQ(count(other), 20 * round);
-    on_.run("PRAGMA wal_checkpoint(RESTART)");
+    connection_.run("PRAGMA wal_checkpoint(RESTART)");
   }
-  EXPECT_EQ(digest(other), digest(on_));
+  EXPECT_EQ(digest(other), digest(connection_));
 }
 
 TEST_F(sqlite_wal_vfs_test, a_deferred_write_that_fails_fails_the_commit) {
-  add(on_, 5);
+  add(connection_, 5);
   faults_.full(true);
   try {
-    add(on_, 5);
+    add(connection_, 5);
     ADD_FAILURE() << "it was committed";
   } catch (const sqlite::failure& failed) {
     EXPECT_EQ(failed.code(), SQLITE_FULL);
@@ -102,7 +102,7 @@ TEST_F(sqlite_wal_vfs_test, a_deferred_write_that_fails_fails_the_commit) {
   faults_.full(false);
   auto other = plain();
   EXPECT_EQ(count(other), 5);
-  add(on_, 2);
+  add(connection_, 2);
   EXPECT_EQ(count(other), 7);
   EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
 }

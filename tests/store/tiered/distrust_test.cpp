@@ -186,7 +186,7 @@ class tiered_breaker_test : public ::testing::Test {
   static vitals reply(std::uint64_t forgotten, const std::string& identity = "truth") {
     return {.identity = identity, .generation = 1, .forgotten = forgotten};
   }
-  void hear(circuit_breaker& breaker, time_point time) {
+  void poll_both(circuit_breaker& breaker, time_point time) {
     breaker.both_answered(breaker.ticket(), epoch_, 0, time);
   }
 
@@ -199,7 +199,7 @@ class tiered_breaker_test : public ::testing::Test {
 
 TEST_F(tiered_breaker_test, the_accelerator_is_trusted_only_for_a_limited_time_after_a_poll) {
   EXPECT_FALSE(strict_.epoch_at(start_));
-  hear(strict_, start_);
+  poll_both(strict_, start_);
   ASSERT_TRUE(strict_.epoch_at(start_ + fresh_for));
   EXPECT_TRUE(strict_.epoch_at(start_ + fresh_for)->busy);
   EXPECT_FALSE(strict_.epoch_at(start_ + fresh_for + milliseconds(1)));
@@ -208,7 +208,7 @@ TEST_F(tiered_breaker_test, the_accelerator_is_trusted_only_for_a_limited_time_a
 TEST_F(tiered_breaker_test, without_the_truth_only_replays_are_trusted_and_only_if_configured) {
   const auto late = start_ + 10 * fresh_for;
   for (auto* each : {&strict_, &lasting_}) {
-    hear(*each, start_);
+    poll_both(*each, start_);
     each->accelerator_answered(each->ticket(), late);
   }
   EXPECT_FALSE(strict_.epoch_at(late));
@@ -225,12 +225,12 @@ TEST_F(tiered_breaker_test, a_poll_that_began_before_a_distrust_does_not_count) 
   strict_.distrust_now();
   strict_.both_answered(ticket, epoch_, 0, start_);
   EXPECT_FALSE(strict_.epoch_at(start_));
-  hear(strict_, start_);
+  poll_both(strict_, start_);
   EXPECT_TRUE(strict_.epoch_at(start_));
 }
 
 TEST_F(tiered_breaker_test, changed_vitals_of_the_truth_end_trust_without_a_poll) {
-  hear(strict_, start_);
+  poll_both(strict_, start_);
   EXPECT_FALSE(strict_.note_vitals(reply(0)));
   EXPECT_TRUE(strict_.epoch_at(start_));
   EXPECT_TRUE(strict_.note_vitals(reply(1)));
@@ -243,7 +243,7 @@ TEST_F(tiered_breaker_test, changed_vitals_of_the_truth_end_trust_without_a_poll
 }
 
 TEST_F(tiered_breaker_test, an_older_poll_does_not_override_newer_vitals_of_the_truth) {
-  hear(strict_, start_);
+  poll_both(strict_, start_);
   strict_.note_vitals(reply(0));
   strict_.distrust_now();
   const auto before = strict_.ticket();
@@ -259,7 +259,7 @@ TEST_F(tiered_breaker_test, an_older_poll_does_not_override_newer_vitals_of_the_
 }
 
 TEST_F(tiered_breaker_test, the_circuit_breaker_opens_after_several_failures_in_a_row) {
-  hear(strict_, start_);
+  poll_both(strict_, start_);
   strict_.call_failed("gone", start_);
   strict_.call_failed("gone", start_);
   strict_.call_succeeded();
