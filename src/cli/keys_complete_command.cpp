@@ -3,7 +3,6 @@
 #include "cli/commands.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/resolve_record.hpp"
 #include "cli/store_work.hpp"
 #include "http/forwarding.hpp"
 
