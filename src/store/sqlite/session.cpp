@@ -63,7 +63,8 @@ session::~session() {
   }
 }
 
-result<std::unique_ptr<session>> session::open(const sqlite_params& params, session_use use) {
+result<std::unique_ptr<session>> session::open(const sqlite_params& params, session_use use,
+                                               if_missing missing) {
   auto path = check_location(params.path);
   if (!path) return path.error();
   if (params.clock->boot_id().empty()) {
@@ -72,7 +73,7 @@ result<std::unique_ptr<session>> session::open(const sqlite_params& params, sess
   try {
     std::unique_ptr<session> opened(new session(params, *path));
     if (auto why = opened->enter()) return *why;
-    if (auto why = opened->check_file()) return *why;
+    if (auto why = opened->check_file(missing)) return *why;
     opened->set_up(use);
     return opened;
   } catch (const failure& failed) {
@@ -100,13 +101,21 @@ std::optional<error> session::enter() {
 
 /// Checks that the file and the write-ahead log are ours, before anything is written, or copied out
 /// of the log.
-std::optional<error> session::check_file() {
+std::optional<error> session::check_file(if_missing missing) {
   const bool fresh = mark_of(path_) == file_mark{};
-  on_ = connection(path_, files_.name());
+  // SQLite would delete the log of an empty file.
+  if (size_of(path_) == 0 && size_of(path_ + "-wal") > 0) {
+    return error(errc::store_lost, log_without_file(path_));
+  }
+  if (fresh && missing == if_missing::fail) {
+    return error(errc::store_unreachable, "sqlite store " + path_ + ": there is no such file");
+  }
+  on_ = connection(path_, files_.name(), fresh ? open_as::creator : open_as::writer);
   keep_log_at_close(on_, true);  // until the owner is known
   // Answers may be confidential. SQLite gives the write-ahead log the same mode.
   if (fresh) ::chmod(path_.c_str(), S_IRUSR | S_IWUSR);
-  file_ = mark_of(path_);
+  file_ = mark_of(params_.path);
+  if (const auto why = second_name_of(path_); !why.empty()) return refuse(path_, why);
   bool ours = false;
   within(params_.timeout, [&] {
     const moving turn(lock_);
@@ -154,6 +163,12 @@ void session::set_up(session_use use) {
   }
   identity_ = metadata_->read_meta().identity;
   log_ = mark_of(path_ + "-wal");
+  index_ = mark_of(path_ + "-shm");
+  if (!index_is(on_, index_)) {
+    throw failure(SQLITE_BUSY,
+                  "the log's index (-shm) was removed or replaced, and this process "
+                  "still uses the former one");
+  }
 }
 
 void session::configure() {
@@ -272,7 +287,8 @@ bool session::try_begin() {
 }
 
 bool session::still_there() const noexcept {
-  return !log_is_foreign_ && mark_of(path_) == file_ && mark_of(path_ + "-wal") == log_;
+  return !log_is_foreign_ && mark_of(params_.path) == file_ && mark_of(path_ + "-wal") == log_ &&
+         mark_of(path_ + "-shm") == index_;
 }
 
 void session::move_log() {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/location.hpp"
 
 namespace onceguard::sqlite {
 
@@ -19,10 +20,16 @@ namespace onceguard::sqlite {
 /// thrown.
 [[nodiscard]] bool log_belongs(connection& connection, const std::string& path, const char* vfs);
 
+/// Does this connection use the WAL index of that name? All connections of a process share one
+/// index, also after its file was removed. True if the system does not tell.
+[[nodiscard]] bool index_is(connection& connection, const file_mark& index);
+
 /// The URI with which SQLite reads the file alone: without log and locks, and leaving no trace.
 [[nodiscard]] std::string file_alone(const std::string& path);
 
 /// Says what to do about a write-ahead log that does not belong to the file.
 [[nodiscard]] std::string foreign_log(const std::string& path);
+/// Says what to do about a write-ahead log whose file is missing or empty.
+[[nodiscard]] std::string log_without_file(const std::string& path);
 
 }  // namespace onceguard::sqlite

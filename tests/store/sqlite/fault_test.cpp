@@ -163,6 +163,7 @@ class sqlite_checkpoint_test : public sqlite_fault_test {
  protected:
   sqlite_checkpoint_test() {
     params_.checkpoint_pages = 20;
+    params_.recreate_after = milliseconds(0);
     store_ = open(params_);
     own_.emplace(*store_);
   }
@@ -206,7 +207,7 @@ TEST_F(sqlite_checkpoint_test, a_failed_checkpoint_is_made_up_for) {
 
 TEST_F(sqlite_checkpoint_test, checkpoints_continue_on_a_recreated_file) {
   complete(50);
-  std::filesystem::remove(params_.path);
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(params_.path + suffix);
   EXPECT_FALSE(own_->try_claim(claim_of("told")));
   own_->vitals();
   own_->vitals();  // the second poll shows that the caller has noted the new file
