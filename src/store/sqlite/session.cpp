@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "store/sqlite/schema.hpp"
+#include "store/sqlite/wal_damage.hpp"
 #include "store/sqlite/wal_state.hpp"
 
 namespace onceguard::sqlite {
@@ -116,12 +117,15 @@ std::optional<error> session::check_file(if_missing missing) {
   if (fresh) ::chmod(path_.c_str(), S_IRUSR | S_IWUSR);
   file_ = mark_of(params_.path);
   if (const auto why = second_name_of(path_); !why.empty()) return refuse(path_, why);
+  bool damaged = false;
   bool ours = false;
   within(params_.timeout, [&] {
     const moving turn(lock_);
     if (!turn.has_turn()) throw failure(SQLITE_BUSY, "another process moves the log");
     ours = log_is_ours();
+    damaged = log_is_damaged();
   });
+  if (damaged) return error(errc::store_lost, damaged_log(path_));
   if (!ours) return error(errc::store_lost, foreign_log(path_));
   auto owner = ownership::fresh;
   within(params_.timeout, [&] { owner = whose(on_); });
@@ -138,6 +142,12 @@ std::optional<error> session::check_file(if_missing missing) {
 bool session::log_is_ours() {
   log_is_foreign_ = !log_belongs(on_, path_, params_.vfs);
   return !log_is_foreign_;
+}
+
+bool session::log_is_damaged() {
+  // In the log of a process that writes meanwhile, the end is still being written.
+  const auto frames = frames_of(on_);
+  return has_damaged_frames(path_ + "-wal", frames) && frames_of(on_) == frames;
 }
 
 void session::set_up(session_use use) {

@@ -70,6 +70,7 @@ class session {
   void set_up(session_use use);
   void began();
   [[nodiscard]] bool log_is_ours();
+  [[nodiscard]] bool log_is_damaged();
   void log_has(int pages);
   void bound_log();
   void limit_log();

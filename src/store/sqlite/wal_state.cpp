@@ -92,6 +92,11 @@ std::uint32_t volatile* index_of(connection& connection) noexcept {
 
 }  // namespace
 
+std::uint32_t frames_of(connection& connection) noexcept {
+  auto* const words = index_of(connection);
+  return words == nullptr ? 0 : __atomic_load_n(words + frames_word, __ATOMIC_ACQUIRE);
+}
+
 bool index_is(connection& connection, const file_mark& index) {
   const auto address = reinterpret_cast<std::uintptr_t>(index_of(connection));
   if (address == 0) return true;

@@ -1,6 +1,7 @@
 // Reads what SQLite's own interface does not report about the write-ahead log: how much of it is in
 // the file, and whether it belongs to the file.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "store/sqlite/connection.hpp"
@@ -19,6 +20,10 @@ namespace onceguard::sqlite {
 /// stored no start. No checkpoint may run meanwhile. Failures of SQLite other than damage are
 /// thrown.
 [[nodiscard]] bool log_belongs(connection& connection, const std::string& path, const char* vfs);
+
+/// How many frames of the write-ahead log count; 0: none, or not known. The connection must have
+/// read or written before.
+[[nodiscard]] std::uint32_t frames_of(connection& connection) noexcept;
 
 /// Does this connection use the WAL index of that name? All connections of a process share one
 /// index, also after its file was removed. True if the system does not tell.
