@@ -100,8 +100,8 @@ class log_reader {
   static checksum checksum_at(const unsigned char* bytes) noexcept {
     return {big_endian(bytes), big_endian(bytes + 4)};
   }
-  [[nodiscard]] bool read(std::span<unsigned char> out, off_t at) const {
-    return ::pread(file_, out.data(), out.size(), at) == static_cast<ssize_t>(out.size());
+  [[nodiscard]] bool read(std::span<unsigned char> out, off_t offset) const {
+    return ::pread(file_, out.data(), out.size(), offset) == static_cast<ssize_t>(out.size());
   }
 
   const int file_;

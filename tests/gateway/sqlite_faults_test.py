@@ -1,4 +1,4 @@
-"""The files of a SQLite store: away for a moment, removed one by one, under two names."""
+"""The files of a SQLite store: away for a moment, removed, damaged, under two names."""
 
 import os
 import subprocess
@@ -153,3 +153,63 @@ def test_a_link_that_leads_elsewhere_is_a_replaced_file(start_gateway, upstream,
     os.replace(tmp_path / "next", tmp_path / "current")
     wait_until(lambda: not refused(gateway, fresh_key()), what="the gateway in the new place")
     assert_replay_of(gateway.post(key=key), first)
+
+
+# ---- a damaged log --------------------------------------------------------------------------
+def overwrite(at, size):
+    def damage(log):
+        with open(log, "r+b") as file:
+            file.seek(at(log.stat().st_size))
+            file.write(b"\xff" * size)
+    return damage
+
+
+@pytest.mark.parametrize("damage", [
+    overwrite(lambda size: size // 2, 64), overwrite(lambda size: 8, 16),
+    overwrite(lambda size: 0, 32), overwrite(lambda size: 32, 24),
+    overwrite(lambda size: size // 2, 8192)],
+    ids=["in the middle", "salts", "head", "first frame", "two pages"])
+@pytest.mark.parametrize("running", [True, False], ids=["running", "killed"])
+def test_what_stands_behind_damage_in_the_log_is_not_silently_forgotten(start_gateway, upstream,
+                                                                        damage, running):
+    """SQLite takes a damaged log for a short one; without a state_dir nobody else would know."""
+    gateway = start_gateway(upstream)
+    keys = list(run_some(gateway, 10))
+    gateway.restart()
+    keys += run_some(gateway, 10)
+    if running:
+        damage(beside(gateway, "-wal"))
+    gateway.kill()
+    if not running:
+        damage(beside(gateway, "-wal"))
+    before = beside(gateway, "-wal").read_bytes()
+    gateway.start(wait=False)
+    assert gateway.wait() == 4
+    assert "is damaged" in gateway.log()
+    listed = gateway.command("keys", "list")
+    assert listed.returncode == 4
+    assert before == beside(gateway, "-wal").read_bytes()
+    # As the message says.
+    (gateway.folder / "aside").mkdir()
+    for suffix in ("", "-wal", "-shm"):
+        os.rename(beside(gateway, suffix), gateway.folder / "aside" / f"keys.db{suffix}")
+    restored = restore(gateway, gateway.folder / "aside" / "keys.db")
+    assert restored.returncode == 0, restored
+    gateway.start()
+    assert all(gateway.post(key=key).replayed for key in keys[:10])
+
+
+@pytest.mark.parametrize("rest", ["cut", "zeros"])
+def test_a_last_transaction_that_is_incomplete_is_no_damage(start_gateway, upstream, rest):
+    """As a power cut leaves it; it was never answered."""
+    gateway = start_gateway(upstream)
+    keys = list(run_some(gateway, 10))
+    gateway.kill()
+    log = beside(gateway, "-wal")
+    end = log.stat().st_size
+    with open(log, "r+b") as file:
+        file.truncate(end - 2000)
+        if rest == "zeros":
+            file.truncate(end)
+    gateway.start()
+    assert all(gateway.post(key=key).replayed for key in keys[:9])
