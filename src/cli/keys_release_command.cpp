@@ -24,6 +24,8 @@ awaitable<int> release_record(store& records, const release_request& request,
   change.id = found.record ? found.record->id : found.unreadable->id;
   change.about = found.about;
   change.force = request.force;
+  // The holder, or another operator, may complete it while this command waits for the store.
+  change.keep_completed = found.record && found.record->state != observed_state::completed;
   co_return co_await resolve_record(records, std::move(found), std::move(change), timeout);
 }
 

@@ -92,9 +92,12 @@ awaitable<int> resolve_record(store& records, found_record before, resolution re
                 << "; try again then, or use --force if you know that it is not\n";
       co_return exit_failed;
     case resolve_outcome::already_completed:
-      std::cerr << "onceguard: it is completed already, and stays as it is: an answer that was "
-                   "kept is never replaced; one that is missing takes --status, --header or "
-                   "--body\n";
+      std::cerr << (completes
+                        ? "onceguard: it is completed already, and stays as it is: an answer that "
+                          "was kept is never replaced; one that is missing takes --status, "
+                          "--header or --body\n"
+                        : "onceguard: it was completed just now, by its holder or by another "
+                          "operator, and stays as it is; look at it with `keys show`\n");
       co_return exit_failed;
   }
   if (resolved->forgets_answer) {

@@ -1,6 +1,8 @@
 // What `keys release` and `keys complete` report if the store does not answer in time.
 #include "cli/resolve_record.hpp"
 
+#include <functional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,6 +31,8 @@ class resolve_record_test : public ::testing::Test {
     resolution change;
     change.id = request_.id;
     change.completed = completed;
+    change.keep_completed = before.record->state != observed_state::completed;
+    if (meanwhile_) meanwhile_();
     ::testing::internal::CaptureStderr();
     ::testing::internal::CaptureStdout();
     const int code =
@@ -43,8 +47,20 @@ class resolve_record_test : public ::testing::Test {
   faulty_store faulty_{inner_};
   blocking_store caller_{inner_};
   const claim request_ = claim_of("order-1");
+  std::function<void()> meanwhile_;
   std::string out_, err_;
 };
+
+TEST_F(resolve_record_test, what_is_completed_between_the_look_and_the_release_stays_completed) {
+  const auto held = caller_.leased(request_);
+  clock_.advance(lease_length + request_.about->run_timeout);
+  meanwhile_ = [&] { caller_.settle(settle_of(request_, held)); };
+  EXPECT_EQ(resolve(false), cli::exit_failed);
+  EXPECT_THAT(err_, HasSubstr("it was completed just now"));
+  EXPECT_EQ(caller_.claim(claim_of("order-1")).kind, verdict_kind::replay);
+  meanwhile_ = nullptr;
+  EXPECT_EQ(resolve(false), cli::exit_ok);
+}
 
 TEST_F(resolve_record_test, a_release_that_took_longer_than_the_timeout_is_reported_as_done) {
   leave_unknown();

@@ -106,7 +106,9 @@ std::string second_name_of(const std::string& path) {
   if ((about.stx_mask & STATX_NLINK) != 0 && about.stx_nlink > 1) {
     return "has more than one name (hard links), and each name would have a log of its own. Remove "
            "the other names (`find DIRECTORY -samefile " +
-           path + "` shows them); a copy is made by `onceguard backup`";
+           path +
+           "` shows them; a `restore` that was killed leaves one, and can be repeated); a copy is "
+           "made by `onceguard backup`";
   }
   return {};
 }
