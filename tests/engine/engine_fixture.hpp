@@ -115,10 +115,14 @@ class engine_over_faults : public ::testing::Test {
   outcome execute(counted_work& doing) { return execute(doing, op()); }
   /// Begins one whose work goes on until let_go().
   void begin(counted_work& doing) {
+    begin_soon(doing);
+    until([&] { return doing.runs == 1; });
+  }
+  /// The same, and does not wait until it runs.
+  void begin_soon(counted_work& doing) {
     doing.gate = &gate;
     auto keep = [this](std::exception_ptr, outcome got) { first_ = std::move(got); };
     asio::co_spawn(io, operate(*tested, io, op(), doing), keep);
-    until([&] { return doing.runs == 1; });
   }
   void end_held_leases() {
     auto ending = [this]() -> asio::awaitable<int> {

@@ -160,6 +160,7 @@ class twin : public engine_over_faults {
     policy.on_busy = on_busy_rule::wait;
     policy.wait = for_ever;
   }
+  /// Begins so many more, and waits until all who came wait.
   void gather(std::size_t many) {
     const auto busy = tested->counters().busy.load();
     for (std::size_t i = 0; i < many; ++i) {
@@ -182,6 +183,25 @@ TEST_F(twin, that_completes_answers_all_waiters) {
   EXPECT_EQ(let_go().kind, outcome_kind::ran);
   expect_all(3, outcome_kind::replay);
   EXPECT_EQ(second.runs, 0);
+  EXPECT_EQ(tested->counters().cached_replays, 0u) << "nobody had to look";
+}
+
+TEST_F(twin, is_waited_for_no_longer_by_a_caller_that_left) {
+  begin(first);
+  std::stop_source caller;
+  auto left = op();
+  left.caller = caller.get_token();
+  std::optional<outcome> ended;
+  asio::co_spawn(io, operate(*tested, io, std::move(left), second),
+                 [&](std::exception_ptr, outcome got) { ended = std::move(got); });
+  gather(0);
+  EXPECT_FALSE(ended);
+  const auto claims = store.made(store_call::claim);
+  caller.request_stop();
+  until([&] { return ended.has_value(); });
+  EXPECT_EQ(ended->kind, outcome_kind::busy);
+  EXPECT_EQ(store.made(store_call::claim), claims);
+  EXPECT_EQ(let_go().kind, outcome_kind::ran);
 }
 
 TEST_F(twin, that_ends_unknown_wakes_one_waiter_for_all) {
