@@ -64,6 +64,19 @@ TEST_F(lease_test, a_renewal_that_nobody_answered_counts_for_nothing) {
   EXPECT_FALSE(held->may_go_on());
 }
 
+TEST_F(lease_test, a_renewal_that_failed_is_made_again_long_before_the_next_one_is_due) {
+  const auto held = granted(milliseconds(900), milliseconds(0));
+  store.fail(store_call::extend, store_fault::before, 3);
+  held->keep_renewing();
+  bool lost = false;
+  until([&] {
+    lost = lost || !held->may_go_on();
+    return store.made(store_call::extend) == 4;
+  });
+  EXPECT_FALSE(lost) << "it ran out between two tries";
+  held->stop_renewing();
+}
+
 TEST_F(lease_test, a_renewal_counts_from_when_it_was_sent) {
   constexpr milliseconds length{100};
   const auto held = granted(length, milliseconds(0));
