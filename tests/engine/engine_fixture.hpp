@@ -30,6 +30,7 @@ struct counted_work {
   bool sends_late = false;  // behind the gate, not before it
   bool may_send = true;
   std::size_t padding = 0;  // of the answer
+  milliseconds retention = settle_terms().retention;
   asio::steady_timer* gate = nullptr;
   asio::awaitable<settle_terms> run(lease_handle& held) {
     ++runs;
@@ -42,6 +43,7 @@ struct counted_work {
     if (throws) throw std::runtime_error("the work broke");
     settle_terms request;
     request.kind = ends;
+    request.retention = retention;
     auto a = std::make_shared<answer>();
     a->status = 201;
     a->body = "run " + std::to_string(runs) + std::string(padding, '.');

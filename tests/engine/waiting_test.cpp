@@ -160,7 +160,6 @@ class twin : public engine_over_faults {
     policy.on_busy = on_busy_rule::wait;
     policy.wait = for_ever;
   }
-  /// Begins so many more, and waits until all who came wait.
   void gather(std::size_t many) {
     const auto busy = tested->counters().busy.load();
     for (std::size_t i = 0; i < many; ++i) {
@@ -210,6 +209,24 @@ TEST_F(twin, that_ends_unknown_wakes_one_waiter_for_all) {
   gather(3);
   let_go();
   expect_all(3, outcome_kind::unknown);
+}
+
+TEST_F(twin, that_ends_unknown_decides_nothing_under_another_policy) {
+  first.ends = settle_kind::abandon;
+  begin(first);
+  gather(1);
+  auto rerun = policy;
+  rerun.unknown = unknown_policy::rerun;
+  auto other = op();
+  other.policy = &rerun;
+  std::optional<outcome> ended;
+  asio::co_spawn(io, operate(*tested, io, std::move(other), second),
+                 [&](std::exception_ptr, outcome got) { ended = std::move(got); });
+  gather(0);
+  let_go();
+  until([&] { return ended.has_value(); });
+  EXPECT_EQ(ended->kind, outcome_kind::ran);
+  expect_all(1, outcome_kind::unknown);
 }
 
 TEST_F(twin, that_is_released_wakes_one_who_runs_for_all) {
