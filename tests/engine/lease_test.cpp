@@ -83,9 +83,8 @@ TEST_F(lease_test, a_renewal_counts_from_when_it_was_sent) {
   store.fail(store_call::extend, store_fault::delay_after, 1);
   std::optional<bool> renewed;
   const auto sent = base::boot_now();
-  asio::co_spawn(io, held->dispatch(), [&](std::exception_ptr, result<bool> reply) {
-    renewed = reply && *reply;
-  });
+  asio::co_spawn(io, held->dispatch(),
+                 [&](std::exception_ptr, result<bool> reply) { renewed = reply && *reply; });
   until([&] { return store.waiting() == 1 && base::boot_now() >= sent + length; });
   store.let_go();
   until([&] { return renewed.has_value(); });

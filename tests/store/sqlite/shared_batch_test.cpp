@@ -49,11 +49,11 @@ class sqlite_shared_batch_test : public ::testing::Test {
     boost::asio::io_context io;
     std::vector<result<verdict>> out(wanted.size(), error(errc::stopped, "no reply came"));
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      auto asked = store_->claim({wanted[i]}, milliseconds(5'000));
+      auto reply = store_->claim({wanted[i]}, milliseconds(5'000));
       const auto keep = [&out, i](std::exception_ptr, std::vector<result<verdict>> replies) {
         if (!replies.empty()) out[i] = std::move(replies.front());
       };
-      boost::asio::co_spawn(io, std::move(asked), keep);
+      boost::asio::co_spawn(io, std::move(reply), keep);
     }
     io.run();
     return out;
