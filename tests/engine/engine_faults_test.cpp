@@ -178,6 +178,20 @@ INSTANTIATE_TEST_SUITE_P(store, every_error,
                                            store_fault::full, store_fault::lost,
                                            store_fault::unreadable, store_fault::too_big));
 
+TEST_F(engine_over_faults, a_caller_waits_for_a_settle_no_longer_than_settle_wait) {
+  params.settle_wait = milliseconds(1'000);
+  make();
+  store.fail(store_call::settle, store_fault::before);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, outcome_kind::unrecorded);
+  // At once, and after pauses of 100, 200 and 400 ms: the next one would end too late.
+  EXPECT_GT(store.made(store_call::settle), 1u);
+  EXPECT_LE(store.made(store_call::settle), 4u);
+  store.heal_all();
+  until([&] { return tested->pending() == 0; });
+  EXPECT_EQ(state(), observed_state::completed);
+}
+
 TEST_F(engine_over_faults, a_late_settle_that_is_stale_changes_nothing) {
   counted_work slow;
   store.fail(store_call::settle, store_fault::unreadable, 2);
