@@ -207,6 +207,51 @@ TEST_F(engine_over_faults, a_late_settle_that_is_stale_changes_nothing) {
   EXPECT_EQ(body_of(execute(quick)), "run 11");
 }
 
+TEST_F(engine_over_faults, a_stale_holder_that_can_not_look_sends_no_answer) {
+  counted_work w;
+  begin(w);
+  resolution freed;
+  freed.id = op().id;
+  freed.force = true;
+  ASSERT_TRUE(run(io, inner.resolve(freed, milliseconds(100))));
+  counted_work other;
+  EXPECT_EQ(execute(other).kind, outcome_kind::ran);
+  store.fail(store_call::find, store_fault::before, 1);
+  const auto out = let_go();
+  EXPECT_EQ(out.kind, outcome_kind::superseded);
+  EXPECT_FALSE(out.answer);
+}
+
+// ---- what an engine does again and again
+
+TEST_F(engine_over_faults, a_poll_that_failed_is_not_the_last) {
+  store.fail(store_call::vitals, store_fault::before, 1);
+  tested->start(io);
+  const auto polls = store.made(store_call::vitals);
+  until([&] { return store.made(store_call::vitals) >= polls + 2; });
+}
+
+TEST_F(engine_over_faults, a_sweep_that_failed_is_not_the_last) {
+  params.sweep_interval = milliseconds(10);
+  make();
+  store.fail(store_call::sweep, store_fault::before, 1);
+  tested->start(io);
+  until([&] { return store.made(store_call::sweep) >= 2; });
+}
+
+TEST_F(engine_over_faults, a_sweep_goes_on_until_nothing_is_left) {
+  params.sweep_interval = milliseconds(10);
+  make();
+  counted_work w;
+  w.retention = milliseconds(1);
+  constexpr int records = 1'100;  // more than two batches
+  for (int i = 0; i < records; ++i) execute(w, op("k" + std::to_string(i)));
+  clock.advance(milliseconds(1));
+  tested->start(io);
+  until([&] { return store.made(store_call::sweep) >= 1; });
+  EXPECT_EQ(tested->counters().swept, records) << "without a pause between two batches";
+}
+
 // ---- renewals
 
 TEST_F(engine_over_faults, a_renewal_that_fails_once_is_made_again) {
