@@ -71,6 +71,14 @@ def test_an_unknown_key_is_completed_with_an_answer(gateway, unknown_key):
     assert record["headers"] == [["Content-Type", "application/json"]]
 
 
+def test_a_completion_is_kept_for_the_retention_of_its_route(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, {"route": [{"path": "/brief", "retention": "1h"}]})
+    assert gateway.post("/brief", key=key, plan={"status": 500}).status == 500
+    done = gateway.command("keys", "complete", key, "--config", str(gateway.config_path))
+    assert done.returncode == 0, done
+    assert 0 < show(gateway, key)["retention_left_ms"] <= 3_600_000
+
+
 def test_an_unknown_key_is_completed_without_an_answer(gateway, unknown_key):
     assert gateway.command("keys", "complete", unknown_key).returncode == 0
     assert show(gateway, unknown_key)["kept"] == "none"

@@ -60,21 +60,40 @@ TEST_F(decide_walk, a_release_with_a_token_needs_that_token) {
 }
 
 TEST_F(decide_walk, an_earlier_attempt_stays_in_doubt_over_a_failed_one) {
-  end(ask(1).lease, settle_kind::abandon);
-  end(ask(2, unknown_policy::rerun).lease, settle_kind::fail);
+  for (const bool dispatched : {false, true}) {
+    stored.reset();
+    end(ask(1).lease, settle_kind::abandon);
+    auto failed = settle_of(ask(2, unknown_policy::rerun).lease, settle_kind::fail);
+    failed.why = unknown_reason::upstream_status;
+    end(failed);
+    pass(hour);
+    auto again = claim_of(3);
+    again.into_started = true;
+    const auto third = ask(again).lease;
+    EXPECT_EQ(stored->state, record_state::started);
+    if (dispatched) EXPECT_TRUE(extend(third, true));
+    end(third, dispatched ? settle_kind::release : settle_kind::abandon);
+    EXPECT_EQ(state(), observed_state::unknown) << "the third did nothing, the first may have";
+    EXPECT_EQ(ask(4).why, unknown_reason::upstream_timeout);
+  }
+}
+
+TEST_F(decide_walk, why_an_attempt_failed_says_nothing_of_the_next_one) {
+  auto failed = settle_of(ask(1).lease, settle_kind::fail);
+  failed.why = unknown_reason::upstream_status;
+  end(failed);
   pass(hour);
-  auto again = claim_of(3);
-  again.into_started = true;
-  const auto third = ask(again).lease;
-  EXPECT_EQ(stored->state, record_state::started);
-  end(third, settle_kind::abandon);
-  EXPECT_EQ(state(), observed_state::unknown) << "the third did not begin, the first may have";
-  EXPECT_EQ(ask(4).why, unknown_reason::upstream_timeout);
+  ask(2);
+  pass(1'000);
+  EXPECT_EQ(ask(3).why, unknown_reason::holder_gone);
+  EXPECT_EQ(resolve(false).outcome, resolve_outcome::running) << "it may be with the upstream";
 }
 
 TEST_F(decide_walk, a_completion_ends_every_doubt) {
   end(ask(1).lease, settle_kind::abandon);
-  end(ask(2, unknown_policy::rerun).lease, settle_kind::complete);
+  end(ask(2, unknown_policy::rerun).lease, settle_kind::fail);
+  pass(hour);
+  end(ask(3).lease, settle_kind::complete);
   EXPECT_FALSE(stored->earlier_unknown);
   EXPECT_EQ(stored->why, unknown_reason::none);
   EXPECT_EQ(stored->failures, 0u);
@@ -91,7 +110,9 @@ TEST_F(decide_walk, an_answer_of_an_earlier_attempt_says_nothing_of_the_one_unde
   EXPECT_EQ(refused.outcome, resolve_outcome::running);
   EXPECT_EQ(refused.retry_after, about()->run_timeout);
   pass(60'000);
-  EXPECT_EQ(resolve(false).outcome, resolve_outcome::done);
+  const auto freed = resolve(false);
+  EXPECT_EQ(freed.outcome, resolve_outcome::done);
+  EXPECT_FALSE(freed.forgets_answer) << "there was none";
 }
 
 TEST_F(decide_walk, what_may_be_a_repeat_stays_so_for_each_later_attempt) {

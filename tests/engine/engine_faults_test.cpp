@@ -207,6 +207,17 @@ TEST_F(engine_over_faults, a_late_settle_that_is_stale_changes_nothing) {
   EXPECT_EQ(body_of(execute(quick)), "run 11");
 }
 
+TEST_F(engine_over_faults, an_error_that_stays_is_met_less_and_less_often) {
+  store.fail(store_call::settle, store_fault::unreadable);
+  counted_work w;
+  const auto begun = base::boot_now();
+  EXPECT_EQ(execute(w).kind, outcome_kind::unrecorded);
+  // Five more, with pauses of 100, 200, 400, 800 and 1,600 ms.
+  until([&] { return store.made(store_call::settle) == 6; });
+  EXPECT_GE(base::boot_now() - begun, milliseconds(3'000));
+  store.heal_all();
+}
+
 TEST_F(engine_over_faults, a_stale_holder_that_can_not_look_sends_no_answer) {
   counted_work w;
   begin(w);

@@ -28,7 +28,7 @@ TEST_F(reconcile_test, an_operator_who_is_faster_has_the_last_word) {
   EXPECT_EQ(counts.left_alone, 1u);
   EXPECT_EQ(counts.done, 0u);
   EXPECT_EQ(found.at(0).what, finding_kind::left_alone);
-  EXPECT_FALSE(look_at("k").stored.answer);
+  EXPECT_EQ(look_at("k").stored.answer->status, 202);
 }
 
 TEST_F(reconcile_test, a_key_that_became_free_is_never_in_doubt) {
@@ -64,6 +64,17 @@ TEST_F(reconcile_test, a_record_keeps_its_unknown_retention) {
   ASSERT_TRUE(reconciled());
   EXPECT_EQ(found.at(0).what, finding_kind::still_unknown);
   EXPECT_EQ(look_at("k").retention_left, std::chrono::hours(1));
+}
+
+TEST_F(reconcile_test, an_answer_that_nobody_knows_may_be_added_by_hand) {
+  unknown("k");
+  source.says = {{"k", effect_status::done}};
+  source.knows_answers = false;
+  ASSERT_TRUE(reconciled());
+  EXPECT_EQ(look_at("k").state, observed_state::completed);
+  EXPECT_EQ(look_at("k").stored.kept, answer_kept::none);
+  by_hand("k", true);
+  EXPECT_EQ(look_at("k").stored.kept, answer_kept::full);
 }
 
 TEST_F(reconcile_test, what_was_done_is_kept_for_the_retention_of_its_route) {
