@@ -107,6 +107,16 @@ def test_an_unknown_key_is_released_and_runs_again(gateway, unknown_key):
     assert gateway.record(unknown_key)["attempt"] == 2
 
 
+def test_a_released_record_is_none_to_complete_or_release(gateway, unknown_key):
+    scope = gateway.record(unknown_key)["scope"]
+    assert gateway.command("keys", "release", unknown_key).returncode == 0
+    for command in ("complete", "release"):
+        for named in ([unknown_key], [unknown_key, "--scope", scope]):
+            done = gateway.command("keys", command, *named)
+            assert done.returncode == 5, done
+            assert "there is no record of the key" in done.stderr
+
+
 def test_what_runs_is_ended_by_force_only(gateway, upstream, key):
     connection = gateway.begin_post(key=key, plan={"gate": key})
     upstream.arrived(key=key)

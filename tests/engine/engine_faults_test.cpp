@@ -94,6 +94,21 @@ TEST_F(engine_whose_store_forgets, claims_go_on_when_a_poll_finds_no_loss) {
   EXPECT_EQ(tested->counters().losses, 0u);
 }
 
+TEST_F(engine_whose_store_forgets, a_later_loss_is_one_more) {
+  params.loss_quiet = milliseconds(20);
+  make();
+  replace();
+  EXPECT_TRUE(run(io, tested->poll_store()));
+  counted_work w;
+  until([&] { return execute(w).kind != outcome_kind::store_failed; });
+  tested->expect(std::chrono::hours(1), milliseconds(0));
+  auto seen = run(io, inner.vitals(milliseconds(100)));
+  seen->identity = "a third one";
+  store.pretend(*seen);
+  EXPECT_TRUE(run(io, tested->poll_store()));
+  EXPECT_EQ(execute(w).failure.code, errc::store_lost);
+}
+
 // ---- a store that does not answer
 
 TEST_F(engine_over_faults, replay_cache_serves_nothing_while_a_poll_hangs_for_too_long) {
