@@ -71,7 +71,9 @@ TEST_F(decide_walk, an_earlier_attempt_stays_in_doubt_over_a_failed_one) {
     again.into_started = true;
     const auto third = ask(again).lease;
     EXPECT_EQ(stored->state, record_state::started);
-    if (dispatched) EXPECT_TRUE(extend(third, true));
+    if (dispatched) {
+      EXPECT_TRUE(extend(third, true));
+    }
     end(third, dispatched ? settle_kind::release : settle_kind::abandon);
     EXPECT_EQ(state(), observed_state::unknown) << "the third did nothing, the first may have";
     EXPECT_EQ(ask(4).why, unknown_reason::upstream_timeout);
