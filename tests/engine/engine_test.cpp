@@ -334,6 +334,18 @@ TEST_F(engine_over_faults, a_waiter_gets_the_first_ones_answer) {
   }
 }
 
+TEST_F(engine_over_faults, a_mismatch_does_not_wait_behind_those_who_do) {
+  policy.on_busy = on_busy_rule::wait;
+  policy.wait = milliseconds(1'000);
+  counted_work first;
+  begin(first);
+  counted_work never;
+  asio::co_spawn(io, operate(*tested, io, op(), never), [](std::exception_ptr, outcome) {});
+  until([&] { return tested->counters().busy >= 2; });
+  EXPECT_EQ(execute(never, op("k", 2)).kind, outcome_kind::mismatch);
+  let_go();
+}
+
 TEST_F(engine_over_faults, when_the_first_is_released_one_waiter_runs) {
   policy.on_busy = on_busy_rule::wait;
   counted_work first;
