@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from support.storm import MANNERS, StormUpstream, Trouble, post
+from support.storm import MANNERS, StormUpstream, Fault, post
 from support.waiting import scaled
 
 ENDS = {"outcome-unknown", "answer-not-kept"}  # what a key may come to without an answer
@@ -108,7 +108,7 @@ def test_nothing_runs_twice_when_disturbances_meet(start_gateway, request, engin
         customers = [Customer(f"storm-{number}", (first, second), rng)
                      for number in range(scaled(60, least=12))]
         for customer in customers:
-            upstream.troubles[customer.key] = [Trouble.random(rng)
+            upstream.faults[customer.key] = [Fault.random(rng)
                                                for _ in range(rng.choice((1, 1, 2)))]
         calm = asyncio.Event()
         disturbances = [asyncio.create_task(disturb(gateway, rng, calm))

@@ -1,6 +1,6 @@
 """An upstream and clients that go wrong at random points; both follow a seed.
 
-The upstream counts an effect as soon as it has decided on one. A trouble says what becomes of one
+The upstream counts an effect as soon as it has decided on one. A fault says what becomes of one
 request: when the upstream stops, how, and what its answer looks like.
 """
 
@@ -19,7 +19,7 @@ GONE = (asyncio.IncompleteReadError, ConnectionError, asyncio.LimitOverrunError)
 
 
 @dataclasses.dataclass(frozen=True)
-class Trouble:
+class Fault:
     point: str = "none"  # before, within, early, interim, silent, after, amid: where it goes wrong
     end: str = "fin"     # fin, rst, stall: how
     status: int = 201
@@ -55,7 +55,7 @@ class Trouble:
 
 class StormUpstream:
     def __init__(self):
-        self.troubles = {}  # of a key: the troubles of its next requests, in their order
+        self.faults = {}  # of a key: the faults of its next requests, in their order
         self.effects = collections.Counter()
         self.requests = collections.Counter()
         self.answering = set()
@@ -88,46 +88,46 @@ class StormUpstream:
         fields = dict(line.split(": ", 1) for line in head.decode("latin-1").split("\r\n")[1:-2])
         fields = {name.lower(): value for name, value in fields.items()}
         key = fields["idempotency-key"].strip('"')
-        planned = self.troubles.get(key)
-        trouble = planned.pop(0) if planned else Trouble()
+        planned = self.faults.get(key)
+        fault = planned.pop(0) if planned else Fault()
         self.requests[key] += 1
-        answer = trouble.answer(key, self.requests[key])
-        if trouble.point == "before":
-            return await self._end(writer, trouble)
-        if trouble.point == "within":
+        answer = fault.answer(key, self.requests[key])
+        if fault.point == "before":
+            return await self._end(writer, fault)
+        if fault.point == "within":
             await reader.read(10)
-            return await self._end(writer, trouble)
-        if trouble.point == "early":
-            self._take_effect(key, trouble)
+            return await self._end(writer, fault)
+        if fault.point == "early":
+            self._take_effect(key, fault)
             writer.write(answer)
         await reader.readexactly(int(fields.get("content-length", 0)))
-        if trouble.point == "early":
-            return trouble.end == "stall"
-        self._take_effect(key, trouble)
-        if trouble.point == "after":
-            return await self._end(writer, trouble)
-        if trouble.point == "interim":
+        if fault.point == "early":
+            return fault.end == "stall"
+        self._take_effect(key, fault)
+        if fault.point == "after":
+            return await self._end(writer, fault)
+        if fault.point == "interim":
             writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 3)
-        if trouble.point == "silent":
-            return await self._end(writer, dataclasses.replace(trouble, end="stall"))
-        await asyncio.sleep(trouble.delay)
-        if trouble.point == "amid":
-            writer.write(answer[: int(len(answer) * trouble.share)])
+        if fault.point == "silent":
+            return await self._end(writer, dataclasses.replace(fault, end="stall"))
+        await asyncio.sleep(fault.delay)
+        if fault.point == "amid":
+            writer.write(answer[: int(len(answer) * fault.share)])
             await writer.drain()
-            return await self._end(writer, trouble)
+            return await self._end(writer, fault)
         writer.write(answer)
         await writer.drain()
-        return trouble.form in ("sized", "chunked", "stream") and trouble.status != 101
+        return fault.form in ("sized", "chunked", "stream") and fault.status != 101
 
-    def _take_effect(self, key, trouble):
-        if trouble.status not in RELEASING:
+    def _take_effect(self, key, fault):
+        if fault.status not in RELEASING:
             self.effects[key] += 1
 
     @staticmethod
-    async def _end(writer, trouble):
-        if trouble.end == "stall":
+    async def _end(writer, fault):
+        if fault.end == "stall":
             await asyncio.sleep(4)
-        if trouble.end == "rst":
+        if fault.end == "rst":
             reset(writer)
         return False
 
