@@ -177,6 +177,7 @@ struct resolution {
   answer_ptr answer;
   bool force = false;  ///< also while the lease or the work may still be running, or if the record
                        ///< is unreadable
+  bool keep_completed = false;  ///< a release: not of a record that was completed meanwhile
   milliseconds retention{24 * 3'600'000};
   subject_ptr about;  ///< the subject to write if the record is unreadable; null: not known
 };
@@ -187,7 +188,7 @@ enum class resolve_outcome : std::uint8_t {
   running,  ///< refused without force: the lease is running; or, for a release, the upstream's
             ///< timeout after the lease has not passed yet
   already_completed,  ///< the record has its answer, or the resolution gave none; only a release
-                      ///< changes such a record
+                      ///< without `keep_completed` changes such a record
 };
 
 struct resolve_decision {

@@ -1,5 +1,4 @@
-// Finds the record for a key, and optionally a scope, that an operator gives; and resolves a
-// record.
+// Finds the record for a key, and optionally a scope, that an operator gives.
 #pragma once
 #include <optional>
 #include <string>
@@ -41,10 +40,5 @@ struct found_record {
 
 /// Reports on standard error that unreadable records require --force, and returns the exit code.
 [[nodiscard]] int refuse_unreadable(const unreadable_record& seen);
-
-/// Resolves a record, prints the result or the reason for a refusal, and returns the exit code.
-/// Returns only after every replay cache must have dropped a forgotten answer.
-[[nodiscard]] boost::asio::awaitable<int> resolve_record(store& records, resolution request,
-                                                         milliseconds timeout);
 
 }  // namespace onceguard::cli

@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
+#include "cli/resolve_record.hpp"
 #include "cli/store_work.hpp"
 #include "http/forwarding.hpp"
 
@@ -51,7 +52,7 @@ milliseconds retention_for(const found_record& found, const config::settings& se
 awaitable<int> complete_record(store& records, const complete_request& request, answer_ptr made,
                                const config::settings& settings) {
   const auto timeout = settings.store.timeout;
-  const auto found = co_await find_one(records, request.choice, false, timeout);
+  auto found = co_await find_one(records, request.choice, false, timeout);
   if (!found.any()) {
     if (found.exit_code == exit_not_found) {
       std::cerr
@@ -68,7 +69,7 @@ awaitable<int> complete_record(store& records, const complete_request& request, 
   change.answer = std::move(made);
   change.force = request.force;
   change.retention = retention_for(found, settings);
-  co_return co_await resolve_record(records, std::move(change), timeout);
+  co_return co_await resolve_record(records, std::move(found), std::move(change), timeout);
 }
 
 int run(const given_flags& given, const complete_request& request) {

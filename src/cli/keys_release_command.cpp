@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
+#include "cli/resolve_record.hpp"
 #include "cli/store_work.hpp"
 
 namespace onceguard::cli {
@@ -16,14 +17,16 @@ struct release_request {
 
 awaitable<int> release_record(store& records, const release_request& request,
                               milliseconds timeout) {
-  const auto found = co_await find_one(records, request.choice, false, timeout);
+  auto found = co_await find_one(records, request.choice, false, timeout);
   if (!found.any()) co_return found.exit_code;
   if (found.unreadable && !request.force) co_return refuse_unreadable(*found.unreadable);
   resolution change;
   change.id = found.record ? found.record->id : found.unreadable->id;
   change.about = found.about;
   change.force = request.force;
-  co_return co_await resolve_record(records, std::move(change), timeout);
+  // The holder, or another operator, may complete it while this command waits for the store.
+  change.keep_completed = found.record && found.record->state != observed_state::completed;
+  co_return co_await resolve_record(records, std::move(found), std::move(change), timeout);
 }
 
 int run(const given_flags& given, const release_request& request) {

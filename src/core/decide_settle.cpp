@@ -247,6 +247,10 @@ resolve_decision decide_resolution(const record* stored, const resolution& reque
     out.outcome = resolve_outcome::not_found;
     return out;
   }
+  if (stored->state == record_state::completed && !request.completed && request.keep_completed) {
+    out.outcome = resolve_outcome::already_completed;
+    return out;
+  }
   if (stored->state == record_state::completed && request.completed) {
     if (holds_answer(*stored) || !request.answer) {
       out.outcome = resolve_outcome::already_completed;

@@ -5,7 +5,7 @@ import contextlib
 from support.client import fields_for
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.tcp_gate import TcpGate
-from support.waiting import wait_until
+from support.waiting import Stopwatch, wait_until
 
 TENANT = [("Authorization", "Bearer ann"), ("X-Tenant", "shop")]
 
@@ -65,6 +65,23 @@ def test_after_a_loss_what_the_new_rules_allow_is_waited_for(start_gateway, upst
                                        if int(a.get("Retry-After", "0")) > 1), None),
                          what="the refusal")
     assert 60 < int(refused.get("Retry-After")) <= 101
+
+
+def test_after_a_loss_runs_are_flagged_for_the_retention_of_the_new_rules(start_gateway, upstream,
+                                                                          fresh_key):
+    def config(retention):
+        return {"store": {"after_loss": "flag"}, "defaults": {"retention": retention}}
+    gateway = start_gateway(upstream, config("1s"))
+    reload(gateway, config("1h"))
+    assert_first(gateway.post(key=fresh_key()))
+    for file in gateway.folder.glob(gateway.database.name + "*"):
+        file.unlink()
+    wait_until(lambda: gateway.post(key=fresh_key()).status < 300, what="the next run")
+    clock = Stopwatch()
+    wait_until(lambda: clock.seconds > 1.5, what="the end of the retention of the start")
+    key = fresh_key()
+    assert_first(gateway.post(key=key))
+    assert gateway.record(key)["maybe_repeated"] is True
 
 
 def test_a_changed_scope_is_logged_with_the_number_of_its_records(start_gateway, upstream,

@@ -13,37 +13,8 @@ import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.gateway import clean_environment
+from support.sqlite_files import backup, beside, config, refused, restore, run_some
 from support.waiting import wait_until
-
-
-def beside(gateway, suffix):
-    return gateway.database.with_name(gateway.database.name + suffix)
-
-
-def config(folder, rule="refuse"):
-    return {"gateway": {"state_dir": str(folder), "replay_cache": "0"},
-            "store": {"after_loss": rule},
-            "defaults": {"lease": "1s", "upstream_timeout": "1s"}}
-
-
-def run_some(gateway, count):
-    return {key: assert_first(gateway.post(key=key))
-            for key in (f"key-{uuid.uuid4()}" for _ in range(count))}
-
-
-def backup(gateway, name="saved"):
-    to = gateway.folder / name
-    done = gateway.command("backup", str(to))
-    assert done.returncode == 0, done
-    return to
-
-
-def restore(gateway, file):
-    return gateway.command("restore", str(file))
-
-
-def refused(gateway, key):
-    return gateway.post(key=key).status == 503
 
 
 # ---- a backup and a log that don't belong together ------------------------------------------
@@ -173,6 +144,20 @@ def test_a_backup_never_overwrites(gateway, fresh_key):
     assert saved.read_bytes() == before
     missing = gateway.command("backup", str(gateway.folder / "no" / "such"))
     assert missing.returncode == 4
+
+
+def test_two_backups_into_one_file_do_not_mix(start_gateway, upstream):
+    gateway = start_gateway(upstream)
+    run_some(gateway, 20)
+    both = [subprocess.Popen([str(gateway.binary), "backup", "saved", "--store",
+                              gateway.store_url()], cwd=gateway.folder, text=True,
+                             stderr=subprocess.PIPE, env=clean_environment()) for _ in range(6)]
+    ends = [(one.communicate(timeout=60)[1], one.returncode) for one in both]
+    assert sorted(code for _, code in ends)[0] == 0, ends
+    assert all(code in (0, 1) for _, code in ends), ends
+    with contextlib.closing(sqlite3.connect(gateway.folder / "saved")) as file:
+        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert file.execute("SELECT count(*) FROM records").fetchone()[0] == 20
 
 
 def test_a_restored_backup_is_a_loss_that_is_noticed(start_gateway, upstream, tmp_path):

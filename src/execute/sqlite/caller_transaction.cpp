@@ -27,7 +27,7 @@ transaction caller_tables::begin() {
 
 result<verdict> caller_tables::peek(const claim& request) {
   const auto present = metadata_.read_clocks();
-  const auto found = table_.load(request.id, present.boot, {});
+  const auto found = table_.load(request.id, present, {});
   if (!found) return found.error();
   const auto* stored = found->has_value() ? &(*found)->stored : nullptr;
   return decide(stored, request, present.now, 1).verdict;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,21 +29,47 @@ class part_file {
  public:
   explicit part_file(std::string path) : path_(std::move(path)) {}
   ~part_file() {
+    if (file_ < 0) return;
     for (const char* suffix : {"", "-journal", "-wal", "-shm"}) ::unlink((path_ + suffix).c_str());
+    ::close(file_);
   }
   part_file(const part_file&) = delete;
   part_file& operator=(const part_file&) = delete;
 
   /// Creates the file before it has content, with mode 0600, so that only its owner can read it.
-  [[nodiscard]] bool make() const {
-    const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    return made >= 0 && ::close(made) == 0;
+  /// False: not possible (errno), or another process writes a file of that name (EWOULDBLOCK). The
+  /// file of a process that was killed is used again.
+  [[nodiscard]] bool make() {
+    for (;;) {
+      const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+      if (made < 0) return false;
+      struct stat about {};
+      struct stat named {};
+      const bool mine = ::flock(made, LOCK_EX | LOCK_NB) == 0 && ::fstat(made, &about) == 0;
+      // The process that had the name until now may have removed it.
+      const bool gone =
+          mine && (::stat(path_.c_str(), &named) != 0 || named.st_ino != about.st_ino);
+      if (mine && !gone && ::fchmod(made, 0600) == 0 && ::ftruncate(made, 0) == 0) {
+        file_ = made;
+        return true;
+      }
+      const int why = errno;
+      ::close(made);
+      errno = why;
+      if (!gone) return false;
+    }
   }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
   const std::string path_;
+  int file_ = -1;
 };
+
+error not_made(const part_file& part) {
+  if (errno != EWOULDBLOCK) return from_system(part.path());
+  return error(errc::conflict, part.path() + ": another process writes it just now");
+}
 
 bool flush(const std::string& path) {
   const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -113,7 +140,7 @@ void make_another_store(connection& connection, const base::clock& clock) {
 }
 
 /// Copies the backup `backup` into `file`, and leaves the backup as it is. Empty: success.
-std::optional<error> copy_backup(const std::string& backup, const part_file& file,
+std::optional<error> copy_backup(const std::string& backup, part_file& file,
                                  const base::clock& clock) {
   if (::access(backup.c_str(), R_OK) != 0) {
     return error(errno == ENOENT ? errc::not_found : errc::invalid_argument,
@@ -129,7 +156,7 @@ std::optional<error> copy_backup(const std::string& backup, const part_file& fil
     if (has_log && !log_belongs(source, backup, nullptr))
       return wrong("has a log that is not its own");
     if (ownership_of(source) != ownership::ours) return wrong(fault_of(source));
-    if (!file.make()) return from_system(file.path());
+    if (!file.make()) return not_made(file);
     copy(source, file.path());
     connection made(file.path(), nullptr);
     if (const auto description = fault_of(made); !description.empty()) return wrong(description);
@@ -147,17 +174,21 @@ std::optional<error> copy_backup(const std::string& backup, const part_file& fil
 result<std::string> name_again(const std::string& path) {
   for (int number = 1;; ++number) {
     const auto former = path + ".replaced-" + std::to_string(number);
-    if (::link(path.c_str(), former.c_str()) != 0) {
-      if (errno == ENOENT) return std::string();
-      if (errno == EEXIST) continue;
-      return from_system(former);
+    bool named = false;
+    for (const std::string suffix : {"", "-wal"}) {
+      if (::link((path + suffix).c_str(), (former + suffix).c_str()) == 0) {
+        named = true;
+      } else if (errno == EEXIST && !named) {
+        break;
+      } else if (errno != ENOENT) {
+        auto why = from_system(former + suffix);
+        ::unlink(former.c_str());
+        return why;
+      } else if (suffix == "-wal") {
+        return named ? former : std::string();
+      }
     }
-    if (::link((path + "-wal").c_str(), (former + "-wal").c_str()) != 0 && errno != ENOENT) {
-      auto why = from_system(former + "-wal");
-      ::unlink(former.c_str());
-      return why;
-    }
-    return former;
+    if (named) return former;
   }
 }
 
@@ -191,10 +222,10 @@ result<void> back_up(const sqlite_params& sqlite, const std::string& target) {
     return error(errc::conflict, target + ": there is such a file already");
   };
   if (::lstat(target.c_str(), &about) == 0) return exists();
-  auto opened = session::open(sqlite, session_use::read);
+  auto opened = session::open(sqlite, session_use::read, if_missing::fail);
   if (!opened) return opened.error();
-  const part_file part(target + ".part");
-  if (!part.make()) return from_system(part.path());
+  part_file part(target + ".onceguard-part");
+  if (!part.make()) return not_made(part);
   try {
     copy((*opened)->on(), part.path());
     connection made(part.path(), nullptr);
@@ -226,7 +257,7 @@ result<std::string> restore(const sqlite_params& sqlite, const std::string& sour
                                        ": a process has it open. Stop every gateway on it, and "
                                        "whatever else uses it, and restore then");
     }
-    const part_file made(*path + ".restoring");
+    part_file made(*path + ".restoring");
     if (auto why = copy_backup(source, made, *sqlite.clock)) return *why;
     return replace_file(made, *path);
   } catch (const failure& failed) {

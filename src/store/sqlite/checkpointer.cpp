@@ -45,26 +45,20 @@ void checkpointer::run() {
     lock.lock();
     if (phase_ == phase::requested) phase_ = phase::ended;
   }
-  lock.unlock();
-  session_.reset();
 }
 
-/// Failures are only logged here: the writer then runs the checkpoint itself.
+/// Failures are only logged here: the writer then runs the checkpoint itself. The file is open only
+/// meanwhile, so that this thread never keeps files that were replaced.
 void checkpointer::move() {
   const auto unable = [this](const std::string& why) {
     base::log(base::event::checkpoint_failed, {{"store", params_.path}, {"why", why}});
   };
   try {
-    if (session_ && !session_->still_there()) session_.reset();
-    if (!session_) {
-      auto opened = session::open(params_, session_use::read);
-      if (!opened) return unable(opened.error().detail);
-      session_ = std::move(*opened);
-    }
-    session_->move_log();
-    session_->flush_file();
+    auto opened = session::open(params_, session_use::read, if_missing::fail);
+    if (!opened) return unable(opened.error().detail);
+    (*opened)->move_log();
+    (*opened)->flush_file();
   } catch (const failure& failed) {
-    session_.reset();
     unable(failed.what());
   }
 }

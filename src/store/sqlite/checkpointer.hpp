@@ -4,7 +4,6 @@
 #pragma once
 #include <condition_variable>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -16,7 +15,7 @@ namespace onceguard::sqlite {
 /// Used by the writer's thread only.
 class checkpointer {
  public:
-  /// `params` must outlive the checkpointer. The first checkpoint opens the file.
+  /// `params` must outlive the checkpointer. Each checkpoint opens the file.
   explicit checkpointer(const sqlite_params& params);
   ~checkpointer() { stop(); }
   checkpointer(const checkpointer&) = delete;
@@ -27,7 +26,7 @@ class checkpointer {
   /// True once after each checkpoint that has ended. What was written during the checkpoint is
   /// still only in the write-ahead log; after a failed checkpoint, all of the log may be.
   [[nodiscard]] bool ended();
-  /// Finishes a running checkpoint, and closes the file. Idempotent.
+  /// Finishes a running checkpoint. Idempotent.
   void stop();
 
  private:
@@ -37,8 +36,7 @@ class checkpointer {
   void move();
 
   const sqlite_params& params_;
-  std::unique_ptr<session> session_;  // used by the thread only
-  std::mutex mutex_;                  // guards the members below
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   phase phase_ = phase::idle;
   std::thread thread_;

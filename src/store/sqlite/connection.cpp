@@ -75,9 +75,9 @@ std::string_view statement::bytes(int column) const noexcept {
 }
 
 connection::connection(const std::string& path, const char* vfs, open_as as) {
-  const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-                    (as == open_as::reader ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
-                                           : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  flags |= as == open_as::reader ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE;
+  if (as == open_as::creator) flags |= SQLITE_OPEN_CREATE;
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &opened, flags, vfs);
   it_.reset(opened);  // a connection that failed to open must be closed, too

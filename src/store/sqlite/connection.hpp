@@ -64,15 +64,15 @@ class resetting {
   statement& statement_;
 };
 
-/// `reader`: read-only; the name may be a URI, and no file is created.
-enum class open_as : std::uint8_t { writer, reader };
+/// `reader`: read-only, and the name may be a URI. Only `creator` creates a missing file.
+enum class open_as : std::uint8_t { creator, writer, reader };
 
 /// One open database, used by one thread at a time.
 class connection {
  public:
   connection() = default;
-  /// Opens or creates the database. Never waits: a busy database is a failure with SQLITE_BUSY.
-  connection(const std::string& path, const char* vfs, open_as as = open_as::writer);
+  /// Opens the database. Never waits: a busy database is a failure with SQLITE_BUSY.
+  connection(const std::string& path, const char* vfs, open_as as = open_as::creator);
   /// Borrows the caller's connection, which must outlive this object.
   explicit connection(sqlite3* borrowed) noexcept : it_(borrowed, close(false)) {}
 

@@ -96,6 +96,32 @@ file_mark mark_of(const std::string& path) noexcept {
   return {makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino};
 }
 
+std::string second_name_of(const std::string& path) {
+  struct statx about {};
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_NLINK, &about) != 0) return {};
+  if ((about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) {
+    return "is mounted as a single file (a bind mount), so that its log would not be where other "
+           "processes look for it. Mount its directory instead";
+  }
+  if ((about.stx_mask & STATX_NLINK) != 0 && about.stx_nlink > 1) {
+    return "has more than one name (hard links), and each name would have a log of its own. Remove "
+           "the other names (`find DIRECTORY -samefile " +
+           path +
+           "` shows them; a `restore` that was killed leaves one, and can be repeated); a copy is "
+           "made by `onceguard backup`";
+  }
+  return {};
+}
+
+bool absence::is_final(const std::string& path) {
+  if (mark_of(path) != file_mark{}) {
+    since_.reset();
+    return false;
+  }
+  if (!since_) since_ = base::boot_now();
+  return base::boot_now() - *since_ >= grace_;
+}
+
 std::int64_t size_of(const std::string& path) noexcept {
   struct statx about {};  // not stat: see mark_of
   if (::statx(AT_FDCWD, path.c_str(), 0, STATX_SIZE, &about) != 0) return 0;

@@ -2,11 +2,15 @@
 // is still the one that was opened.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
 
 #include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+#include "base/clock.hpp"
 
 namespace onceguard::sqlite {
 
@@ -41,5 +45,23 @@ struct file_mark {
 
 /// All zero if there is no such file.
 [[nodiscard]] file_mark mark_of(const std::string& path) noexcept;
+
+/// Why the file may be open under another name at the same time; empty if it has one name. The
+/// write-ahead log and its index are found by the name of the file: processes that use two names
+/// would not see each other's records.
+[[nodiscard]] std::string second_name_of(const std::string& path);
+
+/// Tells when a process that had a file open may create another one in its place: not while the
+/// file may have been moved away for a moment.
+class absence {
+ public:
+  explicit absence(milliseconds grace) noexcept : grace_(grace) {}
+  /// Has the file been missing at each call for so long?
+  [[nodiscard]] bool is_final(const std::string& path);
+
+ private:
+  const milliseconds grace_;
+  std::optional<base::boot_clock::time_point> since_;
+};
 
 }  // namespace onceguard::sqlite

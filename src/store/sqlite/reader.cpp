@@ -5,7 +5,7 @@
 namespace onceguard::sqlite {
 
 reader::reader(const sqlite_params& params, std::unique_ptr<session> opened)
-    : params_(params), session_(std::move(opened)) {
+    : params_(params), absence_(params.recreate_after), session_(std::move(opened)) {
   queries_.emplace(*session_);
   thread_ = std::thread([this] { run(); });
 }
@@ -44,7 +44,8 @@ void reader::serve(read_job& job) {
 std::optional<error> reader::make_ready() {
   if (session_ && session_->still_there()) return std::nullopt;
   close();
-  auto opened = session::open(params_, session_use::read);
+  const auto missing = absence_.is_final(params_.path) ? if_missing::create : if_missing::fail;
+  auto opened = session::open(params_, session_use::read, missing);
   if (!opened) return opened.error();
   session_ = std::move(*opened);
   queries_.emplace(*session_);

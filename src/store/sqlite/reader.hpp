@@ -75,6 +75,7 @@ class reader {
   const sqlite_params& params_;
   const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
   // The members below belong to the thread.
+  absence absence_;
   std::unique_ptr<session> session_;
   std::optional<record_queries> queries_;
   std::thread thread_;

@@ -91,7 +91,7 @@ result<std::optional<record_view>> record_queries::find_row(std::span<const unsi
   find_.bind(1, digest);
   std::optional<record_view> out;
   if (!find_.step()) return out;
-  auto read = read_record(find_.bytes(1), find_.integer(0), moment.boot);
+  auto read = read_record(find_.bytes(1), find_.integer(0), moment);
   if (!read) return read.error();
   if (!expired(*read, moment.now))
     out = make_view(id, std::move(*read), moment.now, moment.wall_ahead);
@@ -192,7 +192,7 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
       const auto wrong = damage_of(it.record);
       return !wrong || left_out(it, *wrong);
     }
-    auto read = read_record(it.record, it.boot, present.boot);
+    auto read = read_record(it.record, it.boot, present);
     if (!read) return left_out(it, read.error());
     if (expired(*read, present.now)) return true;
     auto view = make_view(id_from(it.digest), std::move(*read), present.now, present.wall_ahead);
@@ -215,7 +215,7 @@ result<counts> record_queries::count(const std::string& cursor) {
   };
   const auto walked = walk(std::nullopt, cursor, [&](const row& it) {
     if (it.why != nullptr) return unread(it, *it.why);
-    const auto read = read_record(it.record, it.boot, present.boot);
+    const auto read = read_record(it.record, it.boot, present);
     if (!read) return unread(it, read.error());
     if (expired(*read, present.now)) return true;
     ++out.by_state[static_cast<std::size_t>(observe(*read, present.now))];

@@ -32,14 +32,17 @@ replacement_id replacement_of(const record_id& id) noexcept {
   return out;
 }
 
-result<record> read_record(std::string_view bytes, std::int64_t boot, std::int64_t boot_now,
+result<record> read_record(std::string_view bytes, std::int64_t boot, const moment& present,
                            const encoded_parts& parts) {
   auto read = decode_record(bytes, parts);
   if (read && !read->about) return subject_unreadable();
-  if (read && boot != boot_now) {
-    // The clock of the earlier boot is gone. The lease ended when the machine did; the time of work
-    // that may still be under way elsewhere counts from the boot.
-    read->deadline_lease = 0;
+  if (read && boot != present.boot) {
+    // The clock of the earlier boot is gone. The lease ended when the machine did. The time of work
+    // that may still be under way elsewhere counts from the claim on the retention clock, which
+    // stood still in between, and at the earliest from the boot: this machine may have been running
+    // for long when the file came to it.
+    const auto claimed = read->claimed_at_wall - (present.now.wall - present.now.lease);
+    read->deadline_lease = std::clamp<std::int64_t>(claimed, 0, present.now.lease);
     read->retry_at_lease = 0;
   }
   return read;
@@ -69,24 +72,24 @@ record_table::record_table(connection& connection, const std::string& prefix)
       one_(connection.prepare("SELECT state, boot, record FROM " + prefix +
                               "records WHERE id = ?")) {}
 
-result<std::optional<stored_row>> record_table::load(const record_id& id, std::int64_t boot_now,
+result<std::optional<stored_row>> record_table::load(const record_id& id, const moment& present,
                                                      const encoded_parts& parts) {
-  return load_row(id, boot_now, parts);
+  return load_row(id, present, parts);
 }
 
 result<std::optional<stored_row>> record_table::load_replacement(const record_id& id,
-                                                                 std::int64_t boot_now,
+                                                                 const moment& present,
                                                                  const encoded_parts& parts) {
-  return load_row(replacement_of(id), boot_now, parts);
+  return load_row(replacement_of(id), present, parts);
 }
 
 result<std::optional<stored_row>> record_table::load_row(std::span<const unsigned char> digest,
-                                                         std::int64_t boot_now,
+                                                         const moment& present,
                                                          const encoded_parts& parts) {
   const resetting at_end(load_);
   load_.bind(1, digest);
   if (!load_.step()) return std::optional<stored_row>();
-  auto read = read_record(load_.bytes(2), load_.integer(1), boot_now, parts);
+  auto read = read_record(load_.bytes(2), load_.integer(1), present, parts);
   if (!read) return read.error();
   std::optional<stored_row> out(std::in_place);
   out->number = load_.integer(0);
@@ -170,7 +173,7 @@ std::size_t record_table::remove_unsettled(const moment& moment, std::size_t mos
     const resetting at_end(unsettled_);
     unsettled_.bind(1, moment.now.wall);
     while (gone.size() < most && unsettled_.step()) {
-      const auto read = read_record(unsettled_.bytes(2), unsettled_.integer(1), moment.boot);
+      const auto read = read_record(unsettled_.bytes(2), unsettled_.integer(1), moment);
       // A record that can't be read may hold a lease: it stays.
       if (read && expired(*read, moment.now)) gone.push_back(unsettled_.integer(0));
     }
@@ -204,7 +207,7 @@ bool record_table::may_go(std::int64_t number, const moment& moment) {
   one_.bind(1, number);
   if (!one_.step()) return false;
   if (one_.integer(0) >= static_cast<std::int64_t>(record_state::completed)) return true;
-  const auto read = read_record(one_.bytes(2), one_.integer(1), moment.boot);
+  const auto read = read_record(one_.bytes(2), one_.integer(1), moment);
   return read && expired(*read, moment.now);
 }
 

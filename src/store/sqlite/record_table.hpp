@@ -36,18 +36,18 @@ using replacement_id = std::array<unsigned char, std::tuple_size_v<record_id> + 
 
 /// Decodes a record, and ends its lease if the record is from before the last boot.
 [[nodiscard]] result<record> read_record(std::string_view bytes, std::int64_t boot,
-                                         std::int64_t boot_now, const encoded_parts& parts = {});
+                                         const moment& present, const encoded_parts& parts = {});
 
 class record_table {
  public:
   /// `prefix` begins the names of the table and its indexes.
   explicit record_table(connection& database, const std::string& prefix = {});
 
-  [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id, std::int64_t boot_now,
+  [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id, const moment& present,
                                                        const encoded_parts& parts);
   /// Loads the replacement of a record on a damaged page. The damaged record itself is not read.
   [[nodiscard]] result<std::optional<stored_row>> load_replacement(const record_id& id,
-                                                                   std::int64_t boot_now,
+                                                                   const moment& present,
                                                                    const encoded_parts& parts);
   void insert(const record_id& id, const record& stored, std::int64_t boot_now,
               const encoded_parts& parts);
@@ -66,7 +66,7 @@ class record_table {
 
  private:
   [[nodiscard]] result<std::optional<stored_row>> load_row(std::span<const unsigned char> digest,
-                                                           std::int64_t boot_now,
+                                                           const moment& present,
                                                            const encoded_parts& parts);
   void insert_row(std::span<const unsigned char> digest, const record& stored,
                   std::int64_t boot_now, const encoded_parts& parts);

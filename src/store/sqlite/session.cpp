@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "store/sqlite/schema.hpp"
+#include "store/sqlite/wal_damage.hpp"
 #include "store/sqlite/wal_state.hpp"
 
 namespace onceguard::sqlite {
@@ -63,7 +64,8 @@ session::~session() {
   }
 }
 
-result<std::unique_ptr<session>> session::open(const sqlite_params& params, session_use use) {
+result<std::unique_ptr<session>> session::open(const sqlite_params& params, session_use use,
+                                               if_missing missing) {
   auto path = check_location(params.path);
   if (!path) return path.error();
   if (params.clock->boot_id().empty()) {
@@ -72,7 +74,7 @@ result<std::unique_ptr<session>> session::open(const sqlite_params& params, sess
   try {
     std::unique_ptr<session> opened(new session(params, *path));
     if (auto why = opened->enter()) return *why;
-    if (auto why = opened->check_file()) return *why;
+    if (auto why = opened->check_file(missing)) return *why;
     opened->set_up(use);
     return opened;
   } catch (const failure& failed) {
@@ -100,19 +102,30 @@ std::optional<error> session::enter() {
 
 /// Checks that the file and the write-ahead log are ours, before anything is written, or copied out
 /// of the log.
-std::optional<error> session::check_file() {
+std::optional<error> session::check_file(if_missing missing) {
   const bool fresh = mark_of(path_) == file_mark{};
-  connection_ = connection(path_, files_.name());
+  // SQLite would delete the log of an empty file.
+  if (size_of(path_) == 0 && size_of(path_ + "-wal") > 0) {
+    return error(errc::store_lost, log_without_file(path_));
+  }
+  if (fresh && missing == if_missing::fail) {
+    return error(errc::store_unreachable, "sqlite store " + path_ + ": there is no such file");
+  }
+  connection_ = connection(path_, files_.name(), fresh ? open_as::creator : open_as::writer);
   keep_log_at_close(connection_, true);  // until the owner is known
   // Answers may be confidential. SQLite gives the write-ahead log the same mode.
   if (fresh) ::chmod(path_.c_str(), S_IRUSR | S_IWUSR);
-  file_ = mark_of(path_);
+  file_ = mark_of(params_.path);
+  if (const auto why = second_name_of(path_); !why.empty()) return refuse(path_, why);
+  bool damaged = false;
   bool ours = false;
   within(params_.timeout, [&] {
     const moving turn(lock_);
     if (!turn.has_turn()) throw failure(SQLITE_BUSY, "another process moves the log");
     ours = log_is_ours();
+    damaged = log_is_damaged();
   });
+  if (damaged) return error(errc::store_lost, damaged_log(path_));
   if (!ours) return error(errc::store_lost, foreign_log(path_));
   auto owner = ownership::fresh;
   within(params_.timeout, [&] { owner = ownership_of(connection_); });
@@ -129,6 +142,12 @@ std::optional<error> session::check_file() {
 bool session::log_is_ours() {
   log_is_foreign_ = !log_belongs(connection_, path_, params_.vfs);
   return !log_is_foreign_;
+}
+
+bool session::log_is_damaged() {
+  // In the log of a process that writes meanwhile, the end is still being written.
+  const auto frames = frames_of(connection_);
+  return has_damaged_frames(path_ + "-wal", frames) && frames_of(connection_) == frames;
 }
 
 void session::set_up(session_use use) {
@@ -154,6 +173,12 @@ void session::set_up(session_use use) {
   }
   identity_ = metadata_->read_meta().identity;
   log_ = mark_of(path_ + "-wal");
+  index_ = mark_of(path_ + "-shm");
+  if (!index_is(connection_, index_)) {
+    throw failure(SQLITE_BUSY,
+                  "the log's index (-shm) was removed or replaced, and this process "
+                  "still uses the former one");
+  }
 }
 
 void session::configure() {
@@ -274,7 +299,8 @@ bool session::try_begin() {
 }
 
 bool session::still_there() const noexcept {
-  return !log_is_foreign_ && mark_of(path_) == file_ && mark_of(path_ + "-wal") == log_;
+  return !log_is_foreign_ && mark_of(params_.path) == file_ && mark_of(path_ + "-wal") == log_ &&
+         mark_of(path_ + "-shm") == index_;
 }
 
 void session::move_log() {

@@ -17,14 +17,16 @@
 namespace onceguard::sqlite {
 
 enum class session_use : std::uint8_t { write, read };
+/// What becomes of a file that is missing.
+enum class if_missing : std::uint8_t { create, fail };
 
 class session {
  public:
-  /// Opens or creates the file, and migrates it to this version's schema. Only the migration writes
-  /// and needs the lock. Blocks, and waits up to `params.timeout` for other processes. `params`
-  /// must outlive the session.
-  [[nodiscard]] static result<std::unique_ptr<session>> open(const sqlite_params& params,
-                                                             session_use use);
+  /// Opens the file, or creates a missing one, and migrates it to this version's schema. Only the
+  /// migration writes and needs the lock. Blocks, and waits up to `params.timeout` for other
+  /// processes. `params` must outlive the session.
+  [[nodiscard]] static result<std::unique_ptr<session>> open(
+      const sqlite_params& params, session_use use, if_missing missing = if_missing::create);
   ~session();
   session(const session&) = delete;
   session& operator=(const session&) = delete;
@@ -35,8 +37,8 @@ class session {
   /// Identifies the file that was opened.
   [[nodiscard]] const file_mark& file() const noexcept { return file_; }
 
-  /// False: the file was deleted, replaced or overwritten. The session must then be closed without
-  /// touching the file that is there now.
+  /// False: the file, its write-ahead log or the index of that log was deleted or replaced, or the
+  /// path leads elsewhere now. The session must then be closed without touching what is there now.
   [[nodiscard]] bool still_there() const noexcept;
 
   /// For a file that has lost records: gives the store a new identity. By the identity every
@@ -64,10 +66,11 @@ class session {
  private:
   session(const sqlite_params& params, std::string path);
   [[nodiscard]] std::optional<error> enter();
-  [[nodiscard]] std::optional<error> check_file();
+  [[nodiscard]] std::optional<error> check_file(if_missing missing);
   void set_up(session_use use);
   void began();
   [[nodiscard]] bool log_is_ours();
+  [[nodiscard]] bool log_is_damaged();
   void log_has(int pages);
   void bound_log();
   void limit_log();
@@ -85,7 +88,7 @@ class session {
   statement begin_, commit_;
   std::optional<metadata_table> metadata_;  // once the tables exist
   std::string identity_;
-  file_mark file_, log_;
+  file_mark file_, log_, index_;
   bool log_is_foreign_ = false;
   int log_pages_ = 0;
   int log_bound_ = 0;   // in pages; depends on the room on the volume

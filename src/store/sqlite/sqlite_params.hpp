@@ -13,10 +13,12 @@ struct sqlite_params {
   std::string path;
   milliseconds timeout{2'000};  ///< bounds the opening: how long another process may hold the lock
   const base::clock* clock = &base::system_clock();
-  const char* vfs = nullptr;        ///< SQLite's name of the file layer; null: the default one
-  std::size_t batch_max = 256;      ///< items per transaction; the lock is released in between
-  int checkpoint_pages = 32'000;    ///< length of the write-ahead log that starts a checkpoint
-  std::int64_t page_count_max = 0;  ///< limit of the file's size; 0: SQLite's own
+  const char* vfs = nullptr;           ///< SQLite's name of the file layer; null: the default one
+  std::size_t batch_max = 256;         ///< items per transaction; the lock is released in between
+  int checkpoint_pages = 32'000;       ///< length of the write-ahead log that starts a checkpoint
+  milliseconds recreate_after{5'000};  ///< how long a file must be missing before a process that
+                                       ///< had the file open creates another one
+  std::int64_t page_count_max = 0;     ///< limit of the file's size; 0: SQLite's own
 };
 
 }  // namespace onceguard::sqlite

@@ -41,11 +41,13 @@ sqlite_store::sqlite_store(std::unique_ptr<const sqlite_params> params,
       reader_(*params_, std::move(opened)) {}
 
 result<std::unique_ptr<sqlite_store>> sqlite_store::open(sqlite_params params) {
-  auto kept = std::make_unique<const sqlite_params>(std::move(params));
+  auto kept = std::make_unique<sqlite_params>(std::move(params));
   // Reading needs no free room and no lock. The writer opens the file for itself with its first
   // write.
   auto opened = session::open(*kept, session_use::read);
   if (!opened) return opened.error();
+  // The process may change its directory later.
+  kept->path = std::filesystem::absolute(kept->path).string();
   return std::unique_ptr<sqlite_store>(new sqlite_store(std::move(kept), std::move(*opened)));
 }
 

@@ -16,7 +16,7 @@ const record* known(const std::optional<stored_row>& row) noexcept {
 std::optional<result<verdict>> reading_pass::apply(const claim& request,
                                                    const encoded_parts& parts) {
   if (!request.about) return subject_missing();
-  const auto found = table_.load(request.id, moment_.boot, parts);
+  const auto found = table_.load(request.id, moment_, parts);
   if (!found) return found.error();
   auto decided = decide(known(*found), request, moment_.now, 1);
   const auto kind = decided.verdict.kind;
@@ -37,8 +37,8 @@ transaction::transaction(metadata_table& metadata, record_table& table, token to
 result<std::optional<stored_row>> transaction::load(const record_id& id,
                                                     const encoded_parts& parts) {
   const auto* why = damaged_ == nullptr ? nullptr : damaged_->find(id);
-  if (why == nullptr) return table_.load(id, moment_.boot, parts);
-  auto replaced = table_.load_replacement(id, moment_.boot, parts);
+  if (why == nullptr) return table_.load(id, moment_, parts);
+  auto replaced = table_.load_replacement(id, moment_, parts);
   if (replaced && !*replaced) return *why;
   return replaced;
 }

@@ -1,6 +1,8 @@
 #include "store/sqlite/wal_state.hpp"
 
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
 #include <optional>
 
 #include "store/sqlite/location.hpp"
@@ -74,15 +76,47 @@ std::string file_alone(const std::string& path) {
   return out + "?immutable=1";
 }
 
-bool all_moved(connection& connection) noexcept {
+namespace {
+
+/// The beginning of the WAL index in memory; null: not known.
+std::uint32_t volatile* index_of(connection& connection) noexcept {
   sqlite3_file* file = nullptr;
   const int found =
       sqlite3_file_control(connection.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
-  if (found != SQLITE_OK || file->pMethods == nullptr || file->pMethods->iVersion < 2) return true;
+  if (found != SQLITE_OK || file->pMethods == nullptr) return nullptr;
+  if (file->pMethods->iVersion < 2) return nullptr;
   void volatile* index = nullptr;
   const int mapped = file->pMethods->xShmMap(file, 0, index_region, 0, &index);
-  if (mapped != SQLITE_OK || index == nullptr) return true;
-  auto* const words = static_cast<std::uint32_t volatile*>(index);
+  return mapped == SQLITE_OK ? static_cast<std::uint32_t volatile*>(index) : nullptr;
+}
+
+}  // namespace
+
+std::uint32_t frames_of(connection& connection) noexcept {
+  auto* const words = index_of(connection);
+  return words == nullptr ? 0 : __atomic_load_n(words + frames_word, __ATOMIC_ACQUIRE);
+}
+
+bool index_is(connection& connection, const file_mark& index) {
+  const auto address = reinterpret_cast<std::uintptr_t>(index_of(connection));
+  if (address == 0) return true;
+  // A line of proc(5): begin-end rights offset device inode path. The device is not compared: some
+  // file systems show different ones here and in statx.
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long begin = 0;
+    unsigned long long end = 0;
+    unsigned long long inode = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx %*s %*s %*s %llu", &begin, &end, &inode) != 3)
+      continue;
+    if (address >= begin && address < end) return inode == index.number;
+  }
+  return true;
+}
+
+bool all_moved(connection& connection) noexcept {
+  auto* const words = index_of(connection);
+  if (words == nullptr) return true;
   const auto frames = __atomic_load_n(words + frames_word, __ATOMIC_ACQUIRE);
   return __atomic_load_n(words + moved_word, __ATOMIC_ACQUIRE) >= frames;
 }
@@ -114,6 +148,15 @@ std::string foreign_log(const std::string& path) {
          path + "-wal and " + path +
          "-shm away, or, to go on with the log, put the file back that it belongs to. "
          "`onceguard restore FILE` puts a backup in place with nothing left behind";
+}
+
+std::string log_without_file(const std::string& path) {
+  return "sqlite store " + path + ": the file is missing or empty, but its log (" + path +
+         "-wal) is there. Nothing was changed. Put the file back that the log belongs to; or, to "
+         "begin without what both held, move " +
+         path + "-wal and " + path +
+         "-shm away: every operation of before may then run again. `onceguard restore FILE` puts a "
+         "backup in place";
 }
 
 }  // namespace onceguard::sqlite

@@ -1,9 +1,11 @@
 // Reads what SQLite's own interface does not report about the write-ahead log: how much of it is in
 // the file, and whether it belongs to the file.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/location.hpp"
 
 namespace onceguard::sqlite {
 
@@ -19,10 +21,20 @@ namespace onceguard::sqlite {
 /// thrown.
 [[nodiscard]] bool log_belongs(connection& connection, const std::string& path, const char* vfs);
 
+/// How many frames of the write-ahead log count; 0: none, or not known. The connection must have
+/// read or written before.
+[[nodiscard]] std::uint32_t frames_of(connection& connection) noexcept;
+
+/// Does this connection use the WAL index of that name? All connections of a process share one
+/// index, also after its file was removed. True if the system does not tell.
+[[nodiscard]] bool index_is(connection& connection, const file_mark& index);
+
 /// The URI with which SQLite reads the file alone: without log and locks, and leaving no trace.
 [[nodiscard]] std::string file_alone(const std::string& path);
 
 /// Says what to do about a write-ahead log that does not belong to the file.
 [[nodiscard]] std::string foreign_log(const std::string& path);
+/// Says what to do about a write-ahead log whose file is missing or empty.
+[[nodiscard]] std::string log_without_file(const std::string& path);
 
 }  // namespace onceguard::sqlite

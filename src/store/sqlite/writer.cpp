@@ -19,7 +19,11 @@ bool harmless(const failure& failed) noexcept {
 }  // namespace
 
 writer::writer(const sqlite_params& params, const session& seen)
-    : params_(params), checkpointer_(params), identity_(seen.identity()), file_(seen.file()) {
+    : params_(params),
+      checkpointer_(params),
+      absence_(params.recreate_after),
+      identity_(seen.identity()),
+      file_(seen.file()) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -67,8 +71,14 @@ void writer::finish_commit() {
   if (auto failed = commit()) {
     // Out of room: the write-ahead log did not get its commit record, and SQLite has rolled back
     // the rest. After any other failure the record may or may not be on the disk.
-    fail_after(*failed, failed->code() == SQLITE_FULL && session_->roll_back());
+    return fail_after(*failed, failed->code() == SQLITE_FULL && session_->roll_back());
   }
+  // A flush may take seconds, and so may a process that was stopped. If the file was replaced
+  // meanwhile, this commit is in a file that nobody else reads.
+  if (session_->still_there()) return;
+  table_.reset();
+  session_.reset();
+  fail_all(lost(), true);
 }
 
 void writer::fail_after(const failure& failure, bool rolled_back) {
@@ -106,7 +116,8 @@ std::optional<error> writer::make_ready() {
   table_.reset();
   session_.reset();
   try {
-    auto opened = session::open(params_, session_use::write);
+    const auto missing = absence_.is_final(params_.path) ? if_missing::create : if_missing::fail;
+    auto opened = session::open(params_, session_use::write, missing);
     if (!opened) {
       // Reported again once a file can be opened: that file is not the former one.
       lost_ = lost_ || was_open || opened.error().code == errc::store_lost;

@@ -58,6 +58,7 @@ class writer {
   grant_gate memory_;
   // The members below belong to the thread.
   checkpointer checkpointer_;
+  absence absence_;
   std::unique_ptr<session> session_;
   std::optional<record_table> table_;
   std::string identity_;

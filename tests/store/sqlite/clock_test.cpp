@@ -48,6 +48,26 @@ TEST_F(sqlite_clock_test, a_reboot_ends_every_lease_and_keeps_every_record) {
   EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::done);
 }
 
+TEST_F(sqlite_clock_test,
+       work_elsewhere_has_its_time_if_the_file_moves_to_a_machine_that_runs_long) {
+  const auto running = claim_of("running");
+  auto store = open();
+  blocking_store caller(*store);
+  caller.leased(running);
+  store->stop();
+  store.reset();
+  clock_.reboot("boot-of-another-machine");
+  clock_.advance(3 * day);
+  store = open();
+  caller.move_to(*store);
+  EXPECT_EQ(caller.find(running.id)->state, observed_state::unknown);
+  resolution request;
+  request.id = running.id;
+  EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::running);
+  clock_.advance(running.about->run_timeout);
+  EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::done);
+}
+
 TEST_F(sqlite_clock_test, a_wall_clock_set_back_during_a_reboot_pauses_expiry) {
   auto store = open();
   blocking_store caller(*store);

@@ -1,6 +1,7 @@
 // The SQLite store while the disk is full, fails or hangs.
 #include <filesystem>
 #include <optional>
+#include <thread>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -159,10 +160,32 @@ TEST_F(sqlite_fault_test, concurrent_callers_share_a_flush) {
   EXPECT_LE(faults_.flushed(), before + 2);
 }
 
+TEST_F(sqlite_fault_test, a_file_that_is_replaced_while_a_commit_is_flushed_grants_nothing) {
+  auto value = params();
+  value.recreate_after = milliseconds(0);
+  const auto store = open(value);
+  blocking_store caller(*store);
+  caller.leased(claim_of("before"));
+  faults_.flushes(flush_fault::hang);
+  std::optional<result<verdict>> granted;
+  std::thread claimant([&] {
+    blocking_store own(*store);
+    granted = own.try_claim(claim_of("k"));
+  });
+  faults_.wait_for_hang();
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(value.path + suffix);
+  faults_.flushes(flush_fault::none);
+  claimant.join();
+  ASSERT_FALSE(*granted);
+  EXPECT_EQ(granted->error().code, errc::store_lost);
+  EXPECT_EQ(granted->error().effect, effect::unknown);
+}
+
 class sqlite_checkpoint_test : public sqlite_fault_test {
  protected:
   sqlite_checkpoint_test() {
     params_.checkpoint_pages = 20;
+    params_.recreate_after = milliseconds(0);
     store_ = open(params_);
     own_.emplace(*store_);
   }
@@ -206,7 +229,7 @@ TEST_F(sqlite_checkpoint_test, a_failed_checkpoint_is_made_up_for) {
 
 TEST_F(sqlite_checkpoint_test, checkpoints_continue_on_a_recreated_file) {
   complete(50);
-  std::filesystem::remove(params_.path);
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(params_.path + suffix);
   EXPECT_FALSE(own_->try_claim(claim_of("told")));
   own_->vitals();
   own_->vitals();  // the second poll shows that the caller has noted the new file

@@ -19,6 +19,7 @@ class sqlite_loss_test : public ::testing::Test {
   [[nodiscard]] sqlite_params params() const {
     sqlite_params out;
     out.path = folder_.file("store.db");
+    out.recreate_after = milliseconds(0);
     out.clock = &clock_;
     return out;
   }

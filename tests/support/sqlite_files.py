@@ -1,0 +1,35 @@
+"""The files of a gateway's SQLite store."""
+
+import uuid
+
+from support.expecting import assert_first
+
+
+def beside(gateway, suffix):
+    return gateway.database.with_name(gateway.database.name + suffix)
+
+
+def config(folder, rule="refuse"):
+    return {"gateway": {"state_dir": str(folder), "replay_cache": "0"},
+            "store": {"after_loss": rule},
+            "defaults": {"lease": "1s", "upstream_timeout": "1s"}}
+
+
+def run_some(gateway, count):
+    return {key: assert_first(gateway.post(key=key))
+            for key in (f"key-{uuid.uuid4()}" for _ in range(count))}
+
+
+def backup(gateway, name="saved"):
+    to = gateway.folder / name
+    done = gateway.command("backup", str(to))
+    assert done.returncode == 0, done
+    return to
+
+
+def restore(gateway, file):
+    return gateway.command("restore", str(file))
+
+
+def refused(gateway, key):
+    return gateway.post(key=key).status == 503
