@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "base/hash.hpp"
-#include "store/redis/arguments.hpp"
 
 namespace onceguard::redis {
 namespace {
@@ -61,7 +60,6 @@ bool assign(Member& target, std::optional<Value> value) {
 std::optional<bool> set_parameter(address& out, std::string_view name, const std::string& value) {
   if (name == "prefix") return assign(out.prefix, std::optional(value));
   if (name == "min_replicas") return assign(out.min_replicas, number_in<std::uint32_t>(value));
-  if (name == "functions") return assign(out.functions, yes_or_no(value));
   if (name == "connections") {
     return assign(out.connections, number_in<std::size_t>(value)) && *out.connections > 0 &&
            *out.connections <= 64;

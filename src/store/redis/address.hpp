@@ -4,19 +4,30 @@
 //   redis+cluster://[user:password@]host[:port][,…][?…]
 //   rediss://…, rediss+sentinel://…, rediss+cluster://…  the same through TLS
 // Parameters: prefix (of all names; onceguard:), min_replicas (0), connections (to each server),
-// functions (yes, no); with TLS: ca, cert, key (files), verify (yes, no); with sentinels:
+// with TLS: ca, cert, key (files), verify (yes, no); with sentinels:
 // sentinel_user, sentinel_password. What is special is written as %XX.
 #pragma once
+#include <charconv>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <onceguard/error.hpp>
 
 namespace onceguard::redis {
+
+/// The whole text as a decimal number. Empty: the text is not a number.
+template <class Number>
+[[nodiscard]] std::optional<Number> number_in(std::string_view text) {
+  Number out{};
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (ec != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return out;
+}
 
 // The address of a server: host and port.
 
@@ -62,7 +73,6 @@ struct address {
   std::string prefix = "onceguard:";
   std::uint32_t min_replicas = 0;
   std::optional<std::size_t> connections;
-  bool functions = true;  ///< false: scripts by EVALSHA even where the server has functions
   std::string name;       ///< "redis host:port/0", for people: no user, no password
 };
 

@@ -1,6 +1,5 @@
 #include "store/redis/cluster_text.hpp"
 
-#include "store/redis/arguments.hpp"
 #include "store/redis/slots.hpp"
 
 namespace onceguard::redis {

@@ -22,6 +22,10 @@ awaitable<void> connection::log_in(const credentials& as) {
 
 awaitable<reply_ptr> connection::ask(std::string command) {
   if (const auto ec = co_await socket_.write(command)) give_up(ec.message());
+  co_return co_await read_reply();
+}
+
+awaitable<reply_ptr> connection::read_reply() {
   auto got = next_reply();
   while (!got) {
     co_await receive();

@@ -50,6 +50,8 @@ class connection {
   [[nodiscard]] boost::asio::awaitable<void> log_in(const credentials& as);
   /// Sends one command and returns its reply. No other command may be in flight.
   [[nodiscard]] boost::asio::awaitable<reply_ptr> ask(std::string command);
+  /// Waits for the next reply.
+  [[nodiscard]] boost::asio::awaitable<reply_ptr> read_reply();
 
   [[nodiscard]] boost::asio::awaitable<socket::error_code> write(const std::string& bytes) {
     return socket_.write(bytes);

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/hash.hpp"
 #include "store/redis/slot_ownership.hpp"
-#include "store/redis/wire.hpp"
+#include "store/view.hpp"
 
 namespace onceguard::redis {
 namespace {
@@ -12,132 +13,91 @@ namespace {
 using boost::asio::awaitable;
 
 constexpr int rounds_max = 100;
+constexpr std::size_t records_a_step = 64;  // read at a time: an answer may be large
 
-/// Reads the heads of records, a batch at a time.
-struct heads {
-  static constexpr bool writes = false;
-  struct item {
-    record_id id{};
-  };
-  using outcome = found_head;
-  [[nodiscard]] static std::optional<error> complaint(const item&) { return std::nullopt; }
-  static void write(std::string& text, const script_calls& scripts, const keyspace& names,
-                    const item& item) {
-    write_head(text, scripts, names, item.id);
+std::array<unsigned char, 8> bytes_of(stamp value) {
+  std::array<unsigned char, 8> out{};
+  for (auto byte = out.rbegin(); byte != out.rend(); ++byte, value >>= 8) {
+    *byte = static_cast<unsigned char>(value & 0xff);
   }
-  [[nodiscard]] static result<found_head> read(const reply& reply, const item& item) {
-    return read_head(reply, item.id);
-  }
-};
-
-question_traits traits_of(const server_pin& pin) {
-  question_traits out;
-  out.pin = pin;
   return out;
 }
 
-awaitable<result<scan_step>> scan_once(pool& pool, const server_pin& pin, std::string cursor,
-                                       scan_scope wish, steady_time until) {
-  auto write = [cursor = std::move(cursor), wish](std::string& text, const script_calls& scripts,
-                                                  const keyspace& names) {
-    write_scan(text, scripts, names, cursor, wish.state, wish.heads);
-  };
-  auto read = [&pool, wish](const reply& reply) {
-    return read_scan(reply, pool.names(), wish.heads);
-  };
-  const auto left = left_until(until);
-  auto request =
-      make_question<scan_step>(traits_of(pin), std::nullopt, left, std::move(write), read);
-  return ask(pool.queue(), std::move(request), left);
-}
-
-/// Scans a single server.
-awaitable<std::optional<error>> scan_server(pool& pool, const server_pin& pin, scan_scope wish,
-                                            steady_time until, scan_listener& listener) {
-  std::string cursor = "0";
-  do {
-    auto step = co_await scan_once(pool, pin, cursor, wish, until);
-    if (!step) co_return step.error();
-    cursor = step->cursor;
-    listener.take(std::move(*step));
-  } while (cursor != "0");
-  co_return std::nullopt;
-}
-
-awaitable<result<name_step>> names_once(pool& pool, const server_pin& pin, std::string cursor,
-                                        steady_time until) {
-  auto write = [cursor = std::move(cursor)](std::string& text, const script_calls&,
-                                            const keyspace& names) {
-    write_names(text, names, cursor);
-  };
-  auto read = [&pool](const reply& reply) -> result<name_step> {
-    return read_names(reply, pool.names());
-  };
-  const auto left = left_until(until);
-  auto request =
-      make_question<name_step>(traits_of(pin), std::nullopt, left, std::move(write), read);
-  return ask(pool.queue(), std::move(request), left);
-}
-
-/// Reads the records of these names from the servers that have them now.
-awaitable<result<scan_step>> poll(pool& pool, const std::vector<record_id>& ids, scan_scope wish,
-                                  steady_time until) {
-  std::vector<heads::item> items;
-  items.reserve(ids.size());
-  for (const auto& id : ids) items.push_back({id});
-  const auto left = left_until(until);
-  const auto whole = std::make_shared<batch_job<heads>>(std::move(items), left);
-  co_await perform(whole, pool.queue(), left);
+/// Reads records from the servers that have them now.
+awaitable<result<scan_step>> read_records(pool& pool, std::vector<record_id> ids,
+                                          steady_time until) {
+  std::vector<record_calls::item> items(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) items[i].id = ids[i];
+  auto readings = co_await send_all<record_calls>(pool.queue(), std::move(items),
+                                                  left_until(until));
   scan_step out;
-  auto outcomes = whole->outcomes();
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    auto& each = outcomes[i];
-    if (!each && each.error().code == errc::record_unreadable) {
-      out.unreadable.push_back({ids[i], each.error().detail});
-    } else if (!each) {
-      co_return each.error();
-    } else if (*each) {
-      const auto state = static_cast<std::size_t>((*each)->second.state);
-      ++out.counts[state];
-      if (wish.state == 0 || wish.state == static_cast<int>(state)) {
-        out.found.push_back(std::move(**each));
-      }
-    }
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    if (!readings[i]) co_return readings[i].error();
+    auto& seen = *readings[i];
+    const auto now = instant_of(seen.at);
+    if (seen.unreadable) out.unreadable.push_back({ids[i], seen.unreadable->detail});
+    if (!seen.found || expired(seen.found->record, now)) continue;
+    out.found.emplace_back(listed{seen.found->first, ids[i]},
+                           make_view(ids[i], std::move(seen.found->record), now));
+    out.found.back().second.stored.answer.reset();
   }
   co_return out;
 }
 
-/// Scans a node of a cluster. `seen`: the reported records of parts that are moving.
-awaitable<std::optional<error>> scan_node(pool& pool, const slot_ownership& now, std::size_t node,
-                                          scan_scope wish, steady_time until,
-                                          std::set<record_id>& seen, scan_listener& listener) {
-  std::string cursor = "0";
-  do {
-    auto step = co_await names_once(pool, now.nodes[node].pin, cursor, until);
-    if (!step) co_return step.error();
-    cursor = step->cursor;
-    std::erase_if(step->found, [&](const record_id& id) {
-      const auto& part = now.parts[pool.names().part_of(id)];
-      const bool settled = part.owner == node && part.to.empty();
-      return !settled && !seen.insert(id).second;
-    });
-    auto found = co_await poll(pool, step->found, wish, until);
+/// Scans servers one after the other.
+class server_scan {
+ public:
+  server_scan(pool& pool, steady_time until, scan_listener& listener)
+      : pool_(pool), until_(until), listener_(listener) {}
+
+  /// `moving`: whether another server may have the record, too.
+  template <class Moving>
+  awaitable<std::optional<error>> run(const server_pin& pin, const Moving& moving) {
+    std::string cursor = "0";
+    do {
+      name_scans::item item{pin, cursor};
+      auto step = co_await send_one<name_scans>(pool_.queue(), std::move(item), left_until(until_));
+      if (!step) co_return step.error();
+      cursor = std::move(step->cursor);
+      for (const auto& name : step->names) {
+        const auto id = pool_.names().id_of(name);  // a name that is not that of a record is skipped
+        if (id && (!moving(*id) || seen_.insert(*id).second)) ids_.push_back(*id);
+        if (ids_.size() < records_a_step) continue;
+        if (auto why = co_await report()) co_return why;
+      }
+      if (auto why = co_await report()) co_return why;
+    } while (cursor != "0");
+    co_return std::nullopt;
+  }
+
+ private:
+  awaitable<std::optional<error>> report() {
+    if (ids_.empty()) co_return std::nullopt;
+    auto found = co_await read_records(pool_, std::exchange(ids_, {}), until_);
     if (!found) co_return found.error();
-    listener.take(std::move(*found));
-  } while (cursor != "0");
-  co_return std::nullopt;
-}
+    listener_.take(std::move(*found));
+    co_return std::nullopt;
+  }
+
+  pool& pool_;
+  const steady_time until_;
+  scan_listener& listener_;
+  std::set<record_id> seen_;
+  std::vector<record_id> ids_;
+};
 
 awaitable<std::optional<error>> scan_cluster(pool& pool, const std::vector<server_pin>& pins,
-                                             scan_scope wish, steady_time until,
-                                             scan_listener& listener) {
+                                             steady_time until, scan_listener& listener) {
   const auto before = co_await read_slot_ownership(pool, pins, until);
   if (!before) co_return before.error();
   const auto order = sources_first(*before);
-  std::set<record_id> seen;
+  server_scan scan(pool, until, listener);
   for (const auto node : order) {
-    if (auto why = co_await scan_node(pool, *before, node, wish, until, seen, listener))
-      co_return why;
+    const auto moving = [&](const record_id& id) {
+      const auto& part = before->parts[pool.names().part_of(id)];
+      return part.owner != node || !part.to.empty();
+    };
+    if (auto why = co_await scan.run(before->nodes[node].pin, moving)) co_return why;
   }
   const auto after = co_await read_slot_ownership(pool, pins, until);
   if (!after) co_return after.error();
@@ -147,20 +107,40 @@ awaitable<std::optional<error>> scan_cluster(pool& pool, const std::vector<serve
   co_return std::nullopt;
 }
 
+awaitable<std::optional<error>> scan_once(pool& pool, const std::vector<server_pin>& pins,
+                                          steady_time until, scan_listener& listener) {
+  if (pool.names().cut()) co_return co_await scan_cluster(pool, pins, until, listener);
+  server_scan scan(pool, until, listener);
+  const auto nothing_moves = [](const record_id&) { return false; };
+  co_return co_await scan.run(pins.front(), nothing_moves);
+}
+
 }  // namespace
 
-awaitable<std::optional<error>> scan_all(pool& pool, scan_scope wish, steady_time until,
-                                         scan_listener& listener) {
+std::string cursor_of(const listed& last) {
+  return base::to_hex(bytes_of(last.first)) + base::to_hex(last.id);
+}
+
+result<listed> read_cursor(const std::string& cursor) {
+  listed out;
+  if (cursor.empty()) return out;
+  constexpr std::size_t digits = 16;
+  std::array<unsigned char, digits / 2> first{};
+  const std::string_view text = cursor;
+  const bool good = text.size() > digits && base::from_hex(text.substr(0, digits), first) &&
+                    base::from_hex(text.substr(digits), out.id);
+  if (!good) return error(errc::invalid_argument, "redis store: no cursor of this store");
+  for (const auto byte : first) out.first = out.first << 8 | byte;
+  return out;
+}
+
+awaitable<std::optional<error>> scan_all(pool& pool, steady_time until, scan_listener& listener) {
   std::optional<error> why;
   for (int round = 0; round < rounds_max; ++round) {
     const auto pins = pool.servers();
     if (pins.empty()) co_return error(errc::store_unreachable, pool.at().name + ": no connection");
     listener.begin();
-    if (pool.names().cut()) {
-      why = co_await scan_cluster(pool, pins, wish, until, listener);
-    } else {
-      why = co_await scan_server(pool, pins.front(), wish, until, listener);
-    }
+    why = co_await scan_once(pool, pins, until, listener);
     if (!why || why->code != errc::store_unreachable) co_return why;
     // After a change of servers the scan begins anew, because a cursor is valid on one server only.
     if (left_until(until).count() == 0) co_return why;

@@ -2,11 +2,35 @@
 // while parts move and servers fail.
 #pragma once
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "store/redis/operator_queries.hpp"
+#include <onceguard/store.hpp>
+
 #include "store/redis/pool.hpp"
+#include "store/redis/stored.hpp"
 
 namespace onceguard::redis {
+
+/// The position of a record in the listing.
+struct listed {
+  stamp first = 0;
+  record_id id{};
+  friend auto operator<=>(const listed&, const listed&) = default;
+};
+
+/// The cursor of the page after this record, as text of 16 and 64 hex digits.
+[[nodiscard]] std::string cursor_of(const listed& last);
+/// The record of a cursor. For the first page, a position before all records.
+/// errc::invalid_argument: the text is not a cursor of this store.
+[[nodiscard]] result<listed> read_cursor(const std::string& cursor);
+
+/// Some of the records. A record may come twice, or be gone by now.
+struct scan_step {
+  std::vector<unreadable_record> unreadable;
+  std::vector<std::pair<listed, record_view>> found;
+};
 
 class scan_listener {
  public:
@@ -18,14 +42,8 @@ class scan_listener {
   ~scan_listener() = default;
 };
 
-struct scan_scope {
-  int state = 0;       ///< of an observed_state; 0: any
-  bool heads = false;  ///< report the records; otherwise only their number
-};
-
 /// Empty: all records were reported. The arguments must outlive the coroutine.
-[[nodiscard]] boost::asio::awaitable<std::optional<error>> scan_all(pool& pool, scan_scope wish,
-                                                                    steady_time until,
+[[nodiscard]] boost::asio::awaitable<std::optional<error>> scan_all(pool& pool, steady_time until,
                                                                     scan_listener& listener);
 
 }  // namespace onceguard::redis

@@ -20,11 +20,9 @@ std::string quoted_pattern(std::string_view text) {
 }  // namespace
 
 keyspace::keyspace(const std::string& prefix, bool cut)
-    : touch_(prefix + "touch"), settled_(prefix + "settled") {
+    : settled_(prefix + "settled") {
   if (!cut) {
-    counters_ = {prefix + "tokens", prefix + "generation"};
-    const auto metadata = prefix + "store";
-    parts_.push_back({prefix + "r:", metadata, {counters_[0], counters_[1], metadata}});
+    parts_.push_back({prefix + "r:", prefix + "store"});
     pattern_ = quoted_pattern(prefix + "r:") + "*";
     return;
   }
@@ -32,7 +30,7 @@ keyspace::keyspace(const std::string& prefix, bool cut)
     auto begin = prefix;
     begin.append("{").append(tag).append("}:");
     const auto metadata = begin + "store";
-    parts_.push_back({begin + "r:", metadata, {metadata}, slot_of(metadata)});
+    parts_.push_back({begin + "r:", metadata, slot_of(metadata)});
   }
   pattern_ = quoted_pattern(prefix) + "{*}:r:*";
 }
@@ -42,10 +40,6 @@ std::string keyspace::record(const record_id& id) const {
   std::string out;
   out.reserve(records.size() + id.size());
   return out.append(records).append(base::as_chars(id));
-}
-
-std::span<const std::string> keyspace::counters_and_metadata(std::size_t part) const {
-  return parts_.at(part).counters_and_metadata;
 }
 
 std::optional<record_id> keyspace::id_of(std::string_view name) const {

@@ -1,11 +1,9 @@
 // The names of keys in Redis; all begin with the prefix. A single server has one set of names. In a
 // cluster the store is divided into parts, by the first byte of a record's digest. The names of a
-// part share a slot, and a script touches one name only, so that the script also works while the
-// slot moves.
+// part share a slot, and scripts touch one name only, so that they also work while the slot moves.
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,16 +38,6 @@ class keyspace {
   [[nodiscard]] const std::string& metadata(std::size_t part) const {
     return parts_.at(part).metadata;
   }
-  /// The names that a script gets after the record or the metadata: the counter of tokens and the
-  /// generation. In a cluster none: tokens come from the clock, and generations are in the
-  /// metadata.
-  [[nodiscard]] std::span<const std::string> counters() const noexcept { return counters_; }
-  /// The same names, and that of the metadata.
-  [[nodiscard]] std::span<const std::string> counters_and_metadata(std::size_t part) const;
-  /// The counter of writes. On a single server.
-  [[nodiscard]] const std::string& generation() const noexcept { return counters_.at(1); }
-  /// A name that is written so that WAIT has a write to wait for. On a single server.
-  [[nodiscard]] const std::string& touch() const noexcept { return touch_; }
   /// The channel that announces settled records.
   [[nodiscard]] const std::string& settled() const noexcept { return settled_; }
 
@@ -62,13 +50,10 @@ class keyspace {
   struct part_names {
     std::string records;
     std::string metadata;
-    std::vector<std::string> counters_and_metadata;
     std::uint16_t slot = 0;
   };
 
   std::vector<part_names> parts_;
-  std::vector<std::string> counters_;
-  std::string touch_;
   std::string settled_;
   std::string pattern_;
 };

@@ -1,7 +1,5 @@
 #include "store/redis/pipeline.hpp"
 
-#include <charconv>
-
 #include <boost/asio/co_spawn.hpp>
 
 #include "base/rethrow.hpp"
@@ -11,42 +9,47 @@ namespace {
 
 using boost::asio::awaitable;
 
-/// The reply of TIME: seconds and microseconds.
-milliseconds server_time(const reply& reply) {
-  const auto number = [&](std::size_t i) {
-    const auto text = reply.at(i).text();
-    std::int64_t out = 0;
-    if (std::from_chars(text.data(), text.data() + text.size(), out).ec != std::errc{}) {
-      throw unexpected_reply("TIME tells no number");
-    }
-    return out;
-  };
-  return milliseconds(number(0) * 1'000 + number(1) / 1'000);
-}
-
 }  // namespace
 
 // --- its life -------------------------------------------------------------------------------
 
-void pipeline::open() {
-  phase_ = phase::opening;
-  why_.reset();
-  generation_ = 0;
-  counting_in_.reset();
-  connection_ = std::make_unique<connection>(in_.connections, in_.to);
-  arm(base::timer_wheel::of(in_.connections.context), in_.params.timeout);
-  ++running_;
-  boost::asio::co_spawn(in_.connections.context, live(), base::rethrow);
+void pipeline::open() { enter(phase::opening); }
+
+void pipeline::close(failure why) {
+  if (!why_) why_ = std::move(why);
+  enter(phase::closing);
+}
+
+void pipeline::enter(phase next) {
+  phase_ = next;
+  switch (next) {
+    case phase::opening:
+      why_.reset();
+      full_ = false;
+      greeted_.clear();
+      counted_in_.reset();
+      connection_ = std::make_unique<connection>(in_.connections, in_.to);
+      arm(base::timer_wheel::of(in_.connections.context), in_.params.timeout);
+      ++running_;
+      boost::asio::co_spawn(in_.connections.context, live(), base::rethrow);
+      return;
+    case phase::ready:
+      disarm();
+      ready_since_ = base::boot_now();
+      return in_.events.on_ready(*this);
+    case phase::closing:
+      disarm();
+      return connection_->close();
+    case phase::closed:
+      return return_all();
+  }
 }
 
 awaitable<void> pipeline::live() {
   try {
     co_await set_up();
     if (why_) throw broken{*why_};
-    disarm();
-    phase_ = phase::ready;
-    ready_since_ = base::boot_now();
-    in_.events.on_ready(*this);
+    enter(phase::ready);
     for (;;) {
       co_await connection_->receive();
       take_replies();
@@ -56,14 +59,7 @@ awaitable<void> pipeline::live() {
   } catch (const unexpected_reply& wrong) {
     close(connection_failure(wrong.what()));
   }
-  --running_;
-  return_all();
-}
-
-void pipeline::close(failure why) {
-  if (!why_) why_ = std::move(why);
-  disarm();
-  if (connection_) connection_->close();
+  if (--running_ == 0) enter(phase::closed);
 }
 
 void pipeline::expired() {
@@ -74,14 +70,12 @@ void pipeline::expired() {
 /// Returns all requests after reading and writing have ended. The effect of requests in flight is
 /// unknown.
 void pipeline::return_all() {
-  if (running_ > 0) return;
-  phase_ = phase::closed;
   auto sent = std::exchange(sent_, {});
   auto held = std::exchange(held_, {});
-  unconfirmed_ = 0;
-  wrote_ = wrote_plainly_ = uncounted_ = false;
-  counted_ = true;
-  held_count_.reset();
+  in_batch_ = 0;
+  writes_ = false;
+  announced_.clear();
+  end_ = {};
   outgoing_.clear();
   const auto back = [&](entry& entry, bool not_carried_out) {
     if (!entry.of) return;
@@ -96,7 +90,7 @@ void pipeline::return_all() {
 // --- sending --------------------------------------------------------------------------------
 
 std::size_t pipeline::room() const noexcept {
-  if (!ready() || why_) return 0;
+  if (!ready()) return 0;
   const auto taken = sent_.size() + held_.size();
   return taken < in_.params.under_way_max ? in_.params.under_way_max - taken : 0;
 }
@@ -104,34 +98,19 @@ std::size_t pipeline::room() const noexcept {
 void pipeline::send(entry entry, bool asking) {
   if (asking) {
     append_command(outgoing_, {"ASKING"});
-    expect({.what = kind::asking});
+    sent_.push_back({.what = kind::ignored});
   }
-  ++unconfirmed_;
-  if (!in_.names.cut() && entry.what->write_plainly(outgoing_, in_.names, in_.tokens)) {
-    wrote_plainly_ = true;
-    return expect({.what = kind::plain, .of = std::move(entry)});
-  }
-  wrote_ = wrote_ || entry.what->carries_generation();
-  entry.what->write(outgoing_, calls_, in_.names);
-  expect({.what = kind::request, .of = std::move(entry)});
-}
-
-void pipeline::greet(std::size_t part) {
-  append_greeting(outgoing_, part);
-  expect({.what = kind::greeting, .part = part});
-}
-
-void pipeline::count_in(std::optional<std::size_t> part) {
-  if (counting_in_ == part) return;
-  counting_in_ = part;
-  held_count_.reset();
-  generation_ = 0;
+  const auto& traits = entry.what->traits;
+  ++in_batch_;
+  writes_ = writes_ || traits.writes;
+  if (traits.announces) announced_ += base::as_chars(*traits.about).substr(0, 8);
+  entry.what->write(outgoing_, scripts_, in_.names);
+  sent_.push_back({.of = std::move(entry)});
 }
 
 void pipeline::flush() {
-  if (why_) return;
-  append_counting();
-  append_reservation();
+  if (!ready()) return;
+  end_batch();
   watch();
   if (outgoing_.empty() || !writing_.empty()) return;
   writing_.swap(outgoing_);
@@ -139,45 +118,31 @@ void pipeline::flush() {
   boost::asio::co_spawn(in_.connections.context, write_all(), base::rethrow);
 }
 
-/// Appends a write after a batch that counts the writes that no script has counted; in a cluster,
-/// all of them. WAIT always follows a write of this connection, so that WAIT also covers the writes
-/// of others that this batch only read.
-void pipeline::append_counting() {
-  if (unconfirmed_ == 0) return;
-  if (in_.names.cut()) {
-    if (counting_in_ && (wrote_ || replicas() > 0)) {
-      append_command(outgoing_, {"HINCRBY", in_.names.metadata(*counting_in_), "generation", "1"});
-      expect({.what = kind::counting, .part = *counting_in_});
+/// WAIT always follows a write of this connection, so that WAIT also covers the writes of others
+/// that this batch only read.
+void pipeline::end_batch() {
+  if (std::exchange(in_batch_, 0) == 0) return;
+  if (!announced_.empty()) {
+    append_command(outgoing_, {"PUBLISH", in_.names.settled(), std::exchange(announced_, {})});
+    sent_.push_back({.what = kind::ignored});
+  }
+  if (counted_in_ && (writes_ || replicas() > 0)) {
+    const auto& metadata = in_.names.metadata(*counted_in_);
+    const auto& name = greeted_.at(*counted_in_);
+    if (full_) {
+      append_call(outgoing_, scripts_, script::count, metadata, {}, {name});
+    } else {
+      append_command(outgoing_, {"HINCRBY", metadata, name, "1"});
     }
-  } else if (wrote_plainly_) {
-    append_command(outgoing_, {"INCR", in_.names.generation()});
-    expect({.what = kind::counting});
-    append_command(outgoing_, {"TIME"});
-    expect({.what = kind::clock, .taken_at = in_.tokens.taken_at()});
-  } else if (replicas() > 0) {
-    append_command(outgoing_, {"INCR", in_.names.touch()});
-    expect({.what = kind::touching});
+    sent_.push_back({.what = kind::counting, .part = *counted_in_});
   }
   if (replicas() > 0) {
     const auto patience = std::max<std::int64_t>(in_.params.timeout.count() / 2, 1);
     append_command(outgoing_, {"WAIT", decimal(replicas()), decimal(patience)});
-    expect({.what = kind::wait});
+    sent_.push_back({.what = kind::wait});
   }
-  unconfirmed_ = 0;
-  wrote_ = wrote_plainly_ = false;
-}
-
-/// Appended after the requests that needed tokens, so that new tokens arrive before later requests.
-void pipeline::append_reservation() {
-  const auto now = base::boot_now();
-  if (!in_.tokens.ask_for_more(now)) return;
-  append_reserve(outgoing_);
-  expect({.what = kind::tokens, .sent_at = now});
-}
-
-void pipeline::append_reserve(std::string& text) const {
-  append_call(text, calls_, script::reserve, in_.names.metadata(0), in_.names.counters(),
-              {decimal(token_block::size)});
+  sent_.push_back({.what = kind::end});
+  writes_ = false;
 }
 
 void pipeline::watch() {
@@ -195,7 +160,7 @@ awaitable<void> pipeline::write_all() {
     }
     writing_.swap(outgoing_);
   }
-  if (--running_ == 0) return_all();
+  if (--running_ == 0) enter(phase::closed);
 }
 
 // --- replies --------------------------------------------------------------------------------
@@ -203,13 +168,12 @@ awaitable<void> pipeline::write_all() {
 void pipeline::take_replies() {
   while (auto got = connection_->next_reply()) {
     if (sent_.empty()) throw unexpected_reply("a reply that nobody asked for");
-    const auto value = sent_.front().what;
-    if (value == kind::request || value == kind::plain) {
-      auto subject = std::move(sent_.front().of);
+    auto first = std::move(sent_.front());
+    sent_.pop_front();
+    take(std::move(first), std::move(got));
+    while (!why_ && !sent_.empty() && sent_.front().what == kind::end) {
       sent_.pop_front();
-      take_request(std::move(subject), std::move(got), value == kind::plain);
-    } else {
-      take(got);
+      take_end();
     }
     if (why_) return;
   }
@@ -219,136 +183,90 @@ void pipeline::take_replies() {
   in_.events.on_progress(*this);
 }
 
-/// Handles the reply to one of the connection's own commands.
-void pipeline::take(const reply_ptr& got) {
-  const auto first = std::move(sent_.front());
-  sent_.pop_front();
+void pipeline::take(expected first, reply_ptr got) {
   const reply reply(*got);
   switch (first.what) {
+    case kind::request: {
+      // A refused request needs no replicas and no count.
+      const bool waits = first.of.what->traits.writes || replicas() > 0;
+      held_request one{std::move(first.of), std::move(got)};
+      if (!waits || reply.is_error()) return conclude(std::move(one), false);
+      return held_.push_back(std::move(one));
+    }
     case kind::counting:
       return take_count(first.part, reply);
-    case kind::clock:
-      return take_clock(reply, first.taken_at);
-    case kind::tokens:
-      return take_tokens(reply, first.sent_at);
     case kind::wait:
-      return take_wait(reply);
+      end_.confirmed = end_.confirmed && reply.is_integer() && reply.integer() >= replicas();
+      return;
     case kind::greeting:
-      if (!reply.is_error()) return take_greeting(read_greeting(reply, first.part));
-      return take_refusal(failure_of(reply.text()));
-    case kind::request:
-    case kind::plain:
-    case kind::asking:
-    case kind::touching:
+      return take_greeting(first.part, reply);
+    case kind::ignored:
+    case kind::end:
       return;
   }
 }
 
-/// Handles the refusal of a greeting. If the part is on another server, the greeting is sent there.
-/// If the server does not serve the part yet (it has just come back, perhaps with older data), the
-/// greeting must be repeated before anything else.
-void pipeline::take_refusal(const failure& refused) {
-  if (refused.code == "MOVED" || refused.code == "ASK") return in_.events.on_astray(*this);
-  close(refused);
-}
-
-void pipeline::take_request(entry entry, reply_ptr got, bool plain) {
-  const reply reply(*got);
-  if (plain && reply.is_nil()) return ask_the_script(std::move(entry));
-  held_request one{.of = std::move(entry), .got = std::move(got), .plain = plain};
-  // A refused request needs no replicas and no count.
-  if ((replicas() == 0 && !plain) || reply.is_error()) return conclude(std::move(one));
-  held_.push_back(std::move(one));
-}
-
-/// The claim without a script was not granted, and the script must decide. Not if the caller may
-/// have given up: the caller's release by the claim id would arrive before this claim.
-void pipeline::ask_the_script(entry entry) {
-  if (base::boot_now() >= entry.of->give_up_at()) {
-    const auto after = entry.what->doubtful ? effect::unknown : effect::none;
-    entry.what->fail(
-        error(errc::store_unreachable, in_.connections.at.name + ": no answer in time", after));
-    return in_.events.on_ended(std::move(entry));
-  }
-  wrote_ = true;
-  ++unconfirmed_;
-  entry.what->write(outgoing_, calls_, in_.names);
-  expect({.what = kind::request, .of = std::move(entry)});
-}
-
-void pipeline::take_tokens(const reply& reply, steady_time asked_at) {
-  if (reply.is_error()) return in_.tokens.drop();  // scripts make them meanwhile
-  in_.tokens.refill(reply.at(0).number<token>(~std::uint64_t{0}), reply.at(1).integer(), asked_at);
-}
-
-/// Appended after a batch of claims without scripts and after its count.
-void pipeline::take_clock(const reply& reply, std::int64_t taken_at) {
-  const auto age =
-      reply.is_error() ? milliseconds(-1) : server_time(reply) - milliseconds(taken_at);
-  const bool too_old = age < milliseconds(0) || age >= record_stays;
-  if (too_old) in_.tokens.drop();
-  if (std::exchange(uncounted_, false) || too_old) {
-    for (auto& each : std::exchange(held_, {})) {
-      if (!each.plain) {
-        held_.push_back(std::move(each));
-        continue;
-      }
-      each.of.what->doubtful = true;
-      ask_the_script(std::move(each.of));
-    }
-  }
-  if (replicas() == 0) conclude_all();
-}
-
 void pipeline::take_count(std::size_t part, const reply& reply) {
-  if (reply.is_error()) {
-    const auto refused = failure_of(reply.text());
-    if (!in_.names.cut()) {
-      if (remedy_of(refused) == remedy::reconnect) return close(refused);
-      uncounted_ = true;
-    } else if (remedy_of(refused) == remedy::redirect) {
-      counted_ = false;
-      in_.events.on_uncounted(*this, part);
-      in_.events.on_astray(*this);
-    }
-  } else if (!in_.names.cut() || counting_in_ == part) {
-    const auto count = static_cast<std::uint64_t>(reply.integer());
-    if (replicas() > 0) {
-      held_count_ = count;
-    } else {
-      note_generation(part, count);
-    }
-  }
-}
-
-void pipeline::take_wait(const reply& reply) {
-  const auto count = std::exchange(held_count_, {});
-  const bool confirmed =
-      std::exchange(counted_, true) && reply.is_integer() && reply.integer() >= replicas();
-  if (confirmed) {
-    // The scripts of this batch were carried out before this write.
-    const auto part = counting_in_.value_or(0);
-    if (count && *count <= generation_) return note_generation(part, *count);
-    conclude_all();
-    if (count && !why_) note_generation(part, *count);
+  if (!reply.is_error()) {
+    end_.part = part;
+    end_.count = reply.number<std::uint64_t>(~std::uint64_t{0});
     return;
   }
-  const auto why = connection_failure("too few replicas have confirmed it");
-  for (auto& each : std::exchange(held_, {})) {
-    each.of.what->doubtful = true;
-    in_.events.on_returned(*this, std::move(each.of), why);
+  auto refused = failure_of(reply.text());
+  if (remedy_of(refused) == remedy::reconnect) return close(std::move(refused));
+  if (refused.code == "OOM") {
+    full_ = true;  // this batch is not counted, the next one is
+  } else if (remedy_of(refused) != remedy::redirect) {
+    end_.uncounted = std::move(refused);
+  } else {
+    // The metadata of the part are on their way to another server.
+    end_.confirmed = replicas() == 0;
+    if (counted_in_ == part) count_in_next_part();
+    in_.events.on_astray(*this);
   }
 }
 
-void pipeline::conclude_all() {
-  concluding_.swap(held_);
-  for (auto& each : concluding_) conclude(std::move(each));
-  concluding_.clear();
+void pipeline::count_in_next_part() {
+  const auto former = std::exchange(counted_in_, std::nullopt);
+  generation_ = 0;
+  for (const auto& [part, name] : greeted_) {
+    const bool later = former && counted_in_ && *counted_in_ < *former && part > *former;
+    if (part != former && !name.empty() && (!counted_in_ || later)) counted_in_ = part;
+  }
 }
 
-void pipeline::conclude(held_request one) {
+void pipeline::take_end() {
+  const auto end = std::exchange(end_, {});
+  auto held = std::exchange(held_, {});
+  if (!end.confirmed) {
+    const auto why = connection_failure("too few replicas have confirmed it");
+    for (auto& each : held) {
+      each.of.what->doubtful = true;
+      in_.events.on_returned(*this, std::move(each.of), why);
+    }
+    return;
+  }
+  if (end.uncounted) {
+    for (auto& each : held) {
+      each.of.what->fail(to_error(*end.uncounted, in_.connections.at.name, effect::unknown));
+      in_.events.on_ended(std::move(each.of));
+    }
+    return;
+  }
+  // The data may have gone back during this connection. A new greeting finds out what was lost.
+  const bool counts = end.part && end.part == counted_in_;
+  const bool forgot = counts && end.count <= generation_;
+  if (counts) generation_ = end.count;
+  for (auto& each : held) conclude(std::move(each), forgot);
+  if (forgot) return close(connection_failure("the server's data is older than it was"));
+  if (counts && !why_) in_.events.on_generation(*end.part, run_, end.count);
+}
+
+/// `forgot`: the server's memory is not what it was.
+void pipeline::conclude(held_request one, bool forgot) {
   auto& subject = one.of;
   const reply reply(*one.got);
+  const auto& name = in_.connections.at.name;
   if (reply.is_error()) {
     auto refused = failure_of(reply.text());
     refused.misconfigured = false;  // it was right when the store was opened
@@ -356,42 +274,27 @@ void pipeline::conclude(held_request one) {
       return in_.events.on_redirected(*this, std::move(subject), refused);
     }
     if (remedy_of(refused) == remedy::reconnect) {
-      sent_.push_front({.what = kind::request, .of = std::move(subject), .not_carried_out = true});
+      sent_.push_front({.of = std::move(subject), .not_carried_out = true});
       return close(refused);
     }
     const auto after = subject.what->doubtful ? effect::unknown : effect::none;
-    subject.what->fail(to_error(refused, in_.connections.at.name, after));
+    subject.what->fail(to_error(refused, name, after));
     return in_.events.on_ended(std::move(subject));
   }
-  bool went_back = false;
+  if (subject.what->traits.grants && (forgot || !in_.events.memory_known())) {
+    // Nobody holds the lease that was granted, and it is given back.
+    subject.what->fail(
+        error(errc::store_lost, name + ": its data is older than it was", effect::done));
+    return in_.events.on_ended(std::move(subject));
+  }
   try {
-    if (one.plain) {
-      subject.what->done_plainly();
-    } else {
-      if (subject.what->carries_generation()) {
-        const auto answer = reply.at(1).number<std::uint64_t>(~std::uint64_t{0});
-        went_back = answer != 0 && answer <= generation_;
-        if (answer != 0) note_generation(0, answer);
-      }
-      subject.what->arrived(reply);
-      if (went_back) subject.what->put_grant_in_doubt(in_.connections.at.name);
-    }
+    subject.what->arrived(reply);
   } catch (const unexpected_reply& wrong) {
     const auto why = connection_failure(wrong.what());
-    subject.what->fail(to_error(why, in_.connections.at.name, effect::unknown));
+    subject.what->fail(to_error(why, name, effect::unknown));
     close(why);
   }
   in_.events.on_ended(std::move(subject));
-}
-
-void pipeline::note_generation(std::size_t part, std::uint64_t number) {
-  if (number <= generation_) {
-    // The data went back during this connection. A new greeting finds out what was lost.
-    close(connection_failure("the server's data is older than it was"));
-  } else {
-    in_.events.on_generation(part, run_, number);
-  }
-  generation_ = number;
 }
 
 }  // namespace onceguard::redis

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,39 +12,25 @@
 
 #include "base/timer_wheel.hpp"
 #include "store/redis/connection.hpp"
+#include "store/redis/queries.hpp"
 #include "store/redis/redis_params.hpp"
-#include "store/redis/request.hpp"
 #include "store/redis/server_facts.hpp"
 
 namespace onceguard::redis {
 
 class pipeline;
 
-/// What a process knows of a part of the store: its identity, and its generation in a run of a
-/// server.
-struct known_metadata {
-  std::string identity;
-  std::string run;
-  std::uint64_t generation = 0;
-};
-
-/// The metadata of a part at the begin of a connection.
-struct greeting {
-  std::size_t part = 0;
-  std::string run;
-  std::string identity;
-  std::uint64_t generation = 0;
-  std::int64_t now = 0;
-  bool lost = false;  ///< writes that this process had seen are missing
-};
-
 class pipeline_events {
  public:
   [[nodiscard]] virtual const known_metadata& known(std::size_t part) const noexcept = 0;
+  /// Whether it is known whose memory the store has, so that leases may be granted.
+  [[nodiscard]] virtual bool memory_known() const noexcept = 0;
   /// The servers that are masters now, separated by commas. Empty: only this server.
   [[nodiscard]] virtual const std::string& masters() const noexcept = 0;
+  /// The parts of the store whose requests this connection carries.
+  [[nodiscard]] virtual std::vector<std::size_t> parts_of(const pipeline& pipeline) const = 0;
   virtual void on_facts(pipeline& pipeline, const server_facts& facts) = 0;
-  virtual void on_greeting(const greeting& greeting) = 0;
+  virtual void on_greeting(std::size_t part, const std::string& run, const greeting& greeting) = 0;
   virtual void on_generation(std::size_t part, const std::string& run,
                              std::uint64_t generation) = 0;
   /// The connection takes requests now.
@@ -58,8 +45,6 @@ class pipeline_events {
   virtual void on_redirected(pipeline& pipeline, entry back, const failure& why) = 0;
   /// A part of the store has left this server, or is leaving it.
   virtual void on_astray(pipeline& pipeline) = 0;
-  /// The writes of this connection can't be counted in the metadata of the part.
-  virtual void on_uncounted(pipeline& pipeline, std::size_t part) = 0;
   /// Replies have arrived and were handled: more requests may be sent.
   virtual void on_progress(pipeline& pipeline) = 0;
 
@@ -74,9 +59,11 @@ struct pipeline_context {
   const redis_params& params;
   const keyspace& names;
   endpoint to;
-  token_block& tokens;  ///< on one server; in a cluster it stays empty
 };
 
+/// The requests that are sent together are a batch. Behind the requests of a batch stands one
+/// command that counts the batch in the metadata of a part that the server has, so that a loss of
+/// memory shows before a lease of the batch counts, and, if replicas must confirm, a WAIT.
 class pipeline final : private base::deadline {
  public:
   explicit pipeline(const pipeline_context& context) : in_(context) {}
@@ -95,76 +82,71 @@ class pipeline final : private base::deadline {
   /// Appends a request on a ready connection; flush() sends. `asking`: to the node that the slot
   /// moves to.
   void send(entry entry, bool asking = false);
-  /// In a cluster, on a ready connection: greets a part, before all requests that are sent later.
-  void greet(std::size_t part);
-  /// In a cluster: the part whose metadata counts the writes of this connection; empty: none.
-  void count_in(std::optional<std::size_t> part);
+  /// In a cluster: the parts have changed. Greets the new ones, before all requests that are sent
+  /// later.
+  void greet_parts();
+  /// A part has another name now.
+  void rename(std::size_t part, const std::string& name);
   void flush();
   /// Closes the connection. on_lost() follows, never from within.
   void close(failure why);
 
  private:
-  enum class phase : std::uint8_t { closed, opening, ready };
+  enum class phase : std::uint8_t {
+    closed,    ///< nothing is open; open() → opening
+    opening,   ///< connects, logs in, loads the scripts, greets; all done → ready; else → closing
+    ready,     ///< takes requests; close() or a failure → closing
+    closing,   ///< reading and writing end; both have → closed, and all requests are returned
+  };
   enum class kind : std::uint8_t {
     request,
-    plain,     ///< a request that was written without a script
-    asking,    ///< ASKING before a request
+    ignored,   ///< a command whose reply does not matter
     counting,  ///< the write that counts a batch
-    touching,  ///< a write for WAIT to wait for
     wait,      ///< WAIT, whose reply confirms the requests before it
     greeting,
-    clock,   ///< TIME: were the tokens of the claims before it young enough?
-    tokens,  ///< the reservation of tokens
+    end,  ///< of a batch; there is no reply
   };
   struct expected {
     kind what = kind::request;
     entry of{};
     std::size_t part = 0;          ///< greeted, counted in
-    std::int64_t taken_at = 0;     ///< clock: those tokens, by the server's
     bool not_carried_out = false;  ///< the server refused the request
-    steady_time sent_at{};         ///< tokens
   };
-  /// A request that has its reply, and waits for the confirmation that was sent after it.
+  /// A request that has its reply, and waits for the end of its batch.
   struct held_request {
     entry of;
     reply_ptr got;
-    bool plain = false;
+  };
+  /// What is known of a batch when its end is reached.
+  struct batch_end {
+    std::optional<std::size_t> part;  ///< counted in
+    std::uint64_t count = 0;
+    std::optional<failure> uncounted;
+    bool confirmed = true;  ///< by enough replicas
   };
 
   void expired() override;
+  void enter(phase next);
   [[nodiscard]] boost::asio::awaitable<void> live();
   [[nodiscard]] boost::asio::awaitable<void> write_all();
-  void expect(expected next) { sent_.push_back(std::move(next)); }
   void watch();
-  void append_counting();
-  void append_reservation();
-  void append_reserve(std::string& text) const;
+  void end_batch();
+  void count_in_next_part();
 
   // Setting up (pipeline_setup.cpp). Failures are thrown.
   [[nodiscard]] boost::asio::awaitable<void> set_up();
   [[nodiscard]] boost::asio::awaitable<reply_ptr> ask(std::string command);
   [[nodiscard]] boost::asio::awaitable<server_facts> ask_facts();
   [[nodiscard]] boost::asio::awaitable<std::optional<std::string>> ask_setting(const char* name);
-  [[nodiscard]] boost::asio::awaitable<void> load_scripts();
-  [[nodiscard]] boost::asio::awaitable<void> make_current();
-  void append_greeting(std::string& text, std::optional<std::size_t> part) const;
-  [[nodiscard]] greeting read_greeting(const reply& reply, std::size_t part) const;
-  void take_greeting(const greeting& greeting);
-  [[nodiscard]] boost::asio::awaitable<void> reserve_tokens();
+  void append_greeting(std::string& text, std::size_t part) const;
+  void take_greeting(std::size_t part, const reply& reply);
 
   // replies
   void take_replies();
-  void take(const reply_ptr& got);
-  void take_request(entry entry, reply_ptr got, bool plain);
-  void ask_the_script(entry entry);
-  void take_tokens(const reply& reply, steady_time asked_at);
-  void take_clock(const reply& reply, std::int64_t taken_at);
-  void take_refusal(const failure& refused);
+  void take(expected first, reply_ptr got);
   void take_count(std::size_t part, const reply& reply);
-  void take_wait(const reply& reply);
-  void conclude(held_request one);
-  void conclude_all();
-  void note_generation(std::size_t part, std::uint64_t number);
+  void take_end();
+  void conclude(held_request one, bool forgot);
   void return_all();
   [[nodiscard]] std::uint32_t replicas() const noexcept { return in_.connections.at.min_replicas; }
 
@@ -172,7 +154,7 @@ class pipeline final : private base::deadline {
   phase phase_ = phase::closed;
   steady_time ready_since_{};
   std::unique_ptr<connection> connection_;
-  script_calls calls_;
+  script_digests scripts_;
   std::string run_;             // of the server
   std::string node_;            // which of several it is
   std::optional<failure> why_;  // it was closed
@@ -180,16 +162,18 @@ class pipeline final : private base::deadline {
   std::string outgoing_;        // to be written next
   std::string writing_;         // being written
   std::deque<expected> sent_;
-  std::size_t unconfirmed_ = 0;           // sent behind the last WAIT
-  bool wrote_ = false;                    // one of them may be a write
-  bool wrote_plainly_ = false;            // one of them was written without a script
-  bool uncounted_ = false;                // what was written plainly before: the count was refused
-  bool counted_ = true;                   // the write before the last WAIT was done
-  std::vector<held_request> held_;        // replied, and waiting for their count or WAIT
-  std::vector<held_request> concluding_;  // empty but in conclude_all, so that its room is kept
-  std::optional<std::size_t> counting_in_;
-  std::optional<std::uint64_t> held_count_;  // replied, and waiting for its WAIT
-  std::uint64_t generation_ = 0;             // the last that this connection was told
+  // The batch that is being made.
+  std::size_t in_batch_ = 0;
+  bool writes_ = false;
+  std::string announced_;
+  // The batch whose replies arrive.
+  std::vector<held_request> held_;
+  batch_end end_;
+  /// The parts that were greeted, with their names; empty: the greeting is under way, or refused.
+  std::map<std::size_t, std::string> greeted_;
+  std::optional<std::size_t> counted_in_;  // what batches are counted in
+  std::uint64_t generation_ = 0;  // of that part, as far as this connection knows
+  bool full_ = false;             // the server had no room to count a batch by a plain command
 };
 
 }  // namespace onceguard::redis

@@ -1,5 +1,6 @@
 // The setup of a connection: which server it is, and what its metadata say.
-#include "base/hash.hpp"
+#include <algorithm>
+
 #include "store/redis/pipeline.hpp"
 
 namespace onceguard::redis {
@@ -9,14 +10,6 @@ using boost::asio::awaitable;
 
 bool not_permitted(const reply& reply) {
   return reply.is_error() && failure_of(reply.text()).code == "NOPERM";
-}
-
-/// Whether the greeting came from a script of this version. A different script of the same name is
-/// replaced.
-bool is_current(const reply& reply) {
-  if (reply.is_error()) return failure_of(reply.text()).code != "NOSCRIPT";
-  const auto digest = reply.at(4).text();
-  return digest.empty() || digest == library_digest();
 }
 
 }  // namespace
@@ -36,32 +29,19 @@ awaitable<void> pipeline::set_up() {
   if (store_address.servers == deployment::sentinel) node_ = in_.to.text();
   if (store_address.servers == deployment::cluster)
     node_ = text_in(co_await ask(words("CLUSTER", "MYID")));
-  calls_ = {};
-  calls_.functions = facts.functions && store_address.functions;
   in_.events.on_facts(*this, facts);
-  co_await make_current();
-}
-
-/// Loads the scripts if needed, and greets: on a single server its one part, in a cluster none yet.
-awaitable<void> pipeline::make_current() {
-  if (!calls_.functions) co_await load_scripts();
-  const std::optional<std::size_t> part =
-      in_.names.cut() ? std::nullopt : std::optional<std::size_t>(0);
-  for (bool again = calls_.functions;; again = false) {
-    std::string command;
-    append_greeting(command, part);
-    const auto got = co_await ask(std::move(command));
-    const reply reply(*got);
-    if (!is_current(reply) && again) {
-      co_await load_scripts();
-      continue;
-    }
-    if (reply.is_error()) throw broken{failure_of(reply.text())};
-    if (part) {
-      take_greeting(read_greeting(reply, *part));
-      co_await reserve_tokens();
-    }
-    co_return;
+  for (std::size_t i = 0; i < script_count; ++i) {
+    const auto text = script_text(static_cast<script>(i), facts.flags_of_scripts);
+    scripts_[i] = text_in(co_await ask(words("SCRIPT", "LOAD", text)));
+  }
+  const auto parts = in_.events.parts_of(*this);
+  std::string greetings;
+  for (const auto part : parts) append_greeting(greetings, part);
+  if (const auto ec = co_await connection_->write(greetings)) give_up(ec.message());
+  for (const auto part : parts) {
+    const auto got = co_await connection_->read_reply();
+    take_greeting(part, reply(*got));
+    if (why_) throw broken{*why_};
   }
 }
 
@@ -87,53 +67,49 @@ awaitable<std::optional<std::string>> pipeline::ask_setting(const char* name) {
   co_return std::string(reply.at(1).text());
 }
 
-/// Loads the library of functions, or each script by itself.
-awaitable<void> pipeline::load_scripts() {
-  if (calls_.functions) {
-    text_in(co_await ask(words("FUNCTION", "LOAD", "REPLACE", library_text())));
-    co_return;
-  }
-  for (std::size_t i = 0; i < script_count; ++i) {
-    const auto text = script_text(static_cast<script>(i));
-    calls_.digests[i] = text_in(co_await ask(words("SCRIPT", "LOAD", text)));
+// --- greetings ------------------------------------------------------------------------------
+
+void pipeline::greet_parts() {
+  if (!ready()) return;
+  const auto parts = in_.events.parts_of(*this);
+  std::erase_if(greeted_, [&](const auto& each) {
+    return !std::binary_search(parts.begin(), parts.end(), each.first);
+  });
+  if (counted_in_ && !greeted_.contains(*counted_in_)) count_in_next_part();
+  for (const auto part : parts) {
+    if (!greeted_.try_emplace(part).second) continue;
+    append_greeting(outgoing_, part);
+    sent_.push_back({.what = kind::greeting, .part = part});
   }
 }
 
-awaitable<void> pipeline::reserve_tokens() {
-  const auto now = base::boot_now();
-  std::string command;
-  append_reserve(command);
-  const auto got = co_await ask(std::move(command));
-  take_tokens(reply(*got), now);
+void pipeline::rename(std::size_t part, const std::string& name) {
+  const auto found = greeted_.find(part);
+  if (found != greeted_.end() && !found->second.empty()) found->second = name;
 }
 
-void pipeline::append_greeting(std::string& text, std::optional<std::size_t> part) const {
-  std::array<unsigned char, 16> random{};
-  base::random_bytes(random);
-  static const known_metadata nothing;
-  const auto& known = part ? in_.events.known(*part) : nothing;
+void pipeline::append_greeting(std::string& text, std::size_t part) const {
   const bool others_lose = !node_.empty() && in_.connections.at.min_replicas == 0;
-  append_call(
-      text, calls_, script::greet,
-      part ? std::string_view(in_.names.metadata(*part)) : std::string_view(), in_.names.counters(),
-      {base::to_hex(random), run_, known.identity, known.run, decimal(known.generation), node_,
-       others_lose ? "1" : "0", in_.events.masters(), in_.params.copies_only ? "0" : "1"});
+  const introduction from{run_, node_, in_.events.known(part), others_lose, in_.events.masters()};
+  write_greeting(text, scripts_, in_.names.metadata(part), !in_.params.copies_only, &from);
 }
 
-greeting pipeline::read_greeting(const reply& reply, std::size_t part) const {
-  greeting out;
-  out.part = part;
-  out.run = run_;
-  out.identity = reply.at(0).text();
-  out.generation = reply.at(1).number<std::uint64_t>(~std::uint64_t{0});
-  out.now = reply.at(2).integer();
-  out.lost = reply.at(3).integer() != 0;
-  return out;
-}
-
-void pipeline::take_greeting(const greeting& greeting) {
-  if (!in_.names.cut() || counting_in_ == greeting.part) generation_ = greeting.generation;
-  in_.events.on_greeting(greeting);
+/// If the part is on another server, the greeting is sent there. If the server does not serve the
+/// part yet (it has just come back, perhaps with older data), the greeting must be repeated before
+/// anything else.
+void pipeline::take_greeting(std::size_t part, const reply& reply) {
+  if (reply.is_error()) {
+    auto refused = failure_of(reply.text());
+    if (refused.code == "MOVED" || refused.code == "ASK") return in_.events.on_astray(*this);
+    return close(std::move(refused));
+  }
+  const auto greeting = read_greeting(reply);
+  greeted_[part] = greeting.name;
+  if (!counted_in_ || counted_in_ == part) {
+    counted_in_ = part;
+    generation_ = greeting.generation;
+  }
+  in_.events.on_greeting(part, run_, greeting);
 }
 
 }  // namespace onceguard::redis

@@ -104,14 +104,13 @@ void pool::accept() {
 }
 
 void pool::accept(entry part) {
-  const auto& value = *part.what;
-  if (const auto wrong = value.complaint()) return end(part, *wrong);
-  if (const auto* pin = value.pin()) {
+  const auto& traits = part.what->traits;
+  if (const auto& pin = traits.pin) {
     if (auto* target = find_server(pin->at)) return target->named().push_back(std::move(part));
     return end(part, error(errc::store_unreachable,
                            at_.name + ": " + pin->at.text() + " has no part of the store now"));
   }
-  const std::size_t number = value.about() != nullptr ? value.about()->front() : next_queue_++;
+  const std::size_t number = traits.about ? traits.about->front() : next_queue_++;
   part.request_queue = static_cast<std::uint16_t>(number % queues_.size());
   queues_.add(std::move(part));
 }
@@ -168,19 +167,20 @@ void pool::hand_out_named(server& server, steady_time now) {
       waiting.push_back(std::move(next));
       continue;
     }
-    const auto* pin = next.what->pin();
-    if (pin != nullptr && *pin != server.pin()) {
+    const auto& pin = next.what->traits.pin;
+    if (pin && *pin != server.pin()) {
       end(next, error(errc::store_unreachable, at_.name + ": the server is not the same any more"));
       continue;
     }
     next.queued = false;
-    send(*by, std::move(next), pin == nullptr);
+    const bool asks_for_itself = pin.has_value();
+    send(*by, std::move(next), !asks_for_itself);
   }
 }
 
 /// False: the caller has given up, or the request is a claim and the memory is not known yet.
 bool pool::send(pipeline& pipeline, entry next, bool asking) {
-  if (next.what->claims() && !memory_.known()) {
+  if (next.what->traits.grants && !memory_.known()) {
     end(next, error(errc::store_lost, at_.name + ": its data is not what it was"));
     return false;
   }

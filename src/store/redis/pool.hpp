@@ -45,6 +45,9 @@ class pool final : private server_events, private topology_events {
   /// The server of this part can't be used any more: its requests wait, and each new connection
   /// checks the server again. From any thread.
   void refuse_server_of(std::size_t part, failure why);
+  /// The names of the parts, as a poll has read them just now: a loss that the poll has reported is
+  /// not to be noticed once more. From any thread.
+  void note_names(std::vector<std::string> names);
   /// Takes note of a server's clock, which was read just now. From any thread.
   void read_clock(std::int64_t server_now);
   /// The gate that the polls of the vitals report to. From any thread.
@@ -59,7 +62,8 @@ class pool final : private server_events, private topology_events {
   }
   [[nodiscard]] const std::string& masters() const noexcept override { return masters_; }
   void on_facts(server& server, const server_facts& facts) override;
-  void on_greeting(const greeting& greeting) override;
+  [[nodiscard]] bool memory_known() const noexcept override { return memory_.known(); }
+  void on_greeting(std::size_t part, const std::string& run, const greeting& greeting) override;
   void on_generation(std::size_t part, const std::string& run, std::uint64_t generation) override;
   void on_up(server& server) override;
   void on_down(server& server, const failure& why) override;

@@ -11,6 +11,9 @@ namespace {
 constexpr std::chrono::milliseconds pause{20};  // before what can't be done now is tried again
 constexpr std::uint32_t redirections_max = 5;   // in a row, without a pause
 
+/// A name without the number of losses.
+std::string_view identity_in(std::string_view name) { return name.substr(0, name.rfind('-')); }
+
 }  // namespace
 
 // --- who is where ---------------------------------------------------------------------------
@@ -110,6 +113,19 @@ void pool::refuse_server_of(std::size_t part, failure why) {
   });
 }
 
+void pool::note_names(std::vector<std::string> names) {
+  boost::asio::post(context_, [this, names = std::move(names)] {
+    for (std::size_t part = 0; part < names.size(); ++part) {
+      auto& mine = known_[part];
+      const auto& name = names[part];
+      // Another identity is for the greeting to find out, after a batch has noticed it.
+      if (mine.name == name || identity_in(mine.name) != identity_in(name)) continue;
+      mine.name = name;
+      for (auto& each : servers_) each.rename(part, name);
+    }
+  });
+}
+
 void pool::drop_servers(steady_time now) {
   bool dropped = false;
   for (auto each = servers_.begin(); each != servers_.end();) {
@@ -155,20 +171,20 @@ void pool::warn_of_loss_at_restart(const server_facts& facts) {
   }
 }
 
-void pool::on_greeting(const greeting& greeting) {
+void pool::on_greeting(std::size_t part, const std::string& run, const greeting& greeting) {
   if (greeting.lost) {
     base::log(base::event::acknowledged_writes_lost, {{"store", at_.name}});
   }
-  auto& mine = known_[greeting.part];
-  if (greeting.identity != mine.identity) {
+  auto& mine = known_[part];
+  if (greeting.name != mine.name) {
     // For copies the tiered store decides what a loss means.
-    if (!mine.identity.empty() && !params_.copies_only) memory_.changed();
-    mine = {greeting.identity, greeting.run, 0};
+    if (!mine.name.empty() && !params_.copies_only) memory_.changed();
+    mine = {greeting.name, run, 0};
   }
   // If replicas must confirm, a master's unconfirmed generation does not count: its promotion may
   // be taken back, and nothing that was acknowledged is lost then.
   if (at_.min_replicas == 0) {
-    mine.run = greeting.run;
+    mine.run = run;
     mine.generation = std::max(mine.generation, greeting.generation);
   }
   read_clock(greeting.now);
@@ -195,7 +211,7 @@ void pool::on_down(server& server, const failure& why) {
   // Requests that were redirected to this server go back to the server that redirected them.
   if (!server.any_ready()) {
     for (auto& each : std::exchange(server.named(), {})) {
-      if (each.what->pin() != nullptr) {
+      if (each.what->traits.pin) {
         server.named().push_back(std::move(each));
       } else {
         queues_.add(std::move(each));
@@ -220,12 +236,12 @@ void pool::on_returned(server& server, entry back, const failure& why) {
   if (back.queued) --queues_[back.request_queue].under_way;
   back.queued = false;
   const bool late = back.of->give_up_at() <= base::boot_now();
-  if (late || (back.what->doubtful && !back.what->repeatable())) {
+  if (late || (back.what->doubtful && !back.what->traits.repeatable)) {
     auto reply = why;
     reply.misconfigured = false;
     return end(back, to_error(reply, at_.name, effect::none));
   }
-  if (back.what->pin() != nullptr) return server.named().push_back(std::move(back));
+  if (back.what->traits.pin) return server.named().push_back(std::move(back));
   queues_.add(std::move(back));
 }
 

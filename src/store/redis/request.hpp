@@ -1,9 +1,12 @@
-// Requests to Redis: one command and its caller.
+// Requests to Redis: commands, and the callers that wait for their replies.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
@@ -14,17 +17,31 @@
 #include "store/redis/keyspace.hpp"
 #include "store/redis/reply.hpp"
 #include "store/redis/scripts.hpp"
-#include "store/redis/token_block.hpp"
 
 namespace onceguard::redis {
 
 using steady_time = base::boot_clock::time_point;
+
+[[nodiscard]] inline milliseconds left_until(steady_time until) {
+  const auto left = std::chrono::duration_cast<milliseconds>(until - base::boot_now());
+  return std::max(left, milliseconds(0));
+}
 
 /// One process of a server. A restarted server is another one.
 struct server_pin {
   endpoint at;
   std::uint64_t life = 0;  ///< 0: not connected yet
   friend bool operator==(const server_pin&, const server_pin&) = default;
+};
+
+/// What a request is to those who send it.
+struct request_traits {
+  std::optional<record_id> about{};  ///< requests of one record are carried out in order
+  std::optional<server_pin> pin{};   ///< the server that it must go to; none: the record's
+  bool writes = false;
+  bool grants = false;      ///< carried out, it may give its caller a lease
+  bool announces = false;   ///< it ends a lease, which others may wait for
+  bool repeatable = true;   ///< it may be sent again when its effect is unknown
 };
 
 /// Belongs to the pool's thread once its job was taken out of the queue.
@@ -35,41 +52,15 @@ class request {
   request& operator=(const request&) = delete;
   virtual ~request() = default;
 
-  /// The reason why the request can't be sent; empty: it can.
-  [[nodiscard]] virtual std::optional<error> complaint() const { return std::nullopt; }
-  /// The record that the request is about; null: none. Requests of one record are carried out in
-  /// order.
-  [[nodiscard]] virtual const record_id* about() const noexcept { return nullptr; }
-  /// The server that the request must go to; null: the server that has the record.
-  [[nodiscard]] virtual const server_pin* pin() const noexcept { return nullptr; }
   /// Appends the command to the outgoing bytes.
-  virtual void write(std::string& text, const script_calls& scripts,
+  virtual void write(std::string& text, const script_digests& scripts,
                      const keyspace& names) const = 0;
-  /// Appends a command that needs no script, with a token of the block. False: the script is
-  /// needed.
-  [[nodiscard]] virtual bool write_plainly(std::string&, const keyspace&, token_block&) {
-    return false;
-  }
-  /// The command without a script was carried out. Otherwise its reply is nil, and the script
-  /// decides.
-  virtual void done_plainly() {}
-  /// Whether the request is a claim.
-  [[nodiscard]] virtual bool claims() const noexcept { return false; }
-  /// Whether the request may be sent again when its effect is unknown.
-  [[nodiscard]] virtual bool repeatable() const noexcept { return true; }
-  /// Whether the second word of the reply is the generation of a write, or 0.
-  [[nodiscard]] virtual bool carries_generation() const noexcept { return true; }
   /// One of these two functions ends the request. The reply is not an error. May throw
   /// unexpected_reply.
   virtual void arrived(const reply& reply) = 0;
   virtual void fail(const error& why) = 0;
-  /// The memory changed while the request was in flight: nobody holds the granted lease, and it is
-  /// given back.
-  void put_grant_in_doubt(const std::string& name) {
-    if (!claims()) return;
-    fail(error(errc::store_lost, name + ": its data is older than it was", effect::done));
-  }
 
+  request_traits traits;
   bool doubtful = false;  ///< an earlier sending has an unknown effect
 };
 
@@ -89,6 +80,77 @@ class job : public call {
   const steady_time give_up_at_;
   std::size_t ended_ = 0;
 };
+
+/// A call with items of one kind, one request for each. `Kind` has the types `item` and `outcome`
+/// and the functions traits_of(item), write(text, scripts, names, item) and read(reply, item,
+/// names).
+template <class Kind>
+class batch_job final : public job {
+ public:
+  using outcome = typename Kind::outcome;
+
+  batch_job(std::vector<typename Kind::item> items, milliseconds timeout)
+      : job(timeout), parts_(items.size()) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      parts_[i].traits = Kind::traits_of(items[i]);
+      parts_[i].item = std::move(items[i]);
+    }
+  }
+  [[nodiscard]] std::size_t size() const noexcept override { return parts_.size(); }
+  [[nodiscard]] request& part(std::size_t i) noexcept override { return parts_[i]; }
+
+  /// For the caller, once resumed: one outcome for each item.
+  [[nodiscard]] std::vector<result<outcome>> outcomes() {
+    std::vector<result<outcome>> out;
+    out.reserve(size());
+    for (auto& each : parts_) {
+      if (lapse()) {
+        out.push_back(*lapse());
+      } else {
+        out.push_back(std::move(*each.got));
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct batch_part final : request {
+    void write(std::string& text, const script_digests& scripts,
+               const keyspace& names) const override {
+      Kind::write(text, scripts, names, item);
+    }
+    void arrived(const reply& reply) override { got.emplace(Kind::read(reply, item)); }
+    void fail(const error& why) override {
+      auto mine = why;
+      if (!traits.writes) mine.effect = effect::none;
+      got.emplace(std::move(mine));
+    }
+
+    typename Kind::item item;
+    std::optional<result<outcome>> got;
+  };
+  std::vector<batch_part> parts_;
+};
+
+/// Performs a call with items of one kind.
+template <class Kind>
+boost::asio::awaitable<std::vector<result<typename Kind::outcome>>> send_all(
+    std::shared_ptr<batch_queue> queue, std::vector<typename Kind::item> items,
+    milliseconds timeout) {
+  const auto whole = std::make_shared<batch_job<Kind>>(std::move(items), timeout);
+  co_await perform(whole, std::move(queue), timeout);
+  co_return whole->outcomes();
+}
+
+template <class Kind>
+boost::asio::awaitable<result<typename Kind::outcome>> send_one(std::shared_ptr<batch_queue> queue,
+                                                                typename Kind::item item,
+                                                                milliseconds timeout) {
+  std::vector<typename Kind::item> items;
+  items.push_back(std::move(item));
+  auto outcomes = co_await send_all<Kind>(std::move(queue), std::move(items), timeout);
+  co_return std::move(outcomes.front());
+}
 
 /// A part of a job in flight.
 struct entry {

@@ -18,7 +18,7 @@ server::server(const connection_context& connections, server_events& events,
                std::size_t pipelines)
     : events_(events), names_(names), at_(endpoint) {
   const auto now = base::boot_now();
-  const pipeline_context shared{connections, *this, params, names, endpoint, tokens_};
+  const pipeline_context shared{connections, *this, params, names, endpoint};
   for (std::size_t i = 0; i < pipelines; ++i) {
     pipelines_.emplace_back().on = std::make_unique<pipeline>(shared);
     pipelines_.back().out_since = now;
@@ -38,34 +38,22 @@ pipeline* server::pipeline_for(std::size_t request_queue, steady_time vouched) n
   return target.ready() && target.ready_since() <= vouched ? &target : nullptr;
 }
 
-/// Chooses the part whose metadata counts the writes of a connection: the first part on this
-/// server.
-void server::choose_metadata(std::size_t request_queue) {
-  std::optional<std::size_t> first, counted;
-  for (std::size_t part = request_queue; part < parts_.size() && !counted;
+/// Each connection greets the parts whose requests it carries.
+std::vector<std::size_t> server::parts_of(const pipeline& pipeline) const {
+  if (!names_.cut()) return {0};
+  const auto mine = std::find_if(pipelines_.begin(), pipelines_.end(),
+                                 [&](const auto& each) { return each.on.get() == &pipeline; });
+  std::vector<std::size_t> out;
+  for (auto part = static_cast<std::size_t>(mine - pipelines_.begin()); part < parts_.size();
        part += pipelines_.size()) {
-    if (!parts_[part]) continue;
-    if (!first) first = part;
-    if (!pipelines_[request_queue].uncounted[part]) counted = part;
+    if (parts_[part]) out.push_back(part);
   }
-  pipelines_[request_queue].on->count_in(counted ? counted : first);
+  return out;
 }
 
-/// Each connection greets the parts whose requests it carries.
 void server::greet_parts() {
   if (!names_.cut()) return;
-  for (std::size_t i = 0; i < pipelines_.size(); ++i) {
-    auto& mine = pipelines_[i];
-    if (!mine.on->ready()) continue;
-    mine.greeted &= parts_;
-    mine.uncounted &= parts_;
-    choose_metadata(i);
-    for (std::size_t part = i; part < parts_.size(); part += pipelines_.size()) {
-      if (!parts_[part] || mine.greeted[part]) continue;
-      mine.greeted.set(part);
-      mine.on->greet(part);
-    }
-  }
+  for (auto& each : pipelines_) each.on->greet_parts();
 }
 
 // --- links ----------------------------------------------------------------------------------
@@ -152,8 +140,6 @@ void server::on_ready(pipeline& pipeline) {
   auto& mine = kept(pipeline);
   mine.was_ready = true;
   mine.out_since.reset();
-  mine.greeted.reset();
-  mine.uncounted.reset();
   last_failure_.reset();
   const auto now = base::boot_now();
   for (auto& each : pipelines_) {
@@ -166,18 +152,11 @@ void server::on_ready(pipeline& pipeline) {
 void server::on_lost(pipeline& pipeline, const failure& why) {
   const auto now = base::boot_now();
   auto& mine = kept(pipeline);
-  tokens_.drop();
   if (why.code == "CLUSTERDOWN") mine.was_ready = false;  // it was not for long, nor will it be
   mine.open_at = next_try(mine, now);
   if (!mine.out_since) mine.out_since = now;
   last_failure_ = why;
   events_.on_down(*this, why);
-}
-
-void server::on_uncounted(pipeline& pipeline, std::size_t part) {
-  auto& mine = kept(pipeline);
-  mine.uncounted.set(part);
-  choose_metadata(static_cast<std::size_t>(&mine - pipelines_.data()));
 }
 
 void server::on_returned(pipeline&, entry back, const failure& why) {

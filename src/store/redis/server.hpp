@@ -20,7 +20,8 @@ class server_events {
   [[nodiscard]] virtual const known_metadata& known(std::size_t part) const noexcept = 0;
   [[nodiscard]] virtual const std::string& masters() const noexcept = 0;
   virtual void on_facts(server& server, const server_facts& facts) = 0;
-  virtual void on_greeting(const greeting& greeting) = 0;
+  [[nodiscard]] virtual bool memory_known() const noexcept = 0;
+  virtual void on_greeting(std::size_t part, const std::string& run, const greeting& greeting) = 0;
   virtual void on_generation(std::size_t part, const std::string& run,
                              std::uint64_t generation) = 0;
   virtual void on_up(server& server) = 0;                        ///< one more link is ready
@@ -62,6 +63,10 @@ class server final : private pipeline_events {
   [[nodiscard]] bool leads() const noexcept { return leads_; }
   /// Greets the new parts.
   void greet_parts();
+  /// A part of the store has another name now.
+  void rename(std::size_t part, const std::string& name) {
+    for (auto& each : pipelines_) each.on->rename(part, name);
+  }
 
   /// The requests that name this server.
   std::deque<entry>& named() noexcept { return named_; }
@@ -81,8 +86,6 @@ class server final : private pipeline_events {
  private:
   struct kept_pipeline {
     std::unique_ptr<pipeline> on;
-    part_set greeted{};
-    part_set uncounted{};  ///< their books are on their way to another server
     steady_time open_at{};
     std::optional<steady_time> out_since{};
     bool was_ready = false;
@@ -92,7 +95,11 @@ class server final : private pipeline_events {
   [[nodiscard]] const known_metadata& known(std::size_t part) const noexcept override;
   [[nodiscard]] const std::string& masters() const noexcept override;
   void on_facts(pipeline& pipeline, const server_facts& facts) override;
-  void on_greeting(const greeting& greeting) override { events_.on_greeting(greeting); }
+  [[nodiscard]] bool memory_known() const noexcept override { return events_.memory_known(); }
+  [[nodiscard]] std::vector<std::size_t> parts_of(const pipeline& pipeline) const override;
+  void on_greeting(std::size_t part, const std::string& run, const greeting& greeting) override {
+    events_.on_greeting(part, run, greeting);
+  }
   void on_generation(std::size_t part, const std::string& run, std::uint64_t generation) override;
   void on_ready(pipeline& pipeline) override;
   void on_lost(pipeline& pipeline, const failure& why) override;
@@ -100,20 +107,17 @@ class server final : private pipeline_events {
   void on_returned(pipeline& pipeline, entry back, const failure& why) override;
   void on_redirected(pipeline& pipeline, entry back, const failure& why) override;
   void on_astray(pipeline&) override { events_.on_astray(*this); }
-  void on_uncounted(pipeline& pipeline, std::size_t part) override;
   void on_progress(pipeline&) override { events_.on_progress(); }
 
   [[nodiscard]] kept_pipeline& kept(const pipeline& pipeline);
   [[nodiscard]] const kept_pipeline& kept_for(std::size_t request_queue) const noexcept {
     return pipelines_[request_queue % pipelines_.size()];
   }
-  void choose_metadata(std::size_t request_queue);
   [[nodiscard]] steady_time next_try(kept_pipeline& pipeline, steady_time now) const;
 
   server_events& events_;
   const keyspace& names_;
   const endpoint at_;
-  token_block tokens_;
   std::vector<kept_pipeline> pipelines_;
   part_set parts_;
   std::deque<entry> named_;

@@ -42,7 +42,7 @@ server_facts read_info(std::string_view info) {
   };
   server_facts out;
   out.version = find_address("redis_version");
-  out.functions = number_of(out.version) >= 7'000;
+  out.flags_of_scripts = number_of(out.version) >= 7'000;
   out.too_old = number_of(out.version) < 6'002;
   out.run = find_address("run_id");
   out.replica = find_address("role") == "slave";

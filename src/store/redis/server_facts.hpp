@@ -13,7 +13,7 @@ namespace onceguard::redis {
 
 struct server_facts {
   std::string run;  ///< of the server; empty: it may not be asked
-  bool functions = true;
+  bool flags_of_scripts = true;  ///< Redis 7
   bool replica = false;
   bool loading = false;
   bool in_cluster = false;

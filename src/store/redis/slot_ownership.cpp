@@ -3,24 +3,12 @@
 #include <algorithm>
 
 #include "store/redis/cluster_text.hpp"
-#include "store/redis/question.hpp"
+#include "store/redis/queries.hpp"
 
 namespace onceguard::redis {
 namespace {
 
 using boost::asio::awaitable;
-
-awaitable<result<std::string>> ask_nodes(pool& pool, const server_pin& pin, steady_time until) {
-  auto write = [](std::string& out_text, const script_calls&, const keyspace&) {
-    append_command(out_text, {"CLUSTER", "NODES"});
-  };
-  auto read = [](const reply& reply) -> result<std::string> { return std::string(reply.text()); };
-  question_traits traits;
-  traits.pin = pin;
-  const auto left = left_until(until);
-  auto request = make_question<std::string>(traits, std::nullopt, left, write, read);
-  return ask(pool.queue(), std::move(request), left);
-}
 
 bool owns(const node_entry& entry, std::uint16_t slot) {
   return std::any_of(entry.slots.begin(), entry.slots.end(), [slot](const auto& range) {
@@ -55,11 +43,6 @@ bool add_node(slot_ownership& ownership, const server_pin& pin, const node_entry
 
 }  // namespace
 
-milliseconds left_until(steady_time until) {
-  const auto left = std::chrono::duration_cast<milliseconds>(until - base::boot_now());
-  return std::max(left, milliseconds(0));
-}
-
 awaitable<result<slot_ownership>> read_slot_ownership(pool& pool,
                                                       const std::vector<server_pin>& pins,
                                                       steady_time until) {
@@ -69,7 +52,9 @@ awaitable<result<slot_ownership>> read_slot_ownership(pool& pool,
   slot_ownership out;
   out.parts.resize(pool.names().parts());
   for (const auto& pin : pins) {
-    const auto reply = co_await ask_nodes(pool, pin, until);
+    node_lists::item item{pin};
+    const auto reply = co_await send_one<node_lists>(pool.queue(), std::move(item),
+                                                     left_until(until));
     if (!reply) co_return reply.error();
     const auto nodes = read_nodes(*reply);
     const auto self = std::find_if(nodes.begin(), nodes.end(),

@@ -22,8 +22,6 @@ struct slot_ownership {
   std::vector<part> parts;
 };
 
-[[nodiscard]] milliseconds left_until(steady_time until);
-
 /// Asks all nodes. An error if a part has no node or two nodes, or moves to an unknown node.
 [[nodiscard]] boost::asio::awaitable<result<slot_ownership>> read_slot_ownership(
     pool& pool, const std::vector<server_pin>& pins, steady_time until);

@@ -8,7 +8,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
-#include "store/redis/arguments.hpp"
 
 namespace onceguard::redis {
 namespace {

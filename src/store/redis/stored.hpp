@@ -1,5 +1,9 @@
-// The encoding of records in Redis (docs/redis.md): the parts that clients make, and the whole
-// record.
+// The value of a record in Redis: a stamp that the script sets, the payload that the client makes,
+// and the stamp again, so that damage to either shows. docs/redis.md has the bytes.
+//
+// The stamp is the server's clock at the write, in microseconds. Points in time that the write sets
+// are relative to the stamp, as only the server knows when it writes. Others are by the server's
+// clock. The token of a first claim is its stamp.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,42 +15,36 @@
 
 namespace onceguard::redis {
 
-/// The format that scripts write and return.
-inline constexpr unsigned char stored_format = 1;
-/// The format of a first claim that was set without a script. It contains no times. Only scripts
-/// read it.
-inline constexpr unsigned char undated_format = 2;
-/// The least time that a record stays after a write, expired or not (STAYS in lua/01_record.lua).
-inline constexpr milliseconds record_stays{60'000};
-/// The time to live of a first claim that never expires: a hundred years (FOR_EVER there).
-inline constexpr milliseconds for_ever{3'153'600'000'000};
-/// The greatest length of a text of a subject.
-inline constexpr std::size_t subject_text_max = 65'535;
-inline constexpr std::size_t answer_sum_size = 8;
+/// The server's clock in microseconds.
+using stamp = std::uint64_t;
 
-/// Its texts must not be longer than `subject_text_max`.
-[[nodiscard]] std::string encode_subject(const subject& about);
-[[nodiscard]] std::string encode_answer(const answer& kept);
-/// by operator 1, incident 2, maybe repeated 4, earlier unknown 8, by application 16
-[[nodiscard]] std::uint8_t flags_of(const record& stored) noexcept;
-/// The checksum of the bytes of an answer; zeros if there is no answer.
-[[nodiscard]] std::string answer_sum(std::string_view answer_bytes);
-
-/// Appends a first claim as it is set without a script, and its size.
-void append_first(std::string& text, const claim& request, token given);
-[[nodiscard]] std::size_t size_of_first(const claim& request);
-/// The time to live of a first claim, by which the scripts compute the elapsed time of the lease.
-[[nodiscard]] milliseconds first_lives(const claim& request);
-
-/// Null for no bytes. errc::record_unreadable.
-[[nodiscard]] result<answer_ptr> decode_answer(std::string_view bytes, std::string_view sum);
+/// As the clock of leases and of retention.
+[[nodiscard]] instant instant_of(stamp at) noexcept;
+/// errc::record_unreadable: these are not the eight bytes of a stamp.
+[[nodiscard]] result<stamp> read_stamp(std::string_view bytes);
 
 struct stored_record {
-  onceguard::record record;
-  token first = 0;  ///< of its first claim: what records are listed by
+  onceguard::record record;  ///< its points in time are by the server's clock
+  stamp first = 0;           ///< of its first claim, by which records are listed
+  stamp at = 0;              ///< of its last write
 };
-/// The whole of a record, or its head with the head's checksum, which a script has checked.
-[[nodiscard]] result<stored_record> decode_stored(std::string_view bytes);
-[[nodiscard]] result<stored_record> decode_head(std::string_view bytes);
+
+/// A record as a payload has it. `now` is what the record was decided with, `former` the record that
+/// it replaces, or null: a point in time that both have is kept.
+[[nodiscard]] record undated(record stored, const instant& now, const record* former);
+/// The reverse, for a record that was written at this time. The token 0 stands for the stamp.
+void date(record& undated, stamp at) noexcept;
+/// `first` 0 stands for the stamp.
+[[nodiscard]] std::string encode_payload(const record& undated, stamp first);
+/// How a value begins, up to its claim id. No two writes of a record make values that begin alike.
+[[nodiscard]] std::string_view beginning_of(std::string_view value);
+/// The same for a payload, without the stamp before it.
+[[nodiscard]] std::string_view lease_of(std::string_view payload);
+[[nodiscard]] std::string beginning_of(stamp at, std::string_view lease);
+/// For how long the value is kept from now on, in milliseconds; empty: until it is replaced.
+[[nodiscard]] std::string life_of(const record& undated, const instant& now);
+
+/// errc::record_unreadable.
+[[nodiscard]] result<stored_record> decode_value(std::string_view value);
 
 }  // namespace onceguard::redis

@@ -20,12 +20,13 @@ constexpr std::int64_t pause_most_ms = 2'000;
 // A missing permission may be granted later.
 constexpr std::chrono::milliseconds refused_pause{30'000};
 
-/// The first 8 bytes of an id, as a big-endian number. Empty: the message is something else.
-std::optional<std::uint64_t> prefix_in(std::string_view bytes) {
-  if (bytes.size() != sizeof(std::uint64_t)) return std::nullopt;
-  std::uint64_t out = 0;
-  for (const char c : bytes) out = out << 8 | static_cast<unsigned char>(c);
-  return out;
+/// The ids in a message, each as its first 8 bytes, as a big-endian number.
+void append_prefixes(std::vector<std::uint64_t>& out, std::string_view message) {
+  for (; message.size() >= sizeof(std::uint64_t); message.remove_prefix(sizeof(std::uint64_t))) {
+    std::uint64_t one = 0;
+    for (const char c : message.substr(0, sizeof one)) one = one << 8 | static_cast<unsigned char>(c);
+    out.push_back(one);
+  }
 }
 
 }  // namespace
@@ -107,7 +108,7 @@ void subscriber::take_messages() {
     const reply reply(*got);
     if (reply.is_error()) throw broken{failure_of(reply.text())};
     if (!reply.is_array() || reply.at(0).text() != "message") continue;
-    if (const auto prefix = prefix_in(reply.at(2).text())) ended_.push_back(*prefix);
+    append_prefixes(ended_, reply.at(2).text());
   }
   if (ended_.empty()) return;
   of_.tell(ended_);

@@ -1,0 +1,118 @@
+#include "store/redis/acts.hpp"
+
+#include <algorithm>
+
+#include "store/view.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+// Some 3,000 years: sums of it stay far from overflow.
+constexpr milliseconds length_max{100'000'000'000'000};
+// A first claim is decided at any time, as its times are relative to its write.
+constexpr stamp any_time = 1'000'000;
+
+position position_of(const reading& seen) {
+  return {record_in(seen), first_in(seen), seen.begins, seen.at};
+}
+
+void bound(milliseconds& length) { length = std::clamp(length, milliseconds(0), length_max); }
+
+}  // namespace
+
+record_calls::item replace_record(const record_id& id, const position& at, const record& undated) {
+  record_calls::item out;
+  out.which = script::swap;
+  out.id = id;
+  out.begins = at.begins;
+  out.payload = encode_payload(undated, at.first);
+  out.life = life_of(undated, instant_of(at.now));
+  return out;
+}
+
+// --- claims ---------------------------------------------------------------------------------
+
+std::optional<record_calls::item> claim_act::begin() {
+  if (!item_.about) return end(subject_missing());
+  for (auto* each : {&item_.lease, &item_.probe_after, &item_.unknown_retention}) bound(*each);
+  auto decided = decide(nullptr, item_, instant_of(any_time), 0);
+  verdict_ = std::move(decided.verdict);
+  position nowhere;
+  nowhere.now = any_time;
+  auto out = replace(nowhere, std::move(*decided.write));
+  out.which = script::claim;
+  out.grants = true;
+  return out;
+}
+
+std::optional<record_calls::item> claim_act::read(reading seen) {
+  if (seen.written) {
+    if (verdict_.lease.token == 0) verdict_.lease.token = seen.at;
+    hold(seen.at);
+    return end(std::move(verdict_));
+  }
+  if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
+  auto at = position_of(seen);
+  if (at.former == nullptr) return begin();  // it was removed meanwhile
+  const auto now = instant_of(at.now);
+  auto decided = decide(at.former, item_, now, std::max(at.now, at.former->token + 1));
+  if (!decided.write) return end(std::move(decided.verdict));
+  verdict_ = std::move(decided.verdict);
+  if (expired(*at.former, now)) at.first = 0;
+  auto out = replace(at, std::move(*decided.write));
+  out.grants = true;
+  return out;
+}
+
+// --- settles --------------------------------------------------------------------------------
+
+std::optional<record_calls::item> settle_act::begin() {
+  for (auto* each : {&item_.retention, &item_.backoff, &item_.backoff_max, &item_.probe_pause}) {
+    bound(*each);
+  }
+  auto held = leases_.take(item_.id, item_.token, item_.claim_id);
+  if (!held) return look();
+  return decide_on({&held->stored.record, held->stored.first, held->begins, held->now()});
+}
+
+std::optional<record_calls::item> settle_act::decide_on(const position& at) {
+  auto decided = decide_settle(at.former, item_, instant_of(at.now));
+  if (!decided.write) return end(std::move(decided.result));
+  if (!decided.write->about) return end(subject_missing());
+  settled_ = std::move(decided.result);
+  auto out = replace(at, std::move(*decided.write));
+  out.announces = true;
+  return out;
+}
+
+std::optional<record_calls::item> settle_act::read(reading seen) {
+  if (seen.written) return end(std::move(settled_));
+  if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
+  return decide_on(position_of(seen));
+}
+
+// --- extensions -----------------------------------------------------------------------------
+
+std::optional<record_calls::item> extend_act::begin() {
+  bound(item_.lease);
+  auto held = leases_.take(item_.id, item_.token, item_.claim_id);
+  if (!held) return look();
+  return decide_on({&held->stored.record, held->stored.first, held->begins, held->now()});
+}
+
+std::optional<record_calls::item> extend_act::decide_on(const position& at) {
+  auto decided = decide_extension(at.former, item_, instant_of(at.now));
+  if (decided.stale) return end(false);
+  return replace(at, std::move(*decided.write));
+}
+
+std::optional<record_calls::item> extend_act::read(reading seen) {
+  if (seen.written) {
+    hold(seen.at);
+    return end(true);
+  }
+  if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
+  return decide_on(position_of(seen));
+}
+
+}  // namespace onceguard::redis
