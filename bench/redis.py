@@ -117,8 +117,8 @@ def against_redis_benchmark(on, rounds):
          ratio >= 2)
     cycles, spent = (statistics.median(column)
                      for column in zip(*(on.cycles() for _ in range(rounds))))
-    print(f"claimed and completed, 64 at a time: {cycles:,.0f} per second, {spent:.1f} us of Redis's "
-          f"processor each   <= 16 {'met' if spent <= 16 else 'MISSED'}")
+    print(f"claimed and completed, 64 at a time: {cycles:,.0f} per second, {spent:.1f} us of "
+          f"Redis's processor each   <= 16 {'met' if spent <= 16 else 'MISSED'}")
 
 
 def against_ping(on, rounds):

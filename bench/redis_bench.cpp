@@ -17,11 +17,11 @@
 #include <string_view>
 #include <vector>
 
-#include "callers.hpp"
 #include "base/hash.hpp"
+#include "callers.hpp"
 #include "store/redis/acts.hpp"
-#include "store/redis/command.hpp"
 #include "store/redis/redis_store.hpp"
+#include "store/redis/resp.hpp"
 
 namespace {
 
@@ -73,8 +73,7 @@ class bare_line {
 redis::script_digests digests() {
   redis::script_digests out;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = base::to_hex(
-        base::sha1_of(redis::script_text(static_cast<redis::script>(i), true)));
+    out[i] = base::to_hex(base::sha1_of(redis::script_text(static_cast<redis::script>(i), true)));
   }
   return out;
 }
@@ -107,8 +106,8 @@ void print_arguments() {
   const std::string twenty(20, 'x');
   const std::string payload(first_call(make_claim()).payload.size(), 'x');
   const auto script = digests()[static_cast<std::size_t>(redis::script::claim)];
-  std::printf("EVALSHA\n%s\n1\nonceguard:r:%s__rand_int__\n%s\n\n", script.c_str(),
-              twenty.c_str(), payload.c_str());
+  std::printf("EVALSHA\n%s\n1\nonceguard:r:%s__rand_int__\n%s\n\n", script.c_str(), twenty.c_str(),
+              payload.c_str());
 }
 
 }  // namespace

@@ -20,13 +20,14 @@ void bound(milliseconds& length) { length = std::clamp(length, milliseconds(0), 
 
 }  // namespace
 
-record_calls::item replace_record(const record_id& id, const position& at, const record& undated) {
+record_calls::item replace_record(const record_id& id, const position& found,
+                                  const record& undated) {
   record_calls::item out;
   out.which = script::swap;
   out.id = id;
-  out.begins = at.begins;
-  out.payload = encode_payload(undated, at.first);
-  out.life = life_of(undated, instant_of(at.now));
+  out.begins = found.begins;
+  out.payload = encode_payload(undated, found.first);
+  out.life = life_of(undated, instant_of(found.now));
   return out;
 }
 
@@ -52,14 +53,14 @@ std::optional<record_calls::item> claim_act::read(reading seen) {
     return end(std::move(verdict_));
   }
   if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
-  auto at = position_of(seen);
-  if (at.former == nullptr) return begin();  // it was removed meanwhile
-  const auto now = instant_of(at.now);
-  auto decided = decide(at.former, item_, now, std::max(at.now, at.former->token + 1));
+  auto found = position_of(seen);
+  if (found.former == nullptr) return begin();  // it was removed meanwhile
+  const auto now = instant_of(found.now);
+  auto decided = decide(found.former, item_, now, std::max(found.now, found.former->token + 1));
   if (!decided.write) return end(std::move(decided.verdict));
   verdict_ = std::move(decided.verdict);
-  if (expired(*at.former, now)) at.first = 0;
-  auto out = replace(at, std::move(*decided.write));
+  if (expired(*found.former, now)) found.first = 0;
+  auto out = replace(found, std::move(*decided.write));
   out.grants = true;
   return out;
 }
@@ -75,12 +76,12 @@ std::optional<record_calls::item> settle_act::begin() {
   return decide_on({&held->stored.record, held->stored.first, held->begins, held->now()});
 }
 
-std::optional<record_calls::item> settle_act::decide_on(const position& at) {
-  auto decided = decide_settle(at.former, item_, instant_of(at.now));
+std::optional<record_calls::item> settle_act::decide_on(const position& found) {
+  auto decided = decide_settle(found.former, item_, instant_of(found.now));
   if (!decided.write) return end(std::move(decided.result));
   if (!decided.write->about) return end(subject_missing());
   settled_ = std::move(decided.result);
-  auto out = replace(at, std::move(*decided.write));
+  auto out = replace(found, std::move(*decided.write));
   out.announces = true;
   return out;
 }
@@ -100,10 +101,10 @@ std::optional<record_calls::item> extend_act::begin() {
   return decide_on({&held->stored.record, held->stored.first, held->begins, held->now()});
 }
 
-std::optional<record_calls::item> extend_act::decide_on(const position& at) {
-  auto decided = decide_extension(at.former, item_, instant_of(at.now));
+std::optional<record_calls::item> extend_act::decide_on(const position& found) {
+  auto decided = decide_extension(found.former, item_, instant_of(found.now));
   if (decided.stale) return end(false);
-  return replace(at, std::move(*decided.write));
+  return replace(found, std::move(*decided.write));
 }
 
 std::optional<record_calls::item> extend_act::read(reading seen) {

@@ -1,5 +1,5 @@
-// Claims, settles and extensions on their way: what is sent next for one of them, and what the reply
-// means. The state machine of include/onceguard/decide.hpp decides; a script carries out.
+// Claims, settles and extensions on their way: what is sent next for one of them, and what the
+// reply means. The state machine of include/onceguard/decide.hpp decides; a script carries out.
 #pragma once
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@ struct position {
   stamp now = 0;
 };
 /// The call that replaces the record in this position.
-[[nodiscard]] record_calls::item replace_record(const record_id& id, const position& at,
+[[nodiscard]] record_calls::item replace_record(const record_id& id, const position& found,
                                                 const record& undated);
 
 /// What the three kinds share. `begin` and `read` give the next call; without one, there is an
@@ -34,8 +34,8 @@ class act {
   std::optional<result<Outcome>> outcome;
 
  protected:
-  std::optional<record_calls::item> end(result<Outcome> how) {
-    outcome.emplace(std::move(how));
+  std::optional<record_calls::item> end(result<Outcome> result) {
+    outcome.emplace(std::move(result));
     return std::nullopt;
   }
   [[nodiscard]] record_calls::item look() const {
@@ -44,17 +44,18 @@ class act {
     return out;
   }
   /// Replaces the record that was found, and remembers the new one.
-  [[nodiscard]] record_calls::item replace(const position& at, record stored) {
-    pending_ = undated(std::move(stored), instant_of(at.now), at.former);
-    first_ = at.first;
-    auto out = replace_record(item_.id, at, pending_);
+  [[nodiscard]] record_calls::item replace(const position& found, record stored) {
+    pending_ = undated(std::move(stored), instant_of(found.now), found.former);
+    first_ = found.first;
+    auto out = replace_record(item_.id, found, pending_);
     lease_ = lease_of(out.payload);
     return out;
   }
   /// The lease of the record that was written is this process's.
-  void hold(stamp at) {
-    date(pending_, at);
-    held_lease out{{std::move(pending_), first_ == 0 ? at : first_, at}, beginning_of(at, lease_)};
+  void hold(stamp written) {
+    date(pending_, written);
+    held_lease out{{std::move(pending_), first_ == 0 ? written : first_, written},
+                   beginning_of(written, lease_)};
     leases_.put(item_.id, std::move(out));
   }
 
@@ -82,7 +83,7 @@ class settle_act final : public act<settlement, settled> {
   [[nodiscard]] std::optional<record_calls::item> read(reading seen);
 
  private:
-  [[nodiscard]] std::optional<record_calls::item> decide_on(const position& at);
+  [[nodiscard]] std::optional<record_calls::item> decide_on(const position& found);
   settled settled_;
 };
 
@@ -93,7 +94,7 @@ class extend_act final : public act<extension, bool> {
   [[nodiscard]] std::optional<record_calls::item> read(reading seen);
 
  private:
-  [[nodiscard]] std::optional<record_calls::item> decide_on(const position& at);
+  [[nodiscard]] std::optional<record_calls::item> decide_on(const position& found);
 };
 
 }  // namespace onceguard::redis

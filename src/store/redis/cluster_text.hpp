@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/address.hpp"
 #include "store/redis/failure.hpp"
-#include "store/redis/reply.hpp"
+#include "store/redis/redis_params.hpp"
+#include "store/redis/resp.hpp"
 
 namespace onceguard::redis {
 

@@ -28,8 +28,8 @@ awaitable<result<scan_step>> read_records(pool& pool, std::vector<record_id> ids
                                           steady_time until) {
   std::vector<record_calls::item> items(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) items[i].id = ids[i];
-  auto readings = co_await send_all<record_calls>(pool.queue(), std::move(items),
-                                                  left_until(until));
+  auto readings =
+      co_await send_all<record_calls>(pool.queue(), std::move(items), left_until(until));
   scan_step out;
   for (std::size_t i = 0; i < readings.size(); ++i) {
     if (!readings[i]) co_return readings[i].error();
@@ -60,7 +60,8 @@ class server_scan {
       if (!step) co_return step.error();
       cursor = std::move(step->cursor);
       for (const auto& name : step->names) {
-        const auto id = pool_.names().id_of(name);  // a name that is not that of a record is skipped
+        const auto id =
+            pool_.names().id_of(name);  // a name that is not that of a record is skipped
         if (id && (!moving(*id) || seen_.insert(*id).second)) ids_.push_back(*id);
         if (ids_.size() < records_a_step) continue;
         if (auto why = co_await report()) co_return why;
@@ -73,7 +74,8 @@ class server_scan {
  private:
   awaitable<std::optional<error>> report() {
     if (ids_.empty()) co_return std::nullopt;
-    auto found = co_await read_records(pool_, std::exchange(ids_, {}), until_);
+    auto ids = std::exchange(ids_, {});
+    auto found = co_await read_records(pool_, std::move(ids), until_);
     if (!found) co_return found.error();
     listener_.take(std::move(*found));
     co_return std::nullopt;

@@ -20,8 +20,8 @@ struct held_lease {
 
   /// The server's clock now, as far as this process can know.
   [[nodiscard]] stamp now() const {
-    const auto since = std::chrono::duration_cast<std::chrono::microseconds>(base::boot_now() -
-                                                                             read_at);
+    const auto since =
+        std::chrono::duration_cast<std::chrono::microseconds>(base::boot_now() - read_at);
     return stored.at + static_cast<stamp>(since.count());
   }
 };

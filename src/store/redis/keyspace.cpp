@@ -19,8 +19,7 @@ std::string quoted_pattern(std::string_view text) {
 
 }  // namespace
 
-keyspace::keyspace(const std::string& prefix, bool cut)
-    : settled_(prefix + "settled") {
+keyspace::keyspace(const std::string& prefix, bool cut) : settled_(prefix + "settled") {
   if (!cut) {
     parts_.push_back({prefix + "r:", prefix + "store"});
     pattern_ = quoted_pattern(prefix + "r:") + "*";

@@ -29,7 +29,9 @@ void pipeline::enter(phase next) {
       greeted_.clear();
       counted_in_.reset();
       connection_ = std::make_unique<connection>(in_.connections, in_.to);
-      arm(base::timer_wheel::of(in_.connections.context), in_.params.timeout);
+      // Earlier than those who wait for the connection give up, so that they learn why.
+      arm(base::timer_wheel::of(in_.connections.context),
+          in_.params.timeout - in_.params.timeout / 8);
       ++running_;
       boost::asio::co_spawn(in_.connections.context, live(), base::rethrow);
       return;
@@ -64,7 +66,7 @@ awaitable<void> pipeline::live() {
 
 void pipeline::expired() {
   close(connection_failure(phase_ == phase::ready ? "the server did not answer in time"
-                                                  : "the connection was not made in time"));
+                                                  : connection_->lateness()));
 }
 
 /// Returns all requests after reading and writing have ended. The effect of requests in flight is
@@ -151,14 +153,15 @@ void pipeline::watch() {
 }
 
 awaitable<void> pipeline::write_all() {
-  while (!writing_.empty()) {
-    const auto ec = co_await connection_->write(writing_);
-    writing_.clear();
-    if (ec) {
-      close(connection_failure("writing: " + ec.message()));
-      break;
+  try {
+    while (!writing_.empty()) {
+      co_await connection_->write(writing_);
+      writing_.clear();
+      writing_.swap(outgoing_);
     }
-    writing_.swap(outgoing_);
+  } catch (const broken& wrong) {
+    writing_.clear();
+    close(wrong.why);
   }
   if (--running_ == 0) enter(phase::closed);
 }

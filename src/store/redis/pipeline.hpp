@@ -93,10 +93,10 @@ class pipeline final : private base::deadline {
 
  private:
   enum class phase : std::uint8_t {
-    closed,    ///< nothing is open; open() → opening
-    opening,   ///< connects, logs in, loads the scripts, greets; all done → ready; else → closing
-    ready,     ///< takes requests; close() or a failure → closing
-    closing,   ///< reading and writing end; both have → closed, and all requests are returned
+    closed,   ///< nothing is open; open() → opening
+    opening,  ///< connects, logs in, loads the scripts, greets; all done → ready; else → closing
+    ready,    ///< takes requests; close() or a failure → closing
+    closing,  ///< reading and writing end; both have → closed, and all requests are returned
   };
   enum class kind : std::uint8_t {
     request,
@@ -172,8 +172,8 @@ class pipeline final : private base::deadline {
   /// The parts that were greeted, with their names; empty: the greeting is under way, or refused.
   std::map<std::size_t, std::string> greeted_;
   std::optional<std::size_t> counted_in_;  // what batches are counted in
-  std::uint64_t generation_ = 0;  // of that part, as far as this connection knows
-  bool full_ = false;             // the server had no room to count a batch by a plain command
+  std::uint64_t generation_ = 0;           // of that part, as far as this connection knows
+  bool full_ = false;  // the server had no room to count a batch by a plain command
 };
 
 }  // namespace onceguard::redis

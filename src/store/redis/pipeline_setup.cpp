@@ -37,7 +37,7 @@ awaitable<void> pipeline::set_up() {
   const auto parts = in_.events.parts_of(*this);
   std::string greetings;
   for (const auto part : parts) append_greeting(greetings, part);
-  if (const auto ec = co_await connection_->write(greetings)) give_up(ec.message());
+  co_await connection_->write(greetings);
   for (const auto part : parts) {
     const auto got = co_await connection_->read_reply();
     take_greeting(part, reply(*got));

@@ -1,7 +1,7 @@
 #include "store/redis/queries.hpp"
 
 #include "base/hash.hpp"
-#include "store/redis/command.hpp"
+#include "store/redis/resp.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::redis {
@@ -57,18 +57,17 @@ void record_calls::write(std::string& text, const script_digests& scripts, const
   }
 }
 
-result<reading> record_calls::read(const reply& reply, const item& item) {
+result<reading> record_calls::read(const reply& reply, const item&) {
   reading out;
-  const auto at = read_stamp(reply.at(0).text());
-  if (!at) throw unexpected_reply("a stamp that is none");
-  out.at = *at;
-  out.written = item.which != script::look && reply.size() == 1;
-  if (out.written || reply.size() == 1 || reply.at(1).is_nil()) return out;
+  out.written = !reply.is_array();
+  const auto time = read_stamp(out.written ? reply.text() : reply.at(0).text());
+  if (!time) throw unexpected_reply("a stamp that is none");
+  out.at = *time;
+  if (out.written || reply.at(1).is_nil()) return out;
   const auto value = reply.at(1);
   if (value.is_error()) {
     out.begins = value.text().substr(0, value.text().find(' '));
-    out.unreadable.emplace(errc::record_unreadable,
-                           "stored record: " + std::string(value.text()));
+    out.unreadable.emplace(errc::record_unreadable, "stored record: " + std::string(value.text()));
     return out;
   }
   out.begins = beginning_of(value.text());
@@ -84,17 +83,17 @@ result<reading> record_calls::read(const reply& reply, const item& item) {
 // --- metadata -------------------------------------------------------------------------------
 
 void write_greeting(std::string& text, const script_digests& scripts, std::string_view metadata,
-                    bool evictions, const introduction* from) {
+                    bool evictions, const introduction* intro) {
   std::array<unsigned char, 16> random{};
   base::random_bytes(random);
   const auto identity = base::to_hex(random);
   const std::string_view loss = evictions ? "1" : "0";
-  if (from == nullptr) {
+  if (intro == nullptr) {
     return append_call(text, scripts, script::greet, metadata, {}, {identity, loss});
   }
   append_call(text, scripts, script::greet, metadata, {},
-              {identity, loss, from->run, from->node, from->known.name, from->known.run,
-               decimal(from->known.generation), from->others_lose ? "1" : "0", from->masters});
+              {identity, loss, intro->run, intro->node, intro->known.name, intro->known.run,
+               decimal(intro->known.generation), intro->others_lose ? "1" : "0", intro->masters});
 }
 
 greeting read_greeting(const reply& reply) {
@@ -131,8 +130,8 @@ request_traits name_scans::traits_of(const item& item) {
 
 void name_scans::write(std::string& text, const script_digests&, const keyspace& names,
                        const item& item) {
-  append_command(text, {"SCAN", item.cursor, "MATCH", names.record_pattern(), "COUNT",
-                        decimal(names_a_step)});
+  append_command(
+      text, {"SCAN", item.cursor, "MATCH", names.record_pattern(), "COUNT", decimal(names_a_step)});
 }
 
 result<name_scans::outcome> name_scans::read(const reply& reply, const item&) {

@@ -63,7 +63,7 @@ struct introduction {
   std::string_view run;   ///< of the server
   std::string_view node;  ///< which of several it is
   const known_metadata& known;
-  bool others_lose = false;   ///< data that come from another server are a loss …
+  bool others_lose = false;  ///< data that come from another server are a loss …
   std::string_view masters;  ///< … unless that server is one of these
 };
 
@@ -78,9 +78,9 @@ struct greeting {
   std::uint64_t evicted = 0;  ///< keys that the server evicted since the previous greeting
 };
 
-/// `evictions`: whether an eviction is a loss. `from`: of a new connection; null: of a poll.
+/// `evictions`: whether an eviction is a loss. `intro`: of a new connection; null: of a poll.
 void write_greeting(std::string& text, const script_digests& scripts, std::string_view metadata,
-                    bool evictions, const introduction* from);
+                    bool evictions, const introduction* intro);
 [[nodiscard]] greeting read_greeting(const reply& reply);
 
 /// Reads the metadata of a part, on the server that has the part's records.

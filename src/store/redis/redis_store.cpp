@@ -75,7 +75,8 @@ class count_taker final : public scan_listener {
   void begin() override { seen_.clear(); }
   void take(scan_step step) override {
     for (const auto& each : step.unreadable) seen_[each.id] = 0;
-    for (const auto& [name, view] : step.found) seen_[name.id] = static_cast<std::size_t>(view.state);
+    for (const auto& [name, view] : step.found)
+      seen_[name.id] = static_cast<std::size_t>(view.state);
   }
   [[nodiscard]] counts counted() const {
     counts out;
@@ -136,8 +137,9 @@ awaitable<std::vector<result<typename Act::outcome_type>>> redis_store::carry_ou
     }
   }
   while (!calls.empty()) {
-    auto readings = co_await send_all<record_calls>(pool_->queue(), std::exchange(calls, {}),
-                                                    left_until(until));
+    auto sent = std::exchange(calls, {});
+    auto readings =
+        co_await send_all<record_calls>(pool_->queue(), std::move(sent), left_until(until));
     const auto answered = std::exchange(open, {});
     for (std::size_t i = 0; i < answered.size(); ++i) {
       auto& mine = acts[answered[i]];
@@ -179,17 +181,17 @@ awaitable<result<Decision>> redis_store::decide_on_record(record_id id, Decide d
     look.id = id;
     auto seen = co_await send_one<record_calls>(pool_->queue(), std::move(look), left_until(until));
     if (!seen) co_return seen.error();
-    operator_write how;
-    auto decided = decide(*seen, how);
+    operator_write wanted;
+    auto decided = decide(*seen, wanted);
     if (!decided || !decided->write) co_return decided;
-    const position at{record_in(*seen), how.first, seen->begins, seen->at};
-    const auto stored = undated(*decided->write, instant_of(seen->at), at.former);
-    auto write = replace_record(id, at, stored);
-    write.announces = how.announces;
-    write.forgets = how.forgets;
+    const position found{record_in(*seen), wanted.first, seen->begins, seen->at};
+    const auto stored = undated(*decided->write, instant_of(seen->at), found.former);
+    auto write = replace_record(id, found, stored);
+    write.announces = wanted.announces;
+    write.forgets = wanted.forgets;
     write.repeatable = false;
-    const auto done = co_await send_one<record_calls>(pool_->queue(), std::move(write),
-                                                      left_until(until));
+    const auto done =
+        co_await send_one<record_calls>(pool_->queue(), std::move(write), left_until(until));
     if (!done) co_return done.error();
     if (done->written) co_return decided;
   }
@@ -197,15 +199,15 @@ awaitable<result<Decision>> redis_store::decide_on_record(record_id id, Decide d
 
 awaitable<result<resolve_decision>> redis_store::resolve(resolution request, milliseconds timeout) {
   const auto id = request.id;
-  auto decide = [request = std::move(request)](const reading& seen, operator_write& how) {
+  auto decide = [request = std::move(request)](const reading& seen, operator_write& write) {
     const auto now = instant_of(seen.at);
     const auto wrong = fault_of(seen);
     if (wrong && !request.force) return result<resolve_decision>(*wrong);
     auto decided = wrong ? resolve_unreadable(request, now, seen.at + 1)
                          : decide_resolution(record_in(seen), request, now);
-    how.first = first_in(seen);
-    how.announces = true;
-    how.forgets = decided.forgets_answer;
+    write.first = first_in(seen);
+    write.announces = true;
+    write.forgets = decided.forgets_answer;
     return result<resolve_decision>(std::move(decided));
   };
   return decide_on_record<resolve_decision>(id, std::move(decide), timeout);
@@ -214,7 +216,7 @@ awaitable<result<resolve_decision>> redis_store::resolve(resolution request, mil
 awaitable<result<import_outcome>> redis_store::import_record(imported_record request,
                                                              milliseconds timeout) {
   const auto id = request.id;
-  auto decide = [request = std::move(request)](const reading& seen, operator_write& how) {
+  auto decide = [request = std::move(request)](const reading& seen, operator_write& write) {
     using decision = result<import_decision>;
     if (!request.stored.about) return decision(subject_missing());
     if (auto wrong = fault_of(seen)) return decision(std::move(*wrong));
@@ -229,11 +231,10 @@ awaitable<result<import_outcome>> redis_store::import_record(imported_record req
                             "its token is far ahead of this server's clock: the clock of the store "
                             "that it comes from was ahead, or this one's is late"));
     }
-    how.first = std::max(seen.at, token + 1);
+    write.first = std::max(seen.at, token + 1);
     return decision(std::move(decided));
   };
-  const auto decided =
-      co_await decide_on_record<import_decision>(id, std::move(decide), timeout);
+  const auto decided = co_await decide_on_record<import_decision>(id, std::move(decide), timeout);
   if (!decided) co_return decided.error();
   co_return decided->outcome;
 }
@@ -335,8 +336,10 @@ void redis_store::stop() {
 namespace onceguard {
 
 const store_kind& redis_store_kind() noexcept {
-  static constexpr std::array<std::string_view, 6> schemes{
-      "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"};
+  static constexpr std::array<std::string_view, 12> schemes{
+      "redis",           "rediss",           "redis+sentinel", "rediss+sentinel",
+      "redis+cluster",   "rediss+cluster",   "valkey",         "valkeys",
+      "valkey+sentinel", "valkeys+sentinel", "valkey+cluster", "valkeys+cluster"};
   static const store_kind kind{
       .schemes = schemes,
       .example = "redis://HOST",

@@ -64,7 +64,8 @@ class redis_store final : public store {
   template <class Act>
   boost::asio::awaitable<std::vector<result<typename Act::outcome_type>>> carry_out(
       std::vector<typename Act::item_type> batch, milliseconds timeout);
-  /// Reads a record and writes what `decide(reading)` makes of it, until nobody else writes between.
+  /// Reads a record and writes what `decide(reading)` makes of it, until nobody else writes
+  /// between.
   template <class Decision, class Decide>
   boost::asio::awaitable<result<Decision>> decide_on_record(record_id id, Decide decide,
                                                             milliseconds timeout);

@@ -13,9 +13,9 @@
 
 #include "base/clock.hpp"
 #include "store/call.hpp"
-#include "store/redis/address.hpp"
 #include "store/redis/keyspace.hpp"
-#include "store/redis/reply.hpp"
+#include "store/redis/redis_params.hpp"
+#include "store/redis/resp.hpp"
 #include "store/redis/scripts.hpp"
 
 namespace onceguard::redis {
@@ -39,9 +39,9 @@ struct request_traits {
   std::optional<record_id> about{};  ///< requests of one record are carried out in order
   std::optional<server_pin> pin{};   ///< the server that it must go to; none: the record's
   bool writes = false;
-  bool grants = false;      ///< carried out, it may give its caller a lease
-  bool announces = false;   ///< it ends a lease, which others may wait for
-  bool repeatable = true;   ///< it may be sent again when its effect is unknown
+  bool grants = false;     ///< carried out, it may give its caller a lease
+  bool announces = false;  ///< it ends a lease, which others may wait for
+  bool repeatable = true;  ///< it may be sent again when its effect is unknown
 };
 
 /// Belongs to the pool's thread once its job was taken out of the queue.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/redis/command.hpp"
+#include "store/redis/resp.hpp"
 
 namespace onceguard::redis {
 namespace {
@@ -13,12 +13,11 @@ struct script_traits {
   /// settled, and a full store must be readable.
   std::string_view flags;
 };
-constexpr std::array<script_traits, script_count> scripts{
-    {{"claim", "#!lua\n"},
-     {"swap", "#!lua flags=allow-oom\n"},
-     {"look", "#!lua flags=no-writes\n"},
-     {"greet", "#!lua flags=allow-oom\n"},
-     {"count", "#!lua flags=allow-oom\n"}}};
+constexpr std::array<script_traits, script_count> scripts{{{"claim", "#!lua\n"},
+                                                           {"swap", "#!lua flags=allow-oom\n"},
+                                                           {"look", "#!lua flags=no-writes\n"},
+                                                           {"greet", "#!lua flags=allow-oom\n"},
+                                                           {"count", "#!lua flags=allow-oom\n"}}};
 
 }  // namespace
 

@@ -6,13 +6,13 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/address.hpp"
 #include "store/redis/failure.hpp"
+#include "store/redis/redis_params.hpp"
 
 namespace onceguard::redis {
 
 struct server_facts {
-  std::string run;  ///< of the server; empty: it may not be asked
+  std::string run;               ///< of the server; empty: it may not be asked
   bool flags_of_scripts = true;  ///< Redis 7
   bool replica = false;
   bool loading = false;

@@ -53,8 +53,8 @@ awaitable<result<slot_ownership>> read_slot_ownership(pool& pool,
   out.parts.resize(pool.names().parts());
   for (const auto& pin : pins) {
     node_lists::item item{pin};
-    const auto reply = co_await send_one<node_lists>(pool.queue(), std::move(item),
-                                                     left_until(until));
+    const auto reply =
+        co_await send_one<node_lists>(pool.queue(), std::move(item), left_until(until));
     if (!reply) co_return reply.error();
     const auto nodes = read_nodes(*reply);
     const auto self = std::find_if(nodes.begin(), nodes.end(),

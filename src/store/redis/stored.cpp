@@ -43,9 +43,9 @@ error unreadable(const char* why) {
 
 }  // namespace
 
-instant instant_of(stamp at) noexcept {
+instant instant_of(stamp time) noexcept {
   instant out;
-  out.lease = out.wall = static_cast<std::int64_t>(at / 1'000);
+  out.lease = out.wall = static_cast<std::int64_t>(time / 1'000);
   return out;
 }
 
@@ -65,22 +65,27 @@ record undated(record stored, const instant& now, const record* former) {
   return stored;
 }
 
-void date(record& undated, stamp at) noexcept {
+void date(record& undated, stamp written) noexcept {
   for (const auto time : times) {
-    if (undated.*time > moment_of_write / 2) undated.*time += instant_of(at).wall - moment_of_write;
+    if (undated.*time > moment_of_write / 2)
+      undated.*time += instant_of(written).wall - moment_of_write;
   }
   // A claim that was released before it arrived has no token.
-  if (undated.token == 0 && undated.state != record_state::released) undated.token = at;
+  if (undated.token == 0 && undated.state != record_state::released) undated.token = written;
 }
 
 std::string encode_payload(const record& undated, stamp first) {
   const auto first_bytes = bytes_of(first);
-  return encode_record(undated).append(first_bytes).append(bytes_of(base::checksum_of(first_bytes)));
+  return encode_record(undated)
+      .append(first_bytes)
+      .append(bytes_of(base::checksum_of(first_bytes)));
 }
 
 std::string_view lease_of(std::string_view payload) { return payload.substr(0, lease_size); }
 
-std::string beginning_of(stamp at, std::string_view lease) { return bytes_of(at).append(lease); }
+std::string beginning_of(stamp written, std::string_view lease) {
+  return bytes_of(written).append(lease);
+}
 
 std::string_view beginning_of(std::string_view value) {
   return value.substr(0, number_size + lease_size);
@@ -89,8 +94,8 @@ std::string_view beginning_of(std::string_view value) {
 std::string life_of(const record& undated, const instant& now) {
   const auto end = undated.expires_at_wall;
   if (end == 0) return {};
-  const auto from = end > moment_of_write / 2 ? moment_of_write : now.wall;
-  return std::to_string(std::clamp<std::int64_t>(end - from, 1, life_max));
+  const auto begin = end > moment_of_write / 2 ? moment_of_write : now.wall;
+  return std::to_string(std::clamp<std::int64_t>(end - begin, 1, life_max));
 }
 
 result<stored_record> decode_value(std::string_view value) {

@@ -19,7 +19,7 @@ namespace onceguard::redis {
 using stamp = std::uint64_t;
 
 /// As the clock of leases and of retention.
-[[nodiscard]] instant instant_of(stamp at) noexcept;
+[[nodiscard]] instant instant_of(stamp time) noexcept;
 /// errc::record_unreadable: these are not the eight bytes of a stamp.
 [[nodiscard]] result<stamp> read_stamp(std::string_view bytes);
 
@@ -29,18 +29,18 @@ struct stored_record {
   stamp at = 0;              ///< of its last write
 };
 
-/// A record as a payload has it. `now` is what the record was decided with, `former` the record that
-/// it replaces, or null: a point in time that both have is kept.
+/// A record as a payload has it. `now` is what the record was decided with, `former` the record
+/// that it replaces, or null: a point in time that both have is kept.
 [[nodiscard]] record undated(record stored, const instant& now, const record* former);
 /// The reverse, for a record that was written at this time. The token 0 stands for the stamp.
-void date(record& undated, stamp at) noexcept;
+void date(record& undated, stamp written) noexcept;
 /// `first` 0 stands for the stamp.
 [[nodiscard]] std::string encode_payload(const record& undated, stamp first);
 /// How a value begins, up to its claim id. No two writes of a record make values that begin alike.
 [[nodiscard]] std::string_view beginning_of(std::string_view value);
 /// The same for a payload, without the stamp before it.
 [[nodiscard]] std::string_view lease_of(std::string_view payload);
-[[nodiscard]] std::string beginning_of(stamp at, std::string_view lease);
+[[nodiscard]] std::string beginning_of(stamp written, std::string_view lease);
 /// For how long the value is kept from now on, in milliseconds; empty: until it is replaced.
 [[nodiscard]] std::string life_of(const record& undated, const instant& now);
 

@@ -24,7 +24,8 @@ constexpr std::chrono::milliseconds refused_pause{30'000};
 void append_prefixes(std::vector<std::uint64_t>& out, std::string_view message) {
   for (; message.size() >= sizeof(std::uint64_t); message.remove_prefix(sizeof(std::uint64_t))) {
     std::uint64_t one = 0;
-    for (const char c : message.substr(0, sizeof one)) one = one << 8 | static_cast<unsigned char>(c);
+    for (const char c : message.substr(0, sizeof one))
+      one = one << 8 | static_cast<unsigned char>(c);
     out.push_back(one);
   }
 }

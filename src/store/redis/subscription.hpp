@@ -10,7 +10,7 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/redis/address.hpp"
+#include "store/redis/redis_params.hpp"
 
 namespace onceguard::redis {
 

@@ -82,7 +82,8 @@ TEST_F(redis_record_test, a_record_that_another_process_changed_is_decided_anew)
   const auto lease = caller.leased(next);
   release.id = next.id;
   beside.resolve(release);
-  EXPECT_EQ(caller.settle(settle_of(next, lease, settle_kind::fail)).outcome, settle_outcome::stale);
+  EXPECT_EQ(caller.settle(settle_of(next, lease, settle_kind::fail)).outcome,
+            settle_outcome::stale);
 }
 
 TEST_F(redis_record_test, one_of_two_callers_of_a_key_gets_the_lease) {

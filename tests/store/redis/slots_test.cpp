@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/redis/address.hpp"
 #include "store/redis/cluster_fixture.hpp"
+#include "store/redis/redis_params.hpp"
 
 namespace onceguard::testing {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "store/contract/fault_acts.hpp"
-#include "store/redis/address.hpp"
 #include "store/redis/fixture.hpp"
+#include "store/redis/redis_params.hpp"
 #include "store/redis/server_facts.hpp"
 #include "support/certificate.hpp"
 
@@ -55,6 +55,33 @@ TEST_F(redis_store_test, a_url_is_parsed_with_all_of_its_parts) {
   EXPECT_FALSE(plain->tls);
 }
 
+TEST_F(redis_store_test, valkey_is_another_name_for_redis) {
+  for (const std::string kind : {"", "+sentinel", "+cluster"}) {
+    const auto rest = kind + "://h:1" + (kind == "+sentinel" ? "/master" : "");
+    for (const auto& [scheme, other] : {std::pair("redis", "valkey"), {"rediss", "valkeys"}}) {
+      const auto one = parse_address(scheme + rest), two = parse_address(other + rest);
+      ASSERT_TRUE(one && two) << other + rest;
+      EXPECT_EQ(one->servers, two->servers);
+      EXPECT_EQ(one->tls.has_value(), two->tls.has_value());
+      EXPECT_EQ(one->name, two->name);
+    }
+  }
+  EXPECT_FALSE(parse_address("valkeyss://h"));
+  EXPECT_FALSE(parse_address("valkey+other://h"));
+}
+
+TEST_F(redis_store_test, a_url_with_tls_for_a_plain_port_and_the_reverse_are_named_in_the_error) {
+  const auto port = std::to_string(server_.port());
+  const auto to_plain = refusal_of("rediss://127.0.0.1:" + port, milliseconds(1'000));
+  EXPECT_THAT(to_plain.detail, HasSubstr("the URL begins with redis:// instead of rediss://"));
+  const certificate proof;
+  const auto secured_port = std::to_string(free_port());
+  redis_server secured({"--tls-port", secured_port, "--tls-cert-file", proof.file(),
+                        "--tls-key-file", proof.key(), "--tls-ca-cert-file", proof.file()});
+  const auto to_tls = refusal_of("redis://127.0.0.1:" + secured_port, milliseconds(1'000));
+  EXPECT_THAT(to_tls.detail, HasSubstr("the URL begins with rediss://"));
+}
+
 TEST_F(redis_store_test, a_wrong_url_is_refused_without_its_password) {
   for (const char* url :
        {"redis:h", "redis://", "redis://secret@h", "redis://u:secret@", "redis://u:secret@h:0",
@@ -97,9 +124,9 @@ TEST_F(redis_store_test, credentials_are_checked_and_a_user_needs_only_the_docum
   }
   auto admin = guarded.session();
   admin.run({"AUTH", "secret"});
-  admin.run({"ACL", "SETUSER", "gateway", "on", ">word", "~onceguard:*", "+select", "+info",
-             "+evalsha", "+script|load", "+time", "+get", "+getrange", "+set", "+hget", "+hmget",
-             "+hset", "+hdel", "+hincrby", "+scan"});
+  admin.run({"ACL",   "SETUSER",  "gateway",      "on",    ">word",    "~onceguard:*", "+select",
+             "+info", "+evalsha", "+script|load", "+time", "+get",     "+getrange",    "+set",
+             "+hget", "+hmget",   "+hset",        "+hdel", "+hincrby", "+scan"});
   open(params_for(url_with(":secret@")))->stop();
   const auto tested = open(params_for(url_with("gateway:word@")));
   blocking_store own(*tested);

@@ -1,4 +1,4 @@
-#include "store/redis/address.hpp"
+#include "store/redis/redis_params.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -8,7 +8,7 @@
 namespace onceguard::redis {
 namespace {
 
-error wrong(const std::string& description) {
+error wrong_url(const std::string& description) {
   return error(errc::invalid_argument,
                "redis store: " + description +
                    "; expected redis://[user:password@]host[:port][/database][?prefix=…], "
@@ -84,30 +84,31 @@ std::optional<error> read_parameters(address& out, std::string_view query) {
     auto value = query.substr(0, end);
     query.remove_prefix(end == std::string_view::npos ? query.size() : end + 1);
     const auto name = cut_off(value, '=');
-    if (!name) return wrong("a parameter without a value");
+    if (!name) return wrong_url("a parameter without a value");
     const auto text = decoded(value);
-    if (!text) return wrong("a broken % in the parameter " + std::string(*name));
+    if (!text) return wrong_url("a broken % in the parameter " + std::string(*name));
     const auto good = set_parameter(out, *name, *text);
-    if (!good) return wrong("there is no parameter \"" + std::string(*name) + "\" here");
-    if (!*good) return wrong("the parameter " + std::string(*name) + " has a value it can't have");
+    if (!good) return wrong_url("there is no parameter \"" + std::string(*name) + "\" here");
+    if (!*good)
+      return wrong_url("the parameter " + std::string(*name) + " has a value it can't have");
   }
   if (out.tls && out.tls->certificate.empty() != out.tls->key.empty()) {
-    return wrong("the parameters cert and key go together");
+    return wrong_url("the parameters cert and key go together");
   }
   if (out.servers == deployment::cluster && out.prefix.find('{') != std::string::npos) {
-    return wrong("the parameter prefix can't have a { in it in a cluster");
+    return wrong_url("the parameter prefix can't have a { in it in a cluster");
   }
   if (!out.sentinel_login.user.empty() && out.sentinel_login.password.empty()) {
-    return wrong("the parameter sentinel_user needs sentinel_password");
+    return wrong_url("the parameter sentinel_user needs sentinel_password");
   }
   return std::nullopt;
 }
 
 std::optional<error> read_credentials(address& out, std::string_view text) {
   const auto user = cut_off(text, ':');
-  if (!user) return wrong("a user without a password");
+  if (!user) return wrong_url("a user without a password");
   if (!assign(out.login.user, decoded(*user)) || !assign(out.login.password, decoded(text))) {
-    return wrong("a broken % in the user or the password");
+    return wrong_url("a broken % in the user or the password");
   }
   return std::nullopt;
 }
@@ -118,7 +119,8 @@ std::optional<error> read_host(address& out, std::string_view text) {
   if (text.starts_with('[')) {
     text.remove_prefix(1);
     const auto inside = cut_off(text, ']');
-    if (!inside || (!text.empty() && text.front() != ':')) return wrong("a broken IPv6 address");
+    if (!inside || (!text.empty() && text.front() != ':'))
+      return wrong_url("a broken IPv6 address");
     endpoint.host = *inside;
     port = text.empty() ? text : text.substr(1);
   } else {
@@ -126,9 +128,9 @@ std::optional<error> read_host(address& out, std::string_view text) {
     endpoint.host = host.value_or(text);
     if (host) port = text;
   }
-  if (endpoint.host.empty()) return wrong("there is no host");
+  if (endpoint.host.empty()) return wrong_url("there is no host");
   if (!port.empty()) {
-    if (number_in<std::uint16_t>(port).value_or(0) == 0) return wrong("the port is no port");
+    if (number_in<std::uint16_t>(port).value_or(0) == 0) return wrong_url("the port is no port");
     endpoint.port = port;
   }
   out.seeds.push_back(std::move(endpoint));
@@ -137,7 +139,8 @@ std::optional<error> read_host(address& out, std::string_view text) {
 
 std::optional<error> read_hosts(address& out, std::string_view text) {
   while (const auto one = cut_off(text, ',')) {
-    if (out.servers == deployment::single) return wrong("one server is meant here, not several");
+    if (out.servers == deployment::single)
+      return wrong_url("one server is meant here, not several");
     if (auto why = read_host(out, *one)) return why;
   }
   return read_host(out, text);
@@ -147,26 +150,31 @@ std::optional<error> read_hosts(address& out, std::string_view text) {
 std::optional<error> read_path(address& out, std::string_view path) {
   if (out.servers == deployment::sentinel) {
     const auto name = cut_off(path, '/');
-    if (!assign(out.master, decoded(name.value_or(path)))) return wrong("a broken % in the path");
-    if (out.master.empty()) return wrong("the name of the master is missing");
+    if (!assign(out.master, decoded(name.value_or(path))))
+      return wrong_url("a broken % in the path");
+    if (out.master.empty()) return wrong_url("the name of the master is missing");
     if (!name) path = {};
   }
   if (path.empty()) return std::nullopt;
   if (!assign(out.database, number_in<std::uint32_t>(path))) {
-    return wrong("the database is a number");
+    return wrong_url("the database is a number");
   }
   if (out.servers == deployment::cluster && out.database != 0) {
-    return wrong("a cluster has database 0 only");
+    return wrong_url("a cluster has database 0 only");
   }
   return std::nullopt;
 }
 
 bool read_scheme(address& out, std::string_view scheme) {
-  if (scheme.starts_with("rediss")) out.tls.emplace();
-  scheme.remove_prefix(out.tls ? 6 : std::min<std::size_t>(scheme.size(), 5));
+  const bool known = scheme.starts_with("redis") || scheme.starts_with("valkey");
+  scheme.remove_prefix(!known ? 0 : scheme.front() == 'r' ? 5 : 6);
+  if (scheme.starts_with('s')) {
+    out.tls.emplace();
+    scheme.remove_prefix(1);
+  }
   if (scheme == "+sentinel") out.servers = deployment::sentinel;
   if (scheme == "+cluster") out.servers = deployment::cluster;
-  return scheme.empty() || out.servers != deployment::single;
+  return known && (scheme.empty() || out.servers != deployment::single);
 }
 
 std::string location_of(const address& address) {
@@ -187,7 +195,7 @@ result<address> parse_address(const std::string& url) {
   std::string_view rest = url;
   const auto scheme = cut_off(rest, ':');
   if (!scheme || !rest.starts_with("//") || !read_scheme(out, *scheme)) {
-    return wrong("the URL can't be read");
+    return wrong_url("the URL can't be read");
   }
   rest.remove_prefix(2);
   const auto query_at = rest.find('?');

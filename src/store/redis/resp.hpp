@@ -1,14 +1,56 @@
-// A view of a server's reply with checked access: an unexpected form throws.
+// Redis's protocol (RESP): commands, appended to the outgoing bytes, and replies with checked
+// access.
 #pragma once
+#include <array>
+#include <charconv>
 #include <cstdint>
 #include <hiredis/hiredis.h>
 #include <hiredis/read.h>
+#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace onceguard::redis {
+
+/// A number as a word of a command.
+class decimal {
+ public:
+  template <class Integer>
+  explicit decimal(Integer value) noexcept {
+    const auto end = std::to_chars(text_.data(), text_.data() + text_.size(), value);
+    size_ = static_cast<std::size_t>(end.ptr - text_.data());
+  }
+  operator std::string_view() const noexcept { return {text_.data(), size_}; }
+
+ private:
+  std::array<char, 24> text_;
+  std::size_t size_;
+};
+
+inline void append_word(std::string& text, std::string_view word) {
+  text.append("$").append(decimal(word.size())).append("\r\n").append(word).append("\r\n");
+}
+
+inline void append_count(std::string& text, std::size_t words) {
+  text.append("*").append(decimal(words)).append("\r\n");
+}
+
+inline void append_command(std::string& text, std::initializer_list<std::string_view> words) {
+  append_count(text, words.size());
+  for (const auto word : words) append_word(text, word);
+}
+
+/// Makes a command. Not an initializer list, because gcc 12 can't keep one across a suspension.
+template <class... Word>
+std::string words(const Word&... each) {
+  std::string out;
+  append_command(out, {std::string_view(each)...});
+  return out;
+}
+
+// --- replies --------------------------------------------------------------------------------
 
 /// The reply has a form that neither the protocol nor the scripts have.
 class unexpected_reply : public std::runtime_error {
