@@ -1,6 +1,6 @@
 #include "store/redis/cluster_text.hpp"
 
-#include "store/redis/slots.hpp"
+#include "store/redis/keyspace.hpp"
 
 namespace onceguard::redis {
 namespace {

@@ -17,12 +17,9 @@ constexpr milliseconds patience_most{500};
 
 cluster_watch::cluster_watch(const connection_context& connection_context, const keyspace& names,
                              const redis_params& params, topology_events& events)
-    : in_(connection_context),
+    : topology(connection_context, params, events, in_doubt),
       names_(names),
-      params_(params),
-      events_(events),
-      owners_(names.parts()),
-      timer_(connection_context.context) {}
+      owners_(names.parts()) {}
 
 void cluster_watch::ask_next() {
   if (closed_) return;
@@ -42,7 +39,7 @@ void cluster_watch::ask_next() {
   const auto next = to_ask_.back();
   to_ask_.pop_back();
   const auto patience = std::min(params_.timeout / 2, patience_most);
-  auto& source = nodes_.try_emplace(next, in_, next, in_.at.login, patience).first->second;
+  auto& source = pollers_.try_emplace(next, in_, next, in_.at.login, patience).first->second;
   asking_ = true;
   source.ask({words("CLUSTER", "SLOTS"), words("CLUSTER", "NODES")},
              [this, &source](const std::vector<reply_ptr>& replies, std::optional<failure> why) {
@@ -64,7 +61,7 @@ void cluster_watch::read(topology_poller& poller, const std::vector<reply_ptr>& 
   if (!why) {
     to_ask_.clear();
     forget_strangers();
-    return wait(distrusted_ ? in_doubt : at_rest);
+    return wait(rest(at_rest));
   }
   if (why->text.find("cluster support disabled") != std::string::npos) why->misconfigured = true;
   if (!to_ask_.empty() && !why->misconfigured) return ask_next();
@@ -119,7 +116,7 @@ void cluster_watch::tell(const std::vector<node_entry>& nodes) {
 
 /// Drops the connections to nodes that have no part any more.
 void cluster_watch::forget_strangers() {
-  std::erase_if(nodes_, [&](const auto& each) {
+  std::erase_if(pollers_, [&](const auto& each) {
     const auto& [at, node] = each;
     const auto& seeds = in_.at.seeds;
     const bool seed = std::find(seeds.begin(), seeds.end(), at) != seeds.end();
@@ -128,25 +125,6 @@ void cluster_watch::forget_strangers() {
     });
     return !seed && !owns && !node.busy();
   });
-}
-
-void cluster_watch::distrust() {
-  if (std::exchange(distrusted_, true) || closed_ || asking_) return;
-  const auto since = base::boot_now() - begun_;
-  wait(std::max(std::chrono::duration_cast<milliseconds>(in_doubt - since), milliseconds(0)));
-}
-
-void cluster_watch::wait(milliseconds pause) {
-  timer_.expires_after(pause);
-  timer_.async_wait([this](const boost::system::error_code& ec) {
-    if (!ec && !asking_) ask_next();
-  });
-}
-
-void cluster_watch::close() {
-  closed_ = true;
-  timer_.cancel();
-  for (auto& [at, each] : nodes_) each.close();
 }
 
 }  // namespace onceguard::redis

@@ -1,14 +1,10 @@
 // Finds out which node of a cluster has which part of the store. Polls one node at a time, every
 // two seconds, and at once when something has changed.
 #pragma once
-#include <map>
 #include <set>
-
-#include <boost/asio/steady_timer.hpp>
 
 #include "store/redis/cluster_text.hpp"
 #include "store/redis/topology.hpp"
-#include "store/redis/topology_poller.hpp"
 
 namespace onceguard::redis {
 
@@ -18,8 +14,6 @@ class cluster_watch final : public topology {
                 const redis_params& params, topology_events& events);
 
   void begin() override { ask_next(); }
-  void distrust() override;
-  void close() override;
 
  private:
   /// The node that has a part, and the epoch of the failover or move that gave the part to the
@@ -36,21 +30,16 @@ class cluster_watch final : public topology {
   void read(const endpoint& endpoint, const std::vector<reply_ptr>& replies);
   void tell(const std::vector<node_entry>& nodes);
   void forget_strangers();
-  void wait(std::chrono::milliseconds pause);
+  [[nodiscard]] bool polling() const noexcept override { return asking_; }
+  void go_on() override {
+    if (!asking_) ask_next();
+  }
 
-  const connection_context in_;
   const keyspace& names_;
-  const redis_params& params_;
-  topology_events& events_;
-  std::map<endpoint, topology_poller> nodes_;
   std::vector<endpoint> to_ask_;  // of this round, the next one last
   std::vector<std::optional<owner>> owners_;
-  boost::asio::steady_timer timer_;
-  steady_time begun_{};
   std::size_t round_ = 0;
   bool asking_ = false;
-  bool distrusted_ = false;
-  bool closed_ = false;
 };
 
 }  // namespace onceguard::redis

@@ -14,7 +14,7 @@ constexpr milliseconds at_rest{1'000};   // between two polls
 constexpr milliseconds in_doubt{20};     // at least, between two polls
 constexpr milliseconds for_others{200};  // after the first answer, until it counts alone
 constexpr milliseconds patience_most{1'000};
-constexpr std::size_t sentinels_most = 32;
+constexpr std::size_t pollers_most = 32;
 
 /// The value of a name in a list of names and values. Empty: there is no such name.
 std::string value_in(const reply& pairs, std::string_view name) {
@@ -28,17 +28,14 @@ std::string value_in(const reply& pairs, std::string_view name) {
 
 sentinel_watch::sentinel_watch(const connection_context& connection_context,
                                const redis_params& params, topology_events& events)
-    : in_(connection_context),
-      params_(params),
-      events_(events),
-      timer_(connection_context.context) {
+    : topology(connection_context, params, events, in_doubt) {
   for (const auto& each : connection_context.at.seeds) meet(each);
 }
 
 void sentinel_watch::meet(const endpoint& sentinel) {
-  if (sentinels_.size() >= sentinels_most) return;
+  if (pollers_.size() >= pollers_most) return;
   const auto patience = std::min(params_.timeout, patience_most);
-  sentinels_.try_emplace(sentinel, in_, sentinel, in_.at.sentinel_login, patience);
+  pollers_.try_emplace(sentinel, in_, sentinel, in_.at.sentinel_login, patience);
 }
 
 void sentinel_watch::ask_all() {
@@ -51,7 +48,7 @@ void sentinel_watch::ask_all() {
   const std::vector<std::string> commands{
       words("SENTINEL", "GET-MASTER-ADDR-BY-NAME", in_.at.master),
       words("SENTINEL", "MASTER", in_.at.master), words("SENTINEL", "SENTINELS", in_.at.master)};
-  for (auto& [to, each] : sentinels_) {
+  for (auto& [to, each] : pollers_) {
     if (each.busy()) continue;
     ++now_.open;
     each.ask(commands,
@@ -116,43 +113,18 @@ void sentinel_watch::decide() {
   // A sentinel that was partitioned knows an earlier failover only. After SENTINEL RESET most
   // sentinels do. A failover needs the majority of the sentinels, so one of the majority would know
   // a later failover.
-  if (now_.epoch < latest_ && 2 * now_.answered <= sentinels_.size()) {
+  if (now_.epoch < latest_ && 2 * now_.answered <= pollers_.size()) {
     wait(in_doubt * 2);
     return events_.on_no_layout(
         connection_failure("the sentinels that answer do not know of the latest failover"));
   }
   latest_ = now_.epoch;
-  wait(distrusted_ ? in_doubt : at_rest);
+  wait(rest(at_rest));
   vouched_ = begun_;
   layout found;
   found.masters.push_back({*now_.master, {}});
   found.owner.emplace_back(0);
   events_.on_layout(found);
-}
-
-void sentinel_watch::distrust() {
-  if (std::exchange(distrusted_, true) || closed_ || now_.open > 0) return;
-  const auto since = base::boot_now() - begun_;
-  wait(std::max(std::chrono::duration_cast<milliseconds>(in_doubt - since), milliseconds(0)));
-}
-
-/// Waits, then decides or, after a decision, polls again.
-void sentinel_watch::wait(milliseconds pause) {
-  timer_.expires_after(pause);
-  timer_.async_wait([this](const boost::system::error_code& ec) {
-    if (ec || closed_) return;
-    if (now_.open > 0) {
-      decide();
-    } else {
-      ask_all();
-    }
-  });
-}
-
-void sentinel_watch::close() {
-  closed_ = true;
-  timer_.cancel();
-  for (auto& [to, each] : sentinels_) each.close();
 }
 
 }  // namespace onceguard::redis

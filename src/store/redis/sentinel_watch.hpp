@@ -1,12 +1,7 @@
 // Finds out which server is the master. Polls all known sentinels at once, every second; the
 // sentinel that knows the latest failover counts.
 #pragma once
-#include <map>
-
-#include <boost/asio/steady_timer.hpp>
-
 #include "store/redis/topology.hpp"
-#include "store/redis/topology_poller.hpp"
 
 namespace onceguard::redis {
 
@@ -16,9 +11,7 @@ class sentinel_watch final : public topology {
                  topology_events& events);
 
   void begin() override { ask_all(); }
-  void distrust() override;
   [[nodiscard]] steady_time vouched() const noexcept override { return vouched_; }
-  void close() override;
 
  private:
   /// The answers of one round.
@@ -36,19 +29,12 @@ class sentinel_watch final : public topology {
   void read(std::uint64_t round, const std::vector<reply_ptr>& replies, std::optional<failure> why);
   void read(const std::vector<reply_ptr>& replies);
   void decide();
-  void wait(std::chrono::milliseconds pause);
+  [[nodiscard]] bool polling() const noexcept override { return now_.open > 0; }
+  void go_on() override { return polling() ? decide() : ask_all(); }
 
-  const connection_context in_;
-  const redis_params& params_;
-  topology_events& events_;
-  std::map<endpoint, topology_poller> sentinels_;
-  boost::asio::steady_timer timer_;
   answers now_;
   std::uint64_t latest_ = 0;  // failover that was believed
-  steady_time begun_{};
   steady_time vouched_ = steady_time::min();
-  bool distrusted_ = false;
-  bool closed_ = false;
 };
 
 }  // namespace onceguard::redis

@@ -14,8 +14,6 @@
 
 namespace onceguard::redis {
 
-class subscriber;
-
 class subscription {
  public:
   /// The masters now. Called on any thread. A cluster forwards a message to all of its nodes.
@@ -34,7 +32,7 @@ class subscription {
   void stop();
 
  private:
-  friend class subscriber;
+  class subscriber;
   void tell(const std::vector<std::uint64_t>& settled);
   void log_refusal(const std::string& why);
 

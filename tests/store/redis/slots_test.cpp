@@ -1,13 +1,12 @@
 // Slots and hash tags, URLs of several servers, and the replies in which cluster nodes describe
 // themselves.
-#include "store/redis/slots.hpp"
-
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "store/redis/cluster_fixture.hpp"
+#include "store/redis/keyspace.hpp"
 #include "store/redis/redis_params.hpp"
 
 namespace onceguard::testing {
