@@ -69,30 +69,22 @@ class bare_line {
   std::unique_ptr<redisContext, void (*)(redisContext*)> on_;
 };
 
-/// The scripts are on the server since a store was opened.
-redis::script_digests digests() {
-  redis::script_digests out;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = base::to_hex(base::sha1_of(redis::script_text(static_cast<redis::script>(i), true)));
-  }
-  return out;
-}
-
-redis::record_calls::item first_call(claim request) {
+/// As the library sends it. The scripts are on the server since a store was opened.
+redis::request first_call(claim request) {
+  static const redis::keyspace names("onceguard:", false);
   redis::held_leases leases;
-  return *redis::claim_act(std::move(request), leases).begin();
+  return *redis::claim_act(std::move(request), {names, leases}).begin();
 }
 
 void ask_until_the_end(int port, load& load, bool pings) {
   bare_line line(port);
   const redis::keyspace names("onceguard:", false);
-  const auto scripts = digests();
   while (steady::now() < load.end) {
     std::string commands;
     if (pings) {
       redis::append_command(commands, {"PING"});
     } else {  // as the library sends a batch of one
-      redis::record_calls::write(commands, scripts, names, first_call(make_claim()));
+      commands = first_call(make_claim()).command;
       redis::append_command(commands, {"HINCRBY", names.metadata(0), "the name of the bench", "1"});
     }
     const auto begin = steady::now();
@@ -104,9 +96,13 @@ void ask_until_the_end(int port, load& load, bool pings) {
 // redis-benchmark puts twelve digits in the place of __rand_int__, and ends a word at a zero.
 void print_arguments() {
   const std::string twenty(20, 'x');
-  const std::string payload(first_call(make_claim()).payload.size(), 'x');
-  const auto script = digests()[static_cast<std::size_t>(redis::script::claim)];
-  std::printf("EVALSHA\n%s\n1\nonceguard:r:%s__rand_int__\n%s\n\n", script.c_str(), twenty.c_str(),
+  const redis::keyspace names("onceguard:", false);
+  const auto command = first_call(make_claim()).command;
+  // *6, EVALSHA, the digest, 1, the key, the payload, no time to live.
+  const auto digest = command.substr(command.find("$40\r\n") + 5, 40);
+  const auto size_at = command.find("\r\n$", command.find(names.record({}).substr(0, 12)) + 44) + 3;
+  const std::string payload(std::stoul(command.substr(size_at)), 'x');
+  std::printf("EVALSHA\n%s\n1\nonceguard:r:%s__rand_int__\n%s\n\n", digest.c_str(), twenty.c_str(),
               payload.c_str());
 }
 

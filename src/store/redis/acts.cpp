@@ -20,33 +20,22 @@ void bound(milliseconds& length) { length = std::clamp(length, milliseconds(0), 
 
 }  // namespace
 
-record_calls::item replace_record(const record_id& id, const position& found,
-                                  const record& undated) {
-  record_calls::item out;
-  out.which = script::swap;
-  out.id = id;
-  out.begins = found.begins;
-  out.payload = encode_payload(undated, found.first);
-  out.life = life_of(undated, instant_of(found.now));
-  return out;
-}
-
 // --- claims ---------------------------------------------------------------------------------
 
-std::optional<record_calls::item> claim_act::begin() {
+std::optional<request> claim_act::begin() {
   if (!item_.about) return end(subject_missing());
   for (auto* each : {&item_.lease, &item_.probe_after, &item_.unknown_retention}) bound(*each);
   auto decided = decide(nullptr, item_, instant_of(any_time), 0);
   verdict_ = std::move(decided.verdict);
   position nowhere;
   nowhere.now = any_time;
+  nowhere.fresh = true;
   auto out = replace(nowhere, std::move(*decided.write));
-  out.which = script::claim;
   out.grants = true;
   return out;
 }
 
-std::optional<record_calls::item> claim_act::read(reading seen) {
+std::optional<request> claim_act::read(reading seen) {
   if (seen.written) {
     if (verdict_.lease.token == 0) verdict_.lease.token = seen.at;
     hold(seen.at);
@@ -67,16 +56,16 @@ std::optional<record_calls::item> claim_act::read(reading seen) {
 
 // --- settles --------------------------------------------------------------------------------
 
-std::optional<record_calls::item> settle_act::begin() {
+std::optional<request> settle_act::begin() {
   for (auto* each : {&item_.retention, &item_.backoff, &item_.backoff_max, &item_.probe_pause}) {
     bound(*each);
   }
-  auto held = leases_.take(item_.id, item_.token, item_.claim_id);
+  auto held = in_.leases.take(item_.id, item_.token, item_.claim_id);
   if (!held) return look();
   return decide_on({&held->stored.record, held->stored.first, held->begins, held->now()});
 }
 
-std::optional<record_calls::item> settle_act::decide_on(const position& found) {
+std::optional<request> settle_act::decide_on(const position& found) {
   auto decided = decide_settle(found.former, item_, instant_of(found.now));
   if (!decided.write) return end(std::move(decided.result));
   if (!decided.write->about) return end(subject_missing());
@@ -86,7 +75,7 @@ std::optional<record_calls::item> settle_act::decide_on(const position& found) {
   return out;
 }
 
-std::optional<record_calls::item> settle_act::read(reading seen) {
+std::optional<request> settle_act::read(reading seen) {
   if (seen.written) return end(std::move(settled_));
   if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
   return decide_on(position_of(seen));
@@ -94,20 +83,20 @@ std::optional<record_calls::item> settle_act::read(reading seen) {
 
 // --- extensions -----------------------------------------------------------------------------
 
-std::optional<record_calls::item> extend_act::begin() {
+std::optional<request> extend_act::begin() {
   bound(item_.lease);
-  auto held = leases_.take(item_.id, item_.token, item_.claim_id);
+  auto held = in_.leases.take(item_.id, item_.token, item_.claim_id);
   if (!held) return look();
   return decide_on({&held->stored.record, held->stored.first, held->begins, held->now()});
 }
 
-std::optional<record_calls::item> extend_act::decide_on(const position& found) {
+std::optional<request> extend_act::decide_on(const position& found) {
   auto decided = decide_extension(found.former, item_, instant_of(found.now));
   if (decided.stale) return end(false);
   return replace(found, std::move(*decided.write));
 }
 
-std::optional<record_calls::item> extend_act::read(reading seen) {
+std::optional<request> extend_act::read(reading seen) {
   if (seen.written) {
     hold(seen.at);
     return end(true);

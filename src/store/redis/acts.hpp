@@ -17,10 +17,13 @@ struct position {
   stamp first = 0;
   std::string begins;  ///< empty: there is no record
   stamp now = 0;
+  bool fresh = false;  ///< a claim that nothing was read for
 };
-/// The call that replaces the record in this position.
-[[nodiscard]] record_calls::item replace_record(const record_id& id, const position& found,
-                                                const record& undated);
+/// What an act needs of its store.
+struct act_context {
+  const keyspace& names;
+  held_leases& leases;
+};
 
 /// What the three kinds share. `begin` and `read` give the next call; without one, there is an
 /// outcome.
@@ -30,37 +33,38 @@ class act {
   using item_type = Item;
   using outcome_type = Outcome;
 
-  act(Item item, held_leases& leases) : item_(std::move(item)), leases_(leases) {}
+  act(Item item, const act_context& context) : item_(std::move(item)), in_(context) {}
   std::optional<result<Outcome>> outcome;
 
  protected:
-  std::optional<record_calls::item> end(result<Outcome> result) {
+  std::optional<request> end(result<Outcome> result) {
     outcome.emplace(std::move(result));
     return std::nullopt;
   }
-  [[nodiscard]] record_calls::item look() const {
-    record_calls::item out;
-    out.id = item_.id;
-    return out;
-  }
+  [[nodiscard]] request look() const { return look_at(in_.names, item_.id); }
   /// Replaces the record that was found, and remembers the new one.
-  [[nodiscard]] record_calls::item replace(const position& found, record stored) {
-    pending_ = undated(std::move(stored), instant_of(found.now), found.former);
+  [[nodiscard]] request replace(const position& found, record stored) {
+    const auto now = instant_of(found.now);
+    pending_ = undated(std::move(stored), now, found.former);
     first_ = found.first;
-    auto out = replace_record(item_.id, found, pending_);
-    lease_ = lease_of(out.payload);
-    return out;
+    const auto payload = encode_payload(pending_, first_);
+    lease_ = lease_of(payload);
+    const auto life = life_of(pending_, now);
+    if (found.fresh) {
+      return set_record(in_.names, item_.id, payload, life);
+    }
+    return swap_record(in_.names, item_.id, found.begins, payload, life, false);
   }
   /// The lease of the record that was written is this process's.
   void hold(stamp written) {
     date(pending_, written);
     held_lease out{{std::move(pending_), first_ == 0 ? written : first_, written},
                    beginning_of(written, lease_)};
-    leases_.put(item_.id, std::move(out));
+    in_.leases.put(item_.id, std::move(out));
   }
 
   Item item_;
-  held_leases& leases_;
+  const act_context in_;
   record pending_;
   stamp first_ = 0;
   std::string lease_;
@@ -69,8 +73,8 @@ class act {
 class claim_act final : public act<claim, verdict> {
  public:
   using act::act;
-  [[nodiscard]] std::optional<record_calls::item> begin();
-  [[nodiscard]] std::optional<record_calls::item> read(reading seen);
+  [[nodiscard]] std::optional<request> begin();
+  [[nodiscard]] std::optional<request> read(reading seen);
 
  private:
   verdict verdict_;  // once the record is written
@@ -79,22 +83,22 @@ class claim_act final : public act<claim, verdict> {
 class settle_act final : public act<settlement, settled> {
  public:
   using act::act;
-  [[nodiscard]] std::optional<record_calls::item> begin();
-  [[nodiscard]] std::optional<record_calls::item> read(reading seen);
+  [[nodiscard]] std::optional<request> begin();
+  [[nodiscard]] std::optional<request> read(reading seen);
 
  private:
-  [[nodiscard]] std::optional<record_calls::item> decide_on(const position& found);
+  [[nodiscard]] std::optional<request> decide_on(const position& found);
   settled settled_;
 };
 
 class extend_act final : public act<extension, bool> {
  public:
   using act::act;
-  [[nodiscard]] std::optional<record_calls::item> begin();
-  [[nodiscard]] std::optional<record_calls::item> read(reading seen);
+  [[nodiscard]] std::optional<request> begin();
+  [[nodiscard]] std::optional<request> read(reading seen);
 
  private:
-  [[nodiscard]] std::optional<record_calls::item> decide_on(const position& found);
+  [[nodiscard]] std::optional<request> decide_on(const position& found);
 };
 
 }  // namespace onceguard::redis

@@ -26,14 +26,14 @@ std::array<unsigned char, 8> bytes_of(stamp value) {
 /// Reads records from the servers that have them now.
 awaitable<result<scan_step>> read_records(pool& pool, std::vector<record_id> ids,
                                           steady_time until) {
-  std::vector<record_calls::item> items(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) items[i].id = ids[i];
-  auto readings =
-      co_await send_all<record_calls>(pool.queue(), std::move(items), left_until(until));
+  std::vector<request> looks;
+  for (const auto& id : ids) looks.push_back(look_at(pool.names(), id));
+  const auto done = co_await send_all(pool.queue(), std::move(looks), left_until(until));
   scan_step out;
-  for (std::size_t i = 0; i < readings.size(); ++i) {
-    if (!readings[i]) co_return readings[i].error();
-    auto& seen = *readings[i];
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    auto got = read_outcome(done[i], read_record);
+    if (!got) co_return got.error();
+    auto& seen = *got;
     const auto now = instant_of(seen.at);
     if (seen.unreadable) out.unreadable.push_back({ids[i], seen.unreadable->detail});
     if (!seen.found || expired(seen.found->record, now)) continue;
@@ -55,8 +55,9 @@ class server_scan {
   awaitable<std::optional<error>> run(const server_pin& pin, const Moving& moving) {
     std::string cursor = "0";
     do {
-      name_scans::item item{pin, cursor};
-      auto step = co_await send_one<name_scans>(pool_.queue(), std::move(item), left_until(until_));
+      auto names = scan_names(pool_.names(), pin, cursor);
+      const auto done = co_await send_one(pool_.queue(), std::move(names), left_until(until_));
+      auto step = read_outcome(done, read_names);
       if (!step) co_return step.error();
       cursor = std::move(step->cursor);
       for (const auto& name : step->names) {

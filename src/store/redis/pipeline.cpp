@@ -102,12 +102,18 @@ void pipeline::send(entry entry, bool asking) {
     append_command(outgoing_, {"ASKING"});
     sent_.push_back({.what = kind::ignored});
   }
-  const auto& traits = entry.what->traits;
+  const auto& request = *entry.what;
   ++in_batch_;
-  writes_ = writes_ || traits.writes;
-  if (traits.announces) announced_ += base::as_chars(*traits.about).substr(0, 8);
-  entry.what->write(outgoing_, scripts_, in_.names);
+  writes_ = writes_ || request.writes;
+  if (request.announces) announced_ += base::as_chars(*request.about).substr(0, 8);
+  const auto begin = outgoing_.size();
+  outgoing_ += request.command;
+  if (request.called) fit_call(begin, *request.called);
   sent_.push_back({.of = std::move(entry)});
+}
+
+void pipeline::fit_call(std::size_t begin, script which) {
+  if (!flags_of_scripts_) call_without_flags(outgoing_, begin, which);
 }
 
 void pipeline::flush() {
@@ -132,7 +138,9 @@ void pipeline::end_batch() {
     const auto& metadata = in_.names.metadata(*counted_in_);
     const auto& name = greeted_.at(*counted_in_);
     if (full_) {
-      append_call(outgoing_, scripts_, script::count, metadata, {}, {name});
+      const auto begin = outgoing_.size();
+      append_call(outgoing_, script::count, metadata, {}, {name});
+      fit_call(begin, script::count);
     } else {
       append_command(outgoing_, {"HINCRBY", metadata, name, "1"});
     }
@@ -191,7 +199,7 @@ void pipeline::take(expected first, reply_ptr got) {
   switch (first.what) {
     case kind::request: {
       // A refused request needs no replicas and no count.
-      const bool waits = first.of.what->traits.writes || replicas() > 0;
+      const bool waits = first.of.what->writes || replicas() > 0;
       held_request one{std::move(first.of), std::move(got)};
       if (!waits || reply.is_error()) return conclude(std::move(one), false);
       return held_.push_back(std::move(one));
@@ -284,19 +292,13 @@ void pipeline::conclude(held_request one, bool forgot) {
     subject.what->fail(to_error(refused, name, after));
     return in_.events.on_ended(std::move(subject));
   }
-  if (subject.what->traits.grants && (forgot || !in_.events.memory_known())) {
+  if (subject.what->grants && (forgot || !in_.events.memory_known())) {
     // Nobody holds the lease that was granted, and it is given back.
     subject.what->fail(
         error(errc::store_lost, name + ": its data is older than it was", effect::done));
     return in_.events.on_ended(std::move(subject));
   }
-  try {
-    subject.what->arrived(reply);
-  } catch (const unexpected_reply& wrong) {
-    const auto why = connection_failure(wrong.what());
-    subject.what->fail(to_error(why, name, effect::unknown));
-    close(why);
-  }
+  subject.what->got = std::move(one.got);
   in_.events.on_ended(std::move(subject));
 }
 

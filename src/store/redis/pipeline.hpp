@@ -130,6 +130,7 @@ class pipeline final : private base::deadline {
   [[nodiscard]] boost::asio::awaitable<void> live();
   [[nodiscard]] boost::asio::awaitable<void> write_all();
   void watch();
+  void fit_call(std::size_t begin, script which);
   void end_batch();
   void count_in_next_part();
 
@@ -138,7 +139,7 @@ class pipeline final : private base::deadline {
   [[nodiscard]] boost::asio::awaitable<reply_ptr> ask(std::string command);
   [[nodiscard]] boost::asio::awaitable<server_facts> ask_facts();
   [[nodiscard]] boost::asio::awaitable<std::optional<std::string>> ask_setting(const char* name);
-  void append_greeting(std::string& text, std::size_t part) const;
+  [[nodiscard]] std::string greeting_for(std::size_t part) const;
   void take_greeting(std::size_t part, const reply& reply);
 
   // replies
@@ -154,13 +155,13 @@ class pipeline final : private base::deadline {
   phase phase_ = phase::closed;
   steady_time ready_since_{};
   std::unique_ptr<connection> connection_;
-  script_digests scripts_;
-  std::string run_;             // of the server
-  std::string node_;            // which of several it is
-  std::optional<failure> why_;  // it was closed
-  int running_ = 0;             // coroutines
-  std::string outgoing_;        // to be written next
-  std::string writing_;         // being written
+  bool flags_of_scripts_ = true;  // of the server
+  std::string run_;               // of the server
+  std::string node_;              // which of several it is
+  std::optional<failure> why_;    // it was closed
+  int running_ = 0;               // coroutines
+  std::string outgoing_;          // to be written next
+  std::string writing_;           // being written
   std::deque<expected> sent_;
   // The batch that is being made.
   std::size_t in_batch_ = 0;

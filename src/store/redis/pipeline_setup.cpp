@@ -30,13 +30,14 @@ awaitable<void> pipeline::set_up() {
   if (store_address.servers == deployment::cluster)
     node_ = text_in(co_await ask(words("CLUSTER", "MYID")));
   in_.events.on_facts(*this, facts);
+  flags_of_scripts_ = facts.flags_of_scripts;
   for (std::size_t i = 0; i < script_count; ++i) {
-    const auto text = script_text(static_cast<script>(i), facts.flags_of_scripts);
-    scripts_[i] = text_in(co_await ask(words("SCRIPT", "LOAD", text)));
+    const auto text = script_text(static_cast<script>(i), flags_of_scripts_);
+    text_in(co_await ask(words("SCRIPT", "LOAD", text)));
   }
   const auto parts = in_.events.parts_of(*this);
   std::string greetings;
-  for (const auto part : parts) append_greeting(greetings, part);
+  for (const auto part : parts) greetings += greeting_for(part);
   co_await connection_->write(greetings);
   for (const auto part : parts) {
     const auto got = co_await connection_->read_reply();
@@ -78,7 +79,7 @@ void pipeline::greet_parts() {
   if (counted_in_ && !greeted_.contains(*counted_in_)) count_in_next_part();
   for (const auto part : parts) {
     if (!greeted_.try_emplace(part).second) continue;
-    append_greeting(outgoing_, part);
+    outgoing_ += greeting_for(part);
     sent_.push_back({.what = kind::greeting, .part = part});
   }
 }
@@ -88,10 +89,13 @@ void pipeline::rename(std::size_t part, const std::string& name) {
   if (found != greeted_.end() && !found->second.empty()) found->second = name;
 }
 
-void pipeline::append_greeting(std::string& text, std::size_t part) const {
+std::string pipeline::greeting_for(std::size_t part) const {
   const bool others_lose = !node_.empty() && in_.connections.at.min_replicas == 0;
-  const introduction from{run_, node_, in_.events.known(part), others_lose, in_.events.masters()};
-  write_greeting(text, scripts_, in_.names.metadata(part), !in_.params.copies_only, &from);
+  const introduction intro{run_, node_, in_.events.known(part), others_lose, in_.events.masters()};
+  std::string out;
+  append_greeting(out, in_.names.metadata(part), !in_.params.copies_only, &intro);
+  if (!flags_of_scripts_) call_without_flags(out, 0, script::greet);
+  return out;
 }
 
 /// If the part is on another server, the greeting is sent there. If the server does not serve the

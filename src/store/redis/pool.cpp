@@ -94,23 +94,23 @@ void pool::soon() {
 void pool::accept() {
   for (const auto& one : calls_) {
     auto whole = std::static_pointer_cast<job>(one);
-    if (whole->size() == 0) finished_.push_back(one);
-    for (std::size_t i = 0; i < whole->size(); ++i) {
+    if (whole->parts.empty()) finished_.push_back(one);
+    for (std::size_t i = 0; i < whole->parts.size(); ++i) {
       ++under_way_;
-      accept({.of = whole, .what = &whole->part(i), .number = ++accepted_});
+      accept({.of = whole, .what = &whole->parts[i], .number = ++accepted_});
     }
   }
   calls_.clear();
 }
 
 void pool::accept(entry part) {
-  const auto& traits = part.what->traits;
-  if (const auto& pin = traits.pin) {
+  const auto& request = *part.what;
+  if (const auto& pin = request.pin) {
     if (auto* target = find_server(pin->at)) return target->named().push_back(std::move(part));
     return end(part, error(errc::store_unreachable,
                            at_.name + ": " + pin->at.text() + " has no part of the store now"));
   }
-  const std::size_t number = traits.about ? traits.about->front() : next_queue_++;
+  const std::size_t number = request.about ? request.about->front() : next_queue_++;
   part.request_queue = static_cast<std::uint16_t>(number % queues_.size());
   queues_.add(std::move(part));
 }
@@ -167,7 +167,7 @@ void pool::hand_out_named(server& server, steady_time now) {
       waiting.push_back(std::move(next));
       continue;
     }
-    const auto& pin = next.what->traits.pin;
+    const auto& pin = next.what->pin;
     if (pin && *pin != server.pin()) {
       end(next, error(errc::store_unreachable, at_.name + ": the server is not the same any more"));
       continue;
@@ -180,7 +180,7 @@ void pool::hand_out_named(server& server, steady_time now) {
 
 /// False: the caller has given up, or the request is a claim and the memory is not known yet.
 bool pool::send(pipeline& pipeline, entry next, bool asking) {
-  if (next.what->traits.grants && !memory_.known()) {
+  if (next.what->grants && !memory_.known()) {
     end(next, error(errc::store_lost, at_.name + ": its data is not what it was"));
     return false;
   }
@@ -196,7 +196,7 @@ bool pool::send(pipeline& pipeline, entry next, bool asking) {
 void pool::purge(std::deque<entry>& waiting, steady_time now) {
   const error why(errc::store_unreachable, at_.name + ": no answer within the timeout");
   std::erase_if(waiting, [&](const entry& one) {
-    const bool over = one.of->give_up_at() <= now || one.of->dropped();
+    const bool over = one.of->give_up_at <= now || one.of->dropped();
     if (over) end(one, why);
     return over;
   });

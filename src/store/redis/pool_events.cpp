@@ -211,7 +211,7 @@ void pool::on_down(server& server, const failure& why) {
   // Requests that were redirected to this server go back to the server that redirected them.
   if (!server.any_ready()) {
     for (auto& each : std::exchange(server.named(), {})) {
-      if (each.what->traits.pin) {
+      if (each.what->pin) {
         server.named().push_back(std::move(each));
       } else {
         queues_.add(std::move(each));
@@ -235,13 +235,13 @@ void pool::on_ended(entry ended) {
 void pool::on_returned(server& server, entry back, const failure& why) {
   if (back.queued) --queues_[back.request_queue].under_way;
   back.queued = false;
-  const bool late = back.of->give_up_at() <= base::boot_now();
-  if (late || (back.what->doubtful && !back.what->traits.repeatable)) {
+  const bool late = back.of->give_up_at <= base::boot_now();
+  if (late || (back.what->doubtful && !back.what->repeatable)) {
     auto reply = why;
     reply.misconfigured = false;
     return end(back, to_error(reply, at_.name, effect::none));
   }
-  if (back.what->traits.pin) return server.named().push_back(std::move(back));
+  if (back.what->pin) return server.named().push_back(std::move(back));
   queues_.add(std::move(back));
 }
 

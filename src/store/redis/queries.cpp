@@ -30,34 +30,36 @@ std::optional<error> fault_of(const reading& seen) {
   return std::nullopt;
 }
 
-request_traits record_calls::traits_of(const item& item) {
-  request_traits out;
-  out.about = item.id;
-  out.writes = item.which != script::look;
-  out.grants = item.grants;
-  out.announces = item.announces;
-  out.repeatable = item.repeatable;
+request look_at(const keyspace& names, const record_id& id) {
+  request out;
+  out.about = id;
+  out.called = script::look;
+  append_call(out.command, script::look, names.record(id), {}, {});
   return out;
 }
 
-void record_calls::write(std::string& text, const script_digests& scripts, const keyspace& names,
-                         const item& item) {
-  const auto key = names.record(item.id);
-  switch (item.which) {
-    case script::claim:
-      return append_call(text, scripts, item.which, key, {}, {item.payload, item.life});
-    case script::swap:
-      return append_call(text, scripts, item.which, key,
-                         item.forgets ? names.metadata(names.part_of(item.id)) : std::string_view(),
-                         {item.begins, item.payload, item.life});
-    case script::look:
-    case script::greet:
-    case script::count:
-      return append_call(text, scripts, script::look, key, {}, {});
-  }
+request set_record(const keyspace& names, const record_id& id, std::string_view payload,
+                   std::string_view life) {
+  request out;
+  out.about = id;
+  out.called = script::claim;
+  out.writes = true;
+  append_call(out.command, script::claim, names.record(id), {}, {payload, life});
+  return out;
 }
 
-result<reading> record_calls::read(const reply& reply, const item&) {
+request swap_record(const keyspace& names, const record_id& id, std::string_view begins,
+                    std::string_view payload, std::string_view life, bool forgets) {
+  request out;
+  out.about = id;
+  out.called = script::swap;
+  out.writes = true;
+  const auto metadata = forgets ? names.metadata(names.part_of(id)) : std::string_view();
+  append_call(out.command, script::swap, names.record(id), metadata, {begins, payload, life});
+  return out;
+}
+
+reading read_record(const reply& reply) {
   reading out;
   out.written = !reply.is_array();
   const auto time = read_stamp(out.written ? reply.text() : reply.at(0).text());
@@ -82,16 +84,16 @@ result<reading> record_calls::read(const reply& reply, const item&) {
 
 // --- metadata -------------------------------------------------------------------------------
 
-void write_greeting(std::string& text, const script_digests& scripts, std::string_view metadata,
-                    bool evictions, const introduction* intro) {
+void append_greeting(std::string& text, std::string_view metadata, bool evictions,
+                     const introduction* intro) {
   std::array<unsigned char, 16> random{};
   base::random_bytes(random);
   const auto identity = base::to_hex(random);
   const std::string_view loss = evictions ? "1" : "0";
   if (intro == nullptr) {
-    return append_call(text, scripts, script::greet, metadata, {}, {identity, loss});
+    return append_call(text, script::greet, metadata, {}, {identity, loss});
   }
-  append_call(text, scripts, script::greet, metadata, {},
+  append_call(text, script::greet, metadata, {},
               {identity, loss, intro->run, intro->node, intro->known.name, intro->known.run,
                decimal(intro->known.generation), intro->others_lose ? "1" : "0", intro->masters});
 }
@@ -108,48 +110,59 @@ greeting read_greeting(const reply& reply) {
   return out;
 }
 
-request_traits polls::traits_of(const item& item) {
-  request_traits out;
-  out.about.emplace();
-  out.about->front() = static_cast<unsigned char>(item.part);
+request poll_part(const keyspace& names, std::size_t part, bool evictions) {
+  request out;
+  out.about.emplace().front() = static_cast<unsigned char>(part);
+  out.called = script::greet;
+  append_greeting(out.command, names.metadata(part), evictions, nullptr);
   return out;
-}
-
-void polls::write(std::string& text, const script_digests& scripts, const keyspace& names,
-                  const item& item) {
-  write_greeting(text, scripts, names.metadata(item.part), item.evictions, nullptr);
 }
 
 // --- servers --------------------------------------------------------------------------------
 
-request_traits name_scans::traits_of(const item& item) {
-  request_traits out;
-  out.pin = item.pin;
+request scan_names(const keyspace& names, const server_pin& pin, std::string_view cursor) {
+  request out;
+  out.pin = pin;
+  append_command(out.command,
+                 {"SCAN", cursor, "MATCH", names.record_pattern(), "COUNT", decimal(names_a_step)});
   return out;
 }
 
-void name_scans::write(std::string& text, const script_digests&, const keyspace& names,
-                       const item& item) {
-  append_command(
-      text, {"SCAN", item.cursor, "MATCH", names.record_pattern(), "COUNT", decimal(names_a_step)});
-}
-
-result<name_scans::outcome> name_scans::read(const reply& reply, const item&) {
-  outcome out;
+name_list read_names(const reply& reply) {
+  name_list out;
   out.cursor = reply.at(0).text();
   const auto names = reply.at(1);
   for (std::size_t i = 0; i < names.size(); ++i) out.names.emplace_back(names.at(i).text());
   return out;
 }
 
-request_traits node_lists::traits_of(const item& item) {
-  request_traits out;
-  out.pin = item.pin;
+request ask_for_nodes(const server_pin& pin) {
+  request out;
+  out.pin = pin;
+  append_command(out.command, {"CLUSTER", "NODES"});
   return out;
 }
 
-void node_lists::write(std::string& text, const script_digests&, const keyspace&, const item&) {
-  append_command(text, {"CLUSTER", "NODES"});
+// --- sending --------------------------------------------------------------------------------
+
+boost::asio::awaitable<std::vector<request>> send_all(std::shared_ptr<batch_queue> queue,
+                                                      std::vector<request> requests,
+                                                      milliseconds timeout) {
+  const auto whole = std::make_shared<job>(std::move(requests), timeout);
+  const auto size = whole->parts.size();
+  co_await perform(whole, std::move(queue), timeout);
+  if (!whole->lapse()) co_return std::move(whole->parts);
+  std::vector<request> out(size);
+  for (auto& each : out) each.failed = *whole->lapse();
+  co_return out;
+}
+
+boost::asio::awaitable<request> send_one(std::shared_ptr<batch_queue> queue, request single,
+                                         milliseconds timeout) {
+  std::vector<request> requests;
+  requests.push_back(std::move(single));
+  auto done = co_await send_all(std::move(queue), std::move(requests), timeout);
+  co_return std::move(done.front());
 }
 
 }  // namespace onceguard::redis

@@ -1,5 +1,4 @@
-// What a store asks its servers: the calls of scripts, and their replies. Each is a Kind of
-// batch_job.
+// What a store asks its servers: the calls of scripts, and their replies.
 #pragma once
 #include <optional>
 #include <string>
@@ -30,24 +29,16 @@ struct reading {
 /// Why nothing can be decided on the record.
 [[nodiscard]] std::optional<error> fault_of(const reading& seen);
 
-struct record_calls {
-  struct item {
-    script which = script::look;
-    record_id id{};
-    std::string begins;   ///< swap: how the record must begin
-    std::string payload;  ///< claim, swap
-    std::string life;     ///< claim, swap: as of life_of()
-    bool grants = false;
-    bool announces = false;
-    bool forgets = false;  ///< swap: counts an answer that the store forgets
-    bool repeatable = true;
-  };
-  using outcome = reading;
-  [[nodiscard]] static request_traits traits_of(const item& item);
-  static void write(std::string& text, const script_digests& scripts, const keyspace& names,
-                    const item& item);
-  [[nodiscard]] static result<reading> read(const reply& reply, const item& item);
-};
+[[nodiscard]] request look_at(const keyspace& names, const record_id& id);
+/// Sets a record where there is none. `life` as of life_of().
+[[nodiscard]] request set_record(const keyspace& names, const record_id& id,
+                                 std::string_view payload, std::string_view life);
+/// Replaces the record that begins so. `forgets`: counts an answer that the store forgets.
+[[nodiscard]] request swap_record(const keyspace& names, const record_id& id,
+                                  std::string_view begins, std::string_view payload,
+                                  std::string_view life, bool forgets);
+/// Of the reply to one of the three.
+[[nodiscard]] reading read_record(const reply& reply);
 
 // --- metadata -------------------------------------------------------------------------------
 
@@ -79,55 +70,24 @@ struct greeting {
 };
 
 /// `evictions`: whether an eviction is a loss. `intro`: of a new connection; null: of a poll.
-void write_greeting(std::string& text, const script_digests& scripts, std::string_view metadata,
-                    bool evictions, const introduction* intro);
+void append_greeting(std::string& text, std::string_view metadata, bool evictions,
+                     const introduction* intro);
 [[nodiscard]] greeting read_greeting(const reply& reply);
-
-/// Reads the metadata of a part, on the server that has the part's records.
-struct polls {
-  struct item {
-    std::size_t part = 0;
-    bool evictions = false;
-  };
-  using outcome = greeting;
-  [[nodiscard]] static request_traits traits_of(const item& item);
-  static void write(std::string& text, const script_digests& scripts, const keyspace& names,
-                    const item& item);
-  [[nodiscard]] static result<greeting> read(const reply& reply, const item&) {
-    return read_greeting(reply);
-  }
-};
+/// Polls the metadata of a part, on the server that has the part's records.
+[[nodiscard]] request poll_part(const keyspace& names, std::size_t part, bool evictions);
 
 // --- servers --------------------------------------------------------------------------------
 
-/// The next names of keys on a server.
-struct name_scans {
-  struct item {
-    server_pin pin;
-    std::string cursor = "0";
-  };
-  struct outcome {
-    std::string cursor;  ///< "0": these were the last names
-    std::vector<std::string> names;
-  };
-  [[nodiscard]] static request_traits traits_of(const item& item);
-  static void write(std::string& text, const script_digests& scripts, const keyspace& names,
-                    const item& item);
-  [[nodiscard]] static result<outcome> read(const reply& reply, const item&);
+/// Some names of keys on a server.
+struct name_list {
+  std::string cursor;  ///< "0": these were the last names
+  std::vector<std::string> names;
 };
+[[nodiscard]] request scan_names(const keyspace& names, const server_pin& pin,
+                                 std::string_view cursor);
+[[nodiscard]] name_list read_names(const reply& reply);
 
 /// CLUSTER NODES.
-struct node_lists {
-  struct item {
-    server_pin pin;
-  };
-  using outcome = std::string;
-  [[nodiscard]] static request_traits traits_of(const item& item);
-  static void write(std::string& text, const script_digests& scripts, const keyspace& names,
-                    const item& item);
-  [[nodiscard]] static result<std::string> read(const reply& reply, const item&) {
-    return std::string(reply.text());
-  }
-};
+[[nodiscard]] request ask_for_nodes(const server_pin& pin);
 
 }  // namespace onceguard::redis

@@ -128,9 +128,10 @@ awaitable<std::vector<result<typename Act::outcome_type>>> redis_store::carry_ou
   std::vector<Act> acts;
   acts.reserve(batch.size());
   std::vector<std::size_t> open;  // the acts that the calls belong to
-  std::vector<record_calls::item> calls;
+  std::vector<request> calls;
+  const act_context context{pool_->names(), leases_};
   for (auto& each : batch) {
-    auto& mine = acts.emplace_back(std::move(each), leases_);
+    auto& mine = acts.emplace_back(std::move(each), context);
     if (auto first = mine.begin()) {
       open.push_back(acts.size() - 1);
       calls.push_back(std::move(*first));
@@ -138,14 +139,14 @@ awaitable<std::vector<result<typename Act::outcome_type>>> redis_store::carry_ou
   }
   while (!calls.empty()) {
     auto sent = std::exchange(calls, {});
-    auto readings =
-        co_await send_all<record_calls>(pool_->queue(), std::move(sent), left_until(until));
+    const auto done = co_await send_all(pool_->queue(), std::move(sent), left_until(until));
     const auto answered = std::exchange(open, {});
     for (std::size_t i = 0; i < answered.size(); ++i) {
       auto& mine = acts[answered[i]];
-      if (!readings[i]) {
-        mine.outcome.emplace(readings[i].error());
-      } else if (auto next = mine.read(std::move(*readings[i]))) {
+      auto seen = read_outcome(done[i], read_record);
+      if (!seen) {
+        mine.outcome.emplace(seen.error());
+      } else if (auto next = mine.read(std::move(*seen))) {
         open.push_back(answered[i]);
         calls.push_back(std::move(*next));
       }
@@ -177,24 +178,27 @@ awaitable<result<Decision>> redis_store::decide_on_record(record_id id, Decide d
                                                           milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
   for (;;) {
-    record_calls::item look;
-    look.id = id;
-    auto seen = co_await send_one<record_calls>(pool_->queue(), std::move(look), left_until(until));
+    auto seen = co_await look(id, left_until(until));
     if (!seen) co_return seen.error();
     operator_write wanted;
     auto decided = decide(*seen, wanted);
     if (!decided || !decided->write) co_return decided;
-    const position found{record_in(*seen), wanted.first, seen->begins, seen->at};
-    const auto stored = undated(*decided->write, instant_of(seen->at), found.former);
-    auto write = replace_record(id, found, stored);
+    const auto now = instant_of(seen->at);
+    const auto stored = undated(*decided->write, now, record_in(*seen));
+    auto write = swap_record(pool_->names(), id, seen->begins, encode_payload(stored, wanted.first),
+                             life_of(stored, now), wanted.forgets);
     write.announces = wanted.announces;
-    write.forgets = wanted.forgets;
     write.repeatable = false;
-    const auto done =
-        co_await send_one<record_calls>(pool_->queue(), std::move(write), left_until(until));
+    const auto sent = co_await send_one(pool_->queue(), std::move(write), left_until(until));
+    const auto done = read_outcome(sent, read_record);
     if (!done) co_return done.error();
     if (done->written) co_return decided;
   }
+}
+
+awaitable<result<reading>> redis_store::look(record_id id, milliseconds timeout) {
+  const auto done = co_await send_one(pool_->queue(), look_at(pool_->names(), id), timeout);
+  co_return read_outcome(done, read_record);
 }
 
 awaitable<result<resolve_decision>> redis_store::resolve(resolution request, milliseconds timeout) {
@@ -241,9 +245,7 @@ awaitable<result<import_outcome>> redis_store::import_record(imported_record req
 
 awaitable<result<std::optional<record_view>>> redis_store::find(record_id id,
                                                                 milliseconds timeout) {
-  record_calls::item look;
-  look.id = id;
-  auto seen = co_await send_one<record_calls>(pool_->queue(), std::move(look), timeout);
+  auto seen = co_await look(id, timeout);
   if (!seen) co_return seen.error();
   if (seen->unreadable) co_return std::move(*seen->unreadable);
   const auto now = instant_of(seen->at);
@@ -283,14 +285,18 @@ awaitable<result<onceguard::vitals>> redis_store::vitals(milliseconds timeout) {
 }
 
 awaitable<result<onceguard::vitals>> redis_store::read_metadata(milliseconds timeout) {
-  std::vector<polls::item> parts(pool_->names().parts());
-  for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = {i, !pool_->copies_only()};
-  const auto reply = co_await send_all<polls>(pool_->queue(), std::move(parts), timeout);
+  std::vector<request> polls;
+  for (std::size_t part = 0; part < pool_->names().parts(); ++part) {
+    polls.push_back(poll_part(pool_->names(), part, !pool_->copies_only()));
+  }
+  const auto done = co_await send_all(pool_->queue(), std::move(polls), timeout);
+  std::vector<result<greeting>> parts;
+  for (const auto& each : done) parts.push_back(read_outcome(each, read_greeting));
+  if (auto why = refuse_eviction(parts)) co_return std::move(*why);
   onceguard::vitals out;
   base::sha256 identities;
   std::vector<std::string> names;  // of the parts
-  if (auto why = refuse_eviction(reply)) co_return std::move(*why);
-  for (const auto& each : reply) {
+  for (const auto& each : parts) {
     if (!each) co_return each.error();
     out.identity = each->name;
     identities.part(out.identity);
@@ -298,9 +304,9 @@ awaitable<result<onceguard::vitals>> redis_store::read_metadata(milliseconds tim
     out.generation += each->generation;
     out.forgotten += each->forgotten;
   }
-  pool_->read_clock(reply.front()->now);
+  pool_->read_clock(parts.front()->now);
   pool_->note_names(std::move(names));
-  if (reply.size() > 1) out.identity = base::to_hex(identities.finish());
+  if (parts.size() > 1) out.identity = base::to_hex(identities.finish());
   co_return out;
 }
 

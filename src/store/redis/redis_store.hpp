@@ -16,6 +16,7 @@ namespace onceguard::redis {
 
 class pool;
 struct greeting;
+struct reading;
 
 /// A first claim, and a settle of this process's lease, is one script on one record, which compares
 /// and sets. What else a claim or a settle meets is read by the script, decided here, and set by
@@ -56,6 +57,7 @@ class redis_store final : public store {
 
  private:
   boost::asio::awaitable<result<onceguard::vitals>> read_metadata(milliseconds timeout);
+  boost::asio::awaitable<result<reading>> look(record_id id, milliseconds timeout);
 
   redis_store(std::unique_ptr<pool> servers, milliseconds timeout);
   [[nodiscard]] std::optional<error> refuse_eviction(

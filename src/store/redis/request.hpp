@@ -1,5 +1,6 @@
 // Requests to Redis: commands, and the callers that wait for their replies.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -34,122 +35,60 @@ struct server_pin {
   friend bool operator==(const server_pin&, const server_pin&) = default;
 };
 
-/// What a request is to those who send it.
-struct request_traits {
+/// One command and what became of it. Belongs to the pool's thread while its job is under way.
+struct request {
+  std::string command;
+  std::optional<script> called{};    ///< the script whose digest the command has
   std::optional<record_id> about{};  ///< requests of one record are carried out in order
   std::optional<server_pin> pin{};   ///< the server that it must go to; none: the record's
   bool writes = false;
   bool grants = false;     ///< carried out, it may give its caller a lease
   bool announces = false;  ///< it ends a lease, which others may wait for
   bool repeatable = true;  ///< it may be sent again when its effect is unknown
-};
 
-/// Belongs to the pool's thread once its job was taken out of the queue.
-class request {
- public:
-  request() = default;
-  request(const request&) = delete;
-  request& operator=(const request&) = delete;
-  virtual ~request() = default;
+  reply_ptr got{};                ///< no error
+  std::optional<error> failed{};  ///< instead
+  bool doubtful = false;          ///< an earlier sending has an unknown effect
 
-  /// Appends the command to the outgoing bytes.
-  virtual void write(std::string& text, const script_digests& scripts,
-                     const keyspace& names) const = 0;
-  /// One of these two functions ends the request. The reply is not an error. May throw
-  /// unexpected_reply.
-  virtual void arrived(const reply& reply) = 0;
-  virtual void fail(const error& why) = 0;
-
-  request_traits traits;
-  bool doubtful = false;  ///< an earlier sending has an unknown effect
+  void fail(const error& why) {
+    failed = why;
+    if (!writes) failed->effect = effect::none;
+  }
 };
 
 /// A call: requests that are answered together.
-class job : public call {
+class job final : public call {
  public:
-  explicit job(milliseconds timeout) : give_up_at_(base::boot_now() + timeout) {}
+  job(std::vector<request> requests, milliseconds timeout)
+      : parts(std::move(requests)), give_up_at(base::boot_now() + timeout) {}
 
-  /// When the caller stops waiting.
-  [[nodiscard]] steady_time give_up_at() const noexcept { return give_up_at_; }
-  [[nodiscard]] virtual std::size_t size() const noexcept = 0;
-  [[nodiscard]] virtual request& part(std::size_t i) noexcept = 0;
   /// One part has ended. True: it was the last one.
-  [[nodiscard]] bool ended_one() noexcept { return ++ended_ == size(); }
+  [[nodiscard]] bool ended_one() noexcept { return ++ended_ == parts.size(); }
+
+  std::vector<request> parts;
+  const steady_time give_up_at;  ///< the caller stops waiting
 
  private:
-  const steady_time give_up_at_;
   std::size_t ended_ = 0;
 };
 
-/// A call with items of one kind, one request for each. `Kind` has the types `item` and `outcome`
-/// and the functions traits_of(item), write(text, scripts, names, item) and read(reply, item,
-/// names).
-template <class Kind>
-class batch_job final : public job {
- public:
-  using outcome = typename Kind::outcome;
+/// Sends requests together, and returns them with what became of each.
+[[nodiscard]] boost::asio::awaitable<std::vector<request>> send_all(
+    std::shared_ptr<batch_queue> queue, std::vector<request> requests, milliseconds timeout);
+[[nodiscard]] boost::asio::awaitable<request> send_one(std::shared_ptr<batch_queue> queue,
+                                                       request single, milliseconds timeout);
 
-  batch_job(std::vector<typename Kind::item> items, milliseconds timeout)
-      : job(timeout), parts_(items.size()) {
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      parts_[i].traits = Kind::traits_of(items[i]);
-      parts_[i].item = std::move(items[i]);
-    }
+/// What `read` makes of the reply.
+template <class Read>
+[[nodiscard]] auto read_outcome(const request& done, Read read)
+    -> result<decltype(read(reply(*done.got)))> {
+  if (done.failed) return *done.failed;
+  try {
+    return read(reply(*done.got));
+  } catch (const unexpected_reply& wrong) {
+    return error(errc::store_unreachable, std::string("redis store: ") + wrong.what(),
+                 done.writes ? effect::unknown : effect::none);
   }
-  [[nodiscard]] std::size_t size() const noexcept override { return parts_.size(); }
-  [[nodiscard]] request& part(std::size_t i) noexcept override { return parts_[i]; }
-
-  /// For the caller, once resumed: one outcome for each item.
-  [[nodiscard]] std::vector<result<outcome>> outcomes() {
-    std::vector<result<outcome>> out;
-    out.reserve(size());
-    for (auto& each : parts_) {
-      if (lapse()) {
-        out.push_back(*lapse());
-      } else {
-        out.push_back(std::move(*each.got));
-      }
-    }
-    return out;
-  }
-
- private:
-  struct batch_part final : request {
-    void write(std::string& text, const script_digests& scripts,
-               const keyspace& names) const override {
-      Kind::write(text, scripts, names, item);
-    }
-    void arrived(const reply& reply) override { got.emplace(Kind::read(reply, item)); }
-    void fail(const error& why) override {
-      auto mine = why;
-      if (!traits.writes) mine.effect = effect::none;
-      got.emplace(std::move(mine));
-    }
-
-    typename Kind::item item;
-    std::optional<result<outcome>> got;
-  };
-  std::vector<batch_part> parts_;
-};
-
-/// Performs a call with items of one kind.
-template <class Kind>
-boost::asio::awaitable<std::vector<result<typename Kind::outcome>>> send_all(
-    std::shared_ptr<batch_queue> queue, std::vector<typename Kind::item> items,
-    milliseconds timeout) {
-  const auto whole = std::make_shared<batch_job<Kind>>(std::move(items), timeout);
-  co_await perform(whole, std::move(queue), timeout);
-  co_return whole->outcomes();
-}
-
-template <class Kind>
-boost::asio::awaitable<result<typename Kind::outcome>> send_one(std::shared_ptr<batch_queue> queue,
-                                                                typename Kind::item item,
-                                                                milliseconds timeout) {
-  std::vector<typename Kind::item> items;
-  items.push_back(std::move(item));
-  auto outcomes = co_await send_all<Kind>(std::move(queue), std::move(items), timeout);
-  co_return std::move(outcomes.front());
 }
 
 /// A part of a job in flight.

@@ -1,7 +1,9 @@
 #include "store/redis/scripts.hpp"
 
 #include <algorithm>
+#include <array>
 
+#include "base/hash.hpp"
 #include "store/redis/resp.hpp"
 
 namespace onceguard::redis {
@@ -19,6 +21,21 @@ constexpr std::array<script_traits, script_count> scripts{{{"claim", "#!lua\n"},
                                                            {"greet", "#!lua flags=allow-oom\n"},
                                                            {"count", "#!lua flags=allow-oom\n"}}};
 
+/// By which the server knows the script.
+const std::string& digest_of(script which, bool flagged) {
+  static const auto all = [] {
+    std::array<std::array<std::string, 2>, script_count> out;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      for (const bool with : {false, true}) {
+        out[i][with ? 1 : 0] =
+            base::to_hex(base::sha1_of(script_text(static_cast<script>(i), with)));
+      }
+    }
+    return out;
+  }();
+  return all[static_cast<std::size_t>(which)][flagged ? 1 : 0];
+}
+
 }  // namespace
 
 std::string script_text(script which, bool flagged) {
@@ -30,16 +47,20 @@ std::string script_text(script which, bool flagged) {
   return std::string(flagged ? wanted.flags : std::string_view()) + std::string(found->text);
 }
 
-void append_call(std::string& text, const script_digests& digests, script which,
-                 std::string_view key, std::string_view second,
+void append_call(std::string& text, script which, std::string_view key, std::string_view second,
                  std::initializer_list<std::string_view> arguments) {
   append_count(text, (second.empty() ? 4 : 5) + arguments.size());
   append_word(text, "EVALSHA");
-  append_word(text, digests[static_cast<std::size_t>(which)]);
+  append_word(text, digest_of(which, true));
   append_word(text, second.empty() ? "1" : "2");
   append_word(text, key);
   if (!second.empty()) append_word(text, second);
   for (const auto word : arguments) append_word(text, word);
+}
+
+void call_without_flags(std::string& text, std::size_t begin, script which) {
+  const auto& digest = digest_of(which, true);
+  text.replace(text.find(digest, begin), digest.size(), digest_of(which, false));
 }
 
 }  // namespace onceguard::redis

@@ -1,6 +1,5 @@
 // The scripts in lua/, which are a part of the program. The server keeps them by their digests.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -22,12 +21,10 @@ inline constexpr std::size_t script_count = 5;
 /// A script as SCRIPT LOAD takes it. `flagged`: the server (Redis 7) knows flags of scripts.
 [[nodiscard]] std::string script_text(script which, bool flagged);
 
-/// The digests of the scripts on a server.
-using script_digests = std::array<std::string, script_count>;
-
 /// Appends the call of a script to the outgoing bytes. `second`: another key; empty: none.
-void append_call(std::string& text, const script_digests& digests, script which,
-                 std::string_view key, std::string_view second,
+void append_call(std::string& text, script which, std::string_view key, std::string_view second,
                  std::initializer_list<std::string_view> arguments);
+/// Makes the call that begins there fit for a server that knows no flags of scripts.
+void call_without_flags(std::string& text, std::size_t begin, script which);
 
 }  // namespace onceguard::redis

@@ -52,9 +52,9 @@ awaitable<result<slot_ownership>> read_slot_ownership(pool& pool,
   slot_ownership out;
   out.parts.resize(pool.names().parts());
   for (const auto& pin : pins) {
-    node_lists::item item{pin};
-    const auto reply =
-        co_await send_one<node_lists>(pool.queue(), std::move(item), left_until(until));
+    const auto done = co_await send_one(pool.queue(), ask_for_nodes(pin), left_until(until));
+    const auto text_of = [](const redis::reply& each) { return std::string(each.text()); };
+    const auto reply = read_outcome(done, text_of);
     if (!reply) co_return reply.error();
     const auto nodes = read_nodes(*reply);
     const auto self = std::find_if(nodes.begin(), nodes.end(),
