@@ -21,7 +21,7 @@
 #include "callers.hpp"
 #include "store/redis/acts.hpp"
 #include "store/redis/redis_store.hpp"
-#include "store/redis/resp.hpp"
+#include "store/redis/transport/resp.hpp"
 
 namespace {
 

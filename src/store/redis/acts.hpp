@@ -6,8 +6,8 @@
 
 #include <onceguard/decide.hpp>
 
+#include "store/redis/commands/queries.hpp"
 #include "store/redis/held_leases.hpp"
-#include "store/redis/queries.hpp"
 
 namespace onceguard::redis {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "base/clock.hpp"
-#include "store/redis/stored.hpp"
+#include "store/redis/commands/stored.hpp"
 
 namespace onceguard::redis {
 

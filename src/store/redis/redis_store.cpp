@@ -6,7 +6,7 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "store/redis/acts.hpp"
-#include "store/redis/full_scan.hpp"
+#include "store/redis/scan/full_scan.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::redis {

@@ -9,7 +9,7 @@
 
 #include "store/redis/held_leases.hpp"
 #include "store/redis/redis_params.hpp"
-#include "store/redis/subscription.hpp"
+#include "store/redis/subscription/subscription.hpp"
 #include "store/registry.hpp"
 
 namespace onceguard::redis {

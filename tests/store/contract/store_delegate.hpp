@@ -15,7 +15,7 @@
 #include "store/memory/memory_store.hpp"
 #include "store/postgres/database.hpp"
 #include "store/postgres/postgres_store.hpp"
-#include "store/redis/keyspace.hpp"
+#include "store/redis/commands/keyspace.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"

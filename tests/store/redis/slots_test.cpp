@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "store/redis/cluster_fixture.hpp"
-#include "store/redis/keyspace.hpp"
+#include "store/redis/commands/keyspace.hpp"
 #include "store/redis/redis_params.hpp"
 
 namespace onceguard::testing {

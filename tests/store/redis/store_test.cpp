@@ -5,8 +5,8 @@
 
 #include "store/contract/fault_acts.hpp"
 #include "store/redis/fixture.hpp"
+#include "store/redis/pool/server_facts.hpp"
 #include "store/redis/redis_params.hpp"
-#include "store/redis/server_facts.hpp"
 #include "support/certificate.hpp"
 
 namespace onceguard::testing {
