@@ -16,7 +16,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
 // Generated from src/store/redis/lua.
 #include <array>
 
-#include \"store/redis/scripts.hpp\"
+#include \"store/redis/commands/scripts.hpp\"
 
 namespace onceguard::redis {
 namespace {

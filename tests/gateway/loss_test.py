@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.redis import Redis
+from support.redis import FIRST_POLL, Redis
 from support.tcp_gate import TcpGate
 from support.waiting import Stopwatch, wait_until
 
@@ -136,8 +136,8 @@ def test_a_store_that_is_back_is_polled_before_it_is_used(start_gateway, upstrea
         gateway.stop()
         server.crash()
         server.start()
-        assert gateway.keys() == []  # its functions are there again
-        gate.hold_at(b"onceguard_2_vitals")  # it is opened, and hangs when it is looked at
+        assert gateway.keys() == []  # its scripts are there again
+        gate.hold_at(FIRST_POLL)  # it is opened, and hangs when it is looked at
         gateway.start()
         wait_until(lambda: "store-poll-failed" in gateway.log(), what="the first look failing")
         gate.pass_on()

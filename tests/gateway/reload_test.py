@@ -4,6 +4,7 @@ import contextlib
 
 from support.client import fields_for
 from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.redis import FIRST_POLL
 from support.tcp_gate import TcpGate
 from support.waiting import Stopwatch, wait_until
 
@@ -111,7 +112,7 @@ def test_a_store_that_is_back_is_looked_at_then(start_gateway, upstream, redis_s
         assert_first(gateway.post("/told", key=key, fields=TENANT))
         gateway.stop()
         gateway.write_config(config("none"))
-        gate.hold_at(b"onceguard_2_vitals")
+        gate.hold_at(FIRST_POLL)
         gateway.start()
         wait_until(lambda: len(events(gateway, "store-poll-failed")) > 1, what="the store hanging")
         assert events(gateway, "scope-changed") == []

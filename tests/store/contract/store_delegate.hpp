@@ -15,7 +15,7 @@
 #include "store/memory/memory_store.hpp"
 #include "store/postgres/database.hpp"
 #include "store/postgres/postgres_store.hpp"
-#include "store/redis/keyspace.hpp"
+#include "store/redis/commands/keyspace.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
@@ -121,8 +121,7 @@ inline std::unique_ptr<store> open_redis(const std::string& url, const base::clo
 /// clock.
 class redis_delegate : public store_delegate {
  public:
-  explicit redis_delegate(const std::string& query = {})
-      : redis_delegate(shared(), shared().url(query)) {}
+  redis_delegate() : redis_delegate(shared(), shared().url()) {}
   [[nodiscard]] std::unique_ptr<store> open() override { return open_redis(url_, clock); }
   [[nodiscard]] bool remembers() const override { return true; }
   void damage(const record_id& id) override {
@@ -161,11 +160,11 @@ class redis_tls_delegate final : public redis_delegate {
  private:
   struct secured_server {
     secured_server() {
-      server.session().run(
-          {"ACL",          "SETUSER",   "gateway", "on",       ">secret",        "~onceguard:*",
-           "&onceguard:*", "+select",   "+info",   "+fcall",   "+function|load", "+time",
-           "+get",         "+getrange", "+pttl",   "+set",     "+incr",          "+hmget",
-           "+hset",        "+hincrby",  "+scan",   "+publish", "+subscribe"});
+      server.session().run({"ACL",          "SETUSER",      "gateway",   "on",        ">secret",
+                            "~onceguard:*", "&onceguard:*", "+select",   "+info",     "+evalsha",
+                            "+script|load", "+time",        "+get",      "+getrange", "+set",
+                            "+hget",        "+hmget",       "+hset",     "+hdel",     "+hincrby",
+                            "+scan",        "+publish",     "+subscribe"});
     }
     [[nodiscard]] std::string url() const {
       return "rediss://gateway:secret@127.0.0.1:" + std::to_string(tls_port) +
@@ -280,8 +279,6 @@ inline const engine_under_test engines[] = {
     {"postgres", [] { return std::make_unique<postgres_delegate>(); }, false, true, true, true},
     {"redis", [] { return std::make_unique<redis_delegate>(); }, false, false, true, true},
     {"redis_tls", [] { return std::make_unique<redis_tls_delegate>(); }, false, false, true, true},
-    {"redis_scripts", [] { return std::make_unique<redis_delegate>("functions=no"); }, false, false,
-     true, true},
     {"tiered", [] { return std::make_unique<tiered_delegate>(); }, false, true, true},
     {"redis_sentinel", [] { return std::make_unique<redis_fleet_delegate<redis_sentinels>>(); },
      false, false, true},
