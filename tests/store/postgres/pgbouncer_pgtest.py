@@ -9,6 +9,7 @@ import pytest
 from support.client import all_at_once, fields_for, request_bytes
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.gateway import DEFAULT_BODY
+from support.masquerade import Masquerade
 from support.pgbouncer import PgBouncer
 from support.postgres import Postgres
 from support.waiting import scaled, wait_until
@@ -116,6 +117,31 @@ def test_a_failed_batch_leaves_a_connection_that_goes_on(start, admin, fresh_key
     assert not [line for line in gateway.log_lines() if line["event"] == "store-away"]
 
 
+def test_reconcile_asks_its_query_through_the_pooler_and_leaves_nothing(
+        onceguard, start, pooler, database, admin, own_upstream, fresh_key):
+    """The query of [reconcile] has a connection of its own."""
+    admin.execute("CREATE TABLE orders (scope text, key text)")
+    gateway = start(defaults={"lease": "1s", "upstream_timeout": "1s"}, reconcile={
+        "query": "SELECT 201 AS status FROM orders WHERE scope = $1 AND key = $2",
+        "absent": "none"})
+    key = fresh_key()
+    assert gateway.post(key=key, plan={"status": 500}).status == 500
+    admin.execute("INSERT INTO orders VALUES (%s, %s)",
+                  (own_upstream.requests(key)[0]["scope"], key))
+    with pooler.connect(database) as other:
+        before = state_of(other)
+        other.execute("SET default_transaction_read_only = on")
+
+        def settled():
+            done = run(onceguard, "reconcile", "--json", "--config", str(gateway.config_path))
+            assert done.returncode == 0, done
+            return gateway.state(key) == "completed"
+        wait_until(settled, 30, "the record settled by the query")
+        other.execute("RESET default_transaction_read_only")
+        assert state_of(other) == before
+    assert gateway.post(key=key).replayed
+
+
 # ---- nothing is left on the server's connection ---------------------------------------------
 def state_of(client):
     """What another client finds in the session, and on the server."""
@@ -197,6 +223,37 @@ def test_answered_keys_survive_a_crash_though_another_client_left_commits_asynch
             assert own_upstream.runs(key) == 1
     finally:
         server.close()
+
+
+def test_a_pooler_that_names_the_servers_process_is_found_by_the_statements_that_vanish(
+        start, pooler, database, fresh_key):
+    with pooler.connect(database) as other:
+        process = other.execute("SELECT pg_backend_pid()").fetchone()[0]
+        masquerade = Masquerade(pooler.port.number, process)
+        try:
+            gateway = start(url=f"postgresql://postgres@127.0.0.1:{masquerade.port}/{database}")
+            for _ in range(20):
+                key = fresh_key()
+                first = assert_first(gateway.post(key=key))
+                other.execute("DEALLOCATE ALL")
+                assert_replay_of(gateway.post(key=key), first)
+            assert masquerade.greetings >= 4
+            gateway.logged("store-behind-pooler")
+        finally:
+            masquerade.close()
+
+
+def test_tokens_grow_though_the_pooler_changes_the_server_unnoticed(start, admin, own_upstream,
+                                                                     fresh_key):
+    gateway = start()
+    assert_first(gateway.post(key=fresh_key()))
+    for _ in range(3):
+        # As on a server that was promoted: the tokens' base was chosen for another one.
+        now = admin.execute("SELECT setval('onceguard.incarnation', 1), floor(extract(epoch FROM "
+                            "clock_timestamp()) * 1000000)::bigint").fetchone()[1]
+        key = fresh_key()
+        assert_first(gateway.post(key=key))
+        assert int(own_upstream.requests(key)[0]["token"]) >= now
 
 
 # ---- the pooler dies ------------------------------------------------------------------------
