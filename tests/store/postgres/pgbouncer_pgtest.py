@@ -339,3 +339,19 @@ def test_an_application_completes_in_its_own_transaction_through_the_pooler(
         assert pending.read().body == b"from the application"
     assert gateway.post(key=key).body == b"from the application"
     assert admin.execute("SELECT key FROM charges").fetchall() == [(key,)]
+
+
+def test_execute_charges_once_in_the_callers_connection_through_the_pooler(
+        onceguard, pooler, database, admin):
+    admin.execute("CREATE TABLE charges (id integer GENERATED ALWAYS AS IDENTITY, "
+                  "customer text, cents integer CHECK (cents > 0))")
+    charge = [onceguard.parent / "examples/execute/charge", pooler.url(database), "order-17", "ada"]
+    with pooler.connect(database) as other:
+        before = state_of(other)
+        other.execute("SET synchronous_commit = off")
+        said = [run(*charge, "4200").stdout.strip() for _ in range(2)]
+        assert said == ['201 {"id":1}', '201 {"id":1} (replayed)']
+        assert run(*charge, "1").returncode == 1
+        other.execute("RESET synchronous_commit")
+        assert state_of(other) == before
+    assert admin.execute("SELECT count(*) FROM charges").fetchone() == (1,)
