@@ -22,6 +22,7 @@
 #include "store/tiered/tiered_store.hpp"
 #include "support/certificate.hpp"
 #include "support/manual_clock.hpp"
+#include "support/pgbouncer.hpp"
 #include "support/redis_cluster.hpp"
 #include "support/redis_sentinels.hpp"
 #include "support/redis_server.hpp"
@@ -81,13 +82,16 @@ class sqlite_delegate final : public store_delegate {
 /// both run by the database's clock.
 class postgres_delegate final : public store_delegate {
  public:
-  postgres_delegate() : store_delegate(postgres_database::beginning) {
+  /// `pooled`: the store reaches the database through PgBouncer.
+  explicit postgres_delegate(bool pooled = false)
+      : store_delegate(postgres_database::beginning),
+        url_(pooled ? pgbouncer::shared().url("onceguard") : database_.url()) {
     database_.set_clock(clock.wall_ms());
     clock.on_move([this] { database_.set_clock(clock.wall_ms()); });
   }
   [[nodiscard]] std::unique_ptr<store> open() override {
     postgres::postgres_params params;
-    params.url = database_.url();
+    params.url = url_;
     params.clock = &clock;
     params.timeout = milliseconds(10'000);
     params.connections = 2;
@@ -103,6 +107,7 @@ class postgres_delegate final : public store_delegate {
 
  private:
   postgres_database database_;
+  const std::string url_;
 };
 
 inline std::unique_ptr<store> open_redis(const std::string& url, const base::clock& clock,
@@ -277,6 +282,8 @@ inline const engine_under_test engines[] = {
     {"memory", [] { return std::make_unique<memory_delegate>(); }},
     {"sqlite", [] { return std::make_unique<sqlite_delegate>(); }, true, true, false, true},
     {"postgres", [] { return std::make_unique<postgres_delegate>(); }, false, true, true, true},
+    {"postgres_pooled", [] { return std::make_unique<postgres_delegate>(true); }, false, true,
+     false, true},
     {"redis", [] { return std::make_unique<redis_delegate>(); }, false, false, true, true},
     {"redis_tls", [] { return std::make_unique<redis_tls_delegate>(); }, false, false, true, true},
     {"tiered", [] { return std::make_unique<tiered_delegate>(); }, false, true, true},
