@@ -17,7 +17,7 @@ constexpr std::array<preparation, 13> preparations{{
     {statement::claim, "SELECT * FROM onceguard.claim_batch($1, $2, $3, $4)"},
     {statement::settle, "SELECT * FROM onceguard.settle_batch($1, $2)"},
     {statement::extend, "SELECT * FROM onceguard.extend_batch($1)"},
-    {statement::resolve, "SELECT * FROM onceguard.resolve($1, $2, $3, $4, $5, $6, $7, $8)"},
+    {statement::resolve, "SELECT * FROM onceguard.resolve($1, $2, $3, $4, $5, $6, $7, $8, $9)"},
     {statement::import_record,
      "SELECT * FROM onceguard.adopt($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,"
      " $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32,"

@@ -1,5 +1,5 @@
-// The records of the leases that this process got, so that a settle or a renewal needs no look at
-// the record first.
+// The records of the leases that this process got, so that a settle or a renewal needs no reading
+// of the record first.
 #pragma once
 #include <cstring>
 #include <mutex>

@@ -178,7 +178,7 @@ awaitable<result<Decision>> redis_store::decide_on_record(record_id id, Decide d
                                                           milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
   for (;;) {
-    auto seen = co_await look(id, left_until(until));
+    auto seen = co_await read(id, left_until(until));
     if (!seen) co_return seen.error();
     operator_write wanted;
     auto decided = decide(*seen, wanted);
@@ -196,8 +196,8 @@ awaitable<result<Decision>> redis_store::decide_on_record(record_id id, Decide d
   }
 }
 
-awaitable<result<reading>> redis_store::look(record_id id, milliseconds timeout) {
-  const auto done = co_await send_one(pool_->queue(), look_at(pool_->names(), id), timeout);
+awaitable<result<reading>> redis_store::read(record_id id, milliseconds timeout) {
+  const auto done = co_await send_one(pool_->queue(), record_request(pool_->names(), id), timeout);
   co_return read_outcome(done, read_record);
 }
 
@@ -245,7 +245,7 @@ awaitable<result<import_outcome>> redis_store::import_record(imported_record req
 
 awaitable<result<std::optional<record_view>>> redis_store::find(record_id id,
                                                                 milliseconds timeout) {
-  auto seen = co_await look(id, timeout);
+  auto seen = co_await read(id, timeout);
   if (!seen) co_return seen.error();
   if (seen->unreadable) co_return std::move(*seen->unreadable);
   const auto now = instant_of(seen->at);

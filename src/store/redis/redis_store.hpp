@@ -57,7 +57,7 @@ class redis_store final : public store {
 
  private:
   boost::asio::awaitable<result<onceguard::vitals>> read_metadata(milliseconds timeout);
-  boost::asio::awaitable<result<reading>> look(record_id id, milliseconds timeout);
+  boost::asio::awaitable<result<reading>> read(record_id id, milliseconds timeout);
 
   redis_store(std::unique_ptr<pool> servers, milliseconds timeout);
   [[nodiscard]] std::optional<error> refuse_eviction(

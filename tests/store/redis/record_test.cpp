@@ -174,8 +174,8 @@ TEST_F(redis_record_test, tokens_of_a_record_grow_while_the_servers_clock_is_set
   const auto tested = open(still);
   blocking_store caller(*tested);
   token last = 0;
-  for (const std::int64_t at : {now, now, now - 3'600'000, now + 2 * day.count()}) {
-    still.set_clock(at);
+  for (const std::int64_t time : {now, now, now - 3'600'000, now + 2 * day.count()}) {
+    still.set_clock(time);
     const auto request = claim_of("k");
     const auto held = caller.leased(request);
     EXPECT_GT(held.token, last);

@@ -30,11 +30,11 @@ std::optional<error> fault_of(const reading& seen) {
   return std::nullopt;
 }
 
-request look_at(const keyspace& names, const record_id& id) {
+request record_request(const keyspace& names, const record_id& id) {
   request out;
   out.about = id;
-  out.called = script::look;
-  append_call(out.command, script::look, names.record(id), {}, {});
+  out.called = script::read;
+  append_call(out.command, script::read, names.record(id), {}, {});
   return out;
 }
 

@@ -29,7 +29,7 @@ struct reading {
 /// Why nothing can be decided on the record.
 [[nodiscard]] std::optional<error> fault_of(const reading& seen);
 
-[[nodiscard]] request look_at(const keyspace& names, const record_id& id);
+[[nodiscard]] request record_request(const keyspace& names, const record_id& id);
 /// Sets a record where there is none. `life` as of life_of().
 [[nodiscard]] request set_record(const keyspace& names, const record_id& id,
                                  std::string_view payload, std::string_view life);

@@ -17,7 +17,7 @@ struct script_traits {
 };
 constexpr std::array<script_traits, script_count> scripts{{{"claim", "#!lua\n"},
                                                            {"swap", "#!lua flags=allow-oom\n"},
-                                                           {"look", "#!lua flags=no-writes\n"},
+                                                           {"read", "#!lua flags=no-writes\n"},
                                                            {"greet", "#!lua flags=allow-oom\n"},
                                                            {"count", "#!lua flags=allow-oom\n"}}};
 

@@ -15,7 +15,7 @@ struct script_source {
 };
 [[nodiscard]] std::span<const script_source> script_sources() noexcept;
 
-enum class script : std::uint8_t { claim, swap, look, greet, count };
+enum class script : std::uint8_t { claim, swap, read, greet, count };
 inline constexpr std::size_t script_count = 5;
 
 /// A script as SCRIPT LOAD takes it. `flagged`: the server (Redis 7) knows flags of scripts.

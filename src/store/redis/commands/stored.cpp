@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/checksum.hpp"
+#include "base/hash.hpp"
 #include "core/record_codec.hpp"
 
 namespace onceguard::redis {

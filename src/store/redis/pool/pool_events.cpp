@@ -262,7 +262,7 @@ void pool::on_redirected(server& server, entry back, const failure& why) {
       auto& next = server_at(*target);
       lead(back.request_queue, &next, now);
       // The greeting for the part waits for the next layout, which also shows whether the former
-      // node is still a master. Otherwise a failover would look like a moved slot.
+      // node is still a master. Otherwise a failover would seem to be a moved slot.
       if (!next.leads()) next.hold(true, {});
       publish();
     }

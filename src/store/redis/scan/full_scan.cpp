@@ -26,9 +26,9 @@ std::array<unsigned char, 8> bytes_of(stamp value) {
 /// Reads records from the servers that have them now.
 awaitable<result<scan_step>> read_records(pool& pool, std::vector<record_id> ids,
                                           steady_time until) {
-  std::vector<request> looks;
-  for (const auto& id : ids) looks.push_back(look_at(pool.names(), id));
-  const auto done = co_await send_all(pool.queue(), std::move(looks), left_until(until));
+  std::vector<request> reads;
+  for (const auto& id : ids) reads.push_back(record_request(pool.names(), id));
+  const auto done = co_await send_all(pool.queue(), std::move(reads), left_until(until));
   scan_step out;
   for (std::size_t i = 0; i < done.size(); ++i) {
     auto got = read_outcome(done[i], read_record);
