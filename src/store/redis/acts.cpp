@@ -61,7 +61,7 @@ std::optional<request> settle_act::begin() {
     bound(*each);
   }
   auto held = in_.leases.take(item_.id, item_.token, item_.claim_id);
-  if (!held) return read();
+  if (!held) return fetch();
   return decide_on({&held->stored.record, held->stored.first, held->begins, held->now()});
 }
 
@@ -86,7 +86,7 @@ std::optional<request> settle_act::read(reading seen) {
 std::optional<request> extend_act::begin() {
   bound(item_.lease);
   auto held = in_.leases.take(item_.id, item_.token, item_.claim_id);
-  if (!held) return read();
+  if (!held) return fetch();
   return decide_on({&held->stored.record, held->stored.first, held->begins, held->now()});
 }
 

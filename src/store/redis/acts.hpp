@@ -41,7 +41,7 @@ class act {
     outcome.emplace(std::move(result));
     return std::nullopt;
   }
-  [[nodiscard]] request read() const { return record_request(in_.names, item_.id); }
+  [[nodiscard]] request fetch() const { return record_request(in_.names, item_.id); }
   /// Replaces the record that was found, and remembers the new one.
   [[nodiscard]] request replace(const position& found, record stored) {
     const auto now = instant_of(found.now);
