@@ -72,8 +72,10 @@ def test_an_unknown_key_is_completed_with_an_answer(gateway, unknown_key):
 
 
 def test_a_completion_is_kept_for_the_retention_of_its_route(start_gateway, upstream, key):
-    gateway = start_gateway(upstream, {"route": [{"path": "/brief", "retention": "1h"}]})
-    assert gateway.post("/brief", key=key, plan={"status": 500}).status == 500
+    route = {"host": "shop.test", "path": "/brief", "retention": "1h"}
+    gateway = start_gateway(upstream, {"route": [route, {"path": "/brief", "retention": "2h"}]})
+    answer = gateway.post("/brief", key=key, plan={"status": 500}, host="shop.test")
+    assert answer.status == 500
     done = gateway.command("keys", "complete", key, "--config", str(gateway.config_path))
     assert done.returncode == 0, done
     assert 0 < show(gateway, key)["retention_left_ms"] <= 3_600_000
@@ -85,6 +87,14 @@ def test_an_unknown_key_is_completed_without_an_answer(gateway, unknown_key):
     again = gateway.post(key=unknown_key, plan={"status": 500})
     assert again.status == 409
     assert again.problem == "answer-not-kept"
+
+
+@pytest.mark.parametrize("name", ["Content-Length", "date", "Connection", "Transfer-Encoding"])
+def test_what_is_made_for_each_answer_can_not_be_given(gateway, unknown_key, name):
+    done = gateway.command("keys", "complete", unknown_key, "--header", f"{name}: 5")
+    assert done.returncode == 2, done
+    assert name in done.stderr
+    assert gateway.state(unknown_key) == "unknown"
 
 
 def test_a_body_comes_from_a_file(gateway, unknown_key, tmp_path):

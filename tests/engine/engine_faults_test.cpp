@@ -136,6 +136,16 @@ TEST_F(engine_over_faults, replay_cache_serves_nothing_while_a_poll_hangs_for_to
   EXPECT_TRUE(served());
 }
 
+TEST_F(engine_over_faults, fail_open_is_no_answer_to_a_record_that_can_not_be_read) {
+  policy.store_failure = store_failure_rule::open;
+  store.fail(store_call::claim, store_fault::unreadable, 1);
+  counted_work w;
+  const auto out = execute(w);
+  EXPECT_EQ(out.kind, outcome_kind::store_failed);
+  EXPECT_EQ(out.failure.code, errc::record_unreadable);
+  EXPECT_EQ(w.unguarded, 0);
+}
+
 // ---- settles
 
 class every_error : public engine_over_faults, public ::testing::WithParamInterface<store_fault> {};
