@@ -319,9 +319,11 @@ asio::awaitable<void> forwarding::pass_answer() {
     const auto& answer = upstream_->reader.head();
     answer_begun_ = true;
     if (answer.status == 101) {
-      answer_begun_ = upgrade_asked_;
-      if (!upgrade_asked_) {
-        why_ = "it switched protocols unasked";
+      // While the request is still being forwarded, a tunnel would be a second reader of the client.
+      answer_begun_ = upgrade_asked_ && !pumping_;
+      if (!answer_begun_) {
+        why_ = upgrade_asked_ ? "it switched protocols before the request was whole"
+                              : "it switched protocols unasked";
         break;
       }
       client_.end();
