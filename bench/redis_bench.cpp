@@ -2,11 +2,11 @@
 //   redis_bench PORT cycles CALLERS SECONDS    claims that are completed
 //   redis_bench PORT replays CALLERS SECONDS   repeats of completed keys
 //   redis_bench PORT claims CALLERS SECONDS    first claims alone
-//   redis_bench PORT bare 1 SECONDS            first claims by hiredis alone, one by one
+//   redis_bench PORT bare 1 SECONDS            first claims by hiredis alone, one by one, after a
+//                                              store was opened on the server
 //   redis_bench PORT pings 1 SECONDS           PING by hiredis alone, one by one
 // Prints the rate and the median time of one, in microseconds.
-//   redis_bench PORT arguments                 of a first claim, for redis-benchmark: a line each
-//   redis_bench PORT script                    the same by the script, the subject in hex
+//   redis_bench PORT arguments                 of a claim, for redis-benchmark: a line each
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -17,11 +17,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.hpp"
 #include "callers.hpp"
-#include "store/redis/command.hpp"
+#include "store/redis/acts.hpp"
 #include "store/redis/redis_store.hpp"
-#include "store/redis/stored.hpp"
-#include "store/redis/wire.hpp"
+#include "store/redis/transport/resp.hpp"
 
 namespace {
 
@@ -69,6 +69,13 @@ class bare_line {
   std::unique_ptr<redisContext, void (*)(redisContext*)> on_;
 };
 
+/// As the library sends it. The scripts are on the server since a store was opened.
+redis::request first_call(claim request) {
+  static const redis::keyspace names("onceguard:", false);
+  redis::held_leases leases;
+  return *redis::claim_act(std::move(request), {names, leases}).begin();
+}
+
 void ask_until_the_end(int port, load& load, bool pings) {
   bare_line line(port);
   const redis::keyspace names("onceguard:", false);
@@ -77,39 +84,26 @@ void ask_until_the_end(int port, load& load, bool pings) {
     if (pings) {
       redis::append_command(commands, {"PING"});
     } else {  // as the library sends a batch of one
-      redis::claims::write_first(commands, names, make_claim(), 1'000'000);
-      redis::append_command(commands, {"INCR", names.generation()});
-      redis::append_command(commands, {"TIME"});
+      commands = first_call(make_claim()).command;
+      redis::append_command(commands, {"HINCRBY", names.metadata(0), "the name of the bench", "1"});
     }
     const auto begin = steady::now();
-    line.round_trip(commands, pings ? 1 : 3);
+    line.round_trip(commands, pings ? 1 : 2);
     load.took.push_back(microseconds_since(begin));
   }
 }
 
 // redis-benchmark puts twelve digits in the place of __rand_int__, and ends a word at a zero.
-const std::string twenty(20, 'x');
-
 void print_arguments() {
-  const auto request = make_claim();
-  const std::string value(redis::size_of_first(request), 'x');
-  std::printf("SET\nonceguard:r:%s__rand_int__\n%s\nNX\nPX\n%lld\n", twenty.c_str(), value.c_str(),
-              static_cast<long long>(redis::first_lives(request).count()));
-}
-
-void print_arguments_of_the_script() {
-  const auto request = make_claim();
+  const std::string twenty(20, 'x');
   const redis::keyspace names("onceguard:", false);
-  auto subject = redis::encode_subject(*request.about);
-  std::replace(subject.begin(), subject.end(), '\0', 'x');
-  subject.replace(subject.find(request.about->key), 32, twenty + "__rand_int__");
-  std::vector<std::string> words{"FCALL", std::string(redis::function_name(redis::script::claim)),
-                                 "3", "onceguard:r:" + twenty + "__rand_int__"};
-  words.insert(words.end(), names.counters().begin(), names.counters().end());
-  words.insert(words.end(), {"xxxx__rand_int__", "30000", "in_progress", "hold", "0", "0", "0"});
-  for (const auto& word : words) std::printf("%s\n", word.c_str());
-  const std::span bytes(reinterpret_cast<const unsigned char*>(subject.data()), subject.size());
-  std::printf("%s\n", base::to_hex(bytes).c_str());
+  const auto command = first_call(make_claim()).command;
+  // *6, EVALSHA, the digest, 1, the key, the payload, no time to live.
+  const auto digest = command.substr(command.find("$40\r\n") + 5, 40);
+  const auto size_at = command.find("\r\n$", command.find(names.record({}).substr(0, 12)) + 44) + 3;
+  const std::string payload(std::stoul(command.substr(size_at)), 'x');
+  std::printf("EVALSHA\n%s\n1\nonceguard:r:%s__rand_int__\n%s\n\n", digest.c_str(), twenty.c_str(),
+              payload.c_str());
 }
 
 }  // namespace
@@ -117,7 +111,6 @@ void print_arguments_of_the_script() {
 int main(int argc, char** argv) {
   const std::string_view description = argc > 2 ? argv[2] : "";
   if (description == "arguments") return print_arguments(), 0;
-  if (description == "script") return print_arguments_of_the_script(), 0;
   if (argc != 5) {
     std::fprintf(stderr, "redis_bench PORT cycles|replays|claims|bare|pings CALLERS SECONDS\n");
     return 2;

@@ -16,7 +16,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
 // Generated from src/store/redis/lua.
 #include <array>
 
-#include \"store/redis/scripts.hpp\"
+#include \"store/redis/commands/scripts.hpp\"
 
 namespace onceguard::redis {
 namespace {
@@ -41,7 +41,8 @@ function(onceguard_embed_lua target folder)
   set(output ${PROJECT_BINARY_DIR}/generated/redis_scripts.cpp)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/generated)
   add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DLUA_FOLDER=${folder} -DOUTPUT=${output} -P ${ONCEGUARD_EMBED_LUA}
+    # The names are part of the command: a file that was renamed has an old time.
+    COMMAND ${CMAKE_COMMAND} -DLUA_FOLDER=${folder} -DOUTPUT=${output} "-DNAMES=${files}" -P ${ONCEGUARD_EMBED_LUA}
     DEPENDS ${files} ${ONCEGUARD_EMBED_LUA}
     COMMENT "Embedding the Lua scripts" VERBATIM)
   target_sources(${target} PRIVATE ${output})

@@ -10,6 +10,10 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
+// Inlined: records are short, so a call into the shared library would cost too much.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace onceguard::base {
 namespace {
 
@@ -102,6 +106,10 @@ std::array<unsigned char, 20> sha1_of(std::string_view bytes) {
     throw std::runtime_error("SHA-1 could not be made");
   }
   return out;
+}
+
+std::uint64_t checksum_of(std::string_view bytes) noexcept {
+  return XXH3_64bits(bytes.data(), bytes.size());
 }
 
 void random_bytes(std::span<unsigned char> out) {

@@ -1,4 +1,5 @@
-// SHA-256, SHA-1, random bytes and hex digits. Hashes and random bytes come from OpenSSL.
+// SHA-256, SHA-1, checksums, random bytes and hex digits. Hashes and random bytes come from
+// OpenSSL.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -31,6 +32,10 @@ class sha256 {
 [[nodiscard]] std::array<unsigned char, 32> sha256_of(std::string_view bytes);
 /// SHA-1, only to detect damage where another program can compute nothing better.
 [[nodiscard]] std::array<unsigned char, 20> sha1_of(std::string_view bytes);
+
+/// XXH3 of 64 bits with seed 0 (https://xxhash.com): the same on every machine. Detects accidental
+/// damage only: an attacker can make another text with the same checksum. Thread-safe.
+[[nodiscard]] std::uint64_t checksum_of(std::string_view bytes) noexcept;
 
 /// Fills `out` with cryptographically strong random bytes. Throws std::runtime_error when the
 /// system has none, which is not recoverable.

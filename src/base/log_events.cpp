@@ -165,6 +165,11 @@ constexpr std::array table{
                about_store},
     event_info{event::commit_not_replicated, "commit-not-replicated", warning, once, "store why",
                "A commit did not wait for its standby. It is repeated.", about_store},
+    event_info{event::store_behind_pooler, "store-behind-pooler", info, once, "store",
+               "A pooler such as PgBouncer stands before the database. Settles of other "
+               "processes are not announced, so waiters poll, and each statement takes a "
+               "little longer. See docs/postgresql.md.",
+               about_store},
     event_info{event::store_masters, "store-masters", info, once, "store servers",
                "The servers that are masters now.", about_store},
     event_info{event::restart_loss, "restart-loss", info, once, "store loss version",

@@ -68,6 +68,7 @@ enum class event : std::uint8_t {
   clock_confirmed,
   server_clock_stepped,
   commit_not_replicated,
+  store_behind_pooler,
   store_masters,
   restart_loss,
   eviction_policy_unknown,

@@ -22,10 +22,7 @@ struct complete_request {
 /// Returns the name of a field that is made anew for each answer and never stored; empty if none.
 std::string unstored_field(const answer& made) {
   for (const auto& [name, value] : made.headers) {
-    if (http::is_hop_by_hop(name) || base::iequals(name, "content-length") ||
-        base::iequals(name, "date")) {
-      return name;
-    }
+    if (http::is_hop_by_hop(name) || base::iequals(name, "date")) return name;
   }
   return {};
 }

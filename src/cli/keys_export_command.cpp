@@ -16,7 +16,6 @@
 #include "cli/given_flags.hpp"
 #include "cli/json_text.hpp"
 #include "cli/record_stream.hpp"
-#include "cli/side_by_side.hpp"
 #include "cli/store_work.hpp"
 #include "config/texts.hpp"
 #include "store/view.hpp"

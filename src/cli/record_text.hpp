@@ -1,10 +1,13 @@
-// The output of a record: one line, a page of text, or JSON.
+// The output of a record, and of what reconcile found out about a record: one line, a page of text,
+// or JSON.
 #pragma once
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <onceguard/store.hpp>
+
+#include "reconcile/reconcile.hpp"
 
 namespace onceguard::cli {
 
@@ -20,5 +23,12 @@ namespace onceguard::cli {
 [[nodiscard]] nlohmann::ordered_json record_json(const unreadable_record& seen);
 /// JSON on one line.
 [[nodiscard]] std::string json_line(const nlohmann::ordered_json& value);
+
+/// One line for people, without the line end.
+[[nodiscard]] std::string finding_line(const finding& found);
+/// One JSON object on one line.
+[[nodiscard]] std::string finding_json(const finding& found);
+/// "3 done, 1 not done, 2 still unknown". Leaves out zero counts.
+[[nodiscard]] std::string summary(const reconcile_counts& counts, bool preview);
 
 }  // namespace onceguard::cli

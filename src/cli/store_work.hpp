@@ -1,6 +1,8 @@
 // Runs a command's work on a store: opens the store, runs a coroutine, reports errors.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -36,5 +38,10 @@ enum class missing_file : std::uint8_t { refused, made };
 
 /// Reports the failure on standard error and returns the exit code.
 [[nodiscard]] int complain(const error& failure);
+
+/// Calls `work` `count` times and returns after all coroutines have ended. Rethrows the first
+/// exception.
+[[nodiscard]] boost::asio::awaitable<void> side_by_side(
+    std::size_t count, std::function<boost::asio::awaitable<void>()> work);
 
 }  // namespace onceguard::cli

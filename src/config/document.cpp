@@ -1,7 +1,10 @@
 #include "config/document.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 // Only this file includes toml++, which is large and therefore compiled once.
 //
@@ -23,10 +26,94 @@ struct parser_fault : std::logic_error {
 #define TOML_UNRELEASED_FEATURES 0
 #include <toml++/toml.h>
 
-#include "config/code_points.hpp"
-
 namespace onceguard::config {
 namespace {
+
+// UTF-8, and a workaround for characters that the TOML parser can't handle.
+//
+// toml++ 3.3 has undefined behaviour for characters from U+00A1 to U+FEFF where it expects white
+// space, and takes some of them for white space or line ends. Characters beyond U+FEFF are safe. So
+// those characters are moved into the private-use plane U+F0000 before parsing, and moved back in
+// the parsed texts. Lines and columns stay the same.
+
+constexpr char32_t lift = 0xf0000;
+constexpr char32_t first = 0x80;
+constexpr char32_t last = 0xfeff;
+
+struct code_point {
+  char32_t value = 0;
+  std::size_t size = 0;  ///< in bytes; 0: malformed
+};
+
+/// The character at the beginning of a text that is not empty (RFC 3629).
+code_point decode(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text.front());
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < size) return {};
+  char32_t value = lead & (0x7fU >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if ((byte & 0xc0) != 0x80) return {};
+    value = value << 6 | (byte & 0x3fU);
+  }
+  const bool overlong = (size == 3 && value < 0x800) || (size == 4 && value < 0x10000);
+  const bool surrogate = value >= 0xd800 && value < 0xe000;
+  if (overlong || surrogate || value > 0x10ffff) return {};
+  return {value, size};
+}
+
+void append(std::string& out, char32_t c) {
+  const auto rest = [&](int shift) { return static_cast<char>(0x80 | (c >> shift & 0x3f)); };
+  if (c < 0x80) {
+    out += static_cast<char>(c);
+  } else if (c < 0x800) {
+    out += {static_cast<char>(0xc0 | c >> 6), rest(0)};
+  } else if (c < 0x10000) {
+    out += {static_cast<char>(0xe0 | c >> 12), rest(6), rest(0)};
+  } else {
+    out += {static_cast<char>(0xf0 | c >> 18), rest(12), rest(6), rest(0)};
+  }
+}
+
+bool is_lifted(char32_t c) { return c >= first + lift && c <= last + lift; }
+
+/// The position of the first byte that is malformed UTF-8 or begins a character of the plane
+/// U+F0000 (which real documents don't use).
+std::optional<std::size_t> find_unreadable(std::string_view text) {
+  for (std::size_t position = 0; position < text.size();) {
+    const auto c = decode(text.substr(position));
+    if (c.size == 0 || is_lifted(c.value)) return position;
+    position += c.size;
+  }
+  return std::nullopt;
+}
+
+/// For text that find_unreadable() accepts. Keeps a byte order mark at the beginning.
+std::string lifted(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t position = 0; position < text.size();) {
+    const auto c = decode(text.substr(position));
+    const bool mark = position == 0 && c.value == last;
+    append(out, c.value >= first && c.value <= last && !mark ? c.value + lift : c.value);
+    position += c.size;
+  }
+  return out;
+}
+
+std::string lowered(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t position = 0; position < text.size();) {
+    const auto c = decode(text.substr(position));
+    append(out, is_lifted(c.value) ? c.value - lift : c.value);
+    position += c.size;
+  }
+  return out;
+}
+
+// The document
 
 node converted(const toml::node& source);
 

@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstring>
 
-#include "base/checksum.hpp"
 #include "base/hash.hpp"
 
 namespace onceguard {

@@ -15,7 +15,6 @@ using clock = base::boot_clock;
 namespace {
 
 constexpr int claims_max = 8;  // of one request, before the request is answered as busy
-constexpr std::chrono::seconds caller_check{1};
 
 error memory_lost(effect on_store) {
   return {errc::store_lost, "the store has lost its memory", on_store};
@@ -287,11 +286,12 @@ asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
   if (!ticket) co_return answer_of(outcome_kind::busy);
   const auto until = base::boot_now() + op_.policy->wait;
   const auto twin_poll = engine_.params.twin_poll;
-  const auto slice = [&] { return std::min(until, base::boot_now() + caller_check); };
+  const auto wake = [&ticket] { ticket->call(); };
+  const std::stop_callback caller_left(op_.caller, wake);
   // The twin may have ended before this request had its ticket. So the first waiter in the queue
   // claims at once; the waiters behind it get its outcome.
   auto next = woken::to_poll;
-  if (!ticket->first()) next = co_await ticket->wait(slice(), twin_poll);
+  if (!ticket->first()) next = co_await ticket->wait(until, twin_poll);
   while (next != woken::late || base::boot_now() < until) {
     if (op_.caller.stop_requested()) break;
     if (next == woken::announced) {
@@ -308,7 +308,7 @@ asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
       if (out.outcome.kind != outcome_kind::busy || base::boot_now() >= until) co_return out;
     }
     give_back_room();
-    next = co_await ticket->wait(slice(), twin_poll);
+    next = co_await ticket->wait(until, twin_poll);
   }
   co_return answer_of(outcome_kind::busy);
 }

@@ -89,8 +89,10 @@ class waiting_room::ticket {
   ~ticket() { room_.leave(id_, self_); }
 
   [[nodiscard]] bool first() const { return room_.is_first(id_, self_); }
+  /// Ends the wait, or the next one. May be called from any thread.
+  void call() { waiting_room::call(self_); }
   /// Returns when the waiter is called, when an outcome is announced, or when the time is up. For
-  /// the first waiter in the queue, returns after `look_again` at the latest: the lease may belong
+  /// the first waiter in the queue, returns after `twin_poll` at the latest: the lease may belong
   /// to another process, and its end may not be announced.
   boost::asio::awaitable<woken> wait(time_point until, std::chrono::milliseconds twin_poll);
   [[nodiscard]] const twin_outcome_ptr& announced() const noexcept { return announced_; }

@@ -32,7 +32,7 @@ engine_params make_engine_params(const gateway_params& p, const routing_params& 
   out.max_waiters = p.max_waiters;
   out.after_loss = p.after_loss;
   out.state_dir = p.state_dir;
-  out.loss_quiet = milliseconds(0);
+  out.loss_quiet = out.longest_retention = milliseconds(0);
   for (const auto& r : routing.routes) {
     out.loss_quiet = std::max(out.loss_quiet, r.policy.lease + r.policy.upstream_timeout);
     out.longest_retention = std::max(out.longest_retention, r.policy.retention);

@@ -22,6 +22,11 @@ class shared_answers {
   /// `left_for_others` bytes free.
   [[nodiscard]] answer_ptr share(const record_id& id, answer_ptr answer,
                                  std::size_t left_for_others);
+  /// How many records have answers that are being sent.
+  [[nodiscard]] std::size_t records() const {
+    const std::lock_guard lock(mutex_);
+    return by_id_.size();
+  }
 
  private:
   struct entry;
@@ -30,7 +35,7 @@ class shared_answers {
   };
 
   byte_budget& room_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   boost::unordered_flat_map<record_id, std::weak_ptr<entry>, id_hash> by_id_;  // under the mutex
 };
 

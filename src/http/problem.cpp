@@ -36,7 +36,7 @@ constexpr std::array catalogue{
                  "Send one Idempotency-Key header with 1 to 255 visible ASCII characters, best as "
                  "a quoted string.",
                  false},
-    problem_info{problem::scope_missing, "scope-missing", 400, "Whose key this is can't be told",
+    problem_info{problem::scope_missing, "scope-missing", 400, "It is not known whose key this is",
                  "The header or cookie that says whose idempotency key this is must be sent "
                  "exactly once.",
                  false},

@@ -1,5 +1,3 @@
-#include "json/number.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -8,6 +6,8 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "json/scalars.hpp"
 
 namespace onceguard::core {
 namespace {

@@ -1,8 +1,8 @@
-#include "json/string.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
+
+#include "json/scalars.hpp"
 
 namespace onceguard::core {
 namespace {

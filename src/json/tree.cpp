@@ -5,8 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "json/number.hpp"
-#include "json/string.hpp"
+#include "json/scalars.hpp"
 
 namespace onceguard::core {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "json/cursor.hpp"
+#include "json/scalars.hpp"
 
 namespace onceguard::core {
 

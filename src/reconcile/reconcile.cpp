@@ -23,7 +23,6 @@ namespace {
 
 constexpr std::size_t page_size = 64;  // small, so that a listed record is processed soon
 constexpr std::size_t at_once = 8;     // questions in flight at the same time
-constexpr milliseconds lease{30'000};  // of the probe lease; renewed while the source is working
 
 /// How long the earlier attempt may still be under way.
 milliseconds too_early_for(const record_view& seen, const inquiry& inquiry) {
@@ -171,7 +170,7 @@ asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
   request.id = finding.seen.id;
   base::random_bytes(request.claim_id);
   request.about = r.about;
-  request.lease = lease;
+  request.lease = params_.lease;
   request.unknown = unknown_policy::probe;
   request.probe_after = inquiry.probe_after;
   request.unknown_retention = milliseconds(r.unknown_retention_ms);
@@ -185,7 +184,7 @@ asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
   const auto& got = *replies[0];
   if (got.kind != verdict_kind::run) co_return refused(finding, got);
 
-  const auto held = std::make_shared<held_lease>(io_, store_, request.id, got.lease, lease,
+  const auto held = std::make_shared<held_lease>(io_, store_, request.id, got.lease, params_.lease,
                                                  params_.store_timeout, before);
   // If there was another attempt meanwhile, the quiet time after that attempt was not waited for.
   if (!got.lease.probe || got.lease.attempt != r.attempt + 1) {

@@ -73,8 +73,9 @@ void log_finding(const finding& found);
 
 struct reconcile_params {
   milliseconds store_timeout{2'000};
-  std::size_t limit = 0;  ///< the most records to process; 0: all
-  bool dry_run = false;   ///< only reports what would be done
+  milliseconds lease{30'000};  ///< of each probe lease; renewed while the source is working
+  std::size_t limit = 0;       ///< the most records to process; 0: all
+  bool dry_run = false;        ///< only reports what would be done
 };
 
 struct reconcile_counts {

@@ -1,7 +1,7 @@
 // How findings are shown.
-#include "cli/finding_text.hpp"
-
 #include <gtest/gtest.h>
+
+#include "cli/record_text.hpp"
 
 namespace onceguard::cli {
 namespace {

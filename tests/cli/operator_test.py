@@ -71,12 +71,30 @@ def test_an_unknown_key_is_completed_with_an_answer(gateway, unknown_key):
     assert record["headers"] == [["Content-Type", "application/json"]]
 
 
+def test_a_completion_is_kept_for_the_retention_of_its_route(start_gateway, upstream, key):
+    route = {"host": "shop.test", "path": "/brief", "retention": "1h"}
+    gateway = start_gateway(upstream, {"route": [route, {"path": "/brief", "retention": "2h"}]})
+    answer = gateway.post("/brief", key=key, plan={"status": 500}, host="shop.test")
+    assert answer.status == 500
+    done = gateway.command("keys", "complete", key, "--config", str(gateway.config_path))
+    assert done.returncode == 0, done
+    assert 0 < show(gateway, key)["retention_left_ms"] <= 3_600_000
+
+
 def test_an_unknown_key_is_completed_without_an_answer(gateway, unknown_key):
     assert gateway.command("keys", "complete", unknown_key).returncode == 0
     assert show(gateway, unknown_key)["kept"] == "none"
     again = gateway.post(key=unknown_key, plan={"status": 500})
     assert again.status == 409
     assert again.problem == "answer-not-kept"
+
+
+@pytest.mark.parametrize("name", ["Content-Length", "date", "Connection", "Transfer-Encoding"])
+def test_what_is_made_for_each_answer_can_not_be_given(gateway, unknown_key, name):
+    done = gateway.command("keys", "complete", unknown_key, "--header", f"{name}: 5")
+    assert done.returncode == 2, done
+    assert name in done.stderr
+    assert gateway.state(unknown_key) == "unknown"
 
 
 def test_a_body_comes_from_a_file(gateway, unknown_key, tmp_path):
@@ -97,6 +115,16 @@ def test_an_unknown_key_is_released_and_runs_again(gateway, unknown_key):
     again = gateway.post(key=unknown_key, plan={"status": 500})
     assert again.status == 500
     assert gateway.record(unknown_key)["attempt"] == 2
+
+
+def test_a_released_record_is_none_to_complete_or_release(gateway, unknown_key):
+    scope = gateway.record(unknown_key)["scope"]
+    assert gateway.command("keys", "release", unknown_key).returncode == 0
+    for command in ("complete", "release"):
+        for named in ([unknown_key], [unknown_key, "--scope", scope]):
+            done = gateway.command("keys", command, *named)
+            assert done.returncode == 5, done
+            assert "there is no record of the key" in done.stderr
 
 
 def test_what_runs_is_ended_by_force_only(gateway, upstream, key):

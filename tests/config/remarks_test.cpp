@@ -81,7 +81,7 @@ const hint cases[] = {
     {"address", "[defaults]\nscope = \"address\"\n",
      "c.toml:2:9: note: [defaults] scope: clients behind one proxy"},
     {"scope_none", "[defaults]\nscope = \"none\"\n", "c.toml:2:9: warning: [defaults] scope: "},
-    {"unknown_retention", "[defaults]\nunknown_retention = \"30d\"\n",
+    {"unknown_retention", "[defaults]\nunknown_retention = \"1s\"\n",
      "c.toml:2:21: warning: [defaults] unknown_retention: a rule to run again"},
     {"open", "[[route]]\npath = \"/a\"\nstore_failure = \"open\"\n",
      "c.toml:3:17: warning: [[route]] store_failure: \"open\" promises at least once"},

@@ -14,7 +14,7 @@
 #include <onceguard/key.hpp>
 
 #include "base/hash.hpp"
-#include "json/number.hpp"
+#include "json/scalars.hpp"
 
 namespace {
 

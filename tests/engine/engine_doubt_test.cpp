@@ -127,6 +127,22 @@ TEST_F(engine_over_faults, after_a_loss_the_longest_configuration_since_the_star
   EXPECT_GT(execute(w).retry_after, std::chrono::hours(1));
 }
 
+TEST_F(engine_over_faults, after_a_loss_the_longest_retention_since_the_start_is_flagged) {
+  params.after_loss = after_loss_rule::flag;
+  params.longest_retention = milliseconds(0);
+  make();
+  tested->expect(milliseconds(0), std::chrono::hours(1));
+  tested->expect(milliseconds(0), milliseconds(0));
+  auto seen = run(io, inner.vitals(milliseconds(100)));
+  seen->identity = "another";
+  store.pretend(*seen);
+  EXPECT_TRUE(run(io, tested->poll_store()));
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
+  const auto found = run(io, inner.find(op().id, milliseconds(100)));
+  EXPECT_TRUE((*found)->stored.maybe_repeated);
+}
+
 TEST_F(engine_over_faults, an_older_copy_of_the_store_counts_as_loss_and_is_flagged) {
   params.after_loss = after_loss_rule::flag;
   make();

@@ -94,6 +94,21 @@ TEST_F(engine_whose_store_forgets, claims_go_on_when_a_poll_finds_no_loss) {
   EXPECT_EQ(tested->counters().losses, 0u);
 }
 
+TEST_F(engine_whose_store_forgets, a_later_loss_is_one_more) {
+  params.loss_quiet = milliseconds(20);
+  make();
+  replace();
+  EXPECT_TRUE(run(io, tested->poll_store()));
+  counted_work w;
+  until([&] { return execute(w).kind != outcome_kind::store_failed; });
+  tested->expect(std::chrono::hours(1), milliseconds(0));
+  auto seen = run(io, inner.vitals(milliseconds(100)));
+  seen->identity = "a third one";
+  store.pretend(*seen);
+  EXPECT_TRUE(run(io, tested->poll_store()));
+  EXPECT_EQ(execute(w).failure.code, errc::store_lost);
+}
+
 // ---- a store that does not answer
 
 TEST_F(engine_over_faults, replay_cache_serves_nothing_while_a_poll_hangs_for_too_long) {
@@ -119,6 +134,16 @@ TEST_F(engine_over_faults, replay_cache_serves_nothing_while_a_poll_hangs_for_to
   store.heal_all();
   EXPECT_TRUE(run(io, tested->poll_store()));
   EXPECT_TRUE(served());
+}
+
+TEST_F(engine_over_faults, fail_open_is_no_answer_to_a_record_that_can_not_be_read) {
+  policy.store_failure = store_failure_rule::open;
+  store.fail(store_call::claim, store_fault::unreadable, 1);
+  counted_work w;
+  const auto out = execute(w);
+  EXPECT_EQ(out.kind, outcome_kind::store_failed);
+  EXPECT_EQ(out.failure.code, errc::record_unreadable);
+  EXPECT_EQ(w.unguarded, 0);
 }
 
 // ---- settles
@@ -178,6 +203,20 @@ INSTANTIATE_TEST_SUITE_P(store, every_error,
                                            store_fault::full, store_fault::lost,
                                            store_fault::unreadable, store_fault::too_big));
 
+TEST_F(engine_over_faults, a_caller_waits_for_a_settle_no_longer_than_settle_wait) {
+  params.settle_wait = milliseconds(1'000);
+  make();
+  store.fail(store_call::settle, store_fault::before);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, outcome_kind::unrecorded);
+  // At once, and after pauses of 100, 200 and 400 ms: the next one would end too late.
+  EXPECT_GT(store.made(store_call::settle), 1u);
+  EXPECT_LE(store.made(store_call::settle), 4u);
+  store.heal_all();
+  until([&] { return tested->pending() == 0; });
+  EXPECT_EQ(state(), observed_state::completed);
+}
+
 TEST_F(engine_over_faults, a_late_settle_that_is_stale_changes_nothing) {
   counted_work slow;
   store.fail(store_call::settle, store_fault::unreadable, 2);
@@ -191,6 +230,62 @@ TEST_F(engine_over_faults, a_late_settle_that_is_stale_changes_nothing) {
   until([&] { return tested->pending() == 0; });
   EXPECT_EQ(tested->counters().stale_settles, 1u);
   EXPECT_EQ(body_of(execute(quick)), "run 11");
+}
+
+TEST_F(engine_over_faults, an_error_that_stays_is_met_less_and_less_often) {
+  store.fail(store_call::settle, store_fault::unreadable);
+  counted_work w;
+  const auto begun = base::boot_now();
+  EXPECT_EQ(execute(w).kind, outcome_kind::unrecorded);
+  // Five more, with pauses of 100, 200, 400, 800 and 1,600 ms.
+  until([&] { return store.made(store_call::settle) == 6; });
+  EXPECT_GE(base::boot_now() - begun, milliseconds(3'000));
+  store.heal_all();
+}
+
+TEST_F(engine_over_faults, a_stale_holder_that_can_not_look_sends_no_answer) {
+  counted_work w;
+  begin(w);
+  resolution freed;
+  freed.id = op().id;
+  freed.force = true;
+  ASSERT_TRUE(run(io, inner.resolve(freed, milliseconds(100))));
+  counted_work other;
+  EXPECT_EQ(execute(other).kind, outcome_kind::ran);
+  store.fail(store_call::find, store_fault::before, 1);
+  const auto out = let_go();
+  EXPECT_EQ(out.kind, outcome_kind::superseded);
+  EXPECT_FALSE(out.answer);
+}
+
+// ---- what an engine does again and again
+
+TEST_F(engine_over_faults, a_poll_that_failed_is_not_the_last) {
+  store.fail(store_call::vitals, store_fault::before, 1);
+  tested->start(io);
+  const auto polls = store.made(store_call::vitals);
+  until([&] { return store.made(store_call::vitals) >= polls + 2; });
+}
+
+TEST_F(engine_over_faults, a_sweep_that_failed_is_not_the_last) {
+  params.sweep_interval = milliseconds(10);
+  make();
+  store.fail(store_call::sweep, store_fault::before, 1);
+  tested->start(io);
+  until([&] { return store.made(store_call::sweep) >= 2; });
+}
+
+TEST_F(engine_over_faults, a_sweep_goes_on_until_nothing_is_left) {
+  params.sweep_interval = milliseconds(10);
+  make();
+  counted_work w;
+  w.retention = milliseconds(1);
+  constexpr int records = 1'100;  // more than two batches
+  for (int i = 0; i < records; ++i) execute(w, op("k" + std::to_string(i)));
+  clock.advance(milliseconds(1));
+  tested->start(io);
+  until([&] { return store.made(store_call::sweep) >= 1; });
+  EXPECT_EQ(tested->counters().swept, records) << "without a pause between two batches";
 }
 
 // ---- renewals

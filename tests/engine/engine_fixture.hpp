@@ -31,6 +31,7 @@ struct counted_work {
   bool sends_late = false;  // behind the gate, not before it
   bool may_send = true;
   std::size_t padding = 0;  // of the answer
+  milliseconds retention = settle_terms().retention;
   asio::steady_timer* gate = nullptr;
   asio::awaitable<settle_terms> run(lease_handle& held) {
     ++runs;
@@ -43,6 +44,7 @@ struct counted_work {
     if (throws) throw std::runtime_error("the work broke");
     settle_terms request;
     request.kind = ends;
+    request.retention = retention;
     auto a = std::make_shared<answer>();
     a->status = 201;
     a->body = "run " + std::to_string(runs) + std::string(padding, '.');
@@ -116,10 +118,14 @@ class engine_over_faults : public ::testing::Test {
   outcome execute(counted_work& doing) { return execute(doing, op()); }
   /// Begins one whose work goes on until let_go().
   void begin(counted_work& doing) {
+    begin_soon(doing);
+    until([&] { return doing.runs == 1; });
+  }
+  /// The same, and does not wait until it runs.
+  void begin_soon(counted_work& doing) {
     doing.gate = &gate;
     auto keep = [this](std::exception_ptr, outcome got) { first_ = std::move(got); };
     asio::co_spawn(io, operate(*tested, io, op(), doing), keep);
-    until([&] { return doing.runs == 1; });
   }
   void end_held_leases() {
     auto ending = [this]() -> asio::awaitable<int> {

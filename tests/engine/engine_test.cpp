@@ -38,6 +38,35 @@ TEST_F(engine_over_faults, memory_forgets_when_an_operator_released) {
   EXPECT_EQ(w.runs, 2);
 }
 
+TEST_F(engine_over_faults, memory_does_not_keep_what_was_released_while_its_claim_was_under_way) {
+  counted_work w;
+  execute(w);
+  store.fail(store_call::claim, store_fault::delay_after, 1);
+  std::optional<outcome> out;
+  asio::co_spawn(io, operate(*tested, io, op(), w),
+                 [&](std::exception_ptr, outcome got) { out = std::move(got); });
+  until([&] { return store.waiting() == 1; });
+  resolution request;
+  request.id = op().id;
+  EXPECT_TRUE(run(io, inner.resolve(request, milliseconds(100))));
+  EXPECT_TRUE(run(io, tested->poll_store()));
+  store.let_go();
+  until([&] { return out.has_value(); });
+  EXPECT_EQ(body_of(*out), "run 1") << "it was the answer when it was asked for";
+  EXPECT_FALSE(tested->find_replay(op().id, op().about->print));
+}
+
+TEST_F(engine_over_faults, memory_keeps_an_answer_for_its_retention) {
+  counted_work w;
+  w.retention = milliseconds(200);
+  execute(w);
+  const auto settled = base::boot_now();
+  const auto served = [&] { return tested->find_replay(op().id, op().about->print).has_value(); };
+  EXPECT_TRUE(served());
+  until([&] { return base::boot_now() >= settled + w.retention; });
+  EXPECT_FALSE(served());
+}
+
 TEST_F(engine_over_faults, memory_keeps_nothing_that_the_application_completed) {
   // For how long it may be replayed, only the record says.
   counted_work slow;
@@ -303,6 +332,18 @@ TEST_F(engine_over_faults, a_waiter_gets_the_first_ones_answer) {
     EXPECT_EQ(each.kind, outcome_kind::replay);
     EXPECT_EQ(each.answer->body, "run 1");
   }
+}
+
+TEST_F(engine_over_faults, a_mismatch_does_not_wait_behind_those_who_do) {
+  policy.on_busy = on_busy_rule::wait;
+  policy.wait = milliseconds(1'000);
+  counted_work first;
+  begin(first);
+  counted_work never;
+  asio::co_spawn(io, operate(*tested, io, op(), never), [](std::exception_ptr, outcome) {});
+  until([&] { return tested->counters().busy >= 2; });
+  EXPECT_EQ(execute(never, op("k", 2)).kind, outcome_kind::mismatch);
+  let_go();
 }
 
 TEST_F(engine_over_faults, when_the_first_is_released_one_waiter_runs) {

@@ -64,6 +64,47 @@ TEST_F(lease_test, a_renewal_that_nobody_answered_counts_for_nothing) {
   EXPECT_FALSE(held->may_go_on());
 }
 
+TEST_F(lease_test, a_renewal_that_failed_is_made_again_long_before_the_next_one_is_due) {
+  const auto held = granted(milliseconds(900), milliseconds(0));
+  store.fail(store_call::extend, store_fault::before, 3);
+  held->keep_renewing();
+  bool lost = false;
+  until([&] {
+    lost = lost || !held->may_go_on();
+    return store.made(store_call::extend) == 4;
+  });
+  EXPECT_FALSE(lost) << "it ran out between two tries";
+  held->stop_renewing();
+}
+
+TEST_F(lease_test, a_renewal_counts_from_when_it_was_sent) {
+  constexpr milliseconds length{100};
+  const auto held = granted(length, milliseconds(0));
+  store.fail(store_call::extend, store_fault::delay_after, 1);
+  std::optional<bool> renewed;
+  const auto sent = base::boot_now();
+  asio::co_spawn(io, held->dispatch(),
+                 [&](std::exception_ptr, result<bool> reply) { renewed = reply && *reply; });
+  until([&] { return store.waiting() == 1 && base::boot_now() >= sent + length; });
+  store.let_go();
+  until([&] { return renewed.has_value(); });
+  EXPECT_TRUE(*renewed);
+  EXPECT_FALSE(held->may_go_on()) << "what the store granted then is over";
+}
+
+TEST_F(lease_test, a_lease_counts_from_when_its_claim_was_sent) {
+  policy.lease = milliseconds(100);
+  store.fail(store_call::claim, store_fault::delay_after, 1);
+  counted_work w;
+  const auto sent = base::boot_now();
+  begin_soon(w);
+  until([&] { return store.waiting() == 1 && base::boot_now() >= sent + policy.lease; });
+  store.let_go();
+  until([&] { return w.runs == 1; });
+  EXPECT_FALSE(w.may_send) << "what the store granted then is over";
+  let_go();
+}
+
 TEST_F(lease_test, a_renewal_that_is_on_its_way_revives_nothing_that_was_abandoned) {
   policy.lease = milliseconds(30);
   counted_work w;

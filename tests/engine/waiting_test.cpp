@@ -182,6 +182,25 @@ TEST_F(twin, that_completes_answers_all_waiters) {
   EXPECT_EQ(let_go().kind, outcome_kind::ran);
   expect_all(3, outcome_kind::replay);
   EXPECT_EQ(second.runs, 0);
+  EXPECT_EQ(tested->counters().cached_replays, 0u) << "nobody had to look";
+}
+
+TEST_F(twin, is_waited_for_no_longer_by_a_caller_that_left) {
+  begin(first);
+  std::stop_source caller;
+  auto left = op();
+  left.caller = caller.get_token();
+  std::optional<outcome> ended;
+  asio::co_spawn(io, operate(*tested, io, std::move(left), second),
+                 [&](std::exception_ptr, outcome got) { ended = std::move(got); });
+  gather(0);
+  EXPECT_FALSE(ended);
+  const auto claims = store.made(store_call::claim);
+  caller.request_stop();
+  until([&] { return ended.has_value(); });
+  EXPECT_EQ(ended->kind, outcome_kind::busy);
+  EXPECT_EQ(store.made(store_call::claim), claims);
+  EXPECT_EQ(let_go().kind, outcome_kind::ran);
 }
 
 TEST_F(twin, that_ends_unknown_wakes_one_waiter_for_all) {
@@ -190,6 +209,24 @@ TEST_F(twin, that_ends_unknown_wakes_one_waiter_for_all) {
   gather(3);
   let_go();
   expect_all(3, outcome_kind::unknown);
+}
+
+TEST_F(twin, that_ends_unknown_decides_nothing_under_another_policy) {
+  first.ends = settle_kind::abandon;
+  begin(first);
+  gather(1);
+  auto rerun = policy;
+  rerun.unknown = unknown_policy::rerun;
+  auto other = op();
+  other.policy = &rerun;
+  std::optional<outcome> ended;
+  asio::co_spawn(io, operate(*tested, io, std::move(other), second),
+                 [&](std::exception_ptr, outcome got) { ended = std::move(got); });
+  gather(0);
+  let_go();
+  until([&] { return ended.has_value(); });
+  EXPECT_EQ(ended->kind, outcome_kind::ran);
+  expect_all(1, outcome_kind::unknown);
 }
 
 TEST_F(twin, that_is_released_wakes_one_who_runs_for_all) {

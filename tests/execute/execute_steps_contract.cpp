@@ -66,6 +66,7 @@ TEST_P(execute_steps_contract, after_an_exception_the_next_attempt_goes_on_at_on
   const auto other = open();
   const auto again = other->execute_steps(order_, reported_at_once(), three_steps(*other));
   ASSERT_TRUE(again) << again.error().detail;
+  ASSERT_TRUE(again->answer) << "the attempt before is still under way";
   EXPECT_EQ(again->answer->body, "one in attempt 1, two in attempt 1, three in attempt 2");
   expect_each_once();
 }
@@ -78,6 +79,7 @@ TEST_P(execute_steps_contract, an_exception_between_two_steps_ends_the_attempt_t
   EXPECT_THROW(static_cast<void>(till_->execute_steps(order_, {}, lost_in_between)), card_declined);
   EXPECT_EQ(till_->execute(order_, {}, charging(*till_, "ada"))->kind, verdict_kind::unknown);
   const auto again = till_->execute_steps(order_, reported_at_once(), three_steps(*till_));
+  ASSERT_TRUE(again && again->answer) << "the attempt before is still under way";
   EXPECT_EQ(again->answer->body, "one in attempt 1, two in attempt 2, three in attempt 2");
   expect_each_once();
 }
@@ -95,6 +97,7 @@ TEST_P(execute_steps_contract, what_a_step_gave_comes_back_byte_for_byte) {
     const auto first = first_part(flow);
     return receipt(first + flow.step("empty", [] { return std::string("not now"); }));
   });
+  ASSERT_TRUE(again && again->answer);
   EXPECT_EQ(again->answer->body, odd);
 }
 
@@ -151,6 +154,9 @@ TEST_P(execute_steps_contract, an_attempt_that_was_overtaken_cannot_answer) {
       pay(flow, *till_, "two");
     } catch (...) {  // as if nothing had happened
     }
+    const auto runs = runs_.load();
+    EXPECT_ANY_THROW(pay(flow, *till_, "three"));
+    EXPECT_EQ(runs_, runs) << "no later step begins";
     return receipt("mine");
   });
   ASSERT_FALSE(reply);

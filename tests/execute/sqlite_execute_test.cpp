@@ -2,6 +2,7 @@
 #include <future>
 
 #include "execute/execute_fixture.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -101,15 +102,19 @@ TEST_F(sqlite_execute, a_replay_needs_no_lock_in_wal_mode) {
 TEST_F(sqlite_execute, readers_that_hold_up_the_commit_are_waited_for) {
   sqlite_till reading(path_);
   reading.run("BEGIN; SELECT count(*) FROM charges");
-  std::promise<void> worked;
-  auto reply = std::async(std::launch::async, [&] {
-    return till_.execute(order_, {}, [&](const lease&) {
-      till_.charge("ada");
-      worked.set_value();
-      return receipt();
-    });
+  auto reply = std::async(std::launch::async,
+                          [&] { return till_.execute(order_, {}, charging(till_, "ada")); });
+  // While a commit waits for the readers, no other one gets in.
+  sqlite_till late(path_);
+  wait_until("the commit", [&] {
+    if (reply.wait_for(std::chrono::seconds(0)) == std::future_status::ready) return true;
+    try {
+      late.run("SELECT count(*) FROM charges");
+      return false;
+    } catch (const std::runtime_error&) {
+      return true;
+    }
   });
-  worked.get_future().wait();
   reading.run("COMMIT");
   EXPECT_EQ(reply.get()->kind, verdict_kind::run);
   reading.run("BEGIN; SELECT count(*) FROM charges");
@@ -119,6 +124,22 @@ TEST_F(sqlite_execute, readers_that_hold_up_the_commit_are_waited_for) {
   EXPECT_EQ(refused.error().effect, effect::none);
   reading.run("COMMIT");
   EXPECT_EQ(charges("ada"), 1);
+}
+
+TEST_F(sqlite_execute, what_steps_gave_goes_with_the_completion) {
+  const auto kept = [&] {
+    return run("SELECT count(*) FROM onceguard_records WHERE progress IS NOT NULL OR step NOTNULL");
+  };
+  const auto pay = [](steps& flow) { return flow.step("pay", [] { return std::string("17"); }); };
+  const steps_work fails = [&](steps& flow) -> answer {
+    pay(flow);
+    throw card_declined();
+  };
+  EXPECT_THROW(static_cast<void>(till_.execute_steps(order_, {}, fails)), card_declined);
+  EXPECT_EQ(kept(), "1");
+  const auto whole = [&](steps& flow) { return receipt(pay(flow)); };
+  EXPECT_EQ(till_.execute_steps(order_, {}, whole)->kind, verdict_kind::run);
+  EXPECT_EQ(kept(), "0");
 }
 
 TEST_F(sqlite_execute, nothing_is_done_on_a_full_disk_until_there_is_room) {

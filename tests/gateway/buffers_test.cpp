@@ -106,8 +106,10 @@ TEST_F(shared_answers_test, answer_is_kept_until_its_last_reader_is_done) {
   auto second = share(make('a'));
   first.reset();
   EXPECT_GE(budget.used(), 30'000u);
+  EXPECT_EQ(answers.records(), 1u);
   second.reset();
   EXPECT_EQ(budget.used(), 0u);
+  EXPECT_EQ(answers.records(), 0u);
   EXPECT_TRUE(share(make('a')));
   EXPECT_EQ(budget.used(), 0u);
 }

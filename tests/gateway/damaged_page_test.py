@@ -59,14 +59,31 @@ def test_everybody_else_is_served_while_one_damaged_key_is_repeated(damaged, own
     assert own_upstream.runs(bad) == 1
 
 
+def logged(gateway, event):
+    """The ids of the records that the log names with this event."""
+    lines = [json.loads(line) for line in gateway.log().splitlines()]
+    return [line["record"] for line in lines if line["event"] == event]
+
+
+def unreadable(gateway):
+    listed = gateway.command("keys", "list", "--json", "--state", "unreadable").stdout
+    return [json.loads(line) for line in listed.splitlines()]
+
+
+def test_a_gateway_logs_each_record_that_it_finds_unreadable(damaged):
+    """When it starts, before anybody asks for one of them."""
+    gateway, _ = damaged
+    expected = {each["record"] for each in unreadable(gateway)}
+    assert expected
+    wait_until(lambda: set(logged(gateway, "stored-record-unreadable")) == expected,
+               what="a line for each record")
+
+
 def test_the_operator_sees_and_ends_a_damaged_record_by_its_id(damaged, own_upstream):
     gateway, (bad, *_) = damaged
     assert_problem(gateway.post(key=bad), 500, "record-unreadable", False)
-    said = wait_until(lambda: [json.loads(line) for line in gateway.log().splitlines()
-                               if '"record-unreadable"' in line])
-    record = said[0]["record"]
-    listed = [json.loads(line) for line in gateway.command(
-        "keys", "list", "--json", "--state", "unreadable").stdout.splitlines()]
+    record = wait_until(lambda: logged(gateway, "record-unreadable"))[0]
+    listed = unreadable(gateway)
     assert record in [each["record"] for each in listed]
     assert {each["state"] for each in listed} == {"unreadable"}
     assert record in gateway.command("keys", "list").stdout

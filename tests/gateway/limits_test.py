@@ -37,12 +37,17 @@ def test_unguarded_bodies_have_no_limit(gateway, upstream, key):
     assert upstream.requests(path=f"/small/{key}")[0]["size"] == 3_000_000
 
 
-def test_many_small_chunks_count_as_one_body(gateway, key):
+@pytest.mark.parametrize("chunks", [1024, 1025])
+def test_many_small_chunks_count_as_one_body(gateway, upstream, key, chunks):
     head = request_bytes("POST", "/small", fields_for(key) + [("Transfer-Encoding", "chunked")])
     with Connection(gateway.address) as connection:
         connection.reader.expect("POST")
-        connection.send(head + b"1\r\nx\r\n" * 1024 + b"0\r\n\r\n")
-        assert_first(connection.read())
+        connection.send(head + b"1\r\nx\r\n" * chunks + b"0\r\n\r\n")
+        if chunks == 1024:
+            assert_first(connection.read())
+        else:
+            assert_problem(connection.read(), 413, "request-too-large", False)
+            assert upstream.runs(key) == 0
 
 
 def head_of(count, size, key):

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.redis import Redis
+from support.redis import FIRST_POLL, Redis
 from support.tcp_gate import TcpGate
 from support.waiting import Stopwatch, wait_until
 
@@ -98,6 +98,21 @@ def test_flag_runs_and_says_so(lost, upstream):
     assert any(line["level"] in ("warning", "error") for line in gateway.log_lines())
 
 
+def test_runs_are_flagged_no_longer_than_the_longest_retention(start_gateway, upstream, fresh_key):
+    gateway = start_gateway(upstream, {"store": {"after_loss": "flag"},
+                                       "defaults": {"retention": "1s"}})
+    assert_first(gateway.post(key=fresh_key()))
+    for file in gateway.folder.glob(gateway.database.name + "*"):
+        file.unlink()
+    wait_until(lambda: gateway.post(key=fresh_key()).status < 300, what="the next run")
+
+    def flagged():
+        key = fresh_key()  # unknown, so that its record outlives that second
+        assert gateway.post(key=key, plan={"status": 500}).status == 500
+        return gateway.record(key)["maybe_repeated"]
+    wait_until(lambda: not flagged(), what="the end of the longest retention")
+
+
 def test_a_store_that_remembers_is_not_suspected(start_gateway, upstream, fresh_key, tmp_path):
     gateway = start_gateway(upstream, config(tmp_path, "refuse"))
     for end in (gateway.stop, gateway.kill, gateway.kill):
@@ -121,8 +136,8 @@ def test_a_store_that_is_back_is_polled_before_it_is_used(start_gateway, upstrea
         gateway.stop()
         server.crash()
         server.start()
-        assert gateway.keys() == []  # its functions are there again
-        gate.hold_at(b"onceguard_2_vitals")  # it is opened, and hangs when it is looked at
+        assert gateway.keys() == []  # its scripts are there again
+        gate.hold_at(FIRST_POLL)  # it is opened, and hangs when it is looked at
         gateway.start()
         wait_until(lambda: "store-poll-failed" in gateway.log(), what="the first look failing")
         gate.pass_on()

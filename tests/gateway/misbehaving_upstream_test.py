@@ -267,11 +267,13 @@ def stays_unknown(case, state, repeat):
 def timed_out(case, first, state, repeat):
     assert_problem(first, 504, "upstream-timeout", True)
     stays_unknown(case, state, repeat)
+    assert case.record["why"] == "upstream_timeout"
 
 
 def broken(case, first, state, repeat):
     assert_problem(first, 502, "upstream-broken", True)
     stays_unknown(case, state, repeat)
+    assert case.record["why"] == "upstream_broken"
 
 
 def nobody_can_tell(case, first, state, repeat):

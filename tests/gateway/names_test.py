@@ -46,6 +46,13 @@ def test_a_name_that_is_not_to_be_found(start_gateway, upstream, key):
     assert gateway.state(key) == "released"
 
 
+def test_a_name_that_is_to_be_found_later_is_looked_up_again(begin, names, key):
+    gateway = begin(connect_timeout="10s")
+    assert_problem(gateway.post(key=key), 502, "upstream-unreachable", True)
+    names.add("slow.test")
+    assert_first(gateway.post(key=key))
+
+
 def test_a_resolution_that_hangs_is_a_failed_connection(begin, names, upstream, key):
     names.add("slow.test", hangs=True)
     gateway = begin()

@@ -4,8 +4,9 @@ import contextlib
 
 from support.client import fields_for
 from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.redis import FIRST_POLL
 from support.tcp_gate import TcpGate
-from support.waiting import wait_until
+from support.waiting import Stopwatch, wait_until
 
 TENANT = [("Authorization", "Bearer ann"), ("X-Tenant", "shop")]
 
@@ -67,6 +68,23 @@ def test_after_a_loss_what_the_new_rules_allow_is_waited_for(start_gateway, upst
     assert 60 < int(refused.get("Retry-After")) <= 101
 
 
+def test_after_a_loss_runs_are_flagged_for_the_retention_of_the_new_rules(start_gateway, upstream,
+                                                                          fresh_key):
+    def config(retention):
+        return {"store": {"after_loss": "flag"}, "defaults": {"retention": retention}}
+    gateway = start_gateway(upstream, config("1s"))
+    reload(gateway, config("1h"))
+    assert_first(gateway.post(key=fresh_key()))
+    for file in gateway.folder.glob(gateway.database.name + "*"):
+        file.unlink()
+    wait_until(lambda: gateway.post(key=fresh_key()).status < 300, what="the next run")
+    clock = Stopwatch()
+    wait_until(lambda: clock.seconds > 1.5, what="the end of the retention of the start")
+    key = fresh_key()
+    assert_first(gateway.post(key=key))
+    assert gateway.record(key)["maybe_repeated"] is True
+
+
 def test_a_changed_scope_is_logged_with_the_number_of_its_records(start_gateway, upstream,
                                                                   fresh_key):
     gateway = start_gateway(upstream, {"defaults": {"scope": "address"}})
@@ -94,7 +112,7 @@ def test_a_store_that_is_back_is_looked_at_then(start_gateway, upstream, redis_s
         assert_first(gateway.post("/told", key=key, fields=TENANT))
         gateway.stop()
         gateway.write_config(config("none"))
-        gate.hold_at(b"onceguard_2_vitals")
+        gate.hold_at(FIRST_POLL)
         gateway.start()
         wait_until(lambda: len(events(gateway, "store-poll-failed")) > 1, what="the store hanging")
         assert events(gateway, "scope-changed") == []

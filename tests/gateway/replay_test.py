@@ -123,7 +123,8 @@ def test_a_stored_close_does_not_close_the_repeats_connection(gateway, key):
 
 def test_the_date_of_a_replay_is_fresh(gateway, three_ways, key):
     old = "Sun, 06 Nov 1994 08:49:37 GMT"
-    assert_first(gateway.post(key=key, plan={"headers": [["Date", old]]}))
+    first = assert_first(gateway.post(key=key, plan={"headers": [["Date", old]]}))
+    assert first.all("Date") == [old]
     for again in three_ways("/charges", key):
         assert again.replayed
         dates = again.all("Date")

@@ -139,6 +139,19 @@ def test_an_upload_may_take_longer_than_the_upstreams_timeout(gateway, key, guar
         assert_first(connection.read())
 
 
+def test_an_upload_that_went_through_piece_by_piece_times_out_too(gateway, key):
+    """Its upstream has the last byte, and the time to answer runs from there."""
+    with gateway.connect() as connection:
+        connection.reader.expect("POST")
+        size = 300_000
+        fields = fields_for(None, {"gate": "never"}) + [("Content-Length", str(size))]
+        connection.send(request_bytes("POST", f"/fast/{key}", fields))
+        connection.send(bytes(size - 1))
+        assert connection.silent_for(0.2)
+        connection.send(b"x")
+        assert_problem(connection.read(), 504, "upstream-timeout", True)
+
+
 def test_a_late_answer_is_not_the_next_ones(gateway, upstream, fresh_key):
     key = fresh_key()
     answer = gateway.post("/fast", key=key, plan={"gate": key, "body": "late"})

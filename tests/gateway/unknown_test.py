@@ -174,6 +174,10 @@ INCONCLUSIVE = {
                                                            ["Onceguard-Token", "999999999"]]},
     "none with 200": none(status=200),
     "done with 404": {"status": 404, "headers": [["Onceguard-Outcome", "done"]]},
+    "done with a status that is none": {"status": 200, "headers": [
+        ["Onceguard-Outcome", "done"], ["Onceguard-Status", "600"]]},
+    "done with an interim status": {"status": 200, "headers": [
+        ["Onceguard-Outcome", "done"], ["Onceguard-Status", "103"]]},
     "another word": {"status": 200, "headers": [["Onceguard-Outcome", "maybe"]]},
     "an error": {"status": 500, "headers": [["Onceguard-Outcome", "done"]]},
     "a redirect": {"status": 302, "headers": [["Location", "/"]]},

@@ -52,6 +52,15 @@ def test_bytes_that_came_with_the_upgrade_go_into_the_tunnel(gateway, key):
         assert connection.read_raw(10) == b"echo:first"
 
 
+def test_bytes_that_came_with_the_switch_reach_the_client(start_gateway, scripted, key):
+    switched = (b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+                b"Upgrade: websocket\r\n\r\nwelcome")
+    gateway = start_gateway(scripted.add(("head",), ("send", switched), ("stall",)).url)
+    with open_tunnel(gateway, key) as connection:
+        assert connection.read().status == 101
+        assert connection.read_raw(7) == b"welcome"
+
+
 def test_a_tunnel_carries_many_bytes_both_ways(gateway, key):
     block = pattern(30_000)
     with open_tunnel(gateway, key) as connection:

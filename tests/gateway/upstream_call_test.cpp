@@ -75,6 +75,17 @@ TEST_F(upstream_call_test, under_one_that_is_over_no_byte_is_sent) {
   EXPECT_EQ(received(theirs), "");
 }
 
+TEST_F(upstream_call_test, what_the_kernel_takes_no_byte_of_was_not_sent) {
+  auto up = run(io, pool.connect(address)).value();
+  auto theirs = upstream.accept();
+  theirs.set_option(tcp::socket::linger(true, 0));
+  theirs.close();
+  up->stream.raw().wait(tcp::socket::wait_read);  // the reset is here
+  const auto out = call(*up, lease_since(minute / 2).get());
+  EXPECT_EQ(out.end, call_end::not_sent);
+  EXPECT_FALSE(out.request_begun);
+}
+
 TEST_F(upstream_call_test, request_without_a_lease_is_sent) {
   auto up = run(io, pool.connect(address)).value();
   auto theirs = upstream.accept();

@@ -40,6 +40,11 @@ TEST(origin, is_the_peer_unless_that_is_a_listed_proxy) {
   // From the right, the first that is not a listed proxy: what stands before it anybody may write.
   EXPECT_EQ(find_origin("10.0.0.1", chain, trusted).address, "192.0.2.9");
   EXPECT_EQ(find_origin("10.0.0.1", {}, trusted).address, "10.0.0.1");
+  const fields lines{{"X-Forwarded-For", "6.6.6.6, 192.0.2.9"},
+                     {"Via", "x"},
+                     {"x-forwarded-for", "10.2.2.2"},
+                     {"X-Forwarded-For", "10.1.1.1"}};
+  EXPECT_EQ(find_origin("10.0.0.1", lines, trusted).address, "192.0.2.9");
 }
 
 TEST(forwarded, replaces_a_strangers_and_extends_a_listed_proxys) {

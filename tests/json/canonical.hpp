@@ -5,7 +5,7 @@
 
 #include <onceguard/fingerprint.hpp>
 
-#include "json/number.hpp"
+#include "json/scalars.hpp"
 
 namespace onceguard {
 

@@ -17,7 +17,7 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "json/canonical.hpp"
-#include "json/string.hpp"
+#include "json/scalars.hpp"
 
 namespace onceguard {
 namespace {

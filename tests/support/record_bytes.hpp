@@ -3,7 +3,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/checksum.hpp"
 #include "base/hash.hpp"
 
 namespace onceguard::testing {

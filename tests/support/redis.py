@@ -11,6 +11,10 @@ from support.ports import Port
 from support.waiting import wait_until
 
 
+# The bytes with which the first poll of a gateway that serves nobody begins: a call of six words.
+FIRST_POLL = b"*6\r\n$7\r\nEVALSHA"
+
+
 class Redis:
     """Keeps nothing on disk unless its settings say so: {"appendonly": "yes"}."""
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/redis/cluster_text.hpp"
+#include "store/redis/topology/cluster_text.hpp"
 #include "support/redis_fleet.hpp"
 
 namespace onceguard::testing {

@@ -15,8 +15,8 @@ namespace {
 constexpr auto select_claim =
     "SELECT (c.told).problem, (c.told).verdict, (c.told).token, (c.told).attempt,"
     " (c.told).status,"
-    " (SELECT string_agg(encode(h.part, 'hex'), ',' ORDER BY h.place)"
-    " FROM unnest((c.told).headers) WITH ORDINALITY h(part, place)),"
+    " (SELECT string_agg(encode(h.part, 'hex'), ',' ORDER BY h.number)"
+    " FROM unnest((c.told).headers) WITH ORDINALITY h(part, number)),"
     " encode((c.told).body, 'hex'), (c.told).kept, (c.told).retry_after,"
     " (c.told).retention_left, (c.told).since, (c.told).why, (c.told).why_status,"
     " encode(c.progress, 'hex')"

@@ -12,7 +12,7 @@ namespace onceguard::postgres {
 /// The reply to a claim.
 struct claimed {
   onceguard::verdict verdict;
-  bool locked = false;   ///< another transaction works on this record (`told` is busy)
+  bool locked = false;   ///< another transaction works on this record (the verdict is busy)
   std::string progress;  ///< for `run`: how far the work has come
 };
 

@@ -21,7 +21,7 @@ namespace onceguard::sqlite {
 struct claimed {
   onceguard::verdict verdict;
   std::string progress;  ///< for `run`: how far the work has come
-  bool locked = false;   ///< another connection writes to the database (`told` is busy)
+  bool locked = false;   ///< another connection writes to the database (the verdict is busy)
 };
 
 /// The tables must exist. Failures of SQLite are thrown.

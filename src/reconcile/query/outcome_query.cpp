@@ -13,8 +13,6 @@
 namespace onceguard::postgres {
 namespace {
 
-constexpr const char* prepared = "onceguard_outcome";
-
 // The types of the columns, by their fixed OIDs in the server's catalogue.
 namespace oid {
 constexpr Oid bytea = 17, int8 = 20, int2 = 21, int4 = 23, text = 25, json = 114;
@@ -129,6 +127,47 @@ effect_report read_outcome(const PGresult* got, bool absent_is_not_done) {
                                         : "outcome is neither 'done', 'none' nor 'unknown'");
 }
 
+constexpr const char* unnamed = "";  // nothing stays prepared in the session
+constexpr std::array<Oid, 3> parameter_types{oid::text, oid::text, oid::int8};
+
+/// A transaction with its own settings. A pooler may give the session to another client after it,
+/// and may have given it to another client before it.
+class transaction {
+ public:
+  transaction(PGconn* connection, const outcome_query_params& params) : connection_(connection) {
+    const std::string begin = params.read_only ? "BEGIN READ ONLY" : "BEGIN READ WRITE";
+    begun_ =
+        run(begin + "; SET LOCAL statement_timeout = " + std::to_string(params.timeout.count()) +
+            "; SELECT pg_catalog.set_config('synchronous_commit', 'on', true) WHERE"
+            " pg_catalog.current_setting('synchronous_commit') <> 'remote_apply'");
+  }
+  transaction(const transaction&) = delete;
+  transaction& operator=(const transaction&) = delete;
+  ~transaction() {
+    if (!ended_) run("ROLLBACK");
+  }
+
+  [[nodiscard]] bool begun() const noexcept { return begun_; }
+  [[nodiscard]] bool commit() {
+    ended_ = true;
+    return run("COMMIT");
+  }
+  [[nodiscard]] const failure& failed() const noexcept { return failed_; }
+
+ private:
+  bool run(const std::string& sql) {
+    const result_ptr got(PQexec(connection_, sql.c_str()));
+    if (succeeded(got.get())) return true;
+    failed_ = got ? failure_of(got.get()) : failure_of(connection_);
+    return false;
+  }
+
+  PGconn* connection_;
+  failure failed_;
+  bool begun_ = false;
+  bool ended_ = false;
+};
+
 }  // namespace
 
 result<void> outcome_query::open() {
@@ -174,25 +213,19 @@ result<void> outcome_query::connect() {
 }
 
 result<void> outcome_query::set_up() {
-  const auto timeout = std::to_string(params_.timeout.count());
-  const std::array<const char*, 2> values{timeout.c_str(), params_.read_only ? "on" : "off"};
-  const result_ptr set(PQexecParams(connection_.get(),
-                                    "SELECT set_config('statement_timeout', $1, false),"
-                                    " set_config('default_transaction_read_only', $2, false)",
-                                    2, nullptr, values.data(), nullptr, nullptr, 0));
-  if (!succeeded(set.get())) return to_error(failure_of(set.get()), name_, effect::none);
-  constexpr std::array<Oid, 3> types{oid::text, oid::text, oid::int8};
-  const result_ptr made(
-      PQprepare(connection_.get(), prepared, params_.query.c_str(), types.size(), types.data()));
+  const transaction checking(connection_.get(), params_);
+  if (!checking.begun()) return to_error(checking.failed(), name_, effect::none);
+  const result_ptr made(PQprepare(connection_.get(), unnamed, params_.query.c_str(),
+                                  parameter_types.size(), parameter_types.data()));
   if (!succeeded(made.get())) {
     const auto why = failure_of(made.get());
     return why.lost ? to_error(why, name_, effect::none) : wrong_query(why.text);
   }
-  const result_ptr described(PQdescribePrepared(connection_.get(), prepared));
+  const result_ptr described(PQdescribePrepared(connection_.get(), unnamed));
   if (!succeeded(described.get())) {
     return to_error(failure_of(described.get()), name_, effect::none);
   }
-  if (PQnparams(described.get()) > static_cast<int>(types.size())) {
+  if (PQnparams(described.get()) > static_cast<int>(parameter_types.size())) {
     return wrong_query("there are the parameters $1 (scope), $2 (key) and $3 (token) only");
   }
   if (auto fault = column_fault(described.get()); !fault.empty()) return wrong_query(fault);
@@ -205,12 +238,15 @@ effect_report outcome_query::ask(const digest& scope, const std::string& key, to
   const auto hex = base::to_hex(scope);
   const auto number = std::to_string(lease_token);
   const std::array<const char*, 3> values{hex.c_str(), key.c_str(), number.c_str()};
-  const result_ptr got(PQexecPrepared(connection_.get(), prepared, values.size(), values.data(),
-                                      nullptr, nullptr, 1));
+  transaction asking(connection_.get(), params_);
+  if (!asking.begun()) return unknown_for(asking.failed().text);
+  const result_ptr got(PQexecParams(connection_.get(), params_.query.c_str(), values.size(),
+                                    parameter_types.data(), values.data(), nullptr, nullptr, 1));
   if (PQresultStatus(got.get()) != PGRES_TUPLES_OK) {
     const auto why = got ? failure_of(got.get()) : failure_of(connection_.get());
     return unknown_for(why.text.empty() ? "the query gave no rows" : why.text);
   }
+  if (!asking.commit()) return unknown_for(asking.failed().text);
   try {
     return read_outcome(got.get(), params_.absent_is_not_done);
   } catch (const unexpected_answer& wrong) {

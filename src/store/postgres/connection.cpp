@@ -62,7 +62,7 @@ void connection::poll_connection() {
     case PGRES_POLLING_WRITING:
       return await(stream_descriptor::wait_write);
     default:
-      return set_up();
+      return inquire();
   }
 }
 
@@ -87,19 +87,46 @@ void connection::detach() noexcept {
   socket_.close(ignored);
 }
 
+/// Before anything is set: a pooler greets with the number of a process of its own.
+void connection::inquire() {
+  phase_ = phase::inquiring;
+  arm(base::timer_wheel::of(context_), timeout_);
+  pooled_ = expects_pooler_;
+  const bool sent = PQsetnonblocking(on_, 1) == 0 && PQenterPipelineMode(on_) == 1 &&
+                    send_process_question(on_) && PQpipelineSync(on_) == 1;
+  if (!sent) return lose(failure_of(on_));
+  syncs_ = 1;
+  await(stream_descriptor::wait_read);
+  flush();
+}
+
+void connection::end_inquiry() {
+  if (failed_) return lose(*failed_);
+  const rows answer(rows_.get());
+  if (answer.size() != 1) return lose(connection_failure("no answer"));
+  pooled_ = pooled_ || answer.integer(0, 0) != PQbackendPID(on_);
+  rows_.reset();
+  set_up();
+}
+
+/// Flushed by whoever received the answer to the inquiry.
 void connection::set_up() {
   phase_ = phase::setting_up;
   arm(base::timer_wheel::of(context_), timeout_);
-  const bool sent = PQsetnonblocking(on_, 1) == 0 && PQenterPipelineMode(on_) == 1 &&
-                    send_settings(on_, timeout_) && send_hello(on_) &&
-                    (!listens_ || send_listen(on_)) && send_preparations(on_) &&
-                    PQpipelineSync(on_) == 1;
+  bool sent = false;
+  if (pooled_) {
+    // A pooler that knows no transactions refuses the first statement by itself.
+    sent = send_begin(on_) && PQpipelineSync(on_) == 1 &&
+           send_settings(on_, timeout_, validity::transaction) && send_hello(on_) && end();
+    syncs_ = 2;
+  } else {
+    sent = send_settings(on_, timeout_, validity::session) && send_hello(on_) &&
+           (!listens_ || send_listen(on_)) && send_preparations(on_) && PQpipelineSync(on_) == 1;
+    syncs_ = 1;
+  }
   if (!sent) return lose(failure_of(on_));
-  syncs_ = 1;
   set_up_results_ = 0;
   raised_ = false;
-  await(stream_descriptor::wait_read);
-  flush();
 }
 
 // --- waiting --------------------------------------------------------------------------------
@@ -158,12 +185,10 @@ void connection::start(std::unique_ptr<trip> sent) {
   // that is out of reach.
   arm(base::timer_wheel::of(context_), timeout_ + timeout_ / 4);
   const auto announcement = trip_->announcement();
-  bool sent_all = (!trip_->confirms() || send_marker(on_)) &&
-                  trip_->encode(greeting_).send(on_, trip_->statement()) &&
-                  PQpipelineSync(on_) == 1;
+  bool sent_all = begin() && (!trip_->confirms() || send_marker(on_)) && send(*trip_) && end();
   syncs_ = 1;
   if (sent_all && !announcement.empty()) {
-    sent_all = send_announcement(on_, announcement) && PQpipelineSync(on_) == 1;
+    sent_all = announce(announcement);
     syncs_ = 2;
   }
   if (sent_all) return flush();
@@ -171,6 +196,37 @@ void connection::start(std::unique_ptr<trip> sent) {
   boost::asio::post(context_, [this, why = failure_of(on_), begun = epoch_] {
     if (begun == epoch_) lose(why);
   });
+}
+
+/// A session of its own has its settings already, and each Sync ends a transaction.
+bool connection::begin() {
+  if (!pooled_) return true;
+  in_transaction_ = true;
+  return send_begin(on_) && send_settings(on_, timeout_, validity::transaction) &&
+         send_failover_check(on_);
+}
+
+bool connection::end() { return (!pooled_ || send_commit(on_)) && PQpipelineSync(on_) == 1; }
+
+bool connection::send(const trip& sent) {
+  const auto parameters = sent.encode(greeting_);
+  return pooled_ ? parameters.send_text(on_, text_of(sent.statement()))
+                 : parameters.send(on_, sent.statement());
+}
+
+bool connection::announce(const std::string& payload) {
+  parameters all;
+  all.bytes(payload);
+  const bool sent = pooled_ ? all.send_text(on_, text_of(statement::announce))
+                            : all.send(on_, statement::announce);
+  return sent && PQpipelineSync(on_) == 1;
+}
+
+/// An error does not end the transaction that begin() began.
+void connection::roll_back() {
+  in_transaction_ = false;
+  if (!send_rollback(on_) || PQpipelineSync(on_) != 1) return lose(failure_of(on_));
+  syncs_ = 1;
 }
 
 void connection::receive() {
@@ -191,14 +247,20 @@ void connection::take(result_ptr got) {
   if (status == PGRES_PIPELINE_SYNC) return synced();
   if (status == PGRES_PIPELINE_ABORTED) return;
   if (!is_rows(status)) {
+    if (got && !pooled_ && is_of_another_session(failure_of(got.get()))) expects_pooler_ = true;
     // Only the first error counts: a second one comes from the break after the server's message.
     if (!failed_) failed_ = failure_of(got.get());
     if (PQstatus(on_) == CONNECTION_BAD) lose(*failed_);
     return;
   }
+  if (status == PGRES_COMMAND_OK) {
+    if (std::string_view(PQcmdStatus(got.get())) == "COMMIT") in_transaction_ = false;
+    return;
+  }
   if (phase_ == phase::setting_up) return take_set_up(got.get());
-  // The marker's row arrives before the statement's row; an announcement's row after the sync.
-  if (trip_) rows_ = std::move(got);
+  // The rows of settings and of the marker arrive before the statement's; an announcement's row
+  // after the sync.
+  if (trip_ || phase_ == phase::inquiring) rows_ = std::move(got);
 }
 
 void connection::take_set_up(const PGresult* got) {
@@ -226,12 +288,14 @@ void connection::take_set_up(const PGresult* got) {
 
 void connection::synced() {
   --syncs_;
-  if (phase_ == phase::setting_up) return end_set_up();
+  if (phase_ == phase::inquiring) return end_inquiry();
+  if (phase_ == phase::setting_up) return syncs_ > 0 ? void() : end_set_up();
   const auto begun = epoch_;
   if (trip_) end_trip();
   if (begun != epoch_) return;
   failed_.reset();
   if (syncs_ > 0 || phase_ != phase::busy) return;
+  if (in_transaction_) return roll_back();
   disarm();
   phase_ = phase::idle;
   events_.on_ready(*this);
@@ -251,9 +315,12 @@ void connection::end_set_up() {
   const auto found = raised_ ? origin_match::same : events_.on_greeting(*this, greeting_);
   if (found != origin_match::same) {
     raised_ = true;
-    const bool sent = found == origin_match::another ? send_raise_tokens(on_)
-                                                     : send_another_memory(on_, greeting_.identity);
-    if (!sent || PQpipelineSync(on_) != 1) return lose(failure_of(on_));
+    const bool sent =
+        begin() &&
+        (found == origin_match::another ? send_raise_tokens(on_)
+                                        : send_another_memory(on_, greeting_.identity)) &&
+        end();
+    if (!sent) return lose(failure_of(on_));
     syncs_ = 1;
     return;  // flushed by whoever received this
   }
@@ -323,6 +390,7 @@ void connection::close() noexcept {
   rows_.reset();
   failed_.reset();
   syncs_ = 0;
+  in_transaction_ = false;
   phase_ = phase::closed;
 }
 

@@ -54,6 +54,10 @@ class connection final : private base::deadline {
     return phase_ == phase::idle || phase_ == phase::busy;
   }
 
+  /// Whether a pooler may give the session to another client after each transaction. Then nothing
+  /// is left in the session or relied on there, and nothing is announced.
+  [[nodiscard]] bool pooled() const noexcept { return pooled_; }
+
   /// Begins to connect a closed connection. on_ready() or on_lost() follows, never from within.
   void open(const target& target, bool listens);
   /// Sends the trip on an idle connection. The trip's end follows, then on_ready() or on_lost().
@@ -65,9 +69,10 @@ class connection final : private base::deadline {
   enum class phase : std::uint8_t {
     closed,
     connecting,  ///< PQconnectPoll says what to wait for
+    inquiring,   ///< the server's process is being compared with the one that greeted
     setting_up,  ///< the settings and the prepared statements are on their way
     idle,
-    busy,  ///< a trip is on its way
+    busy,  ///< a trip is on its way, or the rollback of one
   };
 
   void expired() override;
@@ -77,6 +82,8 @@ class connection final : private base::deadline {
   void poll_connection();
   [[nodiscard]] bool attach();
   void detach() noexcept;
+  void inquire();
+  void end_inquiry();
   void set_up();
   void end_set_up();
   void refuse_set_up();
@@ -86,6 +93,13 @@ class connection final : private base::deadline {
   void on_event(boost::asio::posix::stream_descriptor::wait_type type);
   void flush();
   void receive();
+
+  // transactions
+  [[nodiscard]] bool begin();
+  [[nodiscard]] bool end();
+  [[nodiscard]] bool send(const trip& sent);
+  [[nodiscard]] bool announce(const std::string& payload);
+  void roll_back();
 
   // results
   void take(result_ptr got);
@@ -108,7 +122,10 @@ class connection final : private base::deadline {
   int syncs_ = 0;  // still to come
   int set_up_results_ = 0;
   greeting greeting_;
-  bool raised_ = false;  // the tokens of an older copy
+  bool pooled_ = false;
+  bool expects_pooler_ = false;  // prepared statements vanished, so there must be one
+  bool in_transaction_ = false;  // one that this side began, and that has not ended yet
+  bool raised_ = false;          // the tokens of an older copy
 
   std::unique_ptr<trip> trip_;
   result_ptr rows_;  // of the trip's statement, until its transaction is committed

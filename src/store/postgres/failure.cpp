@@ -34,6 +34,8 @@ constexpr std::array<std::string_view, 4> refused{no_permission, "3D000", "28000
 /// Whether the prepared statements refer to objects that are gone, for example because the schema
 /// was restored during the session. The server's internal messages are not translated.
 bool is_of_another_schema(const failure& failed) noexcept {
+  // Without a prepared statement the array's elements are of a type that is not there any more.
+  if (failed.sqlstate == "42804") return true;
   return failed.sqlstate == "XX000" && failed.text.find("cache lookup failed") != std::string::npos;
 }
 
@@ -47,6 +49,10 @@ failure failure_of(const PGresult* result) {
     out.text += " (" + single_line(hint) + ")";
   }
   if (out.text.empty()) out.text = single_line(PQresultErrorMessage(result));
+  if (out.text.find("statement pooling mode") != std::string::npos) {
+    out.sqlstate = statement_pooling;
+    out.text += "; the pooler must pool by transaction or by session: pool_mode = transaction";
+  }
   const auto severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   out.lost = severity != "ERROR";
   return out;
@@ -60,11 +66,15 @@ failure failure_of(const PGconn* connection) {
   return out;
 }
 
+bool is_of_another_session(const failure& failed) noexcept {
+  return failed.sqlstate == "26000" || failed.sqlstate == "42P05";
+}
+
 remedy remedy_of(const failure& failed) noexcept {
   // A server that is read-only or shutting down: another server may be the primary now. Another
   // memory: a new session reads the identity first, and raises the tokens of an older copy.
   if (failed.lost || failed.sqlstate == another_memory || failed.sqlstate == "25006" ||
-      in_class(failed, "57P") || is_of_another_schema(failed)) {
+      in_class(failed, "57P") || is_of_another_schema(failed) || is_of_another_session(failed)) {
     return remedy::reconnect;
   }
   // A deadlock, a lock that is held too long, a value that does not fit, a damaged row, a bad
@@ -92,7 +102,8 @@ error to_error(const failure& failed, const std::string& name, effect on_store) 
   if (failed.sqlstate == newer_schema) {
     return error(errc::invalid_argument, name + ": " + failed.text, on_store);
   }
-  if (is_one_of(failed, refused)) return error(errc::invalid_argument, detail, on_store);
+  if (is_one_of(failed, refused) || failed.sqlstate == statement_pooling)
+    return error(errc::invalid_argument, detail, on_store);
   if (failed.sqlstate == another_memory) return error(errc::store_lost, detail, on_store);
   if (failed.sqlstate == "53100") return error(errc::store_full, detail, on_store);
   const bool damaged = in_class(failed, "XX") && !is_of_another_schema(failed);
@@ -106,7 +117,8 @@ error to_error(const failure& failed, const std::string& name, effect on_store) 
 
 bool misconfigured(const failure& failed) noexcept {
   return is_one_of(failed, schema_missing) || is_one_of(failed, refused) ||
-         failed.sqlstate == newer_schema || failed.sqlstate == older_schema;
+         failed.sqlstate == newer_schema || failed.sqlstate == older_schema ||
+         failed.sqlstate == statement_pooling;
 }
 
 bool standby_wait_cancelled(const PGresult* notice) noexcept {

@@ -20,6 +20,9 @@ inline constexpr const char* older_schema = "older";
 /// Raised by the schema's functions: the memory is not the expected one, or is an older copy.
 inline constexpr const char* another_memory = "OG003";
 
+// A pooler that gives each statement another session: there are no transactions then.
+inline constexpr const char* statement_pooling = "pooling";
+
 inline constexpr const char* no_permission = "42501";
 
 /// What follows a statement that failed and changed nothing.
@@ -31,6 +34,10 @@ enum class remedy : std::uint8_t {
 
 [[nodiscard]] failure failure_of(const PGresult* result);
 [[nodiscard]] failure failure_of(const PGconn* connection);
+
+/// Whether the prepared statements of this session are gone, or those of another session are there:
+/// a pooler that was not found otherwise stands between.
+[[nodiscard]] bool is_of_another_session(const failure& failed) noexcept;
 
 [[nodiscard]] remedy remedy_of(const failure& failed) noexcept;
 

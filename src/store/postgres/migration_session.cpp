@@ -28,9 +28,15 @@ connection_ptr connect(const target& target) {
 /// Reads all results of one simple query, which may contain many statements. The last result
 /// counts.
 result<std::string> run_all(PGconn* connection, const std::string& name, const std::string& sql) {
-  const result_ptr got(PQexec(connection, sql.c_str()));
-  const auto status = PQresultStatus(got.get());
-  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+  result_ptr got;
+  bool done = PQsendQuery(connection, sql.c_str()) == 1;
+  // The first failure counts: a server or a pooler says why before it ends the connection.
+  while (result_ptr next{PQgetResult(connection)}) {
+    const auto status = PQresultStatus(next.get());
+    if (done) got = std::move(next);
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) done = false;
+  }
+  if (!done) {
     const auto failed = got ? failure_of(got.get()) : failure_of(connection);
     auto why = to_error(failed, name, effect::none);
     // A missing permission is no fault of the URL or the flags.

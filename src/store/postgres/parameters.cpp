@@ -126,16 +126,35 @@ parameters& parameters::whole(std::string binary) {
   return values_.emplace_back(std::move(binary)), *this;
 }
 
-bool parameters::send(PGconn* connection, const char* statement) const {
+/// The values as libpq takes them.
+struct parameters::columns {
   std::vector<const char*> items;
   std::vector<int> lengths;
+  std::vector<int> formats;
+
+  [[nodiscard]] int count() const noexcept { return static_cast<int>(items.size()); }
+};
+
+parameters::columns parameters::as_columns() const {
+  columns out;
   for (const auto& value : values_) {
-    items.push_back(value ? value->data() : nullptr);
-    lengths.push_back(value ? static_cast<int>(value->size()) : 0);
+    out.items.push_back(value ? value->data() : nullptr);
+    out.lengths.push_back(value ? static_cast<int>(value->size()) : 0);
   }
-  const std::vector<int> binary(values_.size(), 1);
-  return PQsendQueryPrepared(connection, statement, static_cast<int>(items.size()), items.data(),
-                             lengths.data(), binary.data(), 1) == 1;
+  out.formats.assign(values_.size(), 1);
+  return out;
+}
+
+bool parameters::send(PGconn* connection, const char* statement) const {
+  const auto all = as_columns();
+  return PQsendQueryPrepared(connection, statement, all.count(), all.items.data(),
+                             all.lengths.data(), all.formats.data(), 1) == 1;
+}
+
+bool parameters::send_text(PGconn* connection, const char* text) const {
+  const auto all = as_columns();
+  return PQsendQueryParams(connection, text, all.count(), nullptr, all.items.data(),
+                           all.lengths.data(), all.formats.data(), 1) == 1;
 }
 
 }  // namespace onceguard::postgres

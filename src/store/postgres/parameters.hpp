@@ -72,8 +72,13 @@ class parameters {
   /// Gives a prepared statement with these parameters to libpq, with binary results. False: libpq
   /// refused.
   [[nodiscard]] bool send(PGconn* connection, const char* statement) const;
+  /// The same with the text of a statement that is not prepared.
+  [[nodiscard]] bool send_text(PGconn* connection, const char* text) const;
 
  private:
+  struct columns;
+  [[nodiscard]] columns as_columns() const;
+
   std::vector<std::optional<std::string>> values_;
 };
 

@@ -172,6 +172,9 @@ void pool::hold_claims() {
 void pool::on_ready(connection& connection) {
   auto& mine = kept(connection);
   if (std::exchange(mine.raising, false)) hold_claims();
+  if (connection.pooled() && !std::exchange(pooler_logged_, true)) {
+    base::log(base::event::store_behind_pooler, {{"store", where_.name}});
+  }
   soon();
   if (std::exchange(mine.was_ready, true)) return;
   mine.failures = 0;

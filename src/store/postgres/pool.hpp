@@ -95,6 +95,7 @@ class pool final : private connection_events {
   std::size_t target_ = 0;  // the server that is tried next
   std::optional<steady_time> out_since_;
   bool outage_logged_ = false;
+  bool pooler_logged_ = false;
   std::optional<failure> last_failure_;
   const steady_time opened_at_ = base::boot_now();
   bool ready_reported_ = false;

@@ -178,6 +178,7 @@ parameters ask_resolve(const resolution& request, bool expiry_paused) {
   out.bytes(request.id).boolean(request.completed);
   add_answer(out, request.answer);
   out.boolean(request.force).int8(request.retention.count()).boolean(expiry_paused);
+  out.boolean(request.keep_completed);
   return out;
 }
 

@@ -12,7 +12,7 @@ namespace onceguard::postgres {
 
 /// The last migration that this version knows. A database may have more migrations, as long as its
 /// `minimum_version` is not above this number: migrations only add.
-inline constexpr int schema_version = 25;
+inline constexpr int schema_version = 26;
 
 struct migration {
   int number;             ///< 1, 2, … without gaps

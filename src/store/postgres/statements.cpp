@@ -17,7 +17,7 @@ constexpr std::array<preparation, 13> preparations{{
     {statement::claim, "SELECT * FROM onceguard.claim_batch($1, $2, $3, $4)"},
     {statement::settle, "SELECT * FROM onceguard.settle_batch($1, $2)"},
     {statement::extend, "SELECT * FROM onceguard.extend_batch($1)"},
-    {statement::resolve, "SELECT * FROM onceguard.resolve($1, $2, $3, $4, $5, $6, $7, $8)"},
+    {statement::resolve, "SELECT * FROM onceguard.resolve($1, $2, $3, $4, $5, $6, $7, $8, $9)"},
     {statement::import_record,
      "SELECT * FROM onceguard.adopt($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,"
      " $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32,"
@@ -31,7 +31,8 @@ constexpr std::array<preparation, 13> preparations{{
     {statement::note, "SELECT onceguard.note_accelerator($1, $2, $3, $4)"},
     // A hint only: its commit need not wait for the disk.
     {statement::announce,
-     "SELECT set_config('synchronous_commit', 'off', true), pg_notify('onceguard_settled', $1)"},
+     "SELECT pg_catalog.set_config('synchronous_commit', 'off', true),"
+     " pg_catalog.pg_notify('onceguard_settled', $1)"},
 }};
 
 bool send(PGconn* connection, const char* text, std::initializer_list<const char*> values = {}) {
@@ -41,20 +42,36 @@ bool send(PGconn* connection, const char* text, std::initializer_list<const char
 
 }  // namespace
 
-bool send_settings(PGconn* connection, milliseconds timeout) {
+bool send_process_question(PGconn* connection) {
+  return send(connection, "SELECT pg_catalog.pg_backend_pid()");
+}
+
+bool send_settings(PGconn* connection, milliseconds timeout, validity span) {
   const auto statement = std::to_string(timeout.count());
   // lock_timeout is well below statement_timeout: a row that another transaction holds fails alone.
   const auto lock = std::to_string(std::max<std::int64_t>(timeout.count() / 4, 1));
-  return send(connection,
-              "SELECT set_config('synchronous_commit', 'on', false),"
-              " set_config('default_transaction_isolation', 'read committed', false),"
-              " set_config('statement_timeout', $1, false),"
-              " set_config('lock_timeout', $2, false),"
-              " set_config('idle_in_transaction_session_timeout', $1, false),"
-              " set_config('client_min_messages', 'warning', false),"
-              " set_config('search_path', 'pg_catalog, onceguard, pg_temp', false)",
-              {statement.c_str(), lock.c_str()});
+  // The default isolation level has no meaning within a transaction: see send_begin(). Nothing
+  // depends on search_path, because all names are qualified.
+  return send(
+      connection,
+      "SELECT pg_catalog.set_config('synchronous_commit', CASE"
+      " pg_catalog.current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply'"
+      " ELSE 'on' END, $3),"
+      " pg_catalog.set_config('default_transaction_isolation', 'read committed', $3),"
+      " pg_catalog.set_config('statement_timeout', $1, $3),"
+      " pg_catalog.set_config('lock_timeout', $2, $3),"
+      " pg_catalog.set_config('idle_in_transaction_session_timeout', $1, $3),"
+      " pg_catalog.set_config('client_min_messages', 'warning', $3)",
+      {statement.c_str(), lock.c_str(), span == validity::transaction ? "t" : "f"});
 }
+
+bool send_begin(PGconn* connection) {
+  return send(connection, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+}
+
+bool send_commit(PGconn* connection) { return send(connection, "COMMIT"); }
+
+bool send_rollback(PGconn* connection) { return send(connection, "ROLLBACK"); }
 
 bool send_hello(PGconn* connection) {
   const auto known = std::to_string(schema_version);
@@ -63,6 +80,11 @@ bool send_hello(PGconn* connection) {
               " h.settle_item, h.extend_item, v.now, v.generation"
               " FROM onceguard.hello($1) h, onceguard.vitals() v",
               {known.c_str()});
+}
+
+bool send_failover_check(PGconn* connection) {
+  const auto known = std::to_string(schema_version);
+  return send(connection, "SELECT onceguard.hello($1)", {known.c_str()});
 }
 
 greeting read_greeting(const rows& answer) {
@@ -97,13 +119,14 @@ bool send_preparations(PGconn* connection) {
 
 bool send_listen(PGconn* connection) { return send(connection, "LISTEN onceguard_settled"); }
 
-bool send_announcement(PGconn* connection, const std::string& payload) {
-  const char* value = payload.c_str();
-  return PQsendQueryPrepared(connection, statement::announce, 1, &value, nullptr, nullptr, 1) == 1;
+const char* text_of(std::string_view name) noexcept {
+  return std::find_if(preparations.begin(), preparations.end(),
+                      [name](const preparation& one) { return one.name == name; })
+      ->text;
 }
 
 bool send_marker(PGconn* connection) {
-  return send(connection, "SELECT pg_logical_emit_message(true, 'onceguard', '')");
+  return send(connection, "SELECT pg_catalog.pg_logical_emit_message(true, 'onceguard', '')");
 }
 
 }  // namespace onceguard::postgres

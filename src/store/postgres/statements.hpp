@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <libpq-fe.h>
 #include <string>
+#include <string_view>
 
 #include <onceguard/record.hpp>
 
@@ -40,11 +41,24 @@ inline constexpr const char* announce = "onceguard_announce";
 
 // Each of these functions gives a statement to libpq, in pipeline mode. False: libpq refused.
 
-/// The settings that a durable and bounded session needs, whatever the role's defaults are.
-[[nodiscard]] bool send_settings(PGconn* connection, milliseconds timeout);
+/// The result is the number of the server's process, which is another one than PQbackendPID() has
+/// if a pooler stands between.
+[[nodiscard]] bool send_process_question(PGconn* connection);
+
+/// How long settings are in force. Behind a pooler the session belongs to other clients as well.
+enum class validity : bool { transaction, session };
+/// The settings that durable and bounded transactions need, whatever the role's defaults are, and
+/// whatever another client left behind.
+[[nodiscard]] bool send_settings(PGconn* connection, milliseconds timeout, validity span);
+[[nodiscard]] bool send_begin(PGconn* connection);
+[[nodiscard]] bool send_commit(PGconn* connection);
+[[nodiscard]] bool send_rollback(PGconn* connection);
 /// The result is a greeting. The first statement of a session, because it keeps tokens growing
 /// after a failover.
 [[nodiscard]] bool send_hello(PGconn* connection);
+/// The part of send_hello() that keeps tokens growing. Behind a pooler the first statement of each
+/// transaction, because the pooler can change the server unnoticed.
+[[nodiscard]] bool send_failover_check(PGconn* connection);
 [[nodiscard]] greeting read_greeting(const rows& answer);
 /// From here on tokens begin at the clock, so that no token of a forgotten lease is granted again.
 [[nodiscard]] bool send_raise_tokens(PGconn* connection);
@@ -52,7 +66,8 @@ inline constexpr const char* announce = "onceguard_announce";
 [[nodiscard]] bool send_another_memory(PGconn* connection, const std::string& identity);
 [[nodiscard]] bool send_preparations(PGconn* connection);
 [[nodiscard]] bool send_listen(PGconn* connection);
-[[nodiscard]] bool send_announcement(PGconn* connection, const std::string& payload);
+/// The text of a statement of this list by the statement's name.
+[[nodiscard]] const char* text_of(std::string_view name) noexcept;
 /// Writes a record into the write-ahead log, so that the transaction's commit waits for the
 /// standby.
 [[nodiscard]] bool send_marker(PGconn* connection);

@@ -23,7 +23,7 @@ class trip {
   trip& operator=(const trip&) = delete;
   virtual ~trip() = default;
 
-  /// The name of the trip's prepared statement.
+  /// The name of the trip's statement.
   [[nodiscard]] virtual const char* statement() const noexcept = 0;
   [[nodiscard]] virtual parameters encode(const greeting& greeting) const = 0;
   /// The notification for listeners after the transaction; empty: none.

@@ -1,13 +1,12 @@
 #include "store/redis/redis_store.hpp"
 
+#include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
-#include "store/redis/full_scan.hpp"
-#include "store/redis/operator_queries.hpp"
-#include "store/redis/wire.hpp"
+#include "store/redis/acts.hpp"
+#include "store/redis/scan/full_scan.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::redis {
@@ -15,32 +14,12 @@ namespace {
 
 using boost::asio::awaitable;
 
-/// Reads the metadata of a part. The request goes to the server that has the part's records.
-struct metadata {
-  static constexpr bool writes = false;
-  struct item {
-    record_id id{};
-    bool copies_only = false;
-  };
-  using outcome = part_vitals;
-  [[nodiscard]] static std::optional<error> complaint(const item&) { return std::nullopt; }
-  static void write(std::string& text, const script_calls& scripts, const keyspace& names,
-                    const item& item) {
-    write_vitals(text, scripts, names, names.part_of(item.id), item.copies_only);
-  }
-  [[nodiscard]] static result<part_vitals> read(const reply& reply, const item&) {
-    return read_vitals(reply);
-  }
+/// How an operator's decision is written.
+struct operator_write {
+  stamp first = 0;
+  bool announces = false;
+  bool forgets = false;
 };
-
-template <class Kind>
-awaitable<std::vector<result<typename Kind::outcome>>> send_all(
-    std::shared_ptr<batch_queue> queue, std::vector<typename Kind::item> items,
-    milliseconds timeout) {
-  const auto whole = std::make_shared<batch_job<Kind>>(std::move(items), timeout);
-  co_await perform(whole, std::move(queue), timeout);
-  co_return whole->outcomes();
-}
 
 void log_unreadable(const std::string& name, const std::map<record_id, std::string>& found) {
   for (const auto& [id, why] : found) {
@@ -93,22 +72,20 @@ class page_taker final : public scan_listener {
 
 class count_taker final : public scan_listener {
  public:
-  void begin() override {
-    out_ = {};
-    unreadable_.clear();
-  }
+  void begin() override { seen_.clear(); }
   void take(scan_step step) override {
-    for (const auto& each : step.unreadable) unreadable_.insert(each.id);
-    out_.unreadable = unreadable_.size();
-    for (std::size_t state = 1; state <= observed_states; ++state) {
-      out_.by_state[state] += step.counts[state];
-    }
+    for (const auto& each : step.unreadable) seen_[each.id] = 0;
+    for (const auto& [name, view] : step.found)
+      seen_[name.id] = static_cast<std::size_t>(view.state);
   }
-  [[nodiscard]] const counts& counted() const noexcept { return out_; }
+  [[nodiscard]] counts counted() const {
+    counts out;
+    for (const auto& [id, state] : seen_) ++(state == 0 ? out.unreadable : out.by_state[state]);
+    return out;
+  }
 
  private:
-  counts out_;
-  std::set<record_id> unreadable_;
+  std::map<record_id, std::size_t> seen_;  // the state; 0: unreadable
 };
 
 }  // namespace
@@ -144,65 +121,136 @@ store_traits redis_store::traits() const {
   return out;
 }
 
+template <class Act>
+awaitable<std::vector<result<typename Act::outcome_type>>> redis_store::carry_out(
+    std::vector<typename Act::item_type> batch, milliseconds timeout) {
+  const auto until = base::boot_now() + timeout;
+  std::vector<Act> acts;
+  acts.reserve(batch.size());
+  std::vector<std::size_t> open;  // the acts that the calls belong to
+  std::vector<request> calls;
+  const act_context context{pool_->names(), leases_};
+  for (auto& each : batch) {
+    auto& mine = acts.emplace_back(std::move(each), context);
+    if (auto first = mine.begin()) {
+      open.push_back(acts.size() - 1);
+      calls.push_back(std::move(*first));
+    }
+  }
+  while (!calls.empty()) {
+    auto sent = std::exchange(calls, {});
+    const auto done = co_await send_all(pool_->queue(), std::move(sent), left_until(until));
+    const auto answered = std::exchange(open, {});
+    for (std::size_t i = 0; i < answered.size(); ++i) {
+      auto& mine = acts[answered[i]];
+      auto seen = read_outcome(done[i], read_record);
+      if (!seen) {
+        mine.outcome.emplace(seen.error());
+      } else if (auto next = mine.read(std::move(*seen))) {
+        open.push_back(answered[i]);
+        calls.push_back(std::move(*next));
+      }
+    }
+  }
+  std::vector<result<typename Act::outcome_type>> out;
+  out.reserve(acts.size());
+  for (auto& each : acts) out.push_back(std::move(*each.outcome));
+  co_return out;
+}
+
 awaitable<std::vector<result<verdict>>> redis_store::claim(std::vector<onceguard::claim> batch,
                                                            milliseconds timeout) {
-  return send_all<claims>(pool_->queue(), std::move(batch), timeout);
+  return carry_out<claim_act>(std::move(batch), timeout);
 }
 
 awaitable<std::vector<result<settled>>> redis_store::settle(std::vector<settlement> batch,
                                                             milliseconds timeout) {
-  return send_all<settles>(pool_->queue(), std::move(batch), timeout);
+  return carry_out<settle_act>(std::move(batch), timeout);
 }
 
 awaitable<std::vector<result<bool>>> redis_store::extend(std::vector<extension> batch,
                                                          milliseconds timeout) {
-  return send_all<extensions>(pool_->queue(), std::move(batch), timeout);
+  return carry_out<extend_act>(std::move(batch), timeout);
+}
+
+template <class Decision, class Decide>
+awaitable<result<Decision>> redis_store::decide_on_record(record_id id, Decide decide,
+                                                          milliseconds timeout) {
+  const auto until = base::boot_now() + timeout;
+  for (;;) {
+    auto seen = co_await read(id, left_until(until));
+    if (!seen) co_return seen.error();
+    operator_write wanted;
+    auto decided = decide(*seen, wanted);
+    if (!decided || !decided->write) co_return decided;
+    const auto now = instant_of(seen->at);
+    const auto stored = undated(*decided->write, now, record_in(*seen));
+    auto write = swap_record(pool_->names(), id, seen->begins, encode_payload(stored, wanted.first),
+                             life_of(stored, now), wanted.forgets);
+    write.announces = wanted.announces;
+    write.repeatable = false;
+    const auto sent = co_await send_one(pool_->queue(), std::move(write), left_until(until));
+    const auto done = read_outcome(sent, read_record);
+    if (!done) co_return done.error();
+    if (done->written) co_return decided;
+  }
+}
+
+awaitable<result<reading>> redis_store::read(record_id id, milliseconds timeout) {
+  const auto done = co_await send_one(pool_->queue(), record_request(pool_->names(), id), timeout);
+  co_return read_outcome(done, read_record);
 }
 
 awaitable<result<resolve_decision>> redis_store::resolve(resolution request, milliseconds timeout) {
   const auto id = request.id;
-  bool answer_damaged = false;
-  if (request.force && request.completed) {
-    // The server can't check an answer.
-    const auto seen = co_await find(id, timeout);
-    answer_damaged = !seen && seen.error().code == errc::record_unreadable;
-  }
-  auto write = [request = std::move(request), answer_damaged](
-                   std::string& text, const script_calls& calls, const keyspace& names) {
-    write_resolve(text, calls, names, request, answer_damaged);
+  auto decide = [request = std::move(request)](const reading& seen, operator_write& write) {
+    const auto now = instant_of(seen.at);
+    const auto wrong = fault_of(seen);
+    if (wrong && !request.force) return result<resolve_decision>(*wrong);
+    auto decided = wrong ? resolve_unreadable(request, now, seen.at + 1)
+                         : decide_resolution(record_in(seen), request, now);
+    write.first = first_in(seen);
+    write.announces = true;
+    write.forgets = decided.forgets_answer;
+    return result<resolve_decision>(std::move(decided));
   };
-  auto read = [](const reply& reply) { return read_resolve(reply); };
-  question_traits traits;
-  traits.repeatable = false;
-  traits.carries_generation = true;
-  auto question = make_question<resolve_decision>(traits, id, timeout, std::move(write), read);
-  co_return co_await ask(pool_->queue(), std::move(question), timeout);
+  return decide_on_record<resolve_decision>(id, std::move(decide), timeout);
 }
 
 awaitable<result<import_outcome>> redis_store::import_record(imported_record request,
                                                              milliseconds timeout) {
-  if (auto wrong = complaint(request)) co_return std::move(*wrong);
   const auto id = request.id;
-  auto write = [request = std::move(request)](std::string& text, const script_calls& calls,
-                                              const keyspace& names) {
-    write_import(text, calls, names, request);
+  auto decide = [request = std::move(request)](const reading& seen, operator_write& write) {
+    using decision = result<import_decision>;
+    if (!request.stored.about) return decision(subject_missing());
+    if (auto wrong = fault_of(seen)) return decision(std::move(*wrong));
+    auto decided = decide_import(record_in(seen), request, instant_of(seen.at));
+    // Later tokens are the clock, or follow the record's token while there is a record.
+    const auto left = request.retention_left.count() == 0
+                          ? released_retention
+                          : std::min(request.retention_left, released_retention);
+    const auto token = request.stored.token;
+    if (decided.write && token > seen.at + static_cast<stamp>(left.count()) * 1'000) {
+      return decision(error(errc::invalid_argument,
+                            "its token is far ahead of this server's clock: the clock of the store "
+                            "that it comes from was ahead, or this one's is late"));
+    }
+    write.first = std::max(seen.at, token + 1);
+    return decision(std::move(decided));
   };
-  auto read = [](const reply& reply) { return read_import(reply); };
-  question_traits traits;
-  traits.repeatable = false;
-  traits.carries_generation = true;
-  auto question = make_question<import_outcome>(traits, id, timeout, std::move(write), read);
-  co_return co_await ask(pool_->queue(), std::move(question), timeout);
+  const auto decided = co_await decide_on_record<import_decision>(id, std::move(decide), timeout);
+  if (!decided) co_return decided.error();
+  co_return decided->outcome;
 }
 
 awaitable<result<std::optional<record_view>>> redis_store::find(record_id id,
                                                                 milliseconds timeout) {
-  auto write = [id](std::string& text, const script_calls& scripts, const keyspace& names) {
-    write_find(text, scripts, names, id);
-  };
-  auto read = [id](const reply& reply) { return read_find(reply, id); };
-  auto request = make_question<std::optional<record_view>>({}, id, timeout, write, read);
-  return ask(pool_->queue(), std::move(request), timeout);
+  auto seen = co_await read(id, timeout);
+  if (!seen) co_return seen.error();
+  if (seen->unreadable) co_return std::move(*seen->unreadable);
+  const auto now = instant_of(seen->at);
+  if (!seen->found || expired(seen->found->record, now)) co_return std::nullopt;
+  co_return std::optional<record_view>(make_view(id, std::move(seen->found->record), now));
 }
 
 awaitable<result<list_page>> redis_store::list(list_filter filter, std::string cursor,
@@ -211,10 +259,7 @@ awaitable<result<list_page>> redis_store::list(list_filter filter, std::string c
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
   page_taker page(filter, *after, limit);
-  scan_scope wish;
-  wish.state = filter.state ? static_cast<int>(*filter.state) : 0;
-  wish.heads = true;
-  if (auto why = co_await scan_all(*pool_, wish, until, page)) co_return std::move(*why);
+  if (auto why = co_await scan_all(*pool_, until, page)) co_return std::move(*why);
   if (cursor.empty()) log_unreadable(pool_->at().name, page.unreadable());
   co_return page.page();
 }
@@ -222,8 +267,7 @@ awaitable<result<list_page>> redis_store::list(list_filter filter, std::string c
 awaitable<result<counts>> redis_store::count(std::string, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
   count_taker counted;
-  const scan_scope states;
-  if (auto why = co_await scan_all(*pool_, states, until, counted)) co_return std::move(*why);
+  if (auto why = co_await scan_all(*pool_, until, counted)) co_return std::move(*why);
   co_return counted.counted();
 }
 
@@ -241,24 +285,28 @@ awaitable<result<onceguard::vitals>> redis_store::vitals(milliseconds timeout) {
 }
 
 awaitable<result<onceguard::vitals>> redis_store::read_metadata(milliseconds timeout) {
-  std::vector<metadata::item> parts(pool_->names().parts());
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    parts[i].id.front() = static_cast<unsigned char>(i);
-    parts[i].copies_only = pool_->copies_only();
+  std::vector<request> polls;
+  for (std::size_t part = 0; part < pool_->names().parts(); ++part) {
+    polls.push_back(poll_part(pool_->names(), part, !pool_->copies_only()));
   }
-  const auto reply = co_await send_all<metadata>(pool_->queue(), std::move(parts), timeout);
+  const auto done = co_await send_all(pool_->queue(), std::move(polls), timeout);
+  std::vector<result<greeting>> parts;
+  for (const auto& each : done) parts.push_back(read_outcome(each, read_greeting));
+  if (auto why = refuse_eviction(parts)) co_return std::move(*why);
   onceguard::vitals out;
   base::sha256 identities;
-  if (auto why = refuse_eviction(reply)) co_return std::move(*why);
-  for (const auto& each : reply) {
+  std::vector<std::string> names;  // of the parts
+  for (const auto& each : parts) {
     if (!each) co_return each.error();
-    out.identity = each->of.identity;
+    out.identity = each->name;
     identities.part(out.identity);
-    out.generation += each->of.generation;
-    out.forgotten += each->of.forgotten;
+    names.push_back(out.identity);
+    out.generation += each->generation;
+    out.forgotten += each->forgotten;
   }
-  pool_->read_clock(reply.front()->now);
-  if (reply.size() > 1) out.identity = base::to_hex(identities.finish());
+  pool_->read_clock(parts.front()->now);
+  pool_->note_names(std::move(names));
+  if (parts.size() > 1) out.identity = base::to_hex(identities.finish());
   co_return out;
 }
 
@@ -266,7 +314,7 @@ awaitable<result<onceguard::vitals>> redis_store::read_metadata(milliseconds tim
 /// the parameters of a managed service. Evicted keys are a loss of memory, which the changed
 /// identity reports.
 std::optional<error> redis_store::refuse_eviction(
-    const std::vector<result<part_vitals>>& items) const {
+    const std::vector<result<greeting>>& items) const {
   std::optional<error> out;
   for (std::size_t part = 0; part < items.size(); ++part) {
     if (!items[part]) continue;
@@ -294,8 +342,10 @@ void redis_store::stop() {
 namespace onceguard {
 
 const store_kind& redis_store_kind() noexcept {
-  static constexpr std::array<std::string_view, 6> schemes{
-      "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"};
+  static constexpr std::array<std::string_view, 12> schemes{
+      "redis",           "rediss",           "redis+sentinel", "rediss+sentinel",
+      "redis+cluster",   "rediss+cluster",   "valkey",         "valkeys",
+      "valkey+sentinel", "valkeys+sentinel", "valkey+cluster", "valkeys+cluster"};
   static const store_kind kind{
       .schemes = schemes,
       .example = "redis://HOST",

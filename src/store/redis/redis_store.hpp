@@ -1,5 +1,4 @@
-// The fast shared store: a Redis server, one that sentinels watch over, or a Redis Cluster, through
-// the scripts of lua/.
+// The fast shared store: a Redis server, one that sentinels watch over, or a Redis Cluster.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -8,17 +7,20 @@
 
 #include <onceguard/store.hpp>
 
+#include "store/redis/held_leases.hpp"
 #include "store/redis/redis_params.hpp"
-#include "store/redis/subscription.hpp"
+#include "store/redis/subscription/subscription.hpp"
 #include "store/registry.hpp"
 
 namespace onceguard::redis {
 
 class pool;
-struct part_vitals;
+struct greeting;
+struct reading;
 
-/// Each claim, settle and extension is one script on one record. On a single server a first claim
-/// is one command. All waiting requests are sent together. Callers are coroutines on io_contexts of
+/// A first claim, and a settle of this process's lease, is one script on one record, which compares
+/// and sets. What else a claim or a settle meets is read by the script, decided here, and set by
+/// another. All waiting requests are sent together. Callers are coroutines on io_contexts of
 /// one thread each. Call stop() before the last of these io_contexts ends.
 class redis_store final : public store {
  public:
@@ -55,12 +57,23 @@ class redis_store final : public store {
 
  private:
   boost::asio::awaitable<result<onceguard::vitals>> read_metadata(milliseconds timeout);
+  boost::asio::awaitable<result<reading>> read(record_id id, milliseconds timeout);
 
   redis_store(std::unique_ptr<pool> servers, milliseconds timeout);
   [[nodiscard]] std::optional<error> refuse_eviction(
-      const std::vector<result<part_vitals>>& items) const;
+      const std::vector<result<greeting>>& items) const;
+  /// Carries out a batch of one kind of acts.
+  template <class Act>
+  boost::asio::awaitable<std::vector<result<typename Act::outcome_type>>> carry_out(
+      std::vector<typename Act::item_type> batch, milliseconds timeout);
+  /// Reads a record and writes what `decide(reading)` makes of it, until nobody else writes
+  /// between.
+  template <class Decision, class Decide>
+  boost::asio::awaitable<result<Decision>> decide_on_record(record_id id, Decide decide,
+                                                            milliseconds timeout);
 
   const std::unique_ptr<pool> pool_;
+  held_leases leases_;
   subscription subscription_;
   std::mutex stopping_;
 };

@@ -81,7 +81,9 @@ class log_reader {
     return true;
   }
   /// Is it a frame of this log, not of an earlier one in the same file?
-  [[nodiscard]] bool is_ours(const frame& frame) const noexcept { return frame.salts == salts_; }
+  [[nodiscard]] bool is_ours(const frame& candidate) const noexcept {
+    return candidate.salts == salts_;
+  }
   /// Was this frame written as the next one behind a frame with that checksum?
   [[nodiscard]] bool follows(std::uint32_t number, checksum before) const {
     frame head;

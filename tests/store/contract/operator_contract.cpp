@@ -128,6 +128,18 @@ TEST_P(operator_contract, an_answer_that_an_operator_releases_is_counted_as_forg
   EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
+TEST_P(operator_contract, a_release_keeps_what_was_completed_meanwhile) {
+  const auto request = claim_of("k");
+  caller_.completed(request);
+  resolution change;
+  change.id = request.id;
+  change.keep_completed = true;
+  change.force = true;
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::already_completed);
+  EXPECT_EQ(caller_.vitals().forgotten, 0u);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
 TEST_P(operator_contract, find_shows_the_subject_and_the_remaining_durations) {
   const auto request = claim_of("k");
   caller_.leased(request);

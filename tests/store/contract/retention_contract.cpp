@@ -72,6 +72,18 @@ TEST_P(retention_contract, the_sweep_removes_expired_records_up_to_its_limit) {
   EXPECT_EQ(caller_.claim(claim_of("fresh")).kind, verdict_kind::replay);
 }
 
+TEST_P(retention_contract, unsettled_records_count_towards_the_limit_of_a_sweep) {
+  for (int i = 0; i < 4; ++i) {
+    caller_.completed(claim_of("settled" + std::to_string(i)));
+    auto request = claim_of("unsettled" + std::to_string(i));
+    request.unknown_retention = day;
+    caller_.leased(request);
+  }
+  advance(lease_length + day);
+  expect_swept(6, 6);
+  expect_swept(2, 6);
+}
+
 TEST_P(two_clocks_contract, a_step_of_the_wall_clock_pauses_expiry_for_an_hour) {
   for (const auto step : {2 * day, -5 * day}) {
     caller_.completed(claim_of("k"));

@@ -15,13 +15,14 @@
 #include "store/memory/memory_store.hpp"
 #include "store/postgres/database.hpp"
 #include "store/postgres/postgres_store.hpp"
-#include "store/redis/keyspace.hpp"
+#include "store/redis/commands/keyspace.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/tiered/tiered_store.hpp"
 #include "support/certificate.hpp"
 #include "support/manual_clock.hpp"
+#include "support/pgbouncer.hpp"
 #include "support/redis_cluster.hpp"
 #include "support/redis_sentinels.hpp"
 #include "support/redis_server.hpp"
@@ -81,13 +82,16 @@ class sqlite_delegate final : public store_delegate {
 /// both run by the database's clock.
 class postgres_delegate final : public store_delegate {
  public:
-  postgres_delegate() : store_delegate(postgres_database::beginning) {
+  /// `pooled`: the store reaches the database through PgBouncer.
+  explicit postgres_delegate(bool pooled = false)
+      : store_delegate(postgres_database::beginning),
+        url_(pooled ? pgbouncer::shared().url("onceguard") : database_.url()) {
     database_.set_clock(clock.wall_ms());
     clock.on_move([this] { database_.set_clock(clock.wall_ms()); });
   }
   [[nodiscard]] std::unique_ptr<store> open() override {
     postgres::postgres_params params;
-    params.url = database_.url();
+    params.url = url_;
     params.clock = &clock;
     params.timeout = milliseconds(10'000);
     params.connections = 2;
@@ -103,6 +107,7 @@ class postgres_delegate final : public store_delegate {
 
  private:
   postgres_database database_;
+  const std::string url_;
 };
 
 inline std::unique_ptr<store> open_redis(const std::string& url, const base::clock& clock,
@@ -121,8 +126,7 @@ inline std::unique_ptr<store> open_redis(const std::string& url, const base::clo
 /// clock.
 class redis_delegate : public store_delegate {
  public:
-  explicit redis_delegate(const std::string& query = {})
-      : redis_delegate(shared(), shared().url(query)) {}
+  redis_delegate() : redis_delegate(shared(), shared().url()) {}
   [[nodiscard]] std::unique_ptr<store> open() override { return open_redis(url_, clock); }
   [[nodiscard]] bool remembers() const override { return true; }
   void damage(const record_id& id) override {
@@ -161,11 +165,11 @@ class redis_tls_delegate final : public redis_delegate {
  private:
   struct secured_server {
     secured_server() {
-      server.session().run(
-          {"ACL",          "SETUSER",   "gateway", "on",       ">secret",        "~onceguard:*",
-           "&onceguard:*", "+select",   "+info",   "+fcall",   "+function|load", "+time",
-           "+get",         "+getrange", "+pttl",   "+set",     "+incr",          "+hmget",
-           "+hset",        "+hincrby",  "+scan",   "+publish", "+subscribe"});
+      server.session().run({"ACL",          "SETUSER",      "gateway",   "on",        ">secret",
+                            "~onceguard:*", "&onceguard:*", "+select",   "+info",     "+evalsha",
+                            "+script|load", "+time",        "+get",      "+getrange", "+set",
+                            "+hget",        "+hmget",       "+hset",     "+hdel",     "+hincrby",
+                            "+scan",        "+publish",     "+subscribe"});
     }
     [[nodiscard]] std::string url() const {
       return "rediss://gateway:secret@127.0.0.1:" + std::to_string(tls_port) +
@@ -278,10 +282,10 @@ inline const engine_under_test engines[] = {
     {"memory", [] { return std::make_unique<memory_delegate>(); }},
     {"sqlite", [] { return std::make_unique<sqlite_delegate>(); }, true, true, false, true},
     {"postgres", [] { return std::make_unique<postgres_delegate>(); }, false, true, true, true},
+    {"postgres_pooled", [] { return std::make_unique<postgres_delegate>(true); }, false, true,
+     false, true},
     {"redis", [] { return std::make_unique<redis_delegate>(); }, false, false, true, true},
     {"redis_tls", [] { return std::make_unique<redis_tls_delegate>(); }, false, false, true, true},
-    {"redis_scripts", [] { return std::make_unique<redis_delegate>("functions=no"); }, false, false,
-     true, true},
     {"tiered", [] { return std::make_unique<tiered_delegate>(); }, false, true, true},
     {"redis_sentinel", [] { return std::make_unique<redis_fleet_delegate<redis_sentinels>>(); },
      false, false, true},

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "store/contract/fault_acts.hpp"
+#include "store/redis/commands/keyspace.hpp"
 #include "store/redis/fixture.hpp"
-#include "store/redis/keyspace.hpp"
 #include "support/redis_cluster.hpp"
 #include "support/redis_sentinels.hpp"
 

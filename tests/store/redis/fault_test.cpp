@@ -66,47 +66,24 @@ TEST_P(redis_cut_at, a_cut_at_any_byte_runs_nothing_twice_and_is_recovered_from)
 
 TEST_P(redis_cut_at, a_cut_at_any_byte_while_opening_is_recovered_from) {
   tcp_gate gate(server_.port());
-  // Scripts that are sent one by one are many times longer than the rest of the traffic.
-  const std::pair<std::string, std::uint64_t> ways[] = {{"connections=1", 37},
-                                                        {"connections=1&functions=no", 2'503}};
-  for (const auto& [query, step] : ways) {
-    for (std::uint64_t byte = 0;; byte += step) {
-      gate.cut_after(GetParam(), byte);
-      const auto tested = open(through(gate, query));
-      if (gate.armed()) break;
-      blocking_store caller(*tested);
-      expect_one_run(caller, query + std::to_string(byte));
-    }
-    gate.disarm();
+  for (std::uint64_t byte = 0;; byte += 37) {
+    gate.cut_after(GetParam(), byte);
+    const auto tested = open(through(gate, "connections=1"));
+    if (gate.armed()) break;
+    blocking_store caller(*tested);
+    expect_one_run(caller, std::to_string(byte));
   }
+  gate.disarm();
 }
 
 TEST_F(redis_fault_test, flushed_scripts_are_loaded_again) {
   auto admin = server_.session();
-  for (const std::string query : {"", "functions=no"}) {
-    const auto tested = open(server_, query);
-    blocking_store caller(*tested);
-    for (int i = 0; i < 20; ++i) {
-      admin.run({"FUNCTION", "FLUSH"});
-      admin.run({"SCRIPT", "FLUSH"});
-      expect_one_run(caller, query + std::to_string(i));
-    }
-  }
-}
-
-TEST_F(redis_fault_test, a_function_library_with_another_text_is_replaced) {
-  auto admin = server_.session();
-  open();
-  const auto ours = admin.run({"FUNCTION", "DUMP"});
-  admin.run({"FUNCTION", "FLUSH"});
-  admin.run({"FUNCTION", "LOAD",
-             "#!lua name=onceguard_2\n"
-             "redis.register_function('onceguard_2_greet', function(keys, args)"
-             " return {'x-0', 0, 0, 0, 'another'} end)"});
   const auto tested = open();
   blocking_store caller(*tested);
-  caller.completed(claim_of("k"));
-  EXPECT_EQ(admin.run({"FUNCTION", "DUMP"}), ours);
+  for (int i = 0; i < 20; ++i) {
+    admin.run({"SCRIPT", "FLUSH"});
+    expect_one_run(caller, std::to_string(i));
+  }
 }
 
 TEST_F(redis_fault_test, a_server_crash_under_load_loses_and_repeats_nothing) {
@@ -198,24 +175,17 @@ TEST_F(redis_fault_test, data_rolled_back_under_an_open_connection_change_the_id
   const auto before = caller.vitals().identity;
   auto admin = server_.session();
   caller.completed(claim_of("k"));
-  const auto kept = admin.run({"DUMP", "onceguard:generation"});
+  const auto kept = admin.run({"DUMP", "onceguard:store"});
   const auto last = caller.completed(claim_of("lost")).token;
-  admin.run({"RESTORE", "onceguard:generation", "0", kept, "REPLACE"});
+  admin.run({"RESTORE", "onceguard:store", "0", kept, "REPLACE"});
   admin.run({"DEL", name_of(claim_of("lost"))});
   EXPECT_GT(leased_until_known(caller, claim_of("lost")).token, last);
   EXPECT_NE(identity_of(caller), before);
 }
 
-class redis_evicts : public redis_fault_test, public ::testing::WithParamInterface<const char*> {};
-INSTANTIATE_TEST_SUITE_P(ways, redis_evicts, ::testing::Values("functions=yes", "functions=no"),
-                         [](const auto& test) {
-                           return std::string(test.param) == "functions=yes" ? "functions"
-                                                                             : "scripts";
-                         });
-
-TEST_P(redis_evicts, a_server_set_to_evict_keys_is_unreachable_until_noeviction_is_set_again) {
+TEST_F(redis_fault_test, a_server_set_to_evict_keys_is_unreachable_until_noeviction_is_set_again) {
   redis_server server;
-  const auto tested = open(server, GetParam());
+  const auto tested = open(server);
   blocking_store caller(*tested);
   const auto before = caller.vitals().identity;
   server.session().run({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
@@ -234,9 +204,9 @@ TEST_P(redis_evicts, a_server_set_to_evict_keys_is_unreachable_until_noeviction_
   EXPECT_EQ(granted->kind, verdict_kind::run);
 }
 
-TEST_P(redis_evicts, evicted_keys_change_the_identity_even_if_the_metadata_stay) {
+TEST_F(redis_fault_test, evicted_keys_change_the_identity_even_if_the_metadata_stay) {
   redis_server server;
-  const auto tested = open(server, GetParam());
+  const auto tested = open(server);
   blocking_store caller(*tested);
   const auto before = caller.vitals().identity;
   const auto last = caller.completed(claim_of("k")).token;

@@ -1,14 +1,13 @@
 // Slots and hash tags, URLs of several servers, and the replies in which cluster nodes describe
 // themselves.
-#include "store/redis/slots.hpp"
-
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/redis/address.hpp"
 #include "store/redis/cluster_fixture.hpp"
+#include "store/redis/commands/keyspace.hpp"
+#include "store/redis/redis_params.hpp"
 
 namespace onceguard::testing {
 namespace {

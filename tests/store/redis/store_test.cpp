@@ -1,12 +1,12 @@
 // Behaviour of the Redis store alone: servers and URLs that it refuses, the keys that it writes in
-// Redis, and its functions, which other programs may call.
+// Redis.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "store/contract/fault_acts.hpp"
-#include "store/redis/address.hpp"
 #include "store/redis/fixture.hpp"
-#include "store/redis/server_facts.hpp"
+#include "store/redis/pool/server_facts.hpp"
+#include "store/redis/redis_params.hpp"
 #include "support/certificate.hpp"
 
 namespace onceguard::testing {
@@ -30,7 +30,7 @@ class redis_store_test : public redis_fixture {
 
 TEST_F(redis_store_test, a_url_is_parsed_with_all_of_its_parts) {
   const auto address = parse_address(
-      "rediss://me:p%40ss@[::1]:7000/3?prefix=a%3Ab:&min_replicas=2&connections=3&functions=no"
+      "rediss://me:p%40ss@[::1]:7000/3?prefix=a%3Ab:&min_replicas=2&connections=3"
       "&ca=/ca.pem&cert=/c.pem&key=/k.pem&verify=no");
   ASSERT_TRUE(address) << address.error().detail;
   EXPECT_EQ(address->servers, redis::deployment::single);
@@ -42,7 +42,6 @@ TEST_F(redis_store_test, a_url_is_parsed_with_all_of_its_parts) {
   EXPECT_EQ(address->prefix, "a:b:");
   EXPECT_EQ(address->min_replicas, 2u);
   EXPECT_EQ(address->connections, 3u);
-  EXPECT_FALSE(address->functions);
   ASSERT_TRUE(address->tls);
   EXPECT_EQ(address->tls->ca, "/ca.pem");
   EXPECT_EQ(address->tls->certificate, "/c.pem");
@@ -56,13 +55,40 @@ TEST_F(redis_store_test, a_url_is_parsed_with_all_of_its_parts) {
   EXPECT_FALSE(plain->tls);
 }
 
+TEST_F(redis_store_test, valkey_is_another_name_for_redis) {
+  for (const std::string kind : {"", "+sentinel", "+cluster"}) {
+    const auto rest = kind + "://h:1" + (kind == "+sentinel" ? "/master" : "");
+    for (const auto& [scheme, other] : {std::pair("redis", "valkey"), {"rediss", "valkeys"}}) {
+      const auto one = parse_address(scheme + rest), two = parse_address(other + rest);
+      ASSERT_TRUE(one && two) << other + rest;
+      EXPECT_EQ(one->servers, two->servers);
+      EXPECT_EQ(one->tls.has_value(), two->tls.has_value());
+      EXPECT_EQ(one->name, two->name);
+    }
+  }
+  EXPECT_FALSE(parse_address("valkeyss://h"));
+  EXPECT_FALSE(parse_address("valkey+other://h"));
+}
+
+TEST_F(redis_store_test, a_url_with_tls_for_a_plain_port_and_the_reverse_are_named_in_the_error) {
+  const auto port = std::to_string(server_.port());
+  const auto to_plain = refusal_of("rediss://127.0.0.1:" + port, milliseconds(1'000));
+  EXPECT_THAT(to_plain.detail, HasSubstr("the URL begins with redis:// instead of rediss://"));
+  const certificate proof;
+  const auto secured_port = std::to_string(free_port());
+  redis_server secured({"--tls-port", secured_port, "--tls-cert-file", proof.file(),
+                        "--tls-key-file", proof.key(), "--tls-ca-cert-file", proof.file()});
+  const auto to_tls = refusal_of("redis://127.0.0.1:" + secured_port, milliseconds(1'000));
+  EXPECT_THAT(to_tls.detail, HasSubstr("the URL begins with rediss://"));
+}
+
 TEST_F(redis_store_test, a_wrong_url_is_refused_without_its_password) {
   for (const char* url :
        {"redis:h", "redis://", "redis://secret@h", "redis://u:secret@", "redis://u:secret@h:0",
         "redis://u:secret@h:65536", "redis://u:secret@h/x", "redis://u:secret@h?no=1",
         "redis://u:%zzsecret@h", "redis://u:secret@[::1", "redis://u:secret@h?connections=0",
         "redis://u:secret@h?ca=/x", "rediss://u:secret@h?cert=/x", "redis://u:secret@h?prefix",
-        "redis://u:secret@h?functions=maybe", "redis://u:secret@h?min_replicas=-1"}) {
+        "redis://u:secret@h?functions=no", "redis://u:secret@h?min_replicas=-1"}) {
     const auto address = parse_address(url);
     ASSERT_FALSE(address) << url;
     EXPECT_EQ(address.error().code, errc::invalid_argument);
@@ -98,9 +124,9 @@ TEST_F(redis_store_test, credentials_are_checked_and_a_user_needs_only_the_docum
   }
   auto admin = guarded.session();
   admin.run({"AUTH", "secret"});
-  admin.run({"ACL",   "SETUSER", "gateway",        "on",     ">word", "~onceguard:*", "+select",
-             "+info", "+fcall",  "+function|load", "+time",  "+get",  "+getrange",    "+pttl",
-             "+set",  "+incr",   "+hget",          "+hmget", "+hset", "+hincrby",     "+scan"});
+  admin.run({"ACL",   "SETUSER",  "gateway",      "on",    ">word",    "~onceguard:*", "+select",
+             "+info", "+evalsha", "+script|load", "+time", "+get",     "+getrange",    "+set",
+             "+hget", "+hmget",   "+hset",        "+hdel", "+hincrby", "+scan"});
   open(params_for(url_with(":secret@")))->stop();
   const auto tested = open(params_for(url_with("gateway:word@")));
   blocking_store own(*tested);
@@ -175,8 +201,7 @@ TEST_F(redis_store_test, only_settled_records_expire) {
   auto admin = server_.session();
   const auto request = claim_of("k");
   const auto held = caller.leased(request);
-  // A first claim is written by one SET with a very long time to live, which dates the claim.
-  EXPECT_GT(std::stoll(admin.run({"PTTL", name_of(request)})), 36'500 * day.count());
+  EXPECT_EQ(admin.run({"PTTL", name_of(request)}), "-1");
   EXPECT_TRUE(caller.extend(extend_of(request, held)));
   EXPECT_EQ(admin.run({"PTTL", name_of(request)}), "-1");
   caller.settle(settle_of(request, held));
@@ -212,35 +237,6 @@ TEST_F(redis_store_test, an_unreadable_record_is_an_error_and_is_left_unchanged)
   EXPECT_EQ(caller.try_claim(claim_of("k")).error().code, errc::record_unreadable);
 }
 
-TEST_F(redis_store_test, another_program_can_call_the_redis_functions) {
-  const auto tested = open();
-  blocking_store caller(*tested);
-  auto program = server_.session();
-  const auto request = claim_of("k");
-  std::string subject(32, 'f');            // the fingerprint …
-  subject += std::string("\5\0exact", 7);  // … and its method
-  subject += std::string(8, '\0');         // run_timeout
-  subject += std::string(base::as_chars(request.about->scope));
-  for (int i = 0; i < 5; ++i) subject += std::string("\1\0x", 3);
-  const std::vector<std::string> call{"FCALL",
-                                      "onceguard_2_claim",
-                                      "3",
-                                      name_of(request),
-                                      "onceguard:tokens",
-                                      "onceguard:generation",
-                                      std::string(16, 'n'),
-                                      "30000",
-                                      "in_progress",
-                                      "hold",
-                                      "0",
-                                      "0",
-                                      "0",
-                                      subject};
-  EXPECT_EQ(program.run(call), "2");  // in_progress, the state of the granted record
-  EXPECT_EQ(caller.claim(request).kind, verdict_kind::mismatch);
-  EXPECT_EQ(caller.seen(request.id).stored.about->key, "x");
-}
-
 TEST_F(redis_store_test, the_loss_by_a_restart_is_derived_from_the_persistence_settings) {
   redis::server_facts facts;
   EXPECT_THAT(std::string(lost_by_restart(facts)), HasSubstr("unknown"));
@@ -267,8 +263,8 @@ TEST_F(redis_store_test, a_server_that_is_too_old_or_a_cluster_node_is_refused) 
   EXPECT_THAT(refused("redis_version:6.0.16\r\n"), HasSubstr("6.2"));
   EXPECT_THAT(refused("redis_version:7.0.15\r\ncluster_enabled:1\r\n"), HasSubstr("cluster"));
   EXPECT_EQ(refused("redis_version:7.0.15\r\ncluster_enabled:0\r\n"), "");
-  EXPECT_FALSE(redis::read_info("redis_version:6.2.7\r\n").functions);
-  EXPECT_TRUE(redis::read_info("redis_version:7.0.15\r\n").functions);
+  EXPECT_FALSE(redis::read_info("redis_version:6.2.7\r\n").flags_of_scripts);
+  EXPECT_TRUE(redis::read_info("redis_version:7.0.15\r\n").flags_of_scripts);
 }
 
 TEST_F(redis_store_test, a_full_server_refuses_new_claims_and_still_extends_settles_and_resolves) {
@@ -301,11 +297,13 @@ TEST_F(redis_store_test, a_full_server_refuses_new_claims_and_still_extends_sett
   EXPECT_EQ(caller.claim(claim_of("released")).kind, verdict_kind::run);
 }
 
-TEST_F(redis_store_test, a_server_without_room_for_the_scripts_is_reported_as_full) {
+TEST_F(redis_store_test, a_server_that_is_full_from_the_start_can_be_opened_and_reports_it) {
   redis_server full({"--maxmemory", "1"});
-  const auto why = refusal_of(full.url(), milliseconds(300));
-  EXPECT_EQ(why.code, errc::store_full);
-  EXPECT_THAT(why.detail, HasSubstr("OOM"));
+  const auto tested = open(full);
+  const auto why = blocking_store(*tested).try_claim(claim_of("k"));
+  ASSERT_FALSE(why);
+  EXPECT_EQ(why.error().code, errc::store_full);
+  EXPECT_THAT(why.error().detail, HasSubstr("OOM"));
 }
 
 TEST_F(redis_store_test, a_claim_waits_for_its_replicas_if_min_replicas_is_set) {

@@ -1,6 +1,7 @@
 // A tiered store on two memory stores that fail on demand, with its epoch metadata in memory.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,13 +23,15 @@ namespace onceguard::testing {
 /// threads call each level.
 class wavering_store final : public store {
  public:
-  enum class health { well, unreachable, late };  ///< late: carried out, but the reply is lost
+  /// late: carried out, but the reply is lost; lost: not carried out, and nobody can tell.
+  enum class health { well, unreachable, late, lost };
 
   explicit wavering_store(store& inner) : inner_(inner) {}
 
   std::atomic<health> all{health::well}, claims{health::well}, settles{health::well},
       resolves{health::well};
   std::atomic<int> claims_made{0};
+  std::function<void()> before_reply = [] {};  ///< called on the caller's thread
   void pretend(std::optional<onceguard::vitals> reply) {
     const std::lock_guard lock(mutex_);
     pretended_ = std::move(reply);
@@ -43,6 +46,7 @@ class wavering_store final : public store {
     if (now == health::unreachable) co_return failed<verdict>(batch.size(), effect::none);
     const auto size = batch.size();
     auto reply = co_await inner_.claim(std::move(batch), timeout);
+    before_reply();
     if (now == health::late) co_return failed<verdict>(size, effect::unknown);
     co_return reply;
   }
@@ -50,8 +54,10 @@ class wavering_store final : public store {
                                                               milliseconds timeout) override {
     const auto now = settles == health::well ? all.load() : settles.load();
     if (now == health::unreachable) co_return failed<settled>(batch.size(), effect::none);
+    if (now == health::lost) co_return failed<settled>(batch.size(), effect::unknown);
     const auto size = batch.size();
     auto reply = co_await inner_.settle(std::move(batch), timeout);
+    before_reply();
     if (now == health::late) co_return failed<settled>(size, effect::unknown);
     co_return reply;
   }
@@ -62,8 +68,10 @@ class wavering_store final : public store {
   }
   boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
                                                            milliseconds timeout) override {
-    if (out() || resolves != health::well) co_return gone(effect::none);
-    co_return co_await inner_.resolve(std::move(request), timeout);
+    if (out() || resolves == health::unreachable) co_return gone(effect::none);
+    auto reply = co_await inner_.resolve(std::move(request), timeout);
+    if (resolves == health::late) co_return gone(effect::unknown);
+    co_return reply;
   }
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override {

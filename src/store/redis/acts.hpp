@@ -1,0 +1,104 @@
+// Claims, settles and extensions on their way: what is sent next for one of them, and what the
+// reply means. The state machine of include/onceguard/decide.hpp decides; a script carries out.
+#pragma once
+#include <optional>
+#include <string>
+
+#include <onceguard/decide.hpp>
+
+#include "store/redis/commands/queries.hpp"
+#include "store/redis/held_leases.hpp"
+
+namespace onceguard::redis {
+
+/// What is known where a record is decided.
+struct position {
+  const record* former = nullptr;  ///< null: there is no record
+  stamp first = 0;
+  std::string begins;  ///< empty: there is no record
+  stamp now = 0;
+  bool fresh = false;  ///< a claim that nothing was read for
+};
+/// What an act needs of its store.
+struct act_context {
+  const keyspace& names;
+  held_leases& leases;
+};
+
+/// What the three kinds share. `begin` and `read` give the next call; without one, there is an
+/// outcome.
+template <class Item, class Outcome>
+class act {
+ public:
+  using item_type = Item;
+  using outcome_type = Outcome;
+
+  act(Item item, const act_context& context) : item_(std::move(item)), in_(context) {}
+  std::optional<result<Outcome>> outcome;
+
+ protected:
+  std::optional<request> end(result<Outcome> result) {
+    outcome.emplace(std::move(result));
+    return std::nullopt;
+  }
+  [[nodiscard]] request fetch() const { return record_request(in_.names, item_.id); }
+  /// Replaces the record that was found, and remembers the new one.
+  [[nodiscard]] request replace(const position& found, record stored) {
+    const auto now = instant_of(found.now);
+    pending_ = undated(std::move(stored), now, found.former);
+    first_ = found.first;
+    const auto payload = encode_payload(pending_, first_);
+    lease_ = lease_of(payload);
+    const auto life = life_of(pending_, now);
+    if (found.fresh) {
+      return set_record(in_.names, item_.id, payload, life);
+    }
+    return swap_record(in_.names, item_.id, found.begins, payload, life, false);
+  }
+  /// The lease of the record that was written is this process's.
+  void hold(stamp written) {
+    date(pending_, written);
+    held_lease out{{std::move(pending_), first_ == 0 ? written : first_, written},
+                   beginning_of(written, lease_)};
+    in_.leases.put(item_.id, std::move(out));
+  }
+
+  Item item_;
+  const act_context in_;
+  record pending_;
+  stamp first_ = 0;
+  std::string lease_;
+};
+
+class claim_act final : public act<claim, verdict> {
+ public:
+  using act::act;
+  [[nodiscard]] std::optional<request> begin();
+  [[nodiscard]] std::optional<request> read(reading seen);
+
+ private:
+  verdict verdict_;  // once the record is written
+};
+
+class settle_act final : public act<settlement, settled> {
+ public:
+  using act::act;
+  [[nodiscard]] std::optional<request> begin();
+  [[nodiscard]] std::optional<request> read(reading seen);
+
+ private:
+  [[nodiscard]] std::optional<request> decide_on(const position& found);
+  settled settled_;
+};
+
+class extend_act final : public act<extension, bool> {
+ public:
+  using act::act;
+  [[nodiscard]] std::optional<request> begin();
+  [[nodiscard]] std::optional<request> read(reading seen);
+
+ private:
+  [[nodiscard]] std::optional<request> decide_on(const position& found);
+};
+
+}  // namespace onceguard::redis

@@ -1,0 +1,168 @@
+#include "store/redis/commands/queries.hpp"
+
+#include "base/hash.hpp"
+#include "store/redis/transport/resp.hpp"
+#include "store/view.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+// Names that one step of a scan examines. The server does nothing else meanwhile.
+constexpr int names_a_step = 250;
+
+std::uint64_t count_in(const reply& reply) {
+  return reply.number<std::uint64_t>(~std::uint64_t{0});
+}
+
+}  // namespace
+
+// --- records --------------------------------------------------------------------------------
+
+const record* record_in(const reading& seen) noexcept {
+  return seen.found ? &seen.found->record : nullptr;
+}
+
+stamp first_in(const reading& seen) noexcept { return seen.found ? seen.found->first : 0; }
+
+std::optional<error> fault_of(const reading& seen) {
+  if (seen.unreadable) return seen.unreadable;
+  if (seen.found && !seen.found->record.about) return subject_unreadable();
+  return std::nullopt;
+}
+
+request record_request(const keyspace& names, const record_id& id) {
+  request out;
+  out.about = id;
+  out.called = script::read;
+  append_call(out.command, script::read, names.record(id), {}, {});
+  return out;
+}
+
+request set_record(const keyspace& names, const record_id& id, std::string_view payload,
+                   std::string_view life) {
+  request out;
+  out.about = id;
+  out.called = script::claim;
+  out.writes = true;
+  append_call(out.command, script::claim, names.record(id), {}, {payload, life});
+  return out;
+}
+
+request swap_record(const keyspace& names, const record_id& id, std::string_view begins,
+                    std::string_view payload, std::string_view life, bool forgets) {
+  request out;
+  out.about = id;
+  out.called = script::swap;
+  out.writes = true;
+  const auto metadata = forgets ? names.metadata(names.part_of(id)) : std::string_view();
+  append_call(out.command, script::swap, names.record(id), metadata, {begins, payload, life});
+  return out;
+}
+
+reading read_record(const reply& reply) {
+  reading out;
+  out.written = !reply.is_array();
+  const auto time = read_stamp(out.written ? reply.text() : reply.at(0).text());
+  if (!time) throw unexpected_reply("a stamp that is none");
+  out.at = *time;
+  if (out.written || reply.at(1).is_nil()) return out;
+  const auto value = reply.at(1);
+  if (value.is_error()) {
+    out.begins = value.text().substr(0, value.text().find(' '));
+    out.unreadable.emplace(errc::record_unreadable, "stored record: " + std::string(value.text()));
+    return out;
+  }
+  out.begins = beginning_of(value.text());
+  auto decoded = decode_value(value.text());
+  if (decoded) {
+    out.found = std::move(*decoded);
+  } else {
+    out.unreadable = decoded.error();
+  }
+  return out;
+}
+
+// --- metadata -------------------------------------------------------------------------------
+
+void append_greeting(std::string& text, std::string_view metadata, bool evictions,
+                     const introduction* intro) {
+  std::array<unsigned char, 16> random{};
+  base::random_bytes(random);
+  const auto identity = base::to_hex(random);
+  const std::string_view loss = evictions ? "1" : "0";
+  if (intro == nullptr) {
+    return append_call(text, script::greet, metadata, {}, {identity, loss});
+  }
+  append_call(text, script::greet, metadata, {},
+              {identity, loss, intro->run, intro->node, intro->known.name, intro->known.run,
+               decimal(intro->known.generation), intro->others_lose ? "1" : "0", intro->masters});
+}
+
+greeting read_greeting(const reply& reply) {
+  greeting out;
+  out.name = reply.at(0).text();
+  out.generation = count_in(reply.at(1));
+  out.now = reply.at(2).integer();
+  out.lost = reply.at(3).integer() != 0;
+  out.forgotten = count_in(reply.at(4));
+  out.eviction = reply.at(5).text();
+  out.evicted = count_in(reply.at(6));
+  return out;
+}
+
+request poll_part(const keyspace& names, std::size_t part, bool evictions) {
+  request out;
+  out.about.emplace().front() = static_cast<unsigned char>(part);
+  out.called = script::greet;
+  append_greeting(out.command, names.metadata(part), evictions, nullptr);
+  return out;
+}
+
+// --- servers --------------------------------------------------------------------------------
+
+request scan_names(const keyspace& names, const server_pin& pin, std::string_view cursor) {
+  request out;
+  out.pin = pin;
+  append_command(out.command,
+                 {"SCAN", cursor, "MATCH", names.record_pattern(), "COUNT", decimal(names_a_step)});
+  return out;
+}
+
+name_list read_names(const reply& reply) {
+  name_list out;
+  out.cursor = reply.at(0).text();
+  const auto names = reply.at(1);
+  for (std::size_t i = 0; i < names.size(); ++i) out.names.emplace_back(names.at(i).text());
+  return out;
+}
+
+request ask_for_nodes(const server_pin& pin) {
+  request out;
+  out.pin = pin;
+  append_command(out.command, {"CLUSTER", "NODES"});
+  return out;
+}
+
+// --- sending --------------------------------------------------------------------------------
+
+boost::asio::awaitable<std::vector<request>> send_all(std::shared_ptr<batch_queue> queue,
+                                                      std::vector<request> requests,
+                                                      milliseconds timeout) {
+  const auto whole = std::make_shared<job>(std::move(requests), timeout);
+  const auto size = whole->parts.size();
+  co_await perform(whole, std::move(queue), timeout);
+  if (!whole->lapse()) co_return std::move(whole->parts);
+  std::vector<request> out(size);
+  for (auto& each : out) each.failed = *whole->lapse();
+  co_return out;
+}
+
+boost::asio::awaitable<request> send_one(std::shared_ptr<batch_queue> queue, request single,
+                                         milliseconds timeout) {
+  std::vector<request> requests;
+  requests.push_back(std::move(single));
+  auto done = co_await send_all(std::move(queue), std::move(requests), timeout);
+  co_return std::move(done.front());
+}
+
+}  // namespace onceguard::redis

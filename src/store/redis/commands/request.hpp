@@ -1,0 +1,103 @@
+// Requests to Redis: commands, and the callers that wait for their replies.
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+#include "base/clock.hpp"
+#include "store/call.hpp"
+#include "store/redis/commands/keyspace.hpp"
+#include "store/redis/commands/scripts.hpp"
+#include "store/redis/redis_params.hpp"
+#include "store/redis/transport/resp.hpp"
+
+namespace onceguard::redis {
+
+using steady_time = base::boot_clock::time_point;
+
+[[nodiscard]] inline milliseconds left_until(steady_time until) {
+  const auto left = std::chrono::duration_cast<milliseconds>(until - base::boot_now());
+  return std::max(left, milliseconds(0));
+}
+
+/// One process of a server. A restarted server is another one.
+struct server_pin {
+  endpoint at;
+  std::uint64_t life = 0;  ///< 0: not connected yet
+  friend bool operator==(const server_pin&, const server_pin&) = default;
+};
+
+/// One command and what became of it. Belongs to the pool's thread while its job is under way.
+struct request {
+  std::string command;
+  std::optional<script> called{};    ///< the script whose digest the command has
+  std::optional<record_id> about{};  ///< requests of one record are carried out in order
+  std::optional<server_pin> pin{};   ///< the server that it must go to; none: the record's
+  bool writes = false;
+  bool grants = false;     ///< carried out, it may give its caller a lease
+  bool announces = false;  ///< it ends a lease, which others may wait for
+  bool repeatable = true;  ///< it may be sent again when its effect is unknown
+
+  reply_ptr got{};                ///< no error
+  std::optional<error> failed{};  ///< instead
+  bool doubtful = false;          ///< an earlier sending has an unknown effect
+
+  void fail(const error& why) {
+    failed = why;
+    if (!writes) failed->effect = effect::none;
+  }
+};
+
+/// A call: requests that are answered together.
+class job final : public call {
+ public:
+  job(std::vector<request> requests, milliseconds timeout)
+      : parts(std::move(requests)), give_up_at(base::boot_now() + timeout) {}
+
+  /// One part has ended. True: it was the last one.
+  [[nodiscard]] bool ended_one() noexcept { return ++ended_ == parts.size(); }
+
+  std::vector<request> parts;
+  const steady_time give_up_at;  ///< the caller stops waiting
+
+ private:
+  std::size_t ended_ = 0;
+};
+
+/// Sends requests together, and returns them with what became of each.
+[[nodiscard]] boost::asio::awaitable<std::vector<request>> send_all(
+    std::shared_ptr<batch_queue> queue, std::vector<request> requests, milliseconds timeout);
+[[nodiscard]] boost::asio::awaitable<request> send_one(std::shared_ptr<batch_queue> queue,
+                                                       request single, milliseconds timeout);
+
+/// What `read` makes of the reply.
+template <class Read>
+[[nodiscard]] auto read_outcome(const request& done, Read read)
+    -> result<decltype(read(reply(*done.got)))> {
+  if (done.failed) return *done.failed;
+  try {
+    return read(reply(*done.got));
+  } catch (const unexpected_reply& wrong) {
+    return error(errc::store_unreachable, std::string("redis store: ") + wrong.what(),
+                 done.writes ? effect::unknown : effect::none);
+  }
+}
+
+/// A part of a job in flight.
+struct entry {
+  std::shared_ptr<job> of;
+  request* what = nullptr;
+  std::uint64_t number = 0;  ///< in the order of arrival
+  std::uint16_t request_queue = 0;
+  bool queued = false;  ///< sent by its queue, not to a named server
+};
+
+}  // namespace onceguard::redis

@@ -1,0 +1,49 @@
+// Scans all records of a store, on all of its servers. The result is complete or an error, also
+// while parts move and servers fail.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <onceguard/store.hpp>
+
+#include "store/redis/commands/stored.hpp"
+#include "store/redis/pool/pool.hpp"
+
+namespace onceguard::redis {
+
+/// The position of a record in the listing.
+struct listed {
+  stamp first = 0;
+  record_id id{};
+  friend auto operator<=>(const listed&, const listed&) = default;
+};
+
+/// The cursor of the page after this record, as text of 16 and 64 hex digits.
+[[nodiscard]] std::string cursor_of(const listed& last);
+/// The record of a cursor. For the first page, a position before all records.
+/// errc::invalid_argument: the text is not a cursor of this store.
+[[nodiscard]] result<listed> read_cursor(const std::string& cursor);
+
+/// Some of the records. A record may come twice, or be gone by now.
+struct scan_step {
+  std::vector<unreadable_record> unreadable;
+  std::vector<std::pair<listed, record_view>> found;
+};
+
+class scan_listener {
+ public:
+  /// The scan begins, or begins anew: records that were reported before don't count any more.
+  virtual void begin() = 0;
+  virtual void take(scan_step step) = 0;
+
+ protected:
+  ~scan_listener() = default;
+};
+
+/// Empty: all records were reported. The arguments must outlive the coroutine.
+[[nodiscard]] boost::asio::awaitable<std::optional<error>> scan_all(pool& pool, steady_time until,
+                                                                    scan_listener& listener);
+
+}  // namespace onceguard::redis

@@ -1,0 +1,114 @@
+#include "store/redis/topology/topology.hpp"
+
+#include <algorithm>
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "base/rethrow.hpp"
+#include "store/redis/topology/cluster_watch.hpp"
+#include "store/redis/topology/sentinel_watch.hpp"
+
+namespace onceguard::redis {
+namespace {
+
+using boost::asio::awaitable;
+
+/// The topology of a single server.
+class fixed_topology final : public topology {
+ public:
+  using topology::topology;
+  void begin() override {
+    layout found;
+    found.masters.push_back({in_.at.seeds.front(), {}});
+    found.owner.emplace_back(0);
+    events_.on_layout(found);
+  }
+
+ private:
+  [[nodiscard]] bool polling() const noexcept override { return true; }
+  void go_on() override {}
+};
+
+}  // namespace
+
+// --- one server that is polled --------------------------------------------------------------
+
+void topology_poller::ask(std::vector<std::string> commands, listener receiver) {
+  busy_ = true;
+  closed_ = false;
+  commands_ = std::move(commands);
+  listener_ = std::move(receiver);
+  arm(base::timer_wheel::of(in_.context), patience_);
+  boost::asio::co_spawn(in_.context, run(), base::rethrow);
+}
+
+awaitable<void> topology_poller::run() {
+  std::vector<reply_ptr> replies;
+  std::optional<failure> why;
+  try {
+    if (!connection_) {
+      connection_ = std::make_unique<connection>(in_, to_);
+      co_await connection_->connect();
+      if (closed_) give_up("the connection was not made in time");
+      co_await connection_->log_in(as_);
+    }
+    for (const auto& each : commands_) replies.push_back(co_await connection_->ask(each));
+  } catch (const broken& wrong) {
+    why = wrong.why;
+  } catch (const unexpected_reply& wrong) {
+    why = connection_failure(wrong.what());
+  }
+  disarm();
+  if (why) {
+    connection_.reset();
+    replies.clear();
+    why->text = to_.text() + ": " + (closed_ ? "no answer in time" : why->text);
+  }
+  busy_ = false;
+  const auto reply = std::exchange(listener_, {});
+  reply(std::move(replies), std::move(why));
+}
+
+void topology_poller::close() {
+  closed_ = true;
+  if (connection_) connection_->close();
+}
+
+void topology_poller::expired() { close(); }
+
+// --- polls ----------------------------------------------------------------------------------
+
+void topology::distrust() {
+  if (std::exchange(distrusted_, true) || closed_ || polling()) return;
+  const auto since = base::boot_now() - begun_;
+  wait(std::max(std::chrono::duration_cast<std::chrono::milliseconds>(at_least_ - since),
+                std::chrono::milliseconds(0)));
+}
+
+void topology::wait(std::chrono::milliseconds pause) {
+  timer_.expires_after(pause);
+  timer_.async_wait([this](const boost::system::error_code& ec) {
+    if (!ec && !closed_) go_on();
+  });
+}
+
+void topology::close() {
+  closed_ = true;
+  timer_.cancel();
+  for (auto& [endpoint, each] : pollers_) each.close();
+}
+
+std::unique_ptr<topology> make_topology(const connection_context& context, const keyspace& names,
+                                        const redis_params& params, topology_events& events) {
+  switch (context.at.servers) {
+    case deployment::sentinel:
+      return std::make_unique<sentinel_watch>(context, params, events);
+    case deployment::cluster:
+      return std::make_unique<cluster_watch>(context, names, params, events);
+    case deployment::single:
+      break;
+  }
+  return std::make_unique<fixed_topology>(context, params, events, std::chrono::milliseconds(0));
+}
+
+}  // namespace onceguard::redis

@@ -1,0 +1,84 @@
+// A connection to one server, plain or through TLS: bytes out, replies in. Belongs to the thread
+// that runs its io_context; at most one read and one write at a time.
+#pragma once
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+
+#include "store/redis/redis_params.hpp"
+#include "store/redis/transport/failure.hpp"
+#include "store/redis/transport/resp.hpp"
+
+namespace onceguard::redis {
+
+/// Certificates and keys, read once. errc::invalid_argument names the file that can't be used.
+[[nodiscard]] result<std::optional<boost::asio::ssl::context>> make_tls(const address& address);
+
+/// What all connections of a store share. Must outlive the connections.
+struct connection_context {
+  boost::asio::io_context& context;
+  const address& at;
+  boost::asio::ssl::context* tls;  ///< null: no TLS
+};
+
+/// Thrown by the functions of a connection; caught by the user of the connection.
+struct broken {
+  failure why;
+};
+
+[[noreturn]] inline void give_up(std::string why) {
+  throw broken{connection_failure(std::move(why))};
+}
+
+/// The text of a reply. Throws if the reply is an error.
+std::string text_in(const reply_ptr& got);
+
+class connection {
+ public:
+  connection(const connection_context& context, endpoint endpoint);
+
+  /// Resolves the host, tries its addresses, and does the TLS handshake.
+  [[nodiscard]] boost::asio::awaitable<void> connect();
+  [[nodiscard]] boost::asio::awaitable<void> log_in(const credentials& as);
+  /// Sends one command and returns its reply. No other command may be in flight.
+  [[nodiscard]] boost::asio::awaitable<reply_ptr> ask(std::string command);
+  /// Waits for the next reply.
+  [[nodiscard]] boost::asio::awaitable<reply_ptr> read_reply();
+
+  [[nodiscard]] boost::asio::awaitable<void> write(const std::string& bytes);
+  /// Waits for more bytes.
+  [[nodiscard]] boost::asio::awaitable<void> receive();
+  /// The next reply; null if the reply is not complete yet.
+  [[nodiscard]] reply_ptr next_reply();
+  /// Ends the running operation with a failure.
+  void close() noexcept;
+  /// Why nothing came in time, for people.
+  [[nodiscard]] std::string lateness() const;
+
+ private:
+  using tcp = boost::asio::ip::tcp;
+
+  [[nodiscard]] boost::asio::awaitable<std::vector<tcp::endpoint>> find_address();
+  [[nodiscard]] boost::asio::awaitable<void> shake_hands();
+
+  const connection_context in_;
+  const endpoint to_;
+  tcp::resolver resolver_;
+  tcp::socket tcp_;
+  std::optional<boost::asio::ssl::stream<tcp::socket&>> secure_;
+  bool encrypted_ = false;  // the handshake is done
+  bool closed_ = false;
+  bool received_ = false;
+  std::unique_ptr<redisReader, void (*)(redisReader*)> reader_;
+  std::array<char, 65'536> buffer_{};
+};
+
+}  // namespace onceguard::redis

@@ -1,0 +1,107 @@
+// Redis's protocol (RESP): commands, appended to the outgoing bytes, and replies with checked
+// access.
+#pragma once
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <hiredis/hiredis.h>
+#include <hiredis/read.h>
+#include <initializer_list>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace onceguard::redis {
+
+/// A number as a word of a command.
+class decimal {
+ public:
+  template <class Integer>
+  explicit decimal(Integer value) noexcept {
+    const auto end = std::to_chars(text_.data(), text_.data() + text_.size(), value);
+    size_ = static_cast<std::size_t>(end.ptr - text_.data());
+  }
+  operator std::string_view() const noexcept { return {text_.data(), size_}; }
+
+ private:
+  std::array<char, 24> text_;
+  std::size_t size_;
+};
+
+inline void append_word(std::string& text, std::string_view word) {
+  text.append("$").append(decimal(word.size())).append("\r\n").append(word).append("\r\n");
+}
+
+inline void append_count(std::string& text, std::size_t words) {
+  text.append("*").append(decimal(words)).append("\r\n");
+}
+
+inline void append_command(std::string& text, std::initializer_list<std::string_view> words) {
+  append_count(text, words.size());
+  for (const auto word : words) append_word(text, word);
+}
+
+/// Makes a command. Not an initializer list, because gcc 12 can't keep one across a suspension.
+template <class... Word>
+std::string words(const Word&... each) {
+  std::string out;
+  append_command(out, {std::string_view(each)...});
+  return out;
+}
+
+// --- replies --------------------------------------------------------------------------------
+
+/// The reply has a form that neither the protocol nor the scripts have.
+class unexpected_reply : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct free_reply {
+  void operator()(redisReply* redisReply) const noexcept { freeReplyObject(redisReply); }
+};
+using reply_ptr = std::unique_ptr<redisReply, free_reply>;
+
+/// A view; the data belong to a reply_ptr.
+class reply {
+ public:
+  explicit reply(const redisReply& parsed) noexcept : of_(&parsed) {}
+
+  [[nodiscard]] bool is_error() const noexcept { return of_->type == REDIS_REPLY_ERROR; }
+  [[nodiscard]] bool is_array() const noexcept { return of_->type == REDIS_REPLY_ARRAY; }
+  [[nodiscard]] bool is_nil() const noexcept { return of_->type == REDIS_REPLY_NIL; }
+  [[nodiscard]] bool is_integer() const noexcept { return of_->type == REDIS_REPLY_INTEGER; }
+  [[nodiscard]] std::size_t size() const {
+    if (!is_array()) throw unexpected_reply("an array was expected");
+    return of_->elements;
+  }
+  [[nodiscard]] reply at(std::size_t i) const {
+    if (i >= size()) throw unexpected_reply("an array that breaks off");
+    return reply(*of_->element[i]);
+  }
+  [[nodiscard]] std::string_view text() const {
+    const bool good = of_->type == REDIS_REPLY_STRING || of_->type == REDIS_REPLY_STATUS ||
+                      of_->type == REDIS_REPLY_ERROR;
+    if (!good) throw unexpected_reply("a text was expected");
+    return {of_->str, static_cast<std::size_t>(of_->len)};
+  }
+  [[nodiscard]] std::int64_t integer() const {
+    if (!is_integer()) throw unexpected_reply("an integer was expected");
+    return of_->integer;
+  }
+  /// An integer from 0 to `most`.
+  template <class Number>
+  [[nodiscard]] Number number(std::uint64_t most) const {
+    const auto value = integer();
+    if (value < 0 || static_cast<std::uint64_t>(value) > most) {
+      throw unexpected_reply("an integer out of its bounds");
+    }
+    return static_cast<Number>(value);
+  }
+
+ private:
+  const redisReply* of_;
+};
+
+}  // namespace onceguard::redis

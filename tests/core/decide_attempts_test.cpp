@@ -1,0 +1,151 @@
+// The state machine: what a record keeps from one attempt to the next.
+#include "core/decide_walk.hpp"
+
+namespace onceguard {
+namespace {
+
+TEST_F(decide_walk, a_running_lease_keeps_its_record_whatever_the_wall_clock_says) {
+  auto first = claim_of(1);
+  first.unknown_retention = milliseconds(hour);
+  ask(first);
+  now.wall += 2 * hour;
+  EXPECT_FALSE(expired(*stored, now));
+  EXPECT_EQ(ask(2).kind, verdict_kind::busy);
+  now.lease += 1'000;
+  EXPECT_TRUE(expired(*stored, now));
+}
+
+TEST_F(decide_walk, retention_counts_from_the_settle) {
+  for (const auto kind : {settle_kind::complete, settle_kind::fail}) {
+    stored.reset();
+    const auto held = ask(1).lease;
+    pass(12 * hour);
+    end(held, kind);
+    pass(24 * hour - 1);
+    EXPECT_FALSE(expired(*stored, now));
+    pass(1);
+    EXPECT_TRUE(expired(*stored, now));
+  }
+}
+
+TEST_F(decide_walk, retention_by_hand_counts_from_the_operators_word) {
+  end(ask(1).lease, settle_kind::abandon);
+  pass(12 * hour);
+  resolution request;
+  request.completed = true;
+  request.retention = milliseconds(hour);
+  stored = decide_resolution(there(), request, now).write;
+  pass(hour - 1);
+  EXPECT_EQ(ask(2).kind, verdict_kind::replay);
+  pass(1);
+  EXPECT_EQ(ask(3).kind, verdict_kind::run);
+}
+
+TEST_F(decide_walk, a_renewal_needs_its_token_and_its_claim_id) {
+  const auto held = ask(1).lease;
+  auto other_token = held;
+  ++other_token.token;
+  EXPECT_FALSE(extend(other_token));
+  auto other_claim = held;
+  other_claim.claim_id = claim_id_of(9);
+  EXPECT_FALSE(extend(other_claim));
+  EXPECT_TRUE(extend(held));
+}
+
+TEST_F(decide_walk, a_release_with_a_token_needs_that_token) {
+  auto other = ask(1).lease;
+  ++other.token;
+  EXPECT_EQ(end(other, settle_kind::release).outcome, settle_outcome::stale);
+  EXPECT_EQ(state(), observed_state::in_progress);
+}
+
+TEST_F(decide_walk, an_earlier_attempt_stays_in_doubt_over_a_failed_one) {
+  for (const bool dispatched : {false, true}) {
+    stored.reset();
+    end(ask(1).lease, settle_kind::abandon);
+    auto failed = settle_of(ask(2, unknown_policy::rerun).lease, settle_kind::fail);
+    failed.why = unknown_reason::upstream_status;
+    end(failed);
+    pass(hour);
+    auto again = claim_of(3);
+    again.into_started = true;
+    const auto third = ask(again).lease;
+    EXPECT_EQ(stored->state, record_state::started);
+    if (dispatched) {
+      EXPECT_TRUE(extend(third, true));
+    }
+    end(third, dispatched ? settle_kind::release : settle_kind::abandon);
+    EXPECT_EQ(state(), observed_state::unknown) << "the third did nothing, the first may have";
+    EXPECT_EQ(ask(4).why, unknown_reason::upstream_timeout);
+  }
+}
+
+TEST_F(decide_walk, why_an_attempt_failed_says_nothing_of_the_next_one) {
+  auto failed = settle_of(ask(1).lease, settle_kind::fail);
+  failed.why = unknown_reason::upstream_status;
+  end(failed);
+  pass(hour);
+  ask(2);
+  pass(1'000);
+  EXPECT_EQ(ask(3).why, unknown_reason::holder_gone);
+  EXPECT_EQ(resolve(false).outcome, resolve_outcome::running) << "it may be with the upstream";
+}
+
+TEST_F(decide_walk, a_completion_ends_every_doubt) {
+  end(ask(1).lease, settle_kind::abandon);
+  end(ask(2, unknown_policy::rerun).lease, settle_kind::fail);
+  pass(hour);
+  end(ask(3).lease, settle_kind::complete);
+  EXPECT_FALSE(stored->earlier_unknown);
+  EXPECT_EQ(stored->why, unknown_reason::none);
+  EXPECT_EQ(stored->failures, 0u);
+}
+
+TEST_F(decide_walk, an_answer_of_an_earlier_attempt_says_nothing_of_the_one_under_way) {
+  auto answered = settle_of(ask(1).lease, settle_kind::abandon);
+  answered.why = unknown_reason::upstream_status;
+  answered.why_status = 500;
+  end(answered);
+  ask(2, unknown_policy::rerun);
+  pass(1'000);  // its lease is over, and its request may still be with the upstream
+  const auto refused = resolve(false);
+  EXPECT_EQ(refused.outcome, resolve_outcome::running);
+  EXPECT_EQ(refused.retry_after, about()->run_timeout);
+  pass(60'000);
+  const auto freed = resolve(false);
+  EXPECT_EQ(freed.outcome, resolve_outcome::done);
+  EXPECT_FALSE(freed.forgets_answer) << "there was none";
+}
+
+TEST_F(decide_walk, what_may_be_a_repeat_stays_so_for_each_later_attempt) {
+  auto first = claim_of(1);
+  first.maybe_repeated = true;
+  end(ask(first).lease, settle_kind::fail);
+  pass(1'000);
+  const auto second = ask(2).lease;
+  EXPECT_TRUE(stored->maybe_repeated);
+  end(second, settle_kind::release);
+  EXPECT_TRUE(stored->maybe_repeated);
+  ask(3);
+  EXPECT_TRUE(stored->maybe_repeated);
+}
+
+TEST_F(decide_walk, a_probe_makes_the_attempt_that_is_in_doubt_no_younger) {
+  end(ask(1).lease, settle_kind::abandon);
+  auto question = claim_of(2, unknown_policy::probe);
+  question.probe_after = milliseconds(60'000);
+  pass(59'999);
+  const auto early = ask(question);
+  EXPECT_EQ(early.kind, verdict_kind::unknown);
+  EXPECT_EQ(early.retry_after, milliseconds(1));
+  pass(1);
+  EXPECT_EQ(ask(question).kind, verdict_kind::run);
+  pass(1'000);  // nobody was told what it found out
+  question.claim_id = claim_id_of(3);
+  EXPECT_EQ(ask(question).kind, verdict_kind::run);
+  pass(1'000);
+  EXPECT_EQ(ask(4).since, milliseconds(62'000));
+}
+
+}  // namespace
+}  // namespace onceguard
