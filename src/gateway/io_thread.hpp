@@ -39,7 +39,8 @@ struct gateway_shared {
   // While draining, a request that never arrives completely must not delay the end.
   /// Unfinished guarded requests are not read any more.
   std::atomic<bool> requests_end{false};
-  std::atomic<bool> uploads_end{false};  ///< unfinished requests are not forwarded any more
+  /// Unfinished requests, and answers that have no end, are not forwarded any more.
+  std::atomic<bool> uploads_end{false};
   std::atomic<std::size_t> connections{0};
 
   /// Returns true once for each text.

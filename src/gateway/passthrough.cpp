@@ -23,14 +23,15 @@ struct activity {
   clock::time_point last = base::boot_now();
 };
 
-/// The deadline of the other direction may cancel a running write: the write is resumed.
-asio::awaitable<bool> write_all(timed_socket& socket, std::string_view bytes,
-                                milliseconds timeout) {
+/// The deadline of the other direction may cancel a running write: the write is resumed while both
+/// ends of the tunnel are open.
+asio::awaitable<bool> write_all(timed_socket& socket, std::string_view bytes, milliseconds timeout,
+                                const timed_socket& source) {
   while (!bytes.empty()) {
     const auto sent = co_await socket.write(bytes, timeout);
     bytes.remove_prefix(sent.bytes);
     if (sent.failure && sent.failure != asio::error::operation_aborted) co_return false;
-    if (sent.failure && !socket.is_open()) co_return false;
+    if (sent.failure && !(socket.is_open() && source.is_open())) co_return false;
   }
   co_return true;
 }
@@ -43,13 +44,13 @@ asio::awaitable<void> pump(timed_socket& socket, timed_socket& target, activity&
     if (read.failure) {
       const bool cancelled =
           read.failure == asio::error::timed_out || read.failure == asio::error::operation_aborted;
-      if (cancelled && socket.is_open() && base::boot_now() - both.last < params.idle_timeout)
-        continue;
+      const bool open = socket.is_open() && target.is_open();
+      if (cancelled && open && base::boot_now() - both.last < params.idle_timeout) continue;
       break;
     }
     both.last = base::boot_now();
     if (!co_await write_all(target, std::string_view(buffer.data(), read.bytes),
-                            params.write_timeout)) {
+                            params.write_timeout, socket)) {
       break;
     }
   }
@@ -59,7 +60,7 @@ asio::awaitable<void> pump(timed_socket& socket, timed_socket& target, activity&
 
 /// After the upstream has switched protocols: sends the 101 answer that `upstream.reader` holds to
 /// the client, then forwards the data of both sides until one side ends or both are silent for the
-/// idle timeout.
+/// idle timeout, or until the gateway ends.
 asio::awaitable<void> tunnel(session& session, upstream_connection& upstream) {
   using namespace asio::experimental::awaitable_operators;
   const auto& params = session.thread().shared.params;
@@ -74,16 +75,21 @@ asio::awaitable<void> tunnel(session& session, upstream_connection& upstream) {
   http1::append_field(out, "Connection", "Upgrade");
   http1::append_end_of_head(out);
   out += upstream.reader.unread();
-  if (!co_await write_all(session.stream(), out, params.write_timeout)) co_return;
+  const session::endless_answer until_drained(session, &upstream.stream);
+  auto& client = session.stream();
+  if (!co_await write_all(client, out, params.write_timeout, upstream.stream)) co_return;
   const std::string early(session.reader().unread());
-  if (!co_await write_all(upstream.stream, early, params.write_timeout)) co_return;
+  if (!co_await write_all(upstream.stream, early, params.write_timeout, client)) co_return;
   activity both;
-  co_await (pump(session.stream(), upstream.stream, both, params) &&
-            pump(upstream.stream, session.stream(), both, params));
+  co_await (pump(client, upstream.stream, both, params) &&
+            pump(upstream.stream, client, both, params));
 }
 
 constexpr std::size_t gather_max = 64 * 1024;  // of a body that is collected before the first write
 constexpr milliseconds no_limit{std::chrono::hours(24 * 365)};
+// How much of an answer's head is still read after its deadline: what came in time may be in the
+// kernel.
+constexpr std::size_t late_max = 64 * 1024;
 
 /// Whether the upgrade may be forwarded. An upgrade to HTTP/2 may not, because the requests after
 /// it would bypass the rules of the routes.
@@ -115,7 +121,10 @@ class forwarding {
   asio::awaitable<void> pump_body();
   asio::awaitable<void> pump_pieces();
   asio::awaitable<void> pass_answer();
+  /// Starts the upstream's time to answer.
+  void begin_waiting();
   asio::awaitable<http1::progress> read_answer_head();
+  asio::awaitable<transfer> read_answer(std::span<char> room);
   asio::awaitable<bool> give_up();
   void append_body(std::string_view piece);
   void append_end();
@@ -131,14 +140,17 @@ class forwarding {
   std::string out_;
   bool upgrade_asked_ = false;
   bool chunked_ = false;
-  bool body_done_ = false;
-  bool body_begun_ = false;  // more of the body was sent than out_ holds
-  bool pumping_ = false;     // the rest of the body is sent while the answer is read
+  bool body_done_ = false;     // all of it was read from the client
+  bool request_sent_ = false;  // all of it was given to the kernel
+  bool body_begun_ = false;    // more of the body was sent than out_ holds
+  bool pumping_ = false;       // the rest of the body is sent while the answer is read
   bool answer_begun_ = false;
   bool answer_done_ = false;
   bool upload_broke_off_ = false;
   bool tunnelled_ = false;
-  std::string why_;  // what is wrong with the answer
+  clock::time_point answer_until_{};
+  std::size_t late_ = 0;  // bytes of the answer that were read after the deadline
+  std::string why_;       // what is wrong with the answer
   error_code failure_;
   relayed result_;
 };
@@ -242,7 +254,7 @@ asio::awaitable<bool> forwarding::run() {
   if (session_.client_too_slow() && !answer_begun_) {
     co_return co_await session_.refuse(http::problem::request_timeout, http::problem_detail());
   }
-  if (result_.upstream_kept && body_done_) session_.thread().pool.keep(std::move(upstream_));
+  if (result_.upstream_kept && request_sent_) session_.thread().pool.keep(std::move(upstream_));
   if (!body_done_ && !client_gone() && !tunnelled_) co_await session_.linger();
   co_return result_.client_kept&& body_done_;
 }
@@ -250,12 +262,14 @@ asio::awaitable<bool> forwarding::run() {
 /// False: no answer came.
 asio::awaitable<bool> forwarding::exchange() {
   using namespace asio::experimental::awaitable_operators;
-  answer_done_ = false;
+  answer_done_ = request_sent_ = false;
   client_.begin(*upstream_);
   const auto sent = co_await upstream_->stream.write(out_, params_.write_timeout);
   if (body_done_) {
     // Even after a failed write, there may be an answer to read.
-    if (sent.failure) failure_ = sent.failure;
+    failure_ = sent.failure;
+    request_sent_ = !sent.failure;
+    begin_waiting();
     co_await pass_answer();
     co_return answer_begun_;
   }
@@ -269,9 +283,14 @@ asio::awaitable<bool> forwarding::exchange() {
 
 asio::awaitable<void> forwarding::pump_body() {
   co_await pump_pieces();
-  // The upstream's time to answer begins with the last byte of the request.
   pumping_ = false;
+  begin_waiting();
   upstream_->stream.limit_reading(session_.rule().rule.policy.upstream_timeout);
+}
+
+void forwarding::begin_waiting() {
+  answer_until_ = base::boot_now() + session_.rule().rule.policy.upstream_timeout;
+  late_ = 0;
 }
 
 asio::awaitable<void> forwarding::pump_pieces() {
@@ -294,6 +313,7 @@ asio::awaitable<void> forwarding::pump_pieces() {
     const auto sent = co_await upstream_->stream.write(out_, params_.write_timeout);
     out_.clear();
     if (sent.failure) co_return;  // the answer, if there is one, has the reason
+    request_sent_ = body_done_;
   }
 }
 
@@ -302,15 +322,27 @@ asio::awaitable<http1::progress> forwarding::read_answer_head() {
     const auto got = upstream_->reader.next();
     if (got == http1::progress::error) why_ = upstream_->reader.fault().text;
     if (got != http1::progress::need_more) co_return got;
-    const auto timeout = pumping_ ? no_limit : session_.rule().rule.policy.upstream_timeout;
-    const auto read =
-        co_await upstream_->stream.read_some(upstream_->reader.prepare(4096), timeout);
+    const auto read = co_await read_answer(upstream_->reader.prepare(4096));
     if (read.failure) {
       failure_ = read.failure;
       co_return http1::progress::need_more;
     }
     upstream_->reader.commit(read.bytes);
   }
+}
+
+/// Interim answers do not extend the upstream's time.
+asio::awaitable<transfer> forwarding::read_answer(std::span<char> room) {
+  auto& stream = upstream_->stream;
+  if (pumping_) co_return co_await stream.read_some(room, no_limit);
+  const auto left = std::chrono::ceil<milliseconds>(answer_until_ - base::boot_now());
+  if (left.count() > 0) co_return co_await stream.read_some(room, left);
+  // This process may have been stopped meanwhile.
+  auto out = stream.read_now(room);
+  late_ += out.bytes;
+  if (late_ > late_max || out.failure == asio::error::would_block)
+    out.failure = asio::error::timed_out;
+  co_return out;
 }
 
 asio::awaitable<void> forwarding::pass_answer() {

@@ -69,11 +69,14 @@ void empty(std::string& out, byte_reservation* room) {
 /// A partial answer must not look complete. Only an answer whose end is the end of the connection
 /// could be mistaken for a complete one. If nothing was sent yet, the caller sends a problem
 /// answer.
-void break_off(session& session, framing framed, std::string why, relayed& result) {
+void break_off(session& session, const upstream_connection& upstream, framing framed,
+               std::string why, relayed& result) {
   result.why = std::move(why);
   if (!result.begun) return;
-  base::log(base::event::upstream_broken,
-            {{"upstream", session.rule().upstream->name}, {"why", result.why}});
+  const bool ended_here = !upstream.stream.is_open();
+  if (!ended_here)
+    base::log(base::event::upstream_broken,
+              {{"upstream", session.rule().upstream->name}, {"why", result.why}});
   if (framed == framing::until_close) session.stream().abort();
 }
 
@@ -84,19 +87,19 @@ asio::awaitable<relayed> relay_answer(session& session, upstream_connection& ups
                                       byte_reservation* room) {
   relayed result;
   const auto& answer = upstream.reader.head();
-  const auto framed =
-      framing_of(answer, session.reader().head().method, session.reader().head().minor);
+  const auto& request = session.reader().head();
+  const auto framed = framing_of(answer, request.method, request.minor);
   auto style = session.style();
   if (framed == framing::until_close) style.then = after_answer::close;
   const auto write_timeout = session.thread().shared.params.write_timeout;
-
-  const bool trailers =
-      framed == framing::chunked && http::welcomes_trailers(session.reader().head().fields);
+  const bool trailers = framed == framing::chunked && http::welcomes_trailers(request.fields);
   const auto append_end = [&](std::string& text) {
     if (framed != framing::chunked) return;
     if (!trailers) return http1::append_last_chunk(text);
     append_last_chunk(text, upstream.reader.trailers(), http::travel_filter(answer.fields));
   };
+  const session::endless_answer until_drained(
+      session, http::is_event_stream(answer.fields) ? &upstream.stream : nullptr);
   std::string out;
   append_relayed_head(out, answer, framed, style, trailers);
   if (!begun.empty()) append_piece(out, framed, begun);
@@ -122,7 +125,7 @@ asio::awaitable<relayed> relay_answer(session& session, upstream_connection& ups
         if (read.failure) {
           if (read.failure != asio::error::eof ||
               upstream.reader.end_of_input() != http1::progress::end) {
-            break_off(session, framed,
+            break_off(session, upstream, framed,
                       "the answer broke off amid its body: " + read.failure.message(), result);
             co_return result;
           }
@@ -135,7 +138,7 @@ asio::awaitable<relayed> relay_answer(session& session, upstream_connection& ups
       }
       case http1::progress::head:
       case http1::progress::error:
-        break_off(session, framed, std::string(upstream.reader.fault().text), result);
+        break_off(session, upstream, framed, std::string(upstream.reader.fault().text), result);
         co_return result;
     }
     if (out.size() >= flush_at || (ended && !out.empty())) {

@@ -59,7 +59,12 @@ session::~session() {
 asio::awaitable<void> session::run(std::unique_ptr<session> self) { co_await self->serve(); }
 
 void session::drain() noexcept {
-  const bool unread = sending_ && thread_.shared.uploads_end;
+  const bool late = thread_.shared.uploads_end;
+  const bool unread = sending_ && late;
+  if (endless_ != nullptr && late) {
+    endless_->close();
+    stream_.cancel();
+  }
   if (idle_ || unread || (reading_ && too_late_to_read())) stream_.cancel();
 }
 

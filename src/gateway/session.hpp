@@ -60,7 +60,8 @@ class session {
   static boost::asio::awaitable<void> run(std::unique_ptr<session> self);
 
   /// For draining: closes the connection if it is idle, or if its request has not arrived
-  /// completely in the time that it has. Otherwise the connection is closed after the answer.
+  /// completely in the time that it has. Ends an answer that has no end of its own when its time is
+  /// over. Otherwise the connection is closed after the answer.
   void drain() noexcept;
 
   // For the code that handles the session's requests.
@@ -97,6 +98,21 @@ class session {
   /// For an answer that was sent before the whole request had arrived: reads and drops the rest of
   /// the request for a while, so that the client receives the answer.
   boost::asio::awaitable<void> linger();
+  /// Marks an answer that has no end of its own (a tunnel, an event stream) while it is sent. If
+  /// the gateway ends, `upstream` is closed, and the wait for the client ends. Without an
+  /// `upstream`, nothing is marked.
+  class endless_answer {
+   public:
+    endless_answer(session& client, timed_socket* upstream) : client_(client) {
+      client_.endless_ = upstream;
+    }
+    ~endless_answer() { client_.endless_ = nullptr; }
+    endless_answer(const endless_answer&) = delete;
+    endless_answer& operator=(const endless_answer&) = delete;
+
+   private:
+    session& client_;
+  };
   /// Whether the whole request was read, so that another one can follow.
   [[nodiscard]] bool request_consumed() const noexcept { return consumed_; }
   void set_consumed() noexcept { consumed_ = true; }
@@ -118,6 +134,7 @@ class session {
   bool uploading_ = false;
   // Sending a stored answer or a problem, which the client can request again.
   bool sending_ = false;
+  timed_socket* endless_ = nullptr;  // the upstream of an answer that has no end of its own
   bool consumed_ = false;
   bool too_slow_ = false;
   client_pace pace_;

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "engine/held_lease.hpp"
+#include "http/forwarding.hpp"
 
 namespace onceguard::gateway {
 
@@ -26,10 +27,7 @@ milliseconds rest_until(clock::time_point end) {
 
 /// Whether the answer never ends, or ends only with the connection.
 bool is_stream(const http1::head& answer) {
-  if (answer.body == http1::body_kind::until_eof) return true;
-  const auto* type = base::find_field(answer.fields, "content-type");
-  return type != nullptr && base::iequals(base::trim(type->value.substr(0, type->value.find(';'))),
-                                          "text/event-stream");
+  return answer.body == http1::body_kind::until_eof || http::is_event_stream(answer.fields);
 }
 
 class call {

@@ -296,6 +296,12 @@ bool may_trail(std::string_view name) noexcept {
                       [&](std::string_view other) { return base::same_name(name, other); });
 }
 
+bool is_event_stream(std::span<const base::field> fields) noexcept {
+  const auto* type = base::find_field(fields, "content-type");
+  return type != nullptr &&
+         iequals(base::trim(type->value.substr(0, type->value.find(';'))), "text/event-stream");
+}
+
 bool welcomes_trailers(std::span<const base::field> fields) noexcept {
   bool found = false;
   for (const auto& f : fields) {

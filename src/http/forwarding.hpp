@@ -88,6 +88,9 @@ struct forwarded_fields {
 /// Whether a trailer may have this name. Excludes fields for framing, routing, authentication or
 /// changes of the message (RFC 9110 section 6.5.1): some recipients merge trailers into the head.
 [[nodiscard]] bool may_trail(std::string_view name) noexcept;
+/// Whether an answer with these fields is a stream of events (`text/event-stream`), which has no
+/// end of its own.
+[[nodiscard]] bool is_event_stream(std::span<const base::field> fields) noexcept;
 /// Whether TE accepts trailers.
 [[nodiscard]] bool welcomes_trailers(std::span<const base::field> fields) noexcept;
 

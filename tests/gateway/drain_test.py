@@ -181,3 +181,42 @@ def test_a_problem_says_so_too(start_gateway, upstream, key):
             answer = one.read()
             assert (answer.status, answer.get("Connection")) == (502, "close")
         assert gateway.wait() == 0
+
+
+ENDLESS = {"pieces": ["first", "second"], "gate_half": "never", "framing": "chunked",
+           "headers": [["Content-Type", "text/event-stream"]]}
+
+
+def begin_endless(gateway, what, key):
+    """An answer that has begun and has no end of its own."""
+    connection = gateway.connect()
+    if what == "a tunnel":
+        connection.reader.expect("GET")
+        upgrade = [("Connection", "Upgrade"), ("Upgrade", "websocket")]
+        connection.send(request_bytes("GET", "/", upgrade + fields_for(None, {"upgrade": True})))
+        assert connection.read().status == 101
+    else:
+        guarded = "guarded" in what
+        connection.send_request("POST" if guarded else "GET", "/",
+                                fields_for(key if guarded else None, ENDLESS),
+                                b"x" if guarded else b"")
+        assert connection.read_part(5).body == b"first"
+    return connection
+
+
+@pytest.mark.parametrize("what", ["a tunnel", "an event stream", "a guarded event stream"])
+def test_an_answer_without_an_end_ends_early_in_the_drain(start_gateway, own_upstream, key, what):
+    """Its client makes another connection, and a request that runs is waited for longer."""
+    gateway = start_gateway(own_upstream, {"gateway": {"drain": "20s"}})
+    with begin_endless(gateway, what, key) as endless, \
+            gateway.begin_post("/running", plan={"gate": key}) as running:
+        own_upstream.arrived(1, path="/running")
+        gateway.signal(signal.SIGTERM)
+        assert endless.silent_for(1)
+        clock = Stopwatch()
+        assert endless.closed_within(14), "it has no end, or looks whole"
+        assert clock.seconds < 14
+        own_upstream.open(key)
+        assert_first(running.read())
+        assert gateway.wait(SOON) == 0
+    assert "upstream-broken" not in gateway.log()

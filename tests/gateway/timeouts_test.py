@@ -214,3 +214,16 @@ def test_a_client_that_reads_slowly_and_steadily_gets_all_of_it(gateway, key):
             threading.Event().wait(0.02)
         assert taken >= size
         assert clock.seconds > 2, "it read too fast to show anything"
+
+
+def test_interim_answers_do_not_extend_the_upstreams_time(start_gateway, scripted):
+    """Neither of a request without a body, nor of one whose body was forwarded as it came."""
+    endless = scripted.add(("head",), ("rest",), ("drip", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+                           always=True)
+    gateway = start_gateway(endless.url, {"defaults": {"upstream_timeout": "700ms"}})
+    for method, body in (("GET", None), ("POST", b"x" * 200_000)):
+        with gateway.connect() as connection:
+            connection.send_request(method, "/", [], body)
+            clock = Stopwatch()
+            assert_problem(connection.read(), 504, "upstream-timeout", True)
+            assert 0.5 < clock.seconds < 10
