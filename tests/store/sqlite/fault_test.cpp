@@ -93,6 +93,59 @@ TEST_F(sqlite_fault_test, a_claim_whose_flush_failed_is_in_doubt_until_repeated)
   EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
 }
 
+TEST_F(sqlite_fault_test, after_a_failed_flush_the_file_is_opened_anew) {
+  const auto store = open(params());
+  blocking_store caller(*store);
+  caller.completed(claim_of("done"));
+  const int before = faults_.opened();
+  faults_.flushes(flush_fault::fail);
+  EXPECT_FALSE(caller.try_claim(claim_of("k")));
+  faults_.flushes(flush_fault::none);
+  caller.completed(claim_of("next"));
+  EXPECT_GT(faults_.opened(), before);
+}
+
+TEST_F(sqlite_fault_test, a_sweep_that_loses_the_lock_ends_with_what_it_has_removed) {
+  const auto store = open(params());
+  blocking_store caller(*store);
+  constexpr std::size_t all = 5'000;
+  for (std::size_t i = 0; i < all; i += 100) {
+    std::vector<claim> batch;
+    for (std::size_t k = i; k < i + 100; ++k) batch.push_back(claim_of(std::to_string(k)));
+    const auto verdicts = caller.claims(batch);
+    std::vector<settlement> ends;
+    for (std::size_t k = 0; k < batch.size(); ++k)
+      ends.push_back(settle_of(batch[k], verdicts[k]->lease));
+    caller.settles(ends);
+  }
+  clock_.advance(day);
+  faults_.flushes(flush_fault::hang);
+  std::optional<result<std::size_t>> swept;
+  std::thread sweep([&] { swept = blocking_store(*store).try_sweep(all); });
+  faults_.wait_for_hang();  // the first slice is removed
+  connection other(params().path, nullptr);
+  std::atomic<bool> waits{true};
+  std::thread taker([&] {
+    waits = false;
+    for (bool has = false; !has;) {
+      try {
+        other.run("BEGIN IMMEDIATE");
+        has = true;
+      } catch (const sqlite::failure&) {
+      }
+    }
+  });
+  while (waits) std::this_thread::yield();
+  faults_.flushes(flush_fault::none);
+  taker.join();
+  sweep.join();  // it has not waited for the lock, which is still held
+  ASSERT_TRUE(swept.has_value());
+  ASSERT_TRUE(*swept);
+  EXPECT_GT(**swept, 0u);
+  EXPECT_LT(**swept, all);
+  other.run("ROLLBACK");
+}
+
 TEST_F(sqlite_fault_test, a_commit_without_room_changes_nothing_and_later_claims_recover) {
   const auto store = open(params());
   blocking_store caller(*store);

@@ -79,6 +79,9 @@ class fault_vfs {
   [[nodiscard]] int flushed() const { return log.count(); }
   /// The number of checkpoints that were begun.
   [[nodiscard]] int moves() const { return moves_; }
+  /// How often the database file was opened.
+  [[nodiscard]] int opened() const { return opened_; }
+  void file_is_opened() { ++opened_; }
   /// The number of writes to the write-ahead log.
   [[nodiscard]] int written() const { return written_; }
 
@@ -102,6 +105,7 @@ class fault_vfs {
   std::atomic<std::int64_t> bad_sector_{-1};
   std::atomic<int> written_{0};
   std::atomic<int> moves_{0};
+  std::atomic<int> opened_{0};
 };
 
 /// The functions of the VFS, which SQLite calls.
@@ -197,6 +201,7 @@ inline int open_file(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int
   auto* const f = own(file);
   f->base.pMethods = nullptr;
   f->is_log = (flags & SQLITE_OPEN_WAL) != 0;
+  if ((flags & SQLITE_OPEN_MAIN_DB) != 0) faults->file_is_opened();
   const int code = real_vfs(vfs)->xOpen(real_vfs(vfs), path, f->real(), flags, out);
   if (code == SQLITE_OK) f->base.pMethods = &methods;
   return code;

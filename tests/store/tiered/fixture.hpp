@@ -31,6 +31,8 @@ class wavering_store final : public store {
   std::atomic<health> all{health::well}, claims{health::well}, settles{health::well},
       resolves{health::well};
   std::atomic<int> claims_made{0};
+  std::atomic<bool> first_of_each_lost{
+      false};                                  ///< one shard fails: the rest of a batch is answered
   std::function<void()> before_reply = [] {};  ///< called on the caller's thread
   void pretend(std::optional<onceguard::vitals> reply) {
     const std::lock_guard lock(mutex_);
@@ -46,6 +48,7 @@ class wavering_store final : public store {
     if (now == health::unreachable) co_return failed<verdict>(batch.size(), effect::none);
     const auto size = batch.size();
     auto reply = co_await inner_.claim(std::move(batch), timeout);
+    if (first_of_each_lost && size > 1) reply.front() = gone(effect::none);
     before_reply();
     if (now == health::late) co_return failed<verdict>(size, effect::unknown);
     co_return reply;

@@ -261,6 +261,24 @@ TEST_F(tiered_store_test, an_unreachable_accelerator_is_no_longer_called) {
   EXPECT_EQ(one.truth->claims_made, number);
 }
 
+TEST_F(tiered_store_test, one_shard_that_fails_leaves_the_circuit_breaker_closed) {
+  process one(*this);
+  one.wait_until_trusted();
+  one.caller->completed(claim_of("a"));
+  one.caller->completed(claim_of("b"));
+  one.fast->first_of_each_lost = true;
+  for (int i = 0; i < 10; ++i) {
+    const auto replies = one.caller->claims({claim_of("a"), claim_of("b")});
+    EXPECT_EQ(replies[0]->kind, verdict_kind::replay);  // by the truth
+    EXPECT_EQ(replies[1]->kind, verdict_kind::replay);
+  }
+  EXPECT_EQ(one.store->counters().outages, 0u);
+  EXPECT_TRUE(one.store->trusts());
+  const int number = one.truth->claims_made;
+  EXPECT_EQ(one.caller->claim(claim_of("b")).kind, verdict_kind::replay);
+  EXPECT_EQ(one.truth->claims_made, number);
+}
+
 TEST_F(tiered_store_test, a_marker_that_could_not_be_removed_is_ignored_and_removed_later) {
   process one(*this);
   const auto request = claim_of("k");
