@@ -1,5 +1,6 @@
 #include "store/redis/transport/connection.hpp"
 
+#include <algorithm>
 #include <netinet/tcp.h>
 
 #include <boost/asio/connect.hpp>
@@ -7,6 +8,8 @@
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+
+#include "base/hash.hpp"
 
 namespace onceguard::redis {
 namespace {
@@ -69,6 +72,13 @@ result<std::optional<ssl::context>> make_tls(const address& address) {
   }
   out->set_verify_mode(files.verify ? ssl::verify_peer : ssl::verify_none, ec);
   return out;
+}
+
+milliseconds pause_after(std::uint32_t failures) {
+  const auto longest = std::min(std::int64_t{50} << std::min(failures, 8u), std::int64_t{2'000});
+  std::array<unsigned char, 1> random{};
+  base::random_bytes(random);
+  return milliseconds(longest * (256 + random[0]) / 512);
 }
 
 std::string text_in(const reply_ptr& got) {

@@ -22,6 +22,10 @@ namespace onceguard::redis {
 /// Certificates and keys, read once. errc::invalid_argument names the file that can't be used.
 [[nodiscard]] result<std::optional<boost::asio::ssl::context>> make_tls(const address& address);
 
+/// Before a connection is opened again: between half and all of a time that grows from 50 ms to 2
+/// s, so that processes don't come back all at once. `failures`: in a row, before the last one.
+[[nodiscard]] milliseconds pause_after(std::uint32_t failures);
+
 /// What all connections of a store share. Must outlive the connections.
 struct connection_context {
   boost::asio::io_context& context;
