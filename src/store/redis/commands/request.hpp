@@ -86,7 +86,7 @@ template <class Read>
   try {
     return read(reply(*done.got));
   } catch (const unexpected_reply& wrong) {
-    return error(errc::store_unreachable, std::string("redis store: ") + wrong.what(),
+    return error(errc::store_unreachable, "redis store: " + wrong.why.text,
                  done.writes ? effect::unknown : effect::none);
   }
 }

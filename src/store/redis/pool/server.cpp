@@ -82,8 +82,6 @@ awaitable<void> server::live() {
     }
   } catch (const broken& wrong) {
     close(wrong.why);
-  } catch (const unexpected_reply& wrong) {
-    close(connection_failure(wrong.what()));
   }
   end_coroutine();
 }

@@ -115,8 +115,6 @@ awaitable<failure> subscription::subscriber::read() {
     }
   } catch (const broken& wrong) {
     co_return wrong.why;
-  } catch (const unexpected_reply& wrong) {
-    co_return connection_failure(wrong.what());
   }
   co_return connection_failure("it is not wanted any more");
 }

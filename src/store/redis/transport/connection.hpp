@@ -33,15 +33,6 @@ struct connection_context {
   boost::asio::ssl::context* tls;  ///< null: no TLS
 };
 
-/// Thrown by the functions of a connection; caught by the user of the connection.
-struct broken {
-  failure why;
-};
-
-[[noreturn]] inline void give_up(std::string why) {
-  throw broken{connection_failure(std::move(why))};
-}
-
 /// The text of a reply. Throws if the reply is an error.
 std::string text_in(const reply_ptr& got);
 
