@@ -24,7 +24,10 @@ void bound(Length&... lengths) {
 std::optional<request> claim_act::begin() {
   if (!item_.about) return end(subject_missing());
   bound(item_.lease, item_.probe_after, item_.unknown_retention);
-  return decide_on({.former = nullptr, .now = any_time, .fresh = true});
+  position nowhere;
+  nowhere.now = any_time;
+  nowhere.fresh = true;
+  return decide_on(nowhere);
 }
 
 std::optional<request> claim_act::decide_on(const position& found) {

@@ -100,8 +100,8 @@ std::string life_of(const record& undated, const instant& now) {
 result<stored_record> decode_value(std::string_view value) {
   if (value.size() < fixed_size) return unreadable("it is cut short");
   stored_record out;
-  const auto stamp_bytes = value.substr(0, number_size);
-  if (!value.ends_with(stamp_bytes)) return unreadable("its two stamps differ: it is damaged");
+  const auto written = value.substr(0, number_size);
+  if (!value.ends_with(written)) return unreadable("its two stamps differ: it is damaged");
   value.remove_prefix(number_size);
   value.remove_suffix(number_size);
   const auto sum_bytes = value.substr(value.size() - number_size);
@@ -113,7 +113,7 @@ result<stored_record> decode_value(std::string_view value) {
   if (base::checksum_of(first_bytes) != number_of(sum_bytes)) {
     return unreadable("its checksum is wrong: it is damaged");
   }
-  out.at = number_of(stamp_bytes);
+  out.at = number_of(written);
   out.first = number_of(first_bytes);
   if (out.first == 0) out.first = out.at;
   out.record = std::move(*decoded);

@@ -60,7 +60,15 @@ class connection {
 
  private:
   using tcp = boost::asio::ip::tcp;
+  enum class phase : std::uint8_t {
+    resolving,   ///< finds the addresses of the host; found → connecting
+    connecting,  ///< tries the addresses; connected → handshake or, without TLS, open
+    handshake,   ///< of TLS; done → open
+    open,        ///< bytes go out and in
+    closed,      ///< from any of them, by close(); what runs ends with a failure
+  };
 
+  void enter(phase next);
   [[nodiscard]] boost::asio::awaitable<std::vector<tcp::endpoint>> find_address();
   [[nodiscard]] boost::asio::awaitable<void> shake_hands();
 
@@ -69,8 +77,7 @@ class connection {
   tcp::resolver resolver_;
   tcp::socket tcp_;
   std::optional<boost::asio::ssl::stream<tcp::socket&>> secure_;
-  bool encrypted_ = false;  // the handshake is done
-  bool closed_ = false;
+  phase phase_ = phase::resolving;
   bool received_ = false;
   std::unique_ptr<redisReader, void (*)(redisReader*)> reader_;
   std::array<char, 65'536> buffer_{};
