@@ -85,7 +85,7 @@ TEST_F(redis_store_test, a_wrong_url_is_refused_without_its_password) {
   for (const char* url :
        {"redis:h", "redis://", "redis://secret@h", "redis://u:secret@", "redis://u:secret@h:0",
         "redis://u:secret@h:65536", "redis://u:secret@h/x", "redis://u:secret@h?no=1",
-        "redis://u:%zzsecret@h", "redis://u:secret@[::1", "redis://u:secret@h?connections=0",
+        "redis://u:%zzsecret@h", "redis://u:secret@[::1", "redis://u:secret@h?connections=2",
         "redis://u:secret@h?ca=/x", "rediss://u:secret@h?cert=/x", "redis://u:secret@h?prefix",
         "redis://u:secret@h?functions=no", "redis://u:secret@h?min_replicas=-1"}) {
     const auto address = parse_address(url);
