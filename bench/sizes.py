@@ -36,13 +36,13 @@ def postgres_size(_, fill):
 def redis_size(_, fill):
     server = Redis().start()
     with contextlib.closing(server):
-        def dataset():
+        def used():  # not used_memory_dataset: that leaves out the table of keys
             lines = server.run("INFO memory").decode().splitlines()
-            return int(next(li for li in lines if li.startswith("used_memory_dataset:"))[20:])
-        before = dataset()
+            return int(next(li for li in lines if li.startswith("used_memory:"))[12:])
+        before = used()
         fill(f"redis://127.0.0.1:{server.port.number}")
-        count = int(server.run("DBSIZE").strip()[1:]) - 3  # tokens, generation, store
-        return dataset() - before, count
+        count = int(server.run("DBSIZE").strip()[1:]) - 1  # the metadata
+        return used() - before, count
 
 
 def bench_sizes(servers, seconds, wrk):

@@ -266,8 +266,7 @@ const std::array store_table{
                    .kind = value_kind::integer,
                    .fallback = "4",
                    .text = "Connections to a PostgreSQL store; what waits while they are busy "
-                           "travels together. A redis:// store has its own in the URL: "
-                           "connections=2.",
+                           "travels together.",
                    .min = 1,
                    .max = 256},
                   [](settings& s, const option_value& v) { s.store.connections = size(v); }},

@@ -34,14 +34,29 @@ class act {
   using outcome_type = Outcome;
 
   act(Item item, const act_context& context) : item_(std::move(item)), in_(context) {}
+  virtual ~act() = default;
+  [[nodiscard]] std::optional<request> read(reading seen) {
+    if (seen.written) return end(written(seen.at));
+    if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
+    return decide_on({record_in(seen), first_in(seen), seen.begins, seen.at});
+  }
   std::optional<result<Outcome>> outcome;
 
  protected:
+  [[nodiscard]] virtual std::optional<request> decide_on(const position& found) = 0;
+  /// The record that was decided on stands since then.
+  [[nodiscard]] virtual Outcome written(stamp at) = 0;
+
   std::optional<request> end(result<Outcome> result) {
     outcome.emplace(std::move(result));
     return std::nullopt;
   }
-  [[nodiscard]] request fetch() const { return record_request(in_.names, item_.id); }
+  /// Decides on the lease that this process holds, or reads the record first.
+  [[nodiscard]] std::optional<request> decide_on_held() {
+    auto held = in_.leases.take(item_.id, item_.token, item_.claim_id);
+    if (!held) return record_request(in_.names, item_.id);
+    return decide_on({&held->stored.record, held->stored.first, held->begins, held->now()});
+  }
   /// Replaces the record that was found, and remembers the new one.
   [[nodiscard]] request replace(const position& found, record stored) {
     const auto now = instant_of(found.now);
@@ -50,21 +65,20 @@ class act {
     const auto payload = encode_payload(pending_, first_);
     lease_ = lease_of(payload);
     const auto life = life_of(pending_, now);
-    if (found.fresh) {
-      return set_record(in_.names, item_.id, payload, life);
-    }
+    if (found.fresh) return set_record(in_.names, item_.id, payload, life);
     return swap_record(in_.names, item_.id, found.begins, payload, life, false);
   }
   /// The lease of the record that was written is this process's.
-  void hold(stamp written) {
-    date(pending_, written);
-    held_lease out{{std::move(pending_), first_ == 0 ? written : first_, written},
-                   beginning_of(written, lease_)};
+  void hold(stamp at) {
+    date(pending_, at);
+    held_lease out{{std::move(pending_), first_ == 0 ? at : first_, at}, beginning_of(at, lease_)};
     in_.leases.put(item_.id, std::move(out));
   }
 
   Item item_;
   const act_context in_;
+
+ private:
   record pending_;
   stamp first_ = 0;
   std::string lease_;
@@ -74,9 +88,10 @@ class claim_act final : public act<claim, verdict> {
  public:
   using act::act;
   [[nodiscard]] std::optional<request> begin();
-  [[nodiscard]] std::optional<request> read(reading seen);
 
  private:
+  [[nodiscard]] std::optional<request> decide_on(const position& found) override;
+  [[nodiscard]] verdict written(stamp at) override;
   verdict verdict_;  // once the record is written
 };
 
@@ -84,10 +99,10 @@ class settle_act final : public act<settlement, settled> {
  public:
   using act::act;
   [[nodiscard]] std::optional<request> begin();
-  [[nodiscard]] std::optional<request> read(reading seen);
 
  private:
-  [[nodiscard]] std::optional<request> decide_on(const position& found);
+  [[nodiscard]] std::optional<request> decide_on(const position& found) override;
+  [[nodiscard]] settled written(stamp) override { return std::move(settled_); }
   settled settled_;
 };
 
@@ -95,10 +110,10 @@ class extend_act final : public act<extension, bool> {
  public:
   using act::act;
   [[nodiscard]] std::optional<request> begin();
-  [[nodiscard]] std::optional<request> read(reading seen);
 
  private:
-  [[nodiscard]] std::optional<request> decide_on(const position& found);
+  [[nodiscard]] std::optional<request> decide_on(const position& found) override;
+  [[nodiscard]] bool written(stamp at) override;
 };
 
 }  // namespace onceguard::redis

@@ -60,10 +60,6 @@ bool assign(Member& target, std::optional<Value> value) {
 std::optional<bool> set_parameter(address& out, std::string_view name, const std::string& value) {
   if (name == "prefix") return assign(out.prefix, std::optional(value));
   if (name == "min_replicas") return assign(out.min_replicas, number_in<std::uint32_t>(value));
-  if (name == "connections") {
-    return assign(out.connections, number_in<std::size_t>(value)) && *out.connections > 0 &&
-           *out.connections <= 64;
-  }
   if (out.servers == deployment::sentinel) {
     if (name == "sentinel_user") return assign(out.sentinel_login.user, std::optional(value));
     if (name == "sentinel_password") {

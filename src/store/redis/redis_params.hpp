@@ -4,9 +4,9 @@
 //   redis+cluster://[user:password@]host[:port][,…][?…]
 //   rediss://…, rediss+sentinel://…, rediss+cluster://…  the same through TLS
 //   valkey:// and valkeys:// are names for redis:// and rediss://
-// Parameters: prefix (of all names; onceguard:), min_replicas (0), connections (to each server),
-// with TLS: ca, cert, key (files), verify (yes, no); with sentinels:
-// sentinel_user, sentinel_password. What is special is written as %XX.
+// Parameters: prefix (of all names; onceguard:), min_replicas (0); with TLS: ca, cert, key (files),
+// verify (yes, no); with sentinels: sentinel_user, sentinel_password. What is special is written as
+// %XX.
 #pragma once
 #include <charconv>
 #include <compare>
@@ -87,7 +87,6 @@ struct address {
   std::uint32_t database = 0;
   std::string prefix = "onceguard:";
   std::uint32_t min_replicas = 0;
-  std::optional<std::size_t> connections;
   std::string name;  ///< "redis host:port/0", for people: no user, no password
 };
 

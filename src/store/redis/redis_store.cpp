@@ -39,15 +39,15 @@ class page_taker final : public scan_listener {
     unreadable_.clear();
     more_ = false;
   }
-  void take(scan_step step) override {
-    for (auto& each : step.unreadable) unreadable_.insert_or_assign(each.id, std::move(each.why));
-    for (auto& [name, view] : step.found) {
-      if (name <= after_ || !matches(filter_, view)) continue;
-      found_.insert_or_assign(name, std::move(view));
-      if (found_.size() <= limit_) continue;
-      found_.erase(std::prev(found_.end()));
-      more_ = true;
-    }
+  void take(const listed& position, record_view view) override {
+    if (position <= after_ || !matches(filter_, view)) return;
+    found_.insert_or_assign(position, std::move(view));
+    if (found_.size() <= limit_) return;
+    found_.erase(std::prev(found_.end()));
+    more_ = true;
+  }
+  void take_unreadable(const record_id& id, const std::string& why) override {
+    unreadable_.insert_or_assign(id, why);
   }
   [[nodiscard]] const std::map<record_id, std::string>& unreadable() const { return unreadable_; }
   [[nodiscard]] list_page page() {
@@ -57,7 +57,7 @@ class page_taker final : public scan_listener {
       for (const auto& [id, why] : unreadable_) out.unreadable.push_back({id, why});
     }
     if (more_ && !found_.empty()) out.cursor = cursor_of(found_.rbegin()->first);
-    for (auto& [name, view] : found_) out.records.push_back(std::move(view));
+    for (auto& [position, view] : found_) out.records.push_back(std::move(view));
     return out;
   }
 
@@ -73,11 +73,10 @@ class page_taker final : public scan_listener {
 class count_taker final : public scan_listener {
  public:
   void begin() override { seen_.clear(); }
-  void take(scan_step step) override {
-    for (const auto& each : step.unreadable) seen_[each.id] = 0;
-    for (const auto& [name, view] : step.found)
-      seen_[name.id] = static_cast<std::size_t>(view.state);
+  void take(const listed& position, record_view view) override {
+    seen_[position.id] = static_cast<std::size_t>(view.state);
   }
+  void take_unreadable(const record_id& id, const std::string&) override { seen_[id] = 0; }
   [[nodiscard]] counts counted() const {
     counts out;
     for (const auto& [id, state] : seen_) ++(state == 0 ? out.unreadable : out.by_state[state]);

@@ -173,7 +173,7 @@ class redis_tls_delegate final : public redis_delegate {
     }
     [[nodiscard]] std::string url() const {
       return "rediss://gateway:secret@127.0.0.1:" + std::to_string(tls_port) +
-             "?connections=2&ca=" + proof.file();
+             "?ca=" + proof.file();
     }
 
     certificate proof;

@@ -12,7 +12,7 @@ namespace {
 
 class redis_fault_test : public redis_fixture {
  protected:
-  static redis::redis_params through(const tcp_gate& gate, const std::string& query) {
+  static redis::redis_params through(const tcp_gate& gate, const std::string& query = {}) {
     return params_for(redis_server::url_at(gate.port(), query));
   }
   /// Polls until the store answers, and returns the store's identity.
@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(directions, redis_cut_at,
 
 TEST_P(redis_cut_at, a_cut_at_any_byte_runs_nothing_twice_and_is_recovered_from) {
   tcp_gate gate(server_.port());
-  const auto tested = open(through(gate, "connections=1"));
+  const auto tested = open(through(gate));
   blocking_store caller(*tested);
   int cuts = 0;
   for (std::uint64_t byte = 0;; byte += 7) {
@@ -68,7 +68,7 @@ TEST_P(redis_cut_at, a_cut_at_any_byte_while_opening_is_recovered_from) {
   tcp_gate gate(server_.port());
   for (std::uint64_t byte = 0;; byte += 37) {
     gate.cut_after(GetParam(), byte);
-    const auto tested = open(through(gate, "connections=1"));
+    const auto tested = open(through(gate));
     if (gate.armed()) break;
     blocking_store caller(*tested);
     expect_one_run(caller, std::to_string(byte));
@@ -170,7 +170,7 @@ TEST_F(redis_fault_test,
 }
 
 TEST_F(redis_fault_test, data_rolled_back_under_an_open_connection_change_the_identity) {
-  const auto tested = open(server_, "connections=1");
+  const auto tested = open(server_);
   blocking_store caller(*tested);
   const auto before = caller.vitals().identity;
   auto admin = server_.session();
@@ -248,7 +248,7 @@ TEST_F(redis_fault_test, evictions_are_no_loss_in_a_store_of_copies) {
 TEST_F(redis_fault_test, a_server_without_room_reports_store_full_and_changes_nothing) {
   redis_server full;
   // Only one connection: a second one might still be setting up.
-  const auto tested = open(full, "connections=1");
+  const auto tested = open(full);
   blocking_store caller(*tested);
   full.session().run({"CONFIG", "SET", "maxmemory", "1"});
   const auto request = claim_of("k");

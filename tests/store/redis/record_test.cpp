@@ -209,7 +209,7 @@ TEST_F(redis_record_test, claims_and_settles_that_wait_for_replicas_break_no_con
   wait_until("a replica", [&] {
     return admin.run({"INFO", "replication"}).find("state=online") != std::string::npos;
   });
-  const auto tested = open(master, "min_replicas=1&connections=1");
+  const auto tested = open(master, "min_replicas=1");
   const auto made = [&] {
     return number_behind(admin.run({"INFO", "stats"}), "connections_received:");
   };
@@ -252,7 +252,7 @@ TEST_F(redis_record_test, a_claim_that_could_not_be_counted_is_not_granted) {
 
 TEST_F(redis_record_test, writes_of_a_full_server_are_counted) {
   redis_server full;
-  const auto tested = open(full, "connections=1");
+  const auto tested = open(full);
   blocking_store caller(*tested);
   const auto one = claim_of("one"), two = claim_of("two");
   const auto first = caller.leased(one), second = caller.leased(two);

@@ -68,7 +68,7 @@ TEST(redis_slots, the_parts_of_a_store_are_spread_evenly_over_the_masters) {
 }
 
 TEST(redis_address, a_url_can_name_several_servers) {
-  const auto cluster = parse_address("redis+cluster://me:s@a:7000,b,[::1]:7002?connections=1");
+  const auto cluster = parse_address("redis+cluster://me:s@a:7000,b,[::1]:7002?min_replicas=1");
   ASSERT_TRUE(cluster) << cluster.error().detail;
   EXPECT_EQ(cluster->servers, redis::deployment::cluster);
   EXPECT_THAT(cluster->seeds,

@@ -30,7 +30,7 @@ class redis_store_test : public redis_fixture {
 
 TEST_F(redis_store_test, a_url_is_parsed_with_all_of_its_parts) {
   const auto address = parse_address(
-      "rediss://me:p%40ss@[::1]:7000/3?prefix=a%3Ab:&min_replicas=2&connections=3"
+      "rediss://me:p%40ss@[::1]:7000/3?prefix=a%3Ab:&min_replicas=2"
       "&ca=/ca.pem&cert=/c.pem&key=/k.pem&verify=no");
   ASSERT_TRUE(address) << address.error().detail;
   EXPECT_EQ(address->servers, redis::deployment::single);
@@ -41,7 +41,6 @@ TEST_F(redis_store_test, a_url_is_parsed_with_all_of_its_parts) {
   EXPECT_EQ(address->database, 3u);
   EXPECT_EQ(address->prefix, "a:b:");
   EXPECT_EQ(address->min_replicas, 2u);
-  EXPECT_EQ(address->connections, 3u);
   ASSERT_TRUE(address->tls);
   EXPECT_EQ(address->tls->ca, "/ca.pem");
   EXPECT_EQ(address->tls->certificate, "/c.pem");
@@ -86,7 +85,7 @@ TEST_F(redis_store_test, a_wrong_url_is_refused_without_its_password) {
   for (const char* url :
        {"redis:h", "redis://", "redis://secret@h", "redis://u:secret@", "redis://u:secret@h:0",
         "redis://u:secret@h:65536", "redis://u:secret@h/x", "redis://u:secret@h?no=1",
-        "redis://u:%zzsecret@h", "redis://u:secret@[::1", "redis://u:secret@h?connections=0",
+        "redis://u:%zzsecret@h", "redis://u:secret@[::1", "redis://u:secret@h?connections=2",
         "redis://u:secret@h?ca=/x", "rediss://u:secret@h?cert=/x", "redis://u:secret@h?prefix",
         "redis://u:secret@h?functions=no", "redis://u:secret@h?min_replicas=-1"}) {
     const auto address = parse_address(url);

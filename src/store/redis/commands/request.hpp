@@ -86,7 +86,7 @@ template <class Read>
   try {
     return read(reply(*done.got));
   } catch (const unexpected_reply& wrong) {
-    return error(errc::store_unreachable, std::string("redis store: ") + wrong.what(),
+    return error(errc::store_unreachable, "redis store: " + wrong.why.text,
                  done.writes ? effect::unknown : effect::none);
   }
 }
@@ -96,8 +96,8 @@ struct entry {
   std::shared_ptr<job> of;
   request* what = nullptr;
   std::uint64_t number = 0;  ///< in the order of arrival
-  std::uint16_t request_queue = 0;
-  bool queued = false;  ///< sent by its queue, not to a named server
+  std::uint16_t part = 0;    ///< of the store
+  bool queued = false;       ///< sent by its queue, not to a named server
 };
 
 }  // namespace onceguard::redis

@@ -19,20 +19,6 @@ constexpr std::int64_t moment_of_write = std::int64_t{1} << 60;
 // A hundred years: Redis takes no life that reaches beyond 2^63.
 constexpr std::int64_t life_max = 3'153'600'000'000;
 
-std::string bytes_of(std::uint64_t value) {
-  std::string out(number_size, '\0');
-  for (auto byte = out.rbegin(); byte != out.rend(); ++byte, value >>= 8) {
-    *byte = static_cast<char>(value & 0xff);
-  }
-  return out;
-}
-
-std::uint64_t value_of(std::string_view bytes) noexcept {
-  std::uint64_t out = 0;
-  for (const char each : bytes) out = out << 8 | static_cast<unsigned char>(each);
-  return out;
-}
-
 constexpr std::array times{&record::deadline_lease, &record::retry_at_lease,
                            &record::claimed_at_wall, &record::settled_at_wall,
                            &record::expires_at_wall};
@@ -43,6 +29,20 @@ error unreadable(const char* why) {
 
 }  // namespace
 
+stamp_bytes bytes_of(std::uint64_t value) noexcept {
+  stamp_bytes out{};
+  for (auto byte = out.rbegin(); byte != out.rend(); ++byte, value >>= 8) {
+    *byte = static_cast<unsigned char>(value & 0xff);
+  }
+  return out;
+}
+
+std::uint64_t number_of(std::string_view bytes) noexcept {
+  std::uint64_t out = 0;
+  for (const char each : bytes) out = out << 8 | static_cast<unsigned char>(each);
+  return out;
+}
+
 instant instant_of(stamp time) noexcept {
   instant out;
   out.lease = out.wall = static_cast<std::int64_t>(time / 1'000);
@@ -51,7 +51,7 @@ instant instant_of(stamp time) noexcept {
 
 result<stamp> read_stamp(std::string_view bytes) {
   if (bytes.size() != number_size) return unreadable("its stamp is no stamp");
-  return value_of(bytes);
+  return number_of(bytes);
 }
 
 record undated(record stored, const instant& now, const record* former) {
@@ -76,15 +76,14 @@ void date(record& undated, stamp written) noexcept {
 
 std::string encode_payload(const record& undated, stamp first) {
   const auto first_bytes = bytes_of(first);
-  return encode_record(undated)
-      .append(first_bytes)
-      .append(bytes_of(base::checksum_of(first_bytes)));
+  const auto sum = bytes_of(base::checksum_of(base::as_chars(first_bytes)));
+  return encode_record(undated).append(base::as_chars(first_bytes)).append(base::as_chars(sum));
 }
 
 std::string_view lease_of(std::string_view payload) { return payload.substr(0, lease_size); }
 
 std::string beginning_of(stamp written, std::string_view lease) {
-  return bytes_of(written).append(lease);
+  return std::string(base::as_chars(bytes_of(written))).append(lease);
 }
 
 std::string_view beginning_of(std::string_view value) {
@@ -101,8 +100,8 @@ std::string life_of(const record& undated, const instant& now) {
 result<stored_record> decode_value(std::string_view value) {
   if (value.size() < fixed_size) return unreadable("it is cut short");
   stored_record out;
-  const auto stamp_bytes = value.substr(0, number_size);
-  if (!value.ends_with(stamp_bytes)) return unreadable("its two stamps differ: it is damaged");
+  const auto written = value.substr(0, number_size);
+  if (!value.ends_with(written)) return unreadable("its two stamps differ: it is damaged");
   value.remove_prefix(number_size);
   value.remove_suffix(number_size);
   const auto sum_bytes = value.substr(value.size() - number_size);
@@ -111,11 +110,11 @@ result<stored_record> decode_value(std::string_view value) {
   value.remove_suffix(number_size);
   auto decoded = decode_record(value);
   if (!decoded) return decoded.error();
-  if (base::checksum_of(first_bytes) != value_of(sum_bytes)) {
+  if (base::checksum_of(first_bytes) != number_of(sum_bytes)) {
     return unreadable("its checksum is wrong: it is damaged");
   }
-  out.at = value_of(stamp_bytes);
-  out.first = value_of(first_bytes);
+  out.at = number_of(written);
+  out.first = number_of(first_bytes);
   if (out.first == 0) out.first = out.at;
   out.record = std::move(*decoded);
   date(out.record, out.at);

@@ -5,6 +5,7 @@
 // are relative to the stamp, as only the server knows when it writes. Others are by the server's
 // clock. The token of a first claim is its stamp.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,6 +18,11 @@ namespace onceguard::redis {
 
 /// The server's clock in microseconds.
 using stamp = std::uint64_t;
+
+using stamp_bytes = std::array<unsigned char, 8>;
+/// Big-endian, and the reverse.
+[[nodiscard]] stamp_bytes bytes_of(std::uint64_t value) noexcept;
+[[nodiscard]] std::uint64_t number_of(std::string_view bytes) noexcept;
 
 /// As the clock of leases and of retention.
 [[nodiscard]] instant instant_of(stamp time) noexcept;

@@ -1,98 +1,14 @@
 #include "store/redis/pool/pipeline.hpp"
 
-#include <boost/asio/co_spawn.hpp>
+#include <algorithm>
 
-#include "base/rethrow.hpp"
+#include "base/hash.hpp"
 
 namespace onceguard::redis {
-namespace {
-
-using boost::asio::awaitable;
-
-}  // namespace
-
-// --- its life -------------------------------------------------------------------------------
-
-void pipeline::open() { enter(phase::opening); }
-
-void pipeline::close(failure why) {
-  if (!why_) why_ = std::move(why);
-  enter(phase::closing);
-}
-
-void pipeline::enter(phase next) {
-  phase_ = next;
-  switch (next) {
-    case phase::opening:
-      why_.reset();
-      full_ = false;
-      greeted_.clear();
-      counted_in_.reset();
-      connection_ = std::make_unique<connection>(in_.connections, in_.to);
-      // Earlier than those who wait for the connection give up, so that they learn why.
-      arm(base::timer_wheel::of(in_.connections.context),
-          in_.params.timeout - in_.params.timeout / 8);
-      ++running_;
-      boost::asio::co_spawn(in_.connections.context, live(), base::rethrow);
-      return;
-    case phase::ready:
-      disarm();
-      ready_since_ = base::boot_now();
-      return in_.events.on_ready(*this);
-    case phase::closing:
-      disarm();
-      return connection_->close();
-    case phase::closed:
-      return return_all();
-  }
-}
-
-awaitable<void> pipeline::live() {
-  try {
-    co_await set_up();
-    if (why_) throw broken{*why_};
-    enter(phase::ready);
-    for (;;) {
-      co_await connection_->receive();
-      take_replies();
-    }
-  } catch (const broken& wrong) {
-    close(wrong.why);
-  } catch (const unexpected_reply& wrong) {
-    close(connection_failure(wrong.what()));
-  }
-  if (--running_ == 0) enter(phase::closed);
-}
-
-void pipeline::expired() {
-  close(connection_failure(phase_ == phase::ready ? "the server did not answer in time"
-                                                  : connection_->lateness()));
-}
-
-/// Returns all requests after reading and writing have ended. The effect of requests in flight is
-/// unknown.
-void pipeline::return_all() {
-  auto sent = std::exchange(sent_, {});
-  auto held = std::exchange(held_, {});
-  in_batch_ = 0;
-  writes_ = false;
-  announced_.clear();
-  end_ = {};
-  outgoing_.clear();
-  const auto back = [&](entry& entry, bool not_carried_out) {
-    if (!entry.of) return;
-    entry.what->doubtful = entry.what->doubtful || !not_carried_out;
-    in_.events.on_returned(*this, std::move(entry), *why_);
-  };
-  for (auto& each : held) back(each.of, false);
-  for (auto& each : sent) back(each.of, each.not_carried_out);
-  in_.events.on_lost(*this, *why_);
-}
 
 // --- sending --------------------------------------------------------------------------------
 
 std::size_t pipeline::room() const noexcept {
-  if (!ready()) return 0;
   const auto taken = sent_.size() + held_.size();
   return taken < in_.params.under_way_max ? in_.params.under_way_max - taken : 0;
 }
@@ -106,24 +22,14 @@ void pipeline::send(entry entry, bool asking) {
   ++in_batch_;
   writes_ = writes_ || request.writes;
   if (request.announces) announced_ += base::as_chars(*request.about).substr(0, 8);
-  const auto begin = outgoing_.size();
-  outgoing_ += request.command;
-  if (request.called) fit_call(begin, *request.called);
+  append(request.command, request.called);
   sent_.push_back({.of = std::move(entry)});
 }
 
-void pipeline::fit_call(std::size_t begin, script which) {
-  if (!flags_of_scripts_) call_without_flags(outgoing_, begin, which);
-}
-
-void pipeline::flush() {
-  if (!ready()) return;
-  end_batch();
-  watch();
-  if (outgoing_.empty() || !writing_.empty()) return;
-  writing_.swap(outgoing_);
-  ++running_;
-  boost::asio::co_spawn(in_.connections.context, write_all(), base::rethrow);
+void pipeline::append(std::string_view command, std::optional<script> called) {
+  const auto begin = outgoing_.size();
+  outgoing_ += command;
+  if (called && !flags_of_scripts_) call_without_flags(outgoing_, begin, *called);
 }
 
 /// WAIT always follows a write of this connection, so that WAIT also covers the writes of others
@@ -138,9 +44,9 @@ void pipeline::end_batch() {
     const auto& metadata = in_.names.metadata(*counted_in_);
     const auto& name = greeted_.at(*counted_in_);
     if (full_) {
-      const auto begin = outgoing_.size();
-      append_call(outgoing_, script::count, metadata, {}, {name});
-      fit_call(begin, script::count);
+      std::string call;
+      append_call(call, script::count, metadata, {}, {name});
+      append(call, script::count);
     } else {
       append_command(outgoing_, {"HINCRBY", metadata, name, "1"});
     }
@@ -155,86 +61,37 @@ void pipeline::end_batch() {
   writes_ = false;
 }
 
-void pipeline::watch() {
-  if (sent_.empty() || armed()) return;
-  arm(base::timer_wheel::of(in_.connections.context), in_.params.timeout + in_.params.timeout / 4);
+void pipeline::return_all(const failure& why) {
+  const auto back = [&](entry& entry, bool not_carried_out) {
+    if (!entry.of) return;
+    entry.what->doubtful = entry.what->doubtful || !not_carried_out;
+    in_.events.on_returned(to_, std::move(entry), why);
+  };
+  for (auto& each : held_) back(each.of, false);
+  for (auto& each : sent_) back(each.of, each.not_carried_out);
 }
 
-awaitable<void> pipeline::write_all() {
-  try {
-    while (!writing_.empty()) {
-      co_await connection_->write(writing_);
-      writing_.clear();
-      writing_.swap(outgoing_);
-    }
-  } catch (const broken& wrong) {
-    writing_.clear();
-    close(wrong.why);
-  }
-  if (--running_ == 0) enter(phase::closed);
-}
+// --- greetings ------------------------------------------------------------------------------
 
-// --- replies --------------------------------------------------------------------------------
-
-void pipeline::take_replies() {
-  while (auto got = connection_->next_reply()) {
-    if (sent_.empty()) throw unexpected_reply("a reply that nobody asked for");
-    auto first = std::move(sent_.front());
-    sent_.pop_front();
-    take(std::move(first), std::move(got));
-    while (!why_ && !sent_.empty() && sent_.front().what == kind::end) {
-      sent_.pop_front();
-      take_end();
-    }
-    if (why_) return;
-  }
-  // Any reply shows that the server is alive.
-  disarm();
-  watch();
-  in_.events.on_progress(*this);
-}
-
-void pipeline::take(expected first, reply_ptr got) {
-  const reply reply(*got);
-  switch (first.what) {
-    case kind::request: {
-      // A refused request needs no replicas and no count.
-      const bool waits = first.of.what->writes || replicas() > 0;
-      held_request one{std::move(first.of), std::move(got)};
-      if (!waits || reply.is_error()) return conclude(std::move(one), false);
-      return held_.push_back(std::move(one));
-    }
-    case kind::counting:
-      return take_count(first.part, reply);
-    case kind::wait:
-      end_.confirmed = end_.confirmed && reply.is_integer() && reply.integer() >= replicas();
-      return;
-    case kind::greeting:
-      return take_greeting(first.part, reply);
-    case kind::ignored:
-    case kind::end:
-      return;
+void pipeline::greet(const std::vector<std::size_t>& parts) {
+  std::erase_if(greeted_, [&](const auto& each) {
+    return !std::binary_search(parts.begin(), parts.end(), each.first);
+  });
+  if (counted_in_ && !greeted_.contains(*counted_in_)) count_in_next_part();
+  for (const auto part : parts) {
+    if (!greeted_.try_emplace(part).second) continue;
+    const bool others_lose = !node_.empty() && replicas() == 0;
+    const introduction intro{run_, node_, in_.known[part], others_lose, in_.known.masters};
+    std::string call;
+    append_greeting(call, in_.names.metadata(part), !in_.params.copies_only, &intro);
+    append(call, script::greet);
+    sent_.push_back({.what = kind::greeting, .part = part});
   }
 }
 
-void pipeline::take_count(std::size_t part, const reply& reply) {
-  if (!reply.is_error()) {
-    end_.part = part;
-    end_.count = reply.number<std::uint64_t>(~std::uint64_t{0});
-    return;
-  }
-  auto refused = failure_of(reply.text());
-  if (remedy_of(refused) == remedy::reconnect) return close(std::move(refused));
-  if (refused.code == "OOM") {
-    full_ = true;  // this batch is not counted, the next one is
-  } else if (remedy_of(refused) != remedy::redirect) {
-    end_.uncounted = std::move(refused);
-  } else {
-    // The metadata of the part are on their way to another server.
-    end_.confirmed = replicas() == 0;
-    if (counted_in_ == part) count_in_next_part();
-    in_.events.on_astray(*this);
-  }
+void pipeline::rename(std::size_t part, const std::string& name) {
+  const auto found = greeted_.find(part);
+  if (found != greeted_.end() && !found->second.empty()) found->second = name;
 }
 
 void pipeline::count_in_next_part() {
@@ -246,6 +103,100 @@ void pipeline::count_in_next_part() {
   }
 }
 
+/// If the part is on another server, the greeting is sent there. If the server does not serve the
+/// part yet (it has just come back, perhaps with older data), the greeting must be repeated before
+/// anything else.
+void pipeline::take_greeting(std::size_t part, const reply& reply) {
+  if (reply.is_error()) {
+    auto refused = failure_of(reply.text());
+    if (refused.code == "MOVED" || refused.code == "ASK") return in_.events.on_astray();
+    throw broken{std::move(refused)};
+  }
+  const auto greeting = read_greeting(reply);
+  greeted_[part] = greeting.name;
+  if (!counted_in_ || counted_in_ == part) {
+    counted_in_ = part;
+    generation_ = greeting.generation;
+  }
+  in_.known.take_greeting(part, run_, greeting);
+}
+
+// --- replies --------------------------------------------------------------------------------
+
+void pipeline::take(reply_ptr got) {
+  if (sent_.empty()) throw unexpected_reply("a reply that nobody asked for");
+  auto first = std::move(sent_.front());
+  sent_.pop_front();
+  const reply reply(*got);
+  switch (first.what) {
+    case kind::request:
+      take_request(std::move(first.of), std::move(got));
+      break;
+    case kind::counting:
+      take_count(first.part, reply);
+      break;
+    case kind::wait:
+      end_.confirmed = end_.confirmed && reply.is_integer() && reply.integer() >= replicas();
+      break;
+    case kind::greeting:
+      take_greeting(first.part, reply);
+      break;
+    case kind::ignored:
+    case kind::end:
+      break;
+  }
+  while (!sent_.empty() && sent_.front().what == kind::end) {
+    sent_.pop_front();
+    take_end();
+  }
+}
+
+/// A request that waits for nothing, and one that was refused, needs no end of its batch.
+void pipeline::take_request(entry subject, reply_ptr got) {
+  const reply reply(*got);
+  const auto& request = *subject.what;
+  if (!reply.is_error()) {
+    held_request one{std::move(subject), std::move(got)};
+    if (!request.writes && replicas() == 0) return conclude(std::move(one), false);
+    return held_.push_back(std::move(one));
+  }
+  auto refused = failure_of(reply.text());
+  refused.misconfigured = false;  // it was right when the store was opened
+  switch (remedy_of(refused)) {
+    case remedy::redirect:
+      return in_.events.on_redirected(to_, std::move(subject), refused);
+    case remedy::reconnect:
+      sent_.push_front({.of = std::move(subject), .not_carried_out = true});
+      throw broken{std::move(refused)};
+    case remedy::none:
+      break;
+  }
+  const auto after = request.doubtful ? effect::unknown : effect::none;
+  subject.what->fail(to_error(refused, in_.connections.at.name, after));
+  in_.events.on_ended(std::move(subject));
+}
+
+void pipeline::take_count(std::size_t part, const reply& reply) {
+  if (!reply.is_error()) {
+    end_.part = part;
+    end_.count = reply.number<std::uint64_t>(~std::uint64_t{0});
+    return;
+  }
+  auto refused = failure_of(reply.text());
+  const auto next = remedy_of(refused);
+  if (next == remedy::reconnect) throw broken{std::move(refused)};
+  if (refused.code == "OOM") {
+    full_ = true;  // this batch is not counted, the next one is
+  } else if (next == remedy::none) {
+    end_.uncounted = std::move(refused);
+  } else {
+    // The metadata of the part are on their way to another server.
+    end_.confirmed = replicas() == 0;
+    if (counted_in_ == part) count_in_next_part();
+    in_.events.on_astray();
+  }
+}
+
 void pipeline::take_end() {
   const auto end = std::exchange(end_, {});
   auto held = std::exchange(held_, {});
@@ -253,7 +204,7 @@ void pipeline::take_end() {
     const auto why = connection_failure("too few replicas have confirmed it");
     for (auto& each : held) {
       each.of.what->doubtful = true;
-      in_.events.on_returned(*this, std::move(each.of), why);
+      in_.events.on_returned(to_, std::move(each.of), why);
     }
     return;
   }
@@ -269,37 +220,21 @@ void pipeline::take_end() {
   const bool forgot = counts && end.count <= generation_;
   if (counts) generation_ = end.count;
   for (auto& each : held) conclude(std::move(each), forgot);
-  if (forgot) return close(connection_failure("the server's data is older than it was"));
-  if (counts && !why_) in_.events.on_generation(*end.part, run_, end.count);
+  if (forgot) give_up("the server's data is older than it was");
+  if (counts) in_.known.take_generation(*end.part, run_, end.count);
 }
 
 /// `forgot`: the server's memory is not what it was.
 void pipeline::conclude(held_request one, bool forgot) {
-  auto& subject = one.of;
-  const reply reply(*one.got);
-  const auto& name = in_.connections.at.name;
-  if (reply.is_error()) {
-    auto refused = failure_of(reply.text());
-    refused.misconfigured = false;  // it was right when the store was opened
-    if (remedy_of(refused) == remedy::redirect) {
-      return in_.events.on_redirected(*this, std::move(subject), refused);
-    }
-    if (remedy_of(refused) == remedy::reconnect) {
-      sent_.push_front({.of = std::move(subject), .not_carried_out = true});
-      return close(refused);
-    }
-    const auto after = subject.what->doubtful ? effect::unknown : effect::none;
-    subject.what->fail(to_error(refused, name, after));
-    return in_.events.on_ended(std::move(subject));
-  }
-  if (subject.what->grants && (forgot || !in_.events.memory_known())) {
+  auto& request = *one.of.what;
+  if (request.grants && (forgot || !in_.known.gate().known())) {
     // Nobody holds the lease that was granted, and it is given back.
-    subject.what->fail(
-        error(errc::store_lost, name + ": its data is older than it was", effect::done));
-    return in_.events.on_ended(std::move(subject));
+    const auto& name = in_.connections.at.name;
+    request.fail(error(errc::store_lost, name + ": its data is older than it was", effect::done));
+  } else {
+    request.got = std::move(one.got);
   }
-  subject.what->got = std::move(one.got);
-  in_.events.on_ended(std::move(subject));
+  in_.events.on_ended(std::move(one.of));
 }
 
 }  // namespace onceguard::redis

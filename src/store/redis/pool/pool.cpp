@@ -6,15 +6,14 @@
 #include <boost/asio/post.hpp>
 
 #include "base/log.hpp"
+#include "store/redis/topology/cluster_text.hpp"
 
 namespace onceguard::redis {
 namespace {
 
-constexpr std::chrono::milliseconds pace{20};  // between two examinations of waiting requests
-
-/// The more requests share a connection, the less each costs. But WAIT delays the requests behind
-/// it.
-std::size_t default_connections(const address& address) { return address.min_replicas > 0 ? 2 : 1; }
+/// Between two examinations of waiting requests, and before what can't be done now is tried again.
+constexpr std::chrono::milliseconds pace{20};
+constexpr std::uint32_t redirections_max = 5;  // in a row, without a pause
 
 }  // namespace
 
@@ -22,29 +21,21 @@ pool::pool(redis_params params, address server, std::optional<boost::asio::ssl::
     : params_(std::move(params)),
       at_(std::move(server)),
       names_(at_.prefix, at_.servers == deployment::cluster),
-      pipelines_each_(at_.connections.value_or(default_connections(at_))),
       tls_(std::move(tls)),
-      connections_made_{context_, at_, tls_ ? &*tls_ : nullptr},
+      known_(at_, params_, names_.parts()),
+      shared_{{context_, at_, tls_ ? &*tls_ : nullptr}, *this, known_, params_, names_},
       queue_(std::make_shared<batch_queue>(
           [this] { boost::asio::post(context_, [this] { turn(); }); })),
       timer_(context_),
-      queues_(names_.cut() ? names_.parts() : pipelines_each_),
-      topology_(make_topology(connections_made_, names_, params_, *this)),
-      known_(names_.parts()) {
-  for (auto& each : queues_) each.nowhere_since = opened_at_;
+      queues_(names_.parts()),
+      servers_(shared_, queues_),
+      topology_(make_topology(shared_.connections, names_, params_, *this)) {
   thread_ = std::thread([this] { run(); });
 }
-
-std::optional<error> pool::wait_until_ready() { return is_ready_.get(); }
 
 void pool::stop() {
   queue_->close();
   if (thread_.joinable()) thread_.join();
-}
-
-std::vector<server_pin> pool::servers() const {
-  const std::lock_guard lock(shared_);
-  return published_;
 }
 
 // --- the thread -----------------------------------------------------------------------------
@@ -62,24 +53,39 @@ void pool::run() {
   context_.run();
 }
 
+void pool::enter(phase next) {
+  const auto former = std::exchange(phase_, next);
+  switch (next) {
+    case phase::opening:
+    case phase::away:
+      return;
+    case phase::serving:
+      if (former == phase::opening) ready_.set_value(std::nullopt);
+      return;
+    case phase::failed:
+      return ready_.set_value(failed_);
+    case phase::stopped:
+      if (former == phase::opening) {
+        ready_.set_value(error(errc::stopped, "the store was stopped"));
+      }
+      return context_.stop();
+  }
+}
+
 /// All that may have to be done next, in the order in which one step leads to the next.
 void pool::turn() {
-  if (closing_) return;
+  if (phase_ == phase::stopped) return;
   const auto now = base::boot_now();
   const bool closed = queue_->closed();
   while (queue_->poll(calls_)) accept();
-  drop_servers(now);
+  servers_.drop(now);
   auto next = steady_time::max();
-  for (auto& each : servers_) next = std::min(next, each.open_pipelines(now));
+  for (auto& each : servers_) next = std::min(next, each.open_when_due(now));
   note_outage(now);
   hand_out(now);
   if (closed) refuse_what_is_out_of_reach();
   deliver_all(finished_);
-  if (closed && under_way_ == 0) {
-    closing_ = true;
-    say_ready(error(errc::stopped, "the store was stopped"));
-    return context_.stop();
-  }
+  if (closed && under_way_ == 0) return enter(phase::stopped);
   wait_for_next_turn(now, next);
 }
 
@@ -95,9 +101,9 @@ void pool::accept() {
   for (const auto& one : calls_) {
     auto whole = std::static_pointer_cast<job>(one);
     if (whole->parts.empty()) finished_.push_back(one);
-    for (std::size_t i = 0; i < whole->parts.size(); ++i) {
+    for (auto& part : whole->parts) {
       ++under_way_;
-      accept({.of = whole, .what = &whole->parts[i], .number = ++accepted_});
+      accept({.of = whole, .what = &part, .number = ++accepted_});
     }
   }
   calls_.clear();
@@ -106,12 +112,11 @@ void pool::accept() {
 void pool::accept(entry part) {
   const auto& request = *part.what;
   if (const auto& pin = request.pin) {
-    if (auto* target = find_server(pin->at)) return target->named().push_back(std::move(part));
+    if (auto* target = servers_.find(pin->at)) return target->named().push_back(std::move(part));
     return end(part, error(errc::store_unreachable,
                            at_.name + ": " + pin->at.text() + " has no part of the store now"));
   }
-  const std::size_t number = request.about ? request.about->front() : next_queue_++;
-  part.request_queue = static_cast<std::uint16_t>(number % queues_.size());
+  part.part = static_cast<std::uint16_t>(names_.part_of(*request.about));
   queues_.add(std::move(part));
 }
 
@@ -129,21 +134,38 @@ void pool::finish(entry ended) {
   if (ended.of->ended_one()) finished_.push_back(std::move(ended.of));
 }
 
+void pool::wait_for_next_turn(steady_time now, steady_time time) {
+  if (phase_ == phase::opening) time = std::min(time, opened_at_ + params_.timeout);
+  queues_.each_waiting([&](const request_queue&) { time = std::min(time, now + pace); });
+  for (auto& each : servers_) {
+    if (!each.named().empty()) time = std::min(time, now + pace);
+  }
+  if (timer_at_ <= time) return;
+  timer_at_ = time;
+  timer_.expires_after(time - base::boot_now());
+  timer_.async_wait([this](const boost::system::error_code& ec) {
+    if (ec) return;
+    timer_at_ = steady_time::max();
+    turn();
+  });
+}
+
 // --- handing out ----------------------------------------------------------------------------
 
 void pool::hand_out(steady_time now) {
   // Before the queues: redirected requests came before the waiting ones.
   for (auto& each : servers_) hand_out_named(each, now);
-  queues_.each_waiting([&](std::size_t i, request_queue& one) { send_queued(i, one, now); });
+  queues_.each_waiting([&](request_queue& one) { send_queued(one, now); });
   for (auto& each : servers_) each.flush();
 }
 
-void pool::send_queued(std::size_t i, request_queue& queue, steady_time now) {
-  auto* const by = queue.at != nullptr ? queue.at->pipeline_for(i, topology_->vouched()) : nullptr;
-  if (by == nullptr) return purge(queue.waiting, now);
-  // Requests in flight on another connection come first.
-  if (queue.paused_until > now || (queue.under_way > 0 && queue.by != by))
+void pool::send_queued(request_queue& queue, steady_time now) {
+  auto* const by = queue.at;
+  const bool usable = by != nullptr && by->usable(topology_->vouched());
+  // Requests in flight on another server come first.
+  if (!usable || queue.paused_until > now || (queue.under_way > 0 && queue.by != by)) {
     return purge(queue.waiting, now);
+  }
   for (auto room = by->room(); room > 0 && !queue.waiting.empty(); --room) {
     auto next = std::move(queue.waiting.front());
     queue.waiting.pop_front();
@@ -159,28 +181,24 @@ void pool::hand_out_named(server& server, steady_time now) {
   if (waiting.empty()) return;
   server.use(now);
   purge(waiting, now);
-  for (auto left = waiting.size(); left > 0; --left) {
+  if (!server.usable(topology_->vouched())) return;
+  for (auto room = server.room(); room > 0 && !waiting.empty(); --room) {
     auto next = std::move(waiting.front());
     waiting.pop_front();
-    auto* const by = server.pipeline_for(next.request_queue, topology_->vouched());
-    if (by == nullptr || by->room() == 0) {
-      waiting.push_back(std::move(next));
-      continue;
-    }
     const auto& pin = next.what->pin;
     if (pin && *pin != server.pin()) {
       end(next, error(errc::store_unreachable, at_.name + ": the server is not the same any more"));
       continue;
     }
     next.queued = false;
-    const bool asks_for_itself = pin.has_value();
-    send(*by, std::move(next), !asks_for_itself);
+    const bool asking = !pin;
+    send(server, std::move(next), asking);
   }
 }
 
 /// False: the caller has given up, or the request is a claim and the memory is not known yet.
-bool pool::send(pipeline& pipeline, entry next, bool asking) {
-  if (next.what->grants && !memory_.known()) {
+bool pool::send(server& server, entry next, bool asking) {
+  if (next.what->grants && !memory().known()) {
     end(next, error(errc::store_lost, at_.name + ": its data is not what it was"));
     return false;
   }
@@ -188,7 +206,7 @@ bool pool::send(pipeline& pipeline, entry next, bool asking) {
     finish(std::move(next));
     return false;
   }
-  pipeline.send(std::move(next), asking);
+  server.send(std::move(next), asking);
   return true;
 }
 
@@ -206,23 +224,6 @@ void pool::fail_all(std::deque<entry>& waiting, const error& why) {
   for (const auto& one : std::exchange(waiting, {})) end(one, why);
 }
 
-void pool::wait_for_next_turn(steady_time now, steady_time time) {
-  if (!ready_reported_) time = std::min(time, opened_at_ + params_.timeout);
-  queues_.each_waiting(
-      [&](std::size_t, const request_queue&) { time = std::min(time, now + pace); });
-  for (auto& each : servers_) {
-    if (!each.named().empty()) time = std::min(time, now + pace);
-  }
-  if (timer_at_ <= time) return;
-  timer_at_ = time;
-  timer_.expires_after(time - base::boot_now());
-  timer_.async_wait([this](const boost::system::error_code& ec) {
-    if (ec) return;
-    timer_at_ = steady_time::max();
-    turn();
-  });
-}
-
 // --- what is out of reach -------------------------------------------------------------------
 
 error pool::unreachable(const std::optional<failure>& why) const {
@@ -232,9 +233,9 @@ error pool::unreachable(const std::optional<failure>& why) const {
 
 /// When an outage lasts longer than any caller waits, new requests fail at once.
 void pool::note_outage(steady_time now) {
-  check_beginning(now);
-  queues_.each_waiting([&](std::size_t i, request_queue& one) {
-    const auto since = one.at != nullptr ? one.at->out_since(i) : one.nowhere_since;
+  if (phase_ == phase::opening) check_beginning(now);
+  queues_.each_waiting([&](request_queue& one) {
+    const auto since = one.at != nullptr ? one.at->out_since() : one.nowhere_since;
     if (!since || now - *since < params_.timeout) return;
     auto why = unreachable(one.at != nullptr ? one.at->last_failure() : lost_why_);
     // The cause may pass, even a password that was changed.
@@ -245,39 +246,143 @@ void pool::note_outage(steady_time now) {
 
 /// The store is ready when all servers are in reach, or at the timeout when some are.
 void pool::check_beginning(steady_time now) {
-  if (ready_reported_) return;
-  const auto vouched = topology_->vouched();
   std::size_t usable = 0;
   std::size_t wanted = 0;
   std::optional<failure> why = lost_why_;
   for (const auto& each : servers_) {
     if (each.retired()) continue;
     ++wanted;
-    if (each.usable(vouched)) ++usable;
+    if (each.usable(topology_->vouched())) ++usable;
     if (each.last_failure()) why = each.last_failure();
   }
   const bool nowhere = std::any_of(queues_.begin(), queues_.end(),
                                    [](const request_queue& each) { return each.at == nullptr; });
   const bool over = now >= opened_at_ + params_.timeout;
-  if (usable > 0 && (over || (usable == wanted && !nowhere))) return say_ready(std::nullopt);
-  if (over || (why && why->misconfigured && usable == 0)) say_ready(unreachable(why));
-}
-
-void pool::say_ready(std::optional<error> why) {
-  if (!std::exchange(ready_reported_, true)) ready_.set_value(std::move(why));
+  if (usable > 0 && (over || (usable == wanted && !nowhere))) return enter(phase::serving);
+  if (!over && !(why && why->misconfigured && usable == 0)) return;
+  failed_ = unreachable(why);
+  enter(phase::failed);
 }
 
 /// The store is closing: no request waits for a connection any more.
 void pool::refuse_what_is_out_of_reach() {
   const error why(errc::stopped, "the store was stopped while out of reach");
   const auto vouched = topology_->vouched();
-  queues_.each_waiting([&](std::size_t i, request_queue& one) {
-    if (one.at == nullptr || one.at->pipeline_for(i, vouched) == nullptr)
-      fail_all(one.waiting, why);
+  queues_.each_waiting([&](request_queue& one) {
+    if (one.at == nullptr || !one.at->usable(vouched)) fail_all(one.waiting, why);
   });
   for (auto& each : servers_) {
     if (!each.usable(vouched)) fail_all(each.named(), why);
   }
+}
+
+void pool::refuse_server_of(std::size_t part, failure why) {
+  boost::asio::post(context_, [this, part, why = std::move(why)] {
+    if (auto* const refused = queues_[part].at) refused->close(why);
+  });
+}
+
+// --- what servers and the topology report -----------------------------------------------------
+
+void pool::on_layout(const layout& found) {
+  lost_why_.reset();
+  known_.masters = found.ids;
+  servers_.assign(found);
+  soon();
+}
+
+void pool::on_no_layout(const failure& why) {
+  lost_why_ = why;
+  soon();
+}
+
+void pool::note_names(std::vector<std::string> names) {
+  boost::asio::post(context_, [this, names = std::move(names)] {
+    for (std::size_t part = 0; part < names.size(); ++part) {
+      if (!known_.rename(part, names[part])) continue;
+      for (auto& each : servers_) each.rename(part, names[part]);
+    }
+  });
+}
+
+void pool::on_facts(const server_facts& facts) {
+  servers_.publish();
+  known_.log_loss_at_restart(facts);
+}
+
+void pool::on_up(server& server) {
+  topology_->distrust();  // where somebody has to vouch for it
+  if (phase_ == phase::away) {
+    base::log(base::event::store_back, {{"store", at_.name}, {"server", server.at().text()}});
+    enter(phase::serving);
+  }
+  soon();
+}
+
+void pool::on_down(server& server, const failure& why) {
+  if (phase_ == phase::stopped) return;
+  topology_->distrust();
+  // Requests that were redirected to this server go back to the server that redirected them.
+  for (auto& each : std::exchange(server.named(), {})) {
+    if (each.what->pin) {
+      server.named().push_back(std::move(each));
+    } else {
+      queues_.add(std::move(each));
+    }
+  }
+  if (phase_ == phase::serving && !server.retired()) {
+    base::log(base::event::store_away,
+              {{"store", at_.name}, {"server", server.at().text()}, {"why", why.text}});
+    enter(phase::away);
+  }
+  soon();
+}
+
+void pool::on_ended(entry ended) {
+  auto& mine = queues_[ended.part];
+  if (ended.queued) --mine.under_way;
+  mine.turned_away = 0;
+  finish(std::move(ended));
+}
+
+void pool::on_returned(server& server, entry back, const failure& why) {
+  if (std::exchange(back.queued, false)) --queues_[back.part].under_way;
+  const bool late = back.of->give_up_at <= base::boot_now();
+  if (late || (back.what->doubtful && !back.what->repeatable)) {
+    auto reply = why;
+    reply.misconfigured = false;
+    return end(back, to_error(reply, at_.name, effect::none));
+  }
+  if (back.what->pin) return server.named().push_back(std::move(back));
+  queues_.add(std::move(back));
+}
+
+void pool::on_redirected(server& server, entry back, const failure& why) {
+  const auto now = base::boot_now();
+  const auto target = target_of(why, server.at());
+  auto& mine = queues_[back.part];
+  const bool in_circles = ++mine.turned_away > redirections_max;
+  if (in_circles) mine.paused_until = now + pace;
+  if (why.code == "ASK" && target && !in_circles) {
+    if (std::exchange(back.queued, false)) --mine.under_way;
+    auto& there = servers_.at(*target);
+    there.use(now);
+    return there.named().push_back(std::move(back));
+  }
+  if (why.code == "MOVED" && target) {
+    if (mine.at == &server) {
+      auto& next = servers_.at(*target);
+      mine.lead_to(&next);
+      // The greeting for the part waits for the next layout, which also shows whether the former
+      // node is still a master. Otherwise a failover would seem to be a moved slot.
+      if (!next.leads()) next.hold(true, {});
+      servers_.publish();
+    }
+  } else {
+    mine.paused_until = now + pace;
+  }
+  topology_->distrust();
+  on_returned(server, std::move(back), why);
 }
 
 }  // namespace onceguard::redis

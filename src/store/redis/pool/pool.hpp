@@ -1,11 +1,8 @@
-// The servers of a store, and the thread that runs their connections: sends each request to the
-// right server, follows the parts of the store from server to server, and reports outages.
+// The thread that runs the connections of a store: sends each request to the server that has its
+// record, follows the parts of the store from server to server, and reports outages.
 #pragma once
-#include <atomic>
 #include <future>
-#include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,11 +12,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "store/batch_queue.hpp"
-#include "store/grant_gate.hpp"
-#include "store/redis/pool/request_queues.hpp"
-#include "store/redis/pool/server.hpp"
-#include "store/redis/topology/topology.hpp"
-#include "store/wall_guard.hpp"
+#include "store/redis/pool/server_list.hpp"
 
 namespace onceguard::redis {
 
@@ -32,14 +25,13 @@ class pool final : private server_events, private topology_events {
 
   /// Waits until the servers are in reach, the configuration is found to be wrong, or the timeout
   /// has passed. At the timeout some servers are enough.
-  [[nodiscard]] std::optional<error> wait_until_ready();
+  [[nodiscard]] std::optional<error> wait_until_ready() { return ready_.get_future().get(); }
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
   [[nodiscard]] const address& at() const noexcept { return at_; }
   [[nodiscard]] const keyspace& names() const noexcept { return names_; }
-  /// Whether all servers keep acknowledged writes, as of their last greetings.
-  [[nodiscard]] bool durable() const noexcept { return durable_; }
+  [[nodiscard]] bool durable() const noexcept { return servers_.durable(); }
   /// The servers that have a part of the store. From any thread.
-  [[nodiscard]] std::vector<server_pin> servers() const;
+  [[nodiscard]] std::vector<server_pin> servers() const { return servers_.pins(); }
   /// Whether the servers may forget records at any time.
   [[nodiscard]] bool copies_only() const noexcept { return params_.copies_only; }
   /// The server of this part can't be used any more: its requests wait, and each new connection
@@ -49,36 +41,35 @@ class pool final : private server_events, private topology_events {
   /// not to be noticed once more. From any thread.
   void note_names(std::vector<std::string> names);
   /// Takes note of a server's clock, which was read just now. From any thread.
-  void read_clock(std::int64_t server_now);
+  void read_clock(std::int64_t server_now) { known_.read_clock(server_now); }
   /// The gate that the polls of the vitals report to. From any thread.
-  [[nodiscard]] grant_gate& memory() noexcept { return memory_; }
+  [[nodiscard]] grant_gate& memory() noexcept { return known_.gate(); }
   /// Finishes what was accepted, then ends. Not thread-safe; idempotent.
   void stop();
 
  private:
-  // Events of the servers.
-  [[nodiscard]] const known_metadata& known(std::size_t part) const noexcept override {
-    return known_[part];
-  }
-  [[nodiscard]] const std::string& masters() const noexcept override { return masters_; }
-  void on_facts(server& server, const server_facts& facts) override;
-  [[nodiscard]] bool memory_known() const noexcept override { return memory_.known(); }
-  void on_greeting(std::size_t part, const std::string& run, const greeting& greeting) override;
-  void on_generation(std::size_t part, const std::string& run, std::uint64_t generation) override;
+  enum class phase : std::uint8_t {
+    opening,  ///< connects; enough servers in reach → serving; none by the timeout → failed
+    serving,  ///< in reach; a connection is lost → away
+    away,     ///< a server is out of reach, and the log says so; one is back → serving
+    failed,   ///< the store could not be opened, and is stopped next
+    stopped,  ///< from any of them: the queue is closed, and all requests have ended
+  };
+
+  // Events of the servers and of the topology.
+  void on_facts(const server_facts& facts) override;
   void on_up(server& server) override;
   void on_down(server& server, const failure& why) override;
   void on_ended(entry ended) override;
   void on_returned(server& server, entry back, const failure& why) override;
   void on_redirected(server& server, entry back, const failure& why) override;
-  void on_astray(server& server) override;
+  void on_astray() override { topology_->distrust(); }
   void on_progress() override { turn(); }
-
-  // Events of the topology.
   void on_layout(const layout& found) override;
   void on_no_layout(const failure& why) override;
 
-  // The thread.
   void run();
+  void enter(phase next);
   void turn();
   void soon();
   void accept();
@@ -87,67 +78,40 @@ class pool final : private server_events, private topology_events {
   void finish(entry ended);
   void hand_out(steady_time now);
   void hand_out_named(server& server, steady_time now);
-  void send_queued(std::size_t i, request_queue& queue, steady_time now);
-  bool send(pipeline& pipeline, entry next, bool asking);
+  void send_queued(request_queue& queue, steady_time now);
+  bool send(server& server, entry next, bool asking);
   void note_outage(steady_time now);
   void check_beginning(steady_time now);
   void purge(std::deque<entry>& waiting, steady_time now);
   void fail_all(std::deque<entry>& waiting, const error& why);
   void refuse_what_is_out_of_reach();
   void wait_for_next_turn(steady_time now, steady_time time);
-  void say_ready(std::optional<error> why);
   [[nodiscard]] error unreachable(const std::optional<failure>& why) const;
 
-  // Which server has which part.
-  [[nodiscard]] server& server_at(const endpoint& endpoint);
-  [[nodiscard]] server* find_server(const endpoint& endpoint) noexcept;
-  void lead(std::size_t request_queue, server* server, steady_time now);
-  void settle_in();
-  void drop_servers(steady_time now);
-  void take_out(server& server);
-  void publish();
-  void warn_of_loss_at_restart(const server_facts& facts);
-  [[nodiscard]] std::size_t part_of_queue(std::size_t i) const noexcept {
-    return names_.cut() ? i : 0;
-  }
-
   const redis_params params_;
-  grant_gate memory_;
   const address at_;
   const keyspace names_;
-  const std::size_t pipelines_each_;
   std::optional<boost::asio::ssl::context> tls_;
   boost::asio::io_context context_{1};
-  const connection_context connections_made_;
+  known_parts known_;
+  const server_context shared_;
   const std::shared_ptr<batch_queue> queue_;
   std::promise<std::optional<error>> ready_;
-  std::future<std::optional<error>> is_ready_ = ready_.get_future();
-  std::atomic<bool> durable_{false};
-  mutable std::mutex shared_;  // guards the members below
-  std::vector<server_pin> published_;
-  std::optional<wall_guard> wall_;
-  bool clock_distrusted_ = false;
 
   // The members below belong to the thread.
+  phase phase_ = phase::opening;
   boost::asio::steady_timer timer_;
   std::vector<call_ptr> calls_;
   std::vector<call_ptr> finished_;
-  std::list<server> servers_;
   request_queues queues_;
+  server_list servers_;
   std::unique_ptr<topology> topology_;
-  std::vector<endpoint> layout_;  // whom it named last
-  std::size_t under_way_ = 0;     // parts that were accepted and have not ended
+  std::size_t under_way_ = 0;  // parts of calls that were accepted and have not ended
   std::uint64_t accepted_ = 0;
-  std::size_t next_queue_ = 0;  // for what is about no record
-  std::vector<known_metadata> known_;
-  std::string masters_;
   std::optional<failure> lost_why_;  // no layout could be found
-  std::string loss_logged_;
+  std::optional<error> failed_;      // the store could not be opened
   const steady_time opened_at_ = base::boot_now();
-  bool ready_reported_ = false;
-  bool outage_logged_ = false;
   bool turn_posted_ = false;
-  bool closing_ = false;
   steady_time timer_at_ = steady_time::max();
   std::thread thread_;
 };

@@ -1,170 +1,203 @@
 #include "store/redis/pool/server.hpp"
 
-#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
 
-#include "base/hash.hpp"
+#include "base/rethrow.hpp"
 
 namespace onceguard::redis {
 namespace {
 
-constexpr std::int64_t backoff_first_ms = 50;
-constexpr std::int64_t backoff_most_ms = 2'000;
-constexpr std::chrono::seconds linger{5};  // of links to a server that has no part yet
+using boost::asio::awaitable;
+
+constexpr std::chrono::seconds linger{5};  // of the connection to a server that has no part yet
+
+bool not_permitted(const reply& reply) {
+  return reply.is_error() && failure_of(reply.text()).code == "NOPERM";
+}
 
 }  // namespace
 
-server::server(const connection_context& connections, server_events& events,
-               const redis_params& params, const keyspace& names, const endpoint& endpoint,
-               std::size_t pipelines)
-    : events_(events), names_(names), at_(endpoint) {
+// --- its life -------------------------------------------------------------------------------
+
+steady_time server::open_when_due(steady_time now) {
+  if (phase_ != phase::closed || retired_) return steady_time::max();
+  if (open_at_ > now) return open_at_;
+  enter(phase::opening);
+  return steady_time::max();
+}
+
+void server::close(failure why) {
+  if (phase_ == phase::closed || phase_ == phase::closing) return;
+  why_ = std::move(why);
+  enter(phase::closing);
+}
+
+void server::enter(phase next) {
   const auto now = base::boot_now();
-  const pipeline_context shared{connections, *this, params, names, endpoint};
-  for (std::size_t i = 0; i < pipelines; ++i) {
-    pipelines_.emplace_back().on = std::make_unique<pipeline>(shared);
-    pipelines_.back().out_since = now;
+  phase_ = next;
+  switch (next) {
+    case phase::opening:
+      connection_ = std::make_unique<connection>(in_.connections, at_);
+      // Earlier than those who wait for the connection give up, so that they learn why.
+      arm(base::timer_wheel::of(in_.connections.context),
+          in_.params.timeout - in_.params.timeout / 8);
+      ++running_;
+      return boost::asio::co_spawn(in_.connections.context, live(), base::rethrow);
+    case phase::ready:
+      disarm();
+      why_.reset();
+      out_since_.reset();
+      ready_since_ = open_at_ = now;
+      pipeline_->greet(parts_);  // they may have changed meanwhile
+      return in_.events.on_up(*this);
+    case phase::closing:
+      disarm();
+      return connection_->close();
+    case phase::closed:
+      // At once if the connection was ready, unless it was not for long, nor will it be.
+      if (!out_since_ && why_->code != "CLUSTERDOWN") {
+        failures_ = 0;
+        open_at_ = now;
+      } else {
+        open_at_ = now + pause_after(failures_++);
+      }
+      if (!out_since_) out_since_ = now;
+      writing_.clear();
+      if (const auto ended = std::exchange(pipeline_, nullptr)) ended->return_all(*why_);
+      return in_.events.on_down(*this, *why_);
   }
 }
 
-bool server::usable(steady_time vouched) const noexcept {
-  return std::any_of(pipelines_.begin(), pipelines_.end(), [vouched](const kept_pipeline& each) {
-    return each.on->ready() && each.on->ready_since() <= vouched;
-  });
-}
-
-bool server::any_ready() const noexcept { return usable(steady_time::max()); }
-
-pipeline* server::pipeline_for(std::size_t request_queue, steady_time vouched) noexcept {
-  auto& target = *kept_for(request_queue).on;
-  return target.ready() && target.ready_since() <= vouched ? &target : nullptr;
-}
-
-/// Each connection greets the parts whose requests it carries.
-std::vector<std::size_t> server::parts_of(const pipeline& pipeline) const {
-  if (!names_.cut()) return {0};
-  const auto mine = std::find_if(pipelines_.begin(), pipelines_.end(),
-                                 [&](const auto& each) { return each.on.get() == &pipeline; });
-  std::vector<std::size_t> out;
-  for (auto part = static_cast<std::size_t>(mine - pipelines_.begin()); part < parts_.size();
-       part += pipelines_.size()) {
-    if (parts_[part]) out.push_back(part);
-  }
-  return out;
-}
-
-void server::greet_parts() {
-  if (!names_.cut()) return;
-  for (auto& each : pipelines_) each.on->greet_parts();
-}
-
-// --- links ----------------------------------------------------------------------------------
-
-server::kept_pipeline& server::kept(const pipeline& pipeline) {
-  return *std::find_if(pipelines_.begin(), pipelines_.end(),
-                       [&](const auto& each) { return each.on.get() == &pipeline; });
-}
-
-steady_time server::open_pipelines(steady_time now) {
-  auto next = steady_time::max();
-  for (auto& each : pipelines_) {
-    if (!each.on->closed() || retired_) continue;
-    if (each.open_at <= now) {
-      each.open_at = steady_time::max();
-      each.on->open();
-    } else {
-      next = std::min(next, each.open_at);
+awaitable<void> server::live() {
+  try {
+    co_await set_up();
+    enter(phase::ready);
+    for (;;) {
+      co_await connection_->receive();
+      while (auto got = connection_->next_reply()) pipeline_->take(std::move(got));
+      // Any reply shows that the server is alive.
+      disarm();
+      watch();
+      in_.events.on_progress();
     }
+  } catch (const broken& wrong) {
+    close(wrong.why);
   }
-  return next;
+  end_coroutine();
 }
 
-void server::flush() {
-  for (auto& each : pipelines_) {
-    if (each.on->ready()) each.on->flush();
-  }
+void server::end_coroutine() {
+  if (--running_ == 0) enter(phase::closed);
 }
 
-void server::close(const failure& why) {
-  for (auto& each : pipelines_) {
-    if (!each.on->closed()) each.on->close(why);
-  }
+void server::expired() {
+  close(
+      connection_failure(ready() ? "the server did not answer in time" : connection_->lateness()));
 }
 
 void server::retire() {
   retired_ = true;
-  for (auto& each : pipelines_) {
-    if (!each.on->closed() && each.on->idle()) {
-      each.on->close(connection_failure("the server has no part of the store any more"));
-    }
-  }
+  if (pipeline_ && !pipeline_->idle()) return;
+  close(connection_failure("the server has no part of the store any more"));
 }
 
 bool server::lingers(steady_time now) const noexcept { return now < used_at_ + linger; }
 
-bool server::gone() const noexcept {
-  return retired_ && named_.empty() &&
-         std::all_of(pipelines_.begin(), pipelines_.end(),
-                     [](const kept_pipeline& each) { return each.on->closed(); });
-}
+// --- setting up -----------------------------------------------------------------------------
 
-/// At once if the connection was ready before, otherwise after a growing pause.
-steady_time server::next_try(kept_pipeline& pipeline, steady_time now) const {
-  if (std::exchange(pipeline.was_ready, false)) {
-    pipeline.failures = 0;
-    return now;
+awaitable<void> server::set_up() {
+  const auto& store_address = in_.connections.at;
+  co_await connection_->connect();
+  co_await connection_->log_in(store_address.login);
+  if (!in_.names.cut()) {
+    text_in(co_await connection_->ask(words("SELECT", decimal(store_address.database))));
   }
-  const auto round = std::min(pipeline.failures++, 8u);
-  const auto pause = std::min(backoff_first_ms << round, backoff_most_ms);
-  std::array<unsigned char, 1> random{};
-  base::random_bytes(random);
-  // Between half and all of the pause, so that processes don't come back all at once.
-  return now + std::chrono::milliseconds(pause * (256 + random[0]) / 512);
-}
-
-// --- what links tell ------------------------------------------------------------------------
-
-const known_metadata& server::known(std::size_t part) const noexcept { return events_.known(part); }
-const std::string& server::masters() const noexcept { return events_.masters(); }
-
-void server::on_facts(pipeline&, const server_facts& facts) {
+  // For the server's list of clients. Not all users may set the name.
+  co_await connection_->ask(words("CLIENT", "SETNAME", "onceguard"));
+  const auto facts = co_await ask_facts();
+  if (auto wrong = reason_for_distrust(facts, store_address.servers, in_.params.copies_only)) {
+    throw broken{std::move(*wrong)};
+  }
+  std::string node;
+  if (store_address.servers == deployment::sentinel) node = at_.text();
+  if (store_address.servers == deployment::cluster) {
+    node = text_in(co_await connection_->ask(words("CLUSTER", "MYID")));
+  }
   durable_ = keeps_everything(facts);
   if (facts.run.empty() || facts.run != run_) ++life_;
   run_ = facts.run;
-  events_.on_facts(*this, facts);
-}
-
-void server::on_generation(std::size_t part, const std::string& run, std::uint64_t generation) {
-  events_.on_generation(part, run, generation);
-}
-
-void server::on_ready(pipeline& pipeline) {
-  auto& mine = kept(pipeline);
-  mine.was_ready = true;
-  mine.out_since.reset();
-  last_failure_.reset();
-  const auto now = base::boot_now();
-  for (auto& each : pipelines_) {
-    if (each.on->closed()) each.open_at = now;
+  in_.events.on_facts(facts);
+  for (std::size_t i = 0; i < script_count; ++i) {
+    const auto text = script_text(static_cast<script>(i), facts.flags_of_scripts);
+    text_in(co_await connection_->ask(words("SCRIPT", "LOAD", text)));
   }
-  greet_parts();
-  events_.on_up(*this);
+  pipeline_ = std::make_unique<pipeline>(in_, *this, facts, std::move(node));
+  pipeline_->greet(parts_);
+  const auto greetings = std::exchange(pipeline_->outgoing(), {});
+  co_await connection_->write(greetings);
+  while (!pipeline_->idle()) {
+    auto got = co_await connection_->read_reply();
+    pipeline_->take(std::move(got));
+  }
+  if (phase_ != phase::opening) give_up("it was closed");
 }
 
-void server::on_lost(pipeline& pipeline, const failure& why) {
-  const auto now = base::boot_now();
-  auto& mine = kept(pipeline);
-  if (why.code == "CLUSTERDOWN") mine.was_ready = false;  // it was not for long, nor will it be
-  mine.open_at = next_try(mine, now);
-  if (!mine.out_since) mine.out_since = now;
-  last_failure_ = why;
-  events_.on_down(*this, why);
+awaitable<server_facts> server::ask_facts() {
+  server_facts out;
+  const auto info = co_await connection_->ask(words("INFO"));
+  if (!not_permitted(reply(*info))) out = read_info(text_in(info));
+  if (auto value = co_await ask_setting("appendonly")) out.append_only = std::move(*value);
+  if (auto value = co_await ask_setting("appendfsync")) out.flushes = std::move(*value);
+  out.snapshots = co_await ask_setting("save");
+  co_return out;
 }
 
-void server::on_returned(pipeline&, entry back, const failure& why) {
-  events_.on_returned(*this, std::move(back), why);
+awaitable<std::optional<std::string>> server::ask_setting(const char* name) {
+  const auto got = co_await connection_->ask(words("CONFIG", "GET", name));
+  const reply reply(*got);
+  if (!reply.is_array() || reply.size() < 2) co_return std::nullopt;
+  co_return std::string(reply.at(1).text());
 }
 
-void server::on_redirected(pipeline&, entry back, const failure& why) {
-  events_.on_redirected(*this, std::move(back), why);
+// --- its parts and requests -----------------------------------------------------------------
+
+void server::hold(bool leads, std::vector<std::size_t> parts) {
+  leads_ = leads;
+  parts_ = std::move(parts);
+  if (ready()) pipeline_->greet(parts_);
+}
+
+void server::rename(std::size_t part, const std::string& name) {
+  if (pipeline_) pipeline_->rename(part, name);
+}
+
+void server::flush() {
+  if (!ready()) return;
+  pipeline_->end_batch();
+  watch();
+  if (pipeline_->outgoing().empty() || !writing_.empty()) return;
+  writing_.swap(pipeline_->outgoing());
+  ++running_;
+  boost::asio::co_spawn(in_.connections.context, write_all(), base::rethrow);
+}
+
+/// A server that has not answered for too long is given up.
+void server::watch() {
+  if (pipeline_->idle() || armed()) return;
+  arm(base::timer_wheel::of(in_.connections.context), in_.params.timeout + in_.params.timeout / 4);
+}
+
+awaitable<void> server::write_all() {
+  try {
+    while (!writing_.empty()) {
+      co_await connection_->write(writing_);
+      writing_.clear();
+      writing_.swap(pipeline_->outgoing());
+    }
+  } catch (const broken& wrong) {
+    close(wrong.why);
+  }
+  end_coroutine();
 }
 
 }  // namespace onceguard::redis

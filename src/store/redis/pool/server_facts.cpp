@@ -5,23 +5,16 @@
 namespace onceguard::redis {
 namespace {
 
-using info_map = std::map<std::string_view, std::string_view>;
-
-info_map connections_of(std::string_view info) {
-  info_map out;
-  while (!info.empty()) {
-    const auto end = info.find("\r\n");
-    const auto connection = info.substr(0, end);
-    info.remove_prefix(end == std::string_view::npos ? info.size() : end + 2);
-    const auto colon = connection.find(':');
-    if (colon != std::string_view::npos)
-      out[connection.substr(0, colon)] = connection.substr(colon + 1);
-  }
-  return out;
+/// The value of a line of INFO. Empty: there is no such line.
+std::string value_in(std::string_view info, const std::string& name) {
+  const auto begin = ("\r\n" + std::string(info)).find("\r\n" + name + ":");
+  if (begin == std::string::npos) return {};
+  const auto value = info.substr(begin + name.size() + 1);
+  return std::string(value.substr(0, value.find("\r\n")));
 }
 
 /// "7.0.15" as 7'000.
-int number_of(std::string_view version) {
+int version_number(std::string_view version) {
   int major = 0;
   int minor = 0;
   const auto* const end = version.data() + version.size();
@@ -35,22 +28,18 @@ failure wrong(std::string description) { return {{}, std::move(description), tru
 }  // namespace
 
 server_facts read_info(std::string_view info) {
-  const auto connections = connections_of(info);
-  const auto find_address = [&](std::string_view name) {
-    const auto found = connections.find(name);
-    return found == connections.end() ? std::string() : std::string(found->second);
-  };
   server_facts out;
-  out.version = find_address("redis_version");
-  out.flags_of_scripts = number_of(out.version) >= 7'000;
-  out.too_old = number_of(out.version) < 6'002;
-  out.run = find_address("run_id");
-  out.replica = find_address("role") == "slave";
-  out.loading = find_address("loading") == "1";
-  out.in_cluster = find_address("cluster_enabled") == "1";
-  out.eviction = find_address("maxmemory_policy");
-  if (const auto target = find_address("aof_enabled"); !target.empty())
-    out.append_only = target == "1" ? "yes" : "no";
+  out.version = value_in(info, "redis_version");
+  out.flags_of_scripts = version_number(out.version) >= 7'000;
+  out.too_old = version_number(out.version) < 6'002;
+  out.run = value_in(info, "run_id");
+  out.replica = value_in(info, "role") == "slave";
+  out.loading = value_in(info, "loading") == "1";
+  out.in_cluster = value_in(info, "cluster_enabled") == "1";
+  out.eviction = value_in(info, "maxmemory_policy");
+  if (const auto enabled = value_in(info, "aof_enabled"); !enabled.empty()) {
+    out.append_only = enabled == "1" ? "yes" : "no";
+  }
   return out;
 }
 

@@ -1,7 +1,6 @@
 // What a server reports of itself at the begin of a connection: whether it can be used, and what a
 // restart would lose.
 #pragma once
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -3,8 +3,6 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <onceguard/store.hpp>
 
@@ -26,17 +24,14 @@ struct listed {
 /// errc::invalid_argument: the text is not a cursor of this store.
 [[nodiscard]] result<listed> read_cursor(const std::string& cursor);
 
-/// Some of the records. A record may come twice, or be gone by now.
-struct scan_step {
-  std::vector<unreadable_record> unreadable;
-  std::vector<std::pair<listed, record_view>> found;
-};
-
+/// A record may be reported twice, or be gone by now.
 class scan_listener {
  public:
   /// The scan begins, or begins anew: records that were reported before don't count any more.
   virtual void begin() = 0;
-  virtual void take(scan_step step) = 0;
+  /// The view is without its answer.
+  virtual void take(const listed& position, record_view view) = 0;
+  virtual void take_unreadable(const record_id& id, const std::string& why) = 0;
 
  protected:
   ~scan_listener() = default;

@@ -22,8 +22,6 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr std::int64_t pause_first_ms = 50;
-constexpr std::int64_t pause_most_ms = 2'000;
 // A missing permission may be granted later.
 constexpr std::chrono::milliseconds refused_pause{30'000};
 
@@ -117,8 +115,6 @@ awaitable<failure> subscription::subscriber::read() {
     }
   } catch (const broken& wrong) {
     co_return wrong.why;
-  } catch (const unexpected_reply& wrong) {
-    co_return connection_failure(wrong.what());
   }
   co_return connection_failure("it is not wanted any more");
 }
@@ -156,12 +152,7 @@ void subscription::subscriber::take_messages() {
 std::chrono::milliseconds subscription::subscriber::next_pause(const failure& why) {
   if (why.misconfigured) return refused_pause;
   if (subscribed_) return std::chrono::milliseconds(0);
-  const auto round = std::min(failures_++, 8u);
-  const auto pause = std::min(pause_first_ms << round, pause_most_ms);
-  std::array<unsigned char, 1> random{};
-  base::random_bytes(random);
-  // Between half and all of the pause, so that processes don't come back all at once.
-  return std::chrono::milliseconds(pause * (256 + random[0]) / 512);
+  return pause_after(failures_++);
 }
 
 // --- the subscription -----------------------------------------------------------------------

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include <boost/asio/co_spawn.hpp>
+
 #include "base/clock.hpp"
+#include "base/rethrow.hpp"
 
 namespace onceguard::redis {
 namespace {
 
+using boost::asio::awaitable;
 using std::chrono::milliseconds;
 
 constexpr milliseconds cluster_pause{2'000};        // between two polls
@@ -21,53 +25,55 @@ cluster_watch::cluster_watch(const connection_context& connection_context, const
       names_(names),
       owners_(names.parts()) {}
 
-void cluster_watch::ask_next() {
-  if (closed_) return;
-  timer_.cancel();
-  if (to_ask_.empty()) {
-    std::set<endpoint> all(in_.at.seeds.begin(), in_.at.seeds.end());
-    for (const auto& each : owners_) {
-      if (each) all.insert(each->at);
-    }
-    to_ask_.assign(all.begin(), all.end());
-    // Each round begins with another node, because one node may know less than the others.
-    const auto first = static_cast<std::ptrdiff_t>(round_++ % to_ask_.size());
-    std::rotate(to_ask_.begin(), to_ask_.begin() + first, to_ask_.end());
-    begun_ = base::boot_now();
-    distrusted_ = false;
-  }
-  const auto next = to_ask_.back();
-  to_ask_.pop_back();
-  const auto patience = std::min(params_.timeout / 2, cluster_patience);
-  auto& source = pollers_.try_emplace(next, in_, next, in_.at.login, patience).first->second;
-  asking_ = true;
-  source.ask({words("CLUSTER", "SLOTS"), words("CLUSTER", "NODES")},
-             [this, &source](const std::vector<reply_ptr>& replies, std::optional<failure> why) {
-               read(source, replies, std::move(why));
-             });
+void cluster_watch::go_on() {
+  if (!std::exchange(polling_, true)) boost::asio::co_spawn(in_.context, poll(), base::rethrow);
 }
 
-void cluster_watch::read(topology_poller& poller, const std::vector<reply_ptr>& replies,
-                         std::optional<failure> why) {
-  asking_ = false;
-  if (closed_) return;
-  try {
-    if (!why) read(poller.to(), replies);
-  } catch (const broken& wrong) {
-    why = wrong.why;
-  } catch (const unexpected_reply& wrong) {
-    why = connection_failure(wrong.what());
+awaitable<void> cluster_watch::poll() {
+  timer_.cancel();
+  begun_ = base::boot_now();
+  distrusted_ = false;
+  std::optional<failure> why;
+  for (const auto& node : nodes_in_turn()) {
+    why = co_await ask(node);
+    if (closed_) co_return;
+    if (!why || why->misconfigured) break;
   }
+  polling_ = false;
   if (!why) {
-    to_ask_.clear();
     forget_strangers();
-    return wait(rest(cluster_pause));
+    co_return wait(rest(cluster_pause));
   }
-  if (why->text.find("cluster support disabled") != std::string::npos) why->misconfigured = true;
-  if (!to_ask_.empty() && !why->misconfigured) return ask_next();
-  to_ask_.clear();
   wait(cluster_pause_in_doubt * 2);
   events_.on_no_layout(*why);
+}
+
+/// Each round begins with another node, because one node may know less than the others.
+std::vector<endpoint> cluster_watch::nodes_in_turn() {
+  std::set<endpoint> all(in_.at.seeds.begin(), in_.at.seeds.end());
+  for (const auto& each : owners_) {
+    if (each) all.insert(each->at);
+  }
+  std::vector<endpoint> out(all.begin(), all.end());
+  const auto first = static_cast<std::ptrdiff_t>(round_++ % out.size());
+  std::rotate(out.begin(), out.begin() + first, out.end());
+  return out;
+}
+
+awaitable<std::optional<failure>> cluster_watch::ask(endpoint node) {
+  const auto patience = std::min(params_.timeout / 2, cluster_patience);
+  auto& source = pollers_.try_emplace(node, in_, node, in_.at.login, patience).first->second;
+  try {
+    std::vector<std::string> commands{words("CLUSTER", "SLOTS"), words("CLUSTER", "NODES")};
+    const auto replies = co_await source.ask(std::move(commands));
+    if (!closed_) read(node, replies);
+  } catch (const broken& wrong) {
+    auto why = wrong.why;
+    const bool alone = why.text.find("cluster support disabled") != std::string::npos;
+    why.misconfigured = why.misconfigured || alone;
+    co_return why;
+  }
+  co_return std::nullopt;
 }
 
 void cluster_watch::read(const endpoint& endpoint, const std::vector<reply_ptr>& replies) {

@@ -13,7 +13,7 @@ class cluster_watch final : public topology {
   cluster_watch(const connection_context& context, const keyspace& names,
                 const redis_params& params, topology_events& events);
 
-  void begin() override { ask_next(); }
+  void begin() override { go_on(); }
 
  private:
   /// The node that has a part, and the epoch of the failover or move that gave the part to the
@@ -24,22 +24,20 @@ class cluster_watch final : public topology {
     std::uint64_t epoch = 0;
   };
 
-  void ask_next();
-  void read(topology_poller& poller, const std::vector<reply_ptr>& replies,
-            std::optional<failure> why);
+  [[nodiscard]] boost::asio::awaitable<void> poll();
+  [[nodiscard]] std::vector<endpoint> nodes_in_turn();
+  /// Empty: the node has answered.
+  [[nodiscard]] boost::asio::awaitable<std::optional<failure>> ask(endpoint node);
   void read(const endpoint& endpoint, const std::vector<reply_ptr>& replies);
   void tell(const std::vector<node_entry>& nodes);
   void forget_strangers();
-  [[nodiscard]] bool polling() const noexcept override { return asking_; }
-  void go_on() override {
-    if (!asking_) ask_next();
-  }
+  [[nodiscard]] bool polling() const noexcept override { return polling_; }
+  void go_on() override;
 
   const keyspace& names_;
-  std::vector<endpoint> to_ask_;  // of this round, the next one last
   std::vector<std::optional<owner>> owners_;
   std::size_t round_ = 0;
-  bool asking_ = false;
+  bool polling_ = false;
 };
 
 }  // namespace onceguard::redis

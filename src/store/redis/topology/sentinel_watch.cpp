@@ -1,13 +1,16 @@
 #include "store/redis/topology/sentinel_watch.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include <boost/asio/co_spawn.hpp>
 
 #include "base/clock.hpp"
+#include "base/rethrow.hpp"
 
 namespace onceguard::redis {
 namespace {
 
+using boost::asio::awaitable;
 using std::chrono::milliseconds;
 
 constexpr milliseconds sentinel_pause{1'000};        // between two polls
@@ -45,33 +48,30 @@ void sentinel_watch::ask_all() {
   const auto round = now_.round + 1;
   now_ = {};
   now_.round = round;
-  const std::vector<std::string> commands{
-      words("SENTINEL", "GET-MASTER-ADDR-BY-NAME", in_.at.master),
-      words("SENTINEL", "MASTER", in_.at.master), words("SENTINEL", "SENTINELS", in_.at.master)};
   for (auto& [to, each] : pollers_) {
     if (each.busy()) continue;
     ++now_.open;
-    each.ask(commands,
-             [this, round](const std::vector<reply_ptr>& replies, std::optional<failure> why) {
-               read(round, replies, std::move(why));
-             });
+    boost::asio::co_spawn(in_.context, ask(each, round), base::rethrow);
   }
   if (now_.open == 0) wait(sentinel_pause_in_doubt);
 }
 
-void sentinel_watch::read(std::uint64_t round, const std::vector<reply_ptr>& replies,
-                          std::optional<failure> why) {
-  if (closed_ || round != now_.round || now_.open == 0) return;
-  --now_.open;
+awaitable<void> sentinel_watch::ask(topology_poller& sentinel, std::uint64_t round) {
+  std::vector<std::string> commands{words("SENTINEL", "GET-MASTER-ADDR-BY-NAME", in_.at.master),
+                                    words("SENTINEL", "MASTER", in_.at.master),
+                                    words("SENTINEL", "SENTINELS", in_.at.master)};
+  const auto counts = [&] { return !closed_ && round == now_.round && now_.open > 0; };
+  std::optional<failure> why;
   try {
-    if (!why) read(replies);
+    const auto replies = co_await sentinel.ask(std::move(commands));
+    if (counts()) read(replies);
   } catch (const broken& wrong) {
     why = wrong.why;
-  } catch (const unexpected_reply& wrong) {
-    why = connection_failure(wrong.what());
   }
+  if (!counts()) co_return;
+  --now_.open;
   if (why) now_.why = std::move(why);
-  if (now_.open == 0) return decide();
+  if (now_.open == 0) co_return decide();
   if (now_.master) wait(for_others);
 }
 
@@ -88,9 +88,7 @@ void sentinel_watch::read(const std::vector<reply_ptr>& replies) {
   if (!where.is_array())
     throw broken{connection_failure("the sentinel knows no address of the master")};
   const endpoint endpoint{std::string(where.at(0).text()), std::string(where.at(1).text())};
-  std::uint64_t epoch = 0;
-  const auto text = value_in(answer, "config-epoch");
-  std::from_chars(text.data(), text.data() + text.size(), epoch);
+  const auto epoch = number_in<std::uint64_t>(value_in(answer, "config-epoch")).value_or(0);
   ++now_.answered;
   if (!now_.master || epoch > now_.epoch) {
     now_.master = endpoint;

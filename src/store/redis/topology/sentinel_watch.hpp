@@ -26,7 +26,7 @@ class sentinel_watch final : public topology {
 
   void meet(const endpoint& sentinel);
   void ask_all();
-  void read(std::uint64_t round, const std::vector<reply_ptr>& replies, std::optional<failure> why);
+  [[nodiscard]] boost::asio::awaitable<void> ask(topology_poller& sentinel, std::uint64_t round);
   void read(const std::vector<reply_ptr>& replies);
   void decide();
   [[nodiscard]] bool polling() const noexcept override { return now_.open > 0; }

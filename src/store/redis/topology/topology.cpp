@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include <boost/asio/co_spawn.hpp>
-
-#include "base/rethrow.hpp"
 #include "store/redis/topology/cluster_watch.hpp"
 #include "store/redis/topology/sentinel_watch.hpp"
 
@@ -33,48 +30,39 @@ class fixed_topology final : public topology {
 
 // --- one server that is polled --------------------------------------------------------------
 
-void topology_poller::ask(std::vector<std::string> commands, listener receiver) {
+awaitable<std::vector<reply_ptr>> topology_poller::ask(std::vector<std::string> commands) {
   busy_ = true;
   closed_ = false;
-  commands_ = std::move(commands);
-  listener_ = std::move(receiver);
   arm(base::timer_wheel::of(in_.context), patience_);
-  boost::asio::co_spawn(in_.context, run(), base::rethrow);
-}
-
-awaitable<void> topology_poller::run() {
   std::vector<reply_ptr> replies;
   std::optional<failure> why;
   try {
-    if (!connection_) {
-      connection_ = std::make_unique<connection>(in_, to_);
-      co_await connection_->connect();
-      if (closed_) give_up("the connection was not made in time");
-      co_await connection_->log_in(as_);
+    if (!connection_) co_await connect();
+    for (const auto& each : commands) {
+      auto got = co_await connection_->ask(each);
+      replies.push_back(std::move(got));
     }
-    for (const auto& each : commands_) replies.push_back(co_await connection_->ask(each));
   } catch (const broken& wrong) {
     why = wrong.why;
-  } catch (const unexpected_reply& wrong) {
-    why = connection_failure(wrong.what());
   }
   disarm();
-  if (why) {
-    connection_.reset();
-    replies.clear();
-    why->text = to_.text() + ": " + (closed_ ? "no answer in time" : why->text);
-  }
   busy_ = false;
-  const auto reply = std::exchange(listener_, {});
-  reply(std::move(replies), std::move(why));
+  if (!why) co_return replies;
+  connection_.reset();
+  why->text = to_.text() + ": " + (closed_ ? "no answer in time" : why->text);
+  throw broken{*why};
+}
+
+awaitable<void> topology_poller::connect() {
+  connection_ = std::make_unique<connection>(in_, to_);
+  co_await connection_->connect();
+  co_await connection_->log_in(as_);
 }
 
 void topology_poller::close() {
   closed_ = true;
   if (connection_) connection_->close();
 }
-
-void topology_poller::expired() { close(); }
 
 // --- polls ----------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 // The servers that are masters, and which of them has which part of the store.
 #pragma once
 #include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,31 +42,27 @@ class topology_events {
 /// the next. Belongs to the thread of its io_context; must not be destroyed while it is busy.
 class topology_poller final : private base::deadline {
  public:
-  /// The replies in the order of the commands, or why there are none.
-  using listener = std::function<void(std::vector<reply_ptr> replies, std::optional<failure> why)>;
-
   topology_poller(const connection_context& context, endpoint endpoint, const credentials& as,
                   milliseconds patience)
       : in_(context), to_(std::move(endpoint)), as_(as), patience_(patience) {}
 
   [[nodiscard]] const endpoint& to() const noexcept { return to_; }
   [[nodiscard]] bool busy() const noexcept { return busy_; }
-  /// Only while not busy. The listener is called once, never from within.
-  void ask(std::vector<std::string> commands, listener listener);
+  /// The replies in the order of the commands. Failures are thrown. Only while not busy.
+  [[nodiscard]] boost::asio::awaitable<std::vector<reply_ptr>> ask(
+      std::vector<std::string> commands);
   /// Ends the question that is under way.
   void close();
 
  private:
-  void expired() override;
-  [[nodiscard]] boost::asio::awaitable<void> run();
+  void expired() override { close(); }
+  [[nodiscard]] boost::asio::awaitable<void> connect();
 
   const connection_context in_;
   const endpoint to_;
   const credentials& as_;
   const milliseconds patience_;
   std::unique_ptr<connection> connection_;
-  std::vector<std::string> commands_;
-  listener listener_;
   bool busy_ = false;
   bool closed_ = false;
 };

@@ -1,5 +1,6 @@
 #include "store/redis/transport/connection.hpp"
 
+#include <algorithm>
 #include <netinet/tcp.h>
 
 #include <boost/asio/connect.hpp>
@@ -7,6 +8,8 @@
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+
+#include "base/hash.hpp"
 
 namespace onceguard::redis {
 namespace {
@@ -71,6 +74,13 @@ result<std::optional<ssl::context>> make_tls(const address& address) {
   return out;
 }
 
+milliseconds pause_after(std::uint32_t failures) {
+  const auto longest = std::min(std::int64_t{50} << std::min(failures, 8u), std::int64_t{2'000});
+  std::array<unsigned char, 1> random{};
+  base::random_bytes(random);
+  return milliseconds(longest * (256 + random[0]) / 512);
+}
+
 std::string text_in(const reply_ptr& got) {
   const reply reply(*got);
   if (reply.is_error()) throw broken{failure_of(reply.text())};
@@ -86,14 +96,20 @@ connection::connection(const connection_context& context, endpoint endpoint)
 
 awaitable<void> connection::connect() {
   const auto found = co_await find_address();
-  // Closed while the resolution ended: connecting would open the socket again, and nobody would
-  // close it.
-  if (closed_) give_up("it was closed");
+  enter(phase::connecting);
   error_code ec;
   co_await boost::asio::async_connect(tcp_, found, redirect_error(use_awaitable, ec));
   if (ec) give_up(ec.message());
   watch_peer(tcp_);
   if (in_.tls != nullptr) co_await shake_hands();
+  enter(phase::open);
+}
+
+/// Not when it was closed meanwhile: connecting would open the socket again, and nobody would close
+/// it.
+void connection::enter(phase next) {
+  if (phase_ == phase::closed) give_up("it was closed");
+  phase_ = next;
 }
 
 /// Resolutions wait for one another, and a slow one can't be cancelled. A numeric address needs
@@ -115,6 +131,7 @@ awaitable<std::vector<connection::tcp::endpoint>> connection::find_address() {
 
 awaitable<void> connection::shake_hands() {
   error_code ec;
+  enter(phase::handshake);
   secure_.emplace(tcp_, *in_.tls);
   // For servers that have several names.
   SSL_set_tlsext_host_name(secure_->native_handle(), to_.host.c_str());
@@ -124,7 +141,6 @@ awaitable<void> connection::shake_hands() {
   }
   co_await secure_->async_handshake(ssl::stream_base::client, redirect_error(use_awaitable, ec));
   if (ec) give_up(without_tls(ec.message()));
-  encrypted_ = true;
 }
 
 awaitable<void> connection::log_in(const credentials& as) {
@@ -183,7 +199,7 @@ reply_ptr connection::next_reply() {
 }
 
 void connection::close() noexcept {
-  closed_ = true;
+  phase_ = phase::closed;
   error_code ignored;
   resolver_.cancel();
   // Bytes in flight must not arrive any more: their requests were given up, or are repeated.
@@ -193,7 +209,7 @@ void connection::close() noexcept {
 
 std::string connection::lateness() const {
   const std::string late = "the connection was not made in time";
-  return secure_ && !encrypted_ ? without_tls(late) : late;
+  return phase_ == phase::handshake ? without_tls(late) : late;
 }
 
 }  // namespace onceguard::redis

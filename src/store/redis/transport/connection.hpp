@@ -22,21 +22,16 @@ namespace onceguard::redis {
 /// Certificates and keys, read once. errc::invalid_argument names the file that can't be used.
 [[nodiscard]] result<std::optional<boost::asio::ssl::context>> make_tls(const address& address);
 
+/// Before a connection is opened again: between half and all of a time that grows from 50 ms to 2
+/// s, so that processes don't come back all at once. `failures`: in a row, before the last one.
+[[nodiscard]] milliseconds pause_after(std::uint32_t failures);
+
 /// What all connections of a store share. Must outlive the connections.
 struct connection_context {
   boost::asio::io_context& context;
   const address& at;
   boost::asio::ssl::context* tls;  ///< null: no TLS
 };
-
-/// Thrown by the functions of a connection; caught by the user of the connection.
-struct broken {
-  failure why;
-};
-
-[[noreturn]] inline void give_up(std::string why) {
-  throw broken{connection_failure(std::move(why))};
-}
 
 /// The text of a reply. Throws if the reply is an error.
 std::string text_in(const reply_ptr& got);
@@ -65,7 +60,15 @@ class connection {
 
  private:
   using tcp = boost::asio::ip::tcp;
+  enum class phase : std::uint8_t {
+    resolving,   ///< finds the addresses of the host; found → connecting
+    connecting,  ///< tries the addresses; connected → handshake or, without TLS, open
+    handshake,   ///< of TLS; done → open
+    open,        ///< bytes go out and in
+    closed,      ///< from any of them, by close(); what runs ends with a failure
+  };
 
+  void enter(phase next);
   [[nodiscard]] boost::asio::awaitable<std::vector<tcp::endpoint>> find_address();
   [[nodiscard]] boost::asio::awaitable<void> shake_hands();
 
@@ -74,8 +77,7 @@ class connection {
   tcp::resolver resolver_;
   tcp::socket tcp_;
   std::optional<boost::asio::ssl::stream<tcp::socket&>> secure_;
-  bool encrypted_ = false;  // the handshake is done
-  bool closed_ = false;
+  phase phase_ = phase::resolving;
   bool received_ = false;
   std::unique_ptr<redisReader, void (*)(redisReader*)> reader_;
   std::array<char, 65'536> buffer_{};

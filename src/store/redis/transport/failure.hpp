@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <onceguard/error.hpp>
 
@@ -23,6 +24,15 @@ enum class remedy : std::uint8_t {
 /// Of an error's text as the server sent it.
 [[nodiscard]] failure failure_of(std::string_view text);
 [[nodiscard]] failure connection_failure(std::string text);
+
+/// Thrown where a connection can't go on; caught by the user of the connection.
+struct broken {
+  failure why;
+};
+
+[[noreturn]] inline void give_up(std::string why) {
+  throw broken{connection_failure(std::move(why))};
+}
 
 [[nodiscard]] remedy remedy_of(const failure& refused) noexcept;
 

@@ -8,9 +8,10 @@
 #include <hiredis/read.h>
 #include <initializer_list>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "store/redis/transport/failure.hpp"
 
 namespace onceguard::redis {
 
@@ -53,9 +54,8 @@ std::string words(const Word&... each) {
 // --- replies --------------------------------------------------------------------------------
 
 /// The reply has a form that neither the protocol nor the scripts have.
-class unexpected_reply : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+struct unexpected_reply : broken {
+  explicit unexpected_reply(std::string text) : broken{connection_failure(std::move(text))} {}
 };
 
 struct free_reply {
