@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "store/contract/settled_notices.hpp"
-#include "store/postgres/conninfo.hpp"
+#include "store/postgres/connection/conninfo.hpp"
 #include "store/postgres/fixture.hpp"
 #include "store/postgres/schema.hpp"
 
