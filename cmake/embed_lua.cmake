@@ -42,7 +42,8 @@ function(onceguard_embed_lua target folder)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/generated)
   add_custom_command(OUTPUT ${output}
     # The names are part of the command: a file that was renamed has an old time.
-    COMMAND ${CMAKE_COMMAND} -DLUA_FOLDER=${folder} -DOUTPUT=${output} "-DNAMES=${files}" -P ${ONCEGUARD_EMBED_LUA}
+    COMMAND ${CMAKE_COMMAND} -DLUA_FOLDER=${folder} -DOUTPUT=${output} "-DNAMES=${files}"
+      -P ${ONCEGUARD_EMBED_LUA}
     DEPENDS ${files} ${ONCEGUARD_EMBED_LUA}
     COMMENT "Embedding the Lua scripts" VERBATIM)
   target_sources(${target} PRIVATE ${output})

@@ -65,7 +65,8 @@ function(onceguard_embed_sql target folder)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/generated)
   add_custom_command(OUTPUT ${output}
     # The names are part of the command: a file that was renamed has an old time.
-    COMMAND ${CMAKE_COMMAND} -DSQL_FOLDER=${folder} -DOUTPUT=${output} "-DNAMES=${files}" -P ${ONCEGUARD_EMBED_SQL}
+    COMMAND ${CMAKE_COMMAND} -DSQL_FOLDER=${folder} -DOUTPUT=${output} "-DNAMES=${files}"
+      -P ${ONCEGUARD_EMBED_SQL}
     DEPENDS ${files} ${ONCEGUARD_EMBED_SQL}
     COMMENT "Embedding the SQL of the schema" VERBATIM)
   target_sources(${target} PRIVATE ${output})

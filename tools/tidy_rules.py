@@ -33,8 +33,9 @@ UNUSED_NAMES = {
     r"(?:\w+_)?look(?:s|ed)?_?|look(?:s|ed)?_\w+": "poll, read, find",
     r"did_?|did_\w+": "done, not_done",
     r"(?!.*in_doubt)(?:\w+_)?doubt(?:_\w*)?": "in_doubt",
-    r"links_?|\w+_links?_?": "connection, request_queue, call_channel, pipeline",
-    r"outcome_desk|flood_gate|no_row": "outcome_query_thread, log_rate_limit, unknown",
+    r"links_?|(?:\w+_)?links?_\w+|\w+_links?": "connection, request_queue, call_channel, pipeline",
+    r"(?:\w+_)?(?:outcome_desk|flood_gate|no_row)(?:_\w*)?":
+        "outcome_query_thread, log_rate_limit, unknown",
 }
 # The same outside of tests.
 OWN = r"own_?|own_\w+"

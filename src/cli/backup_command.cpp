@@ -8,7 +8,7 @@
 namespace onceguard::cli {
 namespace {
 
-int run(const given_flags& given, const std::string& text) {
+int run_backup(const given_flags& given, const std::string& text) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   const auto source = sqlite_file(*settings);
@@ -33,7 +33,7 @@ void add_backup_command(command app) {
   const auto given = add_store_flags(added);
   added.footer(
       "Example:\n  onceguard backup /backup/keys.db --store sqlite:/var/lib/onceguard/keys.db");
-  added.runs([=] { return run(*given, *target); });
+  added.runs([=] { return run_backup(*given, *target); });
 }
 
 }  // namespace onceguard::cli

@@ -94,7 +94,7 @@ store_reading find_all(const config::settings& settings, explanation& explanatio
   return find_one(settings, explanation.id);
 }
 
-int run(const given_flags& given, const explain_request& explain_request) {
+int run_explain(const given_flags& given, const explain_request& explain_request) {
   const auto settings = load_settings(given, true);
   if (!settings) return exit_configuration;
   const auto request = described(explain_request);
@@ -145,7 +145,7 @@ void add_explain_command(command app) {
       "Example:\n"
       "  onceguard explain POST http://127.0.0.1:8080/charges -H 'Idempotency-Key: order-4711' \\\n"
       "    --body '{\"amount\":100}' --config onceguard.toml");
-  added.runs([=] { return run(*given, *request); });
+  added.runs([=] { return run_explain(*given, *request); });
 }
 
 }  // namespace onceguard::cli

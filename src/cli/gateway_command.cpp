@@ -146,7 +146,7 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   return exit_ok;
 }
 
-int run(const given_flags& given) {
+int run_gateway(const given_flags& given) {
   // SIGUSR1 and SIGUSR2 are ignored until the gateway handles them. SIGTTOU is always ignored, so
   // that writing to a terminal never stops the gateway.
   for (const int other : {SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
@@ -187,7 +187,7 @@ void add_gateway_command(command app) {
       "Example:\n"
       "  onceguard gateway --listen 127.0.0.1:8080 --upstream http://127.0.0.1:9000 \\\n"
       "    --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given); });
+  added.runs([=] { return run_gateway(*given); });
 }
 
 }  // namespace onceguard::cli

@@ -69,7 +69,7 @@ awaitable<int> complete_record(store& records, const complete_request& request, 
   co_return co_await resolve_record(records, std::move(found), std::move(change), timeout);
 }
 
-int run(const given_flags& given, const complete_request& request) {
+int run_keys_complete(const given_flags& given, const complete_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   const auto made = answer_of(request);
@@ -104,7 +104,7 @@ void add_keys_complete_command(command keys) {
       "Example:\n"
       "  onceguard keys complete order-4711 --status 201 -H 'Content-Type: application/json' \\\n"
       "    --body '{\"id\":17}' --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *request); });
+  added.runs([=] { return run_keys_complete(*given, *request); });
 }
 
 }  // namespace onceguard::cli

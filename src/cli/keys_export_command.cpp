@@ -231,7 +231,7 @@ awaitable<int> export_records(store& records, const export_request& request,
   co_return exit_ok;
 }
 
-int run(const given_flags& given, const export_request& request) {
+int run_keys_export(const given_flags& given, const export_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   return with_store(*settings, [&](store& records) {
@@ -255,7 +255,7 @@ void add_keys_export_command(command keys) {
       "Stop the gateways first: what they claim afterwards is not in the file.\n\n"
       "Example:\n"
       "  onceguard keys export records.jsonl --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *request); });
+  added.runs([=] { return run_keys_export(*given, *request); });
 }
 
 }  // namespace onceguard::cli

@@ -127,7 +127,7 @@ void importing::note(const result<import_outcome>& reply, std::uint64_t line,
   }
 }
 
-int run(const given_flags& given, const std::string& file) {
+int run_keys_import(const given_flags& given, const std::string& file) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   const auto head = check(file);
@@ -161,7 +161,7 @@ void add_keys_import_command(command keys) {
       "unknown then. Retention goes on by the clocks of both machines.\n\n"
       "Example:\n"
       "  onceguard keys import records.jsonl --store postgresql:///payments");
-  added.runs([=] { return run(*given, *file); });
+  added.runs([=] { return run_keys_import(*given, *file); });
 }
 
 }  // namespace onceguard::cli

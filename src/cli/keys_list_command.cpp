@@ -72,7 +72,7 @@ awaitable<int> list_records(store& store, const list_request& request, milliseco
   co_return exit_ok;
 }
 
-int run(const given_flags& given, const list_request& request) {
+int run_keys_list(const given_flags& given, const list_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   return with_store(*settings, [&](store& records) {
@@ -103,7 +103,7 @@ void add_keys_list_command(command keys) {
       "their\nid, which `keys show`, `release` and `complete` take in the place of a key.\n\n"
       "Example:\n"
       "  onceguard keys list --state unknown --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *request); });
+  added.runs([=] { return run_keys_list(*given, *request); });
 }
 
 }  // namespace onceguard::cli

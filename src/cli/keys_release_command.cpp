@@ -29,7 +29,7 @@ awaitable<int> release_record(store& records, const release_request& request,
   co_return co_await resolve_record(records, std::move(found), std::move(change), timeout);
 }
 
-int run(const given_flags& given, const release_request& request) {
+int run_keys_release(const given_flags& given, const release_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   return with_store(*settings, [&](store& records) {
@@ -57,7 +57,7 @@ void add_keys_release_command(command keys) {
       "answer from its memory any more: after 5 seconds.\n\n"
       "Example:\n"
       "  onceguard keys release order-4711 --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *request); });
+  added.runs([=] { return run_keys_release(*given, *request); });
 }
 
 }  // namespace onceguard::cli

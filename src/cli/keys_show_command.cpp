@@ -42,7 +42,7 @@ awaitable<int> show_record(store& records, const show_request& request, millisec
   co_return exit_ok;
 }
 
-int run(const given_flags& given, const show_request& request) {
+int run_keys_show(const given_flags& given, const show_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   return with_store(*settings, [&](store& records) {
@@ -62,7 +62,7 @@ void add_keys_show_command(command keys) {
       .excludes(as_json);
   const auto given = add_store_flags(added);
   added.footer("Example:\n  onceguard keys show order-4711 --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *request); });
+  added.runs([=] { return run_keys_show(*given, *request); });
 }
 
 }  // namespace onceguard::cli

@@ -26,7 +26,7 @@ int report(const postgres::migrated& done) {
   return exit_ok;
 }
 
-int run(const given_flags& given, const wanted& wanted) {
+int run_migrate(const given_flags& given, const wanted& wanted) {
   if (wanted.print) {
     std::cout << postgres::migration_script(wanted.params);
     return exit_ok;
@@ -59,7 +59,7 @@ void add_migrate_command(command app) {
   added.add_flag("--finish", value->params.finish,
                  "no older version of onceguard is in use any more");
   added.footer("Example:\n  onceguard migrate --store postgresql://owner@db.internal/payments");
-  added.runs([=] { return run(*given, *value); });
+  added.runs([=] { return run_migrate(*given, *value); });
 }
 
 }  // namespace onceguard::cli

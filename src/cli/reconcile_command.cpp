@@ -65,7 +65,7 @@ awaitable<int> reconcile_store(store& records, const config::settings& settings,
   co_return exit_ok;
 }
 
-int run(const given_flags& given, const reconcile_request& request) {
+int run_reconcile(const given_flags& given, const reconcile_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   log_lines lines(settings->log);
@@ -99,7 +99,7 @@ void add_reconcile_command(command app) {
       "  onceguard reconcile --store postgresql://db.internal/shop --dry-run \\\n"
       "    --reconcile-query 'SELECT 201 AS status, body FROM payments\n"
       "                       WHERE scope = $1 AND key = $2'");
-  added.runs([=] { return run(*given, *request); });
+  added.runs([=] { return run_reconcile(*given, *request); });
 }
 
 }  // namespace onceguard::cli

@@ -8,7 +8,7 @@
 namespace onceguard::cli {
 namespace {
 
-int run(const given_flags& given, const std::string& source) {
+int run_restore(const given_flags& given, const std::string& source) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   const auto target = sqlite_file(*settings);
@@ -32,7 +32,7 @@ void add_restore_command(command app) {
   const auto given = add_store_flags(added);
   added.footer(
       "Example:\n  onceguard restore /backup/keys.db --store sqlite:/var/lib/onceguard/keys.db");
-  added.runs([=] { return run(*given, *source); });
+  added.runs([=] { return run_restore(*given, *source); });
 }
 
 }  // namespace onceguard::cli

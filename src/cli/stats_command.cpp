@@ -46,7 +46,7 @@ awaitable<int> show_counts(store& records, bool as_json, milliseconds timeout) {
   co_return exit_ok;
 }
 
-int run(const given_flags& given, bool as_json) {
+int run_stats(const given_flags& given, bool as_json) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   return with_store(*settings, [&](store& records) {
@@ -62,7 +62,7 @@ void add_stats_command(command app) {
   added.add_flag("--json", *as_json, "As one JSON object");
   const auto given = add_store_flags(added);
   added.footer("Example:\n  onceguard stats --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given, *as_json); });
+  added.runs([=] { return run_stats(*given, *as_json); });
 }
 
 }  // namespace onceguard::cli

@@ -24,7 +24,7 @@ awaitable<int> sweep_all(store& records, milliseconds timeout) {
   co_return exit_ok;
 }
 
-int run(const given_flags& given) {
+int run_sweep(const given_flags& given) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   return with_store(*settings,
@@ -38,7 +38,7 @@ void add_sweep_command(command app) {
       "sweep", "Remove what has outlived its retention; a running gateway does so by itself");
   const auto given = add_store_flags(added);
   added.footer("Example:\n  onceguard sweep --store sqlite:onceguard.db");
-  added.runs([=] { return run(*given); });
+  added.runs([=] { return run_sweep(*given); });
 }
 
 }  // namespace onceguard::cli

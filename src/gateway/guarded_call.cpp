@@ -56,7 +56,7 @@ asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
   const auto& address = session_.rule().upstream->address;
   up_ = thread.pool.take_kept(address, true);
   if (!up_) {
-    auto connection = co_await thread.pool.connect(address);
+    auto connection = co_await thread.pool.connect_onward(address);
     if (!connection) {
       co_return fail_with(settle_kind::release, http::problem::upstream_unreachable,
                           unknown_reason::none, connection.error().detail);

@@ -236,7 +236,7 @@ asio::awaitable<bool> forwarding::run() {
     if (client_gone()) co_return false;
     if (failure_ != asio::error::timed_out) session_.thread().pool.broke(*upstream_);
     if (attempt > 0 || !may_repeat()) co_return co_await give_up();
-    connection = co_await session_.thread().pool.connect(address);
+    connection = co_await session_.thread().pool.connect_onward(address);
   }
   client_.end();
   if (session_.client_too_slow() && !answer_begun_) {
@@ -319,9 +319,11 @@ asio::awaitable<void> forwarding::pass_answer() {
     const auto& answer = upstream_->reader.head();
     answer_begun_ = true;
     if (answer.status == 101) {
-      answer_begun_ = upgrade_asked_;
-      if (!upgrade_asked_) {
-        why_ = "it switched protocols unasked";
+      // While the request is being forwarded, a tunnel would be a second reader of the client.
+      answer_begun_ = upgrade_asked_ && !pumping_;
+      if (!answer_begun_) {
+        why_ = upgrade_asked_ ? "it switched protocols before the request was whole"
+                              : "it switched protocols unasked";
         break;
       }
       client_.end();

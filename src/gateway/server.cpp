@@ -102,6 +102,7 @@ result<void> server::state::listen() {
   if (acceptor->listen(4096, ec); ec) return failed("listen");
   const auto bound = acceptor->local_endpoint(ec);
   if (ec) return failed("getsockname");
+  for (auto& thread : threads) thread->pool.set_listener(bound);
   local.host = bound.address().to_string();
   local.port = bound.port();
   return {};

@@ -193,7 +193,29 @@ upstream_ptr upstream_pool::take_kept(const endpoint& endpoint, bool guarded) {
 
 asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& endpoint, bool guarded) {
   if (auto kept = take_kept(endpoint, guarded)) co_return std::move(kept);
-  co_return co_await connect(endpoint);
+  co_return co_await connect_onward(endpoint);
+}
+
+asio::awaitable<result<upstream_ptr>> upstream_pool::connect_onward(const endpoint& endpoint) {
+  auto made = co_await connect(endpoint);
+  if (made && leads_back((*made)->stream.raw())) {
+    co_return error(errc::overloaded, text_of(endpoint) + " is this gateway itself");
+  }
+  co_return std::move(made);
+}
+
+/// A connection from a machine to itself has the same address at both ends, or two addresses of the
+/// loopback device.
+bool upstream_pool::leads_back(tcp::socket& socket) const {
+  error_code ec;
+  const auto local = socket.local_endpoint(ec);
+  if (ec || listener_.port() == 0) return false;
+  const auto peer = socket.remote_endpoint(ec);
+  if (ec || peer.port() != listener_.port()) return false;
+  const auto address = peer.address();
+  if (address != local.address() && !address.is_loopback()) return false;
+  if (listener_.address().is_unspecified()) return listener_.address().is_v6() || address.is_v4();
+  return listener_.address() == address;
 }
 
 /// The timeout covers the look-up and all addresses together. Each address gets its share of the

@@ -99,6 +99,9 @@ class upstream_pool {
   upstream_pool(const upstream_pool&) = delete;
   upstream_pool& operator=(const upstream_pool&) = delete;
 
+  /// Sets the address of this process's own listener.
+  void set_listener(const tcp::endpoint& listener) { listener_ = listener; }
+
   /// Returns a connection that may be written to. A guarded request is never sent twice, so it gets
   /// only an idle connection that was idle for less than a second, at an upstream that is not
   /// suspected of ending such connections; otherwise a new connection. If there is no connection,
@@ -108,6 +111,9 @@ class upstream_pool {
   [[nodiscard]] upstream_ptr take_kept(const endpoint& endpoint, bool guarded);
   /// Makes a new connection, even if there are idle ones.
   boost::asio::awaitable<result<upstream_ptr>> connect(const endpoint& endpoint);
+  /// As `connect`, but fails if the connection leads back to this process's own listener. There,
+  /// each forwarded request would arrive as another one to be forwarded, until all slots are taken.
+  boost::asio::awaitable<result<upstream_ptr>> connect_onward(const endpoint& endpoint);
   /// Returns a connection to the pool after its last answer was read completely, if it may be kept.
   /// The pool closes the connection after `idle_timeout`, or to make room for later ones.
   void keep(upstream_ptr connection);
@@ -119,12 +125,15 @@ class upstream_pool {
  private:
   class idle_connections;
 
+  [[nodiscard]] bool leads_back(tcp::socket& socket) const;
+
   boost::asio::io_context& io_;
   host_names& names_;
   suspect_upstreams& suspects_;
   const http1::limits limits_;
   const milliseconds connect_timeout_;
   const milliseconds idle_timeout_;
+  tcp::endpoint listener_;
   std::map<endpoint, std::unique_ptr<idle_connections>> shelves_;
 };
 

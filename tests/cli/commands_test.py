@@ -141,6 +141,7 @@ def test_a_file_that_is_no_store_is_refused(onceguard, tmp_path):
     assert done.returncode == 4
     assert done.stderr
     assert wrong.read_bytes() == before
+    assert not wrong.with_name("wrong.db-shm").exists()
     done = run(onceguard, "gateway", "--listen", "127.0.0.1:0", *UPSTREAM, "--store",
                f"sqlite:{wrong}")
     assert done.returncode == 4

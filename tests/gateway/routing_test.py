@@ -1,9 +1,13 @@
 """Which rule applies to a request, and which upstream gets it."""
 
+import contextlib
+
 import pytest
 
-from support.client import fields_for
+from support.client import all_at_once, fields_for, request_bytes
 from support.expecting import assert_first, assert_problem
+from support.gateway import Gateway
+from support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -209,3 +213,43 @@ def test_unguarded_requests_are_routed_too(routed, upstream, second, key):
     assert routed.get(f"/two/one/{key}").status == 201
     assert len(second.requests(path=f"/two/{key}")) == 1
     assert len(upstream.requests(path=f"/two/one/{key}")) == 1
+
+
+@pytest.mark.parametrize("listen, host", [
+    ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "localhost"), ("0.0.0.0", "127.0.0.2"),
+    ("[::]", "127.0.0.1"), ("[::]", "[::1]")])
+def test_an_upstream_that_is_the_gateway_itself_takes_no_slots(
+        onceguard, upstream, tmp_path, key, listen, host):
+    """Kept connections to itself would hold all slots, long after the one request."""
+    slots = 20
+    with contextlib.closing(Gateway(onceguard, tmp_path, upstream.url)) as gateway:
+        port = gateway.port.number
+        gateway.write_config({
+            "gateway": {"listen": f"{listen}:{port}", "max_connections": slots},
+            "upstream": [{"name": "shop", "url": upstream.url},
+                         {"name": "back", "url": f"http://{host}:{port}"}],
+            "route": [{"path": "/back", "upstream": "back"}]})
+        gateway.start()
+        assert_problem(gateway.get("/back"), 502, "upstream-unreachable", True)
+        assert_problem(gateway.post("/back", key=key), 502, "upstream-unreachable", True)
+        assert gateway.state(key) == "released"
+        assert "this gateway itself" in gateway.logged("upstream-unreachable", 2)[1]["why"]
+        payments = [request_bytes("POST", "/charges", fields_for(f"{key}-{number}"), b"x")
+                    for number in range(slots // 2)]
+        for answer in all_at_once(gateway.address, payments):
+            assert_first(answer)
+
+
+def test_a_probe_may_take_the_way_through_the_gateway(onceguard, upstream, tmp_path, key):
+    """It is no request to be forwarded, and so it does not come back for ever."""
+    with contextlib.closing(Gateway(onceguard, tmp_path, upstream.url)) as gateway:
+        probe = f"http://127.0.0.1:{gateway.port.number}/outcome/{{scope}}/{{key}}"
+        gateway.write_config({"defaults": {
+            "unknown": "probe", "probe": probe, "probe_mode": "ask", "probe_present": "200",
+            "upstream_timeout": "1s"}})
+        gateway.start()
+        gateway.post(key=key, plan={"status": 500})
+        scope = gateway.record(key)["scope"]
+        upstream.plan(f"/outcome/{scope}/{key}", *[{"status": 200, "effect": False}] * 5)
+        wait_until(lambda: gateway.post(key=key).status == 200, what="the probe's answer")
+        assert upstream.runs(key) == 1

@@ -5,6 +5,7 @@ import pytest
 from support.client import fields_for, request_bytes
 from support.expecting import assert_first, assert_problem
 from support.pattern import pattern
+from support.waiting import wait_until
 
 UPGRADE = [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"),
            ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")]
@@ -121,3 +122,36 @@ def test_nothing_gets_past_the_rules_by_http_2(gateway, upstream, key, protocols
 def test_an_unrequested_protocol_switch_is_no_answer(gateway, key):
     answer = gateway.get(f"/{key}", plan={"upgrade": True})
     assert_problem(answer, 502, "upstream-broken", True)
+
+
+SWITCHED = (b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+            b"Upgrade: websocket\r\n\r\n")
+
+
+@pytest.mark.parametrize("framing, begun", [
+    (("Content-Length", "10"), b"abc"), (("Transfer-Encoding", "chunked"), b"3\r\nabc\r\n")],
+    ids=["sized", "chunked"])
+def test_a_switch_before_the_request_is_whole_is_no_answer(
+        start_gateway, scripted, key, framing, begun):
+    """The tunnel would take the rest of the body, and the body the tunnel's bytes."""
+    gateway = start_gateway(scripted.add(("head",), ("send", SWITCHED), ("stall",)).url)
+    with gateway.connect() as connection:
+        connection.reader.expect("POST")
+        connection.send(request_bytes("POST", f"/{key}", UPGRADE + [framing]) + begun)
+        assert_problem(connection.read(), 502, "upstream-broken", True)
+    assert "before the request was whole" in gateway.logged("upstream-broken")[0]["why"]
+
+
+def test_a_switch_behind_a_body_opens_the_tunnel(start_gateway, scripted, key):
+    upstream = scripted.add(("head",), ("body", 10), ("send", SWITCHED), ("body", 5),
+                            ("send", b"welcome"), ("stall",))
+    gateway = start_gateway(upstream.url)
+    with gateway.connect() as connection:
+        connection.reader.expect("POST")
+        connection.send(request_bytes("POST", f"/{key}", UPGRADE + [("Content-Length", "10")]))
+        wait_until(lambda: upstream.begun, what="the head at the upstream")
+        connection.send(b"0123456789")
+        assert connection.read().status == 101
+        connection.send(b"frame")
+        assert connection.read_raw(7) == b"welcome"
+    assert upstream.taken == 15

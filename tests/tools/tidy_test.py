@@ -67,6 +67,8 @@ BREACHES = [
     ("src/core/a.cpp", "int time_of_look_;\n", "not time_of_look_ but poll"),
     ("src/core/a.cpp", "int did_not;\n", "not did_not but done"),
     ("src/core/a.cpp", "int outcome_desk;\n", "not outcome_desk but outcome_query"),
+    ("src/core/a.cpp", "int flood_gate_count;\n", "not flood_gate_count but outcome_query"),
+    ("src/core/a.cpp", "int link_count;\n", "not link_count but connection"),
     ("tests/core/a.py", "told = 1\n", "not told but reported"),
     ("docs/internals/a.md", "see `src/nowhere/b.hpp`\n", "there is no src/nowhere/b.hpp"),
     ("src/core/a.cpp", "// " + "x" * 98 + "\n", "101 columns"),

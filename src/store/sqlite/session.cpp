@@ -145,6 +145,8 @@ bool session::log_is_ours() {
 }
 
 bool session::log_is_damaged() {
+  // Where SQLite keeps no log, mapping its index would make an index that SQLite never closes.
+  if (connection_.text("PRAGMA journal_mode") != "wal") return false;
   // In the log of a process that writes meanwhile, the end is still being written.
   const auto frames = frames_of(connection_);
   return has_damaged_frames(path_ + "-wal", frames) && frames_of(connection_) == frames;
