@@ -41,8 +41,8 @@ struct known_memory {
       out.null().null().null().null();
       return;
     }
-    // The database stops counting for connections that were not used for two hours. By then the
-    // floor, which is raised each minute, shows a copy from before.
+    // The database stops counting for connections that were not used while the floor was raised 120
+    // times, each minute at most. By then the floor shows a copy from before.
     const auto recently = base::boot_now() - std::chrono::hours(1);
     array_value connections(type::int8);
     array_value leases(type::int8);

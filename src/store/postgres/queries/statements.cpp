@@ -23,13 +23,13 @@
   "::bigint[]) AS e(connection, leases)"                                                          \
   " LEFT JOIN onceguard.lease_counts c ON c.connection = e.connection"                            \
   " WHERE c.leases IS NULL OR c.leases < e.leases))"                                              \
-  " THEN m.floor ELSE onceguard.memory_lost() END AS floor FROM onceguard.meta m)"
+  " THEN m.floor ELSE onceguard.memory_lost() END AS floor, m.raises FROM onceguard.meta m)"
 
 // Counts a batch of leases for this connection, in the transaction that grants them.
 #define COUNT_LEASES(connection, granted)                                                        \
-  "counted AS (INSERT INTO onceguard.lease_counts AS c (connection, leases, used_at)"             \
-  " SELECT " connection "::bigint, 1, k.now FROM known k WHERE EXISTS (SELECT FROM " granted ")"    \
-  " ON CONFLICT (connection) DO UPDATE SET leases = c.leases + 1, used_at = excluded.used_at"     \
+  "counted AS (INSERT INTO onceguard.lease_counts AS c (connection, leases, raises)"             \
+  " SELECT " connection "::bigint, 1, k.raises FROM known k WHERE EXISTS (SELECT FROM " granted ")"    \
+  " ON CONFLICT (connection) DO UPDATE SET leases = c.leases + 1, raises = excluded.raises"     \
   " RETURNING leases)"
 
 #define LISTENED_TO "EXISTS (SELECT FROM onceguard.listeners l WHERE l.until > k.now)"

@@ -41,8 +41,9 @@ CREATE TABLE onceguard.records (
 ) WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.05);
 
 -- One row. identity: whose memory this is. epoch: what copies of completed records depend on.
--- floor: later tokens are above it, also where the clock was set back. leases: how many batches of
--- leases were granted through connections that are no longer counted.
+-- floor: later tokens are above it, also where the clock was set back; raises: how often it was
+-- raised, once a minute at most, an age that no step of the clock changes. leases: how many batches
+-- of leases were granted through connections that are no longer counted.
 CREATE TABLE onceguard.meta (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   identity text NOT NULL,
@@ -52,18 +53,20 @@ CREATE TABLE onceguard.meta (
   functions text NOT NULL,
   forgotten bigint NOT NULL,
   leases bigint NOT NULL,
-  floor bigint NOT NULL
+  floor bigint NOT NULL,
+  raises bigint NOT NULL
 ) WITH (fillfactor = 50);
 INSERT INTO onceguard.meta
   VALUES (true, replace(gen_random_uuid()::text, '-', ''), replace(gen_random_uuid()::text, '-', ''),
-          0, 0, '', 0, 0, 0);
+          0, 0, '', 0, 0, 0, 0);
 
 -- How many batches of leases each connection of a gateway was granted, in the transactions that
--- granted them. A gateway that knows of more than it finds here knows that this is an older copy.
+-- granted them, and the floor's raises by then. A gateway that knows of more than it finds here
+-- knows that this is an older copy.
 CREATE TABLE onceguard.lease_counts (
   connection bigint PRIMARY KEY,
   leases bigint NOT NULL,
-  used_at bigint NOT NULL
+  raises bigint NOT NULL
 ) WITH (fillfactor = 50);
 
 -- Who wants to be notified of settles, and until when: NOTIFY costs a commit each time.

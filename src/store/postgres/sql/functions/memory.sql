@@ -91,7 +91,7 @@ BEGIN
     PERFORM onceguard.memory_lost();
   END IF;
   IF now * 1000 - floor > minute THEN
-    UPDATE onceguard.meta m SET floor = now * 1000
+    UPDATE onceguard.meta m SET floor = now * 1000, raises = m.raises + 1
     WHERE m.one IN (SELECT l.one FROM onceguard.meta l FOR UPDATE SKIP LOCKED)
     RETURNING m.floor INTO floor;
     SELECT m.floor INTO STRICT floor FROM onceguard.meta m;

@@ -55,7 +55,8 @@ BEGIN
   -- Later tokens of what is gone are larger, also where the clock was set back.
   UPDATE onceguard.meta m SET floor = most_gone WHERE most_gone > m.floor;
   WITH former AS (
-    DELETE FROM onceguard.lease_counts c WHERE c.used_at < at_ms - 2 * hour RETURNING c.leases)
+    DELETE FROM onceguard.lease_counts c USING onceguard.meta m WHERE c.raises < m.raises - 120
+    RETURNING c.leases)
   UPDATE onceguard.meta m SET leases = m.leases + (SELECT sum(f.leases) FROM former f)
   WHERE EXISTS (SELECT FROM former);
   DELETE FROM onceguard.listeners l WHERE l.until < at_ms - hour;
