@@ -40,6 +40,14 @@ std::string scope_rule::text() const {
   return "none";
 }
 
+bool renews_lease(const route_policy& policy) noexcept {
+  return policy.effect != effect_rule::transactional;
+}
+
+milliseconds lease_length(const route_policy& policy) noexcept {
+  return renews_lease(policy) ? policy.lease : policy.lease + policy.upstream_timeout;
+}
+
 outcome_rule outcome_of(const route_policy& policy, std::uint16_t status) noexcept {
   const auto& single = policy.outcome_status;
   if (const auto it = single.find(status); it != single.end()) return it->second;
