@@ -146,7 +146,8 @@ class bare_batches {
   std::vector<claim> inserted_;
 };
 
-/// Two connections, each with half of the callers' rows in flight, as the store uses them.
+/// Two connections, each with half of the callers' rows in flight: as many that are inserted as are
+/// updated.
 void write_batches_until_the_end(const char* url, std::size_t callers, load& load) {
   std::array<std::vector<double>, 2> took;
   std::vector<std::thread> threads;
@@ -155,8 +156,8 @@ void write_batches_until_the_end(const char* url, std::size_t callers, load& loa
       bare_batches batches(url);
       while (steady::now() < load.end) {
         const auto begin = steady::now();
-        batches.trip(callers / 2);
-        mine.insert(mine.end(), callers / 2, microseconds_since(begin));
+        batches.trip(callers / 4);
+        mine.insert(mine.end(), callers / 4, microseconds_since(begin));
       }
     });
   }

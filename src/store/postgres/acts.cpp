@@ -105,12 +105,14 @@ std::optional<request> claim_act::read(request done) {
     return end(std::move(verdict_));
   }
   const bool first = std::holds_alternative<first_claim>(done.content);
+  sent_twice_ = sent_twice_ || (first && done.doubtful);
   if (was_write && !first) return query(false, true);  // the record has changed, or is locked
   if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
   if (seen.version.empty()) {
     // There is no record to be seen: another transaction works on it, or it was removed just now.
-    // The transaction may be that of this claim's first sending.
-    if (first && !done.doubtful && !item_.repeated) {
+    // A transaction that has ended since shows it. It may be that of this claim's first sending.
+    if (first) return query();
+    if (!sent_twice_ && !item_.repeated) {
       pool_.note_waiting();
       verdict busy;
       busy.retry_after = retry_after_lock;

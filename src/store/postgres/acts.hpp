@@ -53,6 +53,7 @@ class claim_act final : public act<claim, verdict> {
 
  private:
   verdict verdict_;  // once the record is written
+  bool sent_twice_ = false;  // the first sending has an unknown effect
 };
 
 class settle_act final : public act<settlement, settled> {

@@ -47,14 +47,18 @@ TEST_F(postgres_epoch_test, an_epoch_ends_in_the_transaction_of_the_release) {
   const auto request = claim_of("k");
   caller_.completed(request);
   const auto before = epoch();
-  sql_session person(database_.url());
-  person.run("BEGIN");
-  person.run("SELECT onceguard.resolve(" + sql_digest(request.id) +
-             ", false, NULL, NULL, NULL, false, 0, false)");
-  EXPECT_EQ(epoch(), before) << "not before the answer is released";
-  person.run("ROLLBACK");
+  database_.admin().run(
+      "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$ BEGIN RAISE 'no' USING ERRCODE = '23514'; END $$;"
+      "CREATE TRIGGER refuse AFTER UPDATE ON onceguard.meta"
+      " FOR EACH ROW EXECUTE FUNCTION public.refuse()");
+  resolution change;
+  change.id = request.id;
+  EXPECT_FALSE(run(context_, store_->resolve(change, patience)));
+  database_.admin().run("DROP TRIGGER refuse ON onceguard.meta; DROP FUNCTION public.refuse()");
   EXPECT_EQ(epoch(), before);
-  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay)
+      << "the answer was released without the end of the epoch";
   release(request);
   EXPECT_NE(epoch(), before);
 }

@@ -107,19 +107,13 @@ void batch_trip::call_claims(std::vector<statement_call>& out, std::int64_t conn
     flags.int2(row.flags);
     subjects.bytes(row.subject);
   }
-  const auto id_array = ids.finish();
-  const auto lease_array = leases.finish();
   parameters all;
-  all.whole(id_array).whole(lease_array);
-  for (auto* each : {&locks, &lengths, &started, &unknown, &retentions, &flags, &subjects}) {
+  for (auto* each : {&ids, &leases, &locks, &lengths, &started, &unknown, &retentions, &flags, &subjects}) {
     all.array(*each);
   }
   from_.memory().write(all);
   all.int8(connection);
   out.push_back({&claim_batch, std::move(all)});
-  parameters conflicts;
-  conflicts.whole(id_array).whole(lease_array);
-  out.push_back({&read_conflicts, std::move(conflicts)});
 }
 
 void batch_trip::call_queries(std::vector<statement_call>& out) const {
@@ -163,10 +157,7 @@ void batch_trip::read(const std::vector<result_ptr>& results) {
     return rows(results[position++].get());
   };
   if (!completions_.empty()) read_completions(next());
-  if (!claims_.empty()) {
-    const auto granted = next();
-    read_claims(granted, next());
-  }
+  if (!claims_.empty()) read_claims(next());
   if (!queries_.empty()) read_queries(next());
   for (auto* each : singles_) read_single(*each, next());
 }
@@ -186,23 +177,20 @@ void batch_trip::read_completions(const rows& rows) {
   }
 }
 
-void batch_trip::read_claims(const rows& granted, const rows& conflicts) {
-  granted.expect_columns(4);
-  conflicts.expect_columns(row_columns);
+void batch_trip::read_claims(const rows& rows) {
+  rows.expect_columns(row_columns + 1);
   const auto all = by_id(claims_);
-  for (int row = 0; row < granted.size(); ++row) {
-    const auto lease = granted.fixed<claim_id>(row, 1);
-    each_of(all, granted.fixed<record_id>(row, 0), [&](request& one) {
-      if (std::get<first_claim>(one.content).lease != lease) return;
-      one.got.written = true;
-      one.got.token = static_cast<token>(granted.integer(row, 2));
-      one.got.leases = granted.integer(row, 3);
-    });
-  }
-  for (int row = 0; row < conflicts.size(); ++row) {
-    const auto seen = read_row(conflicts, row);
-    each_of(all, id_in(conflicts, row), [&](request& one) {
-      if (!one.got.written) one.got = seen;
+  for (int row = 0; row < rows.size(); ++row) {
+    const auto grant = read_grant(rows, row);
+    const auto seen = grant ? reading{} : read_row(rows, row);
+    each_of(all, id_in(rows, row), [&](request& one) {
+      if (!grant) {
+        one.got = seen;
+      } else if (std::get<first_claim>(one.content).lease == grant->claim_id) {
+        one.got.written = true;
+        one.got.token = grant->token;
+        one.got.leases = grant->leases;
+      }
     });
   }
 }

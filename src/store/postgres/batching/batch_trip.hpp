@@ -33,7 +33,7 @@ class batch_trip final : public trip {
   void call_single(std::vector<statement_call>& out, const request& one,
                    std::int64_t connection) const;
   void read_completions(const rows& rows);
-  void read_claims(const rows& granted, const rows& conflicts);
+  void read_claims(const rows& rows);
   void read_queries(const rows& rows);
   void read_single(request& one, const rows& rows);
 

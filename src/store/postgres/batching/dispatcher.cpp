@@ -41,12 +41,13 @@ class notice_trip final : public trip {
 }  // namespace
 
 void dispatcher::accept(std::vector<call_ptr>& calls) {
+  const auto now = base::boot_now();
   for (const auto& one : calls) {
     auto whole = std::static_pointer_cast<job>(one);
     if (whole->parts.empty()) finished_.push_back(one);
     for (auto& part : whole->parts) {
       auto& target = std::holds_alternative<question>(part.content) ? questions_ : queue_;
-      target.push_back({whole, &part});
+      target.push_back({.of = whole, .what = &part, .waits_since = now});
     }
   }
   calls.clear();
@@ -103,10 +104,20 @@ std::unique_ptr<trip> dispatcher::next_notice() {
   return std::make_unique<notice_trip>(await_settles, std::move(values));
 }
 
+/// While a trip with more requests is in flight, a few ones wait for others: each trip costs a
+/// commit. Not for long, as the trip may be held up.
+bool dispatcher::gathers(steady_time now) const {
+  constexpr std::size_t few = 8;
+  constexpr std::chrono::milliseconds most{1};
+  return in_flight_ > few && queue_.size() < in_flight_ && !queue_.empty() &&
+         now < queue_.front().waits_since + most;
+}
+
 /// At most half of all that is under way goes into one trip, so that the server commits one while
 /// it carries out the next.
 std::vector<entry> dispatcher::take_batch() {
   const auto now = base::boot_now();
+  if (gathers(now)) return {};
   const auto most = std::min((queue_.size() + in_flight_ + 1) / 2, params_.batch_max);
   std::vector<entry> out;
   std::size_t bytes = 0;

@@ -65,6 +65,7 @@ class dispatcher {
   };
 
   [[nodiscard]] std::vector<entry> take_batch();
+  [[nodiscard]] bool gathers(steady_time now) const;
   [[nodiscard]] std::optional<entry> take_question();
   [[nodiscard]] std::unique_ptr<trip> next_notice();
   void refuse_claims();

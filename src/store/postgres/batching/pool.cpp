@@ -11,6 +11,7 @@ namespace {
 using std::chrono::duration_cast;
 
 constexpr std::chrono::milliseconds pace{5};  // between two examinations of delayed entries
+constexpr std::chrono::milliseconds short_pace{1};  // while an idle connection waits for more of them
 constexpr std::int64_t backoff_first_ms = 50;
 constexpr std::int64_t backoff_most_ms = 2'000;
 constexpr std::size_t announced_digits = 16;
@@ -113,8 +114,10 @@ void pool::hand_out() {
 }
 
 void pool::wait_for_next_turn(steady_time now) {
-  auto next_turn =
-      dispatcher_.waiting() || dispatcher_.under_way() ? now + pace : steady_time::max();
+  auto next_turn = steady_time::max();
+  if (dispatcher_.waiting() || dispatcher_.under_way()) {
+    next_turn = now + (dispatcher_.waiting() && any_idle() ? short_pace : pace);
+  }
   if (!ready_reported_) next_turn = std::min(next_turn, opened_at_ + params_.timeout);
   for (const auto& each : connections_) {
     if (each.on->closed()) next_turn = std::min(next_turn, each.open_at);

@@ -114,6 +114,7 @@ struct entry {
   request* what = nullptr;
   bool alone = false;  ///< sent by itself, because one request of its trip made all fail
   std::uint32_t tries = 0;
+  steady_time waits_since{};
 };
 
 /// Sends requests together, and returns them with what became of each.

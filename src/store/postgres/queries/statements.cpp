@@ -45,8 +45,9 @@
 namespace onceguard::postgres {
 
 // $1 digest, $2 claim id, $3 lock, $4 lease, $5 into started, $6 unknown retention, $7 retention,
-// $8 flags, $9 subject; then the memory. A record that another transaction works on is left out, as
-// its lock can't be got, and so is one that exists.
+// $8 flags, $9 subject; then the memory. The rows without a version were inserted; the others stand
+// in the way, and are looked for only if something does. Neither comes back for a record that
+// another transaction works on: its lock can't be got, or it is not in this statement's snapshot.
 const statement claim_batch{
     "claim_batch",
     "WITH " KNOWN_MEMORY("true", "$10", "$11", "$12", "$13") ", granted AS ("
@@ -63,16 +64,12 @@ const statement claim_batch{
     " WHERE pg_try_advisory_xact_lock(i.lock)"
     " ON CONFLICT (digest) DO NOTHING RETURNING r.digest, r.claim_id, r.token), "
     COUNT_LEASES("$14", "granted")
-    " SELECT g.digest, g.claim_id, g.token, c.leases FROM granted g LEFT JOIN counted c ON true"};
-
-// Rows that this transaction has inserted for the same claim are no conflicts.
-const statement read_conflicts{
-    "read_conflicts",
-    "SELECT" ROW_COLUMNS("r.digest", SHORT_OUTCOME)
-    " FROM (SELECT onceguard.now_ms() AS now) k,"
-    " unnest($1::bytea[], $2::bytea[]) AS i(digest, claim_id)"
-    " JOIN onceguard.records r ON r.digest = i.digest WHERE r.claim_id <> i.claim_id"
-    " OR r.xmin IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid"};
+    " SELECT g.digest, NULL::xid, NULL::bigint, g.claim_id, g.token, NULL, NULL, NULL, NULL, NULL,"
+    " NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.leases"
+    " FROM granted g LEFT JOIN counted c ON true UNION ALL"
+    " SELECT" ROW_COLUMNS("r.digest", SHORT_OUTCOME) ", NULL FROM known k,"
+    " unnest($1::bytea[]) AS i(digest) JOIN onceguard.records r ON r.digest = i.digest"
+    " WHERE (SELECT count(*) FROM granted) < cardinality($1)"};
 
 // $1 digest, $2 claim id, $3 token, $4 lock, $5 retention, $6 flags, $7 subject, $8 outcome. What is
 // not returned has ended, belongs to another lease, is being worked on, or can't be read.
@@ -186,7 +183,7 @@ const statement notify_settled{
 
 std::span<const statement* const> all_statements() noexcept {
   static constexpr std::array all{
-      &claim_batch, &read_conflicts, &complete_batch, &read_batch,  &read_whole,
+      &claim_batch, &complete_batch, &read_batch,  &read_whole,
       &insert_row,  &replace_row,    &list_piece,     &count_piece, &sweep_some,
       &poll_vitals, &poll_epoch,     &note_state,     &await_settles, &notify_settled};
   return all;

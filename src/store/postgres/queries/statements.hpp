@@ -11,10 +11,9 @@ struct statement {
 };
 
 // Batches: an array for each column.
-extern const statement claim_batch;      ///< inserts records that are not there
-extern const statement read_conflicts;   ///< what stands in the way of a batch of claims
-extern const statement complete_batch;   ///< completes records by their leases
-extern const statement read_batch;       ///< reads records, without long outcomes
+extern const statement claim_batch;     ///< inserts records, and reads those that exist
+extern const statement complete_batch;  ///< completes records by their leases
+extern const statement read_batch;      ///< reads records, without long outcomes
 // Single records.
 extern const statement read_whole;
 extern const statement insert_row;

@@ -193,6 +193,15 @@ reading read_row(const rows& rows, int row) {
   return out;
 }
 
+std::optional<granted_row> read_grant(const rows& rows, int row) {
+  if (!rows.null(row, version)) return std::nullopt;
+  granted_row out;
+  out.claim_id = rows.fixed<claim_id>(row, claim_id_of_lease);
+  out.token = static_cast<token>(rows.integer(row, token_of_lease));
+  out.leases = rows.integer(row, row_columns);
+  return out;
+}
+
 void write_row(parameters& out, const record_id& id, const row_to_write& row) {
   const auto& r = row.record;
   const bool ended = settled(r.state);

@@ -69,6 +69,15 @@ inline constexpr int row_columns = 21;
 /// Of a row without a version, only the clock is read: there is no record.
 [[nodiscard]] reading read_row(const rows& rows, int row);
 
+/// A row that a batch of claims inserted.
+struct granted_row {
+  onceguard::claim_id claim_id{};
+  onceguard::token token = 0;
+  std::int64_t leases = 0;  ///< what the database counts now
+};
+/// None: the row stood there before.
+[[nodiscard]] std::optional<granted_row> read_grant(const rows& rows, int row);
+
 /// A row that is to be written.
 struct row_to_write {
   onceguard::record record;
