@@ -62,9 +62,9 @@ struct route_policy {
   bool keep_set_cookie = false;
 };
 
-/// Whether leases are renewed while the work runs. Not where the upstream completes the operation in
-/// its own transaction: above READ COMMITTED, such a transaction can't complete a record that was
-/// written after the transaction's snapshot.
+/// Whether leases are renewed while the work runs. Not where the upstream completes the operation
+/// in its own transaction: above READ COMMITTED, such a transaction can't complete a record that
+/// was written after the transaction's snapshot.
 [[nodiscard]] bool renews_lease(const route_policy& policy) noexcept;
 /// How long a lease is granted for. A lease that is not renewed outlasts the upstream's time.
 [[nodiscard]] milliseconds lease_length(const route_policy& policy) noexcept;

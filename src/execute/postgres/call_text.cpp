@@ -116,8 +116,8 @@ std::string subject_text(const request& request) {
 
 std::string claim_text(const request& request, const claim& wanted) {
   return select_claim + subject_text(request) + ',' + bytes(wanted.about->print.value) + ',' +
-         bytes(wanted.claim_id) + ',' + number(wanted.lease) + ',' +
-         (wanted.unknown == unknown_policy::rerun ? "true" : "false") + ",false)";
+         bytes(wanted.claim_id) + ',' + number(wanted.lease) + ',' + number(wanted.retention) +
+         ',' + (wanted.unknown == unknown_policy::rerun ? "true" : "false") + ",false)";
 }
 
 claimed read_claimed(const sql_transaction::row& row, const claim& wanted) {

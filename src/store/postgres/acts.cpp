@@ -40,8 +40,7 @@ completion completion_of(const settlement& request) {
   out.retention_ms = request.retention.count();
   out.flags = request.by_application ? row_flag::by_application : 0;
   out.subject = sealed_subject(request.id, request.claim_id, *request.about);
-  out.outcome =
-      sealed_outcome(request.id, request.claim_id, request.kept, request.answer.get());
+  out.outcome = sealed_outcome(request.id, request.claim_id, request.kept, request.answer.get());
   return out;
 }
 
@@ -54,8 +53,7 @@ request write_request(const record_id& id, const reading& seen, record to) {
   row.version = seen.version;
   row.first = seen.found ? seen.found->first : 0;
   // Nothing is left of the steps of an operation that has ended.
-  row.drops_steps =
-      to.state == record_state::completed || to.state == record_state::released;
+  row.drops_steps = to.state == record_state::completed || to.state == record_state::released;
   row.record = std::move(to);
   out.content = std::move(row);
   return out;
@@ -173,8 +171,7 @@ std::optional<request> settle_act::read(request done) {
   if (stored && stored->has_steps && item_.kind == settle_kind::release && !item_.by_application) {
     stored->record.earlier_unknown = true;
   }
-  auto decided =
-      decide_settle(stored ? &stored->record : nullptr, item_, instant_of(seen));
+  auto decided = decide_settle(stored ? &stored->record : nullptr, item_, instant_of(seen));
   if (!decided.write) return end(std::move(decided.result));
   if (!decided.write->about) return end(subject_missing());
   settled_ = std::move(decided.result);

@@ -1,5 +1,5 @@
-// Claims, settles and extensions on their way: what is sent next for one of them, and what the reply
-// means. The state machine of include/onceguard/decide.hpp decides; a statement carries out.
+// Claims, settles and extensions on their way: what is sent next for one of them, and what the
+// reply means. The state machine of include/onceguard/decide.hpp decides; a statement carries out.
 #pragma once
 #include <optional>
 #include <utility>
@@ -52,7 +52,7 @@ class claim_act final : public act<claim, verdict> {
   [[nodiscard]] std::optional<request> read(request done);
 
  private:
-  verdict verdict_;  // once the record is written
+  verdict verdict_;          // once the record is written
   bool sent_twice_ = false;  // the first sending has an unknown effect
 };
 

@@ -28,10 +28,9 @@ awaitable<result<Outcome>> ask(std::shared_ptr<batch_queue> queue, const stateme
                                milliseconds timeout) {
   auto outcome = std::make_shared<std::optional<result<Outcome>>>();
   request asked;
-  asked.content =
-      question{&sent, std::move(encode), [outcome, read](const rows& rows, dispatcher& here) {
-                 outcome->emplace(read(rows, here));
-               }};
+  asked.content = question{
+      &sent, std::move(encode),
+      [outcome, read](const rows& rows, dispatcher& here) { outcome->emplace(read(rows, here)); }};
   const auto done = co_await send_one(std::move(queue), std::move(asked), timeout);
   if (done.failed) co_return *done.failed;
   co_return std::move(**outcome);
@@ -151,8 +150,8 @@ awaitable<result<import_outcome>> postgres_store::import_record(imported_record 
     using decision = result<import_decision>;
     if (!request.stored.about) return decision(subject_missing());
     if (auto wrong = fault_of(seen)) return decision(std::move(*wrong));
-    return decision(decide_import(seen.record_found(), request,
-                                  instant_of(seen.now, pool_.expiry_paused())));
+    return decision(
+        decide_import(seen.record_found(), request, instant_of(seen.now, pool_.expiry_paused())));
   };
   const auto decided = co_await decide_on_record<import_decision>(id, std::move(decide), timeout);
   if (!decided) co_return decided.error();

@@ -36,8 +36,8 @@ struct migration_params {
 };
 
 struct migrated {
-  int from = 0;  ///< 0: there was no schema
-  int to = 0;    ///< above schema_version: a newer version's schema that this one may use
+  int from = 0;            ///< 0: there was no schema
+  int to = 0;              ///< above schema_version: a newer version's schema that this one may use
   bool functions = false;  ///< they were not those of this version
 };
 

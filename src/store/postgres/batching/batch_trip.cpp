@@ -108,7 +108,8 @@ void batch_trip::call_claims(std::vector<statement_call>& out, std::int64_t conn
     subjects.bytes(row.subject);
   }
   parameters all;
-  for (auto* each : {&ids, &leases, &locks, &lengths, &started, &unknown, &retentions, &flags, &subjects}) {
+  for (auto* each :
+       {&ids, &leases, &locks, &lengths, &started, &unknown, &retentions, &flags, &subjects}) {
     all.array(*each);
   }
   from_.memory().write(all);

@@ -7,7 +7,7 @@
 namespace onceguard::postgres {
 namespace {
 
-constexpr std::size_t announced_bytes = 8;  // of each digest
+constexpr std::size_t announced_bytes = 8;                         // of each digest
 constexpr std::size_t announced_most = 400 * 2 * announced_bytes;  // a notification has 8,000 bytes
 
 /// How long until a record that somebody else is writing is tried again.

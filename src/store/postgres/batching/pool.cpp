@@ -11,7 +11,8 @@ namespace {
 using std::chrono::duration_cast;
 
 constexpr std::chrono::milliseconds pace{5};  // between two examinations of delayed entries
-constexpr std::chrono::milliseconds short_pace{1};  // while an idle connection waits for more of them
+constexpr std::chrono::milliseconds short_pace{
+    1};  // while an idle connection waits for more of them
 constexpr std::int64_t backoff_first_ms = 50;
 constexpr std::int64_t backoff_most_ms = 2'000;
 constexpr std::size_t announced_digits = 16;

@@ -68,12 +68,12 @@ class connection final : private base::deadline {
 
  private:
   enum class phase : std::uint8_t {
-    closed,        ///< nothing is open; open() → connecting
-    connecting,    ///< PQconnectPoll says what to wait for; made → inquiring
-    inquiring,     ///< which process of the server is it? A pooler greets with another → setting_up
-    setting_up,    ///< settings, greeting, prepared statements are on their way → idle
-    idle,          ///< takes a trip: start() → busy
-    busy,          ///< a trip is on its way; its end → idle, or → rolling_back
+    closed,      ///< nothing is open; open() → connecting
+    connecting,  ///< PQconnectPoll says what to wait for; made → inquiring
+    inquiring,   ///< which process of the server is it? A pooler greets with another → setting_up
+    setting_up,  ///< settings, greeting, prepared statements are on their way → idle
+    idle,        ///< takes a trip: start() → busy
+    busy,        ///< a trip is on its way; its end → idle, or → rolling_back
     rolling_back,  ///< behind a pooler: the transaction of a trip that failed is ended → idle
     // From each of them: a failure, or the time is up → closed.
   };
@@ -122,7 +122,7 @@ class connection final : private base::deadline {
   bool reading_ = false;
   bool writing_ = false;
   bool listens_ = false;
-  int syncs_ = 0;  // still to come
+  int syncs_ = 0;             // still to come
   std::size_t expected_ = 0;  // rows of the statements around the trip's, which come first
   greeting greeting_;
   bool pooled_ = false;

@@ -34,7 +34,8 @@ constexpr std::array<std::string_view, 4> refused{no_permission, "3D000", "28000
 /// Whether the prepared statements refer to objects that are gone, for example because the schema
 /// was restored during the session. The server's internal messages are not translated.
 bool is_of_another_schema(const failure& failed) noexcept {
-  // A prepared statement's result, or without one the elements of an array, would be of other types.
+  // A prepared statement's result, or without one the elements of an array, would be of other
+  // types.
   if (failed.sqlstate == "0A000" || failed.sqlstate == "42804") return true;
   return failed.sqlstate == "XX000" && failed.text.find("cache lookup failed") != std::string::npos;
 }

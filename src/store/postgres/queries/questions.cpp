@@ -47,8 +47,7 @@ void take_row(const rows& rows, int row, const list_filter& filter, bool expiry_
     out.unreadable.push_back({id, seen.unreadable->detail});
     return;
   }
-  auto view =
-      make_view(id, std::move(seen.found->record), instant_of(seen.now, expiry_paused));
+  auto view = make_view(id, std::move(seen.found->record), instant_of(seen.now, expiry_paused));
   if (matches(filter, view)) out.records.push_back(std::move(view));
 }
 
@@ -58,8 +57,8 @@ result<table_position> read_cursor(const std::string& cursor) {
   table_position out;
   std::string_view rest = cursor;
   const bool right =
-      cursor.empty() || (read_number(rest, out.page) && read_number(rest, out.first) &&
-                         base::from_hex(rest, out.id));
+      cursor.empty() ||
+      (read_number(rest, out.page) && read_number(rest, out.first) && base::from_hex(rest, out.id));
   if (!right) return error(errc::invalid_argument, "this cursor was not given by this store");
   return out;
 }

@@ -3,12 +3,11 @@
 #include <array>
 
 // The columns of a record, as stored.cpp numbers them. k.now is the database's clock.
-#define ROW_COLUMNS(digest, outcome)                                                             \
-  " " digest                                                                                     \
-  ", r.xmin, k.now, r.claim_id, r.token, r.deadline_at, r.expires_at, r.state::text, r.flags,"    \
-  " r.why, r.why_status, r.attempt, r.failures, r.unknown_retention, r.first_token,"              \
-  " r.claimed_at, r.retry_at, r.subject, " outcome                                                \
-  ", r.step IS NOT NULL, octet_length(r.outcome)"
+#define ROW_COLUMNS(digest, outcome)                                                           \
+  " " digest                                                                                   \
+  ", r.xmin, k.now, r.claim_id, r.token, r.deadline_at, r.expires_at, r.state::text, r.flags," \
+  " r.why, r.why_status, r.attempt, r.failures, r.unknown_retention, r.first_token,"           \
+  " r.claimed_at, r.retry_at, r.subject, " outcome ", r.step IS NOT NULL, octet_length(r.outcome)"
 // A long outcome is left out where many records are read at once.
 #define SHORT_OUTCOME "CASE WHEN octet_length(r.outcome) <= 32768 THEN r.outcome END"
 
@@ -16,30 +15,31 @@
 // another one or an older copy raises an error. In one statement with the write, whose lock was got
 // before its snapshot was taken: who empties the records has changed the identity by then, or waits
 // for the end of this transaction.
-#define KNOWN_MEMORY(grants, identity, floor, connections, leases)                               \
-  "known AS MATERIALIZED (SELECT onceguard.now_ms() AS now, CASE WHEN NOT " grants                \
-  " OR (m.identity = " identity "::text AND m.floor >= " floor                                    \
-  "::bigint AND NOT EXISTS (SELECT FROM unnest(" connections "::bigint[], " leases                \
-  "::bigint[]) AS e(connection, leases)"                                                          \
-  " LEFT JOIN onceguard.lease_counts c ON c.connection = e.connection"                            \
-  " WHERE c.leases IS NULL OR c.leases < e.leases))"                                              \
+#define KNOWN_MEMORY(grants, identity, floor, connections, leases)                 \
+  "known AS MATERIALIZED (SELECT onceguard.now_ms() AS now, CASE WHEN NOT " grants \
+  " OR (m.identity = " identity "::text AND m.floor >= " floor                     \
+  "::bigint AND NOT EXISTS (SELECT FROM unnest(" connections "::bigint[], " leases \
+  "::bigint[]) AS e(connection, leases)"                                           \
+  " LEFT JOIN onceguard.lease_counts c ON c.connection = e.connection"             \
+  " WHERE c.leases IS NULL OR c.leases < e.leases))"                               \
   " THEN m.floor ELSE onceguard.memory_lost() END AS floor, m.raises FROM onceguard.meta m)"
 
 // Counts a batch of leases for this connection, in the transaction that grants them.
-#define COUNT_LEASES(connection, granted)                                                        \
-  "counted AS (INSERT INTO onceguard.lease_counts AS c (connection, leases, raises)"             \
-  " SELECT " connection "::bigint, 1, k.raises FROM known k WHERE EXISTS (SELECT FROM " granted ")"    \
+#define COUNT_LEASES(connection, granted)                                                       \
+  "counted AS (INSERT INTO onceguard.lease_counts AS c (connection, leases, raises)"            \
+  " SELECT " connection "::bigint, 1, k.raises FROM known k WHERE EXISTS (SELECT FROM " granted \
+  ")"                                                                                           \
   " ON CONFLICT (connection) DO UPDATE SET leases = c.leases + 1, raises = excluded.raises"     \
   " RETURNING leases)"
 
 #define LISTENED_TO "EXISTS (SELECT FROM onceguard.listeners l WHERE l.until > k.now)"
 
 // A piece of the table, from the first page on until before another one.
-#define IN_PIECE(row)                                                                            \
-  row ".ctid >= format('(%s,0)', $1::bigint)::tid AND " row                                       \
+#define IN_PIECE(row)                                       \
+  row ".ctid >= format('(%s,0)', $1::bigint)::tid AND " row \
       ".ctid < format('(%s,0)', $2::bigint)::tid"
-#define NOW_AND_PAGES                                                                            \
-  "(SELECT onceguard.now_ms() AS now, pg_relation_size('onceguard.records')"                      \
+#define NOW_AND_PAGES                                                        \
+  "(SELECT onceguard.now_ms() AS now, pg_relation_size('onceguard.records')" \
   " / current_setting('block_size')::bigint AS pages) k"
 
 namespace onceguard::postgres {
@@ -71,8 +71,8 @@ const statement claim_batch{
     " unnest($1::bytea[]) AS i(digest) JOIN onceguard.records r ON r.digest = i.digest"
     " WHERE (SELECT count(*) FROM granted) < cardinality($1)"};
 
-// $1 digest, $2 claim id, $3 token, $4 lock, $5 retention, $6 flags, $7 subject, $8 outcome. What is
-// not returned has ended, belongs to another lease, is being worked on, or can't be read.
+// $1 digest, $2 claim id, $3 token, $4 lock, $5 retention, $6 flags, $7 subject, $8 outcome. What
+// is not returned has ended, belongs to another lease, is being worked on, or can't be read.
 const statement complete_batch{
     "complete_batch",
     "UPDATE onceguard.records r SET state = 'completed', deadline_at = k.now,"
@@ -100,9 +100,9 @@ const statement read_whole{
     " FROM (SELECT onceguard.now_ms() AS now, $1::bytea AS digest) i"
     " CROSS JOIN LATERAL (SELECT i.now) k LEFT JOIN onceguard.records r ON r.digest = i.digest"};
 
-// $1 digest, $2 lock, $3 version, $4 claim id, $5 token, $6 deadline, $7 expiry, $8 state, $9 flags,
-// $10 why, $11 its status, $12 attempt, $13 failures, $14 unknown retention, $15 first token,
-// $16 claimed at, $17 retry at, $18 subject, $19 outcome, $20 retention, $21 drops steps.
+// $1 digest, $2 lock, $3 version, $4 claim id, $5 token, $6 deadline, $7 expiry, $8 state, $9
+// flags, $10 why, $11 its status, $12 attempt, $13 failures, $14 unknown retention, $15 first
+// token, $16 claimed at, $17 retry at, $18 subject, $19 outcome, $20 retention, $21 drops steps.
 const statement insert_row{
     "insert_row",
     "WITH written AS (INSERT INTO onceguard.records AS r (digest, claim_id, token, deadline_at,"
@@ -176,16 +176,15 @@ const statement await_settles{
     " ON CONFLICT (connection) DO UPDATE SET until = excluded.until RETURNING l.until"};
 
 // A hint only: its commit need not wait for the disk.
-const statement notify_settled{
-    "notify_settled",
-    "SELECT pg_catalog.set_config('synchronous_commit', 'off', true),"
-    " pg_catalog.pg_notify('onceguard_settled', $1)"};
+const statement notify_settled{"notify_settled",
+                               "SELECT pg_catalog.set_config('synchronous_commit', 'off', true),"
+                               " pg_catalog.pg_notify('onceguard_settled', $1)"};
 
 std::span<const statement* const> all_statements() noexcept {
-  static constexpr std::array all{
-      &claim_batch, &complete_batch, &read_batch,  &read_whole,
-      &insert_row,  &replace_row,    &list_piece,     &count_piece, &sweep_some,
-      &poll_vitals, &poll_epoch,     &note_state,     &await_settles, &notify_settled};
+  static constexpr std::array all{&claim_batch,   &complete_batch, &read_batch, &read_whole,
+                                  &insert_row,    &replace_row,    &list_piece, &count_piece,
+                                  &sweep_some,    &poll_vitals,    &poll_epoch, &note_state,
+                                  &await_settles, &notify_settled};
   return all;
 }
 

@@ -1,5 +1,5 @@
-// The statements that a connection sends. Each is prepared once in a session of this process; behind
-// a pooler its text is sent each time.
+// The statements that a connection sends. Each is prepared once in a session of this process;
+// behind a pooler its text is sent each time.
 #pragma once
 #include <span>
 

@@ -214,7 +214,10 @@ void write_row(parameters& out, const record_id& id, const row_to_write& row) {
   }
   out.bytes(r.claim_id).int8(static_cast<std::int64_t>(r.token));
   out.int8(ended ? r.settled_at_wall : r.deadline_lease).int8(r.expires_at_wall);
-  out.bytes(name_of(r.state)).int2(flags_of(r)).int2(static_cast<std::int64_t>(r.why)).int2(r.why_status);
+  out.bytes(name_of(r.state))
+      .int2(flags_of(r))
+      .int2(static_cast<std::int64_t>(r.why))
+      .int2(r.why_status);
   out.int4(r.attempt).int4(r.failures).int8(r.unknown_retention_ms);
   out.int8_or_null(row.first == r.token && !row.grants ? 0 : static_cast<std::int64_t>(row.first));
   out.int8(r.claimed_at_wall).int8(r.retry_at_lease);

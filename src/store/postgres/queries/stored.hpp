@@ -81,9 +81,9 @@ struct granted_row {
 /// A row that is to be written.
 struct row_to_write {
   onceguard::record record;
-  token first = 0;      ///< 0: the record's token is the first
-  std::string version;  ///< of the row that it replaces; empty: there must be none
-  bool grants = false;  ///< gives a lease: the database makes the token
+  token first = 0;           ///< 0: the record's token is the first
+  std::string version;       ///< of the row that it replaces; empty: there must be none
+  bool grants = false;       ///< gives a lease: the database makes the token
   bool forgets = false;      ///< counts an answer that the store forgets
   bool drops_steps = false;  ///< the steps of the former operation do not count any more
   std::optional<milliseconds> retention{};  ///< of the route; none: as it is

@@ -89,6 +89,10 @@ CREATE TABLE onceguard.listeners (
   until bigint NOT NULL
 ) WITH (fillfactor = 50);
 
+-- Leases that a transaction has promised to settle: within that transaction only.
+CREATE UNLOGGED TABLE onceguard.must_settle (
+  digest onceguard.digest NOT NULL, token bigint NOT NULL, claim_id onceguard.claim_id NOT NULL);
+
 -- The page with which the next call of the sweep begins.
 CREATE TABLE onceguard.sweep_position (page bigint NOT NULL) WITH (fillfactor = 50);
 INSERT INTO onceguard.sweep_position VALUES (0);

@@ -26,8 +26,9 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA onceguard FROM PUBLIC;
 DO $grants$
 DECLARE
   for_applications constant text :=
-    'onceguard.claim(text, text, bytea, boolean, interval, text, text, bytea), '
-    'onceguard.claim_now(bytea, bytea, bytea, bytea, bytea, bigint, boolean, boolean), '
+    'onceguard.claim(text, text, bytea, boolean, interval, text, text, bytea, interval), '
+    'onceguard.claim_now(bytea, bytea, bytea, bytea, bytea, bigint, bigint, boolean, boolean), '
+    'onceguard.must_settle(text), '
     'onceguard.wait_for_key(bytea, bytea, bytea, bigint), '
     'onceguard.complete(text, integer, text[], bytea, interval), '
     'onceguard.complete_now(text, integer, bytea[], bytea, interval), '

@@ -45,10 +45,10 @@ $$;
 
 -- The claim, as C++ and onceguard.claim() make it. print: what tells two requests with the same key
 -- apart, a SHA-256. wait: until the transaction that works on this key has ended; else the verdict
--- is `locked`. Lengths are in milliseconds.
+-- is `locked`. Lengths are in milliseconds. retention_ms: of the answer, if complete() names none.
 CREATE OR REPLACE FUNCTION onceguard.claim_now(
   scope_kind bytea, scope bytea, key bytea, print bytea, claim_id bytea, lease_ms bigint,
-  rerun boolean, wait boolean,
+  retention_ms bigint, rerun boolean, wait boolean,
   OUT verdict text, OUT digest bytea, OUT token bigint, OUT attempt integer, OUT outcome bytea,
   OUT retry_after bigint, OUT retention_left bigint, OUT since bigint, OUT why smallint,
   OUT why_status smallint, OUT step text, OUT progress bytea)
@@ -69,8 +69,9 @@ DECLARE
 BEGIN
   digest := onceguard.application_digest(scope_kind, scope, key);
   IF length(print) <> 32 OR length(claim_id) <> 16 OR lease_ms NOT BETWEEN 0 AND day
-     OR num_nulls(print, claim_id, lease_ms, rerun, wait) > 0 THEN
-    RAISE 'onceguard: a claim takes a SHA-256, a claim id of 16 bytes, and a lease of at most a day'
+     OR retention_ms < 0 OR num_nulls(print, claim_id, lease_ms, retention_ms, rerun, wait) > 0 THEN
+    RAISE 'onceguard: a claim takes a SHA-256, a claim id of 16 bytes, a lease of at most a day, and '
+          'a retention'
       USING ERRCODE = '22023';
   END IF;
   PERFORM onceguard.commit_durably();
@@ -92,9 +93,9 @@ BEGIN
       token := greatest(now * 1000, floor + 1);
       attempt := 1;
       INSERT INTO onceguard.records AS t (digest, claim_id, token, deadline_at, expires_at, state,
-                                          claimed_at, subject)
+                                          retention, claimed_at, subject)
         VALUES (digest, claim_id, token, now + lease_ms, 0, 'in_progress',
-                nullif(now, token / 1000), made)
+                nullif(retention_ms, day), nullif(now, token / 1000), made)
         ON CONFLICT DO NOTHING;
       CONTINUE WHEN NOT FOUND;  -- somebody else's was committed just now
       verdict := 'run';
@@ -157,7 +158,7 @@ BEGIN
     why_status = CASE WHEN was_unknown OR NOT fresh AND t.flags & 8 > 0 THEN t.why_status END,
     attempt = CASE WHEN NOT fresh THEN nullif(coalesce(t.attempt, 1) + 1, 1) END,
     failures = CASE WHEN NOT fresh THEN t.failures END,
-    retention = NULL, unknown_retention = NULL,
+    retention = nullif(retention_ms, day), unknown_retention = NULL,
     first_token = CASE WHEN NOT fresh THEN coalesce(t.first_token, t.token) END,
     claimed_at = nullif(now, greatest(now * 1000, t.token + 1, floor + 1) / 1000),
     retry_at = NULL, subject = made, outcome = NULL,
@@ -181,6 +182,7 @@ CREATE OR REPLACE FUNCTION onceguard.claim(
   scope text, key text, fingerprint bytea DEFAULT '', wait boolean DEFAULT false,
   lease_length interval DEFAULT '30 seconds', unknown text DEFAULT 'hold',
   scope_kind text DEFAULT 'application', claim_id bytea DEFAULT NULL,
+  retention interval DEFAULT '1 day',
   OUT verdict text, OUT lease text, OUT attempt integer, OUT token bigint,
   OUT status integer, OUT headers text[], OUT body bytea, OUT retry_after interval,
   OUT step text, OUT progress bytea)
@@ -197,7 +199,7 @@ BEGIN
   met := onceguard.claim_now(
     convert_to(scope_kind, 'UTF8'), convert_to(scope, 'UTF8'), convert_to(key, 'UTF8'),
     sha256(coalesce(fingerprint, '')), id, onceguard.milliseconds(lease_length, 'lease_length'),
-    unknown = 'rerun', wait);
+    onceguard.milliseconds(retention, 'retention', '100 years'), unknown = 'rerun', wait);
   verdict := CASE met.verdict WHEN 'locked' THEN 'busy' ELSE met.verdict END;
   retry_after := CASE met.verdict WHEN 'locked' THEN interval '100 milliseconds'
                                   ELSE met.retry_after * interval '1 millisecond' END;

@@ -19,12 +19,17 @@ DECLARE
   r onceguard.records;
 BEGIN
   PERFORM onceguard.commit_durably();
-  PERFORM pg_advisory_xact_lock(onceguard.lock_of(held.digest));
-  SELECT * INTO r FROM onceguard.records t
-  WHERE t.digest = held.digest AND t.token = held.token AND t.claim_id = held.claim_id;
-  IF NOT FOUND THEN
-    PERFORM onceguard.lease_lost('this lease is superseded, or has no record any more');
-  ELSIF NOT onceguard.readable(r) THEN
+  -- Looked for before the lock, too: a lease that is none must not lock another's key.
+  FOR look IN 1 .. 2 LOOP
+    SELECT * INTO r FROM onceguard.records t
+    WHERE t.digest = held.digest AND t.token = held.token AND t.claim_id = held.claim_id;
+    IF NOT FOUND THEN
+      PERFORM onceguard.lease_lost('this lease is superseded, or has no record any more');
+    ELSIF look = 1 THEN
+      PERFORM pg_advisory_xact_lock(onceguard.lock_of(held.digest));
+    END IF;
+  END LOOP;
+  IF NOT onceguard.readable(r) THEN
     RAISE 'onceguard: the record of this lease can not be read' USING ERRCODE = 'OG002';
   END IF;
   RETURN r;
@@ -50,9 +55,52 @@ BEGIN
 END
 $$;
 
+-- Whether this transaction has settled the record, in whatever subtransaction.
+CREATE OR REPLACE FUNCTION onceguard.settled_here(r onceguard.records) RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  half constant bigint := 2147483648;
+  current constant bigint := pg_current_xact_id()::text::bigint;
+  writer bigint;
+BEGIN
+  IF r.state <= 'probing' THEN
+    RETURN false;
+  END IF;
+  SELECT t.xmin::text::bigint INTO STRICT writer FROM onceguard.records t
+  WHERE t.digest = r.digest;
+  -- A row has the lower half of its writer's number only.
+  writer := writer + current - current % (2 * half);
+  writer := writer + CASE WHEN writer > current + half THEN -2 * half
+                          WHEN writer < current - half THEN 2 * half ELSE 0 END;
+  -- No other transaction that is in progress is visible here.
+  RETURN coalesce(pg_xact_status(writer::text::xid8) = 'in progress', false);
+END
+$$;
+
+-- Makes the caller's COMMIT fail unless the lease is settled by then: also where an error of
+-- complete() was caught, or rolled back to a savepoint. To be called first, outside of savepoints.
+CREATE OR REPLACE FUNCTION onceguard.must_settle(lease text) RETURNS void
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  INSERT INTO onceguard.must_settle SELECT l.digest, l.token, l.claim_id
+  FROM onceguard.read_lease(lease) l
+$$;
+
+CREATE OR REPLACE FUNCTION onceguard.check_settled() RETURNS trigger
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM onceguard.records r
+                 WHERE r.digest = NEW.digest AND r.token = NEW.token
+                   AND r.claim_id = NEW.claim_id AND onceguard.settled_here(r)) THEN
+    PERFORM onceguard.lease_lost('this transaction was to settle its lease, and did not');
+  END IF;
+  DELETE FROM onceguard.must_settle m WHERE m.digest = NEW.digest AND m.token = NEW.token;
+  RETURN NULL;
+END
+$$;
+
 -- It took effect, with this answer or (status null) without one; headers are names and values in
--- turn, of any bytes. retention null: what the claim said. To be called again with the same lease is
--- harmless: the first answer stays.
+-- turn, of any bytes. retention null: what the claim said. To be called again is harmless in the same
+-- transaction: the first answer stays. In another one the effect would be a second one: OG001.
 CREATE OR REPLACE FUNCTION onceguard.complete_now(
   lease text, status integer, headers bytea[], body bytea, retention interval) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -68,8 +116,11 @@ BEGIN
       USING ERRCODE = '22023';
   END IF;
   r := onceguard.record_of(lease);
-  IF r.state = 'completed' AND coalesce(r.flags, 0) & 1 = 0 THEN
-    RETURN;
+  IF r.state = 'completed' THEN
+    IF onceguard.settled_here(r) THEN
+      RETURN;
+    END IF;
+    PERFORM onceguard.lease_lost('the operation of this lease has taken effect already');
   END IF;
   IF status IS NOT NULL THEN
     content := '\x016f00'::bytea || onceguard.varint(status)
