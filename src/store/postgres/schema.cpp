@@ -39,7 +39,13 @@ FROM pg_roles me
 WHERE me.rolname = current_user
 )sql";
 
-/// By which a database knows whether it has these functions.
+// What stands in the database under these names, so that one that was changed by hand shows.
+constexpr std::string_view functions_found = R"sql(
+(SELECT md5(string_agg(concat_ws('|', p.proname, p.prosrc, p.prosecdef, p.provolatile,
+                                 p.proconfig::text), '' ORDER BY p.proname, p.prosrc))
+ FROM pg_proc p WHERE p.pronamespace = 'onceguard'::regnamespace)
+)sql";
+
 std::string functions_hash() {
   base::sha256 hash;
   for (const auto text : functions()) hash.part(text);
@@ -50,7 +56,8 @@ std::string functions_script() {
   // They refer to one another.
   std::string out = "SET LOCAL check_function_bodies = off;\n";
   for (const auto text : functions()) out += text;
-  return out + "UPDATE onceguard.meta SET functions = '" + functions_hash() + "';\n";
+  return out + "UPDATE onceguard.meta SET functions = '" + functions_hash() + "' || '-' || " +
+         std::string(functions_found) + ";\n";
 }
 
 std::string script_of(const migration& one) {
@@ -62,7 +69,7 @@ std::string script_of(const migration& one) {
 struct schema_state {
   int version = 0;  ///< 0: nothing
   int minimum = 0;
-  std::string functions;
+  bool functions = false;  ///< they are those of this version
 };
 
 result<int> number_from(const sql_runner& run, const std::string& sql) {
@@ -85,11 +92,12 @@ result<schema_state> read_schema(const sql_runner& run) {
   if (!version) return version.error();
   auto minimum = number_from(run, "SELECT minimum_version FROM onceguard.meta");
   if (!minimum) return minimum.error();
-  auto functions = run("SELECT functions FROM onceguard.meta");
+  auto functions = run("SELECT functions = '" + functions_hash() + "' || '-' || " +
+                       std::string(functions_found) + " FROM onceguard.meta");
   if (!functions) return functions.error();
   out.version = *version;
   out.minimum = *minimum;
-  out.functions = std::move(*functions);
+  out.functions = *functions == "t";
   return out;
 }
 
@@ -117,7 +125,7 @@ result<migrated> migrate_alone(const sql_runner& run, const migration_params& pa
     }
   }
   // The functions of a newer version serve this one too.
-  const bool others = found->version <= schema_version && found->functions != functions_hash();
+  const bool others = found->version <= schema_version && !found->functions;
   if (others) {
     if (auto done = run(functions_script()); !done) {
       auto why = done.error();

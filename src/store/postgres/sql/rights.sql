@@ -42,7 +42,8 @@ DECLARE
     'onceguard.note_accelerator(text, bigint, bigint, text), '
     'onceguard.observed(onceguard.state, bigint, bigint), '
     'onceguard.expired(onceguard.state, bigint, bigint, bigint, boolean), '
-    'onceguard.readable(onceguard.records), onceguard.seal(bytea, bytea, bytea), '
+    'onceguard.moment(bigint), onceguard.readable(onceguard.records), '
+    'onceguard.seal(bytea, bytea, bytea), '
     'onceguard.read_subject(bytea), onceguard.read_outcome(bytea), '
     'onceguard.read_varint(bytea, integer), onceguard.read_texts(bytea, bigint, integer), '
     'onceguard.readable_text(bytea), onceguard.readable_texts(bytea[])';

@@ -78,7 +78,7 @@ CREATE OR REPLACE FUNCTION onceguard.read_outcome(
   outcome bytea, OUT kept integer, OUT status integer, OUT headers bytea[], OUT body bytea)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
-  content bytea := substr(outcome, 1, length(outcome) - 8);
+  content bytea := substr(outcome, 1, greatest(length(outcome) - 8, 0));
   at integer := 3;
   count bigint;
 BEGIN

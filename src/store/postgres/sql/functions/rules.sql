@@ -38,8 +38,16 @@ $$;
 CREATE OR REPLACE FUNCTION onceguard.readable(r onceguard.records) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT substr(r.subject, 1, 2) = '\x0173' AND substr(r.subject, length(r.subject) - 7)
-           = onceguard.seal(r.digest, r.claim_id, substr(r.subject, 1, length(r.subject) - 8))
+           = onceguard.seal(r.digest, r.claim_id,
+                            substr(r.subject, 1, greatest(length(r.subject) - 8, 0)))
      AND (r.outcome IS NULL
           OR substr(r.outcome, 1, 2) = '\x016f' AND substr(r.outcome, length(r.outcome) - 7)
-             = onceguard.seal(r.digest, r.claim_id, substr(r.outcome, 1, length(r.outcome) - 8)))
+             = onceguard.seal(r.digest, r.claim_id,
+                              substr(r.outcome, 1, greatest(length(r.outcome) - 8, 0))))
+$$;
+
+-- A point in time for people. What can't be one is the year 287,000.
+CREATE OR REPLACE FUNCTION onceguard.moment(at_ms bigint) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT to_timestamp(least(at_ms, 9000000000000000) / 1000.0)
 $$;

@@ -44,7 +44,7 @@ SET enable_seqscan = off SET jit = off SET plan_cache_mode = force_generic_plan 
 BEGIN
   UPDATE onceguard.records t SET
     deadline_at = r.deadline_at, expires_at = r.expires_at, state = r.state,
-    flags = nullif(r.flags, 0), why = r.why, why_status = r.why_status, failures = r.failures,
+    flags = r.flags, why = r.why, why_status = r.why_status, failures = r.failures,
     retry_at = nullif(r.retry_at, 0), subject = r.subject, outcome = r.outcome, step = r.step,
     progress = r.progress
   WHERE t.digest = r.digest AND t.token = r.token AND t.claim_id = r.claim_id
@@ -223,7 +223,7 @@ BEGIN
   r.state := 'released';
   r.deadline_at := onceguard.now_ms();
   r.expires_at := r.deadline_at + 3600000;
-  r.flags := coalesce(r.flags, 0) & 4;
+  r.flags := nullif(coalesce(r.flags, 0) & 4, 0);
   r.why := NULL;
   r.why_status := NULL;
   r.failures := NULL;
