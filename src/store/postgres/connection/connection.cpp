@@ -17,10 +17,6 @@ using boost::asio::posix::stream_descriptor;
 
 failure connection_failure(std::string text) { return {{}, std::move(text), true}; }
 
-bool is_rows(ExecStatusType status) noexcept {
-  return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK || status == PGRES_SINGLE_TUPLE;
-}
-
 std::int64_t random_number() {
   std::array<unsigned char, 8> bytes{};
   base::random_bytes(bytes);
@@ -250,7 +246,7 @@ void connection::take(result_ptr got) {
   const auto status = PQresultStatus(got.get());
   if (status == PGRES_PIPELINE_SYNC) return synced();
   if (status == PGRES_PIPELINE_ABORTED) return;
-  if (!is_rows(status)) {
+  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
     if (got && !pooled_ && is_of_another_session(failure_of(got.get()))) expects_pooler_ = true;
     // Only the first error counts: a second one comes from the break after the server's message.
     if (!failed_) failed_ = failure_of(got.get());

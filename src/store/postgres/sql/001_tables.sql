@@ -57,7 +57,8 @@ CREATE TABLE onceguard.records (
 -- One row. identity: whose memory this is. epoch: what copies of completed records depend on.
 -- floor: later tokens are above it, also where the clock was set back; raises: how often it was
 -- raised, once a minute at most, an age that no step of the clock changes. leases: how many batches
--- of leases were granted through connections that are no longer counted.
+-- of leases were granted through connections that are no longer counted. epoch_read_at: within some
+-- seconds, by any process.
 CREATE TABLE onceguard.meta (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   identity text NOT NULL,
@@ -68,11 +69,12 @@ CREATE TABLE onceguard.meta (
   forgotten bigint NOT NULL,
   leases bigint NOT NULL,
   floor bigint NOT NULL,
-  raises bigint NOT NULL
+  raises bigint NOT NULL,
+  epoch_read_at bigint NOT NULL
 ) WITH (fillfactor = 50);
 INSERT INTO onceguard.meta
   VALUES (true, replace(gen_random_uuid()::text, '-', ''), replace(gen_random_uuid()::text, '-', ''),
-          0, 0, '', 0, 0, 0, 0);
+          0, 0, '', 0, 0, 0, 0, 0);
 
 -- How many batches of leases each connection of a gateway was granted, in the transactions that
 -- granted them, and the floor's raises by then. A gateway that knows of more than it finds here

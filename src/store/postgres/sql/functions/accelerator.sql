@@ -1,17 +1,29 @@
 -- What copies of completed records, kept by an accelerator in front of this database, depend on. An
 -- accelerator finds them by the epoch; what was kept in an earlier one is never found again.
 
--- What a process polls each second. origin: whose memory this is, and on which timeline, where that
--- may be asked. forgotten, generation: as in vitals(). Of the accelerator, what was noted of it.
+-- What a process polls each second. After a time in which no process did, the epoch is another one:
+-- the database may be a copy from before, put back. origin: whose memory this is, in which database,
+-- since which start of the server, and on which timeline, where that may be asked. forgotten, generation: as in vitals(). Of the accelerator, what was noted of it.
 CREATE OR REPLACE FUNCTION onceguard.accelerator_epoch(
   of_identity text, OUT epoch text, OUT origin text, OUT forgotten bigint, OUT generation bigint,
   OUT now bigint, OUT noted_generation bigint, OUT noted_clock_ahead bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  at_most constant bigint := 15000;
 BEGIN
-  SELECT m.epoch, m.identity || '/' || onceguard.timeline(), m.forgotten,
+  now := onceguard.now_ms();
+  UPDATE onceguard.meta m SET epoch_read_at = now,
+    epoch = CASE WHEN abs(now - m.epoch_read_at) > at_most THEN onceguard.new_name()
+                 ELSE m.epoch END
+  WHERE abs(now - m.epoch_read_at) > at_most / 3;
+  SELECT m.epoch,
+         concat_ws('/', m.identity,
+                   (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()),
+                   extract(epoch FROM pg_postmaster_start_time()), onceguard.timeline()),
+         m.forgotten,
          m.leases + coalesce((SELECT sum(c.leases) FROM onceguard.lease_counts c), 0),
-         onceguard.now_ms(), a.generation, a.clock_ahead
-    INTO STRICT epoch, origin, forgotten, generation, now, noted_generation, noted_clock_ahead
+         a.generation, a.clock_ahead
+    INTO STRICT epoch, origin, forgotten, generation, noted_generation, noted_clock_ahead
   FROM onceguard.meta m LEFT JOIN onceguard.accelerators a ON a.identity = of_identity;
 END
 $$;
