@@ -66,7 +66,7 @@ struct route_policy {
 /// in its own transaction: above READ COMMITTED, such a transaction can't complete a record that
 /// was written after the transaction's snapshot.
 [[nodiscard]] bool renews_lease(const route_policy& policy) noexcept;
-/// How long a lease is granted for. A lease that is not renewed outlasts the upstream's time.
+/// How long a lease is granted for. One that is not renewed lasts for the upstream's time at least.
 [[nodiscard]] milliseconds lease_length(const route_policy& policy) noexcept;
 
 /// How a complete answer with this status settles the record. The rule for the single status comes

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <onceguard/policy.hpp>
 
 namespace onceguard {
@@ -45,7 +47,7 @@ bool renews_lease(const route_policy& policy) noexcept {
 }
 
 milliseconds lease_length(const route_policy& policy) noexcept {
-  return renews_lease(policy) ? policy.lease : policy.lease + policy.upstream_timeout;
+  return renews_lease(policy) ? policy.lease : std::max(policy.lease, policy.upstream_timeout);
 }
 
 outcome_rule outcome_of(const route_policy& policy, std::uint16_t status) noexcept {

@@ -203,7 +203,7 @@ TEST_F(postgres_loss_test, only_claims_are_refused_until_a_loss_is_polled) {
   EXPECT_EQ(known_again(caller, claim_of("k")).kind, verdict_kind::replay);
 }
 
-TEST_F(postgres_loss_test, a_lease_granted_while_the_identity_changed_is_given_back) {
+TEST_F(postgres_loss_test, a_lease_granted_while_the_identity_changed_is_rolled_back) {
   auto parameters = params();
   parameters.timeout = std::chrono::minutes(2);
   const auto tested = open(parameters);
@@ -232,10 +232,10 @@ TEST_F(postgres_loss_test, a_lease_granted_while_the_identity_changed_is_given_b
   const auto answer = reply.get();
   ASSERT_FALSE(answer) << "a lease was granted";
   EXPECT_EQ(answer.error().code, errc::store_lost);
-  EXPECT_EQ(answer.error().effect, effect::done);
+  EXPECT_EQ(answer.error().effect, effect::none);
 }
 
-TEST_F(postgres_loss_test, a_lease_is_given_back_if_older_records_are_restored_during_the_claim) {
+TEST_F(postgres_loss_test, a_lease_is_rolled_back_if_older_records_are_restored_during_the_claim) {
   auto parameters = params();
   parameters.timeout = std::chrono::minutes(2);
   const auto tested = open(parameters);
@@ -266,7 +266,7 @@ TEST_F(postgres_loss_test, a_lease_is_given_back_if_older_records_are_restored_d
   const auto answer = reply.get();
   ASSERT_FALSE(answer) << "a lease was granted";
   EXPECT_EQ(answer.error().code, errc::store_lost) << answer.error().detail;
-  EXPECT_EQ(answer.error().effect, effect::done);
+  EXPECT_EQ(answer.error().effect, effect::none);
   expect_lost(caller_of_test, "l");
   EXPECT_GT(known_again(caller_of_test, claim_of("m")).lease.token, last);
 }

@@ -31,10 +31,7 @@ void each_of(const requests_by_id& all, const record_id& id, Visit visit) {
 }  // namespace
 
 batch_trip::batch_trip(dispatcher& dispatcher, std::vector<entry> entries)
-    : from_(dispatcher),
-      entries_(std::move(entries)),
-      confirms_(dispatcher.standby_distrusted_),
-      expected_identity_(dispatcher.memory().identity) {
+    : from_(dispatcher), entries_(std::move(entries)), confirms_(dispatcher.standby_distrusted_) {
   for (auto& each : entries_) {
     auto* const one = each.what;
     confirms_ = confirms_ || one->doubtful;
@@ -61,7 +58,6 @@ void batch_trip::failed(const failure& why, effect_of_failure after) {
 
 std::vector<statement_call> batch_trip::calls(std::int64_t connection) {
   connection_ = connection;
-  expected_leases_ = from_.memory().leases_of(connection);
   std::vector<statement_call> out;
   if (!completions_.empty()) call_completions(out);
   if (!claims_.empty()) call_claims(out, connection);
@@ -112,9 +108,11 @@ void batch_trip::call_claims(std::vector<statement_call>& out, std::int64_t conn
        {&ids, &leases, &locks, &lengths, &started, &unknown, &retentions, &flags, &subjects}) {
     all.array(*each);
   }
-  from_.memory().write(all);
-  all.int8(connection);
+  all.int8(connection).int8(from_.memory().leases_of(connection));
   out.push_back({&claim_batch, std::move(all)});
+  parameters known;
+  from_.memory().write(known);
+  out.push_back({&check_memory, std::move(known)});
 }
 
 void batch_trip::call_queries(std::vector<statement_call>& out) const {
@@ -145,7 +143,7 @@ void batch_trip::call_single(std::vector<statement_call>& out, const request& on
   }
   all.boolean(row->grants).boolean(row->forgets);
   from_.memory().write(all);
-  all.int8(connection);
+  all.int8(connection).int8(from_.memory().leases_of(connection));
   out.push_back({&replace_row, std::move(all)});
 }
 
@@ -158,7 +156,10 @@ void batch_trip::read(const std::vector<result_ptr>& results) {
     return rows(results[position++].get());
   };
   if (!completions_.empty()) read_completions(next());
-  if (!claims_.empty()) read_claims(next());
+  if (!claims_.empty()) {
+    read_claims(next());
+    static_cast<void>(next());  // of check_memory
+  }
   if (!queries_.empty()) read_queries(next());
   for (auto* each : singles_) read_single(*each, next());
 }

@@ -41,8 +41,6 @@ class batch_trip final : public trip {
   std::vector<entry> entries_;
   request_list completions_, claims_, queries_, singles_;
   bool confirms_ = false;
-  std::string expected_identity_;  // of the memory when it was sent
-  std::int64_t expected_leases_ = 0;
   std::int64_t connection_ = 0;
 };
 

@@ -175,31 +175,17 @@ void dispatcher::arrived(batch_trip& trip, const std::vector<result_ptr>& result
   --trips_;
   in_flight_ -= trip.entries_.size();
   if (trip.confirms_) standby_distrusted_ = false;
-  check_grants(trip);
   for (auto& each : trip.entries_) {
     const auto& done = *each.what;
     if (std::holds_alternative<question>(done.content)) --questions_under_way_;
     if (done.announces && done.got.listened) {
       announced_ += base::to_hex(std::span(done.id).first<announced_bytes>());
     }
-    // The memory changed while the request was in flight: nobody holds the lease, and it is given
-    // back.
+    if (done.got.leases > 0) memory_.count(trip.connection_, done.got.leases);
+    // A poll has found another memory while the request was in flight: nobody holds the lease, and
+    // it is given back.
     const bool in_doubt = done.grants() && done.got.written && !gate_.known();
     end(each, in_doubt ? std::optional(not_what_it_was(name_, effect::done)) : std::nullopt);
-  }
-}
-
-/// The memory may have been taken back after the database had compared it with what was expected,
-/// for example by a transaction that puts older rows back.
-void dispatcher::check_grants(const batch_trip& trip) {
-  for (const auto& each : trip.entries_) {
-    const auto& done = *each.what;
-    if (!done.grants() || !done.got.written) continue;
-    // A count that is missing is 0.
-    if (trip.expected_identity_ != memory_.identity || done.got.leases <= trip.expected_leases_) {
-      return gate_.changed();
-    }
-    memory_.count(trip.connection_, done.got.leases);
   }
 }
 

@@ -77,7 +77,6 @@ class dispatcher {
   void arrived(batch_trip& trip, const std::vector<result_ptr>& results);
   void failed(batch_trip& trip, const failure& why, effect_of_failure after);
   void failed(entry& one, bool several, const failure& why, effect_of_failure after);
-  void check_grants(const batch_trip& trip);
 
   const postgres_params& params_;
   const std::string& name_;

@@ -28,11 +28,11 @@ struct known_memory {
     floor = std::max(floor, floor_now);
   }
   void count(std::int64_t connection, std::int64_t leases) {
-    counts[connection] = {std::max(counts[connection].leases, leases), base::boot_now()};
+    counts[connection] = {std::max(leases_of(connection), leases), base::boot_now()};
   }
   [[nodiscard]] std::int64_t leases_of(std::int64_t connection) const {
     const auto found = counts.find(connection);
-    return found == counts.end() ? 0 : found->second.leases;
+    return found == counts.end() || !is_recent(found->second) ? 0 : found->second.leases;
   }
 
   /// Appends identity, floor, connections and their leases.
@@ -41,17 +41,21 @@ struct known_memory {
       out.null().null().null().null();
       return;
     }
-    // The database stops counting for connections that were not used while the floor was raised 120
-    // times, each minute at most. By then the floor shows a copy from before.
-    const auto recently = base::boot_now() - std::chrono::hours(1);
     array_value connections(type::int8);
     array_value leases(type::int8);
     for (const auto& [connection, each] : counts) {
-      if (each.granted_at < recently) continue;
+      if (!is_recent(each)) continue;
       connections.int8(connection);
       leases.int8(each.leases);
     }
     out.bytes(identity).int8(floor).array(connections).array(leases);
+  }
+
+ private:
+  /// The database stops counting for connections that were not used while the floor was raised 120
+  /// times, each minute at most. By then the floor shows a copy from before.
+  [[nodiscard]] static bool is_recent(const lease_count& each) {
+    return each.granted_at >= base::boot_now() - std::chrono::hours(1);
   }
 };
 

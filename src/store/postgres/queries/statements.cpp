@@ -11,26 +11,24 @@
 // A long outcome is left out where many records are read at once.
 #define SHORT_OUTCOME "CASE WHEN octet_length(r.outcome) <= 32768 THEN r.outcome END"
 
-// What a process knows of the memory, as parameters of a statement that grants: a memory that is
-// another one or an older copy raises an error. In one statement with the write, whose lock was got
-// before its snapshot was taken: who empties the records has changed the identity by then, or waits
-// for the end of this transaction.
-#define KNOWN_MEMORY(grants, identity, floor, connections, leases)                 \
-  "known AS MATERIALIZED (SELECT onceguard.now_ms() AS now, CASE WHEN NOT " grants \
-  " OR (m.identity = " identity "::text AND m.floor >= " floor                     \
+// What a process knows of the memory, as parameters: a memory that is another one or an older copy
+// raises an error.
+#define MEMORY_HOLDS(identity, floor, connections, leases)                         \
+  "(m.identity = " identity "::text AND m.floor >= " floor                         \
   "::bigint AND NOT EXISTS (SELECT FROM unnest(" connections "::bigint[], " leases \
   "::bigint[]) AS e(connection, leases)"                                           \
   " LEFT JOIN onceguard.lease_counts c ON c.connection = e.connection"             \
-  " WHERE c.leases IS NULL OR c.leases < e.leases))"                               \
-  " THEN m.floor ELSE onceguard.memory_lost() END AS floor, m.raises FROM onceguard.meta m)"
+  " WHERE c.leases IS NULL OR c.leases < e.leases))"
 
-// Counts a batch of leases for this connection, in the transaction that grants them.
-#define COUNT_LEASES(connection, granted)                                                       \
+// Counts a batch of leases for this connection, in the transaction that grants them. An older
+// count than the process knows raises an error.
+#define COUNT_LEASES(connection, known_leases, granted)                                         \
   "counted AS (INSERT INTO onceguard.lease_counts AS c (connection, leases, raises)"            \
   " SELECT " connection "::bigint, 1, k.raises FROM known k WHERE EXISTS (SELECT FROM " granted \
-  ")"                                                                                           \
-  " ON CONFLICT (connection) DO UPDATE SET leases = c.leases + 1, raises = excluded.raises"     \
-  " RETURNING leases)"
+  ") ON CONFLICT (connection) DO UPDATE SET leases = c.leases + 1, raises = excluded.raises"    \
+  " RETURNING CASE WHEN c.leases <= " known_leases                                              \
+  "::bigint THEN onceguard.memory_lost()"                                                       \
+  " ELSE c.leases END AS leases)"
 
 #define LISTENED_TO "EXISTS (SELECT FROM onceguard.listeners l WHERE l.until > k.now)"
 
@@ -45,12 +43,14 @@
 namespace onceguard::postgres {
 
 // $1 digest, $2 claim id, $3 lock, $4 lease, $5 into started, $6 unknown retention, $7 retention,
-// $8 flags, $9 subject; then the memory. The rows without a version were inserted; the others stand
-// in the way, and are looked for only if something does. Neither comes back for a record that
-// another transaction works on: its lock can't be got, or it is not in this statement's snapshot.
+// $8 flags, $9 subject, $10 connection, $11 its leases. The rows without a version were inserted;
+// the others stand in the way, and are looked for only if something does. Neither comes back for a
+// record that another transaction works on: its lock can't be got, or it is not in this statement's
+// snapshot.
 const statement claim_batch{
     "claim_batch",
-    "WITH " KNOWN_MEMORY("true", "$10", "$11", "$12", "$13") ", granted AS ("
+    "WITH known AS MATERIALIZED (SELECT onceguard.now_ms() AS now, m.floor, m.raises"
+    " FROM onceguard.meta m), granted AS ("
     " INSERT INTO onceguard.records AS r (digest, claim_id, token, deadline_at, expires_at, state,"
     " flags, retention, unknown_retention, claimed_at, subject)"
     " SELECT i.digest, i.claim_id, greatest(k.now * 1000, k.floor + 1), k.now + i.lease,"
@@ -63,13 +63,20 @@ const statement claim_batch{
     " started, unknown_retention, retention, flags, subject)"
     " WHERE pg_try_advisory_xact_lock(i.lock)"
     " ON CONFLICT (digest) DO NOTHING RETURNING r.digest, r.claim_id, r.token), "
-    COUNT_LEASES("$14", "granted")
+    COUNT_LEASES("$10", "$11", "granted")
     " SELECT g.digest, NULL::xid, NULL::bigint, g.claim_id, g.token, NULL, NULL, NULL, NULL, NULL,"
     " NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.leases"
     " FROM granted g LEFT JOIN counted c ON true UNION ALL"
     " SELECT" ROW_COLUMNS("r.digest", SHORT_OUTCOME) ", NULL FROM known k,"
     " unnest($1::bytea[]) AS i(digest) JOIN onceguard.records r ON r.digest = i.digest"
     " WHERE (SELECT count(*) FROM granted) < cardinality($1)"};
+
+// Follows the claims of a batch in their transaction: an insert may have waited until older records
+// were put back, which the snapshot from before does not show.
+const statement check_memory{
+    "check_memory",
+    "SELECT CASE WHEN NOT " MEMORY_HOLDS(
+        "$1", "$2", "$3", "$4") " THEN onceguard.memory_lost() END FROM onceguard.meta m"};
 
 // $1 digest, $2 claim id, $3 token, $4 lock, $5 retention, $6 flags, $7 subject, $8 outcome. What
 // is not returned has ended, belongs to another lease, is being worked on, or can't be read.
@@ -117,10 +124,13 @@ const statement insert_row{
     " ON CONFLICT (digest) DO NOTHING RETURNING r.token)"
     " SELECT w.token, NULL::bigint, false FROM written w"};
 
-// The same, then $22 grants, $23 forgets, and the memory.
+// The same, then $22 grants, $23 forgets, the memory, $28 connection, $29 its leases.
 const statement replace_row{
     "replace_row",
-    "WITH " KNOWN_MEMORY("$22::boolean", "$24", "$25", "$26", "$27") ", written AS ("
+    "WITH known AS MATERIALIZED (SELECT onceguard.now_ms() AS now, CASE WHEN $22::boolean"
+    " AND NOT " MEMORY_HOLDS("$24", "$25", "$26", "$27")
+    " THEN onceguard.memory_lost() ELSE m.floor END AS floor, m.raises FROM onceguard.meta m),"
+    " written AS ("
     " UPDATE onceguard.records r SET claim_id = $4::bytea, token = n.token,"
     " deadline_at = $6::bigint, expires_at = $7::bigint, state = $8::text::onceguard.state,"
     " flags = nullif($9::smallint, 0), why = nullif($10::smallint, 0),"
@@ -136,7 +146,7 @@ const statement replace_row{
     " FROM known k, onceguard.records b WHERE b.digest = $1::bytea OFFSET 0) n"
     " WHERE r.digest = n.digest AND r.xmin = $3::xid AND pg_try_advisory_xact_lock($2::bigint)"
     " RETURNING r.token), "
-    COUNT_LEASES("CASE WHEN $22::boolean THEN $28::bigint END", "written WHERE $22::boolean")
+    COUNT_LEASES("$28", "$29", "written WHERE $22::boolean")
     ", forgot AS (UPDATE onceguard.meta m SET forgotten = m.forgotten + 1"
     " WHERE $23::boolean AND EXISTS (SELECT FROM written))"
     " SELECT w.token, c.leases, " LISTENED_TO

@@ -12,6 +12,7 @@ struct statement {
 
 // Batches: an array for each column.
 extern const statement claim_batch;     ///< inserts records, and reads those that exist
+extern const statement check_memory;    ///< raises an error if it is not what the process knows
 extern const statement complete_batch;  ///< completes records by their leases
 extern const statement read_batch;      ///< reads records, without long outcomes
 // Single records.
