@@ -1,4 +1,4 @@
-"""`onceguard migrate` brings the functions, the view and the rights to their current text."""
+"""`onceguard migrate` brings functions, view and rights to their current text, or says why not."""
 
 import subprocess
 
@@ -64,3 +64,16 @@ def test_the_printed_script_leaves_nothing_to_renew(migrate, onceguard, postgres
     with postgres_server.connect(database) as at:
         at.execute(script)
     assert migrate().endswith("version 1 already\n")
+
+
+def test_a_schema_of_before_is_refused_with_the_way_to_go(onceguard, postgres_server, database):
+    with postgres_server.connect(database) as at:
+        at.execute("CREATE SCHEMA onceguard; CREATE TABLE onceguard.meta "
+                   "(schema_version integer, minimum_version integer, layout text); "
+                   "INSERT INTO onceguard.meta VALUES (26, 1, 'plain')")
+    done = subprocess.run([onceguard, "migrate", "--store", postgres_server.url(database)],
+                          capture_output=True, text=True, timeout=60, env=clean_environment(),
+                          check=False)
+    assert done.returncode == 3
+    for word in ("export", "DROP SCHEMA onceguard CASCADE", "import"):
+        assert word in done.stderr

@@ -41,8 +41,8 @@ def tokens_of(upstream, key):
 # ---- tokens ---------------------------------------------------------------------------------
 def test_a_clock_that_is_set_back_gives_no_token_twice(start, admin, own_upstream, fresh_key):
     """Also of a key whose record is gone by then, and in another gateway."""
-    clock = "CREATE OR REPLACE FUNCTION onceguard.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS " \
-            "$$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint + {} $$"
+    clock = ("CREATE OR REPLACE FUNCTION onceguard.now_ms() RETURNS bigint LANGUAGE sql VOLATILE "
+             "AS $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint + {} $$")
     admin.execute(clock.format(0))
     gateways = [start(defaults={"outcome": {"503": "release"}}) for _ in range(2)]
     keys = [fresh_key() for _ in range(6)]
@@ -121,11 +121,11 @@ def test_settles_are_announced_only_while_somebody_listens(start, postgres_serve
             with second.begin_post(key=waited) as waiting:
                 own_upstream.open(waited)
                 assert_replay_of(waiting.read(), assert_first(running.read()))
-        heard = next(listener.notifies()).payload
+        announced = next(listener.notifies()).payload
         digest = admin.execute("SELECT record FROM onceguard.keys WHERE key = %s",
                                [waited]).fetchone()[0]
         # Had an earlier settle been announced, it would have come before.
-        assert heard == digest[:16]
+        assert announced == digest[:16]
 
 
 # ---- the table ------------------------------------------------------------------------------

@@ -88,6 +88,15 @@ result<schema_state> read_schema(const sql_runner& run) {
   auto there = run("SELECT coalesce(to_regclass('onceguard.meta')::text, '')");
   if (!there) return there.error();
   if (there->empty()) return out;
+  auto known = number_from(run, "SELECT count(*) FROM pg_attribute WHERE attname = 'functions'"
+                                " AND attrelid = 'onceguard.meta'::regclass");
+  if (!known) return known.error();
+  if (*known == 0) {
+    return error(errc::conflict,
+                 "migrate: an earlier Onceguard made this schema, and it can't be brought to this "
+                 "version's: export its keys with that one, type DROP SCHEMA onceguard CASCADE; "
+                 "migrate, and import them");
+  }
   auto version = number_from(run, "SELECT schema_version FROM onceguard.meta");
   if (!version) return version.error();
   auto minimum = number_from(run, "SELECT minimum_version FROM onceguard.meta");

@@ -46,8 +46,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
                               substr(r.outcome, 1, greatest(length(r.outcome) - 8, 0))))
 $$;
 
--- A point in time for people. What can't be one is the year 287,000.
+-- A point in time for people. What is later than the year 9999 is its end.
 CREATE OR REPLACE FUNCTION onceguard.moment(at_ms bigint) RETURNS timestamptz
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT to_timestamp(least(at_ms, 9000000000000000) / 1000.0)
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT to_timestamp(least(at_ms, 253402300799999) / 1000.0)
 $$;
