@@ -227,7 +227,7 @@ def test_a_sweep_leaves_what_somebody_works_on(database, connect, caller, clock)
     caller.completed("b")
     clock.advance(2 * DAY)
     busy = Desk(connect(database, autocommit=False))
-    busy.rows("SELECT pg_advisory_xact_lock(onceguard.lock_of(%s))", [caller.digest("a")])
+    busy.rows("SELECT FROM onceguard.records WHERE digest = %s FOR UPDATE", [caller.digest("a")])
     caller.rows("SET statement_timeout = '5s'")
     assert caller.sweep() == 1 and len(caller.stored("a")) == 1
     busy.on.rollback()
