@@ -16,7 +16,6 @@ from store.postgres.acts import Clock, Desk
 from support.postgres import PROGRAMS, Postgres
 from support.postgres_soak import RETENTION, STEP, soak
 
-LAYOUTS = ("plain", "hash:8", "time:10m")
 DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",
            "shared_buffers": "'256MB'", "max_wal_size": "'4GB'", "autovacuum_naptime": "'10s'"}
 
@@ -35,45 +34,41 @@ class Bench:
     def __init__(self, programs, seconds):
         self.bench, self.seconds = os.path.join(programs, "bench/postgres_bench"), str(seconds)
         self.server = Postgres(DURABLE).start()
-        self.stores = {}
+        self.store = None
 
-    def url(self, layout="plain"):
-        if layout not in self.stores:
-            self.stores[layout] = self.server.create_store(layout)
-            with self.server.connect(self.stores[layout]) as at:
+    def url(self):
+        if self.store is None:
+            self.store = self.server.create_store()
+            with self.server.connect(self.store) as at:
                 at.execute(FLOW_TABLES)
-        return self.server.url(self.stores[layout])
+                at.execute((HERE / "postgres_bare.sql").read_text(encoding="ascii"))
+        return self.server.url(self.store)
 
-    def _store(self, what, callers, layout="plain"):
-        url = self.bare_url() if layout == "bare" else self.url(layout)
-        done = subprocess.run([self.bench, url, what, str(callers), self.seconds],
+    def _run(self, what, callers):
+        done = subprocess.run([self.bench, self.url(), what, str(callers), self.seconds],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit("postgres_bench failed:\n" + done.stdout + done.stderr)
         rate, took = re.fullmatch(r"(\d+) per second, ([\d.]+) us\n", done.stdout).groups()
         return float(rate), float(took)
 
-    def bare_url(self):
-        """A store whose two calls are those of postgres_bare.sql."""
-        if "bare" not in self.stores:
-            self.stores["bare"] = self.server.create_store("plain")
-            with self.server.connect(self.stores["bare"]) as at:
-                at.execute((HERE / "postgres_bare.sql").read_text(encoding="ascii"))
-        return self.server.url(self.stores["bare"])
+    def cycles(self):
+        return self._run("cycles", 64)[0]
 
-    def cycles(self, layout="plain", callers=64):
-        return self._store("cycles", callers, layout)[0]
+    def bare(self):
+        """Rows of as many columns, inserted and updated in batches, and nothing else."""
+        return self._run("bare", 64)[0]
 
     def replays(self):
-        return self._store("replays", 64)[0]
+        return self._run("replays", 64)[0]
 
     def commit(self):
         """The median of one row inserted and committed by one client, in milliseconds."""
-        return self._store("commits", 1)[1] / 1000
+        return self._run("commits", 1)[1] / 1000
 
     def rows(self):
         """The same of a row inserted and then updated, by prepared statements."""
-        return self._store("rows", 1, "bare")[1] / 1000
+        return self._run("rows", 1)[1] / 1000
 
     def flow(self):
         """First requests of 64 clients, each of which waits for each of its round trips."""
@@ -100,11 +95,11 @@ def in_turn(rounds, *sides):
 def against_the_flow(on, rounds):
     print(f"{'per second, 64 concurrent, durable':<46} "
           f"{'onceguard':>9} {'the flow':>9} {'ratio':>7}   goal")
-    reported = in_turn(rounds, on.cycles, on.flow, on.replays, lambda: on.cycles("bare"))
+    reported = in_turn(rounds, on.cycles, on.flow, on.replays, on.bare)
     cycles, flow, replays, bare = (statistics.median(column) for column in zip(*reported))
     line("claim and complete / the six-round-trip flow", cycles, flow,
          statistics.median(c / f for c, f, _, _ in reported), ">= 10")
-    line("(the same client, six columns, nothing checked)", bare, flow,
+    line("(rows of eight columns, nothing checked)", bare, flow,
          statistics.median(b / f for _, f, _, b in reported), "")
     line("duplicates / the flow's first requests", replays, flow,
          statistics.median(r / f for _, f, r, _ in reported), ">= 20")
@@ -133,34 +128,17 @@ def bench_postgres(servers, rounds, seconds, wrk, programs):
     print()
 
 
-def bench_layouts(rounds, seconds, programs):
-    """Does a key cost more or less where the table is cut into pieces?"""
-    on = Bench(programs, seconds)
-    with contextlib.closing(on.server):
-        for callers in (64, 256):
-            reported = in_turn(rounds, *(lambda each=each: on.cycles(each, callers)
-                                     for each in LAYOUTS))
-            rates = [statistics.median(column) for column in zip(*reported)]
-            for layout, rate in zip(LAYOUTS, rates):
-                print(f"{callers:>4} concurrent, layout {layout:<10} {rate:>9,.0f} cycles per "
-                      f"second, {rate / rates[0]:5.2f} of plain")
-            sys.stdout.flush()
-    print()
-
-
 def bench_soak(cycles=30, keys=20_000):
     """Sizes on the disk while keys come and go; sweeps and vacuums in between, clock moved."""
     print(f"{cycles} times {keys:,} keys; kept for {RETENTION // STEP} of those rounds")
     server = Postgres({"shared_buffers": "'256MB'", "max_wal_size": "'4GB'"}).start()
     with contextlib.closing(server):
-        for layout in LAYOUTS:
-            with server.connect(server.create_store(layout)) as at:
-                desk = Desk(at)
-                sizes, seconds = soak(desk, Clock(desk), cycles, keys)
-            reported = ", ".join(f"{sizes[i - 1] / 2**20:.0f}" for i in (10, 20, cycles))
-            print(f"layout {layout:<10} after 10, 20 and {cycles} rounds {reported} MiB: "
-                  f"{sizes[-1] / sizes[9]:.2f} times   <= 1.5")
-            print(f"layout {layout:<10} one worker vacuums "
-                  f"{keys * len(seconds[9:]) / sum(seconds[9:]):,.0f} expired keys per second")
-            sys.stdout.flush()
+        with server.connect(server.create_store()) as at:
+            desk = Desk(at)
+            sizes, seconds = soak(desk, Clock(desk), cycles, keys)
+        reported = ", ".join(f"{sizes[i - 1] / 2**20:.0f}" for i in (10, 20, cycles))
+        print(f"after 10, 20 and {cycles} rounds {reported} MiB: "
+              f"{sizes[-1] / sizes[9]:.2f} times   <= 1.5")
+        print(f"one worker vacuums "
+              f"{keys * len(seconds[9:]) / sum(seconds[9:]):,.0f} expired keys per second")
     print()

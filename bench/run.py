@@ -26,8 +26,7 @@ from side_by_side import compare
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "redis", "postgres", "postgres-layouts",
-        "postgres-soak")
+WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "redis", "postgres", "postgres-soak")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
 
@@ -328,8 +327,6 @@ def bench_postgres(wanted, servers):
     programs = os.path.dirname(BINARY)
     if "postgres" in wanted.what:
         postgres.bench_postgres(servers, wanted.rounds, wanted.seconds, wrk, programs)
-    if "postgres-layouts" in wanted.what:
-        postgres.bench_layouts(wanted.rounds, wanted.seconds, programs)
     if "postgres-soak" in wanted.what:
         postgres.bench_soak()
 

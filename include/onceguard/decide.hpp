@@ -42,6 +42,8 @@ struct claim {
   /// The claim was sent before with this claim id and may hold the lease already. The verdict on
   /// another claim of the key does not apply to this claim.
   bool repeated = false;
+  /// Of the answer, if the application settles in its own transaction and names no other.
+  milliseconds retention{24 * 3'600'000};
 };
 
 enum class verdict_kind : std::uint8_t {

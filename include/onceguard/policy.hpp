@@ -62,6 +62,13 @@ struct route_policy {
   bool keep_set_cookie = false;
 };
 
+/// Whether leases are renewed while the work runs. Not where the upstream completes the operation
+/// in its own transaction: above READ COMMITTED, such a transaction can't complete a record that
+/// was written after the transaction's snapshot.
+[[nodiscard]] bool renews_lease(const route_policy& policy) noexcept;
+/// How long a lease is granted for. One that is not renewed lasts for the upstream's time at least.
+[[nodiscard]] milliseconds lease_length(const route_policy& policy) noexcept;
+
 /// How a complete answer with this status settles the record. The rule for the single status comes
 /// first, then the rule for its class, then the keep rule.
 [[nodiscard]] outcome_rule outcome_of(const route_policy& policy, std::uint16_t status) noexcept;

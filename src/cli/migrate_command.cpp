@@ -2,7 +2,6 @@
 
 #include "cli/commands.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/json_text.hpp"
 #include "cli/store_work.hpp"
 #include "config/stores.hpp"
 #include "store/postgres/migration_session.hpp"
@@ -23,16 +22,11 @@ int report(const postgres::migrated& done) {
   } else {
     std::cout << "schema onceguard: from version " << done.from << " to " << done.to;
   }
-  std::cout << ", layout " << done.layout << "\n";
+  std::cout << (done.functions && done.from == done.to ? ", functions renewed\n" : "\n");
   return exit_ok;
 }
 
 int run_migrate(const given_flags& given, const wanted& wanted) {
-  if (!wanted.params.layout.empty() && !postgres::is_layout(wanted.params.layout)) {
-    std::cerr << "onceguard: --layout: expected " << postgres::layout_names << ", got "
-              << json_string(wanted.params.layout, true) << "\n";
-    return exit_usage;
-  }
   if (wanted.print) {
     std::cout << postgres::migration_script(wanted.params);
     return exit_ok;
@@ -62,8 +56,6 @@ void add_migrate_command(command app) {
   const auto value = std::make_shared<wanted>();
   added.add_flag("--print", value->print,
                  "print the SQL of a new schema instead, for those who apply it themselves");
-  added.add_option("--layout", value->params.layout,
-                   "of a new schema: plain, time[:1d] (partitions by day), hash:N");
   added.add_flag("--finish", value->params.finish,
                  "no older version of onceguard is in use any more");
   added.footer("Example:\n  onceguard migrate --store postgresql://owner@db.internal/payments");

@@ -296,7 +296,8 @@ const std::array policy_table{
          .fallback = "elsewhere",
          .text = "`transactional`: the upstream calls `onceguard.complete(lease, …)` in the "
                  "transaction of its effect, so that an unknown outcome runs again at once, and "
-                 "safely. Needs a PostgreSQL store.",
+                 "safely. Its lease is not renewed, and lasts for `upstream_timeout` at least. "
+                 "Needs a PostgreSQL store.",
          .choices = effect_words},
         [](policy_draft& d, const option_value& v) {
           d.policy.effect = static_cast<effect_rule>(number(v));

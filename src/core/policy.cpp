@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <onceguard/policy.hpp>
 
 namespace onceguard {
@@ -38,6 +40,14 @@ std::string scope_rule::text() const {
       break;
   }
   return "none";
+}
+
+bool renews_lease(const route_policy& policy) noexcept {
+  return policy.effect != effect_rule::transactional;
+}
+
+milliseconds lease_length(const route_policy& policy) noexcept {
+  return renews_lease(policy) ? policy.lease : std::max(policy.lease, policy.upstream_timeout);
 }
 
 outcome_rule outcome_of(const route_policy& policy, std::uint16_t status) noexcept {

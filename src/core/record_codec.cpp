@@ -217,19 +217,43 @@ error unreadable(std::string detail) {
   return error(errc::record_unreadable, "stored record: " + std::move(detail));
 }
 
+template <class Part>
+result<Part> read_whole(std::string_view bytes, Part (*read)(byte_reader&)) {
+  byte_reader reader(bytes);
+  auto out = read(reader);
+  if (!reader.at_end()) return unreadable("its fields do not fit together");
+  return out;
+}
+
 }  // namespace
+
+std::string encode_subject(const subject& about) {
+  byte_writer out(expected_size(about));
+  write_subject(out, about);
+  return out.finish();
+}
+
+std::string encode_answer(const answer& kept) {
+  byte_writer out(expected_size(kept));
+  write_answer(out, kept);
+  return out.finish();
+}
+
+result<subject_ptr> decode_subject(std::string_view bytes) {
+  return read_whole<subject_ptr>(bytes, read_subject);
+}
+
+result<answer_ptr> decode_answer(std::string_view bytes) {
+  return read_whole<answer_ptr>(bytes, read_answer);
+}
 
 encoded_parts::encoded_parts(subject_ptr about, answer_ptr kept) {
   if (about) {
-    byte_writer out(expected_size(*about));
-    write_subject(out, *about);
-    subject_ = out.finish();
+    subject_ = encode_subject(*about);
     about_ = std::move(about);
   }
   if (kept && kept->body.size() <= part_max) {
-    byte_writer out(expected_size(*kept));
-    write_answer(out, *kept);
-    answer_ = out.finish();
+    answer_ = encode_answer(*kept);
     kept_ = std::move(kept);
   }
 }

@@ -44,4 +44,11 @@ class encoded_parts {
 /// Thread-safe.
 [[nodiscard]] result<record> decode_record(std::string_view bytes, const encoded_parts& parts = {});
 
+// The parts of a record by themselves, without a format and a checksum: for stores that keep the
+// other fields in columns. Decoding fails with errc::record_unreadable, also for bytes left over.
+[[nodiscard]] std::string encode_subject(const subject& about);
+[[nodiscard]] std::string encode_answer(const answer& kept);
+[[nodiscard]] result<subject_ptr> decode_subject(std::string_view bytes);
+[[nodiscard]] result<answer_ptr> decode_answer(std::string_view bytes);
+
 }  // namespace onceguard

@@ -95,7 +95,8 @@ claim claim_attempt::make_claim() const {
   base::random_bytes(out.claim_id);
   out.about = op_.about;
   const auto& policy = *op_.policy;
-  out.lease = policy.lease;
+  out.lease = lease_length(policy);
+  out.retention = policy.retention;
   const bool transactional = policy.effect == effect_rule::transactional;
   out.unknown = transactional ? unknown_policy::rerun : policy.unknown;
   // Without fencing, a probe finds nothing while the first attempt is still on its way.

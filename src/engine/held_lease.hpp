@@ -1,5 +1,5 @@
-// A lease while its work runs. It is renewed after each third of its length, and checked before
-// anything is sent.
+// A lease while its work runs. It is checked before anything is sent, and renewed after each third
+// of its length, if the route renews leases.
 #pragma once
 #include <atomic>
 #include <chrono>

@@ -29,7 +29,7 @@ outcome replayed(const answer_ptr& answer, answer_kept kept) {
 
 lease_handle::state::state(engine::state& engine, asio::io_context& context, operation operation,
                            onceguard::lease got, base::boot_clock::time_point claimed)
-    : held_lease(context, engine.records, operation.id, got, operation.policy->lease,
+    : held_lease(context, engine.records, operation.id, got, lease_length(*operation.policy),
                  engine.params.store_timeout, claimed),
       granter(engine),
       io(context),
@@ -44,7 +44,7 @@ void lease_handle::state::end() noexcept {
 
 lease_handle::lease_handle(std::shared_ptr<state> granted) noexcept : state_(std::move(granted)) {
   state_->listed = state_->granter.leases.add(state_);
-  state_->keep_renewing();
+  if (renews_lease(*state_->op.policy)) state_->keep_renewing();
 }
 
 lease_handle::~lease_handle() {

@@ -3,7 +3,6 @@
 import subprocess
 
 import psycopg
-import pytest
 
 from support.expecting import assert_first, assert_replay_of
 from support.postgres import PROGRAMS
@@ -35,15 +34,7 @@ def test_a_second_migration_changes_nothing(onceguard, postgres_server):
     run(onceguard, "migrate", "--store", url)
     done = run(onceguard, "migrate", "--store", url)
     assert done.returncode == 0
-    assert "already, layout plain" in done.stdout
-
-
-def test_a_layout_is_chosen_once(onceguard, postgres_server):
-    url = postgres_server.url(postgres_server.create_database())
-    assert "layout hash:4" in run(onceguard, "migrate", "--layout", "hash:4", "--store", url).stdout
-    done = run(onceguard, "migrate", "--layout", "time", "--store", url)
-    assert done.returncode == 3
-    assert "laid out as hash:4" in done.stderr
+    assert done.stdout == "schema onceguard: version 1 already\n"
 
 
 def test_psql_can_apply_the_printed_script(onceguard, postgres_server):
@@ -58,43 +49,41 @@ def test_psql_can_apply_the_printed_script(onceguard, postgres_server):
     assert "already" in done.stdout
 
 
-def at_version(onceguard, postgres_server, number):
-    """A database that a version before has made."""
-    whole = run(onceguard, "migrate", "--layout", "time", "--print").stdout
-    step = f"UPDATE onceguard.meta SET schema_version = {number};\n"
-    assert step in whole
-    database = postgres_server.create_database()
+def with_other_functions(postgres_server):
+    """A database with the functions of another version."""
+    database = postgres_server.create_store()
     with postgres_server.connect(database) as at:
-        at.execute(whole[:whole.index(step)] + step + "COMMIT;")
+        at.execute("UPDATE onceguard.meta SET functions = 'others'; "
+                   "DROP FUNCTION onceguard.abandon(text)")
     return database
 
 
-def test_from_the_version_before_everything_stays(onceguard, postgres_server, start_gateway,
-                                                  own_upstream, key):
-    database = at_version(onceguard, postgres_server, 17)
+def test_the_functions_of_another_version_are_replaced(onceguard, postgres_server, start_gateway,
+                                                       own_upstream, key):
+    database = with_other_functions(postgres_server)
     with postgres_server.connect(database) as at:
-        at.execute("SELECT onceguard.sweep(10, false)")
         lease = at.execute("SELECT lease FROM onceguard.claim('none', %s)", (key,)).fetchone()[0]
-        at.execute("SELECT onceguard.complete(%s, 200, NULL, 'done')", (lease,))
-    url = postgres_server.url(database)
-    done = run(onceguard, "migrate", "--store", url)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "17" in done.stdout
+        url = postgres_server.url(database)
+        done = run(onceguard, "migrate", "--store", url)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == "schema onceguard: version 1 already, functions renewed\n"
+        assert run(onceguard, "migrate", "--store", url).stdout.endswith("already\n")
+        at.execute("SELECT onceguard.abandon(%s)", (lease,))
     found = run(onceguard, "keys", "show", key, "--store", url)
-    assert found.returncode == 0 and "completed" in found.stdout
-    assert run(onceguard, "sweep", "--store", url).returncode == 0
+    assert found.returncode == 0 and "unknown" in found.stdout
     gateway = start_gateway(own_upstream, {"store": {"url": url}})
     assert_first(gateway.post(key="another"))
 
 
-def test_a_table_that_somebody_has_open_is_not_waited_for_long(onceguard, postgres_server):
-    database = at_version(onceguard, postgres_server, 17)
+def test_a_view_that_somebody_reads_is_not_waited_for_long(onceguard, postgres_server):
+    database = with_other_functions(postgres_server)
     url = postgres_server.url(database)
     with postgres_server.connect(database, autocommit=False) as at:
-        at.execute("SELECT count(*) FROM onceguard.sweep_hands")
+        at.execute("SELECT count(*) FROM onceguard.keys")
         done = run(onceguard, "migrate", "--store", url)
         assert done.returncode == 4
-        assert "lock timeout" in done.stderr and "018_sweep_in_pieces" in done.stderr
+        assert "lock timeout" in done.stderr and "functions" in done.stderr
+        assert at.execute("SELECT functions FROM onceguard.meta").fetchone() == ("others",)
     assert run(onceguard, "migrate", "--store", url).returncode == 0
 
 
@@ -126,21 +115,3 @@ def test_other_stores_have_nothing_to_migrate(onceguard, tmp_path):
     done = run(onceguard, "migrate", "--store", f"sqlite:{tmp_path}/none.db")
     assert done.returncode == 0
     assert "nothing to do" in done.stdout
-
-
-@pytest.mark.parametrize("layout", ["round", "hash:", "hash:1", "hash:1025", "hash:99999", "hash:x",
-                                    "time:", "time:d", "time:0d", "time:00000d", "time:1w",
-                                    "plain:1"])
-def test_a_layout_that_there_is_not(onceguard, layout):
-    done = run(onceguard, "migrate", "--layout", layout, "--store", "postgresql://127.0.0.1:9/none")
-    assert done.returncode == 2
-    assert done.stderr == ("onceguard: --layout: expected plain, time, time:1d (from 1 to 9999 m, "
-                           "h or d) or hash:N (from 2 to 1024), got "
-                           f'"{layout}"\n')
-
-
-@pytest.mark.parametrize("layout", ["hash:2", "hash:1024", "time:1m", "time:9999d", "plain"])
-def test_the_largest_and_the_smallest_layout(onceguard, postgres_server, layout):
-    url = postgres_server.url(postgres_server.create_database())
-    done = run(onceguard, "migrate", "--layout", layout, "--store", url)
-    assert done.returncode == 0 and f"layout {layout}" in done.stdout, done

@@ -8,7 +8,9 @@ import pytest
 from support.documented import blocks
 from support.expecting import assert_first, assert_replay_of
 from support.gateway import clean_environment
-from support.postgres import PROGRAMS, Postgres
+from support.postgres import PROGRAMS, ROOT, Postgres
+
+DOCS = ROOT / "docs"
 
 
 def run(words, stdin=None):
@@ -72,10 +74,31 @@ def test_the_documented_setup_works_as_typed(server, admin, onceguard, start_gat
     assert gateway.post(key=left, plan={"status": 500}).status == 500
     assert own_upstream.runs(key) == 1
     every_command_works(gateway, key, left)
+    a_service_completes_as_documented(server, admin)
     # What gateways connect as has the rights of gateways, and no others.
     at = server.connect("payments", "gateway")
     with at, pytest.raises(Exception, match="permission denied"):
         at.execute("DELETE FROM onceguard.records")
+
+
+def a_service_completes_as_documented(server, admin):
+    """By the statements of the page, with a lease in the place of the page's."""
+    text = (DOCS / "postgresql.md").read_text(encoding="utf-8")
+    assert "`GRANT onceguard_app TO shop`" in text
+    admin("CREATE ROLE shop LOGIN; GRANT onceguard_app TO shop;")
+    admin("CREATE TABLE charges (amount integer); GRANT INSERT ON charges TO shop;", "payments")
+    section = blocks("postgresql.md", "The effect and the record in one transaction")
+    statements = [typed for language, typed in section if language == "sql"]
+    assert len(statements) == 2
+    for number, typed in enumerate(statements, 1):
+        with server.connect("payments", "shop") as at:
+            lease = at.execute("SELECT lease FROM onceguard.claim('s', %s)",
+                               [str(number)]).fetchone()[0]
+        assert "OG1-…" in typed
+        done = run([PROGRAMS / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1",
+                    server.conninfo("payments", "shop")], typed.replace("OG1-…", lease))
+        assert (done.returncode, done.stderr) == (0, ""), done
+    assert admin("SELECT amount FROM charges", "payments").count("500") == 2
 
 
 def every_command_works(gateway, key, left):

@@ -147,7 +147,7 @@ TEST_F(postgres_execute, a_database_without_the_schema_is_reported_so) {
 
 TEST_F(postgres_execute, a_record_that_cannot_be_read_is_never_taken_for_absent) {
   till_.execute(order_, {}, charging(till_, "ada")).value();
-  run("UPDATE onceguard.records SET body = 'forged'");
+  run("UPDATE onceguard.records SET outcome = outcome || 'forged'");
   const auto reply = till_.execute(order_, {}, charging(till_, "ada"));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, errc::record_unreadable);

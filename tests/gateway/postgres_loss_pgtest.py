@@ -37,7 +37,8 @@ def taken_back(server, database):
     """As a dump that is loaded over what was there, with its counters."""
     with server.connect(database, autocommit=False) as admin:
         admin.execute("DELETE FROM onceguard.records")
-        admin.execute("SELECT setval('onceguard.tokens', 3)")
+        admin.execute("DELETE FROM onceguard.lease_counts")
+        admin.execute("UPDATE onceguard.meta SET leases = 0")
         admin.commit()
 
 

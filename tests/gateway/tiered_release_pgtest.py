@@ -22,8 +22,9 @@ def test_a_release_is_seen_by_all_gateways(begin, redis, postgres_server, databa
             assert done.returncode == 0, done
         else:
             with postgres_server.connect(database) as at:
-                at.execute("SELECT onceguard.resolve(digest, false, NULL, NULL, NULL, false, 0,"
-                           " false) FROM onceguard.records WHERE key = %s", (key.encode(),))
+                at.execute("DELETE FROM onceguard.records r USING onceguard.keys k"
+                           " WHERE k.record = encode(r.digest, 'hex') AND k.key = %s;", (key,))
+                at.execute("UPDATE onceguard.meta SET forgotten = forgotten + 1")
             passed = Stopwatch()
             wait_until(lambda: passed.seconds > 5, what="the time that the command waits")
         second = assert_first(gateways[1 - number].post(key=key, plan={"body": "right"}))

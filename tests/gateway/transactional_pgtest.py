@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import datetime
 import http.server
 import random
 import threading
@@ -9,7 +10,7 @@ import threading
 import psycopg
 import pytest
 
-from support.waiting import scaled, wait_until
+from support.waiting import Stopwatch, scaled, wait_until
 
 BODY = b'{"amount":100}'
 
@@ -22,6 +23,7 @@ class Shop:
         self.before_commit = lambda lease: None
         self.after_commit = lambda: None
         self.failures = []
+        self.level = "READ COMMITTED"
         self.answer = (201, [["Content-Type", "text/plain"], ["Link", "a"], ["Link", "b"]], b"paid")
         with psycopg.connect(conninfo) as at:
             at.execute("CREATE TABLE charges (key text NOT NULL, token bigint NOT NULL)")
@@ -57,6 +59,7 @@ class Shop:
     def charge(self, fields):
         lease, key = fields["Onceguard-Lease"], fields["Idempotency-Key"].strip('"')
         with psycopg.connect(self.conninfo) as at:
+            at.execute(f"SET TRANSACTION ISOLATION LEVEL {self.level}")
             at.execute("INSERT INTO charges VALUES (%s, %s)", (key, int(fields["Onceguard-Token"])))
             self.before_commit(lease)
             if self.answer is None:
@@ -88,7 +91,7 @@ def shop(postgres_server, database):
 @pytest.fixture
 def config(postgres_server, database):
     return {"store": {"url": postgres_server.url(database), "timeout": "5s"},
-            "defaults": {"effect": "transactional", "lease": "1s"}}
+            "defaults": {"effect": "transactional", "lease": "1s", "upstream_timeout": "2s"}}
 
 
 def test_what_the_application_stored_is_the_answer_for_the_first_client_too(
@@ -163,3 +166,63 @@ def test_exactly_once_whenever_the_gateway_dies(start_gateway, shop, config, fre
         wait_until(lambda k=key: gateway.post(key=k).status == 201, what="the outcome")
         assert gateway.post(key=key).body == b"paid"
     assert shop.charges() == {key: 1 for key in keys}
+
+
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+def test_a_transaction_longer_than_the_lease_commits_at_any_level(start_gateway, shop, config, key,
+                                                                  level):
+    """What renews a lease would write the row that the transaction completes."""
+    shop.level = level
+    began = Stopwatch()
+    shop.before_commit = lambda _: wait_until(lambda: began.seconds > 1.5, what="the time")
+    config["defaults"]["upstream_timeout"] = "20s"
+    gateway = start_gateway(shop.url, config)
+    assert gateway.post(key=key).body == b"paid"
+    assert shop.charges() == {key: 1} and not shop.failures
+
+
+def test_the_retention_of_the_route_holds_for_what_the_application_completes(
+        start_gateway, shop, config, key, postgres_server, database):
+    config["defaults"]["retention"] = "7d"
+    assert start_gateway(shop.url, config).post(key=key).body == b"paid"
+    with postgres_server.connect(database) as at:
+        kept = at.execute("SELECT expires_at - settled_at FROM onceguard.keys").fetchall()
+    assert kept == [(datetime.timedelta(days=7),)]
+
+
+def test_a_caught_error_of_complete_fails_the_commit(start_gateway, shop, config, key,
+                                                     postgres_server, database):
+    """As with a savepoint around each statement, which some drivers set by themselves."""
+    leases = []
+    shop.before_commit = leases.append
+    start_gateway(shop.url, config).post(key=key)
+    with postgres_server.connect(database, autocommit=False) as at:
+        at.execute("SELECT onceguard.must_settle(%s)", leases)
+        at.execute("SAVEPOINT before_complete")
+        with pytest.raises(psycopg.Error) as failed:
+            at.execute("SELECT onceguard.complete(%s)", leases)
+        assert failed.value.sqlstate == "OG001"  # it has taken effect already
+        at.execute("ROLLBACK TO SAVEPOINT before_complete")
+        at.execute("INSERT INTO charges VALUES (%s, 0)", [key])
+        with pytest.raises(psycopg.Error) as failed:
+            at.commit()
+        assert failed.value.sqlstate == "OG001"
+    assert shop.charges() == {key: 1}
+
+
+def test_a_lease_that_is_settled_within_savepoints_commits(postgres_server, database, key):
+    with postgres_server.connect(database, autocommit=False) as at:
+        for release in ("RELEASE SAVEPOINT inner_one", "SELECT"):
+            lease = at.execute("SELECT lease FROM onceguard.claim('s', %s)",
+                               [key + release]).fetchone()[0]
+            at.commit()
+            at.execute("SELECT onceguard.must_settle(%s)", [lease])
+            at.execute("SAVEPOINT inner_one")
+            for _ in range(2):
+                at.execute("SELECT onceguard.complete(%s, 201)", [lease])
+            at.execute(release)
+            at.execute("SELECT onceguard.complete(%s, 500)", [lease])  # the first answer stays
+            at.commit()
+        assert at.execute("SELECT status, state FROM onceguard.keys").fetchall() == \
+            2 * [(201, "completed")]
+        assert at.execute("SELECT count(*) FROM onceguard.must_settle").fetchone() == (0,)

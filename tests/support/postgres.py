@@ -29,14 +29,16 @@ SETTINGS = {
 }
 
 
-def migration_text(layout="plain"):
-    """All migrations as one script, as `onceguard migrate --print` gives them."""
-    steps = [f"BEGIN; SET LOCAL onceguard.layout = '{layout}';"]
-    for file in sorted(MIGRATIONS.glob("*.sql")):
+def migration_text():
+    """The whole schema as one script, as `onceguard migrate --print` gives it."""
+    steps = ["BEGIN; SET LOCAL check_function_bodies = off;"]
+    for file in sorted(MIGRATIONS.glob("0*.sql")):
         number = int(file.name.split("_")[0])
         steps.append(file.read_text())
         steps.append(f"UPDATE onceguard.meta SET schema_version = {number};")
-    return "\n".join([*steps, "COMMIT;"])
+    functions = sorted((MIGRATIONS / "functions").glob("*.sql"))
+    last = [MIGRATIONS / f"{name}.sql" for name in ("triggers", "view", "rights")]
+    return "\n".join([*steps, *(file.read_text() for file in [*functions, *last]), "COMMIT;"])
 
 
 class Postgres:
@@ -48,7 +50,7 @@ class Postgres:
         self.cluster = self.folder / "cluster"
         self.process = None
         self.made = 0
-        self.templates = {}
+        self.template = None
         self._as = []
         if os.geteuid() == 0:
             user = pwd.getpwnam("postgres")
@@ -135,11 +137,11 @@ class Postgres:
             admin.execute(f"CREATE DATABASE {name} OWNER {owner} TEMPLATE {template}")
         return name
 
-    def create_store(self, layout="plain"):
+    def create_store(self):
         """A database with the schema; its name."""
-        if layout not in self.templates:
+        if self.template is None:
             name = self.create_database()
             with self.connect(name) as at:
-                at.execute(migration_text(layout))
-            self.templates[layout] = name
-        return self.create_database(template=self.templates[layout])
+                at.execute(migration_text())
+            self.template = name
+        return self.create_database(template=self.template)

@@ -7,33 +7,23 @@ STEP = 10 * MINUTE    # how far the clock goes with each cycle
 SWEPT_AT_ONCE = 500
 RETENTION = 6 * STEP  # so that the records of about six cycles are live at any time
 
-# Claims and completes `keys` new keys as a gateway does, in batches and transactions of 200.
+# Claims and completes `keys` new keys, in transactions of 200 as a gateway's batches.
 FILL = """
 CREATE OR REPLACE PROCEDURE public.fill(keys integer, retention bigint) LANGUAGE plpgsql AS $$
 DECLARE
-  claims onceguard.claim_item[];
-  tokens bigint[];
-  settled integer;
+  leases text[];
 BEGIN
   FOR batch IN 1 .. keys / 200 LOOP
-    SELECT array_agg(ROW(sha256(uuid_send(gen_random_uuid())), uuid_send(gen_random_uuid()),
-        sha256('scope'), 'credential', uuid_send(gen_random_uuid()), 'POST', '/v1/payments',
-        '/v1/payments', 'exact', sha256('body'), 60000, 30000, false, 0, 0, 0, false
-        )::onceguard.claim_item)
-      INTO claims FROM generate_series(1, 200);
-    SELECT array_agg(c.token ORDER BY c.item) INTO tokens
-      FROM onceguard.claim_batch(claims, false) c WHERE c.verdict = 0;
+    SELECT array_agg(c.lease) INTO leases FROM generate_series(1, 200) n
+      CROSS JOIN LATERAL onceguard.claim('soak', gen_random_uuid()::text || left('', n)) c
+      WHERE c.verdict = 'run';
     COMMIT;
-    SELECT count(*) INTO settled FROM onceguard.settle_batch((
-      SELECT array_agg(ROW(c.digest, t.token, c.nonce, 0, 201,
-          ARRAY['Content-Type'::bytea, 'application/json'], convert_to(repeat('x', 200), 'UTF8'),
-          0, retention, 0, 0, 0, 0, 0, c.scope, c.scope_kind, c.key, c.method, c.path, c.route,
-          c.print_method, c.print, c.run_timeout, NULL)::onceguard.settle_item)
-      FROM unnest(claims) WITH ORDINALITY AS c
-      JOIN unnest(tokens) WITH ORDINALITY AS t(token, place) ON t.place = c.ordinality), false) s
-      WHERE s.outcome = 0;
+    PERFORM onceguard.complete(l.lease, 201, ARRAY['Content-Type', 'application/json'],
+                               convert_to(repeat('x', 200), 'UTF8'),
+                               retention * interval '1 millisecond')
+      FROM unnest(leases) AS l(lease);
     COMMIT;
-    IF settled <> 200 THEN RAISE 'only % were settled', settled; END IF;
+    IF cardinality(leases) <> 200 THEN RAISE 'only % were claimed', cardinality(leases); END IF;
   END LOOP;
 END
 $$
@@ -50,8 +40,8 @@ def pass_time(caller, clock, sweeps):
 
 
 def size_of(caller):
-    """Bytes of all records and their indexes, whatever tables they are in."""
-    return int(caller.value("SELECT sum(pg_total_relation_size(p)) FROM onceguard.parts() p"))
+    """Bytes of all records and their index."""
+    return caller.value("SELECT pg_total_relation_size('onceguard.records')")
 
 
 def soak(caller, clock, cycles, keys, sweeps=True):

@@ -1,36 +1,28 @@
 #include "execute/postgres/call_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <memory>
 #include <span>
 
 #include "base/hash.hpp"
+#include "core/record_codec.hpp"
 #include "execute/request.hpp"
 
 namespace onceguard::postgres {
 namespace {
 
 constexpr auto select_claim =
-    "SELECT (c.told).problem, (c.told).verdict, (c.told).token, (c.told).attempt,"
-    " (c.told).status,"
-    " (SELECT string_agg(encode(h.part, 'hex'), ',' ORDER BY h.number)"
-    " FROM unnest((c.told).headers) WITH ORDINALITY h(part, number)),"
-    " encode((c.told).body, 'hex'), (c.told).kept, (c.told).retry_after,"
-    " (c.told).retention_left, (c.told).since, (c.told).why, (c.told).why_status,"
-    " encode(c.progress, 'hex')"
-    " FROM onceguard.claim_to_execute(ROW(";
+    "SELECT verdict, token, attempt, encode(outcome, 'hex'), retry_after, retention_left, since,"
+    " why, why_status, encode(progress, 'hex') FROM onceguard.claim_now(";
 
 enum column : std::size_t {
-  at_problem,
   at_verdict,
   at_token,
   at_attempt,
-  at_status,
-  at_headers,
-  at_body,
-  at_kept,
+  at_outcome,
   at_retry_after,
   at_retention_left,
   at_since,
@@ -62,7 +54,7 @@ std::string interval(milliseconds duration) {
 }
 
 [[noreturn]] void unexpected(const char* description) {
-  throw statement_failed("42883", std::string("claim_to_execute: ") + description);
+  throw statement_failed("42883", std::string("claim_now: ") + description);
 }
 
 std::int64_t number_at(const sql_transaction::row& row, column column) {
@@ -85,83 +77,72 @@ std::string bytes_at(const sql_transaction::row& row, column column) {
   return row[column] ? unhex(*row[column]) : std::string();
 }
 
-answer_ptr answer_of(const sql_transaction::row& row) {
-  if (!row[at_status]) return nullptr;
-  auto out = std::make_shared<answer>();
-  out->status = static_cast<std::uint16_t>(number_at(row, at_status));
-  out->body = bytes_at(row, at_body);
-  if (!row[at_headers]) return out;
-  std::string_view list = *row[at_headers];
-  const auto next = [&] {
-    const auto part = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(part.size() + 1, list.size()));
-    return unhex(part);
-  };
-  // Names and values alternate. If a comma ends the list, the last value is empty.
-  do {
-    auto name = next();
-    out->headers.emplace_back(std::move(name), next());
-  } while (!list.empty());
-  return out;
+verdict_kind kind_of(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, verdict_kind>, 8> names{
+      {{"run", verdict_kind::run},
+       {"replay", verdict_kind::replay},
+       {"busy", verdict_kind::busy},
+       {"locked", verdict_kind::busy},
+       {"mismatch", verdict_kind::mismatch},
+       {"backoff", verdict_kind::backoff},
+       {"unknown", verdict_kind::unknown},
+       {"refused", verdict_kind::refused}}};
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [name](const auto& each) { return each.first == name; });
+  if (found == names.end()) unexpected("a new verdict");
+  return found->second;
+}
+
+/// The answer of a completed record, as SQL has checked it.
+void read_outcome(const sql_transaction::row& row, verdict& out) {
+  const auto outcome = bytes_at(row, at_outcome);
+  constexpr std::size_t head = 3;  // format, part, what is kept
+  constexpr std::size_t seal = 8;
+  if (outcome.size() < head + seal) unexpected("an outcome that is cut short");
+  out.kept = static_cast<answer_kept>(outcome[head - 1]);
+  const auto content = std::string_view(outcome).substr(head, outcome.size() - head - seal);
+  if (content.empty()) return;
+  auto decoded = decode_answer(content);
+  if (!decoded) unexpected("an answer that is none");
+  out.answer = std::move(*decoded);
+}
+
+std::string subject_text(const request& request) {
+  return bytes(std::string_view(request.scope_kind)) + ',' +
+         bytes(std::string_view(request.scope)) + ',' + bytes(std::string_view(request.key));
 }
 
 }  // namespace
 
-std::string claim_text(const claim& request) {
-  const auto& about = *request.about;
-  std::string out = select_claim;
-  const auto add = [&](const std::string& value) { out += value + ','; };
-  add(bytes(request.id));
-  add(bytes(request.claim_id));
-  add(bytes(about.scope));
-  for (const auto* part : {&about.scope_kind, &about.key, &about.method, &about.path, &about.route,
-                           &about.print.method}) {
-    add(bytes(std::string_view(*part)));
-  }
-  add(bytes(about.print.value));
-  add(number(about.run_timeout));
-  add(number(request.lease));
-  add(request.into_started ? "true" : "false");
-  add(std::to_string(static_cast<int>(request.unknown)));
-  add(number(request.probe_after));
-  add(number(request.unknown_retention));
-  out += request.maybe_repeated ? "true" : "false";
-  return out + ")::onceguard.claim_item) c";
+std::string claim_text(const request& request, const claim& wanted) {
+  return select_claim + subject_text(request) + ',' + bytes(wanted.about->print.value) + ',' +
+         bytes(wanted.claim_id) + ',' + number(wanted.lease) + ',' + number(wanted.retention) +
+         ',' + (wanted.unknown == unknown_policy::rerun ? "true" : "false") + ",false)";
 }
 
-claimed read_claimed(const sql_transaction::row& row, const claim& request) {
-  if (row.size() != columns) unexpected("another number of columns");
+claimed read_claimed(const sql_transaction::row& row, const claim& wanted) {
+  if (row.size() != columns || !row[at_verdict]) unexpected("another number of columns");
   claimed out;
-  const auto problem = number_at(row, at_problem);
-  if (problem == 2) throw statement_failed("OG002", "the record of this key can not be read");
-  if (problem == 1) {
-    out.locked = true;
-    out.verdict.kind = verdict_kind::busy;
-    out.verdict.retry_after = retry_after_lock;
-    return out;
-  }
-  const auto kind = number_at(row, at_verdict);
-  if (kind < 0 || kind >= static_cast<std::int64_t>(verdict_kinds)) unexpected("a new verdict");
-  out.verdict.kind = static_cast<verdict_kind>(kind);
+  out.verdict.kind = kind_of(*row[at_verdict]);
+  out.locked = *row[at_verdict] == "locked";
+  if (out.locked) out.verdict.retry_after = retry_after_lock;
   if (out.verdict.kind == verdict_kind::run) {
     out.verdict.lease.token = static_cast<token>(number_at(row, at_token));
-    out.verdict.lease.claim_id = request.claim_id;
+    out.verdict.lease.claim_id = wanted.claim_id;
     out.verdict.lease.attempt = static_cast<std::uint32_t>(number_at(row, at_attempt));
     out.progress = bytes_at(row, at_progress);
   }
-  out.verdict.answer = answer_of(row);
-  if (row[at_kept]) out.verdict.kept = static_cast<answer_kept>(number_at(row, at_kept));
-  out.verdict.retry_after = milliseconds(number_at(row, at_retry_after));
+  if (out.verdict.kind == verdict_kind::replay) read_outcome(row, out.verdict);
+  if (!out.locked) out.verdict.retry_after = milliseconds(number_at(row, at_retry_after));
   out.verdict.retention_left = milliseconds(number_at(row, at_retention_left));
   out.verdict.since = milliseconds(number_at(row, at_since));
   out.verdict.why = static_cast<unknown_reason>(number_at(row, at_why));
   out.verdict.why_status = static_cast<std::uint16_t>(number_at(row, at_why_status));
-  out.verdict = as_reported(std::move(out.verdict));
   return out;
 }
 
-std::string wait_text(const record_id& id, milliseconds at_most) {
-  return "SELECT onceguard.wait_for_record(" + bytes(id) + ',' + number(at_most) + ')';
+std::string wait_text(const request& request, milliseconds at_most) {
+  return "SELECT onceguard.wait_for_key(" + subject_text(request) + ',' + number(at_most) + ')';
 }
 
 std::string complete_text(const record_id& id, const lease& held, const answer& answer,

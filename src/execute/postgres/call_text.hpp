@@ -16,11 +16,11 @@ struct claimed {
   std::string progress;  ///< for `run`: how far the work has come
 };
 
-[[nodiscard]] std::string claim_text(const claim& request);
-/// Throws statement_failed if the record can't be read, or if the row is not one of `claim_text`.
-[[nodiscard]] claimed read_claimed(const sql_transaction::row& row, const claim& request);
+[[nodiscard]] std::string claim_text(const request& request, const claim& wanted);
+/// Throws statement_failed if the row is not one of `claim_text`.
+[[nodiscard]] claimed read_claimed(const sql_transaction::row& row, const claim& wanted);
 
-[[nodiscard]] std::string wait_text(const record_id& id, milliseconds at_most);
+[[nodiscard]] std::string wait_text(const request& request, milliseconds at_most);
 [[nodiscard]] std::string complete_text(const record_id& id, const lease& held,
                                         const answer& answer, milliseconds retention);
 [[nodiscard]] std::string progress_text(const record_id& id, const lease& held,

@@ -5,10 +5,10 @@
 namespace onceguard::postgres {
 namespace {
 
-verdict run_once(sql_transaction& transaction, const claim& request, const execute_policy& policy,
-                 const effect_work& work, phase& reached) {
+verdict run_once(sql_transaction& transaction, const request& request, const claim& wanted,
+                 const execute_policy& policy, const effect_work& work, phase& reached) {
   reached = phase::claiming;
-  auto got = begin_and_claim(transaction, request, policy);
+  auto got = begin_and_claim(transaction, request, wanted, policy);
   if (got.verdict.kind != verdict_kind::run) return std::move(got.verdict);
   const bracket unless_committed(transaction);
   reached = phase::working;
@@ -16,7 +16,7 @@ verdict run_once(sql_transaction& transaction, const claim& request, const execu
   got.verdict.kept = answer_kept::full;
   reached = phase::committing;
   transaction.commit(
-      complete_text(request.id, got.verdict.lease, *got.verdict.answer, policy.retention));
+      complete_text(wanted.id, got.verdict.lease, *got.verdict.answer, policy.retention));
   return std::move(got.verdict);
 }
 
@@ -29,7 +29,7 @@ result<verdict> execute(sql_transaction& transaction, const request& request,
   for (unsigned conflicts_met = 0;;) {
     auto reached = phase::claiming;
     try {
-      return run_once(transaction, question, policy, work, reached);
+      return run_once(transaction, request, question, policy, work, reached);
     } catch (const statement_failed& failed) {
       if (is_callers(failed, reached)) throw;
       const bool again = transaction.whole() && conflicts(failed) && reached != phase::claiming;

@@ -65,11 +65,12 @@ class sql_flow final : public step_flow {
 };
 
 /// Claims in a transaction of its own. For kind `run`, `done` holds the steps done so far.
-result<verdict> claim_steps(sql_transaction& transaction, const claim& request,
-                            const execute_policy& policy, std::vector<step_done>& done) {
+result<verdict> claim_steps(sql_transaction& transaction, const request& request,
+                            const claim& wanted, const execute_policy& policy,
+                            std::vector<step_done>& done) {
   bool committing = false;
   try {
-    auto got = begin_and_claim(transaction, request, policy);
+    auto got = begin_and_claim(transaction, request, wanted, policy);
     if (got.verdict.kind != verdict_kind::run) return std::move(got.verdict);
     const bracket unless_committed(transaction);
     auto read = decode_steps(got.progress);
@@ -103,7 +104,7 @@ result<verdict> execute_steps(sql_transaction& transaction, const request& reque
     return error(errc::conflict, "execute_steps: within the caller's transaction");
   const auto question = claim_of(request, policy, unknown_policy::rerun);
   std::vector<step_done> done;
-  auto reply = claim_steps(transaction, question, policy, done);
+  auto reply = claim_steps(transaction, request, question, policy, done);
   if (!reply || reply->kind != verdict_kind::run) return reply;
   try {
     sql_flow flow(transaction, question, policy, reply->lease, std::move(done));

@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "store/postgres/failure.hpp"
-#include "store/postgres/rows.hpp"
+#include "store/postgres/connection/failure.hpp"
+#include "store/postgres/queries/wire.hpp"
 
 namespace onceguard::postgres {
 namespace {

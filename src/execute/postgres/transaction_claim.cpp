@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "execute/request.hpp"
-#include "store/postgres/failure.hpp"
+#include "store/postgres/connection/failure.hpp"
 
 namespace onceguard::postgres {
 namespace {
@@ -20,12 +20,12 @@ bool is_any(const statement_failed& failed, std::initializer_list<std::string_vi
 }
 
 /// Waits in a transaction of its own, so that the next claim sees what was committed meanwhile.
-void wait_for_record(sql_transaction& transaction, isolation_level level, const record_id& id,
-                     milliseconds at_most) {
+void wait_for_key(sql_transaction& transaction, isolation_level level, const request& request,
+                  milliseconds at_most) {
   const bracket whatever_happens(transaction);
   try {
     transaction.begin(level);
-    transaction.run(wait_text(id, at_most));
+    transaction.run(wait_text(request, at_most));
   } catch (const statement_failed& failed) {
     if (failed.sqlstate() != "55P03") throw;
   }
@@ -57,20 +57,20 @@ error to_error(const statement_failed& failed, effect on_store) {
   return out;
 }
 
-claimed begin_and_claim(sql_transaction& transaction, const claim& request,
+claimed begin_and_claim(sql_transaction& transaction, const request& request, const claim& wanted,
                         const execute_policy& policy) {
   const patience until(policy);
-  const auto statement = claim_text(request);
+  const auto statement = claim_text(request, wanted);
   for (unsigned met = 0;;) {
     try {
       transaction.begin(policy.isolation);
-      auto got = read_claimed(transaction.run(statement), request);
+      auto got = read_claimed(transaction.run(statement), wanted);
       if (got.verdict.kind == verdict_kind::run) return got;
       transaction.roll_back();
       const auto left = until.left();
       if (got.verdict.kind != verdict_kind::busy || left.count() == 0) return got;
       if (got.locked) {
-        wait_for_record(transaction, policy.isolation, request.id, left);
+        wait_for_key(transaction, policy.isolation, request, left);
       } else {
         until.pause(got.verdict.retry_after);
       }

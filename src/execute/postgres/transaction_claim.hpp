@@ -34,7 +34,7 @@ class bracket {
 
 /// Begins and claims, until the claim has its verdict. For kind `run` the transaction is left open.
 /// Throws statement_failed.
-[[nodiscard]] claimed begin_and_claim(sql_transaction& transaction, const claim& request,
-                                      const execute_policy& policy);
+[[nodiscard]] claimed begin_and_claim(sql_transaction& transaction, const request& request,
+                                      const claim& wanted, const execute_policy& policy);
 
 }  // namespace onceguard::postgres

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/hash.hpp"
-#include "store/postgres/conninfo.hpp"
-#include "store/postgres/failure.hpp"
-#include "store/postgres/rows.hpp"
+#include "store/postgres/connection/conninfo.hpp"
+#include "store/postgres/connection/failure.hpp"
+#include "store/postgres/queries/wire.hpp"
 
 namespace onceguard::postgres {
 namespace {

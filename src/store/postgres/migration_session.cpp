@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "store/postgres/conninfo.hpp"
-#include "store/postgres/failure.hpp"
-#include "store/postgres/rows.hpp"
+#include "store/postgres/connection/conninfo.hpp"
+#include "store/postgres/connection/failure.hpp"
+#include "store/postgres/queries/wire.hpp"
 
 namespace onceguard::postgres {
 namespace {

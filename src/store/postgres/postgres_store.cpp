@@ -1,6 +1,9 @@
 #include "store/postgres/postgres_store.hpp"
 
-#include "store/postgres/queries.hpp"
+#include <array>
+
+#include "store/postgres/acts.hpp"
+#include "store/postgres/queries/questions.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::postgres {
@@ -8,16 +11,30 @@ namespace {
 
 using boost::asio::awaitable;
 
-template <class Outcome, class Item>
-awaitable<std::vector<result<Outcome>>> send_all(std::shared_ptr<batch_queue> queue,
-                                                 std::vector<Item> items, milliseconds timeout) {
-  const auto whole = std::make_shared<batch_job<Item, Outcome>>(std::move(items), timeout);
-  co_await perform(whole, std::move(queue), timeout);
-  co_return whole->outcomes();
+/// Sends one request, and returns it with what became of it.
+awaitable<request> send_one(std::shared_ptr<batch_queue> queue, request single,
+                            milliseconds timeout) {
+  std::vector<request> requests;
+  requests.push_back(std::move(single));
+  auto done = co_await send_all(std::move(queue), std::move(requests), timeout);
+  co_return std::move(done.front());
 }
 
-constexpr bool repeatable = true;
-constexpr bool not_repeatable = false;
+/// Asks a question. `Read`: rows, dispatcher → Outcome or result<Outcome>. A question that only
+/// looks may be asked again when its effect is unknown.
+template <class Outcome, class Read>
+awaitable<result<Outcome>> ask(std::shared_ptr<batch_queue> queue, const statement& sent,
+                               std::function<parameters(const dispatcher&)> encode, Read read,
+                               milliseconds timeout) {
+  auto outcome = std::make_shared<std::optional<result<Outcome>>>();
+  request asked;
+  asked.content = question{
+      &sent, std::move(encode),
+      [outcome, read](const rows& rows, dispatcher& here) { outcome->emplace(read(rows, here)); }};
+  const auto done = co_await send_one(std::move(queue), std::move(asked), timeout);
+  if (done.failed) co_return *done.failed;
+  co_return std::move(**outcome);
+}
 
 }  // namespace
 
@@ -31,143 +48,213 @@ result<std::unique_ptr<postgres_store>> postgres_store::open(postgres_params par
 
 store_traits postgres_store::traits() const { return postgres_store_kind().traits; }
 
+// --- claims, settles, extensions ------------------------------------------------------------
+
+template <class Act>
+awaitable<std::vector<result<typename Act::outcome_type>>> postgres_store::carry_out(
+    std::vector<typename Act::item_type> batch, milliseconds timeout) {
+  const auto until = base::boot_now() + timeout;
+  std::vector<Act> acts;
+  acts.reserve(batch.size());
+  std::vector<std::size_t> open;  // the acts that the requests belong to
+  std::vector<request> requests;
+  for (auto& each : batch) {
+    auto& mine = acts.emplace_back(std::move(each), pool_);
+    if (auto first = mine.begin()) {
+      open.push_back(acts.size() - 1);
+      requests.push_back(std::move(*first));
+    }
+  }
+  while (!requests.empty()) {
+    auto sent = std::exchange(requests, {});
+    auto done = co_await send_all(pool_.queue(), std::move(sent), left_until(until));
+    const auto answered = std::exchange(open, {});
+    for (std::size_t i = 0; i < answered.size(); ++i) {
+      auto& mine = acts[answered[i]];
+      if (done[i].failed) {
+        mine.outcome.emplace(*done[i].failed);
+      } else if (auto next = mine.read(std::move(done[i]))) {
+        open.push_back(answered[i]);
+        requests.push_back(std::move(*next));
+      }
+    }
+  }
+  std::vector<result<typename Act::outcome_type>> out;
+  out.reserve(acts.size());
+  for (auto& each : acts) out.push_back(std::move(*each.outcome));
+  co_return out;
+}
+
 awaitable<std::vector<result<verdict>>> postgres_store::claim(std::vector<onceguard::claim> batch,
                                                               milliseconds timeout) {
-  return send_all<verdict>(pool_.queue(), std::move(batch), timeout);
+  return carry_out<claim_act>(std::move(batch), timeout);
 }
 
 awaitable<std::vector<result<settled>>> postgres_store::settle(std::vector<settlement> batch,
                                                                milliseconds timeout) {
-  return send_all<settled>(pool_.queue(), std::move(batch), timeout);
+  return carry_out<settle_act>(std::move(batch), timeout);
 }
 
 awaitable<std::vector<result<bool>>> postgres_store::extend(std::vector<extension> batch,
                                                             milliseconds timeout) {
-  return send_all<bool>(pool_.queue(), std::move(batch), timeout);
+  return carry_out<extend_act>(std::move(batch), timeout);
+}
+
+// --- operators ------------------------------------------------------------------------------
+
+/// Reads the record, decides, and writes what was decided, until nothing came in between.
+/// `Decide`: reading, request → result of a decision; fills in how the request is written.
+template <class Decision, class Decide>
+awaitable<result<Decision>> postgres_store::decide_on_record(record_id id, Decide decide,
+                                                             milliseconds timeout) {
+  const auto until = base::boot_now() + timeout;
+  for (std::uint32_t tries = 0;; ++tries) {
+    request query;
+    query.id = id;
+    query.content = record_query{true};
+    if (tries > 0) query.not_before = base::boot_now() + std::chrono::milliseconds(2);
+    const auto seen = co_await send_one(pool_.queue(), std::move(query), left_until(until));
+    if (seen.failed) co_return *seen.failed;
+    auto decided = decide(seen.got);
+    if (!decided || !decided->write) co_return decided;
+    auto write = write_request(id, seen.got, *decided->write);
+    if constexpr (requires { decided->forgets_answer; }) {
+      std::get<row_to_write>(write.content).forgets = decided->forgets_answer;
+    }
+    write.announces = true;
+    write.repeatable = false;
+    const auto done = co_await send_one(pool_.queue(), std::move(write), left_until(until));
+    if (done.failed) co_return *done.failed;
+    if (done.got.written) co_return decided;
+  }
 }
 
 awaitable<result<resolve_decision>> postgres_store::resolve(resolution request,
                                                             milliseconds timeout) {
-  auto encode = [request = std::move(request)](const surroundings& now) {
-    return ask_resolve(request, now.expiry_paused);
+  const auto id = request.id;
+  auto decide = [this, request = std::move(request)](const reading& seen) {
+    const auto now = instant_of(seen.now, pool_.expiry_paused());
+    const auto wrong = fault_of(seen);
+    if (wrong && !request.force) return result<resolve_decision>(*wrong);
+    const auto next = std::max(seen.token + 1, static_cast<token>(seen.now) * 1'000);
+    return result<resolve_decision>(wrong ? resolve_unreadable(request, now, next)
+                                          : decide_resolution(seen.record_found(), request, now));
   };
-  auto read = [](const rows& rows, const surroundings&) { return read_resolve(rows); };
-  auto question = make_question<resolve_decision>(statement::resolve, not_repeatable, timeout,
-                                                  std::move(encode), read);
-  return ask(pool_.queue(), std::move(question), timeout);
+  return decide_on_record<resolve_decision>(id, std::move(decide), timeout);
 }
 
 awaitable<result<import_outcome>> postgres_store::import_record(imported_record request,
                                                                 milliseconds timeout) {
-  if (!request.stored.about) co_return subject_missing();
-  auto encode = [request = std::move(request)](const surroundings& now) {
-    return ask_import(request, now.expiry_paused);
+  const auto id = request.id;
+  auto decide = [this, request = std::move(request)](const reading& seen) {
+    using decision = result<import_decision>;
+    if (!request.stored.about) return decision(subject_missing());
+    if (auto wrong = fault_of(seen)) return decision(std::move(*wrong));
+    return decision(
+        decide_import(seen.record_found(), request, instant_of(seen.now, pool_.expiry_paused())));
   };
-  auto read = [](const rows& rows, const surroundings&) { return read_import(rows); };
-  auto question = make_question<import_outcome>(statement::import_record, not_repeatable, timeout,
-                                                std::move(encode), read);
-  co_return co_await ask(pool_.queue(), std::move(question), timeout);
+  const auto decided = co_await decide_on_record<import_decision>(id, std::move(decide), timeout);
+  if (!decided) co_return decided.error();
+  co_return decided->outcome;
 }
 
 awaitable<result<std::optional<record_view>>> postgres_store::find(record_id id,
                                                                    milliseconds timeout) {
-  using found = std::optional<record_view>;
-  auto encode = [id](const surroundings& now) { return ask_find(id, now.expiry_paused); };
-  auto read = [](const rows& rows, const surroundings&) {
-    return std::optional<result<found>>(read_find(rows));
-  };
-  auto request = make_question<found>(statement::find, repeatable, timeout, encode, read);
-  return ask(pool_.queue(), std::move(request), timeout);
+  request query;
+  query.id = id;
+  query.content = record_query{true};
+  auto done = co_await send_one(pool_.queue(), std::move(query), timeout);
+  if (done.failed) co_return *done.failed;
+  auto& seen = done.got;
+  if (seen.unreadable) co_return *seen.unreadable;
+  const auto now = instant_of(seen.now, pool_.expiry_paused());
+  if (!seen.found || expired(seen.found->record, now)) co_return std::nullopt;
+  co_return std::optional<record_view>(make_view(id, std::move(seen.found->record), now));
 }
 
 awaitable<result<list_page>> postgres_store::list(list_filter filter, std::string cursor,
                                                   std::size_t limit, milliseconds timeout) {
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
-  auto encode = [filter = std::move(filter), rows = *after, limit](const surroundings& now) {
-    return ask_list(filter, rows, limit, now.expiry_paused);
+  auto encode = [filter, at = *after, limit](const dispatcher& here) {
+    return ask_list(filter, at, limit, here.expiry_paused());
   };
-  auto read = [name = pool_.name()](const rows& rows, const surroundings&) {
-    return std::optional<result<list_page>>(read_list(rows, name));
+  auto read = [filter, at = *after, limit, name = pool_.name()](const rows& rows,
+                                                                dispatcher& here) {
+    return read_list(rows, filter, at, limit, here.expiry_paused(), name);
   };
-  auto request = make_question<list_page>(statement::list, repeatable, timeout, std::move(encode),
-                                          std::move(read));
-  co_return co_await ask(pool_.queue(), std::move(request), timeout);
+  co_return co_await ask<list_page>(pool_.queue(), list_piece, encode, read, timeout);
 }
 
 awaitable<result<counts>> postgres_store::count(std::string cursor, milliseconds timeout) {
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
-  auto encode = [rows = *after](const surroundings& now) {
-    return std::move(parameters().int8(rows).boolean(now.expiry_paused));
+  auto encode = [at = *after](const dispatcher& here) {
+    return ask_count(at, here.expiry_paused());
   };
-  auto read = [](const rows& rows, const surroundings&) {
-    return std::optional<result<counts>>(read_counts(rows));
-  };
-  auto request = make_question<counts>(statement::counts, repeatable, timeout, encode, read);
-  co_return co_await ask(pool_.queue(), std::move(request), timeout);
+  auto read = [at = *after](const rows& rows, dispatcher&) { return read_counts(rows, at); };
+  co_return co_await ask<counts>(pool_.queue(), count_piece, encode, read, timeout);
 }
 
 awaitable<result<std::size_t>> postgres_store::sweep(std::size_t limit, milliseconds timeout) {
   if (const auto polled = co_await read_vitals(timeout); !polled) co_return polled.error();
-  auto encode = [limit](const surroundings& now) {
+  auto encode = [limit](const dispatcher& here) {
     constexpr std::size_t most = 1'000'000;
     parameters out;
-    out.int4(static_cast<std::int64_t>(std::min(limit, most))).boolean(now.expiry_paused);
+    out.int4(static_cast<std::int64_t>(std::min(limit, most))).boolean(here.expiry_paused());
     return out;
   };
-  auto read = [](const rows& rows, const surroundings&) {
-    rows.expect_columns(1);
-    const auto gone = rows.size() == 1 ? rows.integer(0, 0) : 0;
-    return std::optional<result<std::size_t>>(static_cast<std::size_t>(gone));
+  auto read = [](const rows& rows, dispatcher&) {
+    return static_cast<std::size_t>(rows.integer(0, 0));
   };
-  auto request =
-      make_question<std::size_t>(statement::sweep, not_repeatable, timeout, encode, read);
-  co_return co_await ask(pool_.queue(), std::move(request), timeout);
+  co_return co_await ask<std::size_t>(pool_.queue(), sweep_some, encode, read, timeout);
 }
 
+// --- metadata -------------------------------------------------------------------------------
+
 awaitable<result<onceguard::vitals>> postgres_store::vitals(milliseconds timeout) {
-  const auto begun = pool_.memory().poll_begins();
+  const auto begun = pool_.gate().poll_begins();
   auto reply = co_await read_vitals(timeout);
-  if (reply) pool_.memory().poll_ended(begun);
+  if (reply) pool_.gate().poll_ended(begun);
   co_return reply;
 }
 
 awaitable<result<onceguard::vitals>> postgres_store::read_vitals(milliseconds timeout) {
-  auto encode = [](const surroundings& here) { return ask_vitals(here.at.generation()); };
-  auto read = [](const rows& rows, const surroundings& here) {
-    std::int64_t now = 0;
-    auto reply = postgres::read_vitals(rows, now);
-    here.at.read_clock(now);
-    here.at.read_generation({reply.identity, reply.generation});
-    return std::optional<result<onceguard::vitals>>(std::move(reply));
+  auto encode = [](const dispatcher& here) {
+    parameters out;
+    here.memory().write(out);
+    return out;
   };
-  auto request =
-      make_question<onceguard::vitals>(statement::vitals, repeatable, timeout, encode, read);
-  return ask(pool_.queue(), std::move(request), timeout);
+  auto read = [](const rows& rows, dispatcher& here) {
+    auto reply = postgres::read_vitals(rows);
+    here.read_clock(reply.now);
+    here.read_memory(reply.vitals.identity, reply.floor);
+    return std::move(reply.vitals);
+  };
+  return ask<onceguard::vitals>(pool_.queue(), poll_vitals, encode, read, timeout);
 }
 
 awaitable<result<epoch_reading>> postgres_store::read_epoch(std::string accelerator,
                                                             milliseconds timeout) {
-  auto encode = [accelerator](const surroundings&) { return ask_epoch(accelerator); };
-  auto read = [accelerator](const rows& rows, const surroundings&) {
-    return std::optional<result<epoch_reading>>(postgres::read_epoch(rows, accelerator));
+  auto encode = [accelerator](const dispatcher&) {
+    parameters out;
+    out.bytes(accelerator);
+    return out;
   };
-  auto request = make_question<epoch_reading>(statement::epoch, repeatable, timeout,
-                                              std::move(encode), std::move(read));
-  return ask(pool_.queue(), std::move(request), timeout);
+  auto read = [accelerator](const rows& rows, dispatcher&) {
+    return postgres::read_epoch(rows, accelerator);
+  };
+  return ask<epoch_reading>(pool_.queue(), poll_epoch, encode, read, timeout);
 }
 
 awaitable<result<bool>> postgres_store::note(accelerator_state found, std::string distrusted,
                                              milliseconds timeout) {
-  auto encode = [found = std::move(found), distrusted = std::move(distrusted)](
-                    const surroundings&) { return ask_note(found, distrusted); };
-  auto read = [](const rows& rows, const surroundings&) {
-    return std::optional<result<bool>>(read_note(rows));
+  auto encode = [found = std::move(found), distrusted = std::move(distrusted)](const dispatcher&) {
+    return ask_note(found, distrusted);
   };
   // A repetition does no harm: the distrusted epoch has ended by then.
-  auto request = make_question<bool>(statement::note, repeatable, timeout, std::move(encode), read);
-  return ask(pool_.queue(), std::move(request), timeout);
+  auto read = [](const rows& rows, dispatcher&) { return read_boolean(rows); };
+  return ask<bool>(pool_.queue(), note_state, encode, read, timeout);
 }
 
 void postgres_store::stop() {

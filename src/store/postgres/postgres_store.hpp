@@ -1,4 +1,4 @@
-// The shared store: a PostgreSQL database, through the functions of its schema `onceguard`.
+// The shared store: a PostgreSQL database with the schema `onceguard`.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -6,7 +6,7 @@
 #include <onceguard/store.hpp>
 
 #include "store/epoch_metadata.hpp"
-#include "store/postgres/pool.hpp"
+#include "store/postgres/batching/pool.hpp"
 #include "store/postgres/postgres_params.hpp"
 #include "store/registry.hpp"
 
@@ -55,6 +55,12 @@ class postgres_store final : public store, public epoch_metadata {
  private:
   postgres_store(postgres_params params, conninfo where)
       : pool_(std::move(params), std::move(where)) {}
+  template <class Act>
+  boost::asio::awaitable<std::vector<result<typename Act::outcome_type>>> carry_out(
+      std::vector<typename Act::item_type> batch, milliseconds timeout);
+  template <class Decision, class Decide>
+  boost::asio::awaitable<result<Decision>> decide_on_record(record_id id, Decide decide,
+                                                            milliseconds timeout);
   /// For the store's own use: the users of the store don't learn of these vitals.
   boost::asio::awaitable<result<onceguard::vitals>> read_vitals(milliseconds timeout);
 

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/hash.hpp"
+
 namespace onceguard::postgres {
 namespace {
 
@@ -37,19 +39,25 @@ FROM pg_roles me
 WHERE me.rolname = current_user
 )sql";
 
-bool all_digits(std::string_view text) noexcept {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+// What stands in the database under these names, so that one that was changed by hand shows.
+constexpr std::string_view functions_found = R"sql(
+(SELECT md5(string_agg(concat_ws('|', p.proname, p.prosrc, p.prosecdef, p.provolatile,
+                                 p.proconfig::text), '' ORDER BY p.proname, p.prosrc))
+ FROM pg_proc p WHERE p.pronamespace = 'onceguard'::regnamespace)
+)sql";
+
+std::string functions_hash() {
+  base::sha256 hash;
+  for (const auto text : functions()) hash.part(text);
+  return base::to_hex(hash.finish());
 }
 
-/// The layout's name as the database keeps it.
-std::string whole_name(const std::string& layout) {
-  if (layout.empty()) return "plain";
-  return layout == "time" ? "time:1d" : layout;
-}
-
-std::string choose_layout(const std::string& layout) {
-  return "SET LOCAL onceguard.layout = '" + whole_name(layout) + "';\n";
+std::string functions_script() {
+  // They refer to one another.
+  std::string out = "SET LOCAL check_function_bodies = off;\n";
+  for (const auto text : functions()) out += text;
+  return out + "UPDATE onceguard.meta SET functions = '" + functions_hash() + "' || '-' || " +
+         std::string(functions_found) + ";\n";
 }
 
 std::string script_of(const migration& one) {
@@ -61,7 +69,7 @@ std::string script_of(const migration& one) {
 struct schema_state {
   int version = 0;  ///< 0: nothing
   int minimum = 0;
-  std::string layout;
+  bool functions = false;  ///< they are those of this version
 };
 
 result<int> number_from(const sql_runner& run, const std::string& sql) {
@@ -80,31 +88,34 @@ result<schema_state> read_schema(const sql_runner& run) {
   auto there = run("SELECT coalesce(to_regclass('onceguard.meta')::text, '')");
   if (!there) return there.error();
   if (there->empty()) return out;
+  auto known = number_from(run, "SELECT count(*) FROM pg_attribute WHERE attname = 'functions'"
+                                " AND attrelid = 'onceguard.meta'::regclass");
+  if (!known) return known.error();
+  if (*known == 0) {
+    return error(errc::conflict,
+                 "migrate: an earlier Onceguard made this schema, and it can't be brought to this "
+                 "version's: export its keys with that one, type DROP SCHEMA onceguard CASCADE; "
+                 "migrate, and import them");
+  }
   auto version = number_from(run, "SELECT schema_version FROM onceguard.meta");
   if (!version) return version.error();
   auto minimum = number_from(run, "SELECT minimum_version FROM onceguard.meta");
   if (!minimum) return minimum.error();
-  auto layout = run("SELECT layout FROM onceguard.meta");
-  if (!layout) return layout.error();
+  auto functions = run("SELECT functions = '" + functions_hash() + "' || '-' || " +
+                       std::string(functions_found) + " FROM onceguard.meta");
+  if (!functions) return functions.error();
   out.version = *version;
   out.minimum = *minimum;
-  out.layout = std::move(*layout);
+  out.functions = *functions == "t";
   return out;
 }
 
-std::optional<error> refusal(const schema_state& found, const migration_params& params) {
-  if (found.minimum > schema_version) {
-    return error(errc::conflict,
-                 "migrate: this database belongs to a newer Onceguard: its schema "
-                 "is at version " +
-                     std::to_string(found.version) + ", this one knows " +
-                     std::to_string(schema_version));
-  }
-  if (found.version > 0 && !params.layout.empty() && whole_name(params.layout) != found.layout) {
-    return error(errc::conflict, "migrate: the records are laid out as " + found.layout +
-                                     "; another layout needs a database of its own");
-  }
-  return std::nullopt;
+std::optional<error> refusal(const schema_state& found) {
+  if (found.minimum <= schema_version) return std::nullopt;
+  return error(errc::conflict,
+               "migrate: this database belongs to a newer Onceguard: its schema is at version " +
+                   std::to_string(found.version) + ", this one knows " +
+                   std::to_string(schema_version));
 }
 
 result<migrated> migrate_alone(const sql_runner& run, const migration_params& params) {
@@ -113,8 +124,7 @@ result<migrated> migrate_alone(const sql_runner& run, const migration_params& pa
   if (!missing->empty()) return error(errc::store_unreachable, "migrate: " + *missing);
   auto found = read_schema(run);
   if (!found) return found.error();
-  if (auto refused = refusal(*found, params)) return std::move(*refused);
-  if (auto set = run(choose_layout(params.layout)); !set) return set.error();
+  if (auto refused = refusal(*found)) return std::move(*refused);
   for (const auto& one : migrations()) {
     if (one.number <= found->version) continue;
     if (auto done = run(script_of(one)); !done) {
@@ -123,35 +133,24 @@ result<migrated> migrate_alone(const sql_runner& run, const migration_params& pa
       return why;
     }
   }
+  // The functions of a newer version serve this one too.
+  const bool others = found->version <= schema_version && !found->functions;
+  if (others) {
+    if (auto done = run(functions_script()); !done) {
+      auto why = done.error();
+      why.detail = "migrate: functions: " + why.detail;
+      return why;
+    }
+  }
   if (params.finish) {
     if (auto done = run(std::string(finish_all)); !done) return done.error();
   }
-  auto reached = read_schema(run);
-  if (!reached) return reached.error();
-  return migrated{found->version, reached->version, std::move(reached->layout)};
+  return migrated{found->version, std::max(found->version, schema_version), others};
 }
 
 }  // namespace
 
-bool is_layout(std::string_view text) noexcept {
-  if (text == "plain" || text == "time") return true;
-  const bool hash = text.starts_with("hash:");
-  if (!hash && !text.starts_with("time:")) return false;
-  text.remove_prefix(5);
-  if (!hash) {
-    if (text.empty() || std::string_view("mhd").find(text.back()) == text.npos) return false;
-    text.remove_suffix(1);
-  }
-  int number = 0;
-  if (!all_digits(text) || text.size() > 4) return false;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return hash ? number >= 2 && number <= 1024 : number >= 1;
-}
-
 result<migrated> migrate(const sql_runner& run, const migration_params& params) {
-  if (!params.layout.empty() && !is_layout(params.layout)) {
-    return error(errc::invalid_argument, "migrate: layout: expected " + std::string(layout_names));
-  }
   if (auto begun = run(std::string(begin_alone)); !begun) return begun.error();
   auto out = migrate_alone(run, params);
   if (!out) {
@@ -163,11 +162,12 @@ result<migrated> migrate(const sql_runner& run, const migration_params& params) 
   return out;
 }
 
-std::string migration_script(const migration_params& params, int version) {
-  std::string out = std::string(begin_alone) + "\n" + choose_layout(params.layout);
+std::string migration_script(const migration_params& params) {
+  std::string out = std::string(begin_alone) + "\n";
   for (const auto& one : migrations()) {
-    if (one.number > version) out += "\n-- " + std::string(one.name) + "\n" + script_of(one);
+    out += "\n-- " + std::string(one.name) + "\n" + script_of(one);
   }
+  out += functions_script();
   if (params.finish) out += finish_all;
   return out + "COMMIT;\n";
 }

@@ -101,8 +101,10 @@ class postgres_delegate final : public store_delegate {
   }
   [[nodiscard]] bool remembers() const override { return true; }
   void damage(const record_id& id) override {
-    database_.admin().run("UPDATE onceguard.records SET attempt = attempt + 1 WHERE digest = '\\x" +
-                          base::to_hex(id) + "'");
+    database_.admin().run(
+        "UPDATE onceguard.records SET subject = set_byte(subject, 20, get_byte(subject, 20) # 4)"
+        " WHERE digest = '\\x" +
+        base::to_hex(id) + "'");
   }
 
  private:

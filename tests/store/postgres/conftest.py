@@ -15,15 +15,10 @@ def server():
         running.close()
 
 
-@pytest.fixture(params=["plain", "hash:4", "time:1h"])
-def layout(request):
-    return request.param
-
-
 @pytest.fixture
-def database(server, layout):
-    """A fresh store in each of the layouts."""
-    return server.create_store(layout)
+def database(server):
+    """A fresh store."""
+    return server.create_store()
 
 
 @pytest.fixture
@@ -43,12 +38,6 @@ def connect(server):
 @pytest.fixture
 def caller(database, connect):
     return Desk(connect(database))
-
-
-@pytest.fixture
-def plain(server, connect):
-    """A caller on a fresh store in the plain layout."""
-    return Desk(connect(server.create_store()))
 
 
 @pytest.fixture

@@ -17,7 +17,9 @@ class postgres_database {
   explicit postgres_database(postgres_server& server = postgres_server::shared())
       : on_(server), admin_(made(server).url("onceguard")) {
     admin_.run(
-        "TRUNCATE onceguard.records; UPDATE onceguard.meta SET forgotten = 0;"
+        "TRUNCATE onceguard.records;"
+        "UPDATE onceguard.meta SET forgotten = 0, floor = 0, leases = 0;"
+        "TRUNCATE onceguard.lease_counts, onceguard.listeners;"
         "DELETE FROM public.test_clock");
   }
 

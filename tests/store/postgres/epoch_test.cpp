@@ -43,18 +43,59 @@ TEST_F(postgres_epoch_test, an_epoch_ends_only_with_the_release_of_a_completed_r
   EXPECT_EQ(read().forgotten, caller_.vitals().forgotten);
 }
 
+TEST_F(postgres_epoch_test, an_epoch_ends_when_no_process_has_read_it_for_some_seconds) {
+  const auto begin = postgres_database::beginning;
+  database_.set_clock(begin);
+  epoch();
+  const auto before = epoch();
+  for (int seconds = 10; seconds <= 60; seconds += 10) {
+    database_.set_clock(begin + seconds * 1'000);
+    EXPECT_EQ(epoch(), before) << "it is in use";
+  }
+  database_.set_clock(begin + 80'000);
+  const auto after = epoch();
+  EXPECT_NE(after, before);
+  EXPECT_EQ(epoch(), after);
+}
+
+TEST_F(postgres_epoch_test, a_server_that_was_started_again_and_a_copy_have_other_origins) {
+  postgres_server server;
+  postgres_database database(server);
+  auto here = params();
+  here.url = database.url();
+  const auto origin_at = [&](const std::string& url) {
+    here.url = url;
+    const auto opened = open(here);
+    return run(context_, opened->read_epoch("redis-1", patience)).value().origin;
+  };
+  const auto before = origin_at(database.url());
+  EXPECT_EQ(origin_at(database.url()), before);
+  server.stop();  // as a snapshot is put back
+  server.start();
+  const auto after = origin_at(database.url());
+  EXPECT_NE(after, before);
+  sql_session(server.url()).run("ALTER DATABASE onceguard RENAME TO original");
+  sql_session(server.url()).run("CREATE DATABASE copied TEMPLATE original");
+  EXPECT_EQ(origin_at(server.url("original")), after);
+  EXPECT_NE(origin_at(server.url("copied")), after);
+}
+
 TEST_F(postgres_epoch_test, an_epoch_ends_in_the_transaction_of_the_release) {
   const auto request = claim_of("k");
   caller_.completed(request);
   const auto before = epoch();
-  sql_session person(database_.url());
-  person.run("BEGIN");
-  person.run("SELECT onceguard.resolve(" + sql_digest(request.id) +
-             ", false, NULL, NULL, NULL, false, 0, false)");
-  EXPECT_EQ(epoch(), before) << "not before the answer is released";
-  person.run("ROLLBACK");
+  database_.admin().run(
+      "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$ BEGIN RAISE 'no' USING ERRCODE = '23514'; END $$;"
+      "CREATE TRIGGER refuse AFTER UPDATE ON onceguard.meta"
+      " FOR EACH ROW EXECUTE FUNCTION public.refuse()");
+  resolution change;
+  change.id = request.id;
+  EXPECT_FALSE(run(context_, store_->resolve(change, patience)));
+  database_.admin().run("DROP TRIGGER refuse ON onceguard.meta; DROP FUNCTION public.refuse()");
   EXPECT_EQ(epoch(), before);
-  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay)
+      << "the answer was released without the end of the epoch";
   release(request);
   EXPECT_NE(epoch(), before);
 }

@@ -1,19 +1,11 @@
-"""Retention without bloat: the tables and their indexes stop growing, in each layout."""
+"""Retention without bloat: the table and its index stop growing."""
 
-import pytest
-
-from store.postgres.acts import Clock
 from support.postgres_soak import soak
 from support.waiting import scaled
 
 CYCLES = 30
 SETTLED = 10  # by then as many records go with each cycle as come
 KEYS = scaled(600, 400) // 200 * 200  # of a cycle
-
-
-@pytest.fixture(params=["plain", "hash:4", "time:10m"])
-def layout(request):
-    return request.param
 
 
 def growth(sizes):
@@ -26,6 +18,6 @@ def test_what_has_expired_leaves_its_room_to_what_comes(caller, clock):
     assert caller.value("SELECT count(*) FROM onceguard.records") <= 8 * KEYS
 
 
-def test_without_the_sweep_the_table_would_grow(plain):
-    sizes, _ = soak(plain, Clock(plain), CYCLES, 200, sweeps=False)
+def test_without_the_sweep_the_table_would_grow(caller, clock):
+    sizes, _ = soak(caller, clock, CYCLES, 200, sweeps=False)
     assert growth(sizes) > 2, sizes

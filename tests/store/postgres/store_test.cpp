@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "store/contract/settled_notices.hpp"
-#include "store/postgres/conninfo.hpp"
+#include "store/postgres/connection/conninfo.hpp"
 #include "store/postgres/fixture.hpp"
 #include "store/postgres/schema.hpp"
 
@@ -55,8 +55,8 @@ TEST_F(postgres_store_test, a_newer_or_an_older_schema_is_refused) {
   database_.admin().run("UPDATE onceguard.meta SET minimum_version = 1000, schema_version = 1001");
   expect_refused(params(),
                  "newer version of onceguard (schema 1001; this version knows " + known + ")");
-  database_.admin().run("UPDATE onceguard.meta SET minimum_version = 0, schema_version = 1");
-  expect_refused(params(), "is at 1 and this version needs " + known + "; run: onceguard migrate");
+  database_.admin().run("UPDATE onceguard.meta SET minimum_version = 0, schema_version = 0");
+  expect_refused(params(), "is at 0 and this version needs " + known + "; run: onceguard migrate");
   database_.admin().run("UPDATE onceguard.meta SET schema_version = " + known);
   open()->stop();
 }
@@ -282,7 +282,8 @@ TEST_F(postgres_store_test, an_unreadable_record_is_an_error_and_is_left_unchang
   blocking_store caller(*tested);
   const auto request = claim_of("k");
   const auto held = caller.leased(request);
-  database_.admin().run("UPDATE onceguard.records SET attempt = attempt + 1");
+  database_.admin().run(
+      "UPDATE onceguard.records SET subject = set_byte(subject, 20, get_byte(subject, 20) # 4)");
   const auto reply = caller.claims({claim_of("k"), claim_of("other")});
   ASSERT_FALSE(reply[0]);
   EXPECT_EQ(reply[0].error().code, errc::record_unreadable);

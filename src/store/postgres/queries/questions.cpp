@@ -1,0 +1,181 @@
+#include "store/postgres/queries/questions.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "store/view.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+constexpr std::int64_t pages_in_piece = 2'000;
+
+std::string text_of(const table_position& position) {
+  return std::to_string(position.page) + '.' + std::to_string(position.first) + '.' +
+         base::to_hex(position.id);
+}
+
+bool read_number(std::string_view& text, std::int64_t& out) {
+  const auto* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, out);
+  if (read.ec != std::errc() || read.ptr == end || *read.ptr != '.' || out < 0) return false;
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()) + 1);
+  return true;
+}
+
+/// The cursor behind a whole piece; empty: that was the last one.
+std::string behind_piece(const table_position& piece, std::int64_t pages) {
+  table_position next;
+  next.page = piece.page + pages_in_piece;
+  return next.page < pages ? text_of(next) : std::string();
+}
+
+void add_piece(parameters& out, const table_position& piece) {
+  out.int8(piece.page).int8(piece.page + pages_in_piece);
+}
+
+void take_row(const rows& rows, int row, const list_filter& filter, bool expiry_paused,
+              const std::string& name, list_page& out) {
+  auto seen = read_row(rows, row);
+  const auto id = id_in(rows, row);
+  if (seen.unreadable) {
+    base::log(base::event::stored_record_unreadable,
+              {{"store", name}, {"record", base::to_hex(id)}, {"why", seen.unreadable->detail}});
+    out.unreadable.push_back({id, seen.unreadable->detail});
+    return;
+  }
+  auto view = make_view(id, std::move(seen.found->record), instant_of(seen.now, expiry_paused));
+  if (matches(filter, view)) out.records.push_back(std::move(view));
+}
+
+}  // namespace
+
+result<table_position> read_cursor(const std::string& cursor) {
+  table_position out;
+  std::string_view rest = cursor;
+  const bool right =
+      cursor.empty() ||
+      (read_number(rest, out.page) && read_number(rest, out.first) && base::from_hex(rest, out.id));
+  if (!right) return error(errc::invalid_argument, "this cursor was not given by this store");
+  return out;
+}
+
+parameters ask_list(const list_filter& filter, const table_position& after, std::size_t limit,
+                    bool expiry_paused) {
+  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() - 1;
+  parameters out;
+  add_piece(out, after);
+  out.int8(after.first).bytes(after.id);
+  out.int4(static_cast<std::int64_t>(std::min(limit, most)) + 1).boolean(expiry_paused);
+  if (filter.state) {
+    out.bytes(name_of(*filter.state));
+  } else {
+    out.null();
+  }
+  if (filter.key) {
+    out.bytes(*filter.key);
+  } else {
+    out.null();
+  }
+  if (filter.scope) {
+    out.bytes(*filter.scope);
+  } else {
+    out.null();
+  }
+  return out;
+}
+
+list_page read_list(const rows& rows, const list_filter& filter, const table_position& after,
+                    std::size_t limit, bool expiry_paused, const std::string& name) {
+  rows.expect_columns(row_columns + 1);
+  if (rows.size() == 0) throw unexpected_answer("a list without the size of the table");
+  list_page out;
+  // One row more than the limit says that the piece goes on.
+  const bool more = static_cast<std::size_t>(rows.size()) > limit;
+  const int count = more ? static_cast<int>(limit) : rows.size();
+  auto last = after;
+  for (int row = 0; row < count; ++row) {
+    if (rows.null(row, 0)) break;  // nothing was found in the piece
+    last.first = first_in(rows, row);
+    last.id = id_in(rows, row);
+    take_row(rows, row, filter, expiry_paused, name, out);
+  }
+  out.cursor = more ? text_of(last) : behind_piece(after, rows.integer(0, row_columns));
+  return out;
+}
+
+parameters ask_count(const table_position& after, bool expiry_paused) {
+  parameters out;
+  add_piece(out, after);
+  out.boolean(expiry_paused);
+  return out;
+}
+
+counts read_counts(const rows& rows, const table_position& after) {
+  rows.expect_columns(3);
+  if (rows.size() == 0) throw unexpected_answer("a count without the size of the table");
+  counts out;
+  for (int row = 0; row < rows.size(); ++row) {
+    const auto number = static_cast<std::uint64_t>(rows.integer(row, 1));
+    if (rows.null(row, 0)) continue;
+    const auto name = rows.bytes(row, 0);
+    if (name == "unreadable") out.unreadable = number;
+    for (std::size_t state = 1; state < out.by_state.size(); ++state) {
+      if (name == name_of(static_cast<observed_state>(state))) out.by_state[state] = number;
+    }
+  }
+  out.cursor = behind_piece(after, rows.integer(0, 2));
+  return out;
+}
+
+poll_reply read_vitals(const rows& rows) {
+  rows.expect_columns(5);
+  if (rows.size() != 1) throw unexpected_answer("the schema does not say what it is");
+  poll_reply out;
+  out.vitals.identity = rows.bytes(0, 0);
+  out.vitals.generation = static_cast<std::uint64_t>(rows.integer(0, 1));
+  out.vitals.forgotten = static_cast<std::uint64_t>(rows.integer(0, 2));
+  out.floor = rows.integer(0, 3);
+  out.now = rows.integer(0, 4);
+  return out;
+}
+
+epoch_reading read_epoch(const rows& rows, const std::string& accelerator) {
+  rows.expect_columns(7);
+  if (rows.size() != 1) throw unexpected_answer("the schema does not say which epoch it is");
+  epoch_reading out;
+  out.epoch = rows.bytes(0, 0);
+  out.origin = rows.bytes(0, 1);
+  out.forgotten = static_cast<std::uint64_t>(rows.integer(0, 2));
+  out.generation = static_cast<std::uint64_t>(rows.integer(0, 3));
+  out.now = rows.integer(0, 4);
+  if (rows.null(0, 5)) return out;
+  out.noted.emplace();
+  out.noted->identity = accelerator;
+  out.noted->generation = static_cast<std::uint64_t>(rows.integer(0, 5));
+  out.noted->clock_ahead = rows.integer(0, 6);
+  return out;
+}
+
+parameters ask_note(const accelerator_state& found, const std::string& distrusted) {
+  parameters out;
+  out.bytes(found.identity).int8(static_cast<std::int64_t>(found.generation));
+  out.int8(found.clock_ahead);
+  if (distrusted.empty()) {
+    out.null();
+  } else {
+    out.bytes(distrusted);
+  }
+  return out;
+}
+
+bool read_boolean(const rows& rows) {
+  rows.expect_columns(1);
+  if (rows.size() != 1) throw unexpected_answer("a question without its answer");
+  return rows.boolean(0, 0);
+}
+
+}  // namespace onceguard::postgres

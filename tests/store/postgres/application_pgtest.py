@@ -1,0 +1,245 @@
+"""The functions for applications: what each state of a key answers, and what they refuse."""
+
+import os
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from store.postgres.acts import DAY, HOUR, LEASE, Desk, failure, milliseconds
+
+HEADERS = ["Link", "<a>", "Content-Type", "text/plain", "Link", "<b>"]
+
+
+def test_a_first_claim_runs_and_a_repeat_gets_its_answer(caller):
+    told = caller.claim("k")
+    assert (told.verdict, told.attempt) == ("run", 1) and told.token > 0
+    caller.settle("complete", told.lease, 201, HEADERS, b"paid")
+    again = caller.claim("k")
+    assert (again.verdict, again.status, again.headers, again.body, again.lease) == \
+        ("replay", 201, HEADERS, b"paid", None)
+
+
+def test_each_state_has_its_verdict(caller, clock):
+    caller.completed("done", 200)
+    caller.leased("running")
+    caller.settle("abandon", caller.leased("lost"))
+    caller.settle("fail", caller.leased("failed"))
+    caller.settle("release", caller.leased("free"))
+    verdicts = {key: caller.claim(key).verdict
+                for key in ("done", "running", "lost", "failed", "free", "new")}
+    assert verdicts == {"done": "replay", "running": "busy", "lost": "unknown",
+                        "failed": "backoff", "free": "run", "new": "run"}
+    other = {key: caller.claim(key, fingerprint=b"other").verdict
+             for key in ("done", "running", "lost", "failed")}
+    assert set(other.values()) == {"mismatch"}
+    clock.advance(LEASE)
+    assert caller.find("running").state == "unknown"
+
+
+def test_an_answer_is_kept_byte_for_byte(caller):
+    for size in (0, 1, 8_000, 1_048_576):
+        body = os.urandom(size)
+        caller.completed(f"k{size}", 201, HEADERS, body)
+        assert caller.claim(f"k{size}").body == body
+    lease = caller.leased("bytes")
+    headers = [b"X", bytes(range(256))]
+    caller.rows("SELECT onceguard.complete_now(%s, 201, %s, '', NULL)", [lease, headers])
+    kept = caller.row("SELECT o.headers FROM onceguard.records r, "
+                      "onceguard.read_outcome(r.outcome) o WHERE r.digest = %s",
+                      [caller.digest("bytes")])
+    assert kept.headers == headers
+
+
+def test_a_completion_without_an_answer_is_replayed_without_one(caller):
+    caller.completed("k")
+    told = caller.claim("k")
+    assert (told.verdict, told.status, told.headers, told.body) == ("replay", None, None, None)
+
+
+def test_the_work_that_failed_is_run_again_after_its_pause(caller, clock):
+    for pause in (1_000, 2_000, 4_000):
+        caller.settle("fail", caller.leased("k"))
+        told = caller.claim("k")
+        assert (told.verdict, milliseconds(told.retry_after)) == ("backoff", pause)
+        clock.advance(pause)
+
+
+def test_unknown_is_held_or_run_again_and_stays_a_doubt(caller, clock):
+    first = caller.leased("k")
+    clock.advance(LEASE)
+    assert caller.claim("k").verdict == "unknown"
+    told = caller.claim("k", unknown="rerun")
+    assert (told.verdict, told.attempt) == ("run", 2)
+    assert failure(caller.settle, "complete", first) == "OG001"
+    # What this lease did not do, an earlier one may have done.
+    caller.settle("release", told.lease)
+    assert caller.find("k").state == "unknown"
+
+
+def test_released_is_free_but_not_for_its_own_claim(caller):
+    own = os.urandom(16)
+    told = caller.claim("k", claim_id=own)
+    for _ in range(2):
+        caller.settle("release", told.lease)
+    assert caller.claim("k", claim_id=own).verdict == "refused"
+    other = caller.claim("k", fingerprint=b"other")
+    assert (other.verdict, other.attempt) == ("run", 2) and other.token > told.token
+
+
+def test_the_repeat_of_a_claim_whose_reply_was_lost_gets_its_lease(caller):
+    own = os.urandom(16)
+    assert caller.claim("k", claim_id=own).lease == caller.claim("k", claim_id=own).lease
+
+
+def test_only_token_and_claim_id_together_are_the_holder(caller):
+    lease = caller.leased("k")
+    for wrong in (lease[:84] + ("0" if lease[84] != "0" else "1") + lease[85:],
+                  lease[:-1] + ("0" if lease[-1] != "0" else "1")):
+        for kind in ("complete", "fail", "release", "abandon"):
+            assert failure(caller.settle, kind, wrong) == "OG001"
+    assert caller.find("k").state == "in_progress"
+    for none in ("", "OG1-", lease + "0", lease.upper(), None):
+        assert failure(caller.settle, "complete", none) == "22023"
+
+
+def test_a_second_completion_counts_within_its_own_transaction_only(caller):
+    lease = caller.leased("k")
+    with caller.on.transaction():
+        caller.settle("complete", lease, 201, None, b"first")
+        caller.settle("complete", lease, 500, None, b"second")
+    before = caller.stored("k")
+    assert failure(caller.settle, "complete", lease, 500) == "OG001"
+    assert failure(caller.settle, "fail", lease) == "OG001"
+    assert failure(caller.settle, "release", lease) == "OG001"
+    assert caller.stored("k") == before and caller.claim("k").body == b"first"
+
+
+def test_duplicates_write_nothing(caller):
+    caller.completed("done", 200)
+    caller.leased("running")
+    with caller.on.transaction():
+        assert caller.claim("done").verdict == "replay"
+        assert caller.claim("running").verdict == "busy"
+        assert caller.claim("done", fingerprint=b"other").verdict == "mismatch"
+        assert caller.value("SELECT pg_current_xact_id_if_assigned()") is None
+
+
+def test_every_write_leaves_a_seal_that_fits(caller, clock):
+    for key in ("a", "b", "c", "d", "e"):
+        lease = caller.leased(key)
+        if key < "d":
+            caller.settle({"a": "fail", "b": "release", "c": "abandon"}[key], lease)
+        elif key == "d":
+            caller.settle("save_progress", lease, "first", b"done")
+    clock.advance(LEASE)
+    for key in ("a", "b", "c", "d", "e"):
+        caller.completed(key, 201, HEADERS, b"paid") if key < "c" else \
+            caller.settle("complete", caller.leased(key, unknown="rerun"), 204)
+    assert caller.value("SELECT bool_and(onceguard.readable(r)) FROM onceguard.records r")
+    assert caller.value("SELECT count(*) FROM onceguard.keys WHERE state = 'completed'") == 5
+
+
+# ---- what an application can't do -----------------------------------------------------------
+@pytest.fixture
+def application(caller, connect, database):
+    """A service that was granted `onceguard_app` and nothing else."""
+    caller.rows("DO $$ BEGIN IF to_regrole('a_service') IS NULL THEN "
+                "CREATE ROLE a_service LOGIN IN ROLE onceguard_app; END IF; END $$")
+    return Desk(connect(database, user="a_service"))
+
+
+@pytest.mark.parametrize("kind", ["credential", "header:x-tenant", "jwt:sub", "none", "", None,
+                                  "applications", "application" + "x" * 250])
+def test_no_key_of_a_gateways_client_can_be_claimed(application, kind):
+    assert failure(application.claim, "k", scope_kind=kind) == "22023"
+    raw = "SELECT * FROM onceguard.claim_now(%s, 's', 'k', %s, %s, 1000, 1000, false, false)"
+    assert failure(application.row, raw,
+                   [kind.encode() if kind is not None else None, bytes(32), bytes(16)]) == "22023"
+    assert application.claim("k", scope_kind="application:billing").verdict == "run"
+
+
+def test_an_application_writes_by_functions_alone(application, caller):
+    caller.leased("k")
+    for sql in ("SELECT * FROM onceguard.records", "DELETE FROM onceguard.records",
+                "UPDATE onceguard.records SET expires_at = 0", "SELECT * FROM onceguard.keys",
+                "INSERT INTO onceguard.must_settle VALUES ('', 0, '')"):
+        assert failure(application.rows, sql) == "42501"
+    application.completed("mine", 200)
+    assert application.claim("mine").verdict == "replay"
+
+
+def test_no_call_holds_a_key_for_longer_than_a_day(application):
+    day, longer = timedelta(days=1), timedelta(days=1, milliseconds=1)
+    for wrong in (longer, timedelta(days=36500), timedelta(milliseconds=-1), None):
+        assert failure(application.claim, "k", lease_length=wrong) == "22023"
+    lease = application.leased("k", lease_length=day)
+    for wrong in (longer, timedelta(days=36500), None):
+        assert failure(application.settle, "fail", lease, wrong, day) == "22023"
+        assert failure(application.settle, "fail", lease, day, wrong) == "22023"
+        assert failure(application.settle, "save_progress", lease, "one", b"", wrong) == "22023"
+    application.settle("save_progress", lease, "one", b"", day)
+    application.settle("fail", lease, day, day)
+    assert milliseconds(application.claim("k").retry_after) <= DAY
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, None])
+def test_a_key_has_1_to_255_bytes(application, key):
+    assert failure(application.claim, key) == "22023"
+    assert application.claim("x" * 255).verdict == "run"
+
+
+# ---- how long an answer is kept -------------------------------------------------------------
+def kept(caller, key):
+    row = caller.find(key)
+    return row.expires_at - row.settled_at
+
+
+def test_an_answer_is_kept_as_the_claim_says_unless_the_completion_says_otherwise(caller):
+    week = timedelta(days=7)
+    caller.completed("a day")
+    caller.settle("complete", caller.leased("a week", retention=week), 201)
+    caller.settle("fail", caller.leased("failed", retention=week))
+    caller.settle("complete", caller.leased("an hour", retention=week), 201, None, None,
+                  timedelta(hours=1))
+    assert [kept(caller, key) for key in ("a day", "a week", "failed", "an hour")] == \
+        [timedelta(days=1), week, week, timedelta(hours=1)]
+
+
+def test_what_outlived_its_retention_is_new_again(caller, clock):
+    caller.completed("k", 201)
+    clock.advance(DAY - 1)
+    assert caller.claim("k", fingerprint=b"other").verdict == "mismatch"
+    clock.advance(1)
+    told = caller.claim("k", fingerprint=b"other")
+    assert (told.verdict, told.attempt) == ("run", 1)
+
+
+def test_what_has_not_ended_is_never_swept(caller, clock):
+    caller.leased("running")
+    caller.settle("abandon", caller.leased("lost"))
+    caller.completed("done", 200)
+    caller.settle("release", caller.leased("free"))
+    clock.advance(HOUR)
+    assert caller.sweep() == 1 and caller.stored("free") == []
+    clock.advance(400 * DAY)
+    assert caller.sweep(paused=True) == 0
+    assert caller.sweep() == 1 and caller.stored("done") == []
+    assert [caller.claim(key).verdict for key in ("running", "lost")] == ["unknown"] * 2
+
+
+def test_work_in_steps_goes_on_behind_its_last_one(caller, clock):
+    lease = caller.leased("k")
+    caller.settle("save_progress", lease, "reserve", b"seat 4")
+    clock.advance(LEASE)
+    told = caller.claim("k", unknown="rerun")
+    assert (told.step, told.progress) == ("reserve", b"seat 4")
+    caller.settle("complete", told.lease, 201)
+    assert caller.stored("k")[0].progress is None
+
+
+def test_a_failed_statement_says_why(caller):
+    with pytest.raises(psycopg.Error, match="status from 100 to 999"):
+        caller.settle("complete", caller.leased("k"), 99)
+    with pytest.raises(psycopg.Error, match="names and values in turn"):
+        caller.settle("complete", caller.leased("k2"), 200, ["a"])
