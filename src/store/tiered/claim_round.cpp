@@ -111,7 +111,7 @@ void claim_round::take_truth_reply(std::vector<result<verdict>> replies, millise
 
 void claim_round::take_truth_verdict(item& entry, milliseconds waited) {
   const auto& reply = *entry.reply;
-  if (!reply) return release_marker(entry);
+  if (!reply) return remove_marker(entry);
   if (reply->kind == verdict_kind::run) {
     std::optional<marker> placed;
     if (entry.has_marker != marker_state::none) placed = entry.marker;
@@ -122,30 +122,21 @@ void claim_round::take_truth_verdict(item& entry, milliseconds waited) {
   const auto left = reply->retention_left - waited;
   const bool lasting = reply->kind == verdict_kind::replay && reply->kept != answer_kept::none;
   if (entry.has_marker != marker_state::held || !lasting || left.count() <= 0)
-    return release_marker(entry);
-  auto copy = settle_of(entry, settle_kind::complete);
+    return remove_marker(entry);
+  settle_terms copy;
   copy.answer = reply->answer;
   copy.kept = reply->kept;
   copy.retention = left;
-  settles_.push_back(std::move(copy));
+  settles_.push_back(settle_marker(entry.marker, entry.request.claim_id, std::move(copy)));
   count(counters_.copied);
 }
 
-settlement claim_round::settle_of(const item& entry, settle_kind kind) {
-  settlement out;
-  out.id = entry.marker.id;
-  out.about = entry.marker.about;
-  out.claim_id = entry.request.claim_id;
-  out.token = entry.marker.token;
-  out.kind = kind;
-  return out;
-}
-
-void claim_round::release_marker(const item& entry) {
+void claim_round::remove_marker(const item& entry) {
+  const auto& holder = entry.request.claim_id;
   if (entry.has_marker == marker_state::held)
-    settles_.push_back(settle_of(entry, settle_kind::release));
+    settles_.push_back(release_marker(entry.marker.id, entry.marker.about, holder));
   if (entry.has_marker == marker_state::in_doubt)
-    markers_.remove_later({entry.marker.id, entry.marker.about, entry.request.claim_id});
+    markers_.remove_later({entry.marker.id, entry.marker.about, holder});
 }
 
 std::vector<result<verdict>> claim_round::take_verdicts() {

@@ -42,8 +42,7 @@ class claim_round {
   void take_marker_verdict(item& entry, result<verdict>& reply);
   [[nodiscard]] bool credible(const item& entry, const verdict& verdict) const;
   void take_truth_verdict(item& entry, milliseconds waited);
-  [[nodiscard]] static settlement settle_of(const item& entry, settle_kind kind);
-  void release_marker(const item& entry);
+  void remove_marker(const item& entry);
 
   const trusted_epoch trusted_;
   marker_table& markers_;

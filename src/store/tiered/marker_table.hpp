@@ -30,6 +30,17 @@ struct leftover {
   std::optional<onceguard::claim_id> claim_id;  ///< the holder of the marker; empty: of any claim
 };
 
+/// Settles the marker that the claim `holder` placed.
+[[nodiscard]] settlement settle_marker(const marker& lease_marker, const claim_id& holder,
+                                       settle_terms terms);
+
+[[nodiscard]] extension extend_marker(const marker& lease_marker, const claim_id& holder,
+                                      milliseconds length);
+
+/// Releases a marker by the claim id alone: its token may never have arrived here.
+[[nodiscard]] settlement release_marker(const record_id& slot_id, const subject_ptr& about,
+                                        const claim_id& holder);
+
 /// Thread-safe.
 class marker_table {
  public:

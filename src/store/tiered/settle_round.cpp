@@ -3,25 +3,15 @@
 namespace onceguard::tiered {
 namespace {
 
-/// Ends the marker by the claim id alone: its token may never have arrived here.
-settlement release_of(const claim_id& holder, const marker& lease_marker) {
-  settlement out;
-  out.id = lease_marker.id;
-  out.about = lease_marker.about;
-  out.claim_id = holder;
-  out.kind = settle_kind::release;
-  return out;
-}
-
 /// The copy of the answer that the record has now. Empty: the answer is not known, or not final.
-std::optional<settlement> copy_of(const settlement& request, const settled& reply,
-                                  milliseconds waited) {
+std::optional<settle_terms> copy_of(const settlement& request, const settled& reply,
+                                    milliseconds waited) {
   if (request.kind != settle_kind::complete || reply.outcome == settle_outcome::stale) {
     return std::nullopt;
   }
   // The application had completed the record, with its own retention: the next repeat copies it.
   if (reply.state == observed_state::completed) return std::nullopt;
-  settlement out;
+  settle_terms out;
   out.answer = request.answer;
   out.kept = request.kept;
   out.retention = request.retention - waited;
@@ -54,14 +44,10 @@ std::vector<settlement> settles_for_accelerator(const std::vector<settlement>& i
     auto copy =
         batch[i] && lease_marker->token != 0 ? copy_of(request, *batch[i], waited) : std::nullopt;
     if (!copy) {
-      out.push_back(release_of(request.claim_id, *lease_marker));
+      out.push_back(release_marker(lease_marker->id, lease_marker->about, request.claim_id));
       continue;
     }
-    copy->id = lease_marker->id;
-    copy->about = lease_marker->about;
-    copy->claim_id = request.claim_id;
-    copy->token = lease_marker->token;
-    out.push_back(std::move(*copy));
+    out.push_back(settle_marker(*lease_marker, request.claim_id, std::move(*copy)));
     counters.copied.fetch_add(1, std::memory_order_relaxed);
   }
   return out;
