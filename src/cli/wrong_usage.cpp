@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/url.hpp"
 #include "cli/json_text.hpp"
 #include "config/texts.hpp"
 
@@ -17,8 +18,8 @@ bool is_option(const std::string& word) { return word.size() > 1 && word.front()
 /// A mistyped command line may have a URL, which can include a password, in place of the command's
 /// name, or a secret after an option's "=".
 std::string as_shown(const std::string& word) {
-  const auto scheme = word.find("://");
-  if (scheme != word.npos) return json_string(word.substr(0, scheme + 3) + "...", true);
+  const auto shown = base::before_authority(word);
+  if (shown.size() < word.size()) return json_string(std::string(shown) + "...", true);
   return json_string(is_option(word) ? word.substr(0, word.find('=')) : word, true);
 }
 

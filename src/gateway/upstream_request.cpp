@@ -27,7 +27,7 @@ void append_upstream_head(std::string& out, const http1::head& request,
   } else {
     std::string target = upstream.base_path;
     target += parts.path;
-    if (request.target.find('?') != std::string_view::npos) target.append("?").append(parts.query);
+    if (parts.query) target.append("?").append(*parts.query);
     http1::append_request_line(out, request.method, target);
   }
   bool has_forwarded = false;

@@ -5,6 +5,7 @@
 
 #include <llhttp.h>
 
+#include "base/url.hpp"
 #include "http1/octets.hpp"
 
 namespace onceguard::http1 {
@@ -134,7 +135,8 @@ bool is_authority(std::string_view text, bool port_required) noexcept {
 bool is_same_authority(std::string_view target, std::string_view host) noexcept {
   const auto authority = authority_of(target);
   if (!authority) return false;
-  const std::string_view host_port = base::iequals(target.substr(0, 5), "https") ? ":443" : ":80";
+  const std::string_view host_port =
+      base::iequals(base::scheme_of(target), "https") ? ":443" : ":80";
   const auto bare = [host_port](std::string_view text) {
     if (text.ends_with(host_port)) text.remove_suffix(host_port.size());
     if (text.ends_with(':')) text.remove_suffix(1);
@@ -144,12 +146,10 @@ bool is_same_authority(std::string_view target, std::string_view host) noexcept 
 }
 
 std::optional<std::string_view> authority_of(std::string_view target) noexcept {
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!base::iequals(target.substr(0, scheme.size()), scheme)) continue;
-    target.remove_prefix(scheme.size());
-    return target.substr(0, target.find_first_of("/?"));
-  }
-  return std::nullopt;
+  if (target.starts_with('/')) return std::nullopt;  // the form of nearly all targets
+  const auto url = base::split_url(target);
+  const bool known = base::iequals(url.scheme, "http") || base::iequals(url.scheme, "https");
+  return known ? url.authority : std::nullopt;
 }
 
 }  // namespace onceguard::http1
