@@ -38,8 +38,8 @@ std::string directory_complaint(std::string_view value) {
 
 std::string store_complaint(std::string_view url) {
   if (url.starts_with("dynamodb:")) {
-    return "dynamodb: stores are not in this version; use \"sqlite:PATH\", "
-           "\"postgresql://HOST/DATABASE\" or \"redis://HOST\"";
+    const auto durable = [](const store_kind& kind) { return kind.traits.durable; };
+    return "dynamodb: stores are not in this version; use " + known_stores().examples(durable);
   }
   return known_stores().url_fault(url);
 }

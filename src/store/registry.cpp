@@ -18,16 +18,24 @@ const store_kind* store_registry::kind_of(std::string_view url) const noexcept {
 std::string store_registry::url_fault(std::string_view url) const {
   if (url.find('\0') != std::string_view::npos) return "a path can't hold a NUL byte";
   if (const auto* kind = kind_of(url)) return kind->url_fault(url);
-  std::string expected;
-  for (std::size_t i = 0; i < kinds_.size(); ++i) {
-    if (i > 0) expected += i + 1 == kinds_.size() ? " or " : ", ";
-    expected.append("\"").append(kinds_[i]->example).append("\"");
-  }
   // The URL itself may hold a password, so only its scheme is named.
   const auto scheme = base::scheme_of(url);
-  return "expected " + expected + ", got " +
+  return "expected " + examples([](const store_kind&) { return true; }) + ", got " +
          (scheme.empty() ? "a value without a scheme"
                          : "the scheme \"" + std::string(scheme) + "\"");
+}
+
+std::string store_registry::examples(bool (*fits)(const store_kind&)) const {
+  std::vector<std::string> quoted;
+  for (const auto* kind : kinds_) {
+    if (fits(*kind)) quoted.push_back("\"" + std::string(kind->example) + "\"");
+  }
+  std::string out;
+  for (std::size_t i = 0; i < quoted.size(); ++i) {
+    if (i > 0) out += i + 1 == quoted.size() ? " or " : ", ";
+    out += quoted[i];
+  }
+  return out;
 }
 
 result<std::unique_ptr<store>> store_registry::open(const store_params& params) const {
