@@ -98,7 +98,7 @@ BANNED = [
     Ban("detached", re.compile(r"\bdetached\b|\.detach\(\)"),
         "give co_spawn a completion handler that looks at the exception; join threads", CPP,
         # A write to a pipe that nobody reads never returns; the process ends without it.
-        but=("src/cli/line_writer.cpp",)),
+        but=("src/cli/log_lines.cpp",)),
     Ban("later", re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b"),
         "do it now, or write it into the Limitations of the README",
         ("",), tuple(CODE_SUFFIXES | {".md", ".txt", ".toml", "dev"}),
@@ -139,7 +139,7 @@ ALLOWED = {
     "function": {},
     "outside": {},
     "clock": {
-        "src/cli/demo/overhead.cpp": "measures microseconds, which base::clock does not tell",
+        "src/cli/demo/scenes.cpp": "measures microseconds, which base::clock does not tell",
     },
     "detached": {
         "src/gateway/upstream_pool.cpp": "getaddrinfo can't be called off, and may hang for ever",

@@ -4,13 +4,13 @@
 
 #include "base/field.hpp"
 #include "base/url.hpp"
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/explanation.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
+#include "http1/head_policy.hpp"
 #include "http1/message.hpp"
-#include "http1/start_line.hpp"
 
 namespace onceguard::cli {
 namespace {

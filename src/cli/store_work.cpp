@@ -10,7 +10,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "config/stores.hpp"
 
 namespace onceguard::cli {

@@ -7,7 +7,7 @@
 
 #include "base/url.hpp"
 #include "config/texts.hpp"
-#include "http1/start_line.hpp"
+#include "http1/head_policy.hpp"
 
 namespace onceguard::config {
 

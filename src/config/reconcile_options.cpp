@@ -1,5 +1,5 @@
 // The options of [reconcile].
-#include "config/option_values.hpp"
+#include "config/option.hpp"
 #include "config/options.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"

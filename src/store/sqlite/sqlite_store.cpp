@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include <sqlite3.h>
+
 #include "store/sqlite/backup.hpp"
 
 namespace onceguard::sqlite {
@@ -174,3 +176,14 @@ const store_kind& sqlite_store_kind() noexcept {
 }
 
 }  // namespace onceguard
+
+namespace onceguard::sqlite {
+
+void count_no_memory() noexcept {
+  // Fails where SQLite is in use already: the count then costs time and nothing else.
+  static_cast<void>(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0));
+}
+
+const char* library_version() noexcept { return sqlite3_libversion(); }
+
+}  // namespace onceguard::sqlite
