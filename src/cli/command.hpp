@@ -7,13 +7,6 @@
 #include <string>
 #include <vector>
 
-namespace onceguard::cli {
-
-/// Describes the fault and suggests what may have been intended.
-[[nodiscard]] std::string wrong_usage(const CLI::App& program, const CLI::ParseError& failure);
-
-}  // namespace onceguard::cli
-
 namespace CLI {
 class App;
 class Option;
@@ -74,6 +67,9 @@ class command {
   CLI::App* app_;
   int* exit_code_;
 };
+
+/// Describes the fault of a command line and suggests what may have been intended.
+[[nodiscard]] std::string wrong_usage(const CLI::App& program, const CLI::ParseError& failure);
 
 // The program's exit codes. Scripts rely on them.
 

@@ -65,7 +65,7 @@ struct probe_question {
 [[nodiscard]] probe_question make_probe_question(const route_policy& policy, const digest& scope,
                                                  std::string key, onceguard::token token);
 
-/// Never fails: an unclear answer gives the report `unknown` with the reason.
+/// Never fails: an answer that says neither gives the report `unknown` with the reason.
 /// - fence: POST. A 200 with `Onceguard-Outcome: done` means done: its fields and body are those of
 ///   the first answer, `Onceguard-Status` is its status (200 by default). A 404 with
 ///   `Onceguard-Outcome: none` and the token in `Onceguard-Token` means not done, and that the
