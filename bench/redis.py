@@ -104,10 +104,10 @@ def in_turn(rounds, *sides):
     return [[side() for side in sides] for _ in range(rounds)]
 
 
-def against_redis_benchmark(on, rounds):
+def against_redis_benchmark(redis, rounds):
     print(f"{'claims per second, 64 at a time':<54} {'onceguard':>9} {'beside':>9} {'ratio':>7}"
           f"   goal")
-    reported = in_turn(rounds, on.claims, on.same_command, on.one_by_one)
+    reported = in_turn(rounds, redis.claims, redis.same_command, redis.one_by_one)
     ours, pipelined, one_by_one = (statistics.median(column) for column in zip(*reported))
     ratio = statistics.median(o / p for o, p, _ in reported)
     line("through the library / redis-benchmark -P 16", ours, pipelined, ratio, ">= 0.80",
@@ -116,13 +116,13 @@ def against_redis_benchmark(on, rounds):
     line("through the library / the same, unpipelined", ours, one_by_one, ratio, ">= 2.00",
          ratio >= 2)
     cycles, spent = (statistics.median(column)
-                     for column in zip(*(on.cycles() for _ in range(rounds))))
+                     for column in zip(*(redis.cycles() for _ in range(rounds))))
     print(f"claimed and completed, 64 at a time: {cycles:,.0f} per second, {spent:.1f} us of "
           f"Redis's processor each   <= 16 {'met' if spent <= 16 else 'MISSED'}")
 
 
-def against_ping(on, rounds):
-    reported = in_turn(rounds, *(lambda what=what: on.microseconds(what)
+def against_ping(redis, rounds):
+    reported = in_turn(rounds, *(lambda what=what: redis.microseconds(what)
                              for what in ("claims", "bare", "pings")))
     print(f"{'one client, p50 in microseconds':<54} {'claim':>9} {'PING':>9} {'ratio':>7}   goal")
     for title, side in (("the claim itself, by hiredis", 1), ("through the library", 0)):
@@ -131,11 +131,11 @@ def against_ping(on, rounds):
              statistics.median(row[2] for row in reported), ratio, "<= 1.20", ratio <= 1.2)
 
 
-def calls_of_a_first_request(on, port, wrk):
+def calls_of_a_first_request(redis, port, wrk):
     """From outside: what the server was asked while guarded first requests came."""
-    before, records = on.calls(), int(on.command("DBSIZE"))
+    before, records = redis.calls(), int(redis.command("DBSIZE"))
     requests = round(wrk(port, "unique.lua", 1).rate)
-    after, leases = on.calls(), int(on.command("DBSIZE")) - records
+    after, leases = redis.calls(), int(redis.command("DBSIZE")) - records
     made = {name: after.get(name, 0) - before.get(name, 0)
             for name in ("evalsha", "hincrby", "publish")}
     # A claim is a call, and so is a settle. Besides, one more poll each second.
@@ -145,9 +145,9 @@ def calls_of_a_first_request(on, port, wrk):
           f"{made['hincrby']:,} counts and {made['publish']:,} announcements")
 
 
-def against_express(on, rounds, servers, wrk, send_once):
-    port, _ = servers.gateway("redis", store=f"redis://127.0.0.1:{on.port}")
-    calls_of_a_first_request(on, port, wrk)
+def against_express(redis, rounds, servers, wrk, send_once):
+    port, _ = servers.gateway("redis", store=f"redis://127.0.0.1:{redis.port}")
+    calls_of_a_first_request(redis, port, wrk)
     if not (EXPRESS / "node_modules").is_dir():
         raise SystemExit(f"run npm install in {EXPRESS} first")
     with socket.socket() as probe:
@@ -155,7 +155,7 @@ def against_express(on, rounds, servers, wrk, send_once):
         express = probe.getsockname()[1]
     # The kernel ends it along with this one.
     servers.start(["setpriv", "--pdeathsig", "KILL", "env", f"PORT={express}",
-                   f"REDIS_PORT={on.port}", "NODE_ENV=production", "node",
+                   f"REDIS_PORT={redis.port}", "NODE_ENV=production", "node",
                    str(EXPRESS / "server.js")], express)
     print(f"{'requests per second, 64 connections':<54} {'onceguard':>9} {'express':>9} "
           f"{'ratio':>7}   goal")
@@ -163,8 +163,8 @@ def against_express(on, rounds, servers, wrk, send_once):
                                 ("replays", "repeat.lua", 5)):
         if script == "repeat.lua":
             send_once(port), send_once(express)
-        reported = in_turn(rounds, lambda: wrk(port, script, int(on.seconds)).rate,
-                       lambda: wrk(express, script, int(on.seconds)).rate)
+        reported = in_turn(rounds, lambda: wrk(port, script, int(redis.seconds)).rate,
+                       lambda: wrk(express, script, int(redis.seconds)).rate)
         ours, theirs = (statistics.median(column) for column in zip(*reported))
         ratio = statistics.median(o / e for o, e in reported)
         line(title, ours, theirs, ratio, f">= {goal:.2f}", ratio >= goal)

@@ -65,11 +65,18 @@ def name_of(header):
     return match.group(1) if match else "?"
 
 
-def line_of(text, at):
-    return text.count("\n", 0, at) + 1
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
 
 
 def python_functions(text):
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.name, node.lineno, node.end_lineno
+
+
+def python_parameters(text):
+    """The line and the name of each parameter."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.arg):
+            yield node.lineno, node.arg

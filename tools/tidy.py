@@ -131,6 +131,17 @@ NOT_A_NOUN = re.compile(
     r"[A-Za-z_][\w:]*(?:<[^;{}()]*>)?(?:\s+const)?(?:\s*[&*]+\s*(?:const\s+)?|\s+)"
     r"((?:" + "|".join(rules.NOT_NOUNS) + r")_?)\s*(?=[,;={)\[]|:[^:])", re.MULTILINE)
 BINDING = re.compile(r"\bauto\s*&{0,2}\s*\[([^\]]*)\]")
+LUA_STRING_OR_COMMENT = re.compile(
+    r"--\[\[.*?\]\]|--[^\n]*" r'|"(?:\\.|[^"\\\n])*"' r"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+SQL_STRING_OR_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*|'(?:''|[^'])*'", re.DOTALL)
+# Each alternative but that of the comment keeps a string from being taken for one.
+COMMENT = {
+    ".cpp": re.compile(r'"(?:\\.|[^"\\\n])*"|(?P<comment>//[^\n]*|/\*.*?\*/)', re.DOTALL),
+    ".lua": re.compile(r'"(?:\\.|[^"\\\n])*"' r"|'(?:\\.|[^'\\\n])*'"
+                       r"|(?P<comment>--\[\[.*?\]\]|--[^\n]*)", re.DOTALL),
+    ".sql": re.compile(r"'(?:''|[^'])*'|(?P<comment>/\*.*?\*/|--[^\n]*)", re.DOTALL),
+    ".py": re.compile(r'"(?:\\.|[^"\\\n])*"' r"|'(?:\\.|[^'\\\n])*'|(?P<comment>#[^\n]*)"),
+}
 PYTHON_STRING_OR_COMMENT = re.compile(
     r'"""(?:[^\\]|\\.)*?"""|"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\\n])*'|#[^\n]*", re.DOTALL)
 
@@ -146,23 +157,46 @@ def unused_words(path, name):
     for pattern, instead in rules.UNUSED_NAMES.items():
         if re.fullmatch(pattern, name.lower()):
             yield name, instead
-    if not path.startswith("tests/") and re.fullmatch(rules.OWN, name.lower()):
+    # A test may call the store that it made `own`.
+    if re.fullmatch(rules.OWN, name.lower()) and not (path.startswith("tests/") and name == "own"):
         yield name, rules.OWN_INSTEAD
 
 
+def without_strings(path, text):
+    """The code of a file, with its lines: without strings and comments."""
+    if path.endswith((".cpp", ".hpp")):
+        return cpp_text.without_comments_and_strings(text)
+    pattern = {".py": PYTHON_STRING_OR_COMMENT, ".lua": LUA_STRING_OR_COMMENT,
+               ".sql": SQL_STRING_OR_COMMENT}[Path(path).suffix]
+    return pattern.sub(lambda m: "\n" * m.group(0).count("\n"), text)
+
+
 def check_words(path, text, findings):
-    if path.endswith(".py"):
-        bare = PYTHON_STRING_OR_COMMENT.sub(lambda m: "\n" * m.group(0).count("\n"), text)
-    else:
-        bare = cpp_text.without_comments_and_strings(text)
-    for number, line in enumerate(bare.splitlines(), 1):
+    for number, line in enumerate(without_strings(path, text).splitlines(), 1):
         for name in set(re.findall(r"[A-Za-z_]\w*", line)):
             for word, instead in unused_words(path, name):
                 if not findings.excused("word", path):
                     findings.add(path, number,
                                  f"{name}: not {word} but {instead} (docs/internals/words.md)")
-    if path.endswith(".py"):
-        return
+    check_comments(path, text, findings)
+    if path.endswith((".cpp", ".hpp")):
+        check_nouns(path, text, findings)
+    elif path.endswith(".py"):
+        check_python_parameters(path, text, findings)
+
+
+def check_comments(path, text, findings):
+    """The words that are not used, in comments. (A string may say them to people.)"""
+    for found in COMMENT.get(Path(path).suffix, COMMENT[".cpp"]).finditer(text):
+        comment = found.group("comment")
+        for word in set(re.findall(r"[a-z]+", comment or "")) & rules.UNUSED_WORDS.keys():
+            if not findings.excused("comment", path):
+                findings.add(path, text.count("\n", 0, found.start()) + 1,
+                             f"{word}: {rules.UNUSED_WORDS[word]} (docs/internals/words.md)")
+
+
+def check_nouns(path, text, findings):
+    bare = cpp_text.without_comments_and_strings(text)
     names = [(m.group(1), m.start(1)) for m in NOT_A_NOUN.finditer(bare)]
     names += [(name.strip(), m.start()) for m in BINDING.finditer(bare)
               for name in m.group(1).split(",") if name.strip() in rules.NOT_NOUNS]
@@ -170,6 +204,12 @@ def check_words(path, text, findings):
         if not findings.excused("noun", path):
             findings.add(path, bare.count("\n", 0, position) + 1,
                          f"{name} is no noun: name what the parameter or variable is")
+
+
+def check_python_parameters(path, text, findings):
+    for line, name in cpp_text.python_parameters(text):
+        if name.rstrip("_") in rules.PREPOSITIONS and not findings.excused("noun", path):
+            findings.add(path, line, f"{name} is no noun: name what the parameter is")
 
 
 def check_name(path, findings):
@@ -303,7 +343,7 @@ def main(arguments):
         check_banned(path, text, findings)
         if path.endswith((".cpp", ".hpp")):
             check_includes(rooms, path, text, findings)
-        if path.endswith((".cpp", ".hpp", ".py")):
+        if path.endswith((".cpp", ".hpp", ".py", ".lua", ".sql")):
             check_words(path, text, findings)
         if path.endswith(".md"):
             check_links(root, path, text, findings)

@@ -1,9 +1,8 @@
 #include <iostream>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/store_work.hpp"
-#include "store/sqlite/backup.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -11,13 +10,13 @@ namespace {
 int run_backup(const given_flags& given, const std::string& text) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  const auto source = sqlite_file(*settings);
-  if (!source) return exit_usage;
+  const auto* kind = kind_with_backups(*settings);
+  if (kind == nullptr) return exit_usage;
   if (const auto why = unusable_store(settings->store.url); !why.empty()) {
     std::cerr << "onceguard: " << why << "\n";
     return exit_store;
   }
-  const auto done = sqlite::back_up(*source, text);
+  const auto done = kind->back_up(settings->store, text);
   if (!done) return complain(done.error());
   std::cout << text << ": written\n";
   return exit_ok;

@@ -1,7 +1,7 @@
 #include <iostream>
 
 #include "base/log_events.hpp"
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "config/load.hpp"
 #include "config/options.hpp"

@@ -1,12 +1,17 @@
 #include "cli/command.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "base/url.hpp"
 #include "cli/json_text.hpp"
+#include "config/texts.hpp"
 
 namespace onceguard::cli {
 
@@ -100,6 +105,89 @@ void command::footer(const std::string& text) const { app_->footer(text); }
 
 void command::runs(std::function<int()> act) const {
   app_->callback([act = std::move(act), leave = exit_code_] { *leave = act(); });
+}
+
+namespace {
+
+bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
+/// A mistyped command line may have a URL, which can include a password, in place of the command's
+/// name, or a secret after an option's "=".
+std::string as_shown(const std::string& word) {
+  const auto shown = base::before_authority(word);
+  if (shown.size() < word.size()) return json_string(std::string(shown) + "...", true);
+  return json_string(is_option(word) ? word.substr(0, word.find('=')) : word, true);
+}
+
+std::string meant(const std::string& word, const std::vector<std::string>& known) {
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  const auto name = config::nearest(word, names);
+  return name.empty() ? std::string() : "; did you mean " + config::quoted(name) + "?";
+}
+
+std::vector<std::string> options_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const auto* option : command.get_options()) {
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> commands_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  const auto any = [](const CLI::App*) { return true; };
+  for (const auto* below : command.get_subcommands(any)) names.push_back(below->get_name());
+  return names;
+}
+
+std::string with_commas(const std::vector<std::string>& words) {
+  std::string out;
+  for (const auto& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
+
+/// The commands from the program to the command that was reached.
+std::vector<const CLI::App*> steps_of(const CLI::App& program) {
+  std::vector<const CLI::App*> steps{&program};
+  while (!steps.back()->get_subcommands().empty()) {
+    steps.push_back(steps.back()->get_subcommands().front());
+  }
+  return steps;
+}
+
+std::string unexpected(const CLI::App& App, const std::string& word) {
+  const auto word_alone = word.substr(0, word.find('='));
+  if (is_option(word))
+    return "unknown option " + as_shown(word) + meant(word_alone, options_of(App));
+  return "unexpected argument " + as_shown(word);
+}
+
+std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::ParseError& failure) {
+  const auto& last = *steps.back();
+  const auto left = last.remaining();
+  const auto word = std::find_if_not(left.begin(), left.end(), is_option);
+  if (const auto names = commands_of(last); !names.empty()) {
+    const auto choice = "\nThe commands are: " + with_commas(names);
+    if (left.empty()) return "a command is missing" + choice;
+    if (word == left.end()) return unexpected(last, left.front());
+    return "unknown command " + as_shown(*word) + meant(*word, names) + choice;
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&failure) == nullptr) return failure.what();
+  for (const auto* step : steps) {
+    if (const auto extra = step->remaining(); !extra.empty()) {
+      return unexpected(*step, extra.front());
+    }
+  }
+  return failure.what();
+}
+
+}  // namespace
+
+std::string wrong_usage(const CLI::App& program, const CLI::ParseError& failure) {
+  const auto steps = steps_of(program);
+  std::string command;
+  for (const auto* step : steps) command += step->get_name() + " ";
+  return fault_of(steps, failure) + "\nSee: " + command + "--help";
 }
 
 }  // namespace onceguard::cli

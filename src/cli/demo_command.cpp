@@ -2,7 +2,7 @@
 #include <iostream>
 #include <unistd.h>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/demo/play.hpp"
 
 namespace onceguard::cli {

@@ -3,13 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/field.hpp"
-#include "cli/commands.hpp"
+#include "base/url.hpp"
+#include "cli/command.hpp"
 #include "cli/explanation.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
+#include "http1/head_policy.hpp"
 #include "http1/message.hpp"
-#include "http1/start_line.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -41,14 +42,11 @@ described_request described(const explain_request& explain_request) {
   request.body = body_of(explain_request.message);
   request.client_address = explain_request.client;
   request.target = explain_request.url;
-  const auto scheme = explain_request.url.find("://");
-  if (scheme == explain_request.url.npos) return request;
-  const auto rest = explain_request.url.substr(scheme + 3);
-  const auto end = rest.find_first_of("/?#");
-  const bool slash = end != rest.npos && rest[end] == '/';
-  request.target = (slash ? "" : "/") + (end == rest.npos ? "" : rest.substr(end));
-  request.target = request.target.substr(0, request.target.find('#'));
-  request.fields.emplace_back("Host", rest.substr(0, end));
+  if (request.target.starts_with('/')) return request;
+  const auto url = base::split_url(explain_request.url);
+  request.target = url.path.empty() ? "/" : url.path;
+  if (url.query) request.target.append("?").append(*url.query);
+  if (url.authority) request.fields.emplace_back("Host", *url.authority);
   return request;
 }
 

@@ -57,7 +57,7 @@ fingerprint make_print(const assessed& assessed, const http::scope_match& under,
   input.upstream = assessed.rule->upstream->identity;
   input.method = request.method;
   input.path = target.path;
-  input.query = target.query;
+  input.query = target.query.value_or("");
   input.content_type = type == nullptr ? std::string_view{} : type->value;
   input.body = request.body;
   input.more = under.more;

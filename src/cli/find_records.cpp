@@ -7,7 +7,7 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "base/hash.hpp"
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/json_text.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"

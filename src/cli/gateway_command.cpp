@@ -9,7 +9,7 @@
 #include <boost/asio/signal_set.hpp>
 
 #include "base/log.hpp"
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
 #include "config/load.hpp"

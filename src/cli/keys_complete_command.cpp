@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/resolve_record.hpp"

@@ -12,7 +12,7 @@
 #include <onceguard/error.hpp>
 
 #include "base/clock.hpp"
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/json_text.hpp"
 #include "cli/record_stream.hpp"

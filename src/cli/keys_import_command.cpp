@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "base/clock.hpp"
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/json_text.hpp"
 #include "cli/record_stream.hpp"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/record_text.hpp"
@@ -104,6 +104,20 @@ void add_keys_list_command(command keys) {
       "Example:\n"
       "  onceguard keys list --state unknown --store sqlite:onceguard.db");
   added.runs([=] { return run_keys_list(*given, *request); });
+}
+
+void add_keys_command(command app) {
+  const auto keys = app.add_command("keys", "Look at records, and end what nobody else ends");
+  keys.needs_command();
+  keys.footer(
+      "Example:\n"
+      "  onceguard keys list --state unknown --store sqlite:onceguard.db");
+  add_keys_list_command(keys);
+  add_keys_show_command(keys);
+  add_keys_release_command(keys);
+  add_keys_complete_command(keys);
+  add_keys_export_command(keys);
+  add_keys_import_command(keys);
 }
 
 }  // namespace onceguard::cli

@@ -1,5 +1,5 @@
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/resolve_record.hpp"

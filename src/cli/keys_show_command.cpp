@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/record_text.hpp"

@@ -4,17 +4,47 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "cli/line_writer.hpp"
 #include "config/settings.hpp"
 
 namespace onceguard::cli {
+
+// Writes lines to a descriptor on a separate thread. Callers never wait for the reader: a stopped
+// terminal, a full pipe, a pipe without a reader, a full disk. Lines that don't fit into the queue
+// are counted, and the count is written once there is space.
+
+class line_writer {
+ public:
+  /// Makes the line that reports how many lines are missing. May be called until the process ends.
+  using missing_line = std::function<std::string(std::uint64_t count)>;
+  /// How long the destructor waits for the queue; lines that are left then are lost.
+  static constexpr std::chrono::milliseconds patience{1'000};
+
+  /// `room`: the size of the queue in bytes. The caller must never close the descriptor.
+  line_writer(int descriptor, std::size_t room, missing_line missing);
+  ~line_writer();
+  line_writer(const line_writer&) = delete;
+  line_writer& operator=(const line_writer&) = delete;
+
+  /// Queues a line, which includes its line end, or drops and counts the line. Thread-safe. Never
+  /// waits for a write.
+  void write(std::string line);
+  /// Waits until all lines are written. False: not all lines were written within `at_most`.
+  bool flush(std::chrono::milliseconds at_most = patience);
+
+ private:
+  struct queue;
+  const std::shared_ptr<queue> queue_;  // shared: a thread that hangs in a write outlives this
+                                        // object
+};
 
 // Limits the log lines of each event: in an outage each request would write a line and fill the
 // disk.

@@ -4,10 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/standard_streams.hpp"
-#include "cli/wrong_usage.hpp"
-#include "store/sqlite/statistics.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 
 int main(int argc, char** argv) {
   using namespace onceguard::cli;

@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/store_work.hpp"
 #include "config/stores.hpp"
@@ -36,7 +36,9 @@ int run_migrate(const given_flags& given, const wanted& wanted) {
   const auto& store = settings->store;
   const auto* kind = config::known_stores().kind_of(store.url);
   if (kind == nullptr || !kind->needs_migration) {
-    std::cout << "nothing to do: only a postgresql:// store has a schema to migrate\n";
+    const auto fits = [](const store_kind& known) { return known.needs_migration; };
+    std::cout << "nothing to do: only " << config::known_stores().examples(fits)
+              << " has a schema to migrate\n";
     return exit_ok;
   }
   const auto done = postgres::migrate_database(store.url, store.timeout, wanted.params);

@@ -6,13 +6,12 @@
 
 #include "base/log.hpp"
 #include "cli/command.hpp"
-#include "cli/commands.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
 #include "config/stores.hpp"
-#include "gateway/probe_sources.hpp"
+#include "gateway/probe.hpp"
 
 namespace onceguard::cli {
 namespace {

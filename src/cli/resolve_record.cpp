@@ -8,7 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/clock.hpp"
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/store_work.hpp"
 #include "config/texts.hpp"
 #include "store/staleness.hpp"

@@ -1,9 +1,8 @@
 #include <iostream>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/store_work.hpp"
-#include "store/sqlite/backup.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -11,12 +10,12 @@ namespace {
 int run_restore(const given_flags& given, const std::string& source) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  const auto target = sqlite_file(*settings);
-  if (!target) return exit_usage;
-  const auto former = sqlite::restore(*target, source);
-  if (!former) return complain(former.error());
-  std::cout << target->path << ": restored from " << source << "\n";
-  if (!former->empty()) std::cout << *former << ": what was there before\n";
+  const auto* kind = kind_with_backups(*settings);
+  if (kind == nullptr) return exit_usage;
+  const auto done = kind->restore(settings->store, source);
+  if (!done) return complain(done.error());
+  std::cout << done->file << ": restored from " << source << "\n";
+  if (!done->former.empty()) std::cout << done->former << ": what was there before\n";
   std::cout << "What was claimed since that backup is forgotten, and may run again. A gateway with "
                "state_dir notices\nit at its start, and does what after_loss says.\n";
   return exit_ok;

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 
 namespace onceguard::cli {
 namespace {

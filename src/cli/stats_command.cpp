@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"

@@ -10,23 +10,19 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "config/stores.hpp"
 
 namespace onceguard::cli {
 
-std::optional<sqlite::sqlite_params> sqlite_file(const config::settings& settings) {
-  constexpr std::string_view scheme = "sqlite:";
-  if (!settings.store.url.starts_with(scheme)) {
-    std::cerr << "onceguard: only a sqlite: store is backed up and restored by this command; for "
-                 "the others docs/operations.md says how\n";
-    return std::nullopt;
-  }
-  sqlite::sqlite_params out;
-  out.path = settings.store.url.substr(scheme.size());
-  out.timeout = settings.store.timeout;
-  out.clock = settings.store.clock;
-  return out;
+const store_kind* kind_with_backups(const config::settings& settings) {
+  const auto fits = [](const store_kind& kind) { return kind.back_up != nullptr; };
+  const auto* kind = config::known_stores().kind_of(settings.store.url);
+  if (kind != nullptr && fits(*kind)) return kind;
+  std::cerr << "onceguard: only " << config::known_stores().examples(fits)
+            << " is backed up and restored by this command; for the others docs/operations.md says "
+               "how\n";
+  return nullptr;
 }
 
 std::string unusable_store(const std::string& url) {

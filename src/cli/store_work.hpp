@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,14 +12,13 @@
 #include <onceguard/store.hpp>
 
 #include "config/settings.hpp"
-#include "store/sqlite/sqlite_params.hpp"
+#include "store/registry.hpp"
 
 namespace onceguard::cli {
 
-// Finds the file of a SQLite store, for commands that work on files.
-
-/// Empty, with a message on standard error, if the store is of another kind.
-[[nodiscard]] std::optional<sqlite::sqlite_params> sqlite_file(const config::settings& settings);
+/// The configured store's kind, for commands that copy a store as a whole. Null, with a message on
+/// standard error, if the tools of its database do that.
+[[nodiscard]] const store_kind* kind_with_backups(const config::settings& settings);
 
 /// A command's work on its store. Returns the exit code.
 using store_work = std::function<boost::asio::awaitable<int>(store&)>;

@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/store_work.hpp"
 

@@ -1,5 +1,5 @@
 // The options of [gateway], [store] and [log].
-#include "config/option_values.hpp"
+#include "config/option.hpp"
 #include "config/options.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
@@ -38,8 +38,8 @@ std::string directory_complaint(std::string_view value) {
 
 std::string store_complaint(std::string_view url) {
   if (url.starts_with("dynamodb:")) {
-    return "dynamodb: stores are not in this version; use \"sqlite:PATH\", "
-           "\"postgresql://HOST/DATABASE\" or \"redis://HOST\"";
+    const auto durable = [](const store_kind& kind) { return kind.traits.durable; };
+    return "dynamodb: stores are not in this version; use " + known_stores().examples(durable);
   }
   return known_stores().url_fault(url);
 }

@@ -175,7 +175,9 @@ class loader {
     const auto& position = draft.origins.at("effect");
     say(remark::grade::fault, position,
         std::string(position.of_route() ? "[[route]]" : "[defaults]") +
-            " effect: \"transactional\" needs a postgresql:// store");
+            " effect: \"transactional\" needs " +
+            known_stores().examples(
+                [](const store_kind& kind) { return kind.traits.transactional; }));
   }
 
   /// What the URL names is: null where the URL itself is at fault, which is said elsewhere.
@@ -192,7 +194,9 @@ class loader {
     }
     if (store() != nullptr && store()->takes_accelerator) return;
     say(remark::grade::fault, positions_["accelerator"],
-        "[store] accelerator: needs a postgresql:// store, which is the truth behind it");
+        "[store] accelerator: needs " + known_stores().examples([](const store_kind& kind) {
+          return kind.takes_accelerator;
+        }) + ", which is the truth behind it");
   }
 
   void check_reconcile() {

@@ -5,8 +5,9 @@
 
 #include <onceguard/fingerprint.hpp>
 
+#include "base/url.hpp"
 #include "config/texts.hpp"
-#include "http1/start_line.hpp"
+#include "http1/head_policy.hpp"
 
 namespace onceguard::config {
 
@@ -41,10 +42,8 @@ std::string probe_complaint(std::string_view value) {
     return "only {scope} and {key} are put in, got " + quoted(value);
   }
   // Neither {scope} nor {key} may determine the host of the probe.
-  const auto authority = value.find("://") == std::string_view::npos
-                             ? std::string_view{}
-                             : value.substr(value.find("://") + 3);
-  if (authority.substr(0, authority.find_first_of("/?#")).find('{') != std::string_view::npos) {
+  const auto authority = base::split_url(value).authority.value_or("");
+  if (authority.find('{') != std::string_view::npos) {
     return "{scope} and {key} belong in the path or query, got " + quoted(value);
   }
   if (parse_http_url(plain)) return {};

@@ -1,5 +1,5 @@
 // The options of [defaults], which are also allowed in a [[route]].
-#include "config/option_values.hpp"
+#include "config/option.hpp"
 #include "config/options.hpp"
 #include "config/policy_check.hpp"
 #include "config/texts.hpp"

@@ -1,6 +1,7 @@
 // The options of [reconcile].
-#include "config/option_values.hpp"
+#include "config/option.hpp"
 #include "config/options.hpp"
+#include "config/stores.hpp"
 #include "config/texts.hpp"
 
 namespace onceguard::config {
@@ -18,8 +19,10 @@ std::string query_complaint(std::string_view value) {
 
 // The URL may hold a password: messages never repeat the URL.
 std::string database_complaint(std::string_view url) {
-  const bool fits = url.starts_with("postgresql://") || url.starts_with("postgres://");
-  return fits ? "" : "expected \"postgresql://HOST/DATABASE\"";
+  const auto answers = [](const store_kind& kind) { return kind.answers_queries; };
+  const auto* kind = known_stores().kind_of(url);
+  if (kind != nullptr && answers(*kind)) return kind->url_fault(url);
+  return "expected " + known_stores().examples(answers);
 }
 
 constexpr std::array<std::string_view, 2> absent_words{"none", "unknown"};

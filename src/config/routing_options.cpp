@@ -1,5 +1,5 @@
 // The options of [[upstream]] and [[route]], and the flag `--upstream`.
-#include "config/option_values.hpp"
+#include "config/option.hpp"
 #include "config/options.hpp"
 #include "config/texts.hpp"
 

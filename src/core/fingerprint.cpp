@@ -1,4 +1,6 @@
 #include <array>
+#include <string>
+#include <utility>
 
 #include <onceguard/fingerprint.hpp>
 
@@ -50,6 +52,88 @@ record_id make_record_id(const digest& scope, std::string_view key) {
 
 digest make_scope_digest(std::string_view kind, std::string_view value) {
   return base::sha256().part(scope_domain).part(kind).part(value).finish();
+}
+
+namespace {
+
+constexpr std::string_view pick_word = "json pick";
+constexpr std::string_view omit_word = "json omit";
+
+void append_escaped(std::string& out, std::string_view pointer) {
+  for (const char c : pointer) {
+    if (c == ' ') {
+      out += "%20";
+    } else if (c == '%') {
+      out += "%25";
+    } else {
+      out += c;
+    }
+  }
+}
+
+error wrong(std::size_t position, std::string description) {
+  return {errc::invalid_argument,
+          "byte " + std::to_string(position + 1) + ": " + std::move(description)};
+}
+
+/// Reads the pointer that begins at `position` and ends before the next space or at the end.
+result<std::string> read_pointer(std::string_view text, std::size_t position) {
+  const auto written = text.substr(position, text.find(' ', position) - position);
+  std::string pointer;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i] != '%') {
+      pointer += written[i];
+      continue;
+    }
+    const auto escape = written.substr(i, 3);
+    if (escape != "%20" && escape != "%25") {
+      return wrong(position + i, "a percent sign stands in %20 (space) and %25 (itself) only");
+    }
+    pointer += escape == "%20" ? ' ' : '%';
+    i += 2;
+  }
+  if (!is_json_pointer(pointer)) {
+    return wrong(position, "not a JSON Pointer: empty, or begins with /, and ~ only as ~0 and ~1");
+  }
+  return pointer;
+}
+
+}  // namespace
+
+std::string fingerprint_rule::text() const {
+  if (kind == fingerprint_kind::exact) return "exact";
+  if (kind == fingerprint_kind::none) return "none";
+  if (selection == json_selection::all || pointers.empty()) return "json";
+  std::string out(selection == json_selection::pick ? pick_word : omit_word);
+  for (const auto& pointer : pointers) append_escaped(out += ' ', pointer);
+  return out;
+}
+
+result<fingerprint_rule> fingerprint_rule::parse(std::string_view text) {
+  fingerprint_rule rule;
+  if (text == "exact") return rule;
+  rule.kind = fingerprint_kind::none;
+  if (text == "none") return rule;
+  rule.kind = fingerprint_kind::json;
+  if (text == "json") return rule;
+
+  const bool pick = text.starts_with(pick_word);
+  if (!pick && !text.starts_with(omit_word)) {
+    return wrong(0, "neither exact, none, json, json pick … nor json omit …");
+  }
+  rule.selection = pick ? json_selection::pick : json_selection::omit;
+  std::size_t position = pick_word.size();
+  static_assert(pick_word.size() == omit_word.size());
+  if (position == text.size()) return wrong(position, "a JSON Pointer is missing");
+  while (position < text.size()) {
+    if (text[position] != ' ') return wrong(position, "a space is missing before a JSON Pointer");
+    auto pointer = read_pointer(text, position + 1);
+    if (!pointer) return std::move(pointer).error();
+    rule.pointers.push_back(*std::move(pointer));
+    position = text.find(' ', position + 1);
+    if (position == std::string_view::npos) break;
+  }
+  return rule;
 }
 
 }  // namespace onceguard

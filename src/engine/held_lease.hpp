@@ -5,16 +5,29 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <onceguard/engine.hpp>
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
 #include "base/timer_wheel.hpp"
 
 namespace onceguard {
+
+// Turns an application's report on an earlier attempt into the settle of the probe lease.
+
+/// "done", "not-done", "unknown".
+[[nodiscard]] std::string_view name_of(effect_status status) noexcept;
+
+/// The settle of the probe lease. None: the operation was not done; once the lease is dispatched,
+/// its holder may run the operation, or release the lease.
+[[nodiscard]] std::optional<settle_terms> terms_after(const effect_report& report,
+                                                      milliseconds retention);
 
 /// Belongs to the thread of its io_context. Only give_up() may be called from any thread.
 class held_lease : public base::deadline, public std::enable_shared_from_this<held_lease> {

@@ -4,7 +4,7 @@
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/claim.hpp"
-#include "engine/effect_terms.hpp"
+#include "engine/held_lease.hpp"
 
 namespace onceguard {
 

@@ -98,13 +98,4 @@ void replay_cache::put(const record_id& id, const fingerprint& print, cached_rep
   s.bytes += bytes;
 }
 
-std::size_t replay_cache::bytes() const {
-  std::size_t sum = 0;
-  for (std::size_t i = 0; i < shards; ++i) {
-    const std::lock_guard lock(shards_[i].mutex);
-    sum += shards_[i].bytes;
-  }
-  return sum;
-}
-
 }  // namespace onceguard

@@ -39,7 +39,6 @@ class replay_cache {
                                                   time_point now);
   void put(const record_id& id, const fingerprint& print, cached_replay replay, time_point ends,
            std::uint64_t epoch);
-  [[nodiscard]] std::size_t bytes() const;
 
  private:
   struct shard;

@@ -6,7 +6,7 @@
 #include "gateway/buffers.hpp"
 #include "gateway/guarded_exchange.hpp"
 #include "gateway/probe.hpp"
-#include "gateway/upstream_request.hpp"
+#include "gateway/upstream_call.hpp"
 #include "http/outcome.hpp"
 
 namespace onceguard::gateway {

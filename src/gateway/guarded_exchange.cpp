@@ -147,7 +147,7 @@ scoped_operation guarded_exchange::make_scoped(const http::scope_match& under) c
   out.input.upstream = session_.rule().upstream->identity;
   out.input.method = head.method;
   out.input.path = target.path;
-  out.input.query = target.query;
+  out.input.query = target.query.value_or("");
   out.input.content_type = type == nullptr ? std::string_view{} : type->value;
   out.input.body = body_;
   out.input.more = under.more;

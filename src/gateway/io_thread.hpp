@@ -8,14 +8,15 @@
 #include <unordered_set>
 #include <vector>
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <onceguard/byte_budget.hpp>
 #include <onceguard/engine.hpp>
 
+#include "gateway/buffers.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/routing.hpp"
-#include "gateway/shared_answers.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
 
@@ -77,5 +78,11 @@ struct io_thread {
   /// Routes whose hint about an anonymous scope this thread need not check again.
   std::unordered_set<const route*> scope_hinted;
 };
+
+/// Reads a bounded number of the store's oldest records. Logs how many are under a scope that their
+/// route no longer uses (`scope-changed`), and how many were made for an upstream that had another
+/// identity in `before` (`upstream-renamed`). A retry of such an operation runs again, or is
+/// refused. `before` is null at the start. Ends early when the routing changes.
+boost::asio::awaitable<void> report_stranded(io_thread& thread, routing_ptr before);
 
 }  // namespace onceguard::gateway

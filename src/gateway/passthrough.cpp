@@ -1,4 +1,3 @@
-#include "gateway/passthrough.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -8,8 +7,8 @@
 #include "gateway/client_watch.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/session.hpp"
+#include "gateway/upstream_call.hpp"
 #include "gateway/upstream_pool.hpp"
-#include "gateway/upstream_request.hpp"
 #include "http/forwarding.hpp"
 
 namespace onceguard::gateway {

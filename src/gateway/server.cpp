@@ -12,9 +12,9 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
-#include "gateway/probe_sources.hpp"
+#include "gateway/io_thread.hpp"
+#include "gateway/probe.hpp"
 #include "gateway/session.hpp"
-#include "gateway/stranded.hpp"
 
 namespace onceguard::gateway {
 

@@ -3,7 +3,6 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "gateway/guarded_exchange.hpp"
-#include "gateway/passthrough.hpp"
 #include "http/admission.hpp"
 #include "http/target.hpp"
 

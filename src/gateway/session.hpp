@@ -144,4 +144,7 @@ class session {
   std::string out_;
 };
 
+/// True: the client's connection may be used for another request.
+boost::asio::awaitable<bool> forward_unguarded(session& session);
+
 }  // namespace onceguard::gateway

@@ -1,10 +1,9 @@
-#include "gateway/stranded.hpp"
-
 #include <algorithm>
 #include <map>
 
 #include "base/log.hpp"
 #include "engine/background.hpp"
+#include "gateway/io_thread.hpp"
 #include "http/target.hpp"
 
 namespace onceguard::gateway {

@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "engine/held_lease.hpp"
 #include "http/forwarding.hpp"
+#include "http/target.hpp"
 
 namespace onceguard::gateway {
 
@@ -270,6 +271,53 @@ asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string 
     while (one.take()) co_await one.read_on();
   }
   co_return one.result();
+}
+
+namespace {
+
+/// Without the port if it is the scheme's default.
+std::string authority_of(const endpoint& endpoint) {
+  const bool six = endpoint.host.find(':') != std::string::npos;
+  auto out = six ? "[" + endpoint.host + "]" : endpoint.host;
+  if (endpoint.port != 80) out += ":" + std::to_string(endpoint.port);
+  return out;
+}
+
+}  // namespace
+
+void append_upstream_head(std::string& out, const http1::head& request,
+                          const upstream_params& upstream, const http::travel_filter& filter,
+                          std::string_view peer, bool peer_trusted, bool keep_expect) {
+  const auto parts = http::split_target(request.target);
+  if (http::concerns_whole_server(request.method, request.target)) {
+    http1::append_request_line(out, request.method, "*");
+  } else if (upstream.base_path.empty() && request.target.starts_with('/')) {
+    http1::append_request_line(out, request.method, request.target);
+  } else {
+    std::string target = upstream.base_path;
+    target += parts.path;
+    if (parts.query) target.append("?").append(*parts.query);
+    http1::append_request_line(out, request.method, target);
+  }
+  bool has_forwarded = false;
+  // HTTP/1.0 needs no Host, but the request to the upstream is HTTP/1.1.
+  if (base::find_field(request.fields, "host") == nullptr) {
+    http1::append_field(out, "Host", authority_of(upstream.address));
+  }
+  for (const auto& f : request.fields) {
+    if (http::is_forwarded_field(f.name)) {
+      has_forwarded = true;
+      continue;
+    }
+    if (!filter.travels(f.name)) continue;
+    if (!keep_expect && base::iequals(f.name, "expect")) continue;
+    http1::append_field(out, f.name, f.value);
+  }
+  const auto forwarded = http::make_forwarded(peer, peer_trusted && has_forwarded, request.fields);
+  http1::append_field(out, "X-Forwarded-For", forwarded.forwarded_for);
+  http1::append_field(out, "X-Forwarded-Proto", forwarded.proto);
+  if (!forwarded.host.empty()) http1::append_field(out, "X-Forwarded-Host", forwarded.host);
+  http1::append_field(out, "Forwarded", forwarded.forwarded);
 }
 
 }  // namespace onceguard::gateway

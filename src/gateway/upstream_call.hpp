@@ -8,7 +8,23 @@
 
 #include <onceguard/byte_budget.hpp>
 
+#include "gateway/params/gateway_params.hpp"
 #include "gateway/upstream_pool.hpp"
+#include "http/forwarding.hpp"
+#include "http1/message.hpp"
+
+namespace onceguard::gateway {
+
+// Writes the head of a request to the upstream.
+
+/// Appends the request line and the client's fields that may be forwarded, without the fields that
+/// only Onceguard may set, and with renewed forwarding fields. Appends no framing and no end of the
+/// head.
+void append_upstream_head(std::string& out, const http1::head& request,
+                          const upstream_params& upstream, const http::travel_filter& filter,
+                          std::string_view peer, bool peer_trusted, bool keep_expect);
+
+}  // namespace onceguard::gateway
 
 namespace onceguard {
 class held_lease;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/field.hpp"
+#include "base/url.hpp"
 
 namespace onceguard::http {
 namespace {
@@ -85,6 +86,13 @@ std::string merge_slashes(std::string_view path) {
   return out;
 }
 
+/// The parts of "http://host/a?b"; empty for the other forms, of which nearly all targets are.
+std::optional<base::url_parts> absolute_form(std::string_view target) noexcept {
+  if (target.starts_with('/')) return std::nullopt;
+  const auto parts = base::split_url(target);
+  return parts.authority ? std::optional(parts) : std::nullopt;
+}
+
 std::string up_to_an_end(std::string_view path) {
   return std::string(path.substr(0, path.find_first_of(std::string_view("\0?#", 3))));
 }
@@ -92,18 +100,12 @@ std::string up_to_an_end(std::string_view path) {
 }  // namespace
 
 target_parts split_target(std::string_view target) noexcept {
-  target_parts out;
-  if (!target.empty() && target.front() != '/') {
-    if (const auto scheme = target.find("://"); scheme != std::string_view::npos) {
-      const auto end = target.find_first_of("/?", scheme + 3);
-      target = end == std::string_view::npos ? std::string_view{} : target.substr(end);
-    }
+  if (const auto url = absolute_form(target)) {
+    return {url->path.empty() ? "/" : url->path, url->query};
   }
   const auto question = target.find('?');
-  out.path = target.substr(0, question);
-  if (question != std::string_view::npos) out.query = target.substr(question + 1);
-  if (out.path.empty()) out.path = "/";
-  return out;
+  if (question == target.npos) return {target.empty() ? "/" : target, std::nullopt};
+  return {question == 0 ? "/" : target.substr(0, question), target.substr(question + 1)};
 }
 
 std::string normalise_path(std::string_view path) {
@@ -134,10 +136,9 @@ std::string path_to_match(std::string_view target) {
 }
 
 bool concerns_whole_server(std::string_view method, std::string_view target) noexcept {
-  if (method != "OPTIONS" || target.starts_with('/')) return false;
-  const auto scheme = target.find("://");
-  return target == "*" ||
-         (scheme != target.npos && target.find_first_of("/?", scheme + 3) == target.npos);
+  if (method != "OPTIONS") return false;
+  const auto url = absolute_form(target);
+  return target == "*" || (url && url->path.empty() && !url->query);
 }
 
 bool has_other_readings(std::string_view path) noexcept {

@@ -9,8 +9,8 @@
 namespace onceguard::http {
 
 struct target_parts {
-  std::string_view path;   ///< raw; "/" for an absolute form without a path
-  std::string_view query;  ///< raw, without the question mark
+  std::string_view path;                  ///< raw; "/" for an absolute form without a path
+  std::optional<std::string_view> query;  ///< raw, without the question mark
 };
 
 /// Origin form ("/a?b"), absolute form ("http://host/a?b") or asterisk form.

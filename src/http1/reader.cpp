@@ -1,11 +1,9 @@
 #include <algorithm>
 
-#include "http1/block_scanner.hpp"
 #include "http1/head_policy.hpp"
 #include "http1/input_buffer.hpp"
 #include "http1/message.hpp"
 #include "http1/parser.hpp"
-#include "http1/start_line.hpp"
 
 namespace onceguard::http1 {
 

@@ -12,7 +12,6 @@
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
-#include "engine/effect_terms.hpp"
 #include "engine/held_lease.hpp"
 
 namespace onceguard {

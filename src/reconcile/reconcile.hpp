@@ -27,7 +27,7 @@ class outcome_source {
   /// Called before a round; fails if the source can't be used at all.
   virtual boost::asio::awaitable<result<void>> prepare();
   /// Asks about one operation, with the token of `held`, which fences earlier attempts. A source
-  /// that would change anything calls `held.may_go_on()` just before. Never fails: an unclear
+  /// that would change anything calls `held.may_go_on()` just before. Never fails: an ambiguous
   /// answer gives `unknown`, and `why` has the reason.
   virtual boost::asio::awaitable<effect_report> ask(const subject& about,
                                                     const held_lease& held) = 0;

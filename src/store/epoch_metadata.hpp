@@ -41,7 +41,7 @@ class epoch_metadata {
   /// `accelerator`: the identity of the accelerator in question.
   virtual boost::asio::awaitable<result<epoch_reading>> read_epoch(std::string accelerator,
                                                                    milliseconds timeout) = 0;
-  /// Stores the state `found`. `doubted`: the epoch to end with that; empty: none. An epoch that
+  /// Stores the state `found`. `distrusted`: the epoch to end with that; empty: none. An epoch that
   /// has been replaced already is left alone, and the newer one goes on. Returns whether an epoch
   /// was ended.
   virtual boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string distrusted,

@@ -2,25 +2,12 @@
 
 #include <algorithm>
 
+#include "base/url.hpp"
+
 namespace onceguard {
-namespace {
-
-/// RFC 3986 section 3.1; empty: the URL does not begin with a scheme.
-std::string_view scheme_of(std::string_view url) {
-  const auto colon = url.find(':');
-  if (colon == std::string_view::npos) return {};
-  const auto scheme = url.substr(0, colon);
-  const bool well_formed = std::all_of(scheme.begin(), scheme.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
-           c == '-' || c == '.';
-  });
-  return well_formed ? scheme : std::string_view{};
-}
-
-}  // namespace
 
 const store_kind* store_registry::kind_of(std::string_view url) const noexcept {
-  const auto scheme = scheme_of(url);
+  const auto scheme = base::scheme_of(url);
   for (const auto* kind : kinds_) {
     const auto& schemes = kind->schemes;
     if (std::find(schemes.begin(), schemes.end(), scheme) != schemes.end()) return kind;
@@ -31,16 +18,24 @@ const store_kind* store_registry::kind_of(std::string_view url) const noexcept {
 std::string store_registry::url_fault(std::string_view url) const {
   if (url.find('\0') != std::string_view::npos) return "a path can't hold a NUL byte";
   if (const auto* kind = kind_of(url)) return kind->url_fault(url);
-  std::string expected;
-  for (std::size_t i = 0; i < kinds_.size(); ++i) {
-    if (i > 0) expected += i + 1 == kinds_.size() ? " or " : ", ";
-    expected.append("\"").append(kinds_[i]->example).append("\"");
-  }
   // The URL itself may hold a password, so only its scheme is named.
-  const auto scheme = scheme_of(url);
-  return "expected " + expected + ", got " +
+  const auto scheme = base::scheme_of(url);
+  return "expected " + examples([](const store_kind&) { return true; }) + ", got " +
          (scheme.empty() ? "a value without a scheme"
                          : "the scheme \"" + std::string(scheme) + "\"");
+}
+
+std::string store_registry::examples(bool (*fits)(const store_kind&)) const {
+  std::vector<std::string> quoted;
+  for (const auto* kind : kinds_) {
+    if (fits(*kind)) quoted.push_back("\"" + std::string(kind->example) + "\"");
+  }
+  std::string out;
+  for (std::size_t i = 0; i < quoted.size(); ++i) {
+    if (i > 0) out += i + 1 == quoted.size() ? " or " : ", ";
+    out += quoted[i];
+  }
+  return out;
 }
 
 result<std::unique_ptr<store>> store_registry::open(const store_params& params) const {

@@ -24,6 +24,12 @@ struct store_params {
 /// What a store is, as far as that is known without opening it. All texts and pointers are
 /// constants.
 struct store_kind {
+  /// What a restore has done.
+  struct restored {
+    std::string file;    ///< the store
+    std::string former;  ///< the new name of what was there before; empty: nothing was
+  };
+
   std::span<const std::string_view> schemes;  ///< of its URLs, without the colon
   std::string_view example;                   ///< a URL, for people
   store_traits traits;
@@ -40,6 +46,11 @@ struct store_kind {
   std::string (*url_fault)(std::string_view url) = nullptr;
   /// Why another process can't read what is stored there; empty: it can. Null: it always can.
   std::string (*unreadable_from_outside)(const std::string& url) = nullptr;
+  /// Writes a copy of the store into the new file `target`, also while others use the store.
+  /// Null: its database has tools for that.
+  result<void> (*back_up)(const store_params& params, const std::string& target) = nullptr;
+  /// Replaces the store, which nobody may use meanwhile, by the copy in the file `source`.
+  result<restored> (*restore)(const store_params& params, const std::string& source) = nullptr;
 };
 
 class store_registry {
@@ -50,6 +61,8 @@ class store_registry {
   [[nodiscard]] const store_kind* kind_of(std::string_view url) const noexcept;
   /// Why the URL can't be right; empty: it may be.
   [[nodiscard]] std::string url_fault(std::string_view url) const;
+  /// The URLs of stores that `fits`, for people: "A", "B" or "C".
+  [[nodiscard]] std::string examples(bool (*fits)(const store_kind&)) const;
   [[nodiscard]] result<std::unique_ptr<store>> open(const store_params& params) const;
 
  private:

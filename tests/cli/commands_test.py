@@ -60,14 +60,14 @@ def test_every_fault_of_a_file_is_reported_with_its_position(onceguard, tmp_path
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (["--accelerator", "redis://r"], "--accelerator: [store] accelerator: needs a postgresql:"),
+    (["--accelerator", "redis://r"], "--accelerator: [store] accelerator: needs \"postgresql:"),
     (["--accelerator", "memory:"], "--accelerator: accelerator: expected \"redis://HOST\""),
     (["--admin", "127.0.0.1:1"], "--admin: admin: the admin listener is not in this version"),
     (["--store", "postgresql:u:secret@h/d"], "--store: url: expected \"postgresql://HOST"),
     (["--store", "redis+sentinel://u:secret@h"],
      "--store: url: redis store: the name of the master is missing"),
     (["--store", "dynamodb://r/t"], "--store: url: dynamodb: stores are not in this version"),
-    (["--effect", "transactional"], "needs a postgresql:// store"),
+    (["--effect", "transactional"], "needs \"postgresql://HOST/DATABASE\""),
     (["--scope", "jwt:sub"], "--scope: scope: jwt: scopes are not in this version"),
     (["--lease", "soon"], "--lease: lease: expected a duration"),
     (["--methods", "GET"], "--methods: methods: GET can't be guarded"),

@@ -39,36 +39,37 @@ class Place:
     def file(self):
         return str(self.gateway.folder / f"file-{uuid.uuid4()}")
 
-    def made_by(self, *command):
+    def written_by(self, *command):
         file = self.file()
         assert self.gateway.command(*command, file).returncode == 0
         return file
 
 
 COMMANDS = {
-    "check": lambda at: ["check", *UPSTREAM],
-    "check --reference": lambda at: ["check", "--reference"],
-    "check --events": lambda at: ["check", "--events"],
-    "explain": lambda at: ["explain", "POST", "/x", *UPSTREAM, *at.store],
-    "explain --json": lambda at: ["explain", "POST", "/x", "--json", *UPSTREAM, *at.store],
-    "keys list": lambda at: ["keys", "list", *at.store],
-    "keys list --json": lambda at: ["keys", "list", "--json", *at.store],
-    "keys show": lambda at: ["keys", "show", at.key(), *at.store],
-    "keys show --body": lambda at: ["keys", "show", at.key(), "--body", *at.store],
-    "keys release": lambda at: ["keys", "release", at.key({"status": 500}), *at.store],
-    "keys complete": lambda at: ["keys", "complete", at.key({"status": 500}), *at.store],
-    "keys export": lambda at: ["keys", "export", at.file(), *at.store],
-    "keys import": lambda at: ["keys", "import", at.made_by("keys", "export"), "--store",
-                               f"sqlite:{at.file()}"],
-    "stats": lambda at: ["stats", *at.store],
-    "stats --json": lambda at: ["stats", "--json", *at.store],
-    "sweep": lambda at: ["sweep", *at.store],
-    "migrate": lambda at: ["migrate", *at.store],
-    "migrate --print": lambda at: ["migrate", "--print"],
-    "backup": lambda at: ["backup", at.file(), *at.store],
-    "restore": lambda at: ["restore", at.made_by("backup"), "--store", f"sqlite:{at.file()}"],
-    "version": lambda at: ["--version"],
-    **{" ".join(["help", *words]): lambda at, words=words: [*words, "--help"] for words in HELP},
+    "check": lambda made: ["check", *UPSTREAM],
+    "check --reference": lambda made: ["check", "--reference"],
+    "check --events": lambda made: ["check", "--events"],
+    "explain": lambda made: ["explain", "POST", "/x", *UPSTREAM, *made.store],
+    "explain --json": lambda made: ["explain", "POST", "/x", "--json", *UPSTREAM, *made.store],
+    "keys list": lambda made: ["keys", "list", *made.store],
+    "keys list --json": lambda made: ["keys", "list", "--json", *made.store],
+    "keys show": lambda made: ["keys", "show", made.key(), *made.store],
+    "keys show --body": lambda made: ["keys", "show", made.key(), "--body", *made.store],
+    "keys release": lambda made: ["keys", "release", made.key({"status": 500}), *made.store],
+    "keys complete": lambda made: ["keys", "complete", made.key({"status": 500}), *made.store],
+    "keys export": lambda made: ["keys", "export", made.file(), *made.store],
+    "keys import": lambda made: ["keys", "import", made.written_by("keys", "export"), "--store",
+                               f"sqlite:{made.file()}"],
+    "stats": lambda made: ["stats", *made.store],
+    "stats --json": lambda made: ["stats", "--json", *made.store],
+    "sweep": lambda made: ["sweep", *made.store],
+    "migrate": lambda made: ["migrate", *made.store],
+    "migrate --print": lambda made: ["migrate", "--print"],
+    "backup": lambda made: ["backup", made.file(), *made.store],
+    "restore": lambda made: ["restore", made.written_by("backup"), "--store",
+                             f"sqlite:{made.file()}"],
+    "version": lambda made: ["--version"],
+    **{" ".join(["help", *words]): lambda made, words=words: [*words, "--help"] for words in HELP},
 }
 
 

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "store/contract/acts.hpp"
 #include "store/memory/memory_store.hpp"
 #include "support/faulty_store.hpp"

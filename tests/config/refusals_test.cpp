@@ -179,7 +179,8 @@ const refusal values[] = {
     {"admin", "[gateway]\nadmin = \"127.0.0.1:8081\"\n",
      "c.toml:2:9: [gateway] admin: the admin listener is not in this version; leave it empty\n"},
     {"accelerator_alone", "[store]\naccelerator = \"redis://r\"\n",
-     "c.toml:2:15: [store] accelerator: needs a postgresql:// store, which is the truth behind "
+     "c.toml:2:15: [store] accelerator: needs \"postgresql://HOST/DATABASE\", which is the truth "
+     "behind "
      "it\n"},
     {"accelerator", "[store]\naccelerator = \"postgresql://user:secret@db/x\"\n",
      "c.toml:2:15: [store] accelerator: expected \"redis://HOST\" or \"rediss://HOST\"\n"},
@@ -217,7 +218,7 @@ const refusal values[] = {
     {"sqlite_without_path", "[store]\nurl = \"sqlite:\"\n",
      "c.toml:2:7: [store] url: expected a path after \"sqlite:\"\n"},
     {"transactional", "[defaults]\neffect = \"transactional\"\n",
-     "c.toml:2:10: [defaults] effect: \"transactional\" needs a postgresql:// store\n"},
+     "c.toml:2:10: [defaults] effect: \"transactional\" needs \"postgresql://HOST/DATABASE\"\n"},
     {"proxies", "[gateway]\ntrusted_proxies = [\"10.0.0.0/8\", \"proxy\"]\n",
      "c.toml:2:34: [gateway] trusted_proxies: expected an address or block such as \"10.0.0.1\" "
      "or \"10.0.0.0/8\", got \"proxy\"\n"},

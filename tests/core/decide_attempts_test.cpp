@@ -140,7 +140,7 @@ TEST_F(decide_walk, a_probe_makes_the_attempt_that_is_in_doubt_no_younger) {
   EXPECT_EQ(early.retry_after, milliseconds(1));
   pass(1);
   EXPECT_EQ(ask(question).kind, verdict_kind::run);
-  pass(1'000);  // nobody was told what it found out
+  pass(1'000);  // nobody got what it found out
   question.claim_id = claim_id_of(3);
   EXPECT_EQ(ask(question).kind, verdict_kind::run);
   pass(1'000);

@@ -301,7 +301,7 @@ TEST_F(engine_over_faults, a_renewal_that_fails_once_is_made_again) {
 
 // ---- probes
 
-/// The application was asked, and the store can't be told that it did not.
+/// The application was asked, and the store can't be reached to say that it did not.
 class engine_that_cannot_dispatch : public engine_over_faults {
  protected:
   counted_work w;

@@ -1,4 +1,4 @@
-// An engine over a store that goes wrong when told to.
+// An engine over a store that goes wrong on request.
 #pragma once
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -20,7 +20,7 @@ namespace onceguard {
 namespace asio = boost::asio;
 using testing::run;
 
-/// Work that counts how often it ran, and settles as told.
+/// Work that counts how often it ran, and settles as the test wants.
 struct counted_work {
   settle_kind ends = settle_kind::complete;
   effect_status says = effect_status::unknown;

@@ -1,4 +1,4 @@
-// The engine over a store that goes wrong when told to: claim, run, settle, wait.
+// The engine over a store that goes wrong on request: claim, run, settle, wait.
 #include "engine/engine_fixture.hpp"
 
 namespace onceguard {

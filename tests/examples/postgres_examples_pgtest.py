@@ -192,7 +192,7 @@ def test_the_service_dies_between_its_commit_and_its_answer(service, gateway, ke
         wait_until(lambda: service.rows() == 1, what="the commit")
         service.kill()
         first = connection.read()
-    # It took effect, whatever became of the service: its first client is told so.
+    # It took effect, whatever became of the service: its first client learns it.
     assert (first.status, first.json()["amount"]) == (201, 1999)
     service.start()
     assert_replay_of(gateway.post(key=key, body=ORDER), first)

@@ -1,5 +1,5 @@
 // A till that the crash tests kill: charges for each key that comes on its standard input, through
-// `execute`, until it is charged; says so, and stops for good where it is told to.
+// `execute`, until it is charged; says so, and stops for good where its arguments say so.
 //   execute_charge URL once|steps [--serializable] [--stop-at POINT]
 #include <iostream>
 #include <poll.h>

@@ -170,7 +170,7 @@ TEST_P(execute_contract, an_old_snapshot_is_reported_so_and_never_runs_a_second_
 
 // --- at the same time -----------------------------------------------------------------------
 
-/// Somebody who has begun to work on the order, and goes on when told so.
+/// Somebody who has begun to work on the order, and goes on when the test says so.
 class somebody {
  public:
   somebody(till& till, const request& request, const effect_work& does)

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "gateway/session.hpp"
-#include "gateway/shared_answers.hpp"
 
 namespace onceguard::gateway {
 namespace {

@@ -119,8 +119,8 @@ def test_the_canonical_form_is_no_body_that_is_exact(gateway, fresh_key):
 
 
 def test_pointers_can_be_left_out(gateway, key):
-    def body(nonce, at, amount):
-        return json.dumps({"nonce": nonce, "meta": {"at": at, "by": "x"},
+    def body(nonce, time, amount):
+        return json.dumps({"nonce": nonce, "meta": {"at": time, "by": "x"},
                            "amount": amount}).encode()
     first = assert_first(gateway.post("/omit", key=key, body=body(1, 1, 5)))
     assert_replay_of(gateway.post("/omit", key=key, body=body(2, 9, 5)), first)

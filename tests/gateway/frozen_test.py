@@ -90,7 +90,7 @@ def test_half_a_request_that_nobody_took_over_is_unknown(start_gateway, scripted
         wait_until(lambda: slow.taken >= 10_000, what="the beginning of the request")
         gateway.signal(signal.SIGSTOP)
         wait_until(lambda: gateway.state(key) == "unknown", what="the end of the lease")
-        # It can't renew the lease when it wakes, nor be told what became of it.
+        # It can't renew the lease when it wakes, nor learn what became of it.
         with contextlib.closing(sqlite3.connect(gateway.database, isolation_level=None)) as locked:
             locked.execute("BEGIN IMMEDIATE")
             gateway.signal(signal.SIGCONT)

@@ -19,9 +19,9 @@ def config(folder, rule):
             "defaults": {"lease": "1s", "upstream_timeout": "1s"}}
 
 
-def copy_database(gateway, to):
+def copy_database(gateway, target):
     """While no process has it open, the file alone is the whole store."""
-    shutil.copy(gateway.database, to)
+    shutil.copy(gateway.database, target)
 
 
 def witness(folder):
@@ -167,10 +167,10 @@ def test_a_state_dir_that_can_not_be_written_is_an_error_at_the_start(start_gate
         assert f"state_dir {place}: nothing can be written there" in gateway.log()
 
 
-def older_copy(gateway, to):
+def older_copy(gateway, target):
     """The store as it is now, taken while the gateway runs."""
     with contextlib.closing(sqlite3.connect(gateway.database)) as source, \
-            contextlib.closing(sqlite3.connect(to)) as copy:
+            contextlib.closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
 
 

@@ -70,7 +70,7 @@ TEXT = "Content-Type: text/plain"
 CHUNKED = "Transfer-Encoding: chunked"
 EVENTS = "Content-Type: text/event-stream"
 
-# shape: (whole answer, part of it, what the first client is told of the part)
+# shape: (whole answer, part of it, what the first client gets of the part)
 SHAPES = {
     "sized": (head(TEXT, "Content-Length: 5000") + BODY,
               head(TEXT, "Content-Length: 5000") + BODY[:2_000], "broken"),
@@ -236,7 +236,7 @@ def run(gateway, number):
         got["next"] = [post(f"next-{number}-{n}", b"") for n in range(2)]
         got["repeat"] = post(f"first-{number}", case.request, case.chunked)
         got["ran by the repeat"] = upstream.whole[f"first-{number}"] - got["ran"]
-    except Exception as failure:  # told by the test of the case, not of all
+    except Exception as failure:  # reported by the test of the case, not of all
         got["failure"] = failure
 
 

@@ -1,8 +1,8 @@
 // Who is asked about which record.
-#include "gateway/probe_sources.hpp"
-
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
+
+#include "gateway/probe.hpp"
 
 namespace onceguard::gateway {
 namespace {

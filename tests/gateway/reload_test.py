@@ -33,7 +33,7 @@ def test_every_connection_of_every_thread_gets_the_new_rules(start_gateway, upst
             "gateway": {"threads": 4}, "upstream": [{"name": "shop", "url": own_upstream.url}],
             "defaults": {"max_request_body": 4, "upstream_timeout": "300ms"},
             "route": [{"path": "/x", "required": True}]})
-        # The threads hear of it one after the other, and none is left out.
+        # The threads learn of it one after the other, and none is left out.
         for connection in kept:
             def needs_a_key(connection=connection):
                 connection.send_request("POST", "/x", [], b"")

@@ -156,10 +156,10 @@ def test_a_link_that_leads_elsewhere_is_a_replaced_file(start_gateway, upstream,
 
 
 # ---- a damaged log --------------------------------------------------------------------------
-def overwrite(at, size):
+def overwrite(position_of, size):
     def damage(log):
         with open(log, "r+b") as file:
-            file.seek(at(log.stat().st_size))
+            file.seek(position_of(log.stat().st_size))
             file.write(b"\xff" * size)
     return damage
 

@@ -130,7 +130,7 @@ def test_an_answer_outlives_a_directory_that_is_away(start_gateway, upstream, ke
         upstream.arrived(1, key)
         data.rename(away)
         upstream.open(key)
-        # The first look beside it is told that the file is gone, the next what is wrong there.
+        # The first look beside it answers that the file is gone, the next says what is wrong there.
         wait_until(lambda: gateway.log().count("settle-failed") >= 2, what="failing settles")
         away.rename(data)
         if held_back:

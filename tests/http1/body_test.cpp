@@ -1,4 +1,4 @@
-// Chunks and trailers, and every limit: what it is told passes, one more does not.
+// Chunks and trailers, and every limit: what the limit allows passes, one more does not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

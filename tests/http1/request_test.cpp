@@ -1,4 +1,4 @@
-// What a good request says: forms of targets, bodies, the connection's fate, pipelining.
+// What a good request says: forms of targets, bodies, what becomes of the connection, pipelining.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

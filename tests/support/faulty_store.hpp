@@ -1,4 +1,4 @@
-// A store for tests that wraps another and goes wrong when told to: before the call is carried
+// A store for tests that wraps another and goes wrong on request: before the call is carried
 // out, after it, or after it while claiming that it timed out; or it lets the call wait.
 #pragma once
 #include <array>
@@ -56,7 +56,7 @@ class faulty_store final : public store {
   /// Everything goes wrong like that, until `heal_all`.
   void fail_all(store_fault fault);
   void heal_all();
-  /// The next `times` claims are not carried out and hear "busy", as while a transaction that is
+  /// The next `times` claims are not carried out and get "busy", as while a transaction that is
   /// still open holds their keys.
   void say_busy(std::size_t times) { busy_ = times; }
   /// Ends the waiting of all calls that are delayed now.

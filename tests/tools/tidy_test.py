@@ -70,6 +70,14 @@ BREACHES = [
     ("src/core/a.cpp", "int flood_gate_count;\n", "not flood_gate_count but outcome_query"),
     ("src/core/a.cpp", "int link_count;\n", "not link_count but connection"),
     ("tests/core/a.py", "told = 1\n", "not told but reported"),
+    ("tests/core/b.hpp", "int own_server;\n", "own_server: not own_server"),
+    ("src/core/b.cpp", "int a;  // of the ledger\n", "ledger: metadata"),
+    ("tests/core/b.py", "a = 1  # nobody heard it\n", "heard: answered"),
+    ("tests/core/c.py", "def f(on):\n    pass\n", "on is no noun"),
+    ("src/core/a.lua", "local nonce = 1\n", "nonce: not nonce but claim_id"),
+    ("src/core/b.lua", "-- nobody heard it\n", "heard: answered"),
+    ("src/core/a.sql", "SELECT told FROM a;\n", "told: not told but reported"),
+    ("src/core/b.sql", "-- nobody heard it\n", "heard: answered"),
     ("docs/internals/a.md", "see `src/nowhere/b.hpp`\n", "there is no src/nowhere/b.hpp"),
     ("src/core/a.cpp", "// " + "x" * 98 + "\n", "101 columns"),
     ("src/core/a.cpp", "int a; \n", "white space at the end"),
@@ -130,8 +138,10 @@ def test_a_problem_type_needs_a_page(tree):
     ("src/base/a.cpp", "auto t = std::chrono::steady_clock::now();\n"),
     ("src/core/a.cpp", "// the steady_clock::now of old\n"),
     ("src/core/a.cpp", "optional<s> a(std::in_place, b);\nint in_doubt = to(of(at));\n"),
-    ("tests/core/a.hpp", "int own_server;\nvoid a_gateway_did_not_look_at_it();\n"),
-    ("tests/core/a.py", "# told by the place\nspoken = 'told'\n"),
+    ("tests/core/a.hpp", "int own;\nvoid a_gateway_did_not_look_at_it();\n"),
+    ("tests/core/a.py", "# of the place\nspoken = 'told'\nlink = '# told'\n"),
+    ("src/core/a.lua", "local a = 'told -- told'  -- of the place\n"),
+    ("src/core/a.sql", "SELECT 'told -- told' AS a;  -- of the place\n"),
 ])
 def test_allowed_code_is_not_reported(tree, path, text):
     put(tree, path, text)

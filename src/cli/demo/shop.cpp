@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/rethrow.hpp"
-#include "cli/demo/quietly.hpp"
+#include "cli/demo/wire.hpp"
 
 namespace onceguard::cli::demo {
 namespace {

@@ -3,8 +3,6 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
 
-#include "cli/demo/quietly.hpp"
-
 namespace onceguard::cli::demo {
 namespace {
 

@@ -6,12 +6,18 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "http1/message.hpp"
 
 namespace onceguard::cli::demo {
+
+// A completion token for awaiting socket operations that returns an error as a value.
+
+inline constexpr auto quietly = boost::asio::as_tuple(boost::asio::use_awaitable);
 
 namespace asio = boost::asio;
 using asio::ip::tcp;

@@ -8,15 +8,11 @@ namespace {
 constexpr std::size_t swept_along = 4;
 
 settlement complete_of(const claim& request, const verdict& verdict, const execute_policy& policy) {
-  settlement out;
-  out.id = request.id;
-  out.token = verdict.lease.token;
-  out.claim_id = verdict.lease.claim_id;
-  out.about = request.about;
-  out.answer = verdict.answer;
-  out.retention = policy.retention;
-  out.by_application = true;
-  return out;
+  settle_terms terms;
+  terms.answer = verdict.answer;
+  terms.retention = policy.retention;
+  terms.by_application = true;
+  return settle_lease(request.id, verdict.lease, request.about, std::move(terms));
 }
 
 error ended_by_others() {

@@ -23,9 +23,9 @@ class sqlite_flow final : public step_flow {
 
   void complete(const answer_ptr& stored_answer) {
     commit([&](caller_transaction&, caller_tables& tables) {
-      auto request = settlement_of(settle_kind::complete);
-      request.answer = stored_answer;
-      return holds(tables.settle(request));
+      auto terms = terms_of(settle_kind::complete);
+      terms.answer = stored_answer;
+      return settle(tables, std::move(terms));
     });
   }
 
@@ -33,9 +33,9 @@ class sqlite_flow final : public step_flow {
   void give_up() noexcept {
     try {
       commit([&](caller_transaction&, caller_tables& tables) {
-        auto request = settlement_of(settle_kind::abandon);
-        request.why = unknown_reason::abandoned;
-        return holds(tables.settle(request));
+        auto terms = terms_of(settle_kind::abandon);
+        terms.why = unknown_reason::abandoned;
+        return settle(tables, std::move(terms));
       });
     } catch (...) {
       // The lease ends at its deadline.
@@ -50,29 +50,23 @@ class sqlite_flow final : public step_flow {
         return error(errc::conflict, "execute_steps: the step's transaction was ended within it",
                      effect::unknown);
       }
-      extension request;
-      request.id = claim_.id;
-      request.token = held().token;
-      request.claim_id = held().claim_id;
-      request.lease = policy_.lease;
-      return tables.save_progress(request, name, bytes);
+      return tables.save_progress(extend_lease(claim_.id, held(), policy_.lease), name, bytes);
     });
   }
 
  private:
-  [[nodiscard]] settlement settlement_of(settle_kind kind) const {
-    settlement out;
-    out.id = claim_.id;
-    out.token = held().token;
-    out.claim_id = held().claim_id;
-    out.about = claim_.about;
+  [[nodiscard]] settle_terms terms_of(settle_kind kind) const {
+    settle_terms out;
     out.kind = kind;
     out.retention = policy_.retention;
     out.by_application = true;
     return out;
   }
 
-  static result<bool> holds(const result<settled>& reply) {
+  /// Whether the lease still held.
+  result<bool> settle(caller_tables& tables, settle_terms terms) const {
+    const auto reply =
+        tables.settle(settle_lease(claim_.id, held(), claim_.about, std::move(terms)));
     if (!reply) return reply.error();
     return reply->outcome == settle_outcome::done;
   }

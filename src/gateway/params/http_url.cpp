@@ -5,6 +5,8 @@
 
 #include <boost/asio/ip/address.hpp>
 
+#include "base/url.hpp"
+
 namespace onceguard::gateway {
 namespace {
 
@@ -69,24 +71,24 @@ result<endpoint> parse_endpoint(std::string_view text) {
 }
 
 result<http_url> parse_http_url(std::string_view text) {
-  constexpr std::string_view scheme = "http://";
   if (text.starts_with("https://")) {
     return refusal("https:// is not in this version; expected a URL with http://");
   }
   const auto wrong = [](std::string_view why) {
     return refusal("expected a URL such as \"http://127.0.0.1:9000\"" + std::string(why));
   };
-  if (!text.starts_with(scheme)) return wrong("");
+  if (!text.starts_with("http://")) return wrong("");
   if (!is_printable(text)) return wrong(" in printable ASCII without spaces");
-  const auto rest = text.substr(scheme.size());
-  const auto authority = rest.substr(0, rest.find_first_of("/?#"));
-  const auto path = rest.substr(authority.size());
-  if (authority.find('@') != std::string_view::npos) return wrong(" without user and password");
-  if (path.find('#') != std::string_view::npos) return wrong(" without a fragment");
-  if (!path.empty() && path.front() != '/') return wrong(" with a path before the query");
-  auto address = parse_authority(authority, 80);
+  const auto url = base::split_url(text);
+  if (url.authority->find('@') != std::string_view::npos)
+    return wrong(" without user and password");
+  if (url.fragment) return wrong(" without a fragment");
+  if (url.path.empty() && url.query) return wrong(" with a path before the query");
+  auto address = parse_authority(*url.authority, 80);
   if (!address || address->port == 0) return wrong("");
-  return http_url{*std::move(address), std::string(path)};
+  std::string path(url.path);
+  if (url.query) path.append("?").append(*url.query);
+  return http_url{*std::move(address), std::move(path)};
 }
 
 }  // namespace onceguard::gateway

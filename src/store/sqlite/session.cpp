@@ -7,7 +7,6 @@
 
 #include "base/log.hpp"
 #include "store/sqlite/schema.hpp"
-#include "store/sqlite/wal_damage.hpp"
 #include "store/sqlite/wal_state.hpp"
 
 namespace onceguard::sqlite {

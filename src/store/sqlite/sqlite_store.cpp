@@ -2,6 +2,10 @@
 
 #include <filesystem>
 
+#include <sqlite3.h>
+
+#include "store/sqlite/backup.hpp"
+
 namespace onceguard::sqlite {
 namespace {
 
@@ -128,6 +132,10 @@ std::string path_of(std::string_view url) {
   return std::string(url.substr(std::min(url.size(), std::string_view("sqlite:").size())));
 }
 
+sqlite::sqlite_params params_of(const store_params& params) {
+  return {.path = path_of(params.url), .timeout = params.timeout, .clock = params.clock};
+}
+
 }  // namespace
 
 const store_kind& sqlite_store_kind() noexcept {
@@ -138,8 +146,7 @@ const store_kind& sqlite_store_kind() noexcept {
       .traits = {.name = "sqlite"},
       .made_when_missing = true,
       .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
-        auto opened = sqlite::sqlite_store::open(
-            {.path = path_of(params.url), .timeout = params.timeout, .clock = params.clock});
+        auto opened = sqlite::sqlite_store::open(params_of(params));
         if (!opened) return opened.error();
         return std::unique_ptr<store>(std::move(*opened));
       },
@@ -154,8 +161,29 @@ const store_kind& sqlite_store_kind() noexcept {
             const bool there = std::filesystem::exists(path, failed);
             return there ? std::string() : path + ": there is no such file";
           },
+      .back_up =
+          [](const store_params& params, const std::string& target) {
+            return sqlite::back_up(params_of(params), target);
+          },
+      .restore = [](const store_params& params,
+                    const std::string& source) -> result<store_kind::restored> {
+        auto former = sqlite::restore(params_of(params), source);
+        if (!former) return former.error();
+        return store_kind::restored{path_of(params.url), std::move(*former)};
+      },
   };
   return kind;
 }
 
 }  // namespace onceguard
+
+namespace onceguard::sqlite {
+
+void count_no_memory() noexcept {
+  // Fails where SQLite is in use already: the count then costs time and nothing else.
+  static_cast<void>(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0));
+}
+
+const char* library_version() noexcept { return sqlite3_libversion(); }
+
+}  // namespace onceguard::sqlite

@@ -12,6 +12,15 @@
 
 namespace onceguard::sqlite {
 
+/// Stops SQLite's count of its memory, for which SQLite takes a lock at each allocation. For
+/// programs that use SQLite through this code only, as the setting holds for the whole process.
+/// Call it before any other function of SQLite, while there is one thread; later calls have no
+/// effect.
+void count_no_memory() noexcept;
+
+/// The version of the library that runs, not of the one that this program was built with.
+[[nodiscard]] const char* library_version() noexcept;
+
 /// Claims and settles of all callers that wait at the same time share one durable commit. Callers
 /// are coroutines on io_contexts, each of which is run by one thread. Stop the store before the
 /// last of these io_contexts ends.

@@ -9,6 +9,17 @@
 
 namespace onceguard::sqlite {
 
+// Finds out whether a write-ahead log has transactions behind a damaged frame. SQLite takes such a
+// log for one that ends before the damage, and says nothing.
+
+/// `frames`: the length of the log as SQLite read it. True only if a committed transaction, with
+/// another one behind it, certainly follows. A last transaction that a crash left incomplete, and
+/// the remains of transactions that failed, are no damage.
+[[nodiscard]] bool has_damaged_frames(const std::string& log, std::uint32_t frames);
+
+/// Says what to do about such a log.
+[[nodiscard]] std::string damaged_log(const std::string& path);
+
 /// True: all of the write-ahead log is in the file, so the next commit may restart the log. Also
 /// true if the state is not known. The connection must have read or written before.
 [[nodiscard]] bool all_moved(connection& connection) noexcept;

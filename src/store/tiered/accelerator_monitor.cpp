@@ -201,14 +201,11 @@ awaitable<accelerator_monitor::next_step> accelerator_monitor::make_beacon() {
   std::vector<claim> claims(1, request);
   const auto verdict = co_await accelerator_->claim(std::move(claims), poll_timeout);
   if (!verdict[0] || verdict[0]->kind != verdict_kind::run) co_return next_step::wait;
-  settlement change;
-  change.id = request.id;
-  change.token = verdict[0]->lease.token;
-  change.claim_id = request.claim_id;
-  change.about = request.about;
-  change.kept = answer_kept::none;
-  change.retention = beacon_retention;
-  std::vector<settlement> settles(1, change);
+  settle_terms terms;
+  terms.kept = answer_kept::none;
+  terms.retention = beacon_retention;
+  std::vector<settlement> settles(
+      1, settle_lease(request.id, verdict[0]->lease, request.about, std::move(terms)));
   const auto done = co_await accelerator_->settle(std::move(settles), poll_timeout);
   co_return done[0] ? next_step::poll : next_step::wait;
 }
@@ -265,13 +262,7 @@ awaitable<accelerator_monitor::next_step> accelerator_monitor::remove_leftovers(
 /// False: the accelerator did not answer, and the removal must be repeated.
 awaitable<bool> accelerator_monitor::remove(leftover leftover) {
   if (!leftover.claim_id) co_return co_await forget(leftover.id);
-  settlement request;
-  request.id = leftover.id;
-  request.about = leftover.about;
-  request.claim_id = *leftover.claim_id;
-  request.kind =
-      settle_kind::release;  // by the claim id alone: the token may never have arrived here
-  std::vector<settlement> batch(1, request);
+  std::vector<settlement> batch(1, release_marker(leftover.id, leftover.about, *leftover.claim_id));
   const auto reply = co_await accelerator_->settle(std::move(batch), poll_timeout);
   if (!reply[0]) co_return !reply[0].error().retryable();
   // A copy arrived there late after all, with more retention than is left.

@@ -111,7 +111,7 @@ void claim_round::take_truth_reply(std::vector<result<verdict>> replies, millise
 
 void claim_round::take_truth_verdict(item& entry, milliseconds waited) {
   const auto& reply = *entry.reply;
-  if (!reply) return release_marker(entry);
+  if (!reply) return remove_marker(entry);
   if (reply->kind == verdict_kind::run) {
     std::optional<marker> placed;
     if (entry.has_marker != marker_state::none) placed = entry.marker;
@@ -122,36 +122,79 @@ void claim_round::take_truth_verdict(item& entry, milliseconds waited) {
   const auto left = reply->retention_left - waited;
   const bool lasting = reply->kind == verdict_kind::replay && reply->kept != answer_kept::none;
   if (entry.has_marker != marker_state::held || !lasting || left.count() <= 0)
-    return release_marker(entry);
-  auto copy = settle_of(entry, settle_kind::complete);
+    return remove_marker(entry);
+  settle_terms copy;
   copy.answer = reply->answer;
   copy.kept = reply->kept;
   copy.retention = left;
-  settles_.push_back(std::move(copy));
+  settles_.push_back(settle_marker(entry.marker, entry.request.claim_id, std::move(copy)));
   count(counters_.copied);
 }
 
-settlement claim_round::settle_of(const item& entry, settle_kind kind) {
-  settlement out;
-  out.id = entry.marker.id;
-  out.about = entry.marker.about;
-  out.claim_id = entry.request.claim_id;
-  out.token = entry.marker.token;
-  out.kind = kind;
-  return out;
-}
-
-void claim_round::release_marker(const item& entry) {
+void claim_round::remove_marker(const item& entry) {
+  const auto& holder = entry.request.claim_id;
   if (entry.has_marker == marker_state::held)
-    settles_.push_back(settle_of(entry, settle_kind::release));
+    settles_.push_back(release_marker(entry.marker.id, entry.marker.about, holder));
   if (entry.has_marker == marker_state::in_doubt)
-    markers_.remove_later({entry.marker.id, entry.marker.about, entry.request.claim_id});
+    markers_.remove_later({entry.marker.id, entry.marker.about, holder});
 }
 
 std::vector<result<verdict>> claim_round::take_verdicts() {
   std::vector<result<verdict>> out;
   out.reserve(items_.size());
   for (auto& each : items_) out.push_back(std::move(*each.reply));
+  return out;
+}
+
+namespace {
+
+/// The copy of the answer that the record has now. Empty: the answer is not known, or not final.
+std::optional<settle_terms> copy_of(const settlement& request, const settled& reply,
+                                    milliseconds waited) {
+  if (request.kind != settle_kind::complete || reply.outcome == settle_outcome::stale) {
+    return std::nullopt;
+  }
+  // The application had completed the record, with its own retention: the next repeat copies it.
+  if (reply.state == observed_state::completed) return std::nullopt;
+  settle_terms out;
+  out.answer = request.answer;
+  out.kept = request.kept;
+  out.retention = request.retention - waited;
+  if (out.kept == answer_kept::none || out.retention.count() <= 0) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+std::vector<settlement> settles_for_accelerator(const std::vector<settlement>& items,
+                                                const std::vector<result<settled>>& batch,
+                                                milliseconds waited,
+                                                const std::optional<trusted_epoch>& trusted,
+                                                marker_table& markers, tiered_counters& counters) {
+  std::vector<settlement> out;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto& request = items[i];
+    // The settle was not carried out, and will be repeated.
+    if (!batch[i] && batch[i].error().effect == effect::none) continue;
+    // The claim that abandoned a lease may get the lease again.
+    const bool over = request.kind != settle_kind::abandon;
+    const auto lease_marker =
+        over ? markers.end_lease(request.claim_id) : markers.take_marker(request.claim_id);
+    if (!lease_marker) continue;
+    if (!trusted) {
+      markers.remove_later({lease_marker->id, lease_marker->about, request.claim_id});
+      continue;
+    }
+    if (lease_marker->id != trusted->slot_of(request.id)) continue;  // in a former epoch
+    auto copy =
+        batch[i] && lease_marker->token != 0 ? copy_of(request, *batch[i], waited) : std::nullopt;
+    if (!copy) {
+      out.push_back(release_marker(lease_marker->id, lease_marker->about, request.claim_id));
+      continue;
+    }
+    out.push_back(settle_marker(*lease_marker, request.claim_id, std::move(*copy)));
+    counters.copied.fetch_add(1, std::memory_order_relaxed);
+  }
   return out;
 }
 

@@ -11,6 +11,15 @@
 
 namespace onceguard::tiered {
 
+// The settles for the accelerator after the truth has settled a batch. Does no I/O.
+
+/// `batch`: the truth's reply to each of `items`. `waited`: the time since before they were sent.
+/// `trusted`: the epoch at that time. A marker that can't be settled now is removed later.
+[[nodiscard]] std::vector<settlement> settles_for_accelerator(
+    const std::vector<settlement>& items, const std::vector<result<settled>>& batch,
+    milliseconds waited, const std::optional<trusted_epoch>& trusted, marker_table& markers,
+    tiered_counters& counters);
+
 class claim_round {
  public:
   claim_round(std::vector<claim> batch, const trusted_epoch& trusted, marker_table& markers,
@@ -42,8 +51,7 @@ class claim_round {
   void take_marker_verdict(item& entry, result<verdict>& reply);
   [[nodiscard]] bool credible(const item& entry, const verdict& verdict) const;
   void take_truth_verdict(item& entry, milliseconds waited);
-  [[nodiscard]] static settlement settle_of(const item& entry, settle_kind kind);
-  void release_marker(const item& entry);
+  void remove_marker(const item& entry);
 
   const trusted_epoch trusted_;
   marker_table& markers_;

@@ -1,6 +1,33 @@
 #include "store/tiered/marker_table.hpp"
 
 namespace onceguard::tiered {
+
+namespace {
+
+lease lease_of(const marker& lease_marker, const claim_id& holder) {
+  lease out;
+  out.token = lease_marker.token;
+  out.claim_id = holder;
+  return out;
+}
+
+}  // namespace
+
+settlement settle_marker(const marker& lease_marker, const claim_id& holder, settle_terms terms) {
+  return settle_lease(lease_marker.id, lease_of(lease_marker, holder), lease_marker.about,
+                      std::move(terms));
+}
+
+extension extend_marker(const marker& lease_marker, const claim_id& holder, milliseconds length) {
+  return extend_lease(lease_marker.id, lease_of(lease_marker, holder), length);
+}
+
+settlement release_marker(const record_id& slot_id, const subject_ptr& about,
+                          const claim_id& holder) {
+  settle_terms terms;
+  terms.kind = settle_kind::release;
+  return settle_marker({slot_id, about}, holder, std::move(terms));
+}
 namespace {
 
 // By then the process that settled the record has updated the accelerator, or left its marker.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "store/tiered/claim_round.hpp"
-#include "store/tiered/settle_round.hpp"
 
 namespace onceguard::tiered {
 
@@ -125,16 +124,9 @@ awaitable<std::vector<result<bool>>> tiered_store::extend(std::vector<extension>
       // The marker belongs to a lease that has changed since.
       markers_.remove_later({lease_marker->id, lease_marker->about, claim_id});
     } else if (!held) {
-      auto& end = ends.emplace_back();
-      end.id = lease_marker->id;
-      end.about = lease_marker->about;
-      end.claim_id = claim_id;
-      end.kind = settle_kind::release;
+      ends.push_back(release_marker(lease_marker->id, lease_marker->about, claim_id));
     } else if (lease_marker->token != 0) {
-      auto& longer = markers.emplace_back(batch[i]);
-      longer.id = lease_marker->id;
-      longer.token = lease_marker->token;
-      longer.dispatch = false;
+      markers.push_back(extend_marker(*lease_marker, claim_id, batch[i].lease));
     }
   }
   co_await extend_markers(std::move(markers), std::move(ends));

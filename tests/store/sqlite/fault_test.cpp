@@ -249,11 +249,11 @@ class sqlite_checkpoint_test : public sqlite_fault_test {
     params_.checkpoint_pages = 20;
     params_.recreate_after = milliseconds(0);
     store_ = open(params_);
-    own_.emplace(*store_);
+    blocking_.emplace(*store_);
   }
   ~sqlite_checkpoint_test() override { faults_.file.set(flush_fault::none); }
   void complete(int count) {
-    for (int i = 0; i < count; ++i) own_->completed(claim_of(std::to_string(next_++)));
+    for (int i = 0; i < count; ++i) blocking_->completed(claim_of(std::to_string(next_++)));
   }
   [[nodiscard]] std::uintmax_t log_size() const {
     return std::filesystem::file_size(params_.path + "-wal");
@@ -267,7 +267,7 @@ class sqlite_checkpoint_test : public sqlite_fault_test {
 
   sqlite_params params_ = params();
   std::unique_ptr<sqlite_store> store_;
-  std::optional<blocking_store> own_;
+  std::optional<blocking_store> blocking_;
   int next_ = 0;
 };
 
@@ -276,7 +276,7 @@ TEST_F(sqlite_checkpoint_test, no_claim_waits_for_a_hanging_checkpoint) {
   complete(50);
   faults_.file.wait_for_hang();
   complete(50);
-  EXPECT_EQ(own_->counted(observed_state::completed), 100u);
+  EXPECT_EQ(blocking_->counted(observed_state::completed), 100u);
   faults_.file.set(flush_fault::none);
   expect_short_log();
 }
@@ -292,12 +292,12 @@ TEST_F(sqlite_checkpoint_test, a_failed_checkpoint_is_made_up_for) {
 TEST_F(sqlite_checkpoint_test, checkpoints_continue_on_a_recreated_file) {
   complete(50);
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(params_.path + suffix);
-  EXPECT_FALSE(own_->try_claim(claim_of("told")));
-  own_->vitals();
-  own_->vitals();  // the second poll shows that the caller has noted the new file
+  EXPECT_FALSE(blocking_->try_claim(claim_of("told")));
+  blocking_->vitals();
+  blocking_->vitals();  // the second poll shows that the caller has noted the new file
   complete(50);
   expect_short_log();
-  EXPECT_EQ(own_->counted(observed_state::completed), 550u);
+  EXPECT_EQ(blocking_->counted(observed_state::completed), 550u);
 }
 
 TEST_F(sqlite_fault_test, a_file_at_its_size_limit_is_full_until_the_sweep_makes_room) {

@@ -35,20 +35,20 @@ class sqlite_pair_test : public ::testing::Test {
     auto opened = sqlite_store::open(sqlite);
     if (!opened) throw std::runtime_error(opened.error().detail);
     store_ = std::move(*opened);
-    own_.emplace(*store_);
+    blocking_.emplace(*store_);
   }
   void open() { open(params()); }
   void close() {
-    own_.reset();
+    blocking_.reset();
     if (store_) store_->stop();
     store_.reset();
   }
   void complete(int version, int descriptor) {
-    for (int i = version; i < descriptor; ++i) own_->completed(claim_of(std::to_string(i)));
+    for (int i = version; i < descriptor; ++i) blocking_->completed(claim_of(std::to_string(i)));
   }
   void expect_replays(int version, int descriptor) {
     for (int i = version; i < descriptor; ++i) {
-      EXPECT_EQ(own_->claim(claim_of(std::to_string(i))).kind, verdict_kind::replay) << i;
+      EXPECT_EQ(blocking_->claim(claim_of(std::to_string(i))).kind, verdict_kind::replay) << i;
     }
   }
   /// Copies the database file and its write-ahead log, as a kill of the process would leave both.
@@ -79,7 +79,7 @@ class sqlite_pair_test : public ::testing::Test {
   base::manual_clock clock_;
   const std::string path_ = folder_.file("store.db");
   std::unique_ptr<sqlite_store> store_;
-  std::optional<blocking_store> own_;
+  std::optional<blocking_store> blocking_;
 };
 
 TEST_F(sqlite_pair_test, an_older_file_with_a_newer_wal_is_refused_and_left_unchanged) {
@@ -106,20 +106,20 @@ TEST_F(sqlite_pair_test, an_older_file_with_a_newer_wal_is_refused_and_left_unch
   fs::remove(path_ + "-shm");
   open();
   expect_replays(0, 20);
-  EXPECT_EQ(own_->counted(observed_state::completed), 20u);
+  EXPECT_EQ(blocking_->counted(observed_state::completed), 20u);
   EXPECT_EQ(connection(path_, nullptr).text("PRAGMA integrity_check"), "ok");
 }
 
 TEST_F(sqlite_pair_test, an_older_file_that_lacks_only_a_settle_is_refused_with_a_newer_wal) {
   open();
   const auto request = claim_of("k");
-  const auto held = own_->leased(request);
+  const auto held = blocking_->leased(request);
   close();
   save("old");
   // The write-ahead log in between holds the settle alone, and no entry for the start or end of a
   // process.
   open();
-  own_->settle(settle_of(request, held));
+  blocking_->settle(settle_of(request, held));
   close();
   open();
   complete(0, 5);
@@ -335,21 +335,21 @@ TEST_F(sqlite_pair_test, a_backup_moved_over_the_file_of_a_running_store_is_a_lo
   open();
   complete(25, 30);
   fs::rename(folder_.file("old"), path_);
-  const auto first = own_->try_claim(claim_of("0"));
+  const auto first = blocking_->try_claim(claim_of("0"));
   ASSERT_FALSE(first);
   EXPECT_EQ(first.error().code, errc::store_lost);
-  const auto second_try = own_->try_claim(claim_of("0"));
+  const auto second_try = blocking_->try_claim(claim_of("0"));
   ASSERT_FALSE(second_try);
   EXPECT_EQ(second_try.error().code, errc::store_lost);
   EXPECT_THAT(second_try.error().detail, HasSubstr("the log beside it"));
   fs::remove(path_ + "-wal");
   fs::remove(path_ + "-shm");
   // The loss is reported once more, now that the file can be opened.
-  EXPECT_EQ(own_->try_claim(claim_of("0")).error().code, errc::store_lost);
-  own_->vitals();
-  own_->vitals();
+  EXPECT_EQ(blocking_->try_claim(claim_of("0")).error().code, errc::store_lost);
+  blocking_->vitals();
+  blocking_->vitals();
   expect_replays(0, 20);
-  EXPECT_EQ(own_->claim(claim_of("25")).kind, verdict_kind::run);
+  EXPECT_EQ(blocking_->claim(claim_of("25")).kind, verdict_kind::run);
 }
 
 TEST_F(sqlite_pair_test, a_backup_copied_over_the_file_of_a_running_store_gets_no_checkpoint) {
@@ -368,12 +368,12 @@ TEST_F(sqlite_pair_test, a_backup_copied_over_the_file_of_a_running_store_gets_n
   // Claims may be answered until the loss is noticed, but no checkpoint writes to the file.
   std::optional<error> reply;
   for (int i = 100; i < 2'000 && !reply; ++i) {
-    const auto request = own_->try_claim(claim_of(std::to_string(i)));
+    const auto request = blocking_->try_claim(claim_of(std::to_string(i)));
     if (!request) reply = request.error();
   }
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->code, errc::store_lost) << reply->detail;
-  EXPECT_EQ(own_->try_claim(claim_of("0")).error().code, errc::store_lost);
+  EXPECT_EQ(blocking_->try_claim(claim_of("0")).error().code, errc::store_lost);
   close();
   EXPECT_EQ(fs::file_size(path_), fs::file_size(folder_.file("old")));
   fs::remove(path_ + "-wal");
@@ -386,7 +386,7 @@ TEST_F(sqlite_pair_test, a_wal_removed_under_a_running_store_is_a_loss) {
   open();
   complete(0, 20);
   fs::remove(path_ + "-wal");
-  const auto verdict = own_->try_claim(claim_of("0"));
+  const auto verdict = blocking_->try_claim(claim_of("0"));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_lost);
 }

@@ -33,21 +33,21 @@ class sqlite_room_test : public ::testing::Test {
     open();
   }
   void open() {
-    own_.reset();
+    blocking_.reset();
     if (store_) store_->stop();
     store_.reset();
     sqlite_params sqlite;
     sqlite.path = path_;
     sqlite.clock = &clock_;
     store_ = sqlite_store::open(sqlite).value();
-    own_.emplace(*store_);
+    blocking_.emplace(*store_);
   }
   [[nodiscard]] std::uintmax_t log_size() const { return fs::file_size(path_ + "-wal"); }
   /// Completes up to `most` keys until a key finds no room; false: all keys found room.
   bool fill(int most) {
     for (int i = 0; i < most; ++i, ++done_) {
       const auto request = claim_of(std::to_string(done_));
-      const auto verdict = own_->try_claim(request);
+      const auto verdict = blocking_->try_claim(request);
       if (!verdict) {
         EXPECT_EQ(verdict.error().code, errc::store_full) << verdict.error().detail;
         EXPECT_EQ(verdict.error().effect, effect::none);
@@ -55,7 +55,7 @@ class sqlite_room_test : public ::testing::Test {
       }
       auto change = settle_of(request, verdict->lease);
       change.answer = answer_of(std::string(1'000, 'x'));
-      const auto settled = own_->settles({change})[0];
+      const auto settled = blocking_->settles({change})[0];
       if (!settled) {
         EXPECT_EQ(settled.error().code, errc::store_full) << settled.error().detail;
         return true;
@@ -64,15 +64,16 @@ class sqlite_room_test : public ::testing::Test {
     return false;
   }
   void expect_reads_and_replays() {
-    EXPECT_EQ(own_->claim(claim_of("0")).kind, verdict_kind::replay);
-    EXPECT_TRUE(own_->find(claim_of("0").id));
-    EXPECT_FALSE(own_->list().records.empty());
-    EXPECT_GT(own_->counted(observed_state::completed), 0u);
-    own_->vitals();
+    EXPECT_EQ(blocking_->claim(claim_of("0")).kind, verdict_kind::replay);
+    EXPECT_TRUE(blocking_->find(claim_of("0").id));
+    EXPECT_FALSE(blocking_->list().records.empty());
+    EXPECT_GT(blocking_->counted(observed_state::completed), 0u);
+    blocking_->vitals();
   }
   void wait_until_it_takes_claims() {
-    wait_until("a claim",
-               [&] { return bool(own_->try_claim(claim_of("w" + std::to_string(++waited_)))); });
+    wait_until("a claim", [&] {
+      return bool(blocking_->try_claim(claim_of("w" + std::to_string(++waited_))));
+    });
   }
 
   temporary_folder folder_;
@@ -80,7 +81,7 @@ class sqlite_room_test : public ::testing::Test {
   base::manual_clock clock_;
   const std::string path_ = folder_.file("disk/store.db");
   std::unique_ptr<sqlite_store> store_;
-  std::optional<blocking_store> own_;
+  std::optional<blocking_store> blocking_;
   int done_ = 0;
   int waited_ = 0;
 };
@@ -126,7 +127,7 @@ TEST_F(sqlite_room_test, a_volume_filled_by_other_files_stops_only_claims) {
   // Some claims still fit into the present size of the write-ahead log.
   ASSERT_TRUE(fill(20'000));
   expect_reads_and_replays();
-  EXPECT_EQ(own_->claims({claim_of("0", "another")})[0]->kind, verdict_kind::mismatch);
+  EXPECT_EQ(blocking_->claims({claim_of("0", "another")})[0]->kind, verdict_kind::mismatch);
   EXPECT_LE(log_size(), size_before + mebibyte);
   // The reserve made room in the file for the pages of the write-ahead log, which therefore starts
   // again from its beginning.
@@ -142,12 +143,12 @@ TEST_F(sqlite_room_test, a_wal_that_filled_the_volume_can_be_checkpointed_comple
   // Everything that was committed can be checkpointed: only later writes are left in the
   // write-ahead log.
   wait_until("the log's end", [&] {
-    own_->try_claim(claim_of("w" + std::to_string(++waited_)));
+    blocking_->try_claim(claim_of("w" + std::to_string(++waited_)));
     connection neighbour(path_, nullptr);
     static_cast<void>(neighbour.integer("SELECT count(*) FROM records"));
     return sqlite::all_moved(neighbour);
   });
-  EXPECT_EQ(own_->claim(claim_of("0")).kind, verdict_kind::replay);
+  EXPECT_EQ(blocking_->claim(claim_of("0")).kind, verdict_kind::replay);
 }
 
 TEST_F(sqlite_room_test, expired_records_that_fill_the_volume_are_removed_by_the_sweep) {
@@ -157,7 +158,7 @@ TEST_F(sqlite_room_test, expired_records_that_fill_the_volume_are_removed_by_the
   clock_.advance(day);
   std::size_t gone = 0;
   wait_until("the sweep", [&] {
-    gone += own_->sweep(100'000);  // if sweeps fail, the wait ends with a failure
+    gone += blocking_->sweep(100'000);  // if sweeps fail, the wait ends with a failure
     return gone > 1'000;
   });
   // A claim that reaches the end of the write-ahead log makes room in the log for the next claim.
@@ -172,9 +173,9 @@ class sqlite_locked_test : public ::testing::Test {
     params_.path = folder_.file("store.db");
     params_.clock = &clock_;
     store_ = sqlite_store::open(params_).value();
-    own_.emplace(*store_);
-    own_->completed(claim_of("done"));
-    own_->leased(claim_of("running"));
+    blocking_.emplace(*store_);
+    blocking_->completed(claim_of("done"));
+    blocking_->leased(claim_of("running"));
     neighbour_ = connection(params_.path, nullptr);
     neighbour_.run("BEGIN IMMEDIATE");
   }
@@ -183,32 +184,32 @@ class sqlite_locked_test : public ::testing::Test {
   base::manual_clock clock_;
   sqlite_params params_;
   std::unique_ptr<sqlite_store> store_;
-  std::optional<blocking_store> own_;
+  std::optional<blocking_store> blocking_;
   connection neighbour_;
 };
 
 TEST_F(sqlite_locked_test, claims_that_need_no_write_are_answered_under_a_foreign_lock) {
-  EXPECT_EQ(own_->claim(claim_of("done")).kind, verdict_kind::replay);
-  EXPECT_EQ(own_->claim(claim_of("running", "another")).kind, verdict_kind::mismatch);
-  EXPECT_EQ(own_->claim(claim_of("done", "another")).kind, verdict_kind::mismatch);
+  EXPECT_EQ(blocking_->claim(claim_of("done")).kind, verdict_kind::replay);
+  EXPECT_EQ(blocking_->claim(claim_of("running", "another")).kind, verdict_kind::mismatch);
+  EXPECT_EQ(blocking_->claim(claim_of("done", "another")).kind, verdict_kind::mismatch);
   neighbour_.run("ROLLBACK");
-  EXPECT_EQ(own_->claim(claim_of("new")).kind, verdict_kind::run);
+  EXPECT_EQ(blocking_->claim(claim_of("new")).kind, verdict_kind::run);
 }
 
 TEST_F(sqlite_locked_test, a_new_claim_times_out_without_effect_under_a_foreign_lock) {
-  const auto verdict = own_->try_claim(claim_of("new"), milliseconds(50));
+  const auto verdict = blocking_->try_claim(claim_of("new"), milliseconds(50));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_unreachable);
   EXPECT_EQ(verdict.error().effect, effect::none);
-  EXPECT_FALSE(own_->find(claim_of("new").id));
+  EXPECT_FALSE(blocking_->find(claim_of("new").id));
 }
 
 TEST_F(sqlite_locked_test, a_claim_of_a_running_key_waits_for_the_foreign_lock) {
-  const auto verdict = own_->try_claim(claim_of("running"), milliseconds(50));
+  const auto verdict = blocking_->try_claim(claim_of("running"), milliseconds(50));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().effect, effect::none);
   neighbour_.run("ROLLBACK");
-  EXPECT_EQ(own_->claim(claim_of("running")).kind, verdict_kind::busy);
+  EXPECT_EQ(blocking_->claim(claim_of("running")).kind, verdict_kind::busy);
 }
 
 TEST_F(sqlite_locked_test, opening_and_reading_need_no_lock) {

@@ -1,4 +1,4 @@
-#include "gateway/shared_answers.hpp"
+#include "gateway/buffers.hpp"
 
 #include <cstring>
 
