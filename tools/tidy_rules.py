@@ -129,11 +129,9 @@ ALLOWED = {
         "src/store/postgres/": "applied migrations are not edited",
         "tests/store/postgres/": "names columns and functions of applied migrations",
         "tests/store/redis/": "older than the rule",
-        "bench/postgres_bare.sql": "calls functions of applied migrations",
     },
     "comment": {
         "src/store/postgres/": "applied migrations are not edited",
-        "tests/store/postgres/": "speaks of functions of applied migrations",
         "tests/store/redis/": "older than the rule",
         "tests/gateway/postgres_failure_pgtest.py": "older than the rule",
     },

@@ -4,44 +4,47 @@
 #include "cli/given_flags.hpp"
 #include "cli/store_work.hpp"
 #include "config/stores.hpp"
-#include "store/postgres/migration_session.hpp"
 
 namespace onceguard::cli {
 namespace {
 
 struct wanted {
-  postgres::migration_params params;
   bool print = false;
+  bool finish = false;
 };
 
-int report(const postgres::migrated& done) {
-  if (done.from == done.to) {
-    std::cout << "schema onceguard: version " << done.to << " already";
-  } else if (done.from == 0) {
-    std::cout << "schema onceguard: created, version " << done.to;
+int report(const store_kind::migrated& done) {
+  if (done.former == done.version) {
+    std::cout << "schema onceguard: version " << done.version << " already";
+  } else if (done.former == 0) {
+    std::cout << "schema onceguard: created, version " << done.version;
   } else {
-    std::cout << "schema onceguard: from version " << done.from << " to " << done.to;
+    std::cout << "schema onceguard: from version " << done.former << " to " << done.version;
   }
-  std::cout << (done.functions && done.from == done.to ? ", functions renewed\n" : "\n");
+  std::cout << (done.functions && done.former == done.version ? ", functions renewed\n" : "\n");
+  return exit_ok;
+}
+
+bool has_schema(const store_kind& kind) { return kind.schema != nullptr; }
+
+int print_scripts(bool finish) {
+  for (const auto* kind : config::known_stores().kinds()) {
+    if (has_schema(*kind)) std::cout << kind->schema->script(finish);
+  }
   return exit_ok;
 }
 
 int run_migrate(const given_flags& given, const wanted& wanted) {
-  if (wanted.print) {
-    std::cout << postgres::migration_script(wanted.params);
-    return exit_ok;
-  }
+  if (wanted.print) return print_scripts(wanted.finish);
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
-  const auto& store = settings->store;
-  const auto* kind = config::known_stores().kind_of(store.url);
-  if (kind == nullptr || !kind->needs_migration) {
-    const auto fits = [](const store_kind& known) { return known.needs_migration; };
-    std::cout << "nothing to do: only " << config::known_stores().examples(fits)
+  const auto* kind = config::known_stores().kind_of(settings->store.url);
+  if (kind == nullptr || !has_schema(*kind)) {
+    std::cout << "nothing to do: only " << config::known_stores().examples(has_schema)
               << " has a schema to migrate\n";
     return exit_ok;
   }
-  const auto done = postgres::migrate_database(store.url, store.timeout, wanted.params);
+  const auto done = kind->schema->migrate(settings->store, wanted.finish);
   if (done) return report(*done);
   const auto code = done.error().code;
   if (code != errc::conflict && code != errc::invalid_argument) return complain(done.error());
@@ -58,8 +61,7 @@ void add_migrate_command(command app) {
   const auto value = std::make_shared<wanted>();
   added.add_flag("--print", value->print,
                  "print the SQL of a new schema instead, for those who apply it themselves");
-  added.add_flag("--finish", value->params.finish,
-                 "no older version of onceguard is in use any more");
+  added.add_flag("--finish", value->finish, "no older version of onceguard is in use any more");
   added.footer("Example:\n  onceguard migrate --store postgresql://owner@db.internal/payments");
   added.runs([=] { return run_migrate(*given, *value); });
 }

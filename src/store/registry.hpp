@@ -30,10 +30,25 @@ struct store_kind {
     std::string former;  ///< the new name of what was there before; empty: nothing was
   };
 
+  /// What a migration has done.
+  struct migrated {
+    int former = 0;          ///< the version of the schema; 0: there was none
+    int version = 0;         ///< above this version's: a newer one that this version may use
+    bool functions = false;  ///< the functions were not those of this version
+  };
+  /// A schema that is made by a command, before the store is opened.
+  struct schema_tools {
+    /// Brings the schema to this version's. `finish`: only versions that know all of it may use it
+    /// from now on. Blocks. errc::conflict: it is that of a newer version, which this version may
+    /// not use; errc::store_unreachable: also a permission that is missing, and how to grant it.
+    result<migrated> (*migrate)(const store_params& params, bool finish);
+    /// The statements of a new schema, for those who apply them themselves.
+    std::string (*script)(bool finish);
+  };
+
   std::span<const std::string_view> schemes;  ///< of its URLs, without the colon
   std::string_view example;                   ///< a URL, for people
   store_traits traits;
-  bool needs_migration = false;    ///< `onceguard migrate` makes its schema
   bool takes_accelerator = false;  ///< it may stand behind one
   bool answers_queries = false;    ///< the query of [reconcile] may ask its database
   bool made_when_missing = false;  ///< opening it makes what is not there
@@ -51,6 +66,8 @@ struct store_kind {
   result<void> (*back_up)(const store_params& params, const std::string& target) = nullptr;
   /// Replaces the store, which nobody may use meanwhile, by the copy in the file `source`.
   result<restored> (*restore)(const store_params& params, const std::string& source) = nullptr;
+  /// Null: opening the store makes all that it needs.
+  const schema_tools* schema = nullptr;
 };
 
 class store_registry {
@@ -59,6 +76,7 @@ class store_registry {
 
   /// The store that the URL's scheme names; null: none that this program was built with.
   [[nodiscard]] const store_kind* kind_of(std::string_view url) const noexcept;
+  [[nodiscard]] const std::vector<const store_kind*>& kinds() const noexcept { return kinds_; }
   /// Why the URL can't be right; empty: it may be.
   [[nodiscard]] std::string url_fault(std::string_view url) const;
   /// The URLs of stores that `fits`, for people: "A", "B" or "C".

@@ -23,11 +23,11 @@ def migrate(onceguard, postgres_server, database):
     return run
 
 
-def definitions(at):
+def definitions(session):
     """Every function of the schema, and when each row of the catalogue was written."""
-    return at.execute("SELECT oid::regprocedure::text, prosrc, proconfig, prosecdef, proacl::text, "
-                      "xmin::text FROM pg_proc WHERE pronamespace = 'onceguard'::regnamespace "
-                      "ORDER BY 1").fetchall()
+    return session.execute(
+        "SELECT oid::regprocedure::text, prosrc, proconfig, prosecdef, proacl::text, xmin::text "
+        "FROM pg_proc WHERE pronamespace = 'onceguard'::regnamespace ORDER BY 1").fetchall()
 
 
 CHANGES = {

@@ -63,9 +63,9 @@ def test_a_clock_that_is_set_back_gives_no_token_twice(start, admin, own_upstrea
         assert len(mine) == 8 and mine == sorted(set(mine))
 
 
-def copy_of(server, to):
+def copy_of(server, target):
     """A snapshot of the disk of a server that stands still."""
-    subprocess.run(["cp", "-a", str(server.cluster), str(to)], check=True)
+    subprocess.run(["cp", "-a", str(server.cluster), str(target)], check=True)
 
 
 @pytest.mark.parametrize("gateway_goes_on", [True, False], ids=["running", "started anew"])

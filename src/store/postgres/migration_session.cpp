@@ -1,5 +1,4 @@
-#include "store/postgres/migration_session.hpp"
-
+// The connection of `onceguard migrate`. It blocks, because nothing else runs meanwhile.
 #include <libpq-fe.h>
 #include <memory>
 #include <vector>
@@ -7,6 +6,7 @@
 #include "store/postgres/connection/conninfo.hpp"
 #include "store/postgres/connection/failure.hpp"
 #include "store/postgres/queries/wire.hpp"
+#include "store/postgres/schema.hpp"
 
 namespace onceguard::postgres {
 namespace {
@@ -49,8 +49,7 @@ result<std::string> run_all(PGconn* connection, const std::string& name, const s
 
 }  // namespace
 
-result<migrated> migrate_database(const std::string& url, milliseconds timeout,
-                                  const migration_params& params) {
+result<migrated> migrate_database(const std::string& url, milliseconds timeout, bool finish) {
   auto where = parse_conninfo(url, timeout);
   if (!where) return where.error();
   error why(errc::store_unreachable, where->name + ": it names no server");
@@ -65,7 +64,7 @@ result<migrated> migrate_database(const std::string& url, milliseconds timeout,
         connection.get(), [](void*, const PGresult*) {}, nullptr);
     return migrate(
         [&](const std::string& sql) { return run_all(connection.get(), target.name, sql); },
-        params);
+        finish);
   }
   return why;
 }

@@ -4,6 +4,7 @@
 
 #include "store/postgres/acts.hpp"
 #include "store/postgres/queries/questions.hpp"
+#include "store/postgres/schema.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::postgres {
@@ -268,11 +269,17 @@ namespace onceguard {
 
 const store_kind& postgres_store_kind() noexcept {
   static constexpr std::array<std::string_view, 2> schemes{"postgresql", "postgres"};
+  static constexpr store_kind::schema_tools schema{
+      .migrate =
+          [](const store_params& params, bool finish) {
+            return postgres::migrate_database(params.url, params.timeout, finish);
+          },
+      .script = postgres::migration_script,
+  };
   static const store_kind kind{
       .schemes = schemes,
       .example = "postgresql://HOST/DATABASE",
       .traits = {.name = "postgres", .transactional = true},
-      .needs_migration = true,
       .takes_accelerator = true,
       .answers_queries = true,
       .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
@@ -288,6 +295,7 @@ const store_kind& postgres_store_kind() noexcept {
             const bool right = url.substr(url.find(':')).starts_with("://");
             return std::string(right ? "" : "expected \"postgresql://HOST/DATABASE\"");
           },
+      .schema = &schema,
   };
   return kind;
 }

@@ -12,7 +12,8 @@ namespace {
 // A migration holds this advisory lock until the end of its transaction. It does not wait long for
 // a table that another transaction uses, because claims queue up behind the waiting migration.
 constexpr std::string_view begin_alone =
-    "BEGIN; SELECT pg_advisory_xact_lock(7308613715); SET LOCAL lock_timeout = '2s';";
+    "BEGIN; SELECT pg_advisory_xact_lock(7308613715); SET LOCAL lock_timeout = '2s';"
+    " SET LOCAL synchronous_commit = on;";
 constexpr std::string_view finish_all =
     "UPDATE onceguard.meta SET minimum_version = schema_version;\n";
 
@@ -88,8 +89,9 @@ result<schema_state> read_schema(const sql_runner& run) {
   auto there = run("SELECT coalesce(to_regclass('onceguard.meta')::text, '')");
   if (!there) return there.error();
   if (there->empty()) return out;
-  auto known = number_from(run, "SELECT count(*) FROM pg_attribute WHERE attname = 'functions'"
-                                " AND attrelid = 'onceguard.meta'::regclass");
+  auto known = number_from(run,
+                           "SELECT count(*) FROM pg_attribute WHERE attname = 'functions'"
+                           " AND attrelid = 'onceguard.meta'::regclass");
   if (!known) return known.error();
   if (*known == 0) {
     return error(errc::conflict,
@@ -118,7 +120,7 @@ std::optional<error> refusal(const schema_state& found) {
                    std::to_string(schema_version));
 }
 
-result<migrated> migrate_alone(const sql_runner& run, const migration_params& params) {
+result<migrated> migrate_alone(const sql_runner& run, bool finish) {
   auto missing = run(std::string(missing_right));
   if (!missing) return missing.error();
   if (!missing->empty()) return error(errc::store_unreachable, "migrate: " + *missing);
@@ -142,7 +144,7 @@ result<migrated> migrate_alone(const sql_runner& run, const migration_params& pa
       return why;
     }
   }
-  if (params.finish) {
+  if (finish) {
     if (auto done = run(std::string(finish_all)); !done) return done.error();
   }
   return migrated{found->version, std::max(found->version, schema_version), others};
@@ -150,9 +152,9 @@ result<migrated> migrate_alone(const sql_runner& run, const migration_params& pa
 
 }  // namespace
 
-result<migrated> migrate(const sql_runner& run, const migration_params& params) {
+result<migrated> migrate(const sql_runner& run, bool finish) {
   if (auto begun = run(std::string(begin_alone)); !begun) return begun.error();
-  auto out = migrate_alone(run, params);
+  auto out = migrate_alone(run, finish);
   if (!out) {
     // Only the first failure counts. Without a connection the server rolls back by itself.
     static_cast<void>(run("ROLLBACK"));
@@ -162,13 +164,13 @@ result<migrated> migrate(const sql_runner& run, const migration_params& params) 
   return out;
 }
 
-std::string migration_script(const migration_params& params) {
+std::string migration_script(bool finish) {
   std::string out = std::string(begin_alone) + "\n";
   for (const auto& one : migrations()) {
     out += "\n-- " + std::string(one.name) + "\n" + script_of(one);
   }
   out += functions_script();
-  if (params.finish) out += finish_all;
+  if (finish) out += finish_all;
   return out + "COMMIT;\n";
 }
 

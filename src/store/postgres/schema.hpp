@@ -8,7 +8,11 @@
 
 #include <onceguard/error.hpp>
 
+#include "store/registry.hpp"
+
 namespace onceguard::postgres {
+
+using migrated = store_kind::migrated;
 
 /// The last migration that this version knows. A database may have more migrations, as long as its
 /// `minimum_version` is not above this number: migrations only add.
@@ -30,24 +34,19 @@ struct migration {
 /// result, or an empty string.
 using sql_runner = std::function<result<std::string>(const std::string& sql)>;
 
-struct migration_params {
-  /// From now on only versions that know all migrations may use the schema.
-  bool finish = false;
-};
-
-struct migrated {
-  int from = 0;            ///< 0: there was no schema
-  int to = 0;              ///< above schema_version: a newer version's schema that this one may use
-  bool functions = false;  ///< they were not those of this version
-};
-
 /// Migrates in one transaction of `run`'s connection, which must not be in a transaction.
 /// Migrations of one database wait for one another. errc::conflict: the schema is that of a newer
 /// version and this version may not use it. errc::store_unreachable: a
 /// permission is missing; the error says how to grant it. A failure changes nothing.
-[[nodiscard]] result<migrated> migrate(const sql_runner& run, const migration_params& params);
+[[nodiscard]] result<migrated> migrate(const sql_runner& run, bool finish);
+
+/// Connects to the database of `url`, and migrates it. Blocks; `timeout` bounds the connecting
+/// only, as an index on a large table takes its time. Errors are those of `migrate`,
+/// errc::invalid_argument (the URL) and errc::store_unreachable; none repeats the URL.
+[[nodiscard]] result<migrated> migrate_database(const std::string& url, milliseconds timeout,
+                                                bool finish);
 
 /// The statements that migrate() runs for a new schema, as a script for psql.
-[[nodiscard]] std::string migration_script(const migration_params& params);
+[[nodiscard]] std::string migration_script(bool finish);
 
 }  // namespace onceguard::postgres
