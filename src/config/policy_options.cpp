@@ -295,7 +295,7 @@ const std::array policy_table{
          .kind = value_kind::choice,
          .fallback = "elsewhere",
          .text = "`transactional`: the upstream calls `onceguard.complete(lease, …)` in the "
-                 "transaction of its effect, so that an unknown outcome runs again at once, and "
+                 "transaction of its effect, so that an unknown outcome runs again, "
                  "safely. Its lease is not renewed, and lasts for `upstream_timeout` at least. "
                  "Needs a PostgreSQL store.",
          .choices = effect_words},
