@@ -81,6 +81,16 @@ def test_a_completion_is_kept_for_the_retention_of_its_route(start_gateway, upst
     assert 0 < show(gateway, key)["retention_left_ms"] <= 3_600_000
 
 
+@pytest.mark.parametrize("status", ["204", "205", "304"])
+def test_a_body_that_would_never_be_sent_is_refused(gateway, unknown_key, status):
+    done = gateway.command("keys", "complete", unknown_key, "--status", status, "--body", "paid")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"the status {status} has none" in done.stderr
+    assert gateway.state(unknown_key) == "unknown"
+    assert gateway.command("keys", "complete", unknown_key, "--status", status).returncode == 0
+    assert gateway.post(key=unknown_key).status == int(status)
+
+
 def test_an_unknown_key_is_completed_without_an_answer(gateway, unknown_key):
     assert gateway.command("keys", "complete", unknown_key).returncode == 0
     assert show(gateway, unknown_key)["kept"] == "none"
