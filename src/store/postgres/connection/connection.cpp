@@ -156,16 +156,12 @@ void connection::await(stream_descriptor::wait_type type) {
 void connection::on_event(stream_descriptor::wait_type type) {
   if (phase_ == phase::connecting) return poll_connection();
   if (type == stream_descriptor::wait_write) return flush();
-  if (PQconsumeInput(handle_) == 0) {
-    // Results that arrived before the end still count: the server sends the reason for the end.
-    const auto begun = epoch_;
-    receive();
-    if (begun == epoch_) lose(failure_of(handle_));
-    return;
-  }
+  const bool broken = PQconsumeInput(handle_) == 0;
+  // Results that arrived before a break still count: the server sends the reason for the break.
   const auto begun = epoch_;
   receive();
   if (begun != epoch_) return;
+  if (broken) return lose(failure_of(handle_));
   await(stream_descriptor::wait_read);
   flush();
 }
