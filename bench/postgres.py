@@ -92,10 +92,10 @@ def in_turn(rounds, *sides):
     return [[side() for side in sides] for _ in range(rounds)]
 
 
-def against_the_flow(on, rounds):
+def against_the_flow(bench, rounds):
     print(f"{'per second, 64 concurrent, durable':<46} "
           f"{'onceguard':>9} {'the flow':>9} {'ratio':>7}   goal")
-    reported = in_turn(rounds, on.cycles, on.flow, on.replays, on.bare)
+    reported = in_turn(rounds, bench.cycles, bench.flow, bench.replays, bench.bare)
     cycles, flow, replays, bare = (statistics.median(column) for column in zip(*reported))
     line("claim and complete / the six-round-trip flow", cycles, flow,
          statistics.median(c / f for c, f, _, _ in reported), ">= 10")
@@ -105,11 +105,12 @@ def against_the_flow(on, rounds):
          statistics.median(r / f for _, f, r, _ in reported), ">= 20")
 
 
-def added_latency(on, rounds, servers, wrk):
-    port, _ = servers.gateway("postgres", store=on.url())
+def added_latency(bench, rounds, servers, wrk):
+    port, _ = servers.gateway("postgres", store=bench.url())
     reported = in_turn(rounds,
-                   lambda: wrk(port, "unique.lua", int(on.seconds), 1).p50,
-                   lambda: wrk(port, "plain.lua", int(on.seconds), 1).p50, on.commit, on.rows)
+                   lambda: wrk(port, "unique.lua", int(bench.seconds), 1).p50,
+                   lambda: wrk(port, "plain.lua", int(bench.seconds), 1).p50,
+                   bench.commit, bench.rows)
     guarded, plain, commit, _ = (statistics.median(column) for column in zip(*reported))
     print(f"one client: p50 guarded {guarded:.3f} ms, passed through {plain:.3f} ms, "
           f"one bare commit {commit:.3f} ms")
@@ -121,10 +122,10 @@ def added_latency(on, rounds, servers, wrk):
 
 
 def bench_postgres(servers, rounds, seconds, wrk, programs):
-    on = Bench(programs, seconds)
-    with contextlib.closing(on.server):
-        against_the_flow(on, rounds)
-        added_latency(on, rounds, servers, wrk)
+    bench = Bench(programs, seconds)
+    with contextlib.closing(bench.server):
+        against_the_flow(bench, rounds)
+        added_latency(bench, rounds, servers, wrk)
     print()
 
 

@@ -60,17 +60,17 @@ def commits_that_hang(server):
     """Each waits for a standby that does not exist, from the moment that one was seen to."""
     in_force = threading.Event()
     def commit():
-        with server.connect() as at:
+        with server.connect() as session:
             while not in_force.is_set():
-                at.execute("SELECT pg_logical_emit_message(true, 'test', 'a commit')")
+                session.execute("SELECT pg_logical_emit_message(true, 'test', 'a commit')")
     def one_waits():
-        with server.connect() as at:
-            return at.execute("SELECT 1 FROM pg_stat_activity "
-                              "WHERE wait_event = 'SyncRep'").fetchone()
-    def set_standby(how):
-        with server.connect() as at:
-            at.execute(f"ALTER SYSTEM {how}")
-            at.execute("SELECT pg_reload_conf()")
+        with server.connect() as session:
+            return session.execute("SELECT 1 FROM pg_stat_activity "
+                                   "WHERE wait_event = 'SyncRep'").fetchone()
+    def set_standby(setting):
+        with server.connect() as session:
+            session.execute(f"ALTER SYSTEM {setting}")
+            session.execute("SELECT pg_reload_conf()")
     with ThreadPoolExecutor(1) as other:
         set_standby("SET synchronous_standby_names = 'nobody'")
         committing = other.submit(commit)
@@ -86,7 +86,7 @@ def commits_that_hang(server):
 
 def test_a_claim_whose_commit_hangs_is_given_back(start_gateway, server, database, own_upstream,
                                                   fresh_key):
-    """Until it is over, nobody can see the record; its repeat only hears that the key is busy."""
+    """Until it is over, nobody can see the record; a repeat is answered that the key is busy."""
     gateway = start_gateway(own_upstream, {
         "store": {"url": server.url(database), "timeout": "1s"},
         "defaults": {"lease": "2s", "upstream_timeout": "1s"}})
@@ -104,20 +104,22 @@ def test_a_claim_whose_commit_hangs_is_given_back(start_gateway, server, databas
 
 
 # ---- the server stops ---------------------------------------------------------------------
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["in order", "at once"])
-def test_a_restart_of_the_server(start_gateway, server, database, own_upstream, fresh_key, how):
+@pytest.mark.parametrize("stop_signal", [signal.SIGINT, signal.SIGQUIT],
+                         ids=["in order", "at once"])
+def test_a_restart_of_the_server(start_gateway, server, database, own_upstream, fresh_key,
+                                 stop_signal):
     gateway = start_gateway(own_upstream, config(server.url(database)))
     done, running = fresh_key(), fresh_key()
     refused = [fresh_key() for _ in range(3)]
     first = assert_first(gateway.post(key=done))
     with gateway.begin_post(key=running, plan={"gate": running}) as connection:
         own_upstream.arrived(1, running)
-        server.stop(how)
+        server.stop(stop_signal)
         try:
             for key in refused:
                 assert_problem(gateway.post(key=key), 503, "store-unreachable", True,
                                retry_after=True)
-            # What ran meanwhile is not told to have succeeded before that is recorded.
+            # What ran meanwhile is not reported as done before that is recorded.
             own_upstream.open(running)
             assert connection.silent_for(1.2)
             assert gateway.get("/").status == 201
@@ -135,11 +137,11 @@ def test_a_restart_of_the_server(start_gateway, server, database, own_upstream, 
 
 
 # ---- the connection breaks ----------------------------------------------------------------
-@pytest.mark.parametrize("what", ["request", "reply"])
+@pytest.mark.parametrize("message", ["request", "reply"])
 def test_the_connection_is_lost_in_the_middle_of_a_claim(start_gateway, server, database, gate,
-                                                         own_upstream, key, what):
+                                                         own_upstream, key, message):
     gateway = start_gateway(own_upstream, config(through(gate, server, database)))
-    gate.lose(what, key.encode())
+    gate.lose(message, key.encode())
     first = assert_first(gateway.post(key=key))
     gate.lost()
     assert_replay_of(gateway.post(key=key), first)
@@ -147,11 +149,11 @@ def test_the_connection_is_lost_in_the_middle_of_a_claim(start_gateway, server, 
     assert gateway.record(key)["attempt"] == 1
 
 
-@pytest.mark.parametrize("what", ["request", "reply"])
+@pytest.mark.parametrize("message", ["request", "reply"])
 def test_the_connection_is_lost_in_the_middle_of_a_settle(start_gateway, server, database, gate,
-                                                          own_upstream, key, what):
+                                                          own_upstream, key, message):
     gateway = start_gateway(own_upstream, config(through(gate, server, database)))
-    gate.lose(what, f"the answer of {key}".encode())
+    gate.lose(message, f"the answer of {key}".encode())
     first = assert_first(gateway.post(key=key, plan={"body": f"the answer of {key}"}))
     gate.lost()
     assert_replay_of(gateway.post(key=key), first)
@@ -206,17 +208,17 @@ def test_nothing_passes_when_the_answer_is_to_be_recorded(start_gateway, server,
 class RefusedRoom:
     """A full disk, as its error: no privilege is needed for it."""
 
-    def __init__(self, at):
-        self.at = at
-        at.execute("CREATE FUNCTION public.no_room() RETURNS trigger LANGUAGE plpgsql AS "
-                   "$$ BEGIN RAISE 'no room' USING ERRCODE = '53100'; END $$")
+    def __init__(self, session):
+        self.session = session
+        session.execute("CREATE FUNCTION public.no_room() RETURNS trigger LANGUAGE plpgsql AS "
+                        "$$ BEGIN RAISE 'no room' USING ERRCODE = '53100'; END $$")
 
     def fill(self):
-        self.at.execute("CREATE TRIGGER no_room BEFORE INSERT OR UPDATE ON onceguard.records "
-                        "FOR EACH ROW EXECUTE FUNCTION public.no_room()")
+        self.session.execute("CREATE TRIGGER no_room BEFORE INSERT OR UPDATE ON onceguard.records "
+                             "FOR EACH ROW EXECUTE FUNCTION public.no_room()")
 
     def free(self):
-        self.at.execute("DROP TRIGGER no_room ON onceguard.records")
+        self.session.execute("DROP TRIGGER no_room ON onceguard.records")
 
     def close(self):
         pass
@@ -225,14 +227,14 @@ class RefusedRoom:
 class SmallDisk:
     """A file system of a few megabytes, with the records on it."""
 
-    def __init__(self, at, folder):
-        self.at, self.folder = at, folder
+    def __init__(self, session, folder):
+        self.session, self.folder = session, folder
         folder.mkdir()
         mount(folder)
         user = pwd.getpwnam("postgres")
         os.chown(folder, user.pw_uid, user.pw_gid)
-        at.execute(f"CREATE TABLESPACE small LOCATION '{folder}'")
-        at.execute("ALTER TABLE onceguard.records SET TABLESPACE small")
+        session.execute(f"CREATE TABLESPACE small LOCATION '{folder}'")
+        session.execute("ALTER TABLE onceguard.records SET TABLESPACE small")
 
     def fill(self):
         with contextlib.suppress(OSError), open(self.folder / "filler", "wb", 0) as filler:
@@ -243,8 +245,8 @@ class SmallDisk:
         (self.folder / "filler").unlink()
 
     def close(self):
-        self.at.execute("ALTER TABLE onceguard.records SET TABLESPACE pg_default")
-        self.at.execute("DROP TABLESPACE small")
+        self.session.execute("ALTER TABLE onceguard.records SET TABLESPACE pg_default")
+        self.session.execute("DROP TABLESPACE small")
         subprocess.run(["umount", "--lazy", self.folder], check=True)
 
 
@@ -264,11 +266,12 @@ def may_mount(folder):
 
 @pytest.fixture
 def disk(server, database, tmp_path):
-    with server.connect(database) as at:
+    with server.connect(database) as session:
         small = os.geteuid() == 0 and may_mount(tmp_path)
-        place = server.folder / f"small-{database}"  # where the server may enter
-        with contextlib.closing(SmallDisk(at, place) if small else RefusedRoom(at)) as made:
-            yield made
+        location = server.folder / f"small-{database}"  # where the server may enter
+        disk = SmallDisk(session, location) if small else RefusedRoom(session)
+        with contextlib.closing(disk):
+            yield disk
 
 
 def test_a_full_disk(start_gateway, server, database, own_upstream, fresh_key, disk):

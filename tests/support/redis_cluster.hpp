@@ -150,11 +150,11 @@ class redis_cluster {
     return out;
   }
 
-  /// A slot on its way: whom it leaves, and where it goes.
+  /// A slot on its way: the node that it leaves, and the node that it goes to.
   struct moving {
     int slot;
-    redis_server& from;
-    redis_server& to;
+    redis_server& source;
+    redis_server& target;
   };
   [[nodiscard]] moving begin_move(int slot, redis_server& server) const {
     auto& source = owner_of(slot);
@@ -165,11 +165,11 @@ class redis_cluster {
   }
   /// Some of its names go over; false: none was left.
   static bool move_names(const moving& move, std::size_t most) {
-    auto source = move.from.session();
+    auto source = move.source.session();
     const auto names =
         source.list({"CLUSTER", "GETKEYSINSLOT", std::to_string(move.slot), std::to_string(most)});
     for (const auto& name : names) {
-      source.run({"MIGRATE", "127.0.0.1", std::to_string(move.to.port()), name, "0", "5000"});
+      source.run({"MIGRATE", "127.0.0.1", std::to_string(move.target.port()), name, "0", "5000"});
     }
     return !names.empty();
   }
@@ -177,12 +177,12 @@ class redis_cluster {
     while (move_names(move, 100)) {
     }
     const auto text = std::to_string(move.slot);
-    const auto id = id_of(move.to);
+    const auto id = id_of(move.target);
     // With the slot it takes an epoch above all that it knows of. Were that below the old owner's,
     // what that one said before would count: nobody would have the slot, and its keys be deleted.
-    wait_until("the epochs to be known", [&] { return knows_all_epochs(move.to); });
-    move.to.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
-    move.from.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
+    wait_until("the epochs to be known", [&] { return knows_all_epochs(move.target); });
+    move.target.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
+    move.source.session().run({"CLUSTER", "SETSLOT", text, "NODE", id});
   }
   void move(int slot, redis_server& server) const {
     if (&owner_of(slot) != &server) end_move(begin_move(slot, server));

@@ -46,15 +46,15 @@ completion completion_of(const settlement& request) {
 
 }  // namespace
 
-request write_request(const record_id& id, const reading& seen, record to) {
+request write_request(const record_id& id, const reading& seen, record next) {
   request out;
   out.id = id;
   row_to_write row;
   row.version = seen.version;
   row.first = seen.found ? seen.found->first : 0;
   // Nothing is left of the steps of an operation that has ended.
-  row.drops_steps = to.state == record_state::completed || to.state == record_state::released;
-  row.record = std::move(to);
+  row.drops_steps = next.state == record_state::completed || next.state == record_state::released;
+  row.record = std::move(next);
   out.content = std::move(row);
   return out;
 }
@@ -74,9 +74,9 @@ request act<Item, Outcome>::query(bool whole, bool pause) {
 }
 
 template <class Item, class Outcome>
-request act<Item, Outcome>::write(const reading& seen, record to) {
+request act<Item, Outcome>::write(const reading& seen, record next) {
   written_ = true;
-  return write_request(item_.id, seen, std::move(to));
+  return write_request(item_.id, seen, std::move(next));
 }
 
 // --- claims ---------------------------------------------------------------------------------

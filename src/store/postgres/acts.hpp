@@ -12,7 +12,7 @@
 namespace onceguard::postgres {
 
 /// What the three kinds share. `begin` and `read` give the next request; without one, there is an
-/// outcome. A request that wrote nothing is followed by a look at the record.
+/// outcome. A request that wrote nothing is followed by one that reads the record.
 template <class Item, class Outcome>
 class act {
  public:
@@ -34,7 +34,7 @@ class act {
     if (!seen.cut) return std::nullopt;
     return query(true);
   }
-  [[nodiscard]] request write(const reading& seen, record to);
+  [[nodiscard]] request write(const reading& seen, record next);
   [[nodiscard]] instant instant_of(const reading& seen) const {
     return postgres::instant_of(seen.now, pool_.expiry_paused());
   }
@@ -74,7 +74,7 @@ class extend_act final : public act<extension, bool> {
 };
 
 /// The request that writes the record in the place of what was read.
-[[nodiscard]] request write_request(const record_id& id, const reading& seen, record to);
+[[nodiscard]] request write_request(const record_id& id, const reading& seen, record next);
 /// Why nothing can be decided on the record.
 [[nodiscard]] std::optional<error> fault_of(const reading& seen);
 

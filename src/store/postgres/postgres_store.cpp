@@ -22,17 +22,17 @@ awaitable<request> send_one(std::shared_ptr<batch_queue> queue, request single,
 }
 
 /// Asks a question. `Read`: rows, dispatcher → Outcome or result<Outcome>. A question that only
-/// looks may be asked again when its effect is unknown.
+/// reads may be asked again when its effect is unknown.
 template <class Outcome, class Read>
 awaitable<result<Outcome>> ask(std::shared_ptr<batch_queue> queue, const statement& sent,
                                std::function<parameters(const dispatcher&)> encode, Read read,
                                milliseconds timeout) {
   auto outcome = std::make_shared<std::optional<result<Outcome>>>();
-  request asked;
-  asked.content = question{
+  request single;
+  single.content = question{
       &sent, std::move(encode),
       [outcome, read](const rows& rows, dispatcher& here) { outcome->emplace(read(rows, here)); }};
-  const auto done = co_await send_one(std::move(queue), std::move(asked), timeout);
+  const auto done = co_await send_one(std::move(queue), std::move(single), timeout);
   if (done.failed) co_return *done.failed;
   co_return std::move(**outcome);
 }

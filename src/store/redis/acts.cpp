@@ -44,9 +44,9 @@ std::optional<request> claim_act::decide_on(const position& found) {
   return out;
 }
 
-verdict claim_act::written(stamp at) {
-  if (verdict_.lease.token == 0) verdict_.lease.token = at;
-  hold(at);
+verdict claim_act::written(stamp time) {
+  if (verdict_.lease.token == 0) verdict_.lease.token = time;
+  hold(time);
   return std::move(verdict_);
 }
 
@@ -80,8 +80,8 @@ std::optional<request> extend_act::decide_on(const position& found) {
   return replace(found, std::move(*decided.write));
 }
 
-bool extend_act::written(stamp at) {
-  hold(at);
+bool extend_act::written(stamp time) {
+  hold(time);
   return true;
 }
 

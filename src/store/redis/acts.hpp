@@ -33,19 +33,19 @@ class act {
   using item_type = Item;
   using outcome_type = Outcome;
 
-  act(Item item, const act_context& context) : item_(std::move(item)), in_(context) {}
+  act(Item item, const act_context& context) : item_(std::move(item)), context_(context) {}
   virtual ~act() = default;
   [[nodiscard]] std::optional<request> read(reading seen) {
-    if (seen.written) return end(written(seen.at));
+    if (seen.written) return end(written(seen.time));
     if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
-    return decide_on({record_in(seen), first_in(seen), seen.begins, seen.at});
+    return decide_on({record_in(seen), first_in(seen), seen.begins, seen.time});
   }
   std::optional<result<Outcome>> outcome;
 
  protected:
   [[nodiscard]] virtual std::optional<request> decide_on(const position& found) = 0;
   /// The record that was decided on stands since then.
-  [[nodiscard]] virtual Outcome written(stamp at) = 0;
+  [[nodiscard]] virtual Outcome written(stamp time) = 0;
 
   std::optional<request> end(result<Outcome> result) {
     outcome.emplace(std::move(result));
@@ -53,8 +53,8 @@ class act {
   }
   /// Decides on the lease that this process holds, or reads the record first.
   [[nodiscard]] std::optional<request> decide_on_held() {
-    auto held = in_.leases.take(item_.id, item_.token, item_.claim_id);
-    if (!held) return record_request(in_.names, item_.id);
+    auto held = context_.leases.take(item_.id, item_.token, item_.claim_id);
+    if (!held) return record_request(context_.names, item_.id);
     return decide_on({&held->stored.record, held->stored.first, held->begins, held->now()});
   }
   /// Replaces the record that was found, and remembers the new one.
@@ -65,18 +65,19 @@ class act {
     const auto payload = encode_payload(pending_, first_);
     lease_ = lease_of(payload);
     const auto life = life_of(pending_, now);
-    if (found.fresh) return set_record(in_.names, item_.id, payload, life);
-    return swap_record(in_.names, item_.id, found.begins, payload, life, false);
+    if (found.fresh) return set_record(context_.names, item_.id, payload, life);
+    return swap_record(context_.names, item_.id, found.begins, payload, life, false);
   }
   /// The lease of the record that was written is this process's.
-  void hold(stamp at) {
-    date(pending_, at);
-    held_lease out{{std::move(pending_), first_ == 0 ? at : first_, at}, beginning_of(at, lease_)};
-    in_.leases.put(item_.id, std::move(out));
+  void hold(stamp time) {
+    date(pending_, time);
+    held_lease out{{std::move(pending_), first_ == 0 ? time : first_, time},
+                   beginning_of(time, lease_)};
+    context_.leases.put(item_.id, std::move(out));
   }
 
   Item item_;
-  const act_context in_;
+  const act_context context_;
 
  private:
   record pending_;
@@ -91,7 +92,7 @@ class claim_act final : public act<claim, verdict> {
 
  private:
   [[nodiscard]] std::optional<request> decide_on(const position& found) override;
-  [[nodiscard]] verdict written(stamp at) override;
+  [[nodiscard]] verdict written(stamp time) override;
   verdict verdict_;  // once the record is written
 };
 
@@ -113,7 +114,7 @@ class extend_act final : public act<extension, bool> {
 
  private:
   [[nodiscard]] std::optional<request> decide_on(const position& found) override;
-  [[nodiscard]] bool written(stamp at) override;
+  [[nodiscard]] bool written(stamp time) override;
 };
 
 }  // namespace onceguard::redis

@@ -22,7 +22,7 @@ struct held_lease {
   [[nodiscard]] stamp now() const {
     const auto since =
         std::chrono::duration_cast<std::chrono::microseconds>(base::boot_now() - read_at);
-    return stored.at + static_cast<stamp>(since.count());
+    return stored.last + static_cast<stamp>(since.count());
   }
 };
 

@@ -108,7 +108,7 @@ redis_store::redis_store(std::unique_ptr<pool> servers, milliseconds timeout)
           pool_->at(), pool_->names().settled(),
           [this] {
             std::vector<endpoint> out;
-            for (const auto& each : pool_->servers()) out.push_back(each.at);
+            for (const auto& each : pool_->servers()) out.push_back(each.endpoint);
             return out;
           },
           timeout) {}
@@ -182,7 +182,7 @@ awaitable<result<Decision>> redis_store::decide_on_record(record_id id, Decide d
     operator_write wanted;
     auto decided = decide(*seen, wanted);
     if (!decided || !decided->write) co_return decided;
-    const auto now = instant_of(seen->at);
+    const auto now = instant_of(seen->time);
     const auto stored = undated(*decided->write, now, record_in(*seen));
     auto write = swap_record(pool_->names(), id, seen->begins, encode_payload(stored, wanted.first),
                              life_of(stored, now), wanted.forgets);
@@ -203,10 +203,10 @@ awaitable<result<reading>> redis_store::read(record_id id, milliseconds timeout)
 awaitable<result<resolve_decision>> redis_store::resolve(resolution request, milliseconds timeout) {
   const auto id = request.id;
   auto decide = [request = std::move(request)](const reading& seen, operator_write& write) {
-    const auto now = instant_of(seen.at);
+    const auto now = instant_of(seen.time);
     const auto wrong = fault_of(seen);
     if (wrong && !request.force) return result<resolve_decision>(*wrong);
-    auto decided = wrong ? resolve_unreadable(request, now, seen.at + 1)
+    auto decided = wrong ? resolve_unreadable(request, now, seen.time + 1)
                          : decide_resolution(record_in(seen), request, now);
     write.first = first_in(seen);
     write.announces = true;
@@ -223,18 +223,18 @@ awaitable<result<import_outcome>> redis_store::import_record(imported_record req
     using decision = result<import_decision>;
     if (!request.stored.about) return decision(subject_missing());
     if (auto wrong = fault_of(seen)) return decision(std::move(*wrong));
-    auto decided = decide_import(record_in(seen), request, instant_of(seen.at));
+    auto decided = decide_import(record_in(seen), request, instant_of(seen.time));
     // Later tokens are the clock, or follow the record's token while there is a record.
     const auto left = request.retention_left.count() == 0
                           ? released_retention
                           : std::min(request.retention_left, released_retention);
     const auto token = request.stored.token;
-    if (decided.write && token > seen.at + static_cast<stamp>(left.count()) * 1'000) {
+    if (decided.write && token > seen.time + static_cast<stamp>(left.count()) * 1'000) {
       return decision(error(errc::invalid_argument,
                             "its token is far ahead of this server's clock: the clock of the store "
                             "that it comes from was ahead, or this one's is late"));
     }
-    write.first = std::max(seen.at, token + 1);
+    write.first = std::max(seen.time, token + 1);
     return decision(std::move(decided));
   };
   const auto decided = co_await decide_on_record<import_decision>(id, std::move(decide), timeout);
@@ -247,7 +247,7 @@ awaitable<result<std::optional<record_view>>> redis_store::find(record_id id,
   auto seen = co_await read(id, timeout);
   if (!seen) co_return seen.error();
   if (seen->unreadable) co_return std::move(*seen->unreadable);
-  const auto now = instant_of(seen->at);
+  const auto now = instant_of(seen->time);
   if (!seen->found || expired(seen->found->record, now)) co_return std::nullopt;
   co_return std::optional<record_view>(make_view(id, std::move(seen->found->record), now));
 }

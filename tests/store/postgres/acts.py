@@ -34,10 +34,10 @@ class Desk:
     """Calls of the functions that applications call, in the scope `s`."""
 
     def __init__(self, connection):
-        self.on = connection
+        self.connection = connection
 
     def rows(self, sql, values=()):
-        with self.on.cursor(row_factory=namedtuple_row) as cursor:
+        with self.connection.cursor(row_factory=namedtuple_row) as cursor:
             cursor.execute(sql, values)
             return cursor.fetchall() if cursor.description else []
 
@@ -55,9 +55,9 @@ class Desk:
         return self.row(f"SELECT * FROM onceguard.claim('s', %s{others})", [key, *named.values()])
 
     def leased(self, key, **named):
-        told = self.claim(key, **named)
-        assert told.verdict == "run", told
-        return told.lease
+        reply = self.claim(key, **named)
+        assert reply.verdict == "run", reply
+        return reply.lease
 
     def settle(self, kind, lease, *arguments):
         others = ", %s" * len(arguments)
@@ -88,7 +88,7 @@ class Desk:
 
 
 class Clock:
-    """Stands in the place of the database's clock and moves when it is told to."""
+    """Stands in the place of the database's clock and moves when the test moves it."""
 
     def __init__(self, caller):
         self.caller = caller
@@ -98,8 +98,8 @@ class Clock:
         caller.rows("CREATE OR REPLACE FUNCTION onceguard.now_ms() RETURNS bigint LANGUAGE sql "
                     "VOLATILE AS 'SELECT now FROM public.test_clock'")
 
-    def advance(self, by):
-        self.now += by
+    def advance(self, length):
+        self.now += length
         self.caller.rows("UPDATE public.test_clock SET now = %s", [self.now])
 
 
@@ -110,7 +110,7 @@ def milliseconds(length):
 def failure(call, *arguments, **named):
     """The SQLSTATE that a call ends with."""
     try:
-        told = call(*arguments, **named)
+        reply = call(*arguments, **named)
     except psycopg.Error as error:
         return error.sqlstate
-    raise AssertionError(f"no error: {told}")
+    raise AssertionError(f"no error: {reply}")

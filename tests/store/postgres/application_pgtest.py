@@ -12,9 +12,9 @@ HEADERS = ["Link", "<a>", "Content-Type", "text/plain", "Link", "<b>"]
 
 
 def test_a_first_claim_runs_and_a_repeat_gets_its_answer(caller):
-    told = caller.claim("k")
-    assert (told.verdict, told.attempt) == ("run", 1) and told.token > 0
-    caller.settle("complete", told.lease, 201, HEADERS, b"paid")
+    reply = caller.claim("k")
+    assert (reply.verdict, reply.attempt) == ("run", 1) and reply.token > 0
+    caller.settle("complete", reply.lease, 201, HEADERS, b"paid")
     again = caller.claim("k")
     assert (again.verdict, again.status, again.headers, again.body, again.lease) == \
         ("replay", 201, HEADERS, b"paid", None)
@@ -53,15 +53,15 @@ def test_an_answer_is_kept_byte_for_byte(caller):
 
 def test_a_completion_without_an_answer_is_replayed_without_one(caller):
     caller.completed("k")
-    told = caller.claim("k")
-    assert (told.verdict, told.status, told.headers, told.body) == ("replay", None, None, None)
+    reply = caller.claim("k")
+    assert (reply.verdict, reply.status, reply.headers, reply.body) == ("replay", None, None, None)
 
 
 def test_the_work_that_failed_is_run_again_after_its_pause(caller, clock):
     for pause in (1_000, 2_000, 4_000):
         caller.settle("fail", caller.leased("k"))
-        told = caller.claim("k")
-        assert (told.verdict, milliseconds(told.retry_after)) == ("backoff", pause)
+        reply = caller.claim("k")
+        assert (reply.verdict, milliseconds(reply.retry_after)) == ("backoff", pause)
         clock.advance(pause)
 
 
@@ -69,22 +69,22 @@ def test_unknown_is_held_or_run_again_and_stays_a_doubt(caller, clock):
     first = caller.leased("k")
     clock.advance(LEASE)
     assert caller.claim("k").verdict == "unknown"
-    told = caller.claim("k", unknown="rerun")
-    assert (told.verdict, told.attempt) == ("run", 2)
+    reply = caller.claim("k", unknown="rerun")
+    assert (reply.verdict, reply.attempt) == ("run", 2)
     assert failure(caller.settle, "complete", first) == "OG001"
     # What this lease did not do, an earlier one may have done.
-    caller.settle("release", told.lease)
+    caller.settle("release", reply.lease)
     assert caller.find("k").state == "unknown"
 
 
 def test_released_is_free_but_not_for_its_own_claim(caller):
     own = os.urandom(16)
-    told = caller.claim("k", claim_id=own)
+    reply = caller.claim("k", claim_id=own)
     for _ in range(2):
-        caller.settle("release", told.lease)
+        caller.settle("release", reply.lease)
     assert caller.claim("k", claim_id=own).verdict == "refused"
     other = caller.claim("k", fingerprint=b"other")
-    assert (other.verdict, other.attempt) == ("run", 2) and other.token > told.token
+    assert (other.verdict, other.attempt) == ("run", 2) and other.token > reply.token
 
 
 def test_the_repeat_of_a_claim_whose_reply_was_lost_gets_its_lease(caller):
@@ -105,7 +105,7 @@ def test_only_token_and_claim_id_together_are_the_holder(caller):
 
 def test_a_second_completion_counts_within_its_own_transaction_only(caller):
     lease = caller.leased("k")
-    with caller.on.transaction():
+    with caller.connection.transaction():
         caller.settle("complete", lease, 201, None, b"first")
         caller.settle("complete", lease, 500, None, b"second")
     before = caller.stored("k")
@@ -118,7 +118,7 @@ def test_a_second_completion_counts_within_its_own_transaction_only(caller):
 def test_duplicates_write_nothing(caller):
     caller.completed("done", 200)
     caller.leased("running")
-    with caller.on.transaction():
+    with caller.connection.transaction():
         assert caller.claim("done").verdict == "replay"
         assert caller.claim("running").verdict == "busy"
         assert caller.claim("done", fingerprint=b"other").verdict == "mismatch"
@@ -211,8 +211,8 @@ def test_what_outlived_its_retention_is_new_again(caller, clock):
     clock.advance(DAY - 1)
     assert caller.claim("k", fingerprint=b"other").verdict == "mismatch"
     clock.advance(1)
-    told = caller.claim("k", fingerprint=b"other")
-    assert (told.verdict, told.attempt) == ("run", 1)
+    reply = caller.claim("k", fingerprint=b"other")
+    assert (reply.verdict, reply.attempt) == ("run", 1)
 
 
 def test_what_has_not_ended_is_never_swept(caller, clock):
@@ -232,9 +232,9 @@ def test_work_in_steps_goes_on_behind_its_last_one(caller, clock):
     lease = caller.leased("k")
     caller.settle("save_progress", lease, "reserve", b"seat 4")
     clock.advance(LEASE)
-    told = caller.claim("k", unknown="rerun")
-    assert (told.step, told.progress) == ("reserve", b"seat 4")
-    caller.settle("complete", told.lease, 201)
+    reply = caller.claim("k", unknown="rerun")
+    assert (reply.step, reply.progress) == ("reserve", b"seat 4")
+    caller.settle("complete", reply.lease, 201)
     assert caller.stored("k")[0].progress is None
 
 

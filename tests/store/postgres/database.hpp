@@ -15,7 +15,7 @@ class postgres_database {
   static constexpr std::int64_t beginning = 1'700'000'000'000;  ///< start of the tests' clock, ms
 
   explicit postgres_database(postgres_server& server = postgres_server::shared())
-      : on_(server), admin_(made(server).url("onceguard")) {
+      : server_(server), admin_(made(server).url("onceguard")) {
     admin_.run(
         "TRUNCATE onceguard.records;"
         "UPDATE onceguard.meta SET forgotten = 0, floor = 0, leases = 0;"
@@ -23,7 +23,7 @@ class postgres_database {
         "DELETE FROM public.test_clock");
   }
 
-  [[nodiscard]] std::string url() const { return on_.url("onceguard"); }
+  [[nodiscard]] std::string url() const { return server_.url("onceguard"); }
   /// A session of the superuser.
   [[nodiscard]] sql_session& admin() noexcept { return admin_; }
   /// Stops the database's clock at `now` (ms). Until the first call, the database uses the
@@ -71,7 +71,7 @@ class postgres_database {
         "                  floor(date_part('epoch', clock_timestamp()) * 1000)::bigint) $$");
   }
 
-  postgres_server& on_;
+  postgres_server& server_;
   sql_session admin_;
 };
 

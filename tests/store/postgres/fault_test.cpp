@@ -68,12 +68,12 @@ TEST_F(postgres_fault_test, a_server_crash_under_load_loses_and_repeats_nothing)
     server.stop(SIGQUIT);
     server.start();
   });
-  sql_session look(database.url());
+  sql_session reader(database.url());
   EXPECT_EQ(
-      look.value(
+      reader.value(
           "SELECT count(*) FROM onceguard.records WHERE state = 'completed' AND attempt IS NULL"),
       std::to_string(runs));
-  EXPECT_EQ(look.value("SELECT count(*) FROM onceguard.records WHERE flags & 2 > 0"), "0");
+  EXPECT_EQ(reader.value("SELECT count(*) FROM onceguard.records WHERE flags & 2 > 0"), "0");
 }
 
 TEST_F(postgres_fault_test, a_hanging_server_is_reported_unreachable_within_the_timeout) {
@@ -229,7 +229,7 @@ TEST_F(postgres_fault_test, tokens_still_grow_after_a_restore_of_an_older_copy) 
   EXPECT_EQ(caller.try_claim(claim_of("k0")).error().code, errc::store_lost);
   // Each connection that reopens finds another memory, which has to be polled before claims are
   // granted.
-  for (int looks = 0; looks < 100 && !caller.try_claim(claim_of("another")); ++looks)
+  for (int polls = 0; polls < 100 && !caller.try_claim(claim_of("another")); ++polls)
     caller.vitals();
   for (int i = 0; i < 20; ++i) {
     const auto reply = claim_until_known(caller, claim_of("k" + std::to_string(i)));

@@ -41,7 +41,7 @@ class postgres_loss_test : public postgres_fixture {
   }
   /// Polls until the store grants `request`.
   static verdict known_again(blocking_store& caller, const claim& request) {
-    for (int looks = 0; looks < 100; ++looks) {
+    for (int polls = 0; polls < 100; ++polls) {
       caller.vitals();
       if (auto reply = caller.try_claim(request)) return std::move(*reply);
     }

@@ -28,7 +28,7 @@ def store(server):
 @pytest.fixture
 def run(onceguard, server, store):
     def command(*words):
-        url = server.url(store.on.info.dbname)
+        url = server.url(store.connection.info.dbname)
         done = subprocess.run([onceguard, *words, "--store", url], capture_output=True, text=True,
                               timeout=120, env=clean_environment(), check=False)
         assert done.returncode == 0, done

@@ -121,7 +121,7 @@ TEST_F(redis_cluster_test, claims_and_full_scans_work_while_a_slot_is_half_moved
   EXPECT_EQ(listed_keys(caller).size(), 60u);
   EXPECT_EQ(caller.vitals().identity, before.identity);
   const auto other = cluster_.owner_of(slot_of(part)).port();
-  EXPECT_EQ(other, under_way.to.port());
+  EXPECT_EQ(other, under_way.target.port());
 }
 
 TEST_F(redis_cluster_test, writes_do_not_wait_for_replicas_because_metadata_have_moved) {
@@ -131,7 +131,7 @@ TEST_F(redis_cluster_test, writes_do_not_wait_for_replicas_because_metadata_have
   auto& source = cluster_.owner_of(slot_of(0));
   caller.completed(claims_in(0, 1).front());
   const auto under_way = cluster_.begin_move(slot_of(0), owner_and_another(0).second);
-  source.session().run({"MIGRATE", "127.0.0.1", std::to_string(under_way.to.port()),
+  source.session().run({"MIGRATE", "127.0.0.1", std::to_string(under_way.target.port()),
                         names_.metadata(0), "0", "5000"});
   for (std::size_t part = 1; part < 64; ++part) {
     if (&cluster_.owner_of(slot_of(part)) == &source) caller.completed(claims_in(part, 1).front());
@@ -155,26 +155,26 @@ TEST_F(redis_cluster_test, an_operator_can_release_a_record_whose_slot_has_moved
 
 TEST_F(redis_cluster_test, every_key_runs_once_while_slots_move_under_load) {
   const auto tested = open_cluster();
-  blocking_store look(*tested);
-  const auto before = look.vitals().identity;
+  blocking_store reader(*tested);
+  const auto before = reader.vitals().identity;
   const auto runs = run_across_crashes(*tested, 8, 150, [&] { move_some_slots(); });
-  EXPECT_EQ(look.vitals().identity, before);
-  expect_each_once(look, runs);
+  EXPECT_EQ(reader.vitals().identity, before);
+  expect_each_once(reader, runs);
 }
 
 TEST_F(redis_cluster_test,
        every_key_runs_once_while_slots_move_and_connections_break_with_replicas) {
   const auto tested = open_cluster("min_replicas=1");
-  blocking_store look(*tested);
-  const auto before = look.vitals().identity;
+  blocking_store reader(*tested);
+  const auto before = reader.vitals().identity;
   const auto runs = run_across_crashes(*tested, 8, 150, [&] {
     move_some_slots();
     for (auto* each : cluster_.current_masters()) {
       each->session().run({"CLIENT", "KILL", "TYPE", "normal"});
     }
   });
-  EXPECT_EQ(look.vitals().identity, before);
-  expect_each_once(look, runs);
+  EXPECT_EQ(reader.vitals().identity, before);
+  expect_each_once(reader, runs);
 }
 
 TEST_F(redis_cluster_test, a_slot_can_move_to_a_master_that_has_just_joined) {
@@ -195,20 +195,20 @@ TEST_F(redis_cluster_test, a_slot_can_move_to_a_master_that_has_just_joined) {
 
 TEST_F(redis_cluster_test, every_key_runs_once_during_planned_failovers_under_load) {
   const auto tested = open_cluster("min_replicas=1");
-  blocking_store look(*tested);
-  const auto before = look.vitals().identity;
+  blocking_store reader(*tested);
+  const auto before = reader.vitals().identity;
   std::size_t turn = 0;
   const auto runs = run_across_crashes(*tested, 8, 100, [&] {
     const auto masters = cluster_.current_masters();
     hand_over(cluster_.replica_of(*masters[turn++ % masters.size()]));
   });
-  expect_each_once(look, runs);
-  EXPECT_EQ(look.vitals().identity, before);
+  expect_each_once(reader, runs);
+  EXPECT_EQ(reader.vitals().identity, before);
 }
 
 TEST_F(redis_cluster_test, every_key_runs_once_while_masters_crash_under_load) {
   const auto tested = open_cluster("min_replicas=1");
-  blocking_store look(*tested);
+  blocking_store reader(*tested);
   std::size_t turn = 0;
   const auto runs = run_across_crashes(*tested, 8, 100, [&] {
     const auto masters = cluster_.current_masters();
@@ -219,7 +219,7 @@ TEST_F(redis_cluster_test, every_key_runs_once_while_masters_crash_under_load) {
     victim.start();
     cluster_.wait_until_whole();
   });
-  expect_each_once(look, runs);
+  expect_each_once(reader, runs);
 }
 
 TEST_F(redis_cluster_test, a_promoted_replica_counts_as_a_loss_unless_replicas_confirm_writes) {

@@ -42,10 +42,10 @@ def assert_retryable(refusals):
 
 def settled(gateway, key):
     """The answer to a repeat, once nobody is at it any more."""
-    def told():
+    def final_answer():
         answer = gateway.post(key=key)
         return answer if answer.status == 201 or answer.problem == "outcome-unknown" else None
-    return wait_until(told, timeout=60, what="an answer")
+    return wait_until(final_answer, timeout=60, what="an answer")
 
 
 class Audit:
@@ -67,7 +67,7 @@ class Audit:
             fields = {name.lower(): value for name, value in request["fields"]}
             self.attempts[request["key"]].append(int(fields["onceguard-attempt"]))
         self.twice = {key for key, seen in self.attempts.items() if len(seen) > 1}
-        # A second run is always of a claim that the new master had never heard of: it would count.
+        # A second run is always of a claim that the new master did not have: it would count.
         assert all(max(seen) <= seen[0] for seen in self.attempts.values())
         effects = upstream.effects()
         assert set(effects) == set(self.answers)

@@ -89,14 +89,14 @@ TEST_F(redis_fault_test, flushed_scripts_are_loaded_again) {
 TEST_F(redis_fault_test, a_server_crash_under_load_loses_and_repeats_nothing) {
   redis_server server({"--appendonly", "yes", "--appendfsync", "always"});
   const auto tested = open(server);
-  blocking_store look(*tested);
-  const auto identity = identity_of(look);
+  blocking_store reader(*tested);
+  const auto identity = identity_of(reader);
   run_across_crashes(*tested, 8, 100, [&] {
     server.stop(SIGKILL);
     server.start();
   });
-  EXPECT_EQ(identity_of(look), identity);
-  for (const auto& each : look.list({}, {}, 100'000).records) {
+  EXPECT_EQ(identity_of(reader), identity);
+  for (const auto& each : reader.list({}, {}, 100'000).records) {
     EXPECT_EQ(each.stored.attempt, 1u);
     EXPECT_FALSE(each.stored.incident);
   }
@@ -316,8 +316,8 @@ TEST_F(redis_fault_test, a_stop_finishes_accepted_claims) {
   context.restart();
   context.run();
   EXPECT_EQ(runs + stopped, 64);
-  const auto look = open();
-  EXPECT_EQ(blocking_store(*look).list({}, {}, 1'000).records.size(),
+  const auto reopened = open();
+  EXPECT_EQ(blocking_store(*reopened).list({}, {}, 1'000).records.size(),
             static_cast<std::size_t>(runs));
 }
 

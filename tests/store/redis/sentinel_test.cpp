@@ -82,20 +82,20 @@ TEST_F(redis_sentinel_test, sentinels_can_have_a_user_and_password_of_their_own)
 
 TEST_F(redis_sentinel_test, every_key_runs_once_during_planned_failovers_under_load) {
   const auto tested = open_fleet("min_replicas=1");
-  blocking_store look(*tested);
-  const auto before = look.vitals().identity;
+  blocking_store reader(*tested);
+  const auto before = reader.vitals().identity;
   const auto runs = run_across_crashes(*tested, 8, 100, [&] {
     auto& old = fleet_.master();
     fail_over(old);
     fleet_.wait_until_whole();
   });
-  expect_each_once(look, runs);
-  EXPECT_EQ(look.vitals().identity, before);
+  expect_each_once(reader, runs);
+  EXPECT_EQ(reader.vitals().identity, before);
 }
 
 TEST_F(redis_sentinel_test, every_key_runs_once_while_masters_crash_under_load) {
   const auto tested = open_fleet("min_replicas=1");
-  blocking_store look(*tested);
+  blocking_store reader(*tested);
   const auto runs = run_across_crashes(*tested, 8, 100, [&] {
     auto& old = fleet_.master();
     old.stop(SIGKILL);
@@ -104,7 +104,7 @@ TEST_F(redis_sentinel_test, every_key_runs_once_while_masters_crash_under_load) 
     old.start();
     fleet_.wait_until_whole();
   });
-  expect_each_once(look, runs);
+  expect_each_once(reader, runs);
 }
 
 TEST_F(redis_sentinel_test, one_sentinel_in_the_url_is_enough_to_find_the_others) {

@@ -117,7 +117,7 @@ TEST(redis_cluster_text, cluster_nodes_are_parsed_with_their_migrating_slots) {
   EXPECT_THAT(nodes[0].slots, ElementsAre(std::pair(0, 5), std::pair(7, 7)));
   ASSERT_EQ(nodes[0].leaving.size(), 1u);
   EXPECT_EQ(nodes[0].leaving[0].slot, 93);
-  EXPECT_EQ(nodes[0].leaving[0].to, "bb");
+  EXPECT_EQ(nodes[0].leaving[0].target, "bb");
   EXPECT_FALSE(nodes[1].master);
   EXPECT_FALSE(nodes[2].master);
 }

@@ -31,9 +31,11 @@ void each_of(const requests_by_id& all, const record_id& id, Visit visit) {
 }  // namespace
 
 batch_trip::batch_trip(dispatcher& dispatcher, std::vector<entry> entries)
-    : from_(dispatcher), entries_(std::move(entries)), confirms_(dispatcher.standby_distrusted_) {
+    : dispatcher_(dispatcher),
+      entries_(std::move(entries)),
+      confirms_(dispatcher.standby_distrusted_) {
   for (auto& each : entries_) {
-    auto* const one = each.what;
+    auto* const one = each.request;
     confirms_ = confirms_ || one->doubtful;
     const auto* query = std::get_if<record_query>(&one->content);
     if (std::holds_alternative<completion>(one->content)) {
@@ -48,10 +50,12 @@ batch_trip::batch_trip(dispatcher& dispatcher, std::vector<entry> entries)
   }
 }
 
-void batch_trip::arrived(const std::vector<result_ptr>& results) { from_.arrived(*this, results); }
+void batch_trip::arrived(const std::vector<result_ptr>& results) {
+  dispatcher_.arrived(*this, results);
+}
 
 void batch_trip::failed(const failure& why, effect_of_failure after) {
-  from_.failed(*this, why, after);
+  dispatcher_.failed(*this, why, after);
 }
 
 // --- sending --------------------------------------------------------------------------------
@@ -108,10 +112,10 @@ void batch_trip::call_claims(std::vector<statement_call>& out, std::int64_t conn
        {&ids, &leases, &locks, &lengths, &started, &unknown, &retentions, &flags, &subjects}) {
     all.array(*each);
   }
-  all.int8(connection).int8(from_.memory().leases_of(connection));
+  all.int8(connection).int8(dispatcher_.memory().leases_of(connection));
   out.push_back({&claim_batch, std::move(all)});
   parameters known;
-  from_.memory().write(known);
+  dispatcher_.memory().write(known);
   out.push_back({&check_memory, std::move(known)});
 }
 
@@ -126,8 +130,8 @@ void batch_trip::call_queries(std::vector<statement_call>& out) const {
 void batch_trip::call_single(std::vector<statement_call>& out, const request& one,
                              std::int64_t connection) const {
   parameters all;
-  if (const auto* asked = std::get_if<question>(&one.content)) {
-    out.push_back({asked->sent, asked->encode(from_)});
+  if (const auto* question = std::get_if<postgres::question>(&one.content)) {
+    out.push_back({question->sent, question->encode(dispatcher_)});
     return;
   }
   const auto* row = std::get_if<row_to_write>(&one.content);
@@ -142,8 +146,8 @@ void batch_trip::call_single(std::vector<statement_call>& out, const request& on
     return;
   }
   all.boolean(row->grants).boolean(row->forgets);
-  from_.memory().write(all);
-  all.int8(connection).int8(from_.memory().leases_of(connection));
+  dispatcher_.memory().write(all);
+  all.int8(connection).int8(dispatcher_.memory().leases_of(connection));
   out.push_back({&replace_row, std::move(all)});
 }
 
@@ -207,8 +211,8 @@ void batch_trip::read_queries(const rows& rows) {
 }
 
 void batch_trip::read_single(request& one, const rows& rows) {
-  if (const auto* asked = std::get_if<question>(&one.content)) {
-    asked->read(rows, from_);
+  if (const auto* question = std::get_if<postgres::question>(&one.content)) {
+    question->read(rows, dispatcher_);
   } else if (std::holds_alternative<record_query>(one.content)) {
     rows.expect_columns(row_columns);
     if (rows.size() != 1) throw unexpected_answer("a record without its row");

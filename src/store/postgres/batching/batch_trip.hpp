@@ -37,7 +37,7 @@ class batch_trip final : public trip {
   void read_queries(const rows& rows);
   void read_single(request& one, const rows& rows);
 
-  dispatcher& from_;
+  dispatcher& dispatcher_;
   std::vector<entry> entries_;
   request_list completions_, claims_, queries_, singles_;
   bool confirms_ = false;

@@ -47,26 +47,27 @@ void dispatcher::accept(std::vector<call_ptr>& calls) {
     if (whole->parts.empty()) finished_.push_back(one);
     for (auto& part : whole->parts) {
       auto& target = std::holds_alternative<question>(part.content) ? questions_ : queue_;
-      target.push_back({.of = whole, .what = &part, .waits_since = now});
+      target.push_back({.job = whole, .request = &part, .waits_since = now});
     }
   }
   calls.clear();
 }
 
 void dispatcher::end(entry& ended, std::optional<error> why) {
-  if (why) ended.what->fail(std::move(*why));
-  if (ended.of->ended_one()) finished_.push_back(std::move(ended.of));
+  if (why) ended.request->fail(std::move(*why));
+  if (ended.job->ended_one()) finished_.push_back(std::move(ended.job));
 }
 
 /// The caller's time is up, or its request was never taken.
 void dispatcher::give_up(entry& ended) {
   // take() comes first, because the caller may give up at the same moment.
-  const auto why = ended.of->take() ? std::optional(lapsed(ended.what->doubtful)) : std::nullopt;
+  const auto why =
+      ended.job->take() ? std::optional(lapsed(ended.request->doubtful)) : std::nullopt;
   end(ended, why);
 }
 
 void dispatcher::retry(entry again, steady_time now) {
-  again.what->not_before = now + pause_before(again.tries++);
+  again.request->not_before = now + pause_before(again.tries++);
   queue_.push_front(std::move(again));
 }
 
@@ -78,7 +79,7 @@ std::unique_ptr<trip> dispatcher::next() {
   std::vector<entry> batch;
   // A long question leaves the other connections to claims and settles.
   if (questions_under_way_ == 0) {
-    if (auto asked = take_question()) batch.push_back(std::move(*asked));
+    if (auto question = take_question()) batch.push_back(std::move(*question));
   }
   if (batch.empty()) {
     batch = take_batch();
@@ -125,14 +126,14 @@ std::vector<entry> dispatcher::take_batch() {
   while (!queue_.empty() && out.size() < most && bytes < params_.batch_bytes) {
     auto next = std::move(queue_.front());
     queue_.pop_front();
-    if (next.of->give_up_at <= now || next.of->dropped()) {
+    if (next.job->give_up_at <= now || next.job->dropped()) {
       give_up(next);
-    } else if (next.what->not_before > now || (next.alone && !out.empty())) {
+    } else if (next.request->not_before > now || (next.alone && !out.empty())) {
       left.push_back(std::move(next));
-    } else if (!next.of->take()) {
+    } else if (!next.job->take()) {
       end(next);
     } else {
-      bytes += weight_of(*next.what);
+      bytes += weight_of(*next.request);
       out.push_back(std::move(next));
       if (out.back().alone) break;
     }
@@ -145,10 +146,10 @@ std::vector<entry> dispatcher::take_batch() {
 std::optional<entry> dispatcher::take_question() {
   const auto now = base::boot_now();
   while (!questions_.empty()) {
-    if (questions_.front().what->not_before > now) return std::nullopt;
+    if (questions_.front().request->not_before > now) return std::nullopt;
     auto next = std::move(questions_.front());
     questions_.pop_front();
-    if (next.of->take()) return next;
+    if (next.job->take()) return next;
     end(next);
   }
   return std::nullopt;
@@ -157,9 +158,9 @@ std::optional<entry> dispatcher::take_question() {
 /// No claim is sent to a memory that the users of the store don't know yet.
 void dispatcher::refuse_claims() {
   std::erase_if(queue_, [&](entry& one) {
-    if (!one.what->grants()) return false;
-    const auto left = one.what->doubtful ? effect::unknown : effect::none;
-    if (one.of->take()) {
+    if (!one.request->grants()) return false;
+    const auto left = one.request->doubtful ? effect::unknown : effect::none;
+    if (one.job->take()) {
       end(one, not_what_it_was(name_, left));
     } else {
       end(one);
@@ -176,7 +177,7 @@ void dispatcher::arrived(batch_trip& trip, const std::vector<result_ptr>& result
   in_flight_ -= trip.entries_.size();
   if (trip.confirms_) standby_distrusted_ = false;
   for (auto& each : trip.entries_) {
-    const auto& done = *each.what;
+    const auto& done = *each.request;
     if (std::holds_alternative<question>(done.content)) --questions_under_way_;
     if (done.announces && done.got.listened) {
       announced_ += base::to_hex(std::span(done.id).first<announced_bytes>());
@@ -202,16 +203,16 @@ void dispatcher::failed(batch_trip& trip, const failure& why, effect_of_failure 
 }
 
 void dispatcher::failed(entry& one, bool several, const failure& why, effect_of_failure after) {
-  auto& request = *one.what;
-  const bool asked = std::holds_alternative<question>(request.content);
-  if (asked) --questions_under_way_;
-  auto& target = asked ? questions_ : queue_;
+  auto& request = *one.request;
+  const bool is_question = std::holds_alternative<question>(request.content);
+  if (is_question) --questions_under_way_;
+  auto& target = is_question ? questions_ : queue_;
   request.got = {};
   const bool unknown = after == effect_of_failure::unknown;
   request.doubtful = request.doubtful || (unknown && request.writes());
   const auto now = base::boot_now();
   const auto cure = remedy_of(why);
-  const bool final = one.of->give_up_at <= now || (request.doubtful && !request.repeatable);
+  const bool final = one.job->give_up_at <= now || (request.doubtful && !request.repeatable);
   if (!final && (unknown || cure == remedy::reconnect)) return target.push_front(std::move(one));
   if (!final && cure == remedy::one_by_one && several) {
     one.alone = true;
@@ -249,7 +250,7 @@ void dispatcher::purge() {
   const auto now = base::boot_now();
   for (auto* list : {&queue_, &questions_}) {
     std::erase_if(*list, [&](entry& one) {
-      const bool over = one.of->give_up_at <= now || one.of->dropped();
+      const bool over = one.job->give_up_at <= now || one.job->dropped();
       if (over) give_up(one);
       return over;
     });
@@ -260,8 +261,8 @@ void dispatcher::fail_waiting(const error& why) {
   for (auto* list : {&queue_, &questions_}) {
     for (auto& one : std::exchange(*list, {})) {
       auto mine = why;
-      if (one.what->doubtful) mine.effect = effect::unknown;
-      if (one.of->take()) {
+      if (one.request->doubtful) mine.effect = effect::unknown;
+      if (one.job->take()) {
         end(one, std::move(mine));
       } else {
         end(one);

@@ -60,7 +60,7 @@ void pool::run() {
   const auto keep = boost::asio::make_work_guard(context_);
   turn();
   context_.run();
-  for (auto& each : connections_) each.on->close();
+  for (auto& each : connections_) each.connection->close();
 }
 
 /// All that may have to be done next, in the order in which one step leads to the next.
@@ -97,20 +97,20 @@ void pool::open_connections(steady_time now) {
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     auto& each = connections_[i];
     // The first connection is the one that listens for announcements.
-    if (each.on->closed() && each.open_at <= now) {
+    if (each.connection->closed() && each.open_at <= now) {
       each.open_at = steady_time::max();
-      each.on->open(where_.targets[target_ % where_.targets.size()], i == 0);
+      each.connection->open(where_.targets[target_ % where_.targets.size()], i == 0);
     }
   }
 }
 
 void pool::hand_out() {
   for (auto& each : connections_) {
-    if (!each.on->idle()) continue;
+    if (!each.connection->idle()) continue;
     auto next = dispatcher_.next();
     if (!next) return;
     trips_.fetch_add(1, std::memory_order_relaxed);
-    each.on->start(std::move(next));
+    each.connection->start(std::move(next));
   }
 }
 
@@ -121,7 +121,7 @@ void pool::wait_for_next_turn(steady_time now) {
   }
   if (!ready_reported_) next_turn = std::min(next_turn, opened_at_ + params_.timeout);
   for (const auto& each : connections_) {
-    if (each.on->closed()) next_turn = std::min(next_turn, each.open_at);
+    if (each.connection->closed()) next_turn = std::min(next_turn, each.open_at);
   }
   if (timer_at_ <= next_turn) return;
   timer_at_ = next_turn;
@@ -133,21 +133,21 @@ void pool::wait_for_next_turn(steady_time now) {
   });
 }
 
-// --- links ----------------------------------------------------------------------------------
+// --- connections ----------------------------------------------------------------------------
 
 bool pool::any_ready() const noexcept {
   return std::any_of(connections_.begin(), connections_.end(),
-                     [](const auto& l) { return l.on->ready(); });
+                     [](const auto& each) { return each.connection->ready(); });
 }
 
 bool pool::any_idle() const noexcept {
   return std::any_of(connections_.begin(), connections_.end(),
-                     [](const auto& l) { return l.on->idle(); });
+                     [](const auto& each) { return each.connection->idle(); });
 }
 
 pool::kept_connection& pool::kept(const connection& connection) {
   return *std::find_if(connections_.begin(), connections_.end(),
-                       [&](const auto& each) { return each.on.get() == &connection; });
+                       [&](const auto& each) { return each.connection.get() == &connection; });
 }
 
 void pool::on_greeting(const connection&, const greeting& greeting) {
@@ -164,7 +164,7 @@ void pool::on_greeting(const connection&, const greeting& greeting) {
 
 /// Asks for notifications while somebody may wait, on the first connection, if that is no pooler's.
 void pool::listen_for_settles(steady_time now) {
-  const auto& first = *connections_.front().on;
+  const auto& first = *connections_.front().connection;
   if (!first.ready() || first.pooled() || now < listens_until_ - listening_span / 2) return;
   if (!met_busy_.exchange(false)) return;
   {
@@ -194,7 +194,7 @@ void pool::on_ready(connection& connection) {
   out_since_.reset();
   outage_logged_ = false;
   for (auto& each : connections_) {
-    if (each.on->closed()) each.open_at = now;
+    if (each.connection->closed()) each.open_at = now;
   }
 }
 
@@ -251,7 +251,7 @@ void pool::say_ready(std::optional<error> why) {
   if (!std::exchange(ready_reported_, true)) ready_.set_value(std::move(why));
 }
 
-// --- what links hear ------------------------------------------------------------------------
+// --- what connections report ------------------------------------------------------------------
 
 void pool::on_announcement(std::string_view payload) {
   std::vector<std::uint64_t> settled;

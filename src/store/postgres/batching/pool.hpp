@@ -52,7 +52,7 @@ class pool final : private connection_events {
 
  private:
   struct kept_connection {
-    std::unique_ptr<connection> on;
+    std::unique_ptr<postgres::connection> connection;
     steady_time open_at{};
     bool was_ready = false;
     std::uint32_t failures = 0;  ///< to connect, in a row

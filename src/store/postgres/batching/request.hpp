@@ -110,8 +110,8 @@ class job final : public call {
 
 /// A part of a job that waits or is in flight.
 struct entry {
-  std::shared_ptr<job> of;
-  request* what = nullptr;
+  std::shared_ptr<postgres::job> job;
+  postgres::request* request = nullptr;
   bool alone = false;  ///< sent by itself, because one request of its trip made all fail
   std::uint32_t tries = 0;
   steady_time waits_since{};

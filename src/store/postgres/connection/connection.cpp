@@ -49,13 +49,13 @@ void connection::open(const target& target, bool listens) {
   listens_ = listens;
   phase_ = phase::connecting;
   arm(base::timer_wheel::of(context_), timeout_);
-  on_ = PQconnectStartParams(names.data(), values.data(), 0);
+  handle_ = PQconnectStartParams(names.data(), values.data(), 0);
   const auto begun = epoch_;
   boost::asio::post(context_, [this, begun] {
     if (begun != epoch_) return;
-    if (on_ == nullptr) return lose(connection_failure("out of memory"));
-    PQsetNoticeReceiver(on_, on_notice, this);
-    if (PQstatus(on_) == CONNECTION_BAD) return lose(failure_of(on_));
+    if (handle_ == nullptr) return lose(connection_failure("out of memory"));
+    PQsetNoticeReceiver(handle_, on_notice, this);
+    if (PQstatus(handle_) == CONNECTION_BAD) return lose(failure_of(handle_));
     if (attach()) await(stream_descriptor::wait_write);
   });
 }
@@ -63,8 +63,8 @@ void connection::open(const target& target, bool listens) {
 void connection::poll_connection() {
   // PQconnectPoll may replace the socket.
   detach();
-  const auto state = PQconnectPoll(on_);
-  if (state == PGRES_POLLING_FAILED) return lose(failure_of(on_));
+  const auto state = PQconnectPoll(handle_);
+  if (state == PGRES_POLLING_FAILED) return lose(failure_of(handle_));
   if (!attach()) return;
   switch (state) {
     case PGRES_POLLING_READING:
@@ -80,7 +80,7 @@ void connection::poll_connection() {
 /// breaks, and another thread may reuse the number at once.
 bool connection::attach() {
   boost::system::error_code failed;
-  const int descriptor = ::fcntl(PQsocket(on_), F_DUPFD_CLOEXEC, 0);
+  const int descriptor = ::fcntl(PQsocket(handle_), F_DUPFD_CLOEXEC, 0);
   if (descriptor < 0) {
     failed.assign(errno, boost::system::system_category());
   } else if (socket_.assign(descriptor, failed); failed) {
@@ -104,9 +104,9 @@ void connection::inquire() {
   pooled_ = expects_pooler_;
   results_.clear();
   expected_ = 0;
-  const bool sent = PQsetnonblocking(on_, 1) == 0 && PQenterPipelineMode(on_) == 1 &&
-                    send_process_question(on_) && PQpipelineSync(on_) == 1;
-  if (!sent) return lose(failure_of(on_));
+  const bool sent = PQsetnonblocking(handle_, 1) == 0 && PQenterPipelineMode(handle_) == 1 &&
+                    send_process_question(handle_) && PQpipelineSync(handle_) == 1;
+  if (!sent) return lose(failure_of(handle_));
   syncs_ = 1;
   await(stream_descriptor::wait_read);
   flush();
@@ -115,7 +115,7 @@ void connection::inquire() {
 void connection::end_inquiry() {
   if (failed_) return lose(*failed_);
   if (results_.size() != 1) return lose(connection_failure("no answer"));
-  pooled_ = pooled_ || rows(results_.front().get()).integer(0, 0) != PQbackendPID(on_);
+  pooled_ = pooled_ || rows(results_.front().get()).integer(0, 0) != PQbackendPID(handle_);
   set_up();
 }
 
@@ -128,16 +128,17 @@ void connection::set_up() {
   bool sent = false;
   if (pooled_) {
     // A pooler that knows no transactions refuses the first statement by itself.
-    sent = send_begin(on_) && PQpipelineSync(on_) == 1 &&
-           send_settings(on_, timeout_, validity::transaction) &&
-           send_hello(on_, events_.memory()) && end();
+    sent = send_begin(handle_) && PQpipelineSync(handle_) == 1 &&
+           send_settings(handle_, timeout_, validity::transaction) &&
+           send_hello(handle_, events_.memory()) && end();
     syncs_ = 2;
   } else {
-    sent = send_settings(on_, timeout_, validity::session) && send_hello(on_, events_.memory()) &&
-           (!listens_ || send_listen(on_)) && send_preparations(on_) && PQpipelineSync(on_) == 1;
+    sent = send_settings(handle_, timeout_, validity::session) &&
+           send_hello(handle_, events_.memory()) && (!listens_ || send_listen(handle_)) &&
+           send_preparations(handle_) && PQpipelineSync(handle_) == 1;
     syncs_ = 1;
   }
-  if (!sent) lose(failure_of(on_));
+  if (!sent) lose(failure_of(handle_));
 }
 
 // --- waiting --------------------------------------------------------------------------------
@@ -155,25 +156,21 @@ void connection::await(stream_descriptor::wait_type type) {
 void connection::on_event(stream_descriptor::wait_type type) {
   if (phase_ == phase::connecting) return poll_connection();
   if (type == stream_descriptor::wait_write) return flush();
-  if (PQconsumeInput(on_) == 0) {
-    // Results that arrived before the end still count: the server sends the reason for the end.
-    const auto begun = epoch_;
-    receive();
-    if (begun == epoch_) lose(failure_of(on_));
-    return;
-  }
+  const bool broken = PQconsumeInput(handle_) == 0;
+  // Results that arrived before a break still count: the server sends the reason for the break.
   const auto begun = epoch_;
   receive();
   if (begun != epoch_) return;
+  if (broken) return lose(failure_of(handle_));
   await(stream_descriptor::wait_read);
   flush();
 }
 
 void connection::flush() {
-  const int left = PQflush(on_);
+  const int left = PQflush(handle_);
   if (left < 0) {
     // An error message of the server may be waiting to be read.
-    if (PQconsumeInput(on_) == 0) return lose(failure_of(on_));
+    if (PQconsumeInput(handle_) == 0) return lose(failure_of(handle_));
     return;
   }
   if (left > 0) await(stream_descriptor::wait_write);
@@ -197,9 +194,10 @@ void connection::start(std::unique_ptr<trip> sent) {
   arm(base::timer_wheel::of(context_), timeout_ + timeout_ / 4);
   expected_ = (pooled_ ? 1 : 0) + (trip_->confirms() ? 1 : 0);
   syncs_ = 1;
-  if (begin() && (!trip_->confirms() || send_marker(on_)) && send_calls() && end()) return flush();
+  if (begin() && (!trip_->confirms() || send_marker(handle_)) && send_calls() && end())
+    return flush();
   // Posted, because the pool is still assigning trips when it calls start().
-  boost::asio::post(context_, [this, why = failure_of(on_), begun = epoch_] {
+  boost::asio::post(context_, [this, why = failure_of(handle_), begun = epoch_] {
     if (begun == epoch_) lose(why);
   });
 }
@@ -208,16 +206,18 @@ void connection::start(std::unique_ptr<trip> sent) {
 bool connection::begin() {
   if (!pooled_) return true;
   in_transaction_ = true;
-  return send_begin(on_) && send_settings(on_, timeout_, validity::transaction);
+  return send_begin(handle_) && send_settings(handle_, timeout_, validity::transaction);
 }
 
-bool connection::end() { return (!pooled_ || send_commit(on_)) && PQpipelineSync(on_) == 1; }
+bool connection::end() {
+  return (!pooled_ || send_commit(handle_)) && PQpipelineSync(handle_) == 1;
+}
 
 bool connection::send_calls() {
   const auto calls = trip_->calls(number_);
   return std::all_of(calls.begin(), calls.end(), [this](const statement_call& each) {
-    return pooled_ ? each.values.send_text(on_, each.sent->text)
-                   : each.values.send(on_, each.sent->name);
+    return pooled_ ? each.values.send_text(handle_, each.sent->text)
+                   : each.values.send(handle_, each.sent->name);
   });
 }
 
@@ -225,7 +225,7 @@ bool connection::send_calls() {
 void connection::roll_back() {
   phase_ = phase::rolling_back;
   in_transaction_ = false;
-  if (!send_rollback(on_) || PQpipelineSync(on_) != 1) return lose(failure_of(on_));
+  if (!send_rollback(handle_) || PQpipelineSync(handle_) != 1) return lose(failure_of(handle_));
   syncs_ = 1;
 }
 
@@ -233,8 +233,8 @@ void connection::receive() {
   read_announcements();
   int ends = 0;  // consecutive null results; after the second one libpq expects nothing more
   const auto begun = epoch_;
-  while (syncs_ > 0 && begun == epoch_ && PQisBusy(on_) == 0) {
-    result_ptr got(PQgetResult(on_));
+  while (syncs_ > 0 && begun == epoch_ && PQisBusy(handle_) == 0) {
+    result_ptr got(PQgetResult(handle_));
     if (!got && ++ends < 2) continue;
     if (!got) return;
     ends = 0;
@@ -250,7 +250,7 @@ void connection::take(result_ptr got) {
     if (got && !pooled_ && is_of_another_session(failure_of(got.get()))) expects_pooler_ = true;
     // Only the first error counts: a second one comes from the break after the server's message.
     if (!failed_) failed_ = failure_of(got.get());
-    if (PQstatus(on_) == CONNECTION_BAD) lose(*failed_);
+    if (PQstatus(handle_) == CONNECTION_BAD) lose(*failed_);
     return;
   }
   if (status == PGRES_COMMAND_OK) {
@@ -319,7 +319,7 @@ void connection::become_idle() {
 
 void connection::refuse_set_up() {
   if (failed_->sqlstate == no_permission) {
-    const std::string_view user(PQuser(on_));
+    const std::string_view user(PQuser(handle_));
     failed_->text += "; an administrator types: GRANT onceguard_gateway TO ";
     failed_->text.append(1, '"').append(user).append("\";");
   }
@@ -355,9 +355,9 @@ void connection::end_trip() {
 }
 
 void connection::read_announcements() {
-  while (PGnotify* ended = PQnotifies(on_)) {
+  while (PGnotify* ended = PQnotifies(handle_)) {
     // The callers of this process already know of this session's own settles.
-    if (ended->be_pid != PQbackendPID(on_)) events_.on_announcement(ended->extra);
+    if (ended->be_pid != PQbackendPID(handle_)) events_.on_announcement(ended->extra);
     PQfreemem(ended);
   }
 }
@@ -388,7 +388,7 @@ void connection::lose(const failure& why) {
 void connection::close() noexcept {
   disarm();
   detach();
-  if (on_ != nullptr) PQfinish(std::exchange(on_, nullptr));
+  if (handle_ != nullptr) PQfinish(std::exchange(handle_, nullptr));
   trip_.reset();
   results_.clear();
   failed_.reset();

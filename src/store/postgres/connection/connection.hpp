@@ -115,7 +115,7 @@ class connection final : private base::deadline {
   boost::asio::io_context& context_;
   connection_events& events_;
   const milliseconds timeout_;
-  PGconn* on_ = nullptr;
+  PGconn* handle_ = nullptr;
   boost::asio::posix::stream_descriptor socket_;
   phase phase_ = phase::closed;
   std::uint64_t epoch_ = 0;  // a completion handler of an earlier epoch does nothing

@@ -85,15 +85,16 @@ using result_ptr = std::unique_ptr<PGresult, clear_result>;
 /// Rows and columns count from 0. A value of the wrong size throws unexpected_answer.
 class rows {
  public:
-  explicit rows(const PGresult* result) : of_(result) {}
+  explicit rows(const PGresult* result) : result_(result) {}
 
-  [[nodiscard]] int size() const noexcept { return PQntuples(of_); }
-  [[nodiscard]] int columns() const noexcept { return PQnfields(of_); }
+  [[nodiscard]] int size() const noexcept { return PQntuples(result_); }
+  [[nodiscard]] int columns() const noexcept { return PQnfields(result_); }
   [[nodiscard]] bool null(int row, int column) const noexcept {
-    return PQgetisnull(of_, row, column) == 1;
+    return PQgetisnull(result_, row, column) == 1;
   }
   [[nodiscard]] std::string_view bytes(int row, int column) const noexcept {
-    return {PQgetvalue(of_, row, column), static_cast<std::size_t>(PQgetlength(of_, row, column))};
+    return {PQgetvalue(result_, row, column),
+            static_cast<std::size_t>(PQgetlength(result_, row, column))};
   }
   [[nodiscard]] bool boolean(int row, int column) const;
   /// A value of type int2, int4 or int8; null: 0.
@@ -112,7 +113,7 @@ class rows {
   void expect_columns(int count) const;
 
  private:
-  const PGresult* of_;
+  const PGresult* result_;
 };
 
 }  // namespace onceguard::postgres

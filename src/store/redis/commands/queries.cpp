@@ -64,7 +64,7 @@ reading read_record(const reply& reply) {
   out.written = !reply.is_array();
   const auto time = read_stamp(out.written ? reply.text() : reply.at(0).text());
   if (!time) throw unexpected_reply("a stamp that is none");
-  out.at = *time;
+  out.time = *time;
   if (out.written || reply.at(1).is_nil()) return out;
   const auto value = reply.at(1);
   if (value.is_error()) {

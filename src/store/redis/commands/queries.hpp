@@ -16,7 +16,7 @@ namespace onceguard::redis {
 
 /// What a script found of a record.
 struct reading {
-  stamp at = 0;
+  stamp time = 0;                      ///< of the server, when the script ran
   bool written = false;                ///< the record was written; nothing was read
   std::string begins;                  ///< as a swap takes it; empty: there is no record
   std::optional<stored_record> found;  ///< empty: no record, or an unreadable one

@@ -30,7 +30,7 @@ using steady_time = base::boot_clock::time_point;
 
 /// One process of a server. A restarted server is another one.
 struct server_pin {
-  endpoint at;
+  redis::endpoint endpoint;
   std::uint64_t life = 0;  ///< 0: not connected yet
   friend bool operator==(const server_pin&, const server_pin&) = default;
 };
@@ -93,8 +93,8 @@ template <class Read>
 
 /// A part of a job in flight.
 struct entry {
-  std::shared_ptr<job> of;
-  request* what = nullptr;
+  std::shared_ptr<redis::job> job;
+  redis::request* request = nullptr;
   std::uint64_t number = 0;  ///< in the order of arrival
   std::uint16_t part = 0;    ///< of the store
   bool queued = false;       ///< sent by its queue, not to a named server

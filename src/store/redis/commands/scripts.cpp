@@ -26,9 +26,9 @@ const std::string& digest_of(script which, bool flagged) {
   static const auto all = [] {
     std::array<std::array<std::string, 2>, script_count> out;
     for (std::size_t i = 0; i < out.size(); ++i) {
-      for (const bool with : {false, true}) {
-        out[i][with ? 1 : 0] =
-            base::to_hex(base::sha1_of(script_text(static_cast<script>(i), with)));
+      for (const bool has_flags : {false, true}) {
+        out[i][has_flags ? 1 : 0] =
+            base::to_hex(base::sha1_of(script_text(static_cast<script>(i), has_flags)));
       }
     }
     return out;

@@ -113,11 +113,11 @@ result<stored_record> decode_value(std::string_view value) {
   if (base::checksum_of(first_bytes) != number_of(sum_bytes)) {
     return unreadable("its checksum is wrong: it is damaged");
   }
-  out.at = number_of(written);
+  out.last = number_of(written);
   out.first = number_of(first_bytes);
-  if (out.first == 0) out.first = out.at;
+  if (out.first == 0) out.first = out.last;
   out.record = std::move(*decoded);
-  date(out.record, out.at);
+  date(out.record, out.last);
   return out;
 }
 

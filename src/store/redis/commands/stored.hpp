@@ -32,7 +32,7 @@ using stamp_bytes = std::array<unsigned char, 8>;
 struct stored_record {
   onceguard::record record;  ///< its points in time are by the server's clock
   stamp first = 0;           ///< of its first claim, by which records are listed
-  stamp at = 0;              ///< of its last write
+  stamp last = 0;            ///< of its last write
 };
 
 /// A record as a payload has it. `now` is what the record was decided with, `former` the record

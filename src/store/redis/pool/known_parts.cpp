@@ -14,7 +14,7 @@ std::string_view identity_in(std::string_view name) { return name.substr(0, name
 
 void known_parts::take_greeting(std::size_t part, const std::string& run,
                                 const greeting& greeting) {
-  if (greeting.lost) base::log(base::event::acknowledged_writes_lost, {{"store", at_.name}});
+  if (greeting.lost) base::log(base::event::acknowledged_writes_lost, {{"store", address_.name}});
   auto& mine = parts_[part];
   if (greeting.name != mine.name) {
     // For copies the tiered store decides what a loss means.
@@ -23,7 +23,7 @@ void known_parts::take_greeting(std::size_t part, const std::string& run,
   }
   // If replicas must confirm, a master's unconfirmed generation does not count: its promotion may
   // be taken back, and nothing that was acknowledged is lost then.
-  if (at_.min_replicas == 0) {
+  if (address_.min_replicas == 0) {
     mine.run = run;
     mine.generation = std::max(mine.generation, greeting.generation);
   }
@@ -51,9 +51,9 @@ void known_parts::log_loss_at_restart(const server_facts& facts) {
   if (loss == std::exchange(loss_logged_, loss)) return;
   base::log(base::event::restart_loss,
             keeps_everything(facts) ? base::log_level::info : base::log_level::warning,
-            {{"store", at_.name}, {"loss", loss}, {"version", facts.version}});
+            {{"store", address_.name}, {"loss", loss}, {"version", facts.version}});
   if (facts.eviction.empty()) {
-    base::log(base::event::eviction_policy_unknown, {{"store", at_.name}});
+    base::log(base::event::eviction_policy_unknown, {{"store", address_.name}});
   }
 }
 
@@ -64,7 +64,7 @@ void known_parts::read_clock(std::int64_t server_now) {
   if (!wall_) wall_.emplace(wall_memory{.offset = server_now - boot});
   const bool distrusted = !wall_->trusts(boot, server_now);
   if (distrusted && !clock_distrusted_) {
-    base::log(base::event::server_clock_stepped, {{"store", at_.name}});
+    base::log(base::event::server_clock_stepped, {{"store", address_.name}});
   }
   clock_distrusted_ = distrusted;
 }

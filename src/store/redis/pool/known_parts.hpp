@@ -17,7 +17,7 @@ namespace onceguard::redis {
 class known_parts {
  public:
   known_parts(const address& address, const redis_params& params, std::size_t parts)
-      : at_(address), params_(params), parts_(parts) {}
+      : address_(address), params_(params), parts_(parts) {}
 
   [[nodiscard]] const known_metadata& operator[](std::size_t part) const { return parts_[part]; }
   /// What the polls of the vitals report to, and what decides whether leases may be granted. From
@@ -40,7 +40,7 @@ class known_parts {
   std::string masters;
 
  private:
-  const address& at_;
+  const address& address_;
   const redis_params& params_;
   std::vector<known_metadata> parts_;
   grant_gate gate_;

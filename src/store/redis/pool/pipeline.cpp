@@ -10,20 +10,20 @@ namespace onceguard::redis {
 
 std::size_t pipeline::room() const noexcept {
   const auto taken = sent_.size() + held_.size();
-  return taken < in_.params.under_way_max ? in_.params.under_way_max - taken : 0;
+  return taken < context_.params.under_way_max ? context_.params.under_way_max - taken : 0;
 }
 
 void pipeline::send(entry entry, bool asking) {
   if (asking) {
     append_command(outgoing_, {"ASKING"});
-    sent_.push_back({.what = kind::ignored});
+    sent_.push_back({.command = kind::ignored});
   }
-  const auto& request = *entry.what;
+  const auto& request = *entry.request;
   ++in_batch_;
   writes_ = writes_ || request.writes;
   if (request.announces) announced_ += base::as_chars(*request.about).substr(0, 8);
   append(request.command, request.called);
-  sent_.push_back({.of = std::move(entry)});
+  sent_.push_back({.entry = std::move(entry)});
 }
 
 void pipeline::append(std::string_view command, std::optional<script> called) {
@@ -37,11 +37,11 @@ void pipeline::append(std::string_view command, std::optional<script> called) {
 void pipeline::end_batch() {
   if (std::exchange(in_batch_, 0) == 0) return;
   if (!announced_.empty()) {
-    append_command(outgoing_, {"PUBLISH", in_.names.settled(), std::exchange(announced_, {})});
-    sent_.push_back({.what = kind::ignored});
+    append_command(outgoing_, {"PUBLISH", context_.names.settled(), std::exchange(announced_, {})});
+    sent_.push_back({.command = kind::ignored});
   }
   if (counted_in_ && (writes_ || replicas() > 0)) {
-    const auto& metadata = in_.names.metadata(*counted_in_);
+    const auto& metadata = context_.names.metadata(*counted_in_);
     const auto& name = greeted_.at(*counted_in_);
     if (full_) {
       std::string call;
@@ -50,25 +50,25 @@ void pipeline::end_batch() {
     } else {
       append_command(outgoing_, {"HINCRBY", metadata, name, "1"});
     }
-    sent_.push_back({.what = kind::counting, .part = *counted_in_});
+    sent_.push_back({.command = kind::counting, .part = *counted_in_});
   }
   if (replicas() > 0) {
-    const auto patience = std::max<std::int64_t>(in_.params.timeout.count() / 2, 1);
+    const auto patience = std::max<std::int64_t>(context_.params.timeout.count() / 2, 1);
     append_command(outgoing_, {"WAIT", decimal(replicas()), decimal(patience)});
-    sent_.push_back({.what = kind::wait});
+    sent_.push_back({.command = kind::wait});
   }
-  sent_.push_back({.what = kind::end});
+  sent_.push_back({.command = kind::end});
   writes_ = false;
 }
 
 void pipeline::return_all(const failure& why) {
   const auto back = [&](entry& entry, bool not_carried_out) {
-    if (!entry.of) return;
-    entry.what->doubtful = entry.what->doubtful || !not_carried_out;
-    in_.events.on_returned(to_, std::move(entry), why);
+    if (!entry.job) return;
+    entry.request->doubtful = entry.request->doubtful || !not_carried_out;
+    context_.events.on_returned(server_, std::move(entry), why);
   };
-  for (auto& each : held_) back(each.of, false);
-  for (auto& each : sent_) back(each.of, each.not_carried_out);
+  for (auto& each : held_) back(each.entry, false);
+  for (auto& each : sent_) back(each.entry, each.not_carried_out);
 }
 
 // --- greetings ------------------------------------------------------------------------------
@@ -81,11 +81,12 @@ void pipeline::greet(const std::vector<std::size_t>& parts) {
   for (const auto part : parts) {
     if (!greeted_.try_emplace(part).second) continue;
     const bool others_lose = !node_.empty() && replicas() == 0;
-    const introduction intro{run_, node_, in_.known[part], others_lose, in_.known.masters};
+    const introduction intro{run_, node_, context_.known[part], others_lose,
+                             context_.known.masters};
     std::string call;
-    append_greeting(call, in_.names.metadata(part), !in_.params.copies_only, &intro);
+    append_greeting(call, context_.names.metadata(part), !context_.params.copies_only, &intro);
     append(call, script::greet);
-    sent_.push_back({.what = kind::greeting, .part = part});
+    sent_.push_back({.command = kind::greeting, .part = part});
   }
 }
 
@@ -109,7 +110,7 @@ void pipeline::count_in_next_part() {
 void pipeline::take_greeting(std::size_t part, const reply& reply) {
   if (reply.is_error()) {
     auto refused = failure_of(reply.text());
-    if (refused.code == "MOVED" || refused.code == "ASK") return in_.events.on_astray();
+    if (refused.code == "MOVED" || refused.code == "ASK") return context_.events.on_astray();
     throw broken{std::move(refused)};
   }
   const auto greeting = read_greeting(reply);
@@ -118,7 +119,7 @@ void pipeline::take_greeting(std::size_t part, const reply& reply) {
     counted_in_ = part;
     generation_ = greeting.generation;
   }
-  in_.known.take_greeting(part, run_, greeting);
+  context_.known.take_greeting(part, run_, greeting);
 }
 
 // --- replies --------------------------------------------------------------------------------
@@ -128,9 +129,9 @@ void pipeline::take(reply_ptr got) {
   auto first = std::move(sent_.front());
   sent_.pop_front();
   const reply reply(*got);
-  switch (first.what) {
+  switch (first.command) {
     case kind::request:
-      take_request(std::move(first.of), std::move(got));
+      take_request(std::move(first.entry), std::move(got));
       break;
     case kind::counting:
       take_count(first.part, reply);
@@ -145,7 +146,7 @@ void pipeline::take(reply_ptr got) {
     case kind::end:
       break;
   }
-  while (!sent_.empty() && sent_.front().what == kind::end) {
+  while (!sent_.empty() && sent_.front().command == kind::end) {
     sent_.pop_front();
     take_end();
   }
@@ -154,7 +155,7 @@ void pipeline::take(reply_ptr got) {
 /// A request that waits for nothing, and one that was refused, needs no end of its batch.
 void pipeline::take_request(entry subject, reply_ptr got) {
   const reply reply(*got);
-  const auto& request = *subject.what;
+  const auto& request = *subject.request;
   if (!reply.is_error()) {
     held_request one{std::move(subject), std::move(got)};
     if (!request.writes && replicas() == 0) return conclude(std::move(one), false);
@@ -164,16 +165,16 @@ void pipeline::take_request(entry subject, reply_ptr got) {
   refused.misconfigured = false;  // it was right when the store was opened
   switch (remedy_of(refused)) {
     case remedy::redirect:
-      return in_.events.on_redirected(to_, std::move(subject), refused);
+      return context_.events.on_redirected(server_, std::move(subject), refused);
     case remedy::reconnect:
-      sent_.push_front({.of = std::move(subject), .not_carried_out = true});
+      sent_.push_front({.entry = std::move(subject), .not_carried_out = true});
       throw broken{std::move(refused)};
     case remedy::none:
       break;
   }
   const auto after = request.doubtful ? effect::unknown : effect::none;
-  subject.what->fail(to_error(refused, in_.connections.at.name, after));
-  in_.events.on_ended(std::move(subject));
+  subject.request->fail(to_error(refused, context_.connections.address.name, after));
+  context_.events.on_ended(std::move(subject));
 }
 
 void pipeline::take_count(std::size_t part, const reply& reply) {
@@ -193,7 +194,7 @@ void pipeline::take_count(std::size_t part, const reply& reply) {
     // The metadata of the part are on their way to another server.
     end_.confirmed = replicas() == 0;
     if (counted_in_ == part) count_in_next_part();
-    in_.events.on_astray();
+    context_.events.on_astray();
   }
 }
 
@@ -203,15 +204,16 @@ void pipeline::take_end() {
   if (!end.confirmed) {
     const auto why = connection_failure("too few replicas have confirmed it");
     for (auto& each : held) {
-      each.of.what->doubtful = true;
-      in_.events.on_returned(to_, std::move(each.of), why);
+      each.entry.request->doubtful = true;
+      context_.events.on_returned(server_, std::move(each.entry), why);
     }
     return;
   }
   if (end.uncounted) {
     for (auto& each : held) {
-      each.of.what->fail(to_error(*end.uncounted, in_.connections.at.name, effect::unknown));
-      in_.events.on_ended(std::move(each.of));
+      each.entry.request->fail(
+          to_error(*end.uncounted, context_.connections.address.name, effect::unknown));
+      context_.events.on_ended(std::move(each.entry));
     }
     return;
   }
@@ -221,20 +223,20 @@ void pipeline::take_end() {
   if (counts) generation_ = end.count;
   for (auto& each : held) conclude(std::move(each), forgot);
   if (forgot) give_up("the server's data is older than it was");
-  if (counts) in_.known.take_generation(*end.part, run_, end.count);
+  if (counts) context_.known.take_generation(*end.part, run_, end.count);
 }
 
 /// `forgot`: the server's memory is not what it was.
 void pipeline::conclude(held_request one, bool forgot) {
-  auto& request = *one.of.what;
-  if (request.grants && (forgot || !in_.known.gate().known())) {
+  auto& request = *one.entry.request;
+  if (request.grants && (forgot || !context_.known.gate().known())) {
     // Nobody holds the lease that was granted, and it is given back.
-    const auto& name = in_.connections.at.name;
+    const auto& name = context_.connections.address.name;
     request.fail(error(errc::store_lost, name + ": its data is older than it was", effect::done));
   } else {
     request.got = std::move(one.got);
   }
-  in_.events.on_ended(std::move(one.of));
+  context_.events.on_ended(std::move(one.entry));
 }
 
 }  // namespace onceguard::redis

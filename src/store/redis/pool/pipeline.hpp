@@ -53,9 +53,10 @@ struct server_context {
 class pipeline {
  public:
   /// `node`: which of several servers it is.
-  pipeline(const server_context& context, server& to, const server_facts& facts, std::string node)
-      : in_(context),
-        to_(to),
+  pipeline(const server_context& context, server& server, const server_facts& facts,
+           std::string node)
+      : context_(context),
+        server_(server),
         run_(facts.run),
         node_(std::move(node)),
         flags_of_scripts_(facts.flags_of_scripts) {}
@@ -88,14 +89,14 @@ class pipeline {
     end,  ///< of a batch; there is no reply
   };
   struct expected {
-    kind what = kind::request;
-    entry of{};
+    kind command = kind::request;
+    redis::entry entry{};
     std::size_t part = 0;          ///< greeted, counted in
     bool not_carried_out = false;  ///< the server refused the request
   };
   /// A request that has its reply, and waits for the end of its batch.
   struct held_request {
-    entry of;
+    redis::entry entry;
     reply_ptr got;
   };
   /// What is known of a batch when its end is reached.
@@ -113,10 +114,12 @@ class pipeline {
   void take_count(std::size_t part, const reply& reply);
   void take_end();
   void conclude(held_request one, bool forgot);
-  [[nodiscard]] std::uint32_t replicas() const noexcept { return in_.connections.at.min_replicas; }
+  [[nodiscard]] std::uint32_t replicas() const noexcept {
+    return context_.connections.address.min_replicas;
+  }
 
-  const server_context& in_;
-  server& to_;
+  const server_context& context_;
+  server& server_;
   const std::string run_;
   const std::string node_;
   const bool flags_of_scripts_;

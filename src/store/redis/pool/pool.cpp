@@ -19,11 +19,11 @@ constexpr std::uint32_t redirections_max = 5;  // in a row, without a pause
 
 pool::pool(redis_params params, address server, std::optional<boost::asio::ssl::context> tls)
     : params_(std::move(params)),
-      at_(std::move(server)),
-      names_(at_.prefix, at_.servers == deployment::cluster),
+      address_(std::move(server)),
+      names_(address_.prefix, address_.servers == deployment::cluster),
       tls_(std::move(tls)),
-      known_(at_, params_, names_.parts()),
-      shared_{{context_, at_, tls_ ? &*tls_ : nullptr}, *this, known_, params_, names_},
+      known_(address_, params_, names_.parts()),
+      shared_{{context_, address_, tls_ ? &*tls_ : nullptr}, *this, known_, params_, names_},
       queue_(std::make_shared<batch_queue>(
           [this] { boost::asio::post(context_, [this] { turn(); }); })),
       timer_(context_),
@@ -103,18 +103,19 @@ void pool::accept() {
     if (whole->parts.empty()) finished_.push_back(one);
     for (auto& part : whole->parts) {
       ++under_way_;
-      accept({.of = whole, .what = &part, .number = ++accepted_});
+      accept({.job = whole, .request = &part, .number = ++accepted_});
     }
   }
   calls_.clear();
 }
 
 void pool::accept(entry part) {
-  const auto& request = *part.what;
+  const auto& request = *part.request;
   if (const auto& pin = request.pin) {
-    if (auto* target = servers_.find(pin->at)) return target->named().push_back(std::move(part));
-    return end(part, error(errc::store_unreachable,
-                           at_.name + ": " + pin->at.text() + " has no part of the store now"));
+    if (auto* target = servers_.find(pin->endpoint))
+      return target->named().push_back(std::move(part));
+    return end(part, error(errc::store_unreachable, address_.name + ": " + pin->endpoint.text() +
+                                                        " has no part of the store now"));
   }
   part.part = static_cast<std::uint16_t>(names_.part_of(*request.about));
   queues_.add(std::move(part));
@@ -123,15 +124,15 @@ void pool::accept(entry part) {
 /// Ends a request without a reply.
 void pool::end(const entry& one, const error& why) {
   auto mine = why;
-  if (one.what->doubtful) mine.effect = effect::unknown;
+  if (one.request->doubtful) mine.effect = effect::unknown;
   // take() comes first, because the caller may give up at the same moment.
-  if (one.of->take()) one.what->fail(mine);
+  if (one.job->take()) one.request->fail(mine);
   finish(one);
 }
 
 void pool::finish(entry ended) {
   --under_way_;
-  if (ended.of->ended_one()) finished_.push_back(std::move(ended.of));
+  if (ended.job->ended_one()) finished_.push_back(std::move(ended.job));
 }
 
 void pool::wait_for_next_turn(steady_time now, steady_time time) {
@@ -160,18 +161,18 @@ void pool::hand_out(steady_time now) {
 }
 
 void pool::send_queued(request_queue& queue, steady_time now) {
-  auto* const by = queue.at;
-  const bool usable = by != nullptr && by->usable(topology_->vouched());
+  auto* const target = queue.target;
+  const bool usable = target != nullptr && target->usable(topology_->vouched());
   // Requests in flight on another server come first.
-  if (!usable || queue.paused_until > now || (queue.under_way > 0 && queue.by != by)) {
+  if (!usable || queue.paused_until > now || (queue.under_way > 0 && queue.carrier != target)) {
     return purge(queue.waiting, now);
   }
-  for (auto room = by->room(); room > 0 && !queue.waiting.empty(); --room) {
+  for (auto room = target->room(); room > 0 && !queue.waiting.empty(); --room) {
     auto next = std::move(queue.waiting.front());
     queue.waiting.pop_front();
     next.queued = true;
-    if (!send(*by, std::move(next), false)) continue;
-    queue.by = by;
+    if (!send(*target, std::move(next), false)) continue;
+    queue.carrier = target;
     ++queue.under_way;
   }
 }
@@ -185,9 +186,10 @@ void pool::hand_out_named(server& server, steady_time now) {
   for (auto room = server.room(); room > 0 && !waiting.empty(); --room) {
     auto next = std::move(waiting.front());
     waiting.pop_front();
-    const auto& pin = next.what->pin;
+    const auto& pin = next.request->pin;
     if (pin && *pin != server.pin()) {
-      end(next, error(errc::store_unreachable, at_.name + ": the server is not the same any more"));
+      end(next,
+          error(errc::store_unreachable, address_.name + ": the server is not the same any more"));
       continue;
     }
     next.queued = false;
@@ -198,11 +200,11 @@ void pool::hand_out_named(server& server, steady_time now) {
 
 /// False: the caller has given up, or the request is a claim and the memory is not known yet.
 bool pool::send(server& server, entry next, bool asking) {
-  if (next.what->grants && !memory().known()) {
-    end(next, error(errc::store_lost, at_.name + ": its data is not what it was"));
+  if (next.request->grants && !memory().known()) {
+    end(next, error(errc::store_lost, address_.name + ": its data is not what it was"));
     return false;
   }
-  if (!next.of->take()) {
+  if (!next.job->take()) {
     finish(std::move(next));
     return false;
   }
@@ -212,9 +214,9 @@ bool pool::send(server& server, entry next, bool asking) {
 
 /// Ends the requests whose callers have given up.
 void pool::purge(std::deque<entry>& waiting, steady_time now) {
-  const error why(errc::store_unreachable, at_.name + ": no answer within the timeout");
+  const error why(errc::store_unreachable, address_.name + ": no answer within the timeout");
   std::erase_if(waiting, [&](const entry& one) {
-    const bool over = one.of->give_up_at <= now || one.of->dropped();
+    const bool over = one.job->give_up_at <= now || one.job->dropped();
     if (over) end(one, why);
     return over;
   });
@@ -227,17 +229,17 @@ void pool::fail_all(std::deque<entry>& waiting, const error& why) {
 // --- what is out of reach -------------------------------------------------------------------
 
 error pool::unreachable(const std::optional<failure>& why) const {
-  return why ? to_error(*why, at_.name, effect::none)
-             : error(errc::store_unreachable, at_.name + ": no connection");
+  return why ? to_error(*why, address_.name, effect::none)
+             : error(errc::store_unreachable, address_.name + ": no connection");
 }
 
 /// When an outage lasts longer than any caller waits, new requests fail at once.
 void pool::note_outage(steady_time now) {
   if (phase_ == phase::opening) check_beginning(now);
   queues_.each_waiting([&](request_queue& one) {
-    const auto since = one.at != nullptr ? one.at->out_since() : one.nowhere_since;
+    const auto since = one.target != nullptr ? one.target->out_since() : one.nowhere_since;
     if (!since || now - *since < params_.timeout) return;
-    auto why = unreachable(one.at != nullptr ? one.at->last_failure() : lost_why_);
+    auto why = unreachable(one.target != nullptr ? one.target->last_failure() : lost_why_);
     // The cause may pass, even a password that was changed.
     if (why.code != errc::store_full) why.code = errc::store_unreachable;
     fail_all(one.waiting, why);
@@ -255,8 +257,9 @@ void pool::check_beginning(steady_time now) {
     if (each.usable(topology_->vouched())) ++usable;
     if (each.last_failure()) why = each.last_failure();
   }
-  const bool nowhere = std::any_of(queues_.begin(), queues_.end(),
-                                   [](const request_queue& each) { return each.at == nullptr; });
+  const bool nowhere = std::any_of(queues_.begin(), queues_.end(), [](const request_queue& each) {
+    return each.target == nullptr;
+  });
   const bool over = now >= opened_at_ + params_.timeout;
   if (usable > 0 && (over || (usable == wanted && !nowhere))) return enter(phase::serving);
   if (!over && !(why && why->misconfigured && usable == 0)) return;
@@ -269,7 +272,7 @@ void pool::refuse_what_is_out_of_reach() {
   const error why(errc::stopped, "the store was stopped while out of reach");
   const auto vouched = topology_->vouched();
   queues_.each_waiting([&](request_queue& one) {
-    if (one.at == nullptr || !one.at->usable(vouched)) fail_all(one.waiting, why);
+    if (one.target == nullptr || !one.target->usable(vouched)) fail_all(one.waiting, why);
   });
   for (auto& each : servers_) {
     if (!each.usable(vouched)) fail_all(each.named(), why);
@@ -278,7 +281,7 @@ void pool::refuse_what_is_out_of_reach() {
 
 void pool::refuse_server_of(std::size_t part, failure why) {
   boost::asio::post(context_, [this, part, why = std::move(why)] {
-    if (auto* const refused = queues_[part].at) refused->close(why);
+    if (auto* const refused = queues_[part].target) refused->close(why);
   });
 }
 
@@ -313,7 +316,7 @@ void pool::on_facts(const server_facts& facts) {
 void pool::on_up(server& server) {
   topology_->distrust();  // where somebody has to vouch for it
   if (phase_ == phase::away) {
-    base::log(base::event::store_back, {{"store", at_.name}, {"server", server.at().text()}});
+    base::log(base::event::store_back, {{"store", address_.name}, {"server", server.at().text()}});
     enter(phase::serving);
   }
   soon();
@@ -324,7 +327,7 @@ void pool::on_down(server& server, const failure& why) {
   topology_->distrust();
   // Requests that were redirected to this server go back to the server that redirected them.
   for (auto& each : std::exchange(server.named(), {})) {
-    if (each.what->pin) {
+    if (each.request->pin) {
       server.named().push_back(std::move(each));
     } else {
       queues_.add(std::move(each));
@@ -332,7 +335,7 @@ void pool::on_down(server& server, const failure& why) {
   }
   if (phase_ == phase::serving && !server.retired()) {
     base::log(base::event::store_away,
-              {{"store", at_.name}, {"server", server.at().text()}, {"why", why.text}});
+              {{"store", address_.name}, {"server", server.at().text()}, {"why", why.text}});
     enter(phase::away);
   }
   soon();
@@ -347,13 +350,13 @@ void pool::on_ended(entry ended) {
 
 void pool::on_returned(server& server, entry back, const failure& why) {
   if (std::exchange(back.queued, false)) --queues_[back.part].under_way;
-  const bool late = back.of->give_up_at <= base::boot_now();
-  if (late || (back.what->doubtful && !back.what->repeatable)) {
+  const bool late = back.job->give_up_at <= base::boot_now();
+  if (late || (back.request->doubtful && !back.request->repeatable)) {
     auto reply = why;
     reply.misconfigured = false;
-    return end(back, to_error(reply, at_.name, effect::none));
+    return end(back, to_error(reply, address_.name, effect::none));
   }
-  if (back.what->pin) return server.named().push_back(std::move(back));
+  if (back.request->pin) return server.named().push_back(std::move(back));
   queues_.add(std::move(back));
 }
 
@@ -370,7 +373,7 @@ void pool::on_redirected(server& server, entry back, const failure& why) {
     return there.named().push_back(std::move(back));
   }
   if (why.code == "MOVED" && target) {
-    if (mine.at == &server) {
+    if (mine.target == &server) {
       auto& next = servers_.at(*target);
       mine.lead_to(&next);
       // The greeting for the part waits for the next layout, which also shows whether the former

@@ -27,7 +27,7 @@ class pool final : private server_events, private topology_events {
   /// has passed. At the timeout some servers are enough.
   [[nodiscard]] std::optional<error> wait_until_ready() { return ready_.get_future().get(); }
   [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
-  [[nodiscard]] const address& at() const noexcept { return at_; }
+  [[nodiscard]] const address& at() const noexcept { return address_; }
   [[nodiscard]] const keyspace& names() const noexcept { return names_; }
   [[nodiscard]] bool durable() const noexcept { return servers_.durable(); }
   /// The servers that have a part of the store. From any thread.
@@ -89,7 +89,7 @@ class pool final : private server_events, private topology_events {
   [[nodiscard]] error unreachable(const std::optional<failure>& why) const;
 
   const redis_params params_;
-  const address at_;
+  const address address_;
   const keyspace names_;
   std::optional<boost::asio::ssl::context> tls_;
   boost::asio::io_context context_{1};

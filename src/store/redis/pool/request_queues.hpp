@@ -15,9 +15,9 @@ namespace onceguard::redis {
 class server;
 
 struct request_queue {
-  server* at = nullptr;        ///< where it leads now
-  const server* by = nullptr;  ///< what is under way went by this one
-  std::deque<entry> waiting;   ///< in the order of their numbers
+  server* target = nullptr;         ///< where it leads now
+  const server* carrier = nullptr;  ///< what is under way went by this one
+  std::deque<entry> waiting;        ///< in the order of their numbers
   std::size_t under_way = 0;
   std::optional<steady_time> nowhere_since = base::boot_now();
   steady_time paused_until{};
@@ -25,7 +25,7 @@ struct request_queue {
   bool listed = false;
 
   void lead_to(server* next) {
-    at = next;
+    target = next;
     if (next != nullptr) {
       nowhere_since.reset();
     } else if (!nowhere_since) {

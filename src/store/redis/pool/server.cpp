@@ -37,19 +37,19 @@ void server::enter(phase next) {
   phase_ = next;
   switch (next) {
     case phase::opening:
-      connection_ = std::make_unique<connection>(in_.connections, at_);
+      connection_ = std::make_unique<connection>(context_.connections, endpoint_);
       // Earlier than those who wait for the connection give up, so that they learn why.
-      arm(base::timer_wheel::of(in_.connections.context),
-          in_.params.timeout - in_.params.timeout / 8);
+      arm(base::timer_wheel::of(context_.connections.context),
+          context_.params.timeout - context_.params.timeout / 8);
       ++running_;
-      return boost::asio::co_spawn(in_.connections.context, live(), base::rethrow);
+      return boost::asio::co_spawn(context_.connections.context, live(), base::rethrow);
     case phase::ready:
       disarm();
       why_.reset();
       out_since_.reset();
       ready_since_ = open_at_ = now;
       pipeline_->greet(parts_);  // they may have changed meanwhile
-      return in_.events.on_up(*this);
+      return context_.events.on_up(*this);
     case phase::closing:
       disarm();
       return connection_->close();
@@ -64,7 +64,7 @@ void server::enter(phase next) {
       if (!out_since_) out_since_ = now;
       writing_.clear();
       if (const auto ended = std::exchange(pipeline_, nullptr)) ended->return_all(*why_);
-      return in_.events.on_down(*this, *why_);
+      return context_.events.on_down(*this, *why_);
   }
 }
 
@@ -78,7 +78,7 @@ awaitable<void> server::live() {
       // Any reply shows that the server is alive.
       disarm();
       watch();
-      in_.events.on_progress();
+      context_.events.on_progress();
     }
   } catch (const broken& wrong) {
     close(wrong.why);
@@ -106,32 +106,32 @@ bool server::lingers(steady_time now) const noexcept { return now < used_at_ + l
 // --- setting up -----------------------------------------------------------------------------
 
 awaitable<void> server::set_up() {
-  const auto& store_address = in_.connections.at;
+  const auto& store_address = context_.connections.address;
   co_await connection_->connect();
   co_await connection_->log_in(store_address.login);
-  if (!in_.names.cut()) {
+  if (!context_.names.cut()) {
     text_in(co_await connection_->ask(words("SELECT", decimal(store_address.database))));
   }
   // For the server's list of clients. Not all users may set the name.
   co_await connection_->ask(words("CLIENT", "SETNAME", "onceguard"));
   const auto facts = co_await ask_facts();
-  if (auto wrong = reason_for_distrust(facts, store_address.servers, in_.params.copies_only)) {
+  if (auto wrong = reason_for_distrust(facts, store_address.servers, context_.params.copies_only)) {
     throw broken{std::move(*wrong)};
   }
   std::string node;
-  if (store_address.servers == deployment::sentinel) node = at_.text();
+  if (store_address.servers == deployment::sentinel) node = endpoint_.text();
   if (store_address.servers == deployment::cluster) {
     node = text_in(co_await connection_->ask(words("CLUSTER", "MYID")));
   }
   durable_ = keeps_everything(facts);
   if (facts.run.empty() || facts.run != run_) ++life_;
   run_ = facts.run;
-  in_.events.on_facts(facts);
+  context_.events.on_facts(facts);
   for (std::size_t i = 0; i < script_count; ++i) {
     const auto text = script_text(static_cast<script>(i), facts.flags_of_scripts);
     text_in(co_await connection_->ask(words("SCRIPT", "LOAD", text)));
   }
-  pipeline_ = std::make_unique<pipeline>(in_, *this, facts, std::move(node));
+  pipeline_ = std::make_unique<pipeline>(context_, *this, facts, std::move(node));
   pipeline_->greet(parts_);
   const auto greetings = std::exchange(pipeline_->outgoing(), {});
   co_await connection_->write(greetings);
@@ -178,13 +178,14 @@ void server::flush() {
   if (pipeline_->outgoing().empty() || !writing_.empty()) return;
   writing_.swap(pipeline_->outgoing());
   ++running_;
-  boost::asio::co_spawn(in_.connections.context, write_all(), base::rethrow);
+  boost::asio::co_spawn(context_.connections.context, write_all(), base::rethrow);
 }
 
 /// A server that has not answered for too long is given up.
 void server::watch() {
   if (pipeline_->idle() || armed()) return;
-  arm(base::timer_wheel::of(in_.connections.context), in_.params.timeout + in_.params.timeout / 4);
+  arm(base::timer_wheel::of(context_.connections.context),
+      context_.params.timeout + context_.params.timeout / 4);
 }
 
 awaitable<void> server::write_all() {

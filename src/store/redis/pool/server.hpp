@@ -15,10 +15,10 @@ namespace onceguard::redis {
 class server final : private base::deadline {
  public:
   server(const server_context& context, endpoint endpoint)
-      : in_(context), at_(std::move(endpoint)) {}
+      : context_(context), endpoint_(std::move(endpoint)) {}
 
-  [[nodiscard]] const endpoint& at() const noexcept { return at_; }
-  [[nodiscard]] server_pin pin() const { return {at_, life_}; }
+  [[nodiscard]] const endpoint& at() const noexcept { return endpoint_; }
+  [[nodiscard]] server_pin pin() const { return {endpoint_, life_}; }
   [[nodiscard]] bool durable() const noexcept { return durable_; }
   [[nodiscard]] const std::optional<failure>& last_failure() const noexcept { return why_; }
   [[nodiscard]] std::optional<steady_time> out_since() const noexcept { return out_since_; }
@@ -78,8 +78,8 @@ class server final : private base::deadline {
   [[nodiscard]] boost::asio::awaitable<server_facts> ask_facts();
   [[nodiscard]] boost::asio::awaitable<std::optional<std::string>> ask_setting(const char* name);
 
-  const server_context& in_;
-  const endpoint at_;
+  const server_context& context_;
+  const endpoint endpoint_;
   phase phase_ = phase::closed;
   std::unique_ptr<connection> connection_;
   std::unique_ptr<pipeline> pipeline_;  // once the server is known

@@ -25,11 +25,11 @@ void server_list::assign(const layout& found) {
   std::vector<server*> servers;
   std::string all;
   for (const auto& each : found.masters) {
-    all += (all.empty() ? "" : " ") + each.at.text();
-    named.push_back(each.at);
-    servers.push_back(&at(each.at));
+    all += (all.empty() ? "" : " ") + each.endpoint.text();
+    named.push_back(each.endpoint);
+    servers.push_back(&at(each.endpoint));
   }
-  const auto& store_address = shared_.connections.at;
+  const auto& store_address = shared_.connections.address;
   if (named != layout_ && store_address.servers != deployment::single) {
     base::log(base::event::store_masters, {{"store", store_address.name}, {"servers", all}});
   }
@@ -47,7 +47,7 @@ void server_list::assign(const layout& found) {
 void server_list::settle_in(server& server) {
   std::vector<std::size_t> parts;
   for (std::size_t part = 0; part < queues_.size(); ++part) {
-    if (queues_[part].at == &server) parts.push_back(part);
+    if (queues_[part].target == &server) parts.push_back(part);
   }
   const bool leads = !parts.empty();
   server.hold(leads, std::move(parts));

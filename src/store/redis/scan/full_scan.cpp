@@ -66,7 +66,7 @@ class full_scan {
       auto seen = read_outcome(done[i], read_record);
       if (!seen) co_return seen.error();
       if (seen->unreadable) listener_.take_unreadable(ids[i], seen->unreadable->detail);
-      const auto now = instant_of(seen->at);
+      const auto now = instant_of(seen->time);
       if (!seen->found || expired(seen->found->record, now)) continue;
       auto view = make_view(ids[i], std::move(seen->found->record), now);
       view.stored.answer.reset();

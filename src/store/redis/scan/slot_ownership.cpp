@@ -35,7 +35,7 @@ bool add_node(slot_ownership& ownership, const server_pin& pin, const node_entry
     if (mine.owner) return false;
     mine.owner = index;
     for (const auto& each : self.leaving) {
-      if (each.slot == slot) mine.to = each.to;
+      if (each.slot == slot) mine.target = each.target;
     }
   }
   return true;
@@ -64,7 +64,7 @@ awaitable<result<slot_ownership>> read_slot_ownership(pool& pool,
   }
   for (const auto& each : out.parts) {
     if (!each.owner) co_return unknown("a part of it is on no node in reach");
-    if (!each.to.empty() && !location_of(out, each.to)) {
+    if (!each.target.empty() && !location_of(out, each.target)) {
       co_return unknown("a part of it moves to a node that has none yet");
     }
   }
@@ -77,7 +77,7 @@ std::vector<std::size_t> sources_first(const slot_ownership& ownership) {
   std::vector<std::size_t> depth(ownership.nodes.size(), 0);
   for (std::size_t round = 0; round < ownership.nodes.size(); ++round) {
     for (const auto& each : ownership.parts) {
-      const auto target = each.to.empty() ? std::nullopt : location_of(ownership, each.to);
+      const auto target = each.target.empty() ? std::nullopt : location_of(ownership, each.target);
       if (target)
         depth[*target] = std::max(depth[*target], std::min(depth[*each.owner] + 1, depth.size()));
     }
@@ -98,14 +98,15 @@ bool nothing_passed_by(const slot_ownership& before, const slot_ownership& after
     const auto& then = before.parts[part];
     const auto& now = after.parts[part];
     // `after` has the same nodes in the same order.
-    const auto first_to = then.to.empty() ? then.owner : location_of(before, then.to);
+    const auto first_to = then.target.empty() ? then.owner : location_of(before, then.target);
     if (now.owner != then.owner && now.owner != first_to) return false;
-    const auto last_to = now.to.empty() ? now.owner : location_of(before, now.to);
+    const auto last_to = now.target.empty() ? now.owner : location_of(before, now.target);
     if (!first_to || !last_to) return false;
     if (turn_of(*first_to) < turn_of(*then.owner)) return false;
     if (turn_of(*last_to) < turn_of(*now.owner)) return false;
     // The part moved to one node, and now moves on to a third node.
-    if (now.owner == then.owner && !now.to.empty() && !then.to.empty() && now.to != then.to) {
+    if (now.owner == then.owner && !now.target.empty() && !then.target.empty() &&
+        now.target != then.target) {
       return false;
     }
   }

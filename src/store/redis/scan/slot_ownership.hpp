@@ -16,7 +16,7 @@ struct slot_ownership {
   };
   struct part {
     std::optional<std::size_t> owner;  ///< one of the nodes
-    std::string to;                    ///< the id of the node that it moves to; empty: it stays
+    std::string target;                ///< the id of the node that it moves to; empty: it stays
   };
   std::vector<node> nodes;
   std::vector<part> parts;

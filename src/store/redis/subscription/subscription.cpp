@@ -68,7 +68,7 @@ class subscription::subscriber final : private base::deadline {
 
 subscription::subscriber::subscriber(subscription& owner) : owner_(owner) {
   // The files of the certificates were read when the store was opened.
-  if (auto tls = make_tls(owner.at_)) tls_ = std::move(*tls);
+  if (auto tls = make_tls(owner.address_)) tls_ = std::move(*tls);
   boost::asio::co_spawn(context_, live(), base::rethrow);
   thread_ = std::thread([this] { context_.run(); });
 }
@@ -99,12 +99,12 @@ awaitable<failure> subscription::subscriber::read() {
   subscribed_ = false;
   const auto servers = owner_.servers_();
   if (servers.empty()) co_return connection_failure("no server is known");
-  const connection_context made{context_, owner_.at_, tls_ ? &*tls_ : nullptr};
+  const connection_context made{context_, owner_.address_, tls_ ? &*tls_ : nullptr};
   connection_.emplace(made, servers[turn_++ % servers.size()]);
   arm(base::timer_wheel::of(context_), owner_.timeout_);
   try {
     co_await connection_->connect();
-    co_await connection_->log_in(owner_.at_.login);
+    co_await connection_->log_in(owner_.address_.login);
     co_await subscribe();
     disarm();
     subscribed_ = true;
@@ -159,7 +159,7 @@ std::chrono::milliseconds subscription::subscriber::next_pause(const failure& wh
 
 subscription::subscription(address address, std::string channel, servers_now servers,
                            milliseconds timeout)
-    : at_(std::move(address)),
+    : address_(std::move(address)),
       channel_(std::move(channel)),
       servers_(std::move(servers)),
       timeout_(timeout) {}
@@ -196,7 +196,7 @@ void subscription::tell(const std::vector<std::uint64_t>& settled) {
 void subscription::log_refusal(const std::string& why) {
   if (refusal_logged_.exchange(true)) return;
   base::log(base::event::subscription_refused,
-            {{"store", at_.name}, {"channel", channel_}, {"why", why}});
+            {{"store", address_.name}, {"channel", channel_}, {"why", why}});
 }
 
 }  // namespace onceguard::redis

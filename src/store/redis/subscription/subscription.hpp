@@ -36,7 +36,7 @@ class subscription {
   void tell(const std::vector<std::uint64_t>& settled);
   void log_refusal(const std::string& why);
 
-  const address at_;
+  const address address_;
   const std::string channel_;
   const servers_now servers_;
   const milliseconds timeout_;

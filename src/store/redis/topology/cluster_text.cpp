@@ -48,9 +48,10 @@ std::vector<slot_range> read_slots(const reply& reply, const endpoint& endpoint)
     one.first = range.at(0).number<std::uint16_t>(slot_count - 1);
     one.last = range.at(1).number<std::uint16_t>(slot_count - 1);
     const auto host = master.at(0);
-    one.at.host = host.is_nil() || host.text().empty() ? endpoint.host : std::string(host.text());
-    if (one.at.host == "?") continue;
-    one.at.port = std::to_string(master.at(1).number<std::uint16_t>(65'535));
+    one.endpoint.host =
+        host.is_nil() || host.text().empty() ? endpoint.host : std::string(host.text());
+    if (one.endpoint.host == "?") continue;
+    one.endpoint.port = std::to_string(master.at(1).number<std::uint16_t>(65'535));
     one.id = master.at(2).text();
     out.push_back(std::move(one));
   }

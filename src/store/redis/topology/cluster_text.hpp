@@ -16,17 +16,17 @@ namespace onceguard::redis {
 struct slot_range {
   std::uint16_t first = 0;
   std::uint16_t last = 0;
-  endpoint at;
+  redis::endpoint endpoint;
   std::string id;
 };
 
-/// Of CLUSTER SLOTS. `asked`: whom, as a node may not know its own address.
+/// Of CLUSTER SLOTS. `endpoint`: of the node that replied, as it may not know its own address.
 [[nodiscard]] std::vector<slot_range> read_slots(const reply& reply, const endpoint& endpoint);
 
 struct node_entry {
   struct move {
     std::uint16_t slot = 0;
-    std::string to;  ///< a node's id
+    std::string target;  ///< a node's id
   };
   std::string id;
   bool myself = false;
@@ -39,7 +39,7 @@ struct node_entry {
 /// Reads the reply of CLUSTER NODES. Lines that can't be read are left out.
 [[nodiscard]] std::vector<node_entry> read_nodes(std::string_view text);
 
-/// The target of MOVED or ASK. `from`: the node that sent the redirection. Empty: there is no
+/// The target of MOVED or ASK. `address`: of the node that sent the redirection. Empty: there is no
 /// target.
 [[nodiscard]] std::optional<endpoint> target_of(const failure& redirected, const endpoint& address);
 

@@ -26,7 +26,8 @@ cluster_watch::cluster_watch(const connection_context& connection_context, const
       owners_(names.parts()) {}
 
 void cluster_watch::go_on() {
-  if (!std::exchange(polling_, true)) boost::asio::co_spawn(in_.context, poll(), base::rethrow);
+  if (!std::exchange(polling_, true))
+    boost::asio::co_spawn(context_.context, poll(), base::rethrow);
 }
 
 awaitable<void> cluster_watch::poll() {
@@ -50,9 +51,9 @@ awaitable<void> cluster_watch::poll() {
 
 /// Each round begins with another node, because one node may know less than the others.
 std::vector<endpoint> cluster_watch::nodes_in_turn() {
-  std::set<endpoint> all(in_.at.seeds.begin(), in_.at.seeds.end());
+  std::set<endpoint> all(context_.address.seeds.begin(), context_.address.seeds.end());
   for (const auto& each : owners_) {
-    if (each) all.insert(each->at);
+    if (each) all.insert(each->endpoint);
   }
   std::vector<endpoint> out(all.begin(), all.end());
   const auto first = static_cast<std::ptrdiff_t>(round_++ % out.size());
@@ -62,7 +63,8 @@ std::vector<endpoint> cluster_watch::nodes_in_turn() {
 
 awaitable<std::optional<failure>> cluster_watch::ask(endpoint node) {
   const auto patience = std::min(params_.timeout / 2, cluster_patience);
-  auto& source = pollers_.try_emplace(node, in_, node, in_.at.login, patience).first->second;
+  auto& source =
+      pollers_.try_emplace(node, context_, node, context_.address.login, patience).first->second;
   try {
     std::vector<std::string> commands{words("CLUSTER", "SLOTS"), words("CLUSTER", "NODES")};
     const auto replies = co_await source.ask(std::move(commands));
@@ -97,7 +99,7 @@ void cluster_watch::read(const endpoint& endpoint, const std::vector<reply_ptr>&
     }
     // A node that was partitioned may report an older layout.
     const auto epoch = epochs[found->id];
-    if (!mine || mine->epoch <= epoch) mine = owner{found->at, found->id, epoch};
+    if (!mine || mine->epoch <= epoch) mine = owner{found->endpoint, found->id, epoch};
   }
   tell(nodes);
 }
@@ -110,8 +112,8 @@ void cluster_watch::tell(const std::vector<node_entry>& nodes) {
       found.owner.emplace_back();
       continue;
     }
-    const auto [name, fresh] = positions.try_emplace(each->at, found.masters.size());
-    if (fresh) found.masters.push_back({each->at, each->id});
+    const auto [name, fresh] = positions.try_emplace(each->endpoint, found.masters.size());
+    if (fresh) found.masters.push_back({each->endpoint, each->id});
     found.owner.emplace_back(name->second);
   }
   for (const auto& each : nodes) {
@@ -123,13 +125,13 @@ void cluster_watch::tell(const std::vector<node_entry>& nodes) {
 /// Drops the connections to nodes that have no part any more.
 void cluster_watch::forget_strangers() {
   std::erase_if(pollers_, [&](const auto& each) {
-    const auto& [at, node] = each;
-    const auto& seeds = in_.at.seeds;
-    const bool seed = std::find(seeds.begin(), seeds.end(), at) != seeds.end();
+    const auto& [endpoint, poller] = each;
+    const auto& seeds = context_.address.seeds;
+    const bool seed = std::find(seeds.begin(), seeds.end(), endpoint) != seeds.end();
     const bool owns = std::any_of(owners_.begin(), owners_.end(), [&](const auto& each_owner) {
-      return each_owner && each_owner->at == at;
+      return each_owner && each_owner->endpoint == endpoint;
     });
-    return !seed && !owns && !node.busy();
+    return !seed && !owns && !poller.busy();
   });
 }
 

@@ -19,7 +19,7 @@ class cluster_watch final : public topology {
   /// The node that has a part, and the epoch of the failover or move that gave the part to the
   /// node.
   struct owner {
-    endpoint at;
+    redis::endpoint endpoint;
     std::string id;
     std::uint64_t epoch = 0;
   };

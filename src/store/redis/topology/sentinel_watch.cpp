@@ -32,13 +32,13 @@ std::string value_in(const reply& pairs, std::string_view name) {
 sentinel_watch::sentinel_watch(const connection_context& connection_context,
                                const redis_params& params, topology_events& events)
     : topology(connection_context, params, events, sentinel_pause_in_doubt) {
-  for (const auto& each : connection_context.at.seeds) meet(each);
+  for (const auto& each : connection_context.address.seeds) meet(each);
 }
 
 void sentinel_watch::meet(const endpoint& sentinel) {
   if (pollers_.size() >= pollers_most) return;
   const auto patience = std::min(params_.timeout, sentinel_patience);
-  pollers_.try_emplace(sentinel, in_, sentinel, in_.at.sentinel_login, patience);
+  pollers_.try_emplace(sentinel, context_, sentinel, context_.address.sentinel_login, patience);
 }
 
 void sentinel_watch::ask_all() {
@@ -48,18 +48,19 @@ void sentinel_watch::ask_all() {
   const auto round = now_.round + 1;
   now_ = {};
   now_.round = round;
-  for (auto& [to, each] : pollers_) {
+  for (auto& [endpoint, each] : pollers_) {
     if (each.busy()) continue;
     ++now_.open;
-    boost::asio::co_spawn(in_.context, ask(each, round), base::rethrow);
+    boost::asio::co_spawn(context_.context, ask(each, round), base::rethrow);
   }
   if (now_.open == 0) wait(sentinel_pause_in_doubt);
 }
 
 awaitable<void> sentinel_watch::ask(topology_poller& sentinel, std::uint64_t round) {
-  std::vector<std::string> commands{words("SENTINEL", "GET-MASTER-ADDR-BY-NAME", in_.at.master),
-                                    words("SENTINEL", "MASTER", in_.at.master),
-                                    words("SENTINEL", "SENTINELS", in_.at.master)};
+  std::vector<std::string> commands{
+      words("SENTINEL", "GET-MASTER-ADDR-BY-NAME", context_.address.master),
+      words("SENTINEL", "MASTER", context_.address.master),
+      words("SENTINEL", "SENTINELS", context_.address.master)};
   const auto counts = [&] { return !closed_ && round == now_.round && now_.open > 0; };
   std::optional<failure> why;
   try {
@@ -81,7 +82,7 @@ void sentinel_watch::read(const std::vector<reply_ptr>& replies) {
   if (answer.is_error()) {
     auto why = failure_of(answer.text());
     const bool stranger = answer.text().starts_with("ERR No such master");
-    if (stranger) why.text = "the sentinels know no master named " + in_.at.master;
+    if (stranger) why.text = "the sentinels know no master named " + context_.address.master;
     why.misconfigured = why.misconfigured || stranger;
     throw broken{why};
   }

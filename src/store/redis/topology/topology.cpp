@@ -16,7 +16,7 @@ class fixed_topology final : public topology {
   using topology::topology;
   void begin() override {
     layout found;
-    found.masters.push_back({in_.at.seeds.front(), {}});
+    found.masters.push_back({context_.address.seeds.front(), {}});
     found.owner.emplace_back(0);
     events_.on_layout(found);
   }
@@ -33,7 +33,7 @@ class fixed_topology final : public topology {
 awaitable<std::vector<reply_ptr>> topology_poller::ask(std::vector<std::string> commands) {
   busy_ = true;
   closed_ = false;
-  arm(base::timer_wheel::of(in_.context), patience_);
+  arm(base::timer_wheel::of(context_.context), patience_);
   std::vector<reply_ptr> replies;
   std::optional<failure> why;
   try {
@@ -49,12 +49,12 @@ awaitable<std::vector<reply_ptr>> topology_poller::ask(std::vector<std::string> 
   busy_ = false;
   if (!why) co_return replies;
   connection_.reset();
-  why->text = to_.text() + ": " + (closed_ ? "no answer in time" : why->text);
+  why->text = endpoint_.text() + ": " + (closed_ ? "no answer in time" : why->text);
   throw broken{*why};
 }
 
 awaitable<void> topology_poller::connect() {
-  connection_ = std::make_unique<connection>(in_, to_);
+  connection_ = std::make_unique<connection>(context_, endpoint_);
   co_await connection_->connect();
   co_await connection_->log_in(as_);
 }
@@ -88,7 +88,7 @@ void topology::close() {
 
 std::unique_ptr<topology> make_topology(const connection_context& context, const keyspace& names,
                                         const redis_params& params, topology_events& events) {
-  switch (context.at.servers) {
+  switch (context.address.servers) {
     case deployment::sentinel:
       return std::make_unique<sentinel_watch>(context, params, events);
     case deployment::cluster:

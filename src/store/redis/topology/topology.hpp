@@ -19,7 +19,7 @@ namespace onceguard::redis {
 
 struct layout {
   struct master {
-    endpoint at;
+    redis::endpoint endpoint;
     std::string id;  ///< in a cluster
   };
   std::vector<master> masters;                    ///< those that have parts
@@ -44,9 +44,8 @@ class topology_poller final : private base::deadline {
  public:
   topology_poller(const connection_context& context, endpoint endpoint, const credentials& as,
                   milliseconds patience)
-      : in_(context), to_(std::move(endpoint)), as_(as), patience_(patience) {}
+      : context_(context), endpoint_(std::move(endpoint)), as_(as), patience_(patience) {}
 
-  [[nodiscard]] const endpoint& to() const noexcept { return to_; }
   [[nodiscard]] bool busy() const noexcept { return busy_; }
   /// The replies in the order of the commands. Failures are thrown. Only while not busy.
   [[nodiscard]] boost::asio::awaitable<std::vector<reply_ptr>> ask(
@@ -58,8 +57,8 @@ class topology_poller final : private base::deadline {
   void expired() override { close(); }
   [[nodiscard]] boost::asio::awaitable<void> connect();
 
-  const connection_context in_;
-  const endpoint to_;
+  const connection_context context_;
+  const endpoint endpoint_;
   const credentials& as_;
   const milliseconds patience_;
   std::unique_ptr<connection> connection_;
@@ -75,7 +74,7 @@ class topology {
   /// `at_least`: between two polls.
   topology(const connection_context& context, const redis_params& params, topology_events& events,
            std::chrono::milliseconds at_least)
-      : in_(context),
+      : context_(context),
         params_(params),
         events_(events),
         at_least_(at_least),
@@ -103,7 +102,7 @@ class topology {
     return distrusted_ ? at_least_ : longest;
   }
 
-  const connection_context in_;
+  const connection_context context_;
   const redis_params& params_;
   topology_events& events_;
   const std::chrono::milliseconds at_least_;

@@ -88,8 +88,8 @@ std::string text_in(const reply_ptr& got) {
 }
 
 connection::connection(const connection_context& context, endpoint endpoint)
-    : in_(context),
-      to_(std::move(endpoint)),
+    : context_(context),
+      endpoint_(std::move(endpoint)),
       resolver_(context.context),
       tcp_(context.context),
       reader_(redisReaderCreate(), redisReaderFree) {}
@@ -101,7 +101,7 @@ awaitable<void> connection::connect() {
   co_await boost::asio::async_connect(tcp_, found, redirect_error(use_awaitable, ec));
   if (ec) give_up(ec.message());
   watch_peer(tcp_);
-  if (in_.tls != nullptr) co_await shake_hands();
+  if (context_.tls != nullptr) co_await shake_hands();
   enter(phase::open);
 }
 
@@ -117,13 +117,13 @@ void connection::enter(phase next) {
 awaitable<std::vector<connection::tcp::endpoint>> connection::find_address() {
   std::vector<tcp::endpoint> out;
   error_code ec;
-  const auto address = boost::asio::ip::make_address(to_.host, ec);
-  if (const auto port = number_in<std::uint16_t>(to_.port); port && !ec) {
+  const auto address = boost::asio::ip::make_address(endpoint_.host, ec);
+  if (const auto port = number_in<std::uint16_t>(endpoint_.port); port && !ec) {
     out.emplace_back(address, *port);
     co_return out;
   }
-  const auto found =
-      co_await resolver_.async_resolve(to_.host, to_.port, redirect_error(use_awaitable, ec));
+  const auto found = co_await resolver_.async_resolve(endpoint_.host, endpoint_.port,
+                                                      redirect_error(use_awaitable, ec));
   if (ec) give_up(ec.message());
   for (const auto& each : found) out.push_back(each.endpoint());
   co_return out;
@@ -132,11 +132,11 @@ awaitable<std::vector<connection::tcp::endpoint>> connection::find_address() {
 awaitable<void> connection::shake_hands() {
   error_code ec;
   enter(phase::handshake);
-  secure_.emplace(tcp_, *in_.tls);
+  secure_.emplace(tcp_, *context_.tls);
   // For servers that have several names.
-  SSL_set_tlsext_host_name(secure_->native_handle(), to_.host.c_str());
-  if (in_.at.tls->verify) {
-    secure_->set_verify_callback(ssl::host_name_verification(to_.host), ec);
+  SSL_set_tlsext_host_name(secure_->native_handle(), endpoint_.host.c_str());
+  if (context_.address.tls->verify) {
+    secure_->set_verify_callback(ssl::host_name_verification(endpoint_.host), ec);
     if (ec) give_up(ec.message());
   }
   co_await secure_->async_handshake(ssl::stream_base::client, redirect_error(use_awaitable, ec));

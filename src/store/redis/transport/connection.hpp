@@ -29,7 +29,7 @@ namespace onceguard::redis {
 /// What all connections of a store share. Must outlive the connections.
 struct connection_context {
   boost::asio::io_context& context;
-  const address& at;
+  const redis::address& address;
   boost::asio::ssl::context* tls;  ///< null: no TLS
 };
 
@@ -72,8 +72,8 @@ class connection {
   [[nodiscard]] boost::asio::awaitable<std::vector<tcp::endpoint>> find_address();
   [[nodiscard]] boost::asio::awaitable<void> shake_hands();
 
-  const connection_context in_;
-  const endpoint to_;
+  const connection_context context_;
+  const endpoint endpoint_;
   tcp::resolver resolver_;
   tcp::socket tcp_;
   std::optional<boost::asio::ssl::stream<tcp::socket&>> secure_;

@@ -66,29 +66,29 @@ using reply_ptr = std::unique_ptr<redisReply, free_reply>;
 /// A view; the data belong to a reply_ptr.
 class reply {
  public:
-  explicit reply(const redisReply& parsed) noexcept : of_(&parsed) {}
+  explicit reply(const redisReply& parsed) noexcept : parsed_(&parsed) {}
 
-  [[nodiscard]] bool is_error() const noexcept { return of_->type == REDIS_REPLY_ERROR; }
-  [[nodiscard]] bool is_array() const noexcept { return of_->type == REDIS_REPLY_ARRAY; }
-  [[nodiscard]] bool is_nil() const noexcept { return of_->type == REDIS_REPLY_NIL; }
-  [[nodiscard]] bool is_integer() const noexcept { return of_->type == REDIS_REPLY_INTEGER; }
+  [[nodiscard]] bool is_error() const noexcept { return parsed_->type == REDIS_REPLY_ERROR; }
+  [[nodiscard]] bool is_array() const noexcept { return parsed_->type == REDIS_REPLY_ARRAY; }
+  [[nodiscard]] bool is_nil() const noexcept { return parsed_->type == REDIS_REPLY_NIL; }
+  [[nodiscard]] bool is_integer() const noexcept { return parsed_->type == REDIS_REPLY_INTEGER; }
   [[nodiscard]] std::size_t size() const {
     if (!is_array()) throw unexpected_reply("an array was expected");
-    return of_->elements;
+    return parsed_->elements;
   }
   [[nodiscard]] reply at(std::size_t i) const {
     if (i >= size()) throw unexpected_reply("an array that breaks off");
-    return reply(*of_->element[i]);
+    return reply(*parsed_->element[i]);
   }
   [[nodiscard]] std::string_view text() const {
-    const bool good = of_->type == REDIS_REPLY_STRING || of_->type == REDIS_REPLY_STATUS ||
-                      of_->type == REDIS_REPLY_ERROR;
+    const bool good = parsed_->type == REDIS_REPLY_STRING || parsed_->type == REDIS_REPLY_STATUS ||
+                      parsed_->type == REDIS_REPLY_ERROR;
     if (!good) throw unexpected_reply("a text was expected");
-    return {of_->str, static_cast<std::size_t>(of_->len)};
+    return {parsed_->str, static_cast<std::size_t>(parsed_->len)};
   }
   [[nodiscard]] std::int64_t integer() const {
     if (!is_integer()) throw unexpected_reply("an integer was expected");
-    return of_->integer;
+    return parsed_->integer;
   }
   /// An integer from 0 to `most`.
   template <class Number>
@@ -101,7 +101,7 @@ class reply {
   }
 
  private:
-  const redisReply* of_;
+  const redisReply* parsed_;
 };
 
 }  // namespace onceguard::redis

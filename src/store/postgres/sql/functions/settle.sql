@@ -19,13 +19,13 @@ DECLARE
   r onceguard.records;
 BEGIN
   PERFORM onceguard.commit_durably();
-  -- Looked for before the lock, too: a lease that is none must not lock another's key.
-  FOR look IN 1 .. 2 LOOP
+  -- Read before the lock, too: a lease that is none must not lock another's key.
+  FOR reading IN 1 .. 2 LOOP
     SELECT * INTO r FROM onceguard.records t
     WHERE t.digest = held.digest AND t.token = held.token AND t.claim_id = held.claim_id;
     IF NOT FOUND THEN
       PERFORM onceguard.lease_lost('this lease is superseded, or has no record any more');
-    ELSIF look = 1 THEN
+    ELSIF reading = 1 THEN
       PERFORM pg_advisory_xact_lock(onceguard.lock_of(held.digest));
     END IF;
   END LOOP;
