@@ -5,6 +5,8 @@
 #include "gateway/client_watch.hpp"
 #include "gateway/guarded_exchange.hpp"
 #include "gateway/relay.hpp"
+#include "http/forwarding.hpp"
+#include "http1/message.hpp"
 
 namespace onceguard::gateway {
 
@@ -81,12 +83,36 @@ asio::awaitable<bool> guarded_exchange::send_failure() {
   return session_.send_problem(which, std::move(more));
 }
 
+namespace {
+
+/// Why an answer that an application or a person stored can't be sent; empty: it can.
+std::string fault_of(const answer& stored) {
+  if (stored.status < 200 || stored.status > 999) {
+    return "its status " + std::to_string(stored.status) + " is none of a final answer";
+  }
+  for (const auto& [name, value] : stored.headers) {
+    if (!http1::is_token(name)) return "the name of a header field is malformed";
+    if (!http1::is_field_value(value)) return "the field " + name + " holds a control character";
+    if (http::is_hop_by_hop(name) || base::iequals(name, "content-length")) {
+      return "the field " + name + " belongs to a connection, not to an answer";
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr answer, answer_kept kept) {
   const bool whole =
       answer != nullptr && (kept == answer_kept::full || kept == answer_kept::status_only);
   if (!whole)
     co_return co_await session_.send_problem(http::problem::answer_not_kept,
                                              http::problem_detail());
+  if (auto fault = fault_of(*answer); !fault.empty()) {
+    outcome unsendable;
+    unsendable.failure = error(errc::record_unreadable, "its answer can't be sent: " + fault);
+    co_return co_await send_store_failure(std::move(unsendable));
+  }
   if (answer->body.size() > small_body) {
     session_.rule().answers.note_longer(answer->body.size());
     const auto id = make_record_id(admitted_.scope, admitted_.key);

@@ -59,6 +59,8 @@ class stranded {
   }
 
   void count(const subject& about, const routing_table& table) {
+    // Keys of applications are none of a route's.
+    if (about.scope_kind == "application" || about.scope_kind.starts_with("application:")) return;
     const auto* rule = rule_of(about, table);
     if (rule == nullptr) return;
     if (!finds_under(rule->rule.policy, about.scope_kind)) ++moved_[{rule, about.scope_kind}];

@@ -24,6 +24,7 @@ class Shop:
         self.after_commit = lambda: None
         self.failures = []
         self.level = "READ COMMITTED"
+        self.statement = None
         self.answer = (201, [["Content-Type", "text/plain"], ["Link", "a"], ["Link", "b"]], b"paid")
         with psycopg.connect(conninfo) as at:
             at.execute("CREATE TABLE charges (key text NOT NULL, token bigint NOT NULL)")
@@ -62,7 +63,9 @@ class Shop:
             at.execute(f"SET TRANSACTION ISOLATION LEVEL {self.level}")
             at.execute("INSERT INTO charges VALUES (%s, %s)", (key, int(fields["Onceguard-Token"])))
             self.before_commit(lease)
-            if self.answer is None:
+            if self.statement:
+                at.execute(self.statement, (lease,))
+            elif self.answer is None:
                 at.execute("SELECT onceguard.complete(%s)", (lease,))
             else:
                 at.execute("SELECT onceguard.complete(%s, %s, %s, %s)", (lease, *self.answer))
@@ -226,3 +229,24 @@ def test_a_lease_that_is_settled_within_savepoints_commits(postgres_server, data
         assert at.execute("SELECT status, state FROM onceguard.keys").fetchall() == \
             2 * [(201, "completed")]
         assert at.execute("SELECT count(*) FROM onceguard.must_settle").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("headers", ["{X-A,\"a\\r\\nSet-Cookie: b\"}", "{\"X-A: b\",c}",
+                                     "{Transfer-Encoding,chunked}", "{Content-Length,50}"])
+def test_a_stored_answer_that_can_not_be_sent_is_unreadable(start_gateway, shop, config, key,
+                                                           headers):
+    """By the function that the C++ library uses, whose answers need not be HTTP's."""
+    shop.statement = ("SELECT onceguard.complete_now(%s, 200, ARRAY(SELECT convert_to(h, 'UTF8') "
+                      "FROM unnest(" + ("E" if "r" in headers else "") + "'" + headers +
+                      "'::text[]) h), 'paid', NULL)")
+    gateway = start_gateway(shop.url, config)
+    for _ in range(2):
+        assert gateway.post(key=key).problem == "record-unreadable"
+    assert shop.charges() == {key: 1}
+    assert gateway.running()
+
+
+def test_a_direct_connection_is_taken_for_no_poolers(start_gateway, shop, config, key):
+    gateway = start_gateway(shop.url, config)
+    assert [gateway.post(key=key).body for _ in range(2)] == 2 * [b"paid"]
+    assert "store-behind-pooler" not in gateway.log() and "store-away" not in gateway.log()

@@ -200,7 +200,7 @@ awaitable<result<counts>> postgres_store::count(std::string cursor, milliseconds
 awaitable<result<std::size_t>> postgres_store::sweep(std::size_t limit, milliseconds timeout) {
   if (const auto polled = co_await read_vitals(timeout); !polled) co_return polled.error();
   auto encode = [limit](const dispatcher& here) {
-    constexpr std::size_t most = 1'000'000;
+    constexpr std::size_t most = 2'000;  // each row takes a lock
     parameters out;
     out.int4(static_cast<std::int64_t>(std::min(limit, most))).boolean(here.expiry_paused());
     return out;

@@ -243,3 +243,22 @@ def test_a_failed_statement_says_why(caller):
         caller.settle("complete", caller.leased("k"), 99)
     with pytest.raises(psycopg.Error, match="names and values in turn"):
         caller.settle("complete", caller.leased("k2"), 200, ["a"])
+
+
+@pytest.mark.parametrize("headers", [["X-A", "a\r\nSet-Cookie: b"], ["X-A: b", "c"], ["", "a"],
+                                     ["X-A", "\x01"], ["X-A", "\x7f"], ["Content-Length", "5"],
+                                     ["transfer-encoding", "chunked"], ["Connection", "close"]])
+def test_headers_that_no_answer_can_have_are_refused(connect, database, headers):
+    with connect(database) as session:
+        lease = session.execute("SELECT lease FROM onceguard.claim('s', 'k')").fetchone()[0]
+        with pytest.raises(psycopg.errors.InvalidParameterValue):
+            session.execute("SELECT onceguard.complete(%s, 200, %s)", [lease, headers])
+        session.execute("SELECT onceguard.complete(%s, 200, %s)", [lease, ["X-A", "a\tb"]])
+
+
+@pytest.mark.parametrize("status", [100, 101, 199, 1000])
+def test_a_status_that_no_final_answer_has_is_refused(connect, database, status):
+    with connect(database) as session:
+        lease = session.execute("SELECT lease FROM onceguard.claim('s', 'k')").fetchone()[0]
+        with pytest.raises(psycopg.errors.InvalidParameterValue):
+            session.execute("SELECT onceguard.complete(%s, %s)", [lease, status])

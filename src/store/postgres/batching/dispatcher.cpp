@@ -1,5 +1,7 @@
 #include "store/postgres/batching/dispatcher.hpp"
 
+#include <algorithm>
+
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "store/postgres/batching/batch_trip.hpp"
@@ -110,8 +112,11 @@ std::unique_ptr<trip> dispatcher::next_notice() {
 bool dispatcher::gathers(steady_time now) const {
   constexpr std::size_t few = 8;
   constexpr std::chrono::milliseconds most{1};
-  return in_flight_ > few && queue_.size() < in_flight_ && !queue_.empty() &&
-         now < queue_.front().waits_since + most;
+  if (in_flight_ <= few || queue_.size() >= in_flight_) return false;
+  const auto first = std::find_if(queue_.begin(), queue_.end(), [now](const entry& each) {
+    return each.request->not_before <= now;
+  });
+  return first != queue_.end() && now < first->waits_since + most;
 }
 
 /// At most half of all that is under way goes into one trip, so that the server commits one while

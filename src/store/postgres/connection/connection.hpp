@@ -128,7 +128,8 @@ class connection final : private base::deadline {
   bool pooled_ = false;
   bool expects_pooler_ = false;  // prepared statements vanished, so there must be one
   bool in_transaction_ = false;  // one that this side began, and that has not ended yet
-  const std::int64_t number_;
+  std::int64_t number_;
+  std::uint64_t trips_ = 0;
 
   std::unique_ptr<trip> trip_;
   std::vector<result_ptr> results_;  // of the statements, until their transaction is committed

@@ -49,7 +49,8 @@ namespace onceguard::postgres {
 // snapshot.
 const statement claim_batch{
     "claim_batch",
-    "WITH known AS MATERIALIZED (SELECT onceguard.now_ms() AS now, m.floor, m.raises"
+    "WITH known AS MATERIALIZED (SELECT onceguard.now_ms() AS now, m.floor, m.raises,"
+    " pg_catalog.set_config('onceguard.floor', m.floor::text, true) AS seen"
     " FROM onceguard.meta m), granted AS ("
     " INSERT INTO onceguard.records AS r (digest, claim_id, token, deadline_at, expires_at, state,"
     " flags, retention, unknown_retention, claimed_at, subject)"
@@ -72,11 +73,14 @@ const statement claim_batch{
     " WHERE (SELECT count(*) FROM granted) < cardinality($1)"};
 
 // Follows the claims of a batch in their transaction: an insert may have waited until older records
-// were put back, which the snapshot from before does not show.
+// were put back, or until a record was removed and the floor raised above its token, which the
+// snapshot from before does not show.
 const statement check_memory{
     "check_memory",
     "SELECT CASE WHEN NOT " MEMORY_HOLDS(
-        "$1", "$2", "$3", "$4") " THEN onceguard.memory_lost() END FROM onceguard.meta m"};
+        "$1", "$2", "$3", "$4") " THEN onceguard.memory_lost()"
+    " WHEN m.floor > pg_catalog.current_setting('onceguard.floor')::bigint"
+    " THEN onceguard.floor_raised() END FROM onceguard.meta m"};
 
 // $1 digest, $2 claim id, $3 token, $4 lock, $5 retention, $6 flags, $7 subject, $8 outcome. What
 // is not returned has ended, belongs to another lease, is being worked on, or can't be read.
@@ -191,10 +195,10 @@ const statement notify_settled{"notify_settled",
                                " pg_catalog.pg_notify('onceguard_settled', $1)"};
 
 std::span<const statement* const> all_statements() noexcept {
-  static constexpr std::array all{&claim_batch,   &complete_batch, &read_batch, &read_whole,
-                                  &insert_row,    &replace_row,    &list_piece, &count_piece,
-                                  &sweep_some,    &poll_vitals,    &poll_epoch, &note_state,
-                                  &await_settles, &notify_settled};
+  static constexpr std::array all{&claim_batch, &check_memory,  &complete_batch, &read_batch,
+                                  &read_whole,  &insert_row,    &replace_row,    &list_piece,
+                                  &count_piece, &sweep_some,    &poll_vitals,    &poll_epoch,
+                                  &note_state,  &await_settles, &notify_settled};
   return all;
 }
 

@@ -38,6 +38,7 @@ DECLARE
     'onceguard.hello(integer, text, bigint, bigint[], bigint[]), '
     'onceguard.vitals(text, bigint, bigint[], bigint[]), '
     'onceguard.holds(bigint, bigint[], bigint[]), onceguard.memory_lost(), onceguard.now_ms(), '
+    'onceguard.floor_raised(), '
     'onceguard.sweep(integer, boolean), onceguard.accelerator_epoch(text), '
     'onceguard.note_accelerator(text, bigint, bigint, text), '
     'onceguard.observed(onceguard.state, bigint, bigint), '

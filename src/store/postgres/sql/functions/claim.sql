@@ -85,11 +85,13 @@ BEGIN
              || onceguard.sized(scope_kind) || onceguard.sized(key) || '\x000000'::bytea
              || onceguard.sized(method) || print || '\x0000000000000000'::bytea;
   made := content || onceguard.seal(digest, claim_id, content);
-  SELECT m.floor INTO STRICT floor FROM onceguard.meta m;
   LOOP
     now := onceguard.now_ms();
     SELECT * INTO r FROM onceguard.records t WHERE t.digest = claim_now.digest;
-    IF NOT FOUND THEN
+    fresh := NOT FOUND;
+    -- After the record: whoever removed one has raised the floor.
+    SELECT m.floor INTO STRICT floor FROM onceguard.meta m;
+    IF fresh THEN
       token := greatest(now * 1000, floor + 1);
       attempt := 1;
       INSERT INTO onceguard.records AS t (digest, claim_id, token, deadline_at, expires_at, state,

@@ -14,6 +14,14 @@ BEGIN
 END
 $$;
 
+-- The floor that a claim's statement has seen was raised before the claim was made.
+CREATE OR REPLACE FUNCTION onceguard.floor_raised() RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  RAISE 'onceguard: the floor of the tokens was raised meanwhile' USING ERRCODE = '40001';
+END
+$$;
+
 -- Whether this memory has all that a process knows of it. A null is not known.
 CREATE OR REPLACE FUNCTION onceguard.holds(known_floor bigint, known_connections bigint[],
                                            known_leases bigint[]) RETURNS boolean
@@ -66,7 +74,10 @@ BEGIN
   older := coalesce(identity = known_identity, false)
            AND NOT onceguard.holds(known_floor, known_connections, known_leases);
   IF older THEN
-    UPDATE onceguard.meta m SET epoch = onceguard.new_name(), identity = onceguard.new_name()
+    -- The tokens that the copy lacks are at most a minute ahead of the floor that was known.
+    UPDATE onceguard.meta m
+    SET epoch = onceguard.new_name(), identity = onceguard.new_name(),
+        floor = greatest(m.floor, known_floor + 60000000)
     WHERE m.identity = known_identity;
     SELECT m.identity INTO STRICT identity FROM onceguard.meta m;
   END IF;
@@ -91,8 +102,11 @@ BEGIN
     PERFORM onceguard.memory_lost();
   END IF;
   IF now * 1000 - floor > minute THEN
+    -- Compared again with the latest row: another process may have raised it meanwhile.
     UPDATE onceguard.meta m SET floor = now * 1000, raises = m.raises + 1
-    WHERE m.one IN (SELECT l.one FROM onceguard.meta l FOR UPDATE SKIP LOCKED)
+    WHERE m.one IN (SELECT l.one FROM onceguard.meta l WHERE now * 1000 - l.floor > minute
+                    FOR UPDATE SKIP LOCKED)
+      AND now * 1000 - m.floor > minute
     RETURNING m.floor INTO floor;
     SELECT m.floor INTO STRICT floor FROM onceguard.meta m;
   END IF;

@@ -57,13 +57,13 @@ $$;
 
 -- Whether this transaction has settled the record, in whatever subtransaction.
 CREATE OR REPLACE FUNCTION onceguard.settled_here(r onceguard.records) RETURNS boolean
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
   half constant bigint := 2147483648;
   current constant bigint := pg_current_xact_id()::text::bigint;
   writer bigint;
 BEGIN
-  IF r.state <= 'probing' THEN
+  IF r.state <= 'probing' AND r.retry_at IS NULL THEN  -- nor given up
     RETURN false;
   END IF;
   SELECT t.xmin::text::bigint INTO STRICT writer FROM onceguard.records t
@@ -86,14 +86,15 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS 
 $$;
 
 CREATE OR REPLACE FUNCTION onceguard.check_settled() RETURNS trigger
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM onceguard.records r
                  WHERE r.digest = NEW.digest AND r.token = NEW.token
                    AND r.claim_id = NEW.claim_id AND onceguard.settled_here(r)) THEN
     PERFORM onceguard.lease_lost('this transaction was to settle its lease, and did not');
   END IF;
-  DELETE FROM onceguard.must_settle m WHERE m.digest = NEW.digest AND m.token = NEW.token;
+  DELETE FROM onceguard.must_settle m WHERE m.ctid = NEW.ctid;
   RETURN NULL;
 END
 $$;
@@ -108,12 +109,14 @@ DECLARE
   r onceguard.records;
   content bytea := '\x016f04';
 BEGIN
-  IF status NOT BETWEEN 100 AND 999 OR status IS NULL AND (headers IS NOT NULL OR
+  IF status NOT BETWEEN 200 AND 999 OR status IS NULL AND (headers IS NOT NULL OR
                                                            body IS NOT NULL) THEN
-    RAISE 'onceguard: an answer has a status from 100 to 999' USING ERRCODE = '22023';
+    RAISE 'onceguard: an answer has a status from 200 to 999' USING ERRCODE = '22023';
   ELSIF cardinality(headers) % 2 <> 0 OR array_position(headers, NULL) IS NOT NULL THEN
     RAISE 'onceguard: headers are names and values in turn, none of them null'
       USING ERRCODE = '22023';
+  ELSIF octet_length(body) > 16777216 THEN
+    RAISE 'onceguard: an answer of at most 16 MiB is kept' USING ERRCODE = '22023';
   END IF;
   r := onceguard.record_of(lease);
   IF r.state = 'completed' THEN
@@ -153,6 +156,15 @@ CREATE OR REPLACE FUNCTION onceguard.complete(
   body bytea DEFAULT NULL, retention interval DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF EXISTS (SELECT FROM unnest(headers) WITH ORDINALITY AS h(part, position)
+             WHERE CASE h.position % 2
+               WHEN 1 THEN h.part !~ '^[-!#$%&''*+.^_`|~0-9A-Za-z]+$'
+                 OR lower(h.part) IN ('connection', 'content-length', 'keep-alive', 'te', 'trailer',
+                                      'transfer-encoding', 'upgrade')
+               ELSE h.part ~ '[\x01-\x08\x0a-\x1f\x7f]' END) THEN
+    RAISE 'onceguard: a header field has a name of RFC 9110, a value without control characters, and '
+          'does not concern the connection' USING ERRCODE = '22023';
+  END IF;
   PERFORM onceguard.complete_now(lease, status, CASE WHEN headers IS NOT NULL THEN
     ARRAY(SELECT convert_to(h.part, 'UTF8')
           FROM unnest(headers) WITH ORDINALITY AS h(part, position) ORDER BY h.position) END,
@@ -178,6 +190,7 @@ BEGIN
     WHEN retention IS NULL THEN coalesce(r.retention, 86400000)
     ELSE onceguard.milliseconds(retention, 'retention', '100 years') END;
   r.retry_at := r.deadline_at + least(first << least(coalesce(r.failures, 0), 30), most);
+  r.expires_at := greatest(r.expires_at, r.retry_at);
   IF r.state <= 'probing' THEN
     r.state := 'failed';
     r.failures := coalesce(r.failures, 0) + 1;

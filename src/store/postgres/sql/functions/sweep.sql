@@ -31,15 +31,18 @@ BEGIN
   WHILE left_to_see > 0 LOOP
     here := CASE WHEN here < pages THEN here ELSE 0 END;
     last := least(here + least(stride, left_to_see), pages);
-    -- Rows that somebody works on are left for the next round, and so is what can't be read.
+    -- Rows that somebody works on are left for the next round, and so is what can't be read. Who
+    -- claims a key that is being removed does not wait, and gets a token above the raised floor.
     WITH over AS MATERIALIZED (
-      SELECT r.ctid AS position FROM onceguard.records r
+      SELECT r.ctid AS position, r.digest FROM onceguard.records r
       WHERE r.ctid >= format('(%s,0)', here)::tid AND r.ctid < format('(%s,0)', last)::tid
         AND onceguard.expired(r.state, r.deadline_at, r.expires_at, at_ms, false)
         AND onceguard.readable(r)
       LIMIT max_rows - gone FOR UPDATE SKIP LOCKED),
     removed AS (
-      DELETE FROM onceguard.records r WHERE r.ctid = ANY (ARRAY(SELECT o.position FROM over o))
+      DELETE FROM onceguard.records r WHERE r.ctid = ANY (ARRAY(
+        SELECT o.position FROM over o
+        WHERE pg_try_advisory_xact_lock(onceguard.lock_of(o.digest))))
       RETURNING r.token)
     SELECT count(*), max(d.token) INTO STRICT part, highest FROM removed d;
     gone := gone + part;
