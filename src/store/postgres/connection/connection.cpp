@@ -214,7 +214,6 @@ bool connection::end() {
 }
 
 bool connection::send_calls() {
-  // Versions of one row pile up while somebody's transaction stays open: another row, then.
   if (++trips_ % 50'000 == 0) number_ = random_number();
   const auto calls = trip_->calls(number_);
   return std::all_of(calls.begin(), calls.end(), [this](const statement_call& each) {
@@ -223,7 +222,6 @@ bool connection::send_calls() {
   });
 }
 
-/// An error does not end the transaction that begin() began.
 void connection::roll_back() {
   phase_ = phase::rolling_back;
   in_transaction_ = false;

@@ -128,6 +128,7 @@ class connection final : private base::deadline {
   bool pooled_ = false;
   bool expects_pooler_ = false;  // prepared statements vanished, so there must be one
   bool in_transaction_ = false;  // one that this side began, and that has not ended yet
+  // Another one after some trips: versions of one row pile up while a transaction stays open.
   std::int64_t number_;
   std::uint64_t trips_ = 0;
 
