@@ -16,7 +16,10 @@ class postgres_database {
 
   explicit postgres_database(postgres_server& server = postgres_server::shared())
       : server_(server), admin_(made(server).url("onceguard")) {
+    // A session that a test has left may still be at its last statement.
     admin_.run(
+        "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+        " WHERE datname = 'onceguard' AND pid <> pg_backend_pid();"
         "TRUNCATE onceguard.records;"
         "UPDATE onceguard.meta SET forgotten = 0, floor = 0, leases = 0;"
         "TRUNCATE onceguard.lease_counts, onceguard.listeners;"
