@@ -46,7 +46,7 @@ def size_of(caller):
 
 def soak(caller, clock, cycles, keys, sweeps=True):
     """The size after each cycle, and the seconds that each one's VACUUM took."""
-    caller.on.execute(FILL)
+    caller.connection.execute(FILL)
     caller.rows("SET vacuum_cost_delay = '2ms'")  # as autovacuum does, and by now would have done
     sizes, seconds = [], []
     for _ in range(cycles):

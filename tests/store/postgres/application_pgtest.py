@@ -239,7 +239,7 @@ def test_work_in_steps_goes_on_behind_its_last_one(caller, clock):
 
 
 def test_a_failed_statement_says_why(caller):
-    with pytest.raises(psycopg.Error, match="status from 100 to 999"):
+    with pytest.raises(psycopg.Error, match="status from 200 to 999"):
         caller.settle("complete", caller.leased("k"), 99)
     with pytest.raises(psycopg.Error, match="names and values in turn"):
         caller.settle("complete", caller.leased("k2"), 200, ["a"])

@@ -69,7 +69,9 @@ TEST_F(postgres_loss_test, truncated_records_change_the_identity_and_stop_grants
 }
 
 TEST_F(postgres_loss_test, a_recreated_schema_is_used_through_new_sessions) {
-  const auto tested = open();
+  auto parameters = params();
+  parameters.connections = 1;  // it is ready; others would still prepare their statements
+  const auto tested = open(parameters);
   blocking_store caller(*tested);
   caller.completed(claim_of("k"));
   caller.vitals();

@@ -135,8 +135,8 @@ void connection::set_up() {
   } else {
     sent = send_settings(handle_, timeout_, validity::session) &&
            send_hello(handle_, events_.memory()) && (!listens_ || send_listen(handle_)) &&
-           send_preparations(handle_) && PQpipelineSync(handle_) == 1;
-    syncs_ = 1;
+           PQpipelineSync(handle_) == 1 && send_preparations(handle_);
+    syncs_ = 1 + static_cast<int>(all_statements().size());
   }
   if (!sent) lose(failure_of(handle_));
 }

@@ -75,7 +75,8 @@ greeting read_greeting(const rows& answer) {
 bool send_preparations(PGconn* connection) {
   const auto all = all_statements();
   return std::all_of(all.begin(), all.end(), [connection](const statement* each) {
-    return PQsendPrepare(connection, each->name, each->text, 0, nullptr) == 1;
+    return PQsendPrepare(connection, each->name, each->text, 0, nullptr) == 1 &&
+           PQpipelineSync(connection) == 1;
   });
 }
 

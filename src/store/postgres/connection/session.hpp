@@ -34,6 +34,8 @@ enum class validity : std::uint8_t { session, transaction };
 [[nodiscard]] bool send_rollback(PGconn* connection);
 [[nodiscard]] bool send_hello(PGconn* connection, const known_memory& known);
 [[nodiscard]] greeting read_greeting(const rows& rows);
+/// Each in a transaction of its own, with its Sync: the locks of all together could meet those of a
+/// migration in another order.
 [[nodiscard]] bool send_preparations(PGconn* connection);
 [[nodiscard]] bool send_listen(PGconn* connection);
 /// Writes a record into the write-ahead log, so that the transaction's commit waits for the
