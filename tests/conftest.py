@@ -85,6 +85,19 @@ def postgres_server():
         running.close()
 
 
+@pytest.fixture
+def database(postgres_server):
+    """The name of a database with a fresh store."""
+    return postgres_server.create_store()
+
+
+@pytest.fixture
+def admin(postgres_server, database):
+    """A session of the superuser there."""
+    with postgres_server.connect(database) as session:
+        yield session
+
+
 @pytest.fixture(scope="session")
 def redis_server():
     """A Redis server for all tests of a run."""

@@ -31,17 +31,6 @@ ODD = {
 
 
 @pytest.fixture
-def database(postgres_server):
-    return postgres_server.create_store()
-
-
-@pytest.fixture
-def admin(postgres_server, database):
-    with postgres_server.connect(database) as at:
-        yield at
-
-
-@pytest.fixture
 def gateway(start_gateway, own_upstream, postgres_server, database):
     return start_gateway(own_upstream, {
         "store": {"url": postgres_server.url(database), "timeout": "5s"},

@@ -24,11 +24,6 @@ def redis():
 
 
 @pytest.fixture
-def database(postgres_server):
-    return postgres_server.create_store()
-
-
-@pytest.fixture
 def begin(start_gateway, own_upstream, postgres_server, database, redis):
     """Starts a gateway on both; the last word has what the test says."""
     def start(store=None, **config):

@@ -12,11 +12,6 @@ CROWD = 64
 
 
 @pytest.fixture
-def database(postgres_server):
-    return postgres_server.create_store()
-
-
-@pytest.fixture
 def start(postgres_server, database, start_gateway, own_upstream):
     """Starts a gateway on the test's database; how=… as of start_gateway."""
     def begin(user="postgres", defaults=None, **how):
@@ -24,12 +19,6 @@ def start(postgres_server, database, start_gateway, own_upstream):
             "store": {"url": postgres_server.url(database, user), "timeout": "5s"},
             "gateway": {"replay_cache": "0"}, "defaults": defaults or {}}, **how)
     return begin
-
-
-@pytest.fixture
-def admin(postgres_server, database):
-    with postgres_server.connect(database) as at:
-        yield at
 
 
 def test_one_effect_however_many_repeats_at_two_gateways(start, own_upstream, fresh_key):

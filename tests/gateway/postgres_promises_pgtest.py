@@ -15,17 +15,6 @@ HOUR = 3_600_000
 
 
 @pytest.fixture
-def database(postgres_server):
-    return postgres_server.create_store()
-
-
-@pytest.fixture
-def admin(postgres_server, database):
-    with postgres_server.connect(database) as at:
-        yield at
-
-
-@pytest.fixture
 def start(postgres_server, database, start_gateway, own_upstream):
     def begin(server=postgres_server, **tables):
         store = {"url": server.url(database), "timeout": "5s", **tables.pop("store", {})}

@@ -81,11 +81,6 @@ class Shop:
 
 
 @pytest.fixture
-def database(postgres_server):
-    return postgres_server.create_store()
-
-
-@pytest.fixture
 def shop(postgres_server, database):
     with contextlib.closing(Shop(postgres_server.conninfo(database))) as running:
         yield running

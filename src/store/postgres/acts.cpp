@@ -59,8 +59,6 @@ request write_request(const record_id& id, const reading& seen, record next) {
   return out;
 }
 
-std::optional<error> fault_of(const reading& seen) { return seen.unreadable; }
-
 template <class Item, class Outcome>
 request act<Item, Outcome>::query(bool whole, bool pause) {
   request out;
@@ -105,7 +103,7 @@ std::optional<request> claim_act::read(request done) {
   const bool first = std::holds_alternative<first_claim>(done.content);
   sent_twice_ = sent_twice_ || (first && done.doubtful);
   if (was_write && !first) return query(false, true);  // the record has changed, or is locked
-  if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
+  if (seen.unreadable) return end(*seen.unreadable);
   if (seen.version.empty()) {
     // There is no record to be seen: another transaction works on it, or it was removed just now.
     // A transaction that has ended since shows it. It may be that of this claim's first sending.
@@ -164,7 +162,7 @@ std::optional<request> settle_act::read(request done) {
   if (was_write) {
     return query(false, !std::holds_alternative<completion>(done.content));
   }
-  if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
+  if (seen.unreadable) return end(*seen.unreadable);
   if (auto whole = query_again(seen)) return whole;
   auto stored = seen.found;
   // Steps that are done have taken effect, whatever became of the rest.
@@ -192,7 +190,7 @@ std::optional<request> extend_act::read(request done) {
   const bool was_write = std::exchange(written_, false);
   if (seen.written) return end(true);
   if (was_write) return query(false, true);
-  if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
+  if (seen.unreadable) return end(*seen.unreadable);
   auto decided = decide_extension(seen.record_found(), item_, instant_of(seen));
   if (decided.stale) return end(false);
   return write(seen, std::move(*decided.write));

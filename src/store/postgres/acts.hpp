@@ -75,7 +75,5 @@ class extend_act final : public act<extension, bool> {
 
 /// The request that writes the record in the place of what was read.
 [[nodiscard]] request write_request(const record_id& id, const reading& seen, record next);
-/// Why nothing can be decided on the record.
-[[nodiscard]] std::optional<error> fault_of(const reading& seen);
 
 }  // namespace onceguard::postgres

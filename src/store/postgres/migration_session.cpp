@@ -14,15 +14,8 @@ namespace {
 using connection_ptr = std::unique_ptr<PGconn, void (*)(PGconn*)>;
 
 connection_ptr connect(const target& target) {
-  std::vector<const char*> names;
-  std::vector<const char*> values;
-  for (const auto& [name, value] : target.options) {
-    names.push_back(name.c_str());
-    values.push_back(value.c_str());
-  }
-  names.push_back(nullptr);
-  values.push_back(nullptr);
-  return {PQconnectdbParams(names.data(), values.data(), 0), PQfinish};
+  const connect_arguments arguments(target);
+  return {PQconnectdbParams(arguments.names.data(), arguments.values.data(), 0), PQfinish};
 }
 
 /// Reads all results of one simple query, which may contain many statements. The last result

@@ -135,7 +135,7 @@ awaitable<result<resolve_decision>> postgres_store::resolve(resolution request,
   const auto id = request.id;
   auto decide = [this, request = std::move(request)](const reading& seen) {
     const auto now = instant_of(seen.now, pool_.expiry_paused());
-    const auto wrong = fault_of(seen);
+    const auto& wrong = seen.unreadable;
     if (wrong && !request.force) return result<resolve_decision>(*wrong);
     const auto next = std::max(seen.token + 1, static_cast<token>(seen.now) * 1'000);
     return result<resolve_decision>(wrong ? resolve_unreadable(request, now, next)
@@ -150,7 +150,7 @@ awaitable<result<import_outcome>> postgres_store::import_record(imported_record 
   auto decide = [this, request = std::move(request)](const reading& seen) {
     using decision = result<import_decision>;
     if (!request.stored.about) return decision(subject_missing());
-    if (auto wrong = fault_of(seen)) return decision(std::move(*wrong));
+    if (seen.unreadable) return decision(*seen.unreadable);
     return decision(
         decide_import(seen.record_found(), request, instant_of(seen.now, pool_.expiry_paused())));
   };

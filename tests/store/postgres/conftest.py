@@ -3,22 +3,11 @@
 import pytest
 
 from store.postgres.acts import Clock, Desk
-from support.postgres import Postgres
 
 
 @pytest.fixture(scope="session")
-def server():
-    running = Postgres()
-    try:
-        yield running.start()
-    finally:
-        running.close()
-
-
-@pytest.fixture
-def database(server):
-    """A fresh store."""
-    return server.create_store()
+def server(postgres_server):
+    return postgres_server
 
 
 @pytest.fixture

@@ -193,6 +193,28 @@ TEST_F(postgres_fault_test, an_item_that_the_server_refuses_fails_no_other_item_
   }
 }
 
+TEST_F(postgres_fault_test, a_claim_whose_floor_is_raised_meanwhile_is_made_again) {
+  const auto tested = open();
+  blocking_store caller(*tested);
+  caller.leased(claim_of("before"));
+  // Raises the floor once, between the statement that grants and the one that compares. A sequence
+  // is not rolled back with the claim.
+  database_.admin().run(
+      "CREATE SEQUENCE public.inserts;"
+      "CREATE FUNCTION public.raise_floor() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$ BEGIN IF nextval('public.inserts') = 1 THEN"
+      " UPDATE onceguard.meta SET floor = floor + 1; END IF; RETURN NULL; END $$;"
+      "CREATE TRIGGER raise_floor AFTER INSERT ON onceguard.records"
+      " FOR EACH ROW EXECUTE FUNCTION public.raise_floor()");
+  const auto reply = caller.try_claim(claim_of("k"));
+  database_.admin().run("DROP TRIGGER raise_floor ON onceguard.records");
+  const auto inserts = database_.admin().value("SELECT last_value FROM public.inserts");
+  database_.admin().run("DROP FUNCTION public.raise_floor(); DROP SEQUENCE public.inserts");
+  ASSERT_TRUE(reply) << reply.error().detail;
+  EXPECT_EQ(reply->kind, verdict_kind::run);
+  EXPECT_EQ(inserts, "2") << "the first grant stood";
+}
+
 TEST_F(postgres_fault_test, a_server_that_became_read_only_is_unreachable) {
   const auto tested = open();
   blocking_store caller(*tested);

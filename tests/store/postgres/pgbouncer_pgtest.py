@@ -35,17 +35,6 @@ def start_pooler(postgres_server):
 
 
 @pytest.fixture
-def database(postgres_server):
-    return postgres_server.create_store()
-
-
-@pytest.fixture
-def admin(postgres_server, database):
-    with postgres_server.connect(database) as at:
-        yield at
-
-
-@pytest.fixture
 def pooler(start_pooler):
     """All clients of a database share one connection of the server."""
     return start_pooler(default_pool_size="1")

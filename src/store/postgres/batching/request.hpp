@@ -1,7 +1,5 @@
 // Requests to the database: what is to be written or read, and the callers that wait for it.
 #pragma once
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,22 +12,14 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "base/clock.hpp"
-#include "store/call.hpp"
 #include "store/postgres/queries/statements.hpp"
 #include "store/postgres/queries/stored.hpp"
 #include "store/postgres/queries/wire.hpp"
+#include "store/request_job.hpp"
 
 namespace onceguard::postgres {
 
 class dispatcher;
-
-using steady_time = base::boot_clock::time_point;
-
-[[nodiscard]] inline milliseconds left_until(steady_time until) {
-  const auto left = std::chrono::duration_cast<milliseconds>(until - base::boot_now());
-  return std::max(left, milliseconds(0));
-}
 
 /// A lease on a record that is not there yet.
 struct first_claim {
@@ -92,21 +82,7 @@ struct request {
   }
 };
 
-/// A call: requests that are answered together.
-class job final : public call {
- public:
-  job(std::vector<request> requests, milliseconds timeout)
-      : parts(std::move(requests)), give_up_at(base::boot_now() + timeout) {}
-
-  /// One part has ended. True: it was the last one.
-  [[nodiscard]] bool ended_one() noexcept { return ++ended_ == parts.size(); }
-
-  std::vector<request> parts;
-  const steady_time give_up_at;  ///< the caller stops waiting
-
- private:
-  std::size_t ended_ = 0;
-};
+using job = request_job<request>;
 
 /// A part of a job that waits or is in flight.
 struct entry {

@@ -38,18 +38,11 @@ connection::connection(boost::asio::io_context& context, connection_events& even
 // --- connecting -----------------------------------------------------------------------------
 
 void connection::open(const target& target, bool listens) {
-  std::vector<const char*> names;
-  std::vector<const char*> values;
-  for (const auto& [name, value] : target.options) {
-    names.push_back(name.c_str());
-    values.push_back(value.c_str());
-  }
-  names.push_back(nullptr);
-  values.push_back(nullptr);
+  const connect_arguments arguments(target);
   listens_ = listens;
   phase_ = phase::connecting;
   arm(base::timer_wheel::of(context_), timeout_);
-  handle_ = PQconnectStartParams(names.data(), values.data(), 0);
+  handle_ = PQconnectStartParams(arguments.names.data(), arguments.values.data(), 0);
   const auto begun = epoch_;
   boost::asio::post(context_, [this, begun] {
     if (begun != epoch_) return;

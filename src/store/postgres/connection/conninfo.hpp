@@ -16,6 +16,21 @@ struct target {
   std::string name;  ///< "host:port", for people
 };
 
+/// A target as libpq's functions take it. Points into the target.
+struct connect_arguments {
+  explicit connect_arguments(const target& target) {
+    for (const auto& [name, value] : target.options) {
+      names.push_back(name.c_str());
+      values.push_back(value.c_str());
+    }
+    names.push_back(nullptr);
+    values.push_back(nullptr);
+  }
+
+  std::vector<const char*> names;
+  std::vector<const char*> values;
+};
+
 struct conninfo {
   std::vector<target> targets;
   std::string name;  ///< "postgresql host:port,host:port/database": no user, no password

@@ -78,6 +78,7 @@ remedy remedy_of(const failure& failed) noexcept {
       in_class(failed, "57P") || is_of_another_schema(failed) || is_of_another_session(failed)) {
     return remedy::reconnect;
   }
+  if (failed.sqlstate == floor_raised) return remedy::none;  // no request of the batch is at fault
   // A deadlock, a lock that is held too long, a value that does not fit, a damaged row, a bad
   // sector.
   constexpr std::array<std::string_view, 3> by_one{"55P03", "55006", "58030"};
@@ -144,7 +145,7 @@ error not_what_it_was(const std::string& name, effect on_store) {
 }
 
 bool transient(const failure& why) {
-  return why.sqlstate.starts_with("40") || why.sqlstate == "55P03";
+  return why.sqlstate.starts_with("40") || why.sqlstate == "55P03" || why.sqlstate == floor_raised;
 }
 
 }  // namespace onceguard::postgres

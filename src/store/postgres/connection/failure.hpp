@@ -19,6 +19,8 @@ inline constexpr const char* newer_schema = "newer";
 inline constexpr const char* older_schema = "older";
 /// Raised by the schema's functions: the memory is not the expected one, or is an older copy.
 inline constexpr const char* another_memory = "OG003";
+/// A claim has read the floor of the tokens before a record was removed: it is made again.
+inline constexpr const char* floor_raised = "OG004";
 
 // A pooler that gives each statement another session: there are no transactions then.
 inline constexpr const char* statement_pooling = "pooling";

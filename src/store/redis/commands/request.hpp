@@ -1,7 +1,5 @@
 // Requests to Redis: commands, and the callers that wait for their replies.
 #pragma once
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,21 +10,13 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "base/clock.hpp"
-#include "store/call.hpp"
 #include "store/redis/commands/keyspace.hpp"
 #include "store/redis/commands/scripts.hpp"
 #include "store/redis/redis_params.hpp"
 #include "store/redis/transport/resp.hpp"
+#include "store/request_job.hpp"
 
 namespace onceguard::redis {
-
-using steady_time = base::boot_clock::time_point;
-
-[[nodiscard]] inline milliseconds left_until(steady_time until) {
-  const auto left = std::chrono::duration_cast<milliseconds>(until - base::boot_now());
-  return std::max(left, milliseconds(0));
-}
 
 /// One process of a server. A restarted server is another one.
 struct server_pin {
@@ -56,21 +46,7 @@ struct request {
   }
 };
 
-/// A call: requests that are answered together.
-class job final : public call {
- public:
-  job(std::vector<request> requests, milliseconds timeout)
-      : parts(std::move(requests)), give_up_at(base::boot_now() + timeout) {}
-
-  /// One part has ended. True: it was the last one.
-  [[nodiscard]] bool ended_one() noexcept { return ++ended_ == parts.size(); }
-
-  std::vector<request> parts;
-  const steady_time give_up_at;  ///< the caller stops waiting
-
- private:
-  std::size_t ended_ = 0;
-};
+using job = request_job<request>;
 
 /// Sends requests together, and returns them with what became of each.
 [[nodiscard]] boost::asio::awaitable<std::vector<request>> send_all(

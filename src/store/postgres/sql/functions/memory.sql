@@ -18,7 +18,7 @@ $$;
 CREATE OR REPLACE FUNCTION onceguard.floor_raised() RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-  RAISE 'onceguard: the floor of the tokens was raised meanwhile' USING ERRCODE = '40001';
+  RAISE 'onceguard: the floor of the tokens was raised meanwhile' USING ERRCODE = 'OG004';
 END
 $$;
 
