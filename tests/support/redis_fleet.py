@@ -57,9 +57,12 @@ class Fleet:
                 heir.process.send_signal(signal.SIGCONT)
         else:
             victim.crash()
-        wait_until(lambda: is_master(heir), 120, "the replica to take over")
+        wait_until(lambda: self._has_taken_over(heir), 120, "the replica to take over")
         victim.start()
         self.wait_until_whole()
+
+    def _has_taken_over(self, heir):
+        return is_master(heir)
 
     def wait_until_whole(self):
         wait_until(self._is_whole, 120, "all servers in their places")
@@ -175,6 +178,12 @@ class RedisSentinels(Fleet):
         port = self.sentinels[0].reported("port")
         victim, heir = sorted(self.servers, key=lambda s: str(s.port.number) != port)
         return victim, heir
+
+    def _has_taken_over(self, heir):
+        """Every sentinel has to know of it. One that does not yet, and sees the empty master of
+        before running again, makes the heir its replica: all records are lost."""
+        port = str(heir.port.number)
+        return is_master(heir) and all(s.reported("port") == port for s in self.sentinels)
 
     def _is_whole(self):
         master, replica = self.pair()
