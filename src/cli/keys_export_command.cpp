@@ -44,6 +44,7 @@ class new_file {
 
  private:
   [[nodiscard]] error failure() const;
+  [[nodiscard]] error exists() const;
 
   const std::string path_;
   const std::string part_;  // the name until the file is complete
@@ -62,11 +63,13 @@ error new_file::failure() const {
   return error(errc::invalid_argument, path_ + ": " + std::strerror(errno));
 }
 
+error new_file::exists() const {
+  return error(errc::conflict, path_ + ": there is such a file already");
+}
+
 result<void> new_file::open() {
   std::error_code failed;
-  if (std::filesystem::exists(path_, failed)) {
-    return error(errc::conflict, path_ + ": there is such a file already");
-  }
+  if (std::filesystem::exists(path_, failed)) return exists();
   const int made = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (made < 0) return failure();
   out_.open(part_, std::ios::binary);
@@ -86,7 +89,8 @@ result<void> new_file::finish() {
   const bool kept = written >= 0 && ::fsync(written) == 0;
   if (written >= 0) ::close(written);
   // Not rename(), which would replace a file that was created meanwhile.
-  if (!kept || ::link(part_.c_str(), path_.c_str()) != 0) return failure();
+  if (!kept) return failure();
+  if (::link(part_.c_str(), path_.c_str()) != 0) return errno == EEXIST ? exists() : failure();
   return {};
 }
 

@@ -15,10 +15,7 @@ std::string admin_complaint(std::string_view) {
 }
 
 std::string accelerator_complaint(std::string_view url) {
-  if (url.starts_with("redis://") || url.starts_with("rediss://")) {
-    return known_stores().url_fault(url);
-  }
-  return "expected \"redis://HOST\" or \"rediss://HOST\"";
+  return known_stores().accelerator_fault(url);
 }
 
 std::string problem_base_complaint(std::string_view value) {
@@ -36,13 +33,7 @@ std::string directory_complaint(std::string_view value) {
                                                     : "a path can't hold a NUL byte";
 }
 
-std::string store_complaint(std::string_view url) {
-  if (url.starts_with("dynamodb:")) {
-    const auto durable = [](const store_kind& kind) { return kind.traits.durable; };
-    return "dynamodb: stores are not in this version; use " + known_stores().examples(durable);
-  }
-  return known_stores().url_fault(url);
-}
+std::string store_complaint(std::string_view url) { return known_stores().url_fault(url); }
 
 constexpr std::array<std::string_view, 2> after_loss_words{"refuse", "flag"};
 constexpr std::array<std::string_view, 2> accelerator_replays_words{"fresh", "always"};

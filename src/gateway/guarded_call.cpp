@@ -30,8 +30,7 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
   const http::travel_filter filter(head.fields, policy_);
   std::string out;
   out.reserve(2'048);  // leaves room for a small body
-  append_upstream_head(out, head, *session_.rule().upstream, filter, session_.peer(),
-                       session_.peer_trusted(), false);
+  append_upstream_head(out, head, *session_.rule().upstream, filter, session_.hop(), false);
   http1::append_field(out, "Onceguard-Scope",
                       base::to_hex(lease == nullptr ? admitted_.scope : lease->about().scope));
   if (lease != nullptr) {
@@ -58,8 +57,8 @@ asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
   if (!up_) {
     auto connection = co_await thread.pool.connect_onward(address);
     if (!connection) {
-      co_return fail_with(settle_kind::release, http::problem::upstream_unreachable,
-                          unknown_reason::none, connection.error().detail);
+      co_return fail_with({settle_kind::release, http::problem::upstream_unreachable,
+                           unknown_reason::none, connection.error().detail});
     }
     up_ = std::move(*connection);
   }
@@ -67,8 +66,8 @@ asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
   auto head = upstream_head(lease);
   if (lease != nullptr && !lease->begin_sending()) {
     keep_connection();
-    co_return fail_with(settle_kind::release, http::problem::overloaded, unknown_reason::none,
-                        "too little of the lease was left to begin, or the gateway ends");
+    co_return fail_with({settle_kind::release, http::problem::overloaded, unknown_reason::none,
+                         "too little of the lease was left to begin, or the gateway ends"});
   }
   call_limits limits;
   limits.upstream_timeout = policy_.upstream_timeout;
@@ -79,14 +78,13 @@ asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
   co_return terms_after_call(std::move(result));
 }
 
-settle_terms guarded_exchange::fail_with(settle_kind kind, http::problem which, unknown_reason why,
-                                         std::string detail) {
-  failure_ = which;
-  base::log(http::event_of(which),
-            {{"upstream", session_.rule().upstream->name}, {"why", std::move(detail)}});
+settle_terms guarded_exchange::fail_with(call_failure failed) {
+  failure_ = failed.problem;
+  base::log(http::event_of(failed.problem),
+            {{"upstream", session_.rule().upstream->name}, {"why", std::move(failed.why)}});
   settle_terms terms;
-  terms.kind = kind;
-  terms.why = why;
+  terms.kind = failed.kind;
+  terms.why = failed.reason;
   return terms;
 }
 
@@ -94,31 +92,7 @@ settle_terms guarded_exchange::terms_after_call(call_result result) {
   if (result.end == call_end::broken || result.end == call_end::not_sent) {
     session_.thread().pool.broke(*up_);
   }
-  switch (result.end) {
-    case call_end::not_sent:
-      return fail_with(settle_kind::release, http::problem::upstream_unreachable,
-                       unknown_reason::none, "no byte of the request could be sent");
-    case call_end::lease_over:
-      if (!result.request_begun) {
-        return fail_with(settle_kind::release, http::problem::overloaded, unknown_reason::none,
-                         "the lease was over before the first byte was sent");
-      }
-      return fail_with(settle_kind::abandon, http::problem::outcome_unknown,
-                       unknown_reason::holder_gone,
-                       "the lease was over before all of the request was sent");
-    case call_end::timed_out:
-      return fail_with(settle_kind::abandon, http::problem::upstream_timeout,
-                       unknown_reason::upstream_timeout, "no whole answer in time");
-    case call_end::broken:
-      return fail_with(settle_kind::abandon, http::problem::upstream_broken,
-                       unknown_reason::upstream_broken, std::move(result.why));
-    case call_end::upgraded:
-      return fail_with(settle_kind::abandon, http::problem::upstream_broken,
-                       unknown_reason::upgraded, "the upstream switched protocols unasked");
-    case call_end::answered:
-    case call_end::too_large:
-      break;
-  }
+  if (auto failed = failure_of(result)) return fail_with(std::move(*failed));
   return terms_after_answer(std::move(result));
 }
 

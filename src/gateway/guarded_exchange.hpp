@@ -39,8 +39,7 @@ class guarded_exchange {
   boost::asio::awaitable<settle_terms> call(lease_handle* lease);
   settle_terms terms_after_call(call_result result);
   settle_terms terms_after_answer(call_result result);
-  settle_terms fail_with(settle_kind kind, http::problem which, unknown_reason why,
-                         std::string detail);
+  settle_terms fail_with(call_failure failed);
   void take_room_of(std::size_t answer_bytes);
   void keep_connection();
 

@@ -30,6 +30,8 @@ struct gateway_shared {
   gateway_shared(gateway_params p, const engine_params& for_engine, store& records);
 
   const gateway_params params;
+  /// This process in the field CDN-Loop.
+  const std::string loop_mark;
   std::vector<http::address_block> trusted;
   byte_budget budget;
   shared_answers replays;

@@ -170,8 +170,7 @@ void forwarding::append_end() {
 void forwarding::write_head() {
   const auto& head = session_.reader().head();
   const http::travel_filter filter(head.fields, session_.rule().rule.policy);
-  append_upstream_head(out_, head, *session_.rule().upstream, filter, session_.peer(),
-                       session_.peer_trusted(), true);
+  append_upstream_head(out_, head, *session_.rule().upstream, filter, session_.hop(), true);
   chunked_ = head.body == http1::body_kind::chunked;
   if (chunked_) {
     http1::append_field(out_, "Transfer-Encoding", "chunked");

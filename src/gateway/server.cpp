@@ -1,5 +1,6 @@
 #include "gateway/server.hpp"
 
+#include <array>
 #include <future>
 #include <thread>
 
@@ -10,6 +11,7 @@
 #include <boost/asio/use_future.hpp>
 
 #include "base/clock.hpp"
+#include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "gateway/io_thread.hpp"
@@ -44,10 +46,18 @@ unsigned thread_count(unsigned wanted) {
   return wanted != 0 ? wanted : std::max(1u, std::thread::hardware_concurrency());
 }
 
+/// Another one for each process: two gateways behind each other are no circle.
+std::string make_loop_mark() {
+  std::array<unsigned char, 8> random{};
+  base::random_bytes(random);
+  return "onceguard-" + base::to_hex(random);
+}
+
 }  // namespace
 
 gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine, store& records)
     : params(std::move(p)),
+      loop_mark(make_loop_mark()),
       budget(params.max_buffered),
       replays(budget),
       engine(records, for_engine, budget) {

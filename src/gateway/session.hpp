@@ -13,6 +13,7 @@
 #include "gateway/client_writer.hpp"
 #include "gateway/io_thread.hpp"
 #include "gateway/timed_socket.hpp"
+#include "gateway/upstream_call.hpp"
 #include "http/admission.hpp"
 #include "http/problem.hpp"
 #include "http1/message.hpp"
@@ -69,7 +70,9 @@ class session {
   [[nodiscard]] timed_socket& stream() noexcept { return stream_; }
   [[nodiscard]] http1::reader& reader() noexcept { return reader_; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
-  [[nodiscard]] bool peer_trusted() const noexcept { return peer_trusted_; }
+  [[nodiscard]] proxy_hop hop() const noexcept {
+    return {peer_, peer_trusted_, thread_.shared.loop_mark};
+  }
   [[nodiscard]] const route& rule() const noexcept { return *rule_; }
   /// Whether a reload has changed the request's scope since its head arrived.
   [[nodiscard]] bool scope_changed() const;

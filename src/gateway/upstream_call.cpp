@@ -287,7 +287,7 @@ std::string authority_of(const endpoint& endpoint) {
 
 void append_upstream_head(std::string& out, const http1::head& request,
                           const upstream_params& upstream, const http::travel_filter& filter,
-                          std::string_view peer, bool peer_trusted, bool keep_expect) {
+                          const proxy_hop& hop, bool keep_expect) {
   const auto parts = http::split_target(request.target);
   if (http::concerns_whole_server(request.method, request.target)) {
     http1::append_request_line(out, request.method, "*");
@@ -313,11 +313,43 @@ void append_upstream_head(std::string& out, const http1::head& request,
     if (!keep_expect && base::iequals(f.name, "expect")) continue;
     http1::append_field(out, f.name, f.value);
   }
-  const auto forwarded = http::make_forwarded(peer, peer_trusted && has_forwarded, request.fields);
+  const auto forwarded =
+      http::make_forwarded(hop.peer, hop.peer_trusted && has_forwarded, request.fields);
   http1::append_field(out, "X-Forwarded-For", forwarded.forwarded_for);
   http1::append_field(out, "X-Forwarded-Proto", forwarded.proto);
   if (!forwarded.host.empty()) http1::append_field(out, "X-Forwarded-Host", forwarded.host);
   http1::append_field(out, "Forwarded", forwarded.forwarded);
+  http1::append_field(out, http::loop_field, hop.loop_mark);
+}
+
+std::optional<call_failure> failure_of(const call_result& result) {
+  using enum http::problem;
+  using reason = unknown_reason;
+  switch (result.end) {
+    case call_end::not_sent:
+      return call_failure{settle_kind::release, upstream_unreachable, reason::none,
+                          "no byte of the request could be sent"};
+    case call_end::lease_over:
+      if (!result.request_begun) {
+        return call_failure{settle_kind::release, overloaded, reason::none,
+                            "the lease was over before the first byte was sent"};
+      }
+      return call_failure{settle_kind::abandon, outcome_unknown, reason::holder_gone,
+                          "the lease was over before all of the request was sent"};
+    case call_end::timed_out:
+      return call_failure{settle_kind::abandon, upstream_timeout, reason::upstream_timeout,
+                          "no whole answer in time"};
+    case call_end::broken:
+      return call_failure{settle_kind::abandon, upstream_broken, reason::upstream_broken,
+                          result.why};
+    case call_end::upgraded:
+      return call_failure{settle_kind::abandon, upstream_broken, reason::upgraded,
+                          "the upstream switched protocols unasked"};
+    case call_end::answered:
+    case call_end::too_large:
+      break;
+  }
+  return std::nullopt;
 }
 
 }  // namespace onceguard::gateway

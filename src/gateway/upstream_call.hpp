@@ -1,28 +1,38 @@
 // Sends a guarded request to its upstream once, and reads the whole answer.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <boost/asio/awaitable.hpp>
 
 #include <onceguard/byte_budget.hpp>
+#include <onceguard/record.hpp>
 
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
+#include "http/problem.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::gateway {
 
 // Writes the head of a request to the upstream.
 
+/// What this proxy adds to a request.
+struct proxy_hop {
+  std::string_view peer;  ///< the address of the client's side of the connection
+  bool peer_trusted = false;
+  std::string_view loop_mark;  ///< this process in CDN-Loop (RFC 8586)
+};
+
 /// Appends the request line and the client's fields that may be forwarded, without the fields that
 /// only Onceguard may set, and with renewed forwarding fields. Appends no framing and no end of the
 /// head.
 void append_upstream_head(std::string& out, const http1::head& request,
                           const upstream_params& upstream, const http::travel_filter& filter,
-                          std::string_view peer, bool peer_trusted, bool keep_expect);
+                          const proxy_hop& hop, bool keep_expect);
 
 }  // namespace onceguard::gateway
 
@@ -51,6 +61,17 @@ struct call_result {
   bool request_sent = false;
   std::string why;  ///< broken: for the log
 };
+
+/// What a call without an answer means for the operation and for its client.
+struct call_failure {
+  settle_kind kind = settle_kind::abandon;
+  http::problem problem = http::problem::upstream_broken;
+  unknown_reason reason = unknown_reason::none;  ///< abandon: why the outcome is unknown
+  std::string why;                               ///< for the log
+};
+/// Empty: the upstream has answered. The operation is released only if no byte of its request was
+/// given to the kernel.
+[[nodiscard]] std::optional<call_failure> failure_of(const call_result& result);
 
 struct call_limits {
   milliseconds upstream_timeout{60'000};  ///< from the request's last byte to the answer's

@@ -302,6 +302,12 @@ bool is_event_stream(std::span<const base::field> fields) noexcept {
          iequals(base::trim(type->value.substr(0, type->value.find(';'))), "text/event-stream");
 }
 
+bool has_been_here(std::span<const base::field> fields, std::string_view mark) {
+  return std::any_of(fields.begin(), fields.end(), [&](const base::field& f) {
+    return iequals(f.name, loop_field) && f.value.find(mark) != std::string_view::npos;
+  });
+}
+
 bool welcomes_trailers(std::span<const base::field> fields) noexcept {
   bool found = false;
   for (const auto& f : fields) {

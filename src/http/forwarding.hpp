@@ -85,6 +85,12 @@ struct forwarded_fields {
                                               std::span<const base::field> fields);
 [[nodiscard]] bool is_forwarded_field(std::string_view name) noexcept;
 
+/// The proxies that a request has come through (RFC 8586). A request that comes back to one of them
+/// would run in a circle, until every connection of it is taken.
+inline constexpr std::string_view loop_field = "CDN-Loop";
+/// Whether one of the fields `CDN-Loop` has the mark in it.
+[[nodiscard]] bool has_been_here(std::span<const base::field> fields, std::string_view mark);
+
 /// Whether a trailer may have this name. Excludes fields for framing, routing, authentication or
 /// changes of the message (RFC 9110 section 6.5.1): some recipients merge trailers into the head.
 [[nodiscard]] bool may_trail(std::string_view name) noexcept;

@@ -15,6 +15,13 @@ const store_kind* store_registry::kind_of(std::string_view url) const noexcept {
   return nullptr;
 }
 
+std::string store_registry::accelerator_fault(std::string_view url) const {
+  const auto* kind = kind_of(url);
+  if (kind != nullptr && kind->accelerator_fault != nullptr) return kind->accelerator_fault(url);
+  return "expected " +
+         examples([](const store_kind& each) { return each.accelerator_fault != nullptr; });
+}
+
 std::string store_registry::url_fault(std::string_view url) const {
   if (url.find('\0') != std::string_view::npos) return "a path can't hold a NUL byte";
   if (const auto* kind = kind_of(url)) return kind->url_fault(url);

@@ -59,6 +59,8 @@ struct store_kind {
   /// Why the URL can't be right; empty: it may be. Never repeats the URL, which may hold a
   /// password.
   std::string (*url_fault)(std::string_view url) = nullptr;
+  /// Why a store of this URL can't be an accelerator; empty: it can. Null: none of this kind can.
+  std::string (*accelerator_fault)(std::string_view url) = nullptr;
   /// Why another process can't read what is stored there; empty: it can. Null: it always can.
   std::string (*unreadable_from_outside)(const std::string& url) = nullptr;
   /// Writes a copy of the store into the new file `target`, also while others use the store.
@@ -79,6 +81,8 @@ class store_registry {
   [[nodiscard]] const std::vector<const store_kind*>& kinds() const noexcept { return kinds_; }
   /// Why the URL can't be right; empty: it may be.
   [[nodiscard]] std::string url_fault(std::string_view url) const;
+  /// Why the URL can't be that of an accelerator; empty: it may be.
+  [[nodiscard]] std::string accelerator_fault(std::string_view url) const;
   /// The URLs of stores that `fits`, for people: "A", "B" or "C".
   [[nodiscard]] std::string examples(bool (*fits)(const store_kind&)) const;
   [[nodiscard]] result<std::unique_ptr<store>> open(const store_params& params) const;

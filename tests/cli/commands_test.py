@@ -66,7 +66,7 @@ def test_every_fault_of_a_file_is_reported_with_its_position(onceguard, tmp_path
     (["--store", "postgresql:u:secret@h/d"], "--store: url: expected \"postgresql://HOST"),
     (["--store", "redis+sentinel://u:secret@h"],
      "--store: url: redis store: the name of the master is missing"),
-    (["--store", "dynamodb://r/t"], "--store: url: dynamodb: stores are not in this version"),
+    (["--store", "mysql://r/t"], "--store: url: expected \"sqlite:PATH\", "),
     (["--effect", "transactional"], "needs \"postgresql://HOST/DATABASE\""),
     (["--scope", "jwt:sub"], "--scope: scope: jwt: scopes are not in this version"),
     (["--lease", "soon"], "--lease: lease: expected a duration"),

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 
@@ -11,6 +12,7 @@ import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.gateway import clean_environment
+from support.processes import stopped_amid_its_work
 
 KINDS = ("sqlite", "postgresql", "redis")
 BIG = {"size": 50_000, "headers": [["Link", "a"], ["Link", "b"], ["X-Kept", "1"]]}
@@ -187,6 +189,22 @@ def test_an_export_reports_records_claimed_meanwhile(source, make_store, oncegua
     _, why = export.communicate(timeout=60)
     assert export.returncode == 1 and "keys were claimed meanwhile" in why, why
     assert list(file.parent.glob(file.name + "*")) == []
+
+
+def test_an_export_keeps_a_file_that_came_meanwhile(make_store, onceguard, file, start_gateway,
+                                                    own_upstream, fresh_key):
+    store = make_store("sqlite")
+    gateway = start_gateway(own_upstream, {"store": {"url": store}})
+    for _ in range(200):
+        assert_first(gateway.post(key=fresh_key(), plan=BIG))
+    export = stopped_amid_its_work([str(onceguard), "keys", "export", str(file), "--store", store],
+                                   f"{file}.part")
+    file.write_text("somebody else's")
+    export.send_signal(signal.SIGCONT)
+    _, why = export.communicate(timeout=60)
+    assert export.returncode == 1 and "there is such a file already" in why, why
+    assert file.read_text() == "somebody else's"
+    assert list(file.parent.glob(file.name + ".*")) == []
 
 
 @pytest.fixture

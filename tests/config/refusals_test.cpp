@@ -183,7 +183,11 @@ const refusal values[] = {
      "behind "
      "it\n"},
     {"accelerator", "[store]\naccelerator = \"postgresql://user:secret@db/x\"\n",
-     "c.toml:2:15: [store] accelerator: expected \"redis://HOST\" or \"rediss://HOST\"\n"},
+     "c.toml:2:15: [store] accelerator: expected \"redis://HOST\"\n"},
+    {"accelerator_cluster",
+     "[store]\nurl = \"postgresql://db/x\"\naccelerator = \"redis+cluster://u:secret@r\"\n",
+     "c.toml:3:15: [store] accelerator: an accelerator is one server: expected "
+     "\"redis://HOST\"\n"},
     {"accelerator_port",
      "[store]\nurl = \"postgresql://db/x\"\naccelerator = \"redis://user:secret@r:x\"\n",
      "c.toml:3:15: [store] accelerator: redis store: the port is no port; expected "
@@ -209,9 +213,6 @@ const refusal values[] = {
      "c.toml:2:7: [store] url: redis store: there is no parameter \"nope\" here; expected "
      "redis://[user:password@]host[:port][/database][?prefix=…], redis+sentinel://…/MASTER_NAME or "
      "redis+cluster://…, with special characters as %XX\n"},
-    {"dynamodb", "[store]\nurl = \"dynamodb://eu-west-1/t\"\n",
-     "c.toml:2:7: [store] url: dynamodb: stores are not in this version; use \"sqlite:PATH\", "
-     "\"postgresql://HOST/DATABASE\" or \"redis://HOST\"\n"},
     {"other_store", "[store]\nurl = \"mysql://user:secret@db\"\n",
      "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\", "
      "\"redis://HOST\" or \"memory:\", got the scheme \"mysql\"\n"},

@@ -81,6 +81,21 @@ def test_an_upload_that_nobody_takes_is_given_up(start_gateway, scripted, key):
                "the end of both connections")
 
 
+def test_an_upload_that_still_moves_is_taken_although_its_client_has_ended_it(start_gateway,
+                                                                               scripted, key):
+    """Longer than it takes to notice that a client left. All of the request is here already, and
+    the upstream takes it slowly."""
+    slow = [step for _ in range(15) for step in (("body", 200_000), ("pause", 0.15))]
+    upstream = scripted.add(("head",), *slow, ("rest",), window=4096)
+    gateway = start_gateway(upstream.url)
+    with gateway.connect() as client:
+        body = pattern(4_000_000)
+        client.send(request_bytes("POST", f"/{key}", [("Content-Length", str(len(body)))]) + body)
+        client.socket.shutdown(socket.SHUT_WR)
+        wait_until(lambda: upstream.scripted, what="the end of the upload")
+    assert upstream.taken == len(body) and not upstream.cut_short
+
+
 def test_who_stays_gets_the_answer(gateway, upstream, key):
     """Longer than it takes to notice that somebody left."""
     with gateway.begin_post(f"/{key}", plan={"gate": key}) as client:

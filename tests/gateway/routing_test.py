@@ -240,6 +240,32 @@ def test_an_upstream_that_is_the_gateway_itself_takes_no_slots(
             assert_first(answer)
 
 
+def test_two_gateways_that_lead_to_each_other_refuse_what_comes_back(start_gateway, upstream, key):
+    """A circle would take every connection of both, until the first time-out."""
+    first = start_gateway(upstream, {"gateway": {"max_connections": 6}})
+    second = start_gateway(f"http://127.0.0.1:{first.port.number}")
+    first.reload({"gateway": {"max_connections": 6},
+                  "upstream": [{"name": "second", "url": f"http://127.0.0.1:{second.port.number}"},
+                               {"name": "shop", "url": upstream.url}],
+                  "route": [{"path": f"/{key}", "upstream": "second"},
+                            {"path": "/", "upstream": "shop"}]})
+    wait_until(lambda: '"reloaded"' in first.log(), what="the reload")
+    for answer in (first.get(f"/{key}"), first.post(f"/{key}", key=key), second.get(f"/{key}")):
+        assert_problem(answer, 400, "bad-request", False)
+        assert "come through this gateway before" in answer.json()["detail"]
+    # Nothing was run, and no slot is taken.
+    assert first.state(key) == second.state(key) == "released"
+    assert_first(first.post("/charges", key=f"{key}-2"))
+
+
+def test_a_mark_of_another_proxy_goes_on(gateway, upstream, key):
+    gateway.get(f"/{key}", fields=[("CDN-Loop", "other.example; a=b")])
+    request, = upstream.requests(path=f"/{key}")
+    marks = [value for name, value in request["fields"] if name.lower() == "cdn-loop"]
+    assert marks[0] == "other.example; a=b" and len(marks) == 2
+    assert marks[1].startswith("onceguard-")
+
+
 def test_a_probe_may_take_the_way_through_the_gateway(onceguard, upstream, tmp_path, key):
     """It is no request to be forwarded, and so it does not come back for ever."""
     with contextlib.closing(Gateway(onceguard, tmp_path, upstream.url)) as gateway:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.gateway import clean_environment
+from support.processes import stopped_amid_its_work
 from support.sqlite_files import backup, beside, config, refused, restore, run_some
 from support.waiting import wait_until
 
@@ -144,6 +146,23 @@ def test_a_backup_never_overwrites(gateway, fresh_key):
     assert saved.read_bytes() == before
     missing = gateway.command("backup", str(gateway.folder / "no" / "such"))
     assert missing.returncode == 4
+
+
+def test_a_backup_keeps_a_file_that_came_meanwhile(start_gateway, upstream):
+    gateway = start_gateway(upstream)
+    for key in run_some(gateway, 3):
+        assert gateway.post(key=key).replayed
+    for _ in range(100):
+        assert_first(gateway.post(key=f"large-{uuid.uuid4()}", plan={"size": 200_000}))
+    saved = gateway.folder / "saved"
+    command = [str(gateway.binary), "backup", str(saved), "--store", gateway.store_url()]
+    process = stopped_amid_its_work(command, f"{saved}.onceguard-part", cwd=gateway.folder)
+    saved.write_text("somebody else's")
+    process.send_signal(signal.SIGCONT)
+    _, why = process.communicate(timeout=60)
+    assert process.returncode == 1 and "there is such a file already" in why, why
+    assert saved.read_text() == "somebody else's"
+    assert [path.name for path in gateway.folder.glob("saved*")] == ["saved"]
 
 
 def test_two_backups_into_one_file_do_not_mix(start_gateway, upstream):

@@ -86,6 +86,51 @@ TEST_F(upstream_call_test, what_the_kernel_takes_no_byte_of_was_not_sent) {
   EXPECT_FALSE(out.request_begun);
 }
 
+// What a call without an answer means: released only where no byte of the request went out.
+TEST(failure_of_call, operation_is_released_only_if_no_byte_of_its_request_was_sent) {
+  const auto kind_of = [](call_end end, bool begun) {
+    call_result result;
+    result.end = end;
+    result.request_begun = begun;
+    return failure_of(result).value().kind;
+  };
+  EXPECT_EQ(kind_of(call_end::not_sent, false), settle_kind::release);
+  EXPECT_EQ(kind_of(call_end::lease_over, false), settle_kind::release);
+  EXPECT_EQ(kind_of(call_end::lease_over, true), settle_kind::abandon);
+  for (const auto end : {call_end::timed_out, call_end::broken, call_end::upgraded}) {
+    EXPECT_EQ(kind_of(end, true), settle_kind::abandon);
+    EXPECT_EQ(kind_of(end, false), settle_kind::abandon);
+  }
+}
+
+TEST(failure_of_call, each_end_without_an_answer_has_its_problem_and_reason) {
+  const auto check = [](call_end end, bool begun, http::problem problem, unknown_reason reason) {
+    call_result result;
+    result.end = end;
+    result.request_begun = begun;
+    const auto failed = failure_of(result);
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(failed->problem, problem);
+    EXPECT_EQ(failed->reason, reason);
+  };
+  using enum http::problem;
+  using reason = unknown_reason;
+  check(call_end::not_sent, false, upstream_unreachable, reason::none);
+  check(call_end::lease_over, false, overloaded, reason::none);
+  check(call_end::lease_over, true, outcome_unknown, reason::holder_gone);
+  check(call_end::timed_out, true, upstream_timeout, reason::upstream_timeout);
+  check(call_end::broken, true, upstream_broken, reason::upstream_broken);
+  check(call_end::upgraded, true, upstream_broken, reason::upgraded);
+}
+
+TEST(failure_of_call, answer_of_any_size_is_no_failure) {
+  call_result result;
+  result.end = call_end::answered;
+  EXPECT_FALSE(failure_of(result));
+  result.end = call_end::too_large;
+  EXPECT_FALSE(failure_of(result));
+}
+
 TEST_F(upstream_call_test, request_without_a_lease_is_sent) {
   auto up = run(io, pool.connect(address)).value();
   auto theirs = upstream.accept();

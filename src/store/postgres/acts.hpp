@@ -6,7 +6,7 @@
 
 #include <onceguard/decide.hpp>
 
-#include "store/postgres/batching/pool.hpp"
+#include "store/postgres/batching/connection_pool.hpp"
 #include "store/postgres/batching/request.hpp"
 
 namespace onceguard::postgres {
@@ -19,7 +19,7 @@ class act {
   using item_type = Item;
   using outcome_type = Outcome;
 
-  act(Item item, pool& servers) : item_(std::move(item)), pool_(servers) {}
+  act(Item item, connection_pool& servers) : item_(std::move(item)), pool_(servers) {}
   std::optional<result<Outcome>> outcome;
 
  protected:
@@ -40,7 +40,7 @@ class act {
   }
 
   Item item_;
-  pool& pool_;
+  connection_pool& pool_;
   bool written_ = false;  // a write is on its way
   std::uint32_t tries_ = 0;
 };

@@ -6,7 +6,7 @@
 #include <onceguard/store.hpp>
 
 #include "store/epoch_metadata.hpp"
-#include "store/postgres/batching/pool.hpp"
+#include "store/postgres/batching/connection_pool.hpp"
 #include "store/postgres/postgres_params.hpp"
 #include "store/registry.hpp"
 
@@ -64,7 +64,7 @@ class postgres_store final : public store, public epoch_metadata {
   /// For the store's own use: the users of the store don't learn of these vitals.
   boost::asio::awaitable<result<onceguard::vitals>> read_vitals(milliseconds timeout);
 
-  pool pool_;
+  connection_pool pool_;
   std::mutex stopping_;
 };
 

@@ -7,7 +7,7 @@
 #include <onceguard/decide.hpp>
 
 #include "store/redis/commands/queries.hpp"
-#include "store/redis/held_leases.hpp"
+#include "store/redis/lease_cache.hpp"
 
 namespace onceguard::redis {
 
@@ -22,7 +22,7 @@ struct position {
 /// What an act needs of its store.
 struct act_context {
   const keyspace& names;
-  held_leases& leases;
+  lease_cache& leases;
 };
 
 /// What the three kinds share. `begin` and `read` give the next call; without one, there is an
@@ -71,8 +71,8 @@ class act {
   /// The lease of the record that was written is this process's.
   void hold(stamp time) {
     date(pending_, time);
-    held_lease out{{std::move(pending_), first_ == 0 ? time : first_, time},
-                   beginning_of(time, lease_)};
+    cached_lease out{{std::move(pending_), first_ == 0 ? time : first_, time},
+                     beginning_of(time, lease_)};
     context_.leases.put(item_.id, std::move(out));
   }
 

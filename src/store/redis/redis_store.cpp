@@ -96,13 +96,13 @@ result<std::unique_ptr<redis_store>> redis_store::open(redis_params params) {
   if (!tls) return tls.error();
   const auto timeout = params.timeout;
   auto servers =
-      std::make_unique<pool>(std::move(params), std::move(*parsed_address), std::move(*tls));
+      std::make_unique<server_pool>(std::move(params), std::move(*parsed_address), std::move(*tls));
   std::unique_ptr<redis_store> made(new redis_store(std::move(servers), timeout));
   if (auto why = made->pool_->wait_until_ready()) return std::move(*why);
   return made;
 }
 
-redis_store::redis_store(std::unique_ptr<pool> servers, milliseconds timeout)
+redis_store::redis_store(std::unique_ptr<server_pool> servers, milliseconds timeout)
     : pool_(std::move(servers)),
       subscription_(
           pool_->at(), pool_->names().settled(),
@@ -361,6 +361,12 @@ const store_kind& redis_store_kind() noexcept {
             const auto parsed = redis::parse_address(std::string(url));
             return parsed ? std::string() : parsed.error().detail;
           },
+      .accelerator_fault = [](std::string_view url) -> std::string {
+        const auto parsed = redis::parse_address(std::string(url));
+        if (!parsed) return parsed.error().detail;
+        if (parsed->servers == redis::deployment::single) return {};
+        return "an accelerator is one server: expected \"redis://HOST\"";
+      },
   };
   return kind;
 }

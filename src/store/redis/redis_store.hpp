@@ -7,14 +7,14 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/redis/held_leases.hpp"
+#include "store/redis/lease_cache.hpp"
 #include "store/redis/redis_params.hpp"
 #include "store/redis/subscription/subscription.hpp"
 #include "store/registry.hpp"
 
 namespace onceguard::redis {
 
-class pool;
+class server_pool;
 struct greeting;
 struct reading;
 
@@ -59,7 +59,7 @@ class redis_store final : public store {
   boost::asio::awaitable<result<onceguard::vitals>> read_metadata(milliseconds timeout);
   boost::asio::awaitable<result<reading>> read(record_id id, milliseconds timeout);
 
-  redis_store(std::unique_ptr<pool> servers, milliseconds timeout);
+  redis_store(std::unique_ptr<server_pool> servers, milliseconds timeout);
   [[nodiscard]] std::optional<error> refuse_eviction(
       const std::vector<result<greeting>>& items) const;
   /// Carries out a batch of one kind of acts.
@@ -72,8 +72,8 @@ class redis_store final : public store {
   boost::asio::awaitable<result<Decision>> decide_on_record(record_id id, Decide decide,
                                                             milliseconds timeout);
 
-  const std::unique_ptr<pool> pool_;
-  held_leases leases_;
+  const std::unique_ptr<server_pool> pool_;
+  lease_cache leases_;
   subscription subscription_;
   std::mutex stopping_;
 };

@@ -111,7 +111,7 @@ bool lock_file::keep_all_out() {
   return lock(F_WRLCK, users_from, users_to - users_from);
 }
 
-bool lock_file::try_move() {
+bool lock_file::try_turn() {
   reopen_if_replaced();
   return lock(F_WRLCK, move_byte, 1);
 }
@@ -128,7 +128,7 @@ bool lock_file::give_up_reserve() noexcept {
   return ::fstat(file_, &about) == 0 && about.st_size > 0 && ::ftruncate(file_, 0) == 0;
 }
 
-void lock_file::end_move() noexcept {
+void lock_file::end_turn() noexcept {
   auto lock = range(F_UNLCK, move_byte, 1);
   ::fcntl(file_, F_OFD_SETLK, &lock);
 }

@@ -30,8 +30,8 @@ class lock_file {
 
   /// Takes the turn to run a checkpoint. False: another session, here or in another process, has
   /// the turn.
-  [[nodiscard]] bool try_move();
-  void end_move() noexcept;
+  [[nodiscard]] bool try_turn();
+  void end_turn() noexcept;
 
   /// Reserves so many bytes of the volume in this file, if the file system can do that.
   void keep_reserve(std::int64_t bytes) noexcept;
@@ -52,13 +52,13 @@ class lock_file {
 };
 
 /// Holds the turn to run a checkpoint for the length of a scope.
-class moving {
+class checkpoint_turn {
  public:
-  explicit moving(lock_file& file) : file_(file), has_turn_(file.try_move()) {}
-  moving(const moving&) = delete;
-  moving& operator=(const moving&) = delete;
-  ~moving() {
-    if (has_turn_) file_.end_move();
+  explicit checkpoint_turn(lock_file& file) : file_(file), has_turn_(file.try_turn()) {}
+  checkpoint_turn(const checkpoint_turn&) = delete;
+  checkpoint_turn& operator=(const checkpoint_turn&) = delete;
+  ~checkpoint_turn() {
+    if (has_turn_) file_.end_turn();
   }
   [[nodiscard]] bool has_turn() const noexcept { return has_turn_; }
 

@@ -119,7 +119,7 @@ std::optional<error> session::check_file(if_missing missing) {
   bool damaged = false;
   bool ours = false;
   within(params_.timeout, [&] {
-    const moving turn(lock_);
+    const checkpoint_turn turn(lock_);
     if (!turn.has_turn()) throw failure(SQLITE_BUSY, "another process moves the log");
     ours = log_is_ours();
     damaged = log_is_damaged();
@@ -317,7 +317,7 @@ void session::say_not_moved(const std::string& why) const {
 }
 
 void session::move_in_turn() {
-  const moving turn(lock_);
+  const checkpoint_turn turn(lock_);
   if (!turn.has_turn()) return;
   if (all_moved(connection_)) {
     // Never copy again what is in the file already: SQLite before 3.51.3 may lose commits if the

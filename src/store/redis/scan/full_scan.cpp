@@ -16,7 +16,7 @@ constexpr std::size_t records_a_step = 64;  // read at a time: an answer may be 
 
 class full_scan {
  public:
-  full_scan(pool& pool, steady_time until, scan_listener& listener)
+  full_scan(server_pool& pool, steady_time until, scan_listener& listener)
       : pool_(pool), until_(until), listener_(listener) {}
 
   /// Scans all servers, in a cluster in an order in which no moving record is missed.
@@ -75,7 +75,7 @@ class full_scan {
     co_return std::nullopt;
   }
 
-  pool& pool_;
+  server_pool& pool_;
   const steady_time until_;
   scan_listener& listener_;
 };
@@ -99,7 +99,8 @@ result<listed> read_cursor(const std::string& cursor) {
   return out;
 }
 
-awaitable<std::optional<error>> scan_all(pool& pool, steady_time until, scan_listener& listener) {
+awaitable<std::optional<error>> scan_all(server_pool& pool, steady_time until,
+                                         scan_listener& listener) {
   full_scan all(pool, until, listener);
   std::optional<error> why;
   for (int round = 0; round < rounds_max; ++round) {

@@ -7,7 +7,7 @@
 #include <onceguard/store.hpp>
 
 #include "store/redis/commands/stored.hpp"
-#include "store/redis/pool/pool.hpp"
+#include "store/redis/pool/server_pool.hpp"
 
 namespace onceguard::redis {
 
@@ -38,7 +38,8 @@ class scan_listener {
 };
 
 /// Empty: all records were reported. The arguments must outlive the coroutine.
-[[nodiscard]] boost::asio::awaitable<std::optional<error>> scan_all(pool& pool, steady_time until,
+[[nodiscard]] boost::asio::awaitable<std::optional<error>> scan_all(server_pool& pool,
+                                                                    steady_time until,
                                                                     scan_listener& listener);
 
 }  // namespace onceguard::redis

@@ -43,7 +43,7 @@ bool add_node(slot_ownership& ownership, const server_pin& pin, const node_entry
 
 }  // namespace
 
-awaitable<result<slot_ownership>> read_slot_ownership(pool& pool,
+awaitable<result<slot_ownership>> read_slot_ownership(server_pool& pool,
                                                       const std::vector<server_pin>& pins,
                                                       steady_time until) {
   const auto unknown = [&](const char* why) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "store/redis/pool/pool.hpp"
+#include "store/redis/pool/server_pool.hpp"
 
 namespace onceguard::redis {
 
@@ -24,7 +24,7 @@ struct slot_ownership {
 
 /// Asks all nodes. An error if a part has no node or two nodes, or moves to an unknown node.
 [[nodiscard]] boost::asio::awaitable<result<slot_ownership>> read_slot_ownership(
-    pool& pool, const std::vector<server_pin>& pins, steady_time until);
+    server_pool& pool, const std::vector<server_pin>& pins, steady_time until);
 
 /// An order of the nodes in which no moving record is missed: the source of each move before its
 /// target.

@@ -1,4 +1,4 @@
-#include "store/redis/pool/pool.hpp"
+#include "store/redis/pool/server_pool.hpp"
 
 #include <algorithm>
 
@@ -17,7 +17,8 @@ constexpr std::uint32_t redirections_max = 5;  // in a row, without a pause
 
 }  // namespace
 
-pool::pool(redis_params params, address server, std::optional<boost::asio::ssl::context> tls)
+server_pool::server_pool(redis_params params, address server,
+                         std::optional<boost::asio::ssl::context> tls)
     : params_(std::move(params)),
       address_(std::move(server)),
       names_(address_.prefix, address_.servers == deployment::cluster),
@@ -33,14 +34,14 @@ pool::pool(redis_params params, address server, std::optional<boost::asio::ssl::
   thread_ = std::thread([this] { run(); });
 }
 
-void pool::stop() {
+void server_pool::stop() {
   queue_->close();
   if (thread_.joinable()) thread_.join();
 }
 
 // --- the thread -----------------------------------------------------------------------------
 
-void pool::run() {
+void server_pool::run() {
   auto keep = std::make_optional(boost::asio::make_work_guard(context_));
   topology_->begin();
   turn();
@@ -53,7 +54,7 @@ void pool::run() {
   context_.run();
 }
 
-void pool::enter(phase next) {
+void server_pool::enter(phase next) {
   const auto former = std::exchange(phase_, next);
   switch (next) {
     case phase::opening:
@@ -73,7 +74,7 @@ void pool::enter(phase next) {
 }
 
 /// All that may have to be done next, in the order in which one step leads to the next.
-void pool::turn() {
+void server_pool::turn() {
   if (phase_ == phase::stopped) return;
   const auto now = base::boot_now();
   const bool closed = queue_->closed();
@@ -89,7 +90,7 @@ void pool::turn() {
   wait_for_next_turn(now, next);
 }
 
-void pool::soon() {
+void server_pool::soon() {
   if (std::exchange(turn_posted_, true)) return;
   boost::asio::post(context_, [this] {
     turn_posted_ = false;
@@ -97,7 +98,7 @@ void pool::soon() {
   });
 }
 
-void pool::accept() {
+void server_pool::accept() {
   for (const auto& one : calls_) {
     auto whole = std::static_pointer_cast<job>(one);
     if (whole->parts.empty()) finished_.push_back(one);
@@ -109,7 +110,7 @@ void pool::accept() {
   calls_.clear();
 }
 
-void pool::accept(entry part) {
+void server_pool::accept(entry part) {
   const auto& request = *part.request;
   if (const auto& pin = request.pin) {
     if (auto* target = servers_.find(pin->endpoint))
@@ -122,7 +123,7 @@ void pool::accept(entry part) {
 }
 
 /// Ends a request without a reply.
-void pool::end(const entry& one, const error& why) {
+void server_pool::end(const entry& one, const error& why) {
   auto mine = why;
   if (one.request->doubtful) mine.effect = effect::unknown;
   // take() comes first, because the caller may give up at the same moment.
@@ -130,12 +131,12 @@ void pool::end(const entry& one, const error& why) {
   finish(one);
 }
 
-void pool::finish(entry ended) {
+void server_pool::finish(entry ended) {
   --under_way_;
   if (ended.job->ended_one()) finished_.push_back(std::move(ended.job));
 }
 
-void pool::wait_for_next_turn(steady_time now, steady_time time) {
+void server_pool::wait_for_next_turn(steady_time now, steady_time time) {
   if (phase_ == phase::opening) time = std::min(time, opened_at_ + params_.timeout);
   queues_.each_waiting([&](const request_queue&) { time = std::min(time, now + pace); });
   for (auto& each : servers_) {
@@ -153,14 +154,14 @@ void pool::wait_for_next_turn(steady_time now, steady_time time) {
 
 // --- handing out ----------------------------------------------------------------------------
 
-void pool::hand_out(steady_time now) {
+void server_pool::hand_out(steady_time now) {
   // Before the queues: redirected requests came before the waiting ones.
   for (auto& each : servers_) hand_out_named(each, now);
   queues_.each_waiting([&](request_queue& one) { send_queued(one, now); });
   for (auto& each : servers_) each.flush();
 }
 
-void pool::send_queued(request_queue& queue, steady_time now) {
+void server_pool::send_queued(request_queue& queue, steady_time now) {
   auto* const target = queue.target;
   const bool usable = target != nullptr && target->usable(topology_->vouched());
   // Requests in flight on another server come first.
@@ -177,7 +178,7 @@ void pool::send_queued(request_queue& queue, steady_time now) {
   }
 }
 
-void pool::hand_out_named(server& server, steady_time now) {
+void server_pool::hand_out_named(server& server, steady_time now) {
   auto& waiting = server.named();
   if (waiting.empty()) return;
   server.use(now);
@@ -199,7 +200,7 @@ void pool::hand_out_named(server& server, steady_time now) {
 }
 
 /// False: the caller has given up, or the request is a claim and the memory is not known yet.
-bool pool::send(server& server, entry next, bool asking) {
+bool server_pool::send(server& server, entry next, bool asking) {
   if (next.request->grants && !memory().known()) {
     end(next, error(errc::store_lost, address_.name + ": its data is not what it was"));
     return false;
@@ -213,7 +214,7 @@ bool pool::send(server& server, entry next, bool asking) {
 }
 
 /// Ends the requests whose callers have given up.
-void pool::purge(std::deque<entry>& waiting, steady_time now) {
+void server_pool::purge(std::deque<entry>& waiting, steady_time now) {
   const error why(errc::store_unreachable, address_.name + ": no answer within the timeout");
   std::erase_if(waiting, [&](const entry& one) {
     const bool over = one.job->give_up_at <= now || one.job->dropped();
@@ -222,19 +223,19 @@ void pool::purge(std::deque<entry>& waiting, steady_time now) {
   });
 }
 
-void pool::fail_all(std::deque<entry>& waiting, const error& why) {
+void server_pool::fail_all(std::deque<entry>& waiting, const error& why) {
   for (const auto& one : std::exchange(waiting, {})) end(one, why);
 }
 
 // --- what is out of reach -------------------------------------------------------------------
 
-error pool::unreachable(const std::optional<failure>& why) const {
+error server_pool::unreachable(const std::optional<failure>& why) const {
   return why ? to_error(*why, address_.name, effect::none)
              : error(errc::store_unreachable, address_.name + ": no connection");
 }
 
 /// When an outage lasts longer than any caller waits, new requests fail at once.
-void pool::note_outage(steady_time now) {
+void server_pool::note_outage(steady_time now) {
   if (phase_ == phase::opening) check_beginning(now);
   queues_.each_waiting([&](request_queue& one) {
     const auto since = one.target != nullptr ? one.target->out_since() : one.nowhere_since;
@@ -247,7 +248,7 @@ void pool::note_outage(steady_time now) {
 }
 
 /// The store is ready when all servers are in reach, or at the timeout when some are.
-void pool::check_beginning(steady_time now) {
+void server_pool::check_beginning(steady_time now) {
   std::size_t usable = 0;
   std::size_t wanted = 0;
   std::optional<failure> why = lost_why_;
@@ -268,7 +269,7 @@ void pool::check_beginning(steady_time now) {
 }
 
 /// The store is closing: no request waits for a connection any more.
-void pool::refuse_what_is_out_of_reach() {
+void server_pool::refuse_what_is_out_of_reach() {
   const error why(errc::stopped, "the store was stopped while out of reach");
   const auto vouched = topology_->vouched();
   queues_.each_waiting([&](request_queue& one) {
@@ -279,7 +280,7 @@ void pool::refuse_what_is_out_of_reach() {
   }
 }
 
-void pool::refuse_server_of(std::size_t part, failure why) {
+void server_pool::refuse_server_of(std::size_t part, failure why) {
   boost::asio::post(context_, [this, part, why = std::move(why)] {
     if (auto* const refused = queues_[part].target) refused->close(why);
   });
@@ -287,19 +288,19 @@ void pool::refuse_server_of(std::size_t part, failure why) {
 
 // --- what servers and the topology report -----------------------------------------------------
 
-void pool::on_layout(const layout& found) {
+void server_pool::on_layout(const layout& found) {
   lost_why_.reset();
   known_.masters = found.ids;
   servers_.assign(found);
   soon();
 }
 
-void pool::on_no_layout(const failure& why) {
+void server_pool::on_no_layout(const failure& why) {
   lost_why_ = why;
   soon();
 }
 
-void pool::note_names(std::vector<std::string> names) {
+void server_pool::note_names(std::vector<std::string> names) {
   boost::asio::post(context_, [this, names = std::move(names)] {
     for (std::size_t part = 0; part < names.size(); ++part) {
       if (!known_.rename(part, names[part])) continue;
@@ -308,12 +309,12 @@ void pool::note_names(std::vector<std::string> names) {
   });
 }
 
-void pool::on_facts(const server_facts& facts) {
+void server_pool::on_facts(const server_facts& facts) {
   servers_.publish();
   known_.log_loss_at_restart(facts);
 }
 
-void pool::on_up(server& server) {
+void server_pool::on_up(server& server) {
   topology_->distrust();  // where somebody has to vouch for it
   if (phase_ == phase::away) {
     base::log(base::event::store_back, {{"store", address_.name}, {"server", server.at().text()}});
@@ -322,7 +323,7 @@ void pool::on_up(server& server) {
   soon();
 }
 
-void pool::on_down(server& server, const failure& why) {
+void server_pool::on_down(server& server, const failure& why) {
   if (phase_ == phase::stopped) return;
   topology_->distrust();
   // Requests that were redirected to this server go back to the server that redirected them.
@@ -341,14 +342,14 @@ void pool::on_down(server& server, const failure& why) {
   soon();
 }
 
-void pool::on_ended(entry ended) {
+void server_pool::on_ended(entry ended) {
   auto& mine = queues_[ended.part];
   if (ended.queued) --mine.under_way;
   mine.turned_away = 0;
   finish(std::move(ended));
 }
 
-void pool::on_returned(server& server, entry back, const failure& why) {
+void server_pool::on_returned(server& server, entry back, const failure& why) {
   if (std::exchange(back.queued, false)) --queues_[back.part].under_way;
   const bool late = back.job->give_up_at <= base::boot_now();
   if (late || (back.request->doubtful && !back.request->repeatable)) {
@@ -360,7 +361,7 @@ void pool::on_returned(server& server, entry back, const failure& why) {
   queues_.add(std::move(back));
 }
 
-void pool::on_redirected(server& server, entry back, const failure& why) {
+void server_pool::on_redirected(server& server, entry back, const failure& why) {
   const auto now = base::boot_now();
   const auto target = target_of(why, server.at());
   auto& mine = queues_[back.part];

@@ -16,12 +16,12 @@
 
 namespace onceguard::redis {
 
-class pool final : private server_events, private topology_events {
+class server_pool final : private server_events, private topology_events {
  public:
-  pool(redis_params params, address address, std::optional<boost::asio::ssl::context> tls);
-  ~pool() { stop(); }
-  pool(const pool&) = delete;
-  pool& operator=(const pool&) = delete;
+  server_pool(redis_params params, address address, std::optional<boost::asio::ssl::context> tls);
+  ~server_pool() { stop(); }
+  server_pool(const server_pool&) = delete;
+  server_pool& operator=(const server_pool&) = delete;
 
   /// Waits until the servers are in reach, the configuration is found to be wrong, or the timeout
   /// has passed. At the timeout some servers are enough.

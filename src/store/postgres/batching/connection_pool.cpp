@@ -1,4 +1,4 @@
-#include "store/postgres/batching/pool.hpp"
+#include "store/postgres/batching/connection_pool.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -21,7 +21,7 @@ constexpr std::chrono::seconds listening_span{30};
 
 }  // namespace
 
-pool::pool(postgres_params params, conninfo where)
+connection_pool::connection_pool(postgres_params params, conninfo where)
     : params_(std::move(params)),
       where_(std::move(where)),
       queue_(std::make_shared<batch_queue>(
@@ -36,27 +36,27 @@ pool::pool(postgres_params params, conninfo where)
   thread_ = std::thread([this] { run(); });
 }
 
-std::optional<error> pool::wait_until_ready() {
+std::optional<error> connection_pool::wait_until_ready() {
   // The thread gives up by itself. It is late only while a host name is resolved.
   if (is_ready_.wait_for(2 * params_.timeout) == std::future_status::ready) return is_ready_.get();
   return error(errc::store_unreachable, where_.name + ": no connection within the timeout");
 }
 
-void pool::listen(settled_listener listener) {
+void connection_pool::listen(settled_listener listener) {
   const std::lock_guard lock(listening_);
   reported_ = std::move(listener);
   met_busy_ = true;
   boost::asio::post(context_, [this] { turn(); });
 }
 
-void pool::stop() {
+void connection_pool::stop() {
   queue_->close();
   if (thread_.joinable()) thread_.join();
 }
 
 // --- the thread -----------------------------------------------------------------------------
 
-void pool::run() {
+void connection_pool::run() {
   const auto keep = boost::asio::make_work_guard(context_);
   turn();
   context_.run();
@@ -64,7 +64,7 @@ void pool::run() {
 }
 
 /// All that may have to be done next, in the order in which one step leads to the next.
-void pool::turn() {
+void connection_pool::turn() {
   const auto now = base::boot_now();
   const bool closing = queue_->closed();
   // While all connections are busy, new calls collect in the queue without waking this thread.
@@ -85,7 +85,7 @@ void pool::turn() {
 }
 
 /// One turn after this event, for all events that come at the same time.
-void pool::soon() {
+void connection_pool::soon() {
   if (std::exchange(turn_posted_, true)) return;
   boost::asio::post(context_, [this] {
     turn_posted_ = false;
@@ -93,7 +93,7 @@ void pool::soon() {
   });
 }
 
-void pool::open_connections(steady_time now) {
+void connection_pool::open_connections(steady_time now) {
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     auto& each = connections_[i];
     // The first connection is the one that listens for announcements.
@@ -104,7 +104,7 @@ void pool::open_connections(steady_time now) {
   }
 }
 
-void pool::hand_out() {
+void connection_pool::hand_out() {
   for (auto& each : connections_) {
     if (!each.connection->idle()) continue;
     auto next = dispatcher_.next();
@@ -114,7 +114,7 @@ void pool::hand_out() {
   }
 }
 
-void pool::wait_for_next_turn(steady_time now) {
+void connection_pool::wait_for_next_turn(steady_time now) {
   auto next_turn = steady_time::max();
   if (dispatcher_.waiting() || dispatcher_.under_way()) {
     next_turn = now + (dispatcher_.waiting() && any_idle() ? short_pace : pace);
@@ -135,22 +135,22 @@ void pool::wait_for_next_turn(steady_time now) {
 
 // --- connections ----------------------------------------------------------------------------
 
-bool pool::any_ready() const noexcept {
+bool connection_pool::any_ready() const noexcept {
   return std::any_of(connections_.begin(), connections_.end(),
                      [](const auto& each) { return each.connection->ready(); });
 }
 
-bool pool::any_idle() const noexcept {
+bool connection_pool::any_idle() const noexcept {
   return std::any_of(connections_.begin(), connections_.end(),
                      [](const auto& each) { return each.connection->idle(); });
 }
 
-pool::kept_connection& pool::kept(const connection& connection) {
+connection_pool::kept_connection& connection_pool::kept(const connection& connection) {
   return *std::find_if(connections_.begin(), connections_.end(),
                        [&](const auto& each) { return each.connection.get() == &connection; });
 }
 
-void pool::on_greeting(const connection&, const greeting& greeting) {
+void connection_pool::on_greeting(const connection&, const greeting& greeting) {
   // The first greeting sets the clock that steps are measured against. After that, each poll
   // reports the clock.
   if (!dispatcher_.knows_clock()) dispatcher_.read_clock(greeting.now);
@@ -163,7 +163,7 @@ void pool::on_greeting(const connection&, const greeting& greeting) {
 }
 
 /// Asks for notifications while somebody may wait, on the first connection, if that is no pooler's.
-void pool::listen_for_settles(steady_time now) {
+void connection_pool::listen_for_settles(steady_time now) {
   const auto& first = *connections_.front().connection;
   if (!first.ready() || first.pooled() || now < listens_until_ - listening_span / 2) return;
   if (!met_busy_.exchange(false)) return;
@@ -175,7 +175,7 @@ void pool::listen_for_settles(steady_time now) {
   dispatcher_.listen(first.number(), 2 * listening_span);
 }
 
-void pool::on_ready(connection& connection) {
+void connection_pool::on_ready(connection& connection) {
   auto& mine = kept(connection);
   if (connection.pooled() && !std::exchange(pooler_logged_, true)) {
     base::log(base::event::store_behind_pooler, {{"store", where_.name}});
@@ -198,7 +198,7 @@ void pool::on_ready(connection& connection) {
   }
 }
 
-void pool::on_lost(connection& connection, const failure& why) {
+void connection_pool::on_lost(connection& connection, const failure& why) {
   const auto now = base::boot_now();
   auto& mine = kept(connection);
   mine.open_at = next_try(mine, now);
@@ -217,7 +217,7 @@ void pool::on_lost(connection& connection, const failure& why) {
 
 /// At once if the connection was ready before, otherwise after a growing pause. Each server gets
 /// its turn.
-steady_time pool::next_try(kept_connection& connection, steady_time now) {
+steady_time connection_pool::next_try(kept_connection& connection, steady_time now) {
   if (std::exchange(connection.was_ready, false)) return now;
   ++target_;
   ++connection.failures;
@@ -232,7 +232,7 @@ steady_time pool::next_try(kept_connection& connection, steady_time now) {
 }
 
 /// When an outage lasts longer than any caller waits, new calls fail at once.
-void pool::note_outage(steady_time now) {
+void connection_pool::note_outage(steady_time now) {
   if (!ready_reported_ && now >= opened_at_ + params_.timeout) {
     say_ready(last_failure_ ? to_error(*last_failure_, where_.name, effect::none)
                             : error(errc::store_unreachable,
@@ -247,13 +247,13 @@ void pool::note_outage(steady_time now) {
   dispatcher_.fail_waiting(why);
 }
 
-void pool::say_ready(std::optional<error> why) {
+void connection_pool::say_ready(std::optional<error> why) {
   if (!std::exchange(ready_reported_, true)) ready_.set_value(std::move(why));
 }
 
 // --- what connections report ------------------------------------------------------------------
 
-void pool::on_announcement(std::string_view payload) {
+void connection_pool::on_announcement(std::string_view payload) {
   std::vector<std::uint64_t> settled;
   for (; payload.size() >= announced_digits; payload.remove_prefix(announced_digits)) {
     std::array<unsigned char, announced_digits / 2> bytes{};
@@ -266,7 +266,7 @@ void pool::on_announcement(std::string_view payload) {
   if (reported_) reported_(settled);
 }
 
-void pool::on_warning(std::string_view text) {
+void connection_pool::on_warning(std::string_view text) {
   base::log(base::event::commit_not_replicated,
             {{"store", where_.name}, {"why", std::string(text)}});
 }

@@ -23,12 +23,12 @@
 
 namespace onceguard::postgres {
 
-class pool final : private connection_events {
+class connection_pool final : private connection_events {
  public:
-  pool(postgres_params params, conninfo where);
-  ~pool() { stop(); }
-  pool(const pool&) = delete;
-  pool& operator=(const pool&) = delete;
+  connection_pool(postgres_params params, conninfo where);
+  ~connection_pool() { stop(); }
+  connection_pool(const connection_pool&) = delete;
+  connection_pool& operator=(const connection_pool&) = delete;
 
   /// Waits until a connection is ready, the configuration is found to be wrong, or the timeout has
   /// passed.

@@ -1,0 +1,20 @@
+#include "http/request_report.hpp"
+
+#include <array>
+
+namespace onceguard::http {
+
+std::string_view name_of(request_outcome outcome) noexcept {
+  static constexpr std::array<std::string_view, request_outcomes> names{
+      "ran",     "replayed", "waited",  "busy",         "mismatch",  "backoff",
+      "unknown", "not_kept", "refused", "store_failed", "unguarded", "observed"};
+  return names[static_cast<std::size_t>(outcome)];
+}
+
+std::string_view name_of(unguarded_reason reason) noexcept {
+  static constexpr std::array<std::string_view, unguarded_reasons> names{"none", "method", "no_key",
+                                                                         "store"};
+  return names[static_cast<std::size_t>(reason)];
+}
+
+}  // namespace onceguard::http
