@@ -104,7 +104,7 @@ TEST_F(sqlite_neighbours_test, only_one_checkpoint_runs_at_a_time_even_within_a_
     const sqlite::moving too(other);
     EXPECT_FALSE(too.has_turn());
   }
-  EXPECT_TRUE(other.try_move());
+  EXPECT_TRUE(other.try_turn());
 }
 
 TEST_F(sqlite_neighbours_test, a_deleted_lock_file_is_recreated) {
@@ -112,8 +112,8 @@ TEST_F(sqlite_neighbours_test, a_deleted_lock_file_is_recreated) {
   EXPECT_EQ(one.enter("boot-1"), lock_file::entry::entered);
   std::filesystem::remove(path_ + "-lock");
   lock_file other(path_);
-  EXPECT_TRUE(one.try_move());
-  EXPECT_FALSE(other.try_move());
+  EXPECT_TRUE(one.try_turn());
+  EXPECT_FALSE(other.try_turn());
   EXPECT_FALSE(other.keep_all_out());  // `one` also uses the new lock file
 }
 
@@ -162,10 +162,10 @@ TEST_F(sqlite_checkpoint_lock_test, a_checkpoint_is_visible_to_every_session) {
 TEST_F(sqlite_checkpoint_lock_test,
        no_checkpoint_runs_while_another_process_has_the_checkpoint_lock) {
   lock_file third(path_);
-  ASSERT_TRUE(third.try_move());
+  ASSERT_TRUE(third.try_turn());
   one_->move_log();
   EXPECT_FALSE(moved());
-  third.end_move();
+  third.end_turn();
   one_->move_log();
   EXPECT_TRUE(moved());
 }

@@ -233,9 +233,9 @@ TEST_F(sqlite_pair_test, a_kill_between_checkpoints_leaves_a_matching_file_and_w
     done += 3;
     // A copy of file and write-ahead log, made while no checkpoint runs, equals what a kill leaves.
     sqlite::lock_file lock(path_);
-    while (!lock.try_move()) std::this_thread::yield();
+    while (!lock.try_turn()) std::this_thread::yield();
     save("killed");
-    lock.end_move();
+    lock.end_turn();
     sqlite_params killed = params();
     killed.path = folder_.file("killed");
     {
