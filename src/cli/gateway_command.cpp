@@ -161,7 +161,7 @@ int run_gateway(const given_flags& given) {
   base::set_log_sink(&lines);
   log_remarks(read.remarks);
   allow_descriptors(read.values.gateway.max_connections);
-  int exit_code = exit_store;
+  int exit_code = exit_configuration;
   auto records = config::open_store(read.values);
   if (records) {
     exit_code = serve(given, read.values, **records, lines);

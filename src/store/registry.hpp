@@ -53,8 +53,8 @@ struct store_kind {
   bool answers_queries = false;    ///< the query of [reconcile] may ask its database
   bool made_when_missing = false;  ///< opening it makes what is not there
 
-  /// Opens the store; blocks. errc::invalid_argument: the URL is wrong; other errors say what is
-  /// wrong with what the URL names.
+  /// Opens the store; blocks. errc::invalid_argument: the URL, or what it names, can't be right.
+  /// After other errors, which say what is missing, a later call may succeed.
   result<std::unique_ptr<store>> (*open)(const store_params& params) = nullptr;
   /// Why the URL can't be right; empty: it may be. Never repeats the URL, which may hold a
   /// password.

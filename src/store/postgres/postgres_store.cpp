@@ -290,11 +290,12 @@ const store_kind& postgres_store_kind() noexcept {
         if (!opened) return opened.error();
         return std::unique_ptr<store>(std::move(*opened));
       },
-      .url_fault =
-          [](std::string_view url) {
-            const bool right = url.substr(url.find(':')).starts_with("://");
-            return std::string(right ? "" : "expected \"postgresql://HOST/DATABASE\"");
-          },
+      .url_fault = [](std::string_view url) -> std::string {
+        const bool right = url.substr(url.find(':')).starts_with("://");
+        if (!right) return "expected \"postgresql://HOST/DATABASE\"";
+        const auto parsed = postgres::parse_conninfo(std::string(url), {});
+        return parsed ? std::string() : parsed.error().detail;
+      },
       .schema = &schema,
   };
   return kind;

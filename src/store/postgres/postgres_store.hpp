@@ -16,8 +16,9 @@ namespace onceguard::postgres {
 /// io_contexts of one thread each. Call stop() before the last of these io_contexts ends.
 class postgres_store final : public store, public epoch_metadata {
  public:
-  /// Connects; blocks, up to the timeout. Creates nothing. errc::invalid_argument: the URL, the
-  /// permissions or the schema are wrong; no error text repeats the URL.
+  /// Connects; blocks, up to the timeout. Creates nothing. errc::invalid_argument: the URL is
+  /// wrong, or the schema is for newer versions only. errc::store_unreachable: also permissions and
+  /// a schema that are missing. No error text repeats the URL.
   [[nodiscard]] static result<std::unique_ptr<postgres_store>> open(postgres_params params);
   ~postgres_store() override { stop(); }
 
