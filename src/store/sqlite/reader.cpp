@@ -94,7 +94,7 @@ bool may_be(std::int64_t stored, const std::vector<observed_state>& states) {
 void report_unreadable(std::string_view digest, const error& why) {
   const std::span bytes(reinterpret_cast<const unsigned char*>(digest.data()), digest.size());
   base::log(base::event::stored_record_unreadable,
-            {{"record", base::to_hex(bytes)}, {"why", why.detail}});
+            {{"record", base::digest_text(bytes)}, {"why", why.detail}});
 }
 
 record_id id_from(std::string_view digest) {
