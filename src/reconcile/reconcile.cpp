@@ -13,6 +13,7 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/held_lease.hpp"
+#include "store/view.hpp"
 
 namespace onceguard {
 
@@ -83,7 +84,7 @@ class round {
 
 asio::awaitable<result<reconcile_counts>> round::run() {
   list_filter filter;
-  filter.state = observed_state::unknown;
+  filter.states = {observed_state::unknown};
   std::string cursor;
   do {
     auto page = co_await store_.list(filter, cursor, page_size, params_.store_timeout);
@@ -326,7 +327,6 @@ asio::awaitable<result<reconcile_counts>> reconcile(asio::io_context& io, store&
 
 void log_finding(const finding& found) {
   const auto& r = found.seen.stored;
-  const auto why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
   base::log(base::event::reconciled, level_of(found),
             {{"decided", std::string(name_of(found.kind))},
              {"means", std::string(found.means)},
@@ -335,7 +335,7 @@ void log_finding(const finding& found) {
              {"route", r.about->route},
              {"record", base::to_hex(found.seen.id)},
              {"claimed_ms", r.claimed_at_wall},
-             {"was_unknown", std::string(name_of(why))},
+             {"was_unknown", std::string(name_of(reason_of(found.seen)))},
              {"fenced_with", found.fenced_with},
              {"why", found.why}});
 }

@@ -45,7 +45,7 @@ TEST_P(unreadable_contract, an_unreadable_record_is_listed_by_its_id_under_every
   const auto id = damaged("bad");
   caller_.completed(claim_of("good"));
   list_filter of_state;
-  of_state.state = observed_state::completed;
+  of_state.states = {observed_state::completed};
   list_filter of_key;
   of_key.key = "good";
   list_filter of_scope;

@@ -37,6 +37,33 @@ void add_piece(parameters& out, const table_position& piece) {
   out.int8(piece.page).int8(piece.page + pages_in_piece);
 }
 
+void add_filter(parameters& out, const list_filter& filter) {
+  std::string states;
+  for (const auto state : states_of(filter)) {
+    states += (states.empty() ? "" : ",") + std::string(name_of(state));
+  }
+  if (states.empty()) {
+    out.null();
+  } else {
+    out.bytes(states);
+  }
+  array_value texts(type::bytes);
+  for (const auto text : texts_of(filter)) texts.bytes(text);
+  out.array(texts);
+  if (filter.scope) {
+    out.bytes(*filter.scope);
+  } else {
+    out.null();
+  }
+  for (const auto& age : {filter.older, filter.younger}) {
+    if (age) {
+      out.int8(age->count());
+    } else {
+      out.null();
+    }
+  }
+}
+
 void take_row(const rows& rows, int row, const list_filter& filter, bool expiry_paused,
               const std::string& name, list_page& out) {
   auto seen = read_row(rows, row);
@@ -70,21 +97,7 @@ parameters ask_list(const list_filter& filter, const table_position& after, std:
   add_piece(out, after);
   out.int8(after.first).bytes(after.id);
   out.int4(static_cast<std::int64_t>(std::min(limit, most)) + 1).boolean(expiry_paused);
-  if (filter.state) {
-    out.bytes(name_of(*filter.state));
-  } else {
-    out.null();
-  }
-  if (filter.key) {
-    out.bytes(*filter.key);
-  } else {
-    out.null();
-  }
-  if (filter.scope) {
-    out.bytes(*filter.scope);
-  } else {
-    out.null();
-  }
+  add_filter(out, filter);
   return out;
 }
 

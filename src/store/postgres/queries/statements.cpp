@@ -160,7 +160,8 @@ const statement replace_row{
     " FROM written w LEFT JOIN counted c ON true, known k"};
 
 // $1 the first page and $2 the page behind the last of a piece, $3 and $4 where to go on in it, $5
-// how many rows, $6 whether expiry is paused, $7 state, $8 key, $9 scope. One row at least.
+// how many rows, $6 whether expiry is paused, $7 states, $8 texts of the subject, $9 scope, $10 the
+// least age, $11 the age below which. One row at least.
 const statement list_piece{
     "list_piece",
     "SELECT" ROW_COLUMNS("r.digest", "r.outcome") ", k.pages FROM " NOW_AND_PAGES
@@ -169,9 +170,13 @@ const statement list_piece{
     " AND (coalesce(b.first_token, b.token), b.digest) > ($3::bigint, $4::bytea)"
     // What can't be read may be what any filter looks for, and nobody knows whether it has expired.
     " AND (NOT onceguard.expired(b.state, b.deadline_at, b.expires_at, k.now, $6::boolean)"
-    " AND ($7::text IS NULL OR onceguard.observed(b.state, b.deadline_at, k.now) = $7)"
-    " AND ($8::bytea IS NULL OR position($8 IN b.subject) > 0)"
-    " AND ($9::bytea IS NULL OR substr(b.subject, 3, 32) = $9) OR NOT onceguard.readable(b))"
+    " AND ($7::text IS NULL"
+    " OR onceguard.observed(b.state, b.deadline_at, k.now) = ANY (string_to_array($7, ',')))"
+    " AND ($9::bytea IS NULL OR substr(b.subject, 3, 32) = $9)"
+    " AND ($10::bigint IS NULL OR k.now - coalesce(b.claimed_at, b.token / 1000) >= $10)"
+    " AND ($11::bigint IS NULL OR k.now - coalesce(b.claimed_at, b.token / 1000) < $11)"
+    " AND (SELECT coalesce(bool_and(position(t.part IN b.subject) > 0), true)"
+    " FROM unnest($8::bytea[]) AS t(part)) OR NOT onceguard.readable(b))"
     " ORDER BY first, b.digest LIMIT $5::integer) r ON true"};
 
 const statement count_piece{
