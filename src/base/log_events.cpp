@@ -252,6 +252,15 @@ constexpr std::array table{
     event_info{event::reconciled, "reconciled", info, once,
                "decided means scope key route record claimed_ms was_unknown fenced_with why",
                "What was found out about an unknown operation.", about_reconciling},
+    event_info{event::audit, "audit", info, once,
+               "stage action who means why record key from to about",
+               "A person or reconcile changes a record: the stage is intended before the change, "
+               "then what became of it. With audit_log, these lines go to that file.",
+               about_reconciling},
+    event_info{event::audit_not_written, "audit-not-written", error, recurring, "why record",
+               "A line of the audit log can't be written. Changes that are not made yet are "
+               "refused: make room for the file.",
+               about_reconciling},
     event_info{event::query_not_asked, "query-not-asked", warning, once, "why",
                "The query of [reconcile] can't be used.", about_reconciling},
     event_info{event::reconcile_broke_off, "reconcile-broke-off", warning, once, "why",

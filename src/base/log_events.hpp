@@ -98,6 +98,8 @@ enum class event : std::uint8_t {
   epoch_ended,
   // Reconciling and reload
   reconciled,
+  audit,
+  audit_not_written,
   query_not_asked,
   reconcile_broke_off,
   scope_changed,

@@ -14,6 +14,7 @@
 #include <onceguard/byte_budget.hpp>
 #include <onceguard/engine.hpp>
 
+#include "audit/audit_log.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/pending_report.hpp"
@@ -41,6 +42,7 @@ struct gateway_shared {
   host_names names;
   suspect_upstreams suspects;
   onceguard::engine engine;
+  std::unique_ptr<audit_log> audit;  ///< from the start of the server on
   std::atomic<bool> draining{false};
   // While draining, a request that never arrives completely must not delay the end.
   /// Unfinished guarded requests are not read any more.

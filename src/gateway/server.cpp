@@ -215,6 +215,9 @@ server::~server() {
 result<void> server::start() {
   auto& s = *state_;
   if (auto usable = s.shared.engine.check(); !usable) return usable.error();
+  auto audit = audit_log::open(s.shared.params.audit_log);
+  if (!audit) return audit.error();
+  s.shared.audit = std::move(*audit);
   if (auto listening = s.listen(); !listening) return listening.error();
   auto& first = s.threads.front()->io;
   for (auto& thread : s.threads) {

@@ -54,6 +54,8 @@ class postgres_store final : public store, public epoch_metadata {
   [[nodiscard]] std::uint64_t trips() const noexcept { return pool_.trips(); }
 
  private:
+  boost::asio::awaitable<result<list_page>> list_noted(list_filter filter, std::string cursor,
+                                                       std::size_t limit, milliseconds timeout);
   postgres_store(postgres_params params, conninfo where)
       : pool_(std::move(params), std::move(where)) {}
   template <class Act>

@@ -141,18 +141,27 @@ record_queries::record_queries(session& session)
       find_(session.on().prepare("SELECT boot, record FROM records WHERE digest = ?")),
       all_(session.on().prepare(
           "SELECT id, state, digest, boot, record FROM records WHERE id > ? ORDER BY id")),
-      // Unsettled records are few among many: the index gives their numbers.
-      unsettled_(session.on().prepare(
-          "SELECT id, state, digest, boot, record FROM records WHERE id IN (SELECT id FROM records "
-          "INDEXED BY records_by_expiry WHERE id > ? AND state < 4) ORDER BY id")),
+      // Unsettled records are few among many: they are at the front of the index.
+      unsettled_(
+          session.on().prepare("SELECT id, state, digest, boot, record FROM records WHERE id IN ("
+                               "SELECT id FROM records INDEXED BY records_by_expiry "
+                               "WHERE expires_at IS NULL AND state < 4 AND id > ?1 UNION ALL "
+                               "SELECT id FROM records INDEXED BY records_by_expiry "
+                               "WHERE expires_at < 0 AND id > ?1) ORDER BY id")),
       // The index has both columns: no page of the table is read.
       digests_(session.on().prepare("SELECT id, digest FROM records INDEXED BY records_by_digest "
                                     "WHERE id > ? ORDER BY id LIMIT ?")),
-      one_(session.on().prepare("SELECT boot, record FROM records WHERE id = ?")) {}
+      one_(session.on().prepare("SELECT boot, record FROM records WHERE id = ?")),
+      notes_(session.on().prepare("SELECT digest FROM unreadable ORDER BY digest LIMIT ?")),
+      note_(session.on().prepare("SELECT 1 FROM unreadable WHERE digest = ?")) {}
 
 result<std::optional<record_view>> record_queries::find(const record_id& id) {
   const snapshot of_now(session_.on());
-  const auto present = session_.metadata().read_clocks();
+  return find_at(id, session_.metadata().read_clocks());
+}
+
+result<std::optional<record_view>> record_queries::find_at(const record_id& id,
+                                                           const moment& present) {
   try {
     return find_row(id, id, present);
   } catch (const failure& failed) {
@@ -251,12 +260,35 @@ bool record_queries::visit_one(std::int64_t number, const std::string& digest,
   }
 }
 
+/// Lists the noted records that still can't be read.
+void record_queries::add_noted(const moment& present, list_page& page) {
+  std::vector<record_id> noted;
+  {
+    const resetting at_end(notes_);
+    notes_.bind(1, static_cast<std::int64_t>(notes_max));
+    while (notes_.step()) noted.push_back(id_from(notes_.bytes(0)));
+  }
+  for (const auto& id : noted) {
+    const auto found = find_at(id, present);
+    if (!found) page.unreadable.push_back({id, found.error().detail});
+  }
+}
+
+bool record_queries::is_noted(std::string_view digest) {
+  const resetting at_end(note_);
+  const auto id = id_from(digest);
+  note_.bind(1, id);
+  return note_.step();
+}
+
 result<list_page> record_queries::list(const list_filter& filter, const std::string& cursor,
                                        std::size_t limit) {
   const snapshot of_now(session_.on());
   const auto present = session_.metadata().read_clocks();
   list_page page;
-  const auto left_out = [&page](const row& at_row, const error& why) {
+  if (filter.needs_person && cursor.empty()) add_noted(present, page);
+  const auto left_out = [&](const row& at_row, const error& why) {
+    if (filter.needs_person && is_noted(at_row.digest)) return true;  // it is on the first page
     report_unreadable(at_row.digest, why);
     page.unreadable.push_back({id_from(at_row.digest), why.detail});
     return true;

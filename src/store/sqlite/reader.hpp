@@ -30,6 +30,8 @@ class record_queries {
   /// few of them match.
   static constexpr std::size_t examined_max = 20'000;
   static constexpr std::chrono::milliseconds longest{100};
+  /// Notes of unreadable records that a list of what needs a person takes.
+  static constexpr std::size_t notes_max = 1'000;
 
   explicit record_queries(session& session);
 
@@ -49,12 +51,16 @@ class record_queries {
                         std::int64_t& after, allowance& left, const visitor& visit);
   bool walk_damaged_pages(std::int64_t& after, allowance& left, const visitor& visit);
   bool visit_one(std::int64_t number, const std::string& digest, const visitor& visit);
+  void add_noted(const moment& present, list_page& page);
+  [[nodiscard]] bool is_noted(std::string_view digest);
+  [[nodiscard]] result<std::optional<record_view>> find_at(const record_id& id,
+                                                           const moment& present);
   [[nodiscard]] result<std::optional<record_view>> find_row(std::span<const unsigned char> digest,
                                                             const record_id& id,
                                                             const moment& moment);
 
   session& session_;
-  statement find_, all_, unsettled_, digests_, one_;
+  statement find_, all_, unsettled_, digests_, one_, notes_, note_;
 };
 
 // The jobs that the reader thread carries out for callers: queries that write nothing.

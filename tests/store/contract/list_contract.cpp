@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "store/contract/store_fixture.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -154,7 +155,7 @@ TEST_P(list_contract, a_repeat_that_meets_an_unknown_outcome_makes_it_known_to_o
   EXPECT_EQ(caller_.claim(claim_of("gone")).kind, verdict_kind::unknown);
   list_filter filter;
   filter.needs_person = true;
-  EXPECT_THAT(keys(filter), ElementsAre("gone"));
+  wait_until("the record", [&] { return keys(filter) == std::vector<std::string>{"gone"}; });
 }
 
 }  // namespace
