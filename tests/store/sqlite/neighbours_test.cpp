@@ -99,9 +99,9 @@ TEST_F(sqlite_neighbours_test, only_one_checkpoint_runs_at_a_time_even_within_a_
   lock_file one(path_);
   lock_file other(path_);
   {
-    const sqlite::moving mine(one);
+    const sqlite::checkpoint_turn mine(one);
     EXPECT_TRUE(mine.has_turn());
-    const sqlite::moving too(other);
+    const sqlite::checkpoint_turn too(other);
     EXPECT_FALSE(too.has_turn());
   }
   EXPECT_TRUE(other.try_turn());
