@@ -27,12 +27,14 @@ constexpr std::array table{
                about_program},
     event_info{event::start_failed, "start-failed", error, once, "why",
                "The gateway could not start. The reason says what to change.", about_program},
-    event_info{event::store_not_opened, "store-not-opened", error, once, "store why for_ms hint",
-               "The store could not be opened. A gateway tries again until it opens, says so each "
-               "minute, and refuses guarded requests with 503 until then. The reason says what is "
-               "missing: a server, a schema, a right, a directory. A gateway ends with 3 where the "
-               "URL can't be right.",
-               about_program},
+    event_info{
+        event::store_not_opened, "store-not-opened", error, once, "store why for_ms hint",
+        "The store could not be opened. The gateway tries again until it opens, says so each "
+        "minute, and refuses guarded requests with 503 until then. The reason says what is "
+        "missing: a server, a schema, a right, a directory. A store that is damaged is not "
+        "tried again: mend it as the reason says, and start the gateway again. Where the URL "
+        "can't be right, the gateway ends with 3.",
+        about_program},
     event_info{event::too_few_descriptors, "too-few-descriptors", warning, once, "limit needed",
                "The process may open fewer files than max_connections needs. Raise the "
                "limit (ulimit -n, LimitNOFILE), or lower max_connections.",

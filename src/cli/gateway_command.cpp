@@ -13,11 +13,13 @@
 
 #include "base/log.hpp"
 #include "cli/command.hpp"
+#include "cli/doctor/surroundings.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
+#include "gateway/params/http_url.hpp"
 #include "gateway/server.hpp"
 #include "http/access_log.hpp"
 
@@ -26,15 +28,9 @@ namespace {
 
 using base::log_level;
 
-std::string text_of(const gateway::endpoint& endpoint) {
-  const bool v6 = endpoint.host.find(':') != std::string::npos;
-  return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
-}
-
-/// Each connection needs two descriptors: raises the soft limit as far as allowed.
+/// Raises the soft limit of open files as far as allowed.
 void allow_descriptors(std::size_t connections) {
-  constexpr rlim_t spare = 64;  // store, log, listener, timers
-  const auto wanted = static_cast<rlim_t>(2 * connections) + spare;
+  const auto wanted = static_cast<rlim_t>(files_for(connections));
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);

@@ -12,6 +12,13 @@ using boost::asio::awaitable;
 // Reasons that change from one attempt to the next must not fill the log.
 constexpr milliseconds changed_interval{5'000};
 
+constexpr auto retry_hint =
+    "it is tried again until it opens; until then guarded requests get 503, or run unguarded where "
+    "store_failure = \"open\"; onceguard doctor says more";
+constexpr auto damaged_hint =
+    "it is not tried again: put it right as the reason says, and start the gateway again; until "
+    "then guarded requests get 503, or run unguarded where store_failure = \"open\"";
+
 template <class Outcome>
 awaitable<std::vector<result<Outcome>>> refuse_each(std::size_t count, error why) {
   co_return std::vector<result<Outcome>>(count, result<Outcome>(std::move(why)));
@@ -53,6 +60,10 @@ void late_store::keep_trying(const std::stop_token& stopping) {
   auto next = since_ + retry_interval;
   while (pause_until(next), !stopping.stop_requested()) {
     next = base::boot_now() + retry_interval;
+    if (damaged_) {
+      remind(*damaged_);
+      continue;
+    }
     auto attempt = open_();
     if (attempt) return take(std::move(*attempt));
     fail(attempt.error());
@@ -70,25 +81,26 @@ void late_store::take(std::unique_ptr<store> opened) {
 }
 
 void late_store::fail(const error& why) {
+  if (why.code == errc::store_lost) damaged_ = why;
   {
     const std::lock_guard lock(mutex_);
     refusal_ = error(errc::store_unreachable, why.detail);
   }
+  remind(why);
+}
+
+/// Logs at once what is new, and again what lasts.
+void late_store::remind(const error& why) {
   const auto now = base::boot_now();
-  const bool changed = why.detail != logged_;
-  if (!logged_.empty() && now - logged_at_ < (changed ? changed_interval : reminder_interval)) {
-    return;
-  }
+  const auto pause = why.detail == logged_ ? reminder_interval : changed_interval;
+  if (!logged_.empty() && now - logged_at_ < pause) return;
   logged_ = why.detail;
   logged_at_ = now;
   const auto lasted = std::chrono::duration_cast<milliseconds>(now - since_);
-  base::log(base::event::store_not_opened,
-            {{"store", known_.name},
-             {"why", why.detail},
-             {"for_ms", lasted.count()},
-             {"hint",
-              "it is tried again until it opens; until then guarded requests get 503, or run "
-              "unguarded where store_failure = \"open\"; onceguard doctor says more"}});
+  base::log(base::event::store_not_opened, {{"store", known_.name},
+                                            {"why", why.detail},
+                                            {"for_ms", lasted.count()},
+                                            {"hint", damaged_ ? damaged_hint : retry_hint}});
 }
 
 error late_store::refusal() const {

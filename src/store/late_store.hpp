@@ -23,6 +23,8 @@ namespace onceguard {
 class late_store final : public store {
  public:
   /// Opens the store; blocks. errc::invalid_argument: no later call will succeed.
+  /// errc::store_lost: what is there is damaged. It is not tried again, as a later attempt may find
+  /// something else in its place, and nobody would notice the loss.
   using opener = std::function<result<std::unique_ptr<store>>()>;
   using clock = base::boot_clock;
 
@@ -74,6 +76,7 @@ class late_store final : public store {
   [[nodiscard]] error refusal() const;
   void take(std::unique_ptr<store> opened);
   void fail(const error& why);
+  void remind(const error& why);
   void keep_trying(const std::stop_token& stopping);
 
   const store_traits known_;
@@ -82,10 +85,11 @@ class late_store final : public store {
   std::atomic<store*> opened_{nullptr};
   mutable std::mutex mutex_;  // guards the members below
   std::unique_ptr<store> owned_;
-  std::optional<error> refusal_;
+  std::optional<error> refusal_;  // of calls; its detail is the reason of the last attempt
   settled_listener listener_;
   std::mutex stopping_;
   // Used by the thread that tries.
+  std::optional<error> damaged_;
   std::string logged_;
   clock::time_point logged_at_{};
   std::jthread thread_;  // the last member: its thread uses the others

@@ -93,7 +93,7 @@ def test_check_gives_hints(onceguard, tmp_path):
     assert done.stderr == ""
     assert "a refreshed access token is another credential" in done.stdout
     assert f"{file}:2:21: warning: [defaults] unknown_retention: a rule to run again" in done.stdout
-    assert done.stdout.endswith(f"{file}: ok\n")
+    assert f"{file}: ok\nonceguard doctor examines " in done.stdout
 
 
 def test_the_environment_is_read(onceguard, tmp_path):

@@ -6,7 +6,8 @@ import sqlite3
 import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.waiting import wait_until
+from support.sqlite_files import beside
+from support.waiting import Stopwatch, wait_until
 
 
 def refused_for(gateway, why, key):
@@ -42,6 +43,28 @@ def test_a_store_that_is_being_restored_at_the_start(start_gateway, own_upstream
         gateway.start()
         refused_for(gateway, "locked", key)
     stored_once(gateway, own_upstream, key)
+
+
+def test_nothing_is_taken_for_a_damaged_store_while_its_files_are_put_right(start_gateway,
+                                                                           own_upstream, fresh_key):
+    gateway = start_gateway(own_upstream)
+    key = fresh_key()
+    first = assert_first(gateway.post(key=key))
+    gateway.kill()
+    away, log = gateway.folder / "away", beside(gateway, "-wal")
+    gateway.database.rename(away)
+    gateway.start()
+    refused_for(gateway, "but its log", fresh_key())
+    assert "start the gateway again" in gateway.logged("store-not-opened")[0]["hint"]
+    log.rename(gateway.folder / "away-wal")
+    clock = Stopwatch()
+    while clock.seconds < 2:  # several intervals between attempts
+        assert gateway.post(key=key).status == 503
+    assert not gateway.database.exists()
+    away.rename(gateway.database)
+    (gateway.folder / "away-wal").rename(log)
+    gateway.restart()
+    assert_replay_of(gateway.post(key=key), first)
 
 
 def test_the_log_says_why_again_when_the_reason_changes(start_gateway, own_upstream, tmp_path, key):

@@ -70,6 +70,11 @@ result<endpoint> parse_endpoint(std::string_view text) {
   return refusal("expected HOST:PORT such as \"127.0.0.1:8080\" or \"[::1]:8080\"");
 }
 
+std::string text_of(const endpoint& endpoint) {
+  const bool v6 = endpoint.host.find(':') != std::string::npos;
+  return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
 result<http_url> parse_http_url(std::string_view text) {
   if (text.starts_with("https://")) {
     return refusal("https:// is not in this version; expected a URL with http://");

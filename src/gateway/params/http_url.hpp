@@ -19,6 +19,9 @@ namespace onceguard::gateway {
 /// "127.0.0.1:8080", "[::1]:8080", "localhost:0". The error says what was expected.
 [[nodiscard]] result<endpoint> parse_endpoint(std::string_view text);
 
+/// As parse_endpoint() reads it.
+[[nodiscard]] std::string text_of(const endpoint& endpoint);
+
 struct http_url {
   endpoint address;
   std::string path;  ///< with the query, as written; empty or beginning with a slash

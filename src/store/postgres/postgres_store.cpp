@@ -3,6 +3,7 @@
 #include <array>
 
 #include "store/postgres/acts.hpp"
+#include "store/postgres/examine.hpp"
 #include "store/postgres/queries/questions.hpp"
 #include "store/postgres/schema.hpp"
 #include "store/view.hpp"
@@ -313,6 +314,7 @@ const store_kind& postgres_store_kind() noexcept {
         return parsed ? std::string() : parsed.error().detail;
       },
       .schema = &schema,
+      .examine = [](const store_params& params, store_role) { return postgres::examine(params); },
   };
   return kind;
 }
