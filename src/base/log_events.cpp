@@ -55,6 +55,16 @@ constexpr std::array table{
                "A fault of Onceguard itself. Please report it.", about_program},
     event_info{event::log_lines_dropped, "log-lines-dropped", warning, once, "count",
                "Lines that nobody read in time are missing here.", about_program},
+    event_info{
+        event::spans_not_sent, "spans-not-sent", warning, recurring, "collector why dropped",
+        "The collector of OTEL_EXPORTER_OTLP_ENDPOINT did not take a batch of spans, which is "
+        "lost; dropped counts the requests whose spans were lost since the start. "
+        "Requests are not concerned. Check the collector and its address.",
+        about_program},
+    event_info{event::trace_variable_ignored, "trace-variable-ignored", warning, once, "remark",
+               "A variable of OpenTelemetry has a value that is not used. The remark says what is "
+               "expected.",
+               about_program},
     event_info{event::lines_left_out, "lines-left-out", warning, once, "event_left_out count",
                "An event came so often that lines of it were left out.", about_program},
     event_info{event::accept_failed, "accept-failed", error, once, "why",

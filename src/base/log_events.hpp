@@ -28,6 +28,8 @@ enum class event : std::uint8_t {
   drained,
   background_work_failed,
   log_lines_dropped,
+  spans_not_sent,
+  trace_variable_ignored,
   lines_left_out,
   accept_failed,
   // Requests

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "engine/held_lease.hpp"
+#include "gateway/params/http_url.hpp"
 #include "http/forwarding.hpp"
 #include "http/target.hpp"
 
@@ -272,18 +273,6 @@ asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string 
   }
   co_return one.result();
 }
-
-namespace {
-
-/// Without the port if it is the scheme's default.
-std::string authority_of(const endpoint& endpoint) {
-  const bool six = endpoint.host.find(':') != std::string::npos;
-  auto out = six ? "[" + endpoint.host + "]" : endpoint.host;
-  if (endpoint.port != 80) out += ":" + std::to_string(endpoint.port);
-  return out;
-}
-
-}  // namespace
 
 void append_upstream_head(std::string& out, const http1::head& request,
                           const upstream_params& upstream, const http::travel_filter& filter,

@@ -10,9 +10,9 @@ using http::request_outcome;
 
 namespace {
 
-std::uint64_t hash_of(const digest& of) noexcept {
+std::uint64_t hash_of(const digest& whole) noexcept {
   std::uint64_t out = 0;
-  std::memcpy(&out, of.data(), sizeof out);
+  std::memcpy(&out, whole.data(), sizeof out);
   return out;
 }
 
@@ -134,31 +134,31 @@ void observation::finished(std::string_view route, const route_policy& policy, c
   }
   const bool twice = seen.first_succeeded && end.succeeded;
   const std::lock_guard lock(mutex_);
-  auto at = routes_.find(route);
-  if (at == routes_.end()) at = routes_.emplace(std::string(route), route_counts{}).first;
-  auto& to = at->second;
-  ++to.requests;
-  if (seen.with_key) ++to.with_key;
-  if (seen.anonymous) ++to.anonymous;
-  ++to.would_be[static_cast<std::size_t>(seen.would_be)];
-  if (!seen.compared && seen.problem.empty()) ++to.not_compared;
+  auto entry = routes_.find(route);
+  if (entry == routes_.end()) entry = routes_.emplace(std::string(route), route_counts{}).first;
+  auto& counts = entry->second;
+  ++counts.requests;
+  if (seen.with_key) ++counts.with_key;
+  if (seen.anonymous) ++counts.anonymous;
+  ++counts.would_be[static_cast<std::size_t>(seen.would_be)];
+  if (!seen.compared && seen.problem.empty()) ++counts.not_compared;
   if (!seen.problem.empty()) {
-    const auto problem = to.problems.find(seen.problem);
-    if (problem == to.problems.end()) {
-      to.problems.emplace(std::string(seen.problem), 1);
+    const auto problem = counts.problems.find(seen.problem);
+    if (problem == counts.problems.end()) {
+      counts.problems.emplace(std::string(seen.problem), 1);
     } else {
       ++problem->second;
     }
   }
   if (seen.since_first) {
-    ++to.repeats;
-    to.repeats_run_again += twice ? 1 : 0;
-    to.repeat_delays.add(*seen.since_first);
+    ++counts.repeats;
+    counts.repeats_run_again += twice ? 1 : 0;
+    counts.repeat_delays.add(*seen.since_first);
   }
   if (seen.same_content) {
-    ++(seen.with_key ? to.contents_with_another_key : to.contents_without_key);
-    to.contents_run_again += twice ? 1 : 0;
-    to.content_delays.add(*seen.since_content);
+    ++(seen.with_key ? counts.contents_with_another_key : counts.contents_without_key);
+    counts.contents_run_again += twice ? 1 : 0;
+    counts.content_delays.add(*seen.since_content);
   }
 }
 

@@ -29,45 +29,45 @@ class object {
 };
 
 /// `{"100": 3, … "longer": 1}`: so many up to each number of milliseconds.
-void append(std::string& out, const delays& of) {
+void append(std::string& out, const delays& seen) {
   object times(out);
   for (std::size_t i = 0; i < delays::bounds.size(); ++i) {
-    times.number(std::to_string(delays::bounds[i].count()), of.counts()[i]);
+    times.number(std::to_string(delays::bounds[i].count()), seen.counts()[i]);
   }
-  times.number("longer", of.counts().back());
+  times.number("longer", seen.counts().back());
 }
 
-void append(std::string& out, std::string_view route, const route_counts& of) {
-  object to(out);
-  core::append_json_string(to.member("route"), route);
-  to.number("requests", of.requests);
-  to.number("with_key", of.with_key);
-  to.number("anonymous", of.anonymous);
-  to.number("not_compared", of.not_compared);
+void append(std::string& out, std::string_view route, const route_counts& counts) {
+  object route_object(out);
+  core::append_json_string(route_object.member("route"), route);
+  route_object.number("requests", counts.requests);
+  route_object.number("with_key", counts.with_key);
+  route_object.number("anonymous", counts.anonymous);
+  route_object.number("not_compared", counts.not_compared);
   {
-    object would_be(to.member("would_be"));
-    for (std::size_t i = 0; i < of.would_be.size(); ++i) {
-      if (of.would_be[i] == 0) continue;
-      would_be.number(http::name_of(static_cast<http::request_outcome>(i)), of.would_be[i]);
+    object would_be(route_object.member("would_be"));
+    for (std::size_t i = 0; i < counts.would_be.size(); ++i) {
+      if (counts.would_be[i] == 0) continue;
+      would_be.number(http::name_of(static_cast<http::request_outcome>(i)), counts.would_be[i]);
     }
   }
   {
-    object problems(to.member("problems"));
-    for (const auto& [name, count] : of.problems) problems.number(name, count);
+    object problems(route_object.member("problems"));
+    for (const auto& [name, count] : counts.problems) problems.number(name, count);
   }
-  to.number("repeats", of.repeats);
-  to.number("repeats_run_again", of.repeats_run_again);
-  append(to.member("repeats_after_ms"), of.repeat_delays);
-  to.number("contents_without_key", of.contents_without_key);
-  to.number("contents_with_another_key", of.contents_with_another_key);
-  to.number("contents_run_again", of.contents_run_again);
-  append(to.member("contents_after_ms"), of.content_delays);
+  route_object.number("repeats", counts.repeats);
+  route_object.number("repeats_run_again", counts.repeats_run_again);
+  append(route_object.member("repeats_after_ms"), counts.repeat_delays);
+  route_object.number("contents_without_key", counts.contents_without_key);
+  route_object.number("contents_with_another_key", counts.contents_with_another_key);
+  route_object.number("contents_run_again", counts.contents_run_again);
+  append(route_object.member("contents_after_ms"), counts.content_delays);
 }
 
 }  // namespace
 
 std::string observation::json() const {
-  const auto found = counts();
+  const auto found = this->counts();
   std::string out;
   {
     object whole(out);
@@ -75,10 +75,10 @@ std::string observation::json() const {
     whole.number("content_window_ms", static_cast<std::uint64_t>(content_window.count()));
     auto& routes = whole.member("routes") += '[';
     bool first = true;
-    for (const auto& [route, of] : found) {
+    for (const auto& [route, counts] : found) {
       if (!first) routes += ',';
       first = false;
-      append(routes, route, of);
+      append(routes, route, counts);
     }
     routes += ']';
   }

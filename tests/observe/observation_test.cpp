@@ -27,13 +27,13 @@ class observed : public testing::Test {
   sighting see_bare(std::string_view content, std::string_view scope = "ann") {
     return watched.see_without_key(digest_of(scope), digest_of(content));
   }
-  sighting end(const sighting& seen, const ending& how = completed) {
-    watched.finished("/pay", policy, seen, how);
+  sighting end(const sighting& seen, const ending& ended = completed) {
+    watched.finished("/pay", policy, seen, ended);
     return seen;
   }
   request_outcome outcome(std::string_view key, std::string_view content,
-                          const ending& how = completed) {
-    return end(see(key, content), how).would_be;
+                          const ending& ended = completed) {
+    return end(see(key, content), ended).would_be;
   }
   route_counts counts() { return watched.counts().at("/pay"); }
 
