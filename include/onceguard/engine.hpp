@@ -111,6 +111,7 @@ struct outcome {
   answer_ptr answer;
   answer_kept kept = answer_kept::none;
   milliseconds retry_after{1'000};
+  bool waited = false;  ///< replay: the operation waited for its running twin
   bool probed = false;  ///< unknown: a later repeat asks the application again
   error failure;
 };

@@ -48,7 +48,9 @@ class claim_attempt {
     auto out = co_await attempt();
     const bool waits = op_.policy->on_busy == on_busy_rule::wait;
     if (out.outcome.kind != outcome_kind::busy || !waits) co_return out;
-    co_return co_await wait_for_twin();
+    auto waited = co_await wait_for_twin();
+    waited.outcome.waited = true;
+    co_return waited;
   }
 
  private:

@@ -27,12 +27,17 @@ asio::awaitable<bool> guarded_exchange::serve() {
   if (admitted_.scope_kind == "anonymous") hint_scope();
 
   auto op = make_operation();
+  auto& report = session_.report();
+  report.set_record(op.id, op.about->scope);
   auto& engine = session_.thread().shared.engine;
   if (const auto found = engine.find_replay(op.id, op.about->print)) {
+    report.outcome = http::request_outcome::replayed;
     co_return co_await send_stored(found->answer, found->kept);
   }
   for (const auto& scope : op.scopes) {
     if (const auto found = engine.find_replay(scope.id, scope.about->print)) {
+      report.set_record(scope.id, scope.about->scope);
+      report.outcome = http::request_outcome::replayed;
       co_return co_await send_stored(found->answer, found->kept);
     }
   }
@@ -44,7 +49,9 @@ asio::awaitable<bool> guarded_exchange::serve() {
     op.caller = caller.get_token();
     client.begin(caller);
   }
+  const auto begun = report.now();
   auto claimed = co_await engine.claim(session_.thread().io, std::move(op));
+  report.claim = report.since(begun);
   client.end();
   if (claimed.lease) {
     claimed.outcome = co_await work(std::move(*claimed.lease));
@@ -157,7 +164,7 @@ scoped_operation guarded_exchange::make_scoped(const http::scope_match& under) c
   about->key = admitted_.key;
   about->method = head.method;
   about->path = target.path;
-  about->route = session_.rule().rule.host + session_.rule().rule.path;
+  about->route = session_.rule().name;
   about->print = make_fingerprint(policy_.fingerprint, out.input);
   about->run_timeout = policy_.upstream_timeout;
   out.about = std::move(about);
@@ -177,11 +184,11 @@ operation guarded_exchange::make_operation() {
 }
 
 void guarded_exchange::hint_scope() {
-  const auto& rule = session_.rule().rule;
+  const auto& route = session_.rule().name;
   if (!session_.thread().scope_hinted.insert(&session_.rule()).second) return;
-  if (!session_.thread().shared.first_hint(rule.host + rule.path)) return;
+  if (!session_.thread().shared.first_hint(route)) return;
   base::log(base::event::anonymous_scope,
-            {{"route", rule.host + rule.path},
+            {{"route", route},
              {"hint",
               "a request had no Authorization, so its callers share one scope; configure scope = "
               "\"header:NAME\", \"cookie:NAME\", \"address\" or \"none\" for this route"}});

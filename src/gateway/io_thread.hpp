@@ -16,6 +16,7 @@
 
 #include "gateway/buffers.hpp"
 #include "gateway/params/gateway_params.hpp"
+#include "gateway/pending_report.hpp"
 #include "gateway/routing.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
@@ -27,9 +28,11 @@ class session;
 /// The state that all I/O threads share. Immutable except for the atomics and the thread-safe
 /// members.
 struct gateway_shared {
-  gateway_shared(gateway_params p, const engine_params& for_engine, store& records);
+  gateway_shared(gateway_params p, const engine_params& for_engine, store& records,
+                 request_observers to_tell);
 
   const gateway_params params;
+  const request_observers observers;
   /// This process in the field CDN-Loop.
   const std::string loop_mark;
   std::vector<http::address_block> trusted;

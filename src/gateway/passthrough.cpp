@@ -73,6 +73,7 @@ asio::awaitable<void> tunnel(session& session, upstream_connection& upstream) {
   http1::append_field(out, "Connection", "Upgrade");
   http1::append_end_of_head(out);
   out += upstream.reader.unread();
+  session.report().status = session.report().upstream_status = answer.status;
   const session::endless_answer until_drained(session, &upstream.stream);
   auto& client = session.stream();
   if (!co_await write_all(client, out, params.write_timeout, upstream.stream)) co_return;
@@ -231,6 +232,7 @@ asio::awaitable<bool> forwarding::run() {
     co_return co_await session_.refuse(http::problem::bad_request, std::move(more));
   }
   const auto& address = session_.rule().upstream->address;
+  const auto begun = session_.report().now();
   auto connection = co_await session_.thread().pool.take(address, false);
   for (int attempt = 0;; ++attempt) {
     if (!connection) {
@@ -248,6 +250,7 @@ asio::awaitable<bool> forwarding::run() {
     connection = co_await session_.thread().pool.connect_onward(address);
   }
   client_.end();
+  session_.report().upstream_time = session_.report().since(begun);
   if (session_.client_too_slow() && !answer_begun_) {
     co_return co_await session_.refuse(http::problem::request_timeout, http::problem_detail());
   }

@@ -88,6 +88,7 @@ asio::awaitable<relayed> relay_answer(session& session, upstream_connection& ups
   relayed result;
   const auto& answer = upstream.reader.head();
   const auto& request = session.reader().head();
+  session.report().status = session.report().upstream_status = answer.status;
   const auto framed = framing_of(answer, request.method, request.minor);
   auto style = session.style();
   if (framed == framing::until_close) style.then = after_answer::close;

@@ -39,6 +39,8 @@ routing_table::routing_table(routing_params params) : upstreams_(std::move(param
   routes_.reserve(params.routes.size());
   for (auto& rule : params.routes) {
     route r;
+    r.name = rule.host + rule.path;
+    r.index = routes_.size();
     r.upstream = &upstreams_.at(rule.upstream);
     r.rule = std::move(rule);
     routes_.push_back(std::move(r));

@@ -55,8 +55,10 @@ std::string make_loop_mark() {
 
 }  // namespace
 
-gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine, store& records)
+gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine, store& records,
+                               request_observers to_tell)
     : params(std::move(p)),
+      observers(std::move(to_tell)),
       loop_mark(make_loop_mark()),
       budget(params.max_buffered),
       replays(budget),
@@ -69,8 +71,9 @@ gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine
 
 struct server::state {
   state(const gateway_params& params, const routing_params& routing, store& records,
-        outcome_source* to_ask)
-      : shared(params, make_engine_params(params, routing), records), query(to_ask) {
+        outcome_source* to_ask, request_observers observers)
+      : shared(params, make_engine_params(params, routing), records, std::move(observers)),
+        query(to_ask) {
     const auto table = std::make_shared<const routing_table>(routing);
     for (unsigned i = 0; i < thread_count(shared.params.threads); ++i) {
       threads.push_back(std::make_unique<io_thread>(shared, table));
@@ -200,8 +203,8 @@ asio::awaitable<void> server::state::finish() {
 }
 
 server::server(const gateway_params& params, const routing_params& routing, store& records,
-               outcome_source* query)
-    : state_(std::make_unique<state>(params, routing, records, query)) {}
+               outcome_source* query, request_observers observers)
+    : state_(std::make_unique<state>(params, routing, records, query, std::move(observers))) {}
 
 server::~server() {
   if (!state_) return;

@@ -6,6 +6,7 @@
 #include <onceguard/store.hpp>
 
 #include "gateway/params/gateway_params.hpp"
+#include "gateway/pending_report.hpp"
 #include "reconcile/reconcile.hpp"
 
 namespace onceguard::gateway {
@@ -14,9 +15,10 @@ namespace onceguard::gateway {
 class server {
  public:
   /// The store must outlive the server. So must `query`, the outcome source for routes without a
-  /// probe; null: there is none.
+  /// probe; null: there is none. And so must the observers, which get a report of each request;
+  /// without any, no report is made.
   server(const gateway_params& params, const routing_params& routing, store& records,
-         outcome_source* query = nullptr);
+         outcome_source* query = nullptr, request_observers observers = {});
   ~server();  ///< as drain() with no time left, then wait()
 
   /// Binds the listening socket and starts the I/O threads. Port 0 selects a free port: see

@@ -12,6 +12,7 @@
 
 #include "gateway/client_writer.hpp"
 #include "gateway/io_thread.hpp"
+#include "gateway/pending_report.hpp"
 #include "gateway/timed_socket.hpp"
 #include "gateway/upstream_call.hpp"
 #include "http/admission.hpp"
@@ -74,6 +75,8 @@ class session {
     return {peer_, peer_trusted_, thread_.shared.loop_mark};
   }
   [[nodiscard]] const route& rule() const noexcept { return *rule_; }
+  /// The report of the running request, which the session finishes.
+  [[nodiscard]] pending_report& report() noexcept { return report_; }
   /// Whether a reload has changed the request's scope since its head arrived.
   [[nodiscard]] bool scope_changed() const;
 
@@ -99,7 +102,7 @@ class session {
   /// From now on, the rest of the request is forwarded as it arrives.
   void begin_upload() noexcept { uploading_ = true; }
   /// For an answer that was sent before the whole request had arrived: reads and drops the rest of
-  /// the request for a while, so that the client receives the answer.
+  /// the request for a while, so that the client receives the answer. Finishes the report before.
   boost::asio::awaitable<void> linger();
   /// Marks an answer that has no end of its own (a tunnel, an event stream) while it is sent. If
   /// the gateway ends, `upstream` is closed, and the wait for the client ends. Without an
@@ -124,6 +127,7 @@ class session {
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<http1::progress> read_head();
   boost::asio::awaitable<bool> handle();  // true: another request may follow
+  void begin_report() noexcept;
   /// Whether the gateway is ending and does not wait for this request any longer.
   [[nodiscard]] bool too_late_to_read() const noexcept;
 
@@ -143,6 +147,8 @@ class session {
   client_pace pace_;
   routing_ptr routing_;  // of the running request
   const route* rule_ = nullptr;
+  http::client_origin origin_;  // of the running request, if a listed proxy forwarded it
+  pending_report report_;
   http::scope_memo scope_;
   std::string out_;
 };

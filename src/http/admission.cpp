@@ -37,9 +37,10 @@ admission refuse(problem which, std::string detail = {}) {
   return out;
 }
 
-admission pass(std::string_view reason) {
+admission pass(unguarded_reason why, std::string_view reason) {
   admission out;
   out.reason = reason;
+  out.why = why;
   return out;
 }
 
@@ -165,7 +166,7 @@ admission admit(const route_policy& policy, const request_view& request, scope_m
   }
   const auto& methods = policy.methods;
   if (std::find(methods.begin(), methods.end(), request.method) == methods.end()) {
-    return pass("the method is not guarded on this route");
+    return pass(unguarded_reason::method, "the method is not guarded on this route");
   }
   const auto key = find_once(request.fields, key_field);
   if (key.misspelt) {
@@ -174,7 +175,8 @@ admission admit(const route_policy& policy, const request_view& request, scope_m
   }
   if (key.times == 0) {
     return policy.required ? refuse(problem::key_missing)
-                           : pass("no Idempotency-Key, and the route does not require one");
+                           : pass(unguarded_reason::no_key,
+                                  "no Idempotency-Key, and the route does not require one");
   }
   if (policy.required && has_ambiguous_escape(split_target(request.target).path)) {
     return refuse(problem::bad_request,

@@ -12,6 +12,7 @@
 
 #include "base/field.hpp"
 #include "http/problem.hpp"
+#include "http/request_report.hpp"
 
 namespace onceguard::http {
 
@@ -36,6 +37,7 @@ struct scope_match {
 struct admission : scope_match {  // guard: the key's scope
   admission_kind kind = admission_kind::pass;
   std::string_view reason;  ///< pass: why the request is not guarded; a constant text
+  unguarded_reason why = unguarded_reason::none;  ///< pass: the same, for the report
   // guard
   std::string key;
   std::vector<scope_match> former;  ///< scopes in which an older record of this key may be stored
