@@ -99,6 +99,12 @@ constexpr std::array table{
                "The store is away, and the route has store_failure = \"open\": the request "
                "runs without a record.",
                about_requests},
+    event_info{
+        event::observed, "observed", info, once,
+        "route requests with_key repeats repeats_run_again mismatches refused contents_repeated",
+        "At the end of the process: what guarding would have done on a route with "
+        "`observe = true`. `onceguard report` explains the counts.",
+        about_requests},
     event_info{event::store_unreachable, "store-unreachable", error, recurring, "why",
                "A request was refused with 503 as the store did not answer.", about_requests},
     event_info{event::record_unreadable, "record-unreadable", error, recurring, "record why",

@@ -42,6 +42,7 @@ enum class event : std::uint8_t {
   upstream_timeout,
   upstream_ends_kept_connections,
   unguarded_run,
+  observed,
   store_unreachable,
   record_unreadable,
   probed,

@@ -30,7 +30,7 @@ struct delivery {
   std::string why;
 };
 
-delivery judge(std::uint16_t status) {
+delivery delivery_of(std::uint16_t status) {
   delivery out;
   out.accepted = status >= 200 && status < 300;
   // As the specification of OTLP has it.
@@ -94,7 +94,7 @@ class span_exporter::connection {
     const auto result =
         co_await call_upstream(up, head(body.size()), body, limits, nullptr, not_counted);
     const bool answered = result.end == call_end::answered || result.end == call_end::too_large;
-    if (answered) co_return judge(up.reader.head().status);
+    if (answered) co_return delivery_of(up.reader.head().status);
     co_return delivery{false, true, result.why.empty() ? "no answer came in time" : result.why};
   }
 

@@ -300,6 +300,7 @@ void append_upstream_head(std::string& out, const http1::head& request,
     }
     if (!filter.travels(f.name)) continue;
     if (!keep_expect && base::iequals(f.name, "expect")) continue;
+    if (hop.trace != nullptr && http::replaced_by(*hop.trace, f.name)) continue;
     http1::append_field(out, f.name, f.value);
   }
   const auto forwarded =
@@ -309,6 +310,9 @@ void append_upstream_head(std::string& out, const http1::head& request,
   if (!forwarded.host.empty()) http1::append_field(out, "X-Forwarded-Host", forwarded.host);
   http1::append_field(out, "Forwarded", forwarded.forwarded);
   http1::append_field(out, http::loop_field, hop.loop_mark);
+  if (hop.trace != nullptr) {
+    http1::append_field(out, http::trace_parent_field, hop.trace->parent_field());
+  }
 }
 
 std::optional<call_failure> failure_of(const call_result& result) {

@@ -36,7 +36,12 @@ void delays::add(milliseconds after) noexcept {
 }
 
 observation::observation(const base::clock& clock, std::size_t entries)
-    : clock_(clock), since_wall_ms_(clock.wall_ms()), records_(entries), contents_(entries) {}
+    : clock_(clock), since_wall_ms_(clock.wall_ms()), entries_(entries) {}
+
+observation::tables& observation::known() {
+  std::call_once(made_, [this] { tables_ = std::make_unique<tables>(entries_); });
+  return *tables_;
+}
 
 sighting observation::see(const route_policy& policy, const record_id& record, const digest& scope,
                           const digest& print) {
@@ -44,7 +49,7 @@ sighting observation::see(const route_policy& policy, const record_id& record, c
   out.with_key = out.compared = true;
   out.record = hash_of(record);
   const auto now = clock_.boot_ms();
-  out.would_be = records_.update(out.record, [&](known_record& known, bool found) {
+  out.would_be = known().records.update(out.record, [&](known_record& known, bool found) {
     using enum request_outcome;
     const bool settled = found && known.state != record_state::running;
     const bool expired = settled && known.state != record_state::failed && now >= known.until_ms;
@@ -85,7 +90,7 @@ sighting observation::see_without_key(const digest& scope, const digest& print) 
 void observation::see_content(const digest& scope, const digest& print, sighting& out) {
   out.content = content_hash(scope, print);
   const auto now = clock_.boot_ms();
-  contents_.update(out.content, [&](known_content& known, bool found) {
+  known().contents.update(out.content, [&](known_content& known, bool found) {
     const auto after = since(known.first_ms, now);
     if (found && after <= content_window) {
       out.same_content = true;
@@ -98,9 +103,9 @@ void observation::see_content(const digest& scope, const digest& print, sighting
 }
 
 void observation::end_record(const route_policy& policy, const sighting& seen, const ending& end) {
-  if (end.settled == settle_kind::release) return records_.erase(seen.record);
+  if (end.settled == settle_kind::release) return known().records.erase(seen.record);
   const auto now = clock_.boot_ms();
-  records_.update(seen.record, [&](known_record& known, bool found) {
+  known().records.update(seen.record, [&](known_record& known, bool found) {
     if (!found) known.first_ms = now;
     known.succeeded = end.succeeded;
     switch (end.settled) {
@@ -123,15 +128,16 @@ void observation::end_record(const route_policy& policy, const sighting& seen, c
   });
 }
 
-void observation::finished(std::string_view route, const route_policy& policy, const sighting& seen,
-                           const ending& end) {
+void observation::settle(const route_policy& policy, const sighting& seen, const ending& end) {
   if (seen.record != 0 && seen.would_be == request_outcome::ran) end_record(policy, seen, end);
-  if (seen.content != 0 && !seen.same_content) {
-    contents_.update(seen.content, [&](known_content& known, bool found) {
-      if (!found) known = {.first_ms = clock_.boot_ms(), .record = seen.record};
-      known.succeeded = end.succeeded;
-    });
-  }
+  if (seen.content == 0 || seen.same_content) return;
+  known().contents.update(seen.content, [&](known_content& content, bool found) {
+    if (!found) content = {.first_ms = clock_.boot_ms(), .record = seen.record};
+    content.succeeded = end.succeeded;
+  });
+}
+
+void observation::count(std::string_view route, const sighting& seen, const ending& end) {
   const bool twice = seen.first_succeeded && end.succeeded;
   const std::lock_guard lock(mutex_);
   auto entry = routes_.find(route);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -88,6 +89,7 @@ class observation {
   static constexpr std::size_t usual_entries = 64 * 1024;  // of each of two tables: 5 MiB
   static constexpr milliseconds content_window{3'600'000};
 
+  /// Takes the memory of its tables with the first request.
   explicit observation(const base::clock& clock = base::system_clock(),
                        std::size_t entries = usual_entries);
 
@@ -97,9 +99,11 @@ class observation {
   /// A whole request without a key, on a route that requires none.
   [[nodiscard]] sighting see_without_key(const digest& scope, const digest& print);
 
-  /// Counts the request, and remembers how it ended.
-  void finished(std::string_view route, const route_policy& policy, const sighting& seen,
-                const ending& end);
+  /// Remembers how the request ended, for its repeats. Before its client gets the answer: a repeat
+  /// may follow at once.
+  void settle(const route_policy& policy, const sighting& seen, const ending& end);
+  /// Counts the request. Once, at its end.
+  void count(std::string_view route, const sighting& seen, const ending& end);
 
   [[nodiscard]] std::map<std::string, route_counts, std::less<>> counts() const;
   /// The counts as one JSON object: the answer of `GET /api/report`.
@@ -125,8 +129,16 @@ class observation {
 
   const base::clock& clock_;
   const std::int64_t since_wall_ms_;
-  base::recent_table<known_record> records_;
-  base::recent_table<known_content> contents_;
+  struct tables {
+    explicit tables(std::size_t entries) : records(entries), contents(entries) {}
+    base::recent_table<known_record> records;
+    base::recent_table<known_content> contents;
+  };
+  [[nodiscard]] tables& known();
+
+  const std::size_t entries_;
+  std::once_flag made_;
+  std::unique_ptr<tables> tables_;
   mutable std::mutex mutex_;
   std::map<std::string, route_counts, std::less<>> routes_;  // under the mutex
 };

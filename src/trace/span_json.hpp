@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "http/request_report.hpp"
-#include "http/trace_parent.hpp"
+#include "http/trace_context.hpp"
 
 namespace onceguard::trace {
 

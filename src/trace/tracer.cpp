@@ -2,11 +2,10 @@
 
 #include <chrono>
 #include <cstring>
-#include <random>
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
-#include "http/trace_parent.hpp"
+#include "http/trace_context.hpp"
 #include "trace/span_json.hpp"
 
 namespace onceguard::trace {
@@ -16,24 +15,10 @@ using http::request_report;
 
 namespace {
 
-std::uint64_t random_number() {
-  static thread_local std::mt19937_64 generator = [] {
-    std::array<std::uint32_t, 16> seed{};
-    base::random_bytes({reinterpret_cast<unsigned char*>(seed.data()), sizeof seed});
-    std::seed_seq sequence(seed.begin(), seed.end());
-    return std::mt19937_64(sequence);
-  }();
-  return generator();
-}
-
 /// An id is never all zeros.
 template <std::size_t Size>
 void fill(std::array<unsigned char, Size>& id) {
-  static_assert(Size % 8 == 0);
-  for (std::size_t i = 0; i < Size; i += 8) {
-    const auto number = random_number();
-    std::memcpy(id.data() + i, &number, 8);
-  }
+  base::random_bytes(id);
   if (id == std::array<unsigned char, Size>{}) id.back() = 1;
 }
 

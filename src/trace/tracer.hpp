@@ -8,7 +8,7 @@
 
 #include "base/recent_table.hpp"
 #include "http/request_report.hpp"
-#include "http/trace_parent.hpp"
+#include "http/trace_context.hpp"
 #include "trace/span_queue.hpp"
 #include "trace/trace_settings.hpp"
 

@@ -28,7 +28,8 @@ class observed : public testing::Test {
     return watched.see_without_key(digest_of(scope), digest_of(content));
   }
   sighting end(const sighting& seen, const ending& ended = completed) {
-    watched.finished("/pay", policy, seen, ended);
+    watched.settle(policy, seen, ended);
+    watched.count("/pay", seen, ended);
     return seen;
   }
   request_outcome outcome(std::string_view key, std::string_view content,
@@ -135,7 +136,7 @@ TEST_F(observed, memory_is_bounded_and_the_oldest_leave) {
   const auto see_in = [&](int number) {
     const auto text = std::to_string(number);
     const auto seen = small.see(policy, digest_of(text), digest_of("ann"), digest_of(text));
-    small.finished("/pay", policy, seen, completed);
+    small.settle(policy, seen, completed);
     return seen.would_be;
   };
   for (int i = 0; i < 10'000; ++i) EXPECT_EQ(see_in(i), request_outcome::ran);
@@ -163,7 +164,7 @@ TEST_F(observed, the_json_has_each_route_with_its_counts) {
   auto refused = sighting{};
   refused.would_be = request_outcome::refused;
   refused.problem = "key-missing";
-  watched.finished("shop/\"", policy, refused, completed);
+  watched.count("shop/\"", refused, completed);
   const auto text = watched.json();
   EXPECT_NE(text.find(R"("route":"/pay","requests":1,"with_key":1)"), text.npos) << text;
   EXPECT_NE(text.find(R"("route":"shop/\"")"), text.npos) << text;

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/hash.hpp"
-#include "http/trace_parent.hpp"
+#include "http/trace_context.hpp"
 
 namespace onceguard::trace {
 namespace {
