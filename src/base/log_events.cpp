@@ -64,6 +64,16 @@ constexpr std::array table{
                "A fault of Onceguard itself. Please report it.", about_program},
     event_info{event::log_lines_dropped, "log-lines-dropped", warning, once, "count",
                "Lines that nobody read in time are missing here.", about_program},
+    event_info{
+        event::spans_not_sent, "spans-not-sent", warning, recurring, "collector why dropped",
+        "The collector of OTEL_EXPORTER_OTLP_ENDPOINT did not take a batch of spans, which is "
+        "lost; dropped counts the requests whose spans were lost since the start. "
+        "Requests are not concerned. Check the collector and its address.",
+        about_program},
+    event_info{event::trace_variable_ignored, "trace-variable-ignored", warning, once, "remark",
+               "A variable of OpenTelemetry has a value that is not used. The remark says what is "
+               "expected.",
+               about_program},
     event_info{event::lines_left_out, "lines-left-out", warning, once, "event_left_out count",
                "An event came so often that lines of it were left out.", about_program},
     event_info{event::accept_failed, "accept-failed", error, once, "why",
@@ -116,6 +126,12 @@ constexpr std::array table{
                "A new run may repeat an operation that the store has forgotten. Its record is "
                "marked.",
                about_requests},
+    event_info{
+        event::observed, "observed", info, once,
+        "route requests with_key repeats repeats_run_again mismatches refused contents_repeated",
+        "At the end of the process: what guarding would have done on a route with "
+        "`observe = true`. `onceguard report` explains the counts.",
+        about_requests},
     event_info{event::record_unreadable, "record-unreadable", error, recurring, "record why",
                "A request met a record that can't be read. See onceguard keys release "
                "--force.",

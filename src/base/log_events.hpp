@@ -30,6 +30,8 @@ enum class event : std::uint8_t {
   drained,
   background_work_failed,
   log_lines_dropped,
+  spans_not_sent,
+  trace_variable_ignored,
   lines_left_out,
   accept_failed,
   // Requests
@@ -46,6 +48,7 @@ enum class event : std::uint8_t {
   store_refused,
   other_scope,
   maybe_repeated,
+  observed,
   record_unreadable,
   probed,
   probe_failed,

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <iostream>
+#include <memory>
 #include <sys/resource.h>
 #include <system_error>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "config/texts.hpp"
 #include "gateway/params/http_url.hpp"
 #include "gateway/server.hpp"
+#include "gateway/span_exporter.hpp"
 #include "http/access_log.hpp"
 
 namespace onceguard::cli {
@@ -139,15 +141,58 @@ class signal_watch {
   bool draining_ = false;
 };
 
+/// Only if the environment names a collector.
+struct traces {
+  explicit traces(const trace::trace_settings& settings)
+      : queue(settings.queue_max, settings.batch_max),
+        tracer(settings.sampler, queue),
+        exporter(settings, queue, ONCEGUARD_VERSION) {}
+
+  trace::span_queue queue;
+  trace::tracer tracer;
+  gateway::span_exporter exporter;
+};
+
+std::unique_ptr<traces> make_traces() {
+  const auto setup = trace::read_setup([](std::string_view name) {
+    const char* value = std::getenv(std::string(name).c_str());
+    return std::string(value == nullptr ? "" : value);
+  });
+  for (const auto& fault : setup.faults) {
+    base::log(base::event::trace_variable_ignored, {{"remark", fault}});
+  }
+  return setup.settings ? std::make_unique<traces>(*setup.settings) : nullptr;
+}
+
+void log_observed(const observing::observation& observed) {
+  const auto would_be = [](const observing::route_counts& counts, http::request_outcome outcome) {
+    return counts.would_be[static_cast<std::size_t>(outcome)];
+  };
+  for (const auto& [route, counts] : observed.counts()) {
+    base::log(
+        base::event::observed,
+        {{"route", route},
+         {"requests", counts.requests},
+         {"with_key", counts.with_key},
+         {"repeats", counts.repeats},
+         {"repeats_run_again", counts.repeats_run_again},
+         {"mismatches", would_be(counts, http::request_outcome::mismatch)},
+         {"refused", would_be(counts, http::request_outcome::refused)},
+         {"contents_repeated", counts.contents_without_key + counts.contents_with_another_key}});
+  }
+}
+
 int serve(const given_flags& given, const config::settings& settings, store& records,
           log_lines& lines) {
   // For scheduled reconciling.
   const auto query = config::make_query_source(settings, false);
+  const auto traces = make_traces();
   http::access_log access(settings.log.access);
   gateway::request_observers observers;
   if (settings.log.access != http::access_log_rule::off) observers.push_back(&access);
+  if (traces) observers.push_back(&traces->tracer);
   gateway::server server(settings.gateway, settings.routing, records, query.get(),
-                         std::move(observers));
+                         std::move(observers), traces ? &traces->tracer : nullptr);
   boost::asio::io_context io(1);
   // Before the start, so that a signal during the start drains the gateway instead of killing it.
   signal_watch watch(io, server, given, settings, lines);
@@ -165,6 +210,7 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   });
   io.run();
   waiter.join();
+  log_observed(server.observed());
   base::log(base::event::stopped);
   lines.flush();  // while signals are still handled
   return exit_ok;

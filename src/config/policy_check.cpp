@@ -241,6 +241,9 @@ class checker {
   }
 
   void promises() {
+    if (policy_.observe) {
+      warn({"observe"}, "nothing is guarded: every repeat runs again, and is only counted");
+    }
     if (policy_.effect == effect_rule::transactional && given("unknown")) {
       warn({"unknown"}, "not used with effect = \"transactional\": what is unknown runs again");
     }

@@ -21,6 +21,8 @@
 #include "gateway/routing.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
+#include "observe/observation.hpp"
+#include "trace/tracer.hpp"
 
 namespace onceguard::gateway {
 
@@ -30,10 +32,11 @@ class session;
 /// members.
 struct gateway_shared {
   gateway_shared(gateway_params p, const engine_params& for_engine, store& records,
-                 request_observers to_tell);
+                 request_observers to_tell, const trace::tracer* spans);
 
   const gateway_params params;
   const request_observers observers;
+  const trace::tracer* const tracer;  ///< null: no traces are sent
   /// This process in the field CDN-Loop.
   const std::string loop_mark;
   std::vector<http::address_block> trusted;
@@ -43,6 +46,7 @@ struct gateway_shared {
   suspect_upstreams suspects;
   onceguard::engine engine;
   std::unique_ptr<audit_log> audit;  ///< from the start of the server on
+  observing::observation observed;
   std::atomic<bool> draining{false};
   // While draining, a request that never arrives completely must not delay the end.
   /// Unfinished guarded requests are not read any more.

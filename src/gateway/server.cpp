@@ -56,9 +56,10 @@ std::string make_loop_mark() {
 }  // namespace
 
 gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine, store& records,
-                               request_observers to_tell)
+                               request_observers to_tell, const trace::tracer* spans)
     : params(std::move(p)),
       observers(std::move(to_tell)),
+      tracer(spans),
       loop_mark(make_loop_mark()),
       budget(params.max_buffered),
       replays(budget),
@@ -71,8 +72,8 @@ gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine
 
 struct server::state {
   state(const gateway_params& params, const routing_params& routing, store& records,
-        outcome_source* to_ask, request_observers observers)
-      : shared(params, make_engine_params(params, routing), records, std::move(observers)),
+        outcome_source* to_ask, request_observers observers, const trace::tracer* tracer)
+      : shared(params, make_engine_params(params, routing), records, std::move(observers), tracer),
         query(to_ask) {
     const auto table = std::make_shared<const routing_table>(routing);
     for (unsigned i = 0; i < thread_count(shared.params.threads); ++i) {
@@ -201,8 +202,9 @@ asio::awaitable<void> server::state::finish() {
 }
 
 server::server(const gateway_params& params, const routing_params& routing, store& records,
-               outcome_source* query, request_observers observers)
-    : state_(std::make_unique<state>(params, routing, records, query, std::move(observers))) {}
+               outcome_source* query, request_observers observers, const trace::tracer* tracer)
+    : state_(
+          std::make_unique<state>(params, routing, records, query, std::move(observers), tracer)) {}
 
 server::~server() {
   if (!state_) return;
@@ -236,6 +238,8 @@ result<void> server::start() {
   spawn_background(first, "accept", s.accept());
   return {};
 }
+
+const observing::observation& server::observed() const { return state_->shared.observed; }
 
 endpoint server::local() const { return state_->local; }
 

@@ -96,4 +96,11 @@ result<http_url> parse_http_url(std::string_view text) {
   return http_url{*std::move(address), std::move(path)};
 }
 
+std::string authority_of(const endpoint& endpoint) {
+  const bool six = endpoint.host.find(':') != std::string::npos;
+  auto out = six ? "[" + endpoint.host + "]" : endpoint.host;
+  if (endpoint.port != 80) out += ":" + std::to_string(endpoint.port);
+  return out;
+}
+
 }  // namespace onceguard::gateway
