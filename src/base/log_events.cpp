@@ -35,6 +35,9 @@ constexpr std::array table{
         "tried again: mend it as the reason says, and start the gateway again. Where the URL "
         "can't be right, the gateway ends with 3.",
         about_program},
+    event_info{event::store_opened, "store-opened", info, once, "store after_ms",
+               "A store that could not be opened at the start is open, and guarded requests run.",
+               about_program},
     event_info{event::too_few_descriptors, "too-few-descriptors", warning, once, "limit needed",
                "The process may open fewer files than max_connections needs. Raise the "
                "limit (ulimit -n, LimitNOFILE), or lower max_connections.",

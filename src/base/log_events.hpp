@@ -18,6 +18,7 @@ enum class event : std::uint8_t {
   stopped_early,
   start_failed,
   store_not_opened,
+  store_opened,
   too_few_descriptors,
   configuration,
   reloaded,

@@ -77,7 +77,7 @@ void late_store::take(std::unique_ptr<store> opened) {
   opened_.store(owned_.get(), std::memory_order_release);
   if (!refusal_) return;
   const auto lasted = std::chrono::duration_cast<milliseconds>(base::boot_now() - since_);
-  base::log(base::event::store_back, {{"store", known_.name}, {"after_ms", lasted.count()}});
+  base::log(base::event::store_opened, {{"store", known_.name}, {"after_ms", lasted.count()}});
 }
 
 void late_store::fail(const error& why) {

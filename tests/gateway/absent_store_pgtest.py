@@ -64,7 +64,7 @@ def test_postgresql_that_starts_after_the_gateway(server, start, own_upstream, k
     assert f"127.0.0.1:{server.port.number}" in line["why"] and "doctor" in line["hint"]
     server.start()
     stored_once(gateway, own_upstream, key)
-    back, = gateway.logged("store-back")
+    back, = gateway.logged("store-opened")
     assert back["store"] == "postgres" and back["after_ms"] > 0
     assert len(gateway.logged("store-not-opened")) == 1
     assert gateway.stop() == 0

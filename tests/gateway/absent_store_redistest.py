@@ -28,7 +28,7 @@ def test_redis_that_starts_after_the_gateway(start_gateway, own_upstream, redis,
     refused_for(gateway, "Connection refused", key)
     redis.start()
     stored_once(gateway, own_upstream, key)
-    assert gateway.logged("store-back")[0]["store"] == "redis"
+    assert gateway.logged("store-opened")[0]["store"] == "redis"
     assert gateway.stop() == 0
 
 

@@ -30,7 +30,7 @@ def test_a_folder_that_is_made_after_the_start(start_gateway, own_upstream, tmp_
     refused_for(gateway, f"the directory {folder}: No such file or directory", key)
     folder.mkdir()
     stored_once(gateway, own_upstream, key)
-    assert gateway.logged("store-back")[0]["store"] == "sqlite"
+    assert gateway.logged("store-opened")[0]["store"] == "sqlite"
     assert gateway.stop() == 0
 
 
