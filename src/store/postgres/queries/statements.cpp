@@ -192,8 +192,9 @@ const statement list_piece{
 // if there may be more.
 const statement list_attention{
     "list_attention",
-    "WITH noted AS MATERIALIZED (SELECT a.digest FROM onceguard.attention a WHERE a.digest > $1::bytea"
-    " ORDER BY a.digest LIMIT $2::integer), last AS (SELECT n.digest FROM noted n"
+    "WITH noted AS MATERIALIZED (SELECT a.digest FROM onceguard.attention a"
+    " WHERE a.digest > $1::bytea ORDER BY a.digest LIMIT $2::integer),"
+    " last AS (SELECT n.digest FROM noted n"
     " WHERE (SELECT count(*) FROM noted) = $2 ORDER BY n.digest DESC LIMIT 1)"
     " SELECT" ROW_COLUMNS("r.digest", "r.outcome") ", l.digest"
     " FROM (SELECT onceguard.now_ms() AS now) k LEFT JOIN last l ON true"
