@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <iostream>
-#include <memory>
 #include <sys/resource.h>
+#include <system_error>
 #include <thread>
 
 #include <boost/asio/io_context.hpp>
@@ -13,11 +15,12 @@
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
+#include "cli/traces.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
 #include "gateway/server.hpp"
-#include "gateway/span_exporter.hpp"
+#include "http/access_log.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -51,6 +54,13 @@ void log_remarks(const config::remarks& remarks) {
   }
 }
 
+/// Opens the log file to append; below 0: errno has the reason. For its owner and group alone, as
+/// it names clients.
+int open_log(const std::string& path) {
+  constexpr mode_t rights = 0640;
+  return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, rights);
+}
+
 /// Handles signals of a running gateway. The io_context runs on the main thread.
 class signal_watch {
  public:
@@ -79,6 +89,8 @@ class signal_watch {
       case SIGHUP:
         return reload();
       case SIGUSR1:
+        if (!running_.log.file.empty()) return reopen_log();
+        [[fallthrough]];
       case SIGUSR2:
         return base::log(base::event::signal_ignored,
                          {{"signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2"}});
@@ -97,6 +109,17 @@ class signal_watch {
     draining_ = true;
     base::log(base::event::draining, {{"at_most", config::duration_text(running_.gateway.drain)}});
     server_.drain();
+  }
+
+  void reopen_log() {
+    const auto& path = running_.log.file;
+    const int opened = open_log(path);
+    if (opened < 0) {
+      const auto why = std::generic_category().message(errno);
+      return base::log(base::event::log_file_not_reopened, {{"path", path}, {"why", why}});
+    }
+    lines_.redirect(opened);
+    base::log(base::event::log_file_reopened, {{"path", path}});
   }
 
   void reload() {
@@ -121,56 +144,17 @@ class signal_watch {
   bool draining_ = false;
 };
 
-/// Only if the environment names a collector.
-struct traces {
-  explicit traces(const trace::trace_settings& settings)
-      : queue(settings.queue_max, settings.batch_max),
-        tracer(settings.sampler, queue),
-        exporter(settings, queue, ONCEGUARD_VERSION) {}
-
-  trace::span_queue queue;
-  trace::tracer tracer;
-  gateway::span_exporter exporter;
-};
-
-std::unique_ptr<traces> make_traces() {
-  const auto setup = trace::read_setup([](std::string_view name) {
-    const char* value = std::getenv(std::string(name).c_str());
-    return std::string(value == nullptr ? "" : value);
-  });
-  for (const auto& fault : setup.faults) {
-    base::log(base::event::trace_variable_ignored, {{"remark", fault}});
-  }
-  return setup.settings ? std::make_unique<traces>(*setup.settings) : nullptr;
-}
-
-void log_observed(const observing::observation& observed) {
-  const auto would_be = [](const observing::route_counts& counts, http::request_outcome outcome) {
-    return counts.would_be[static_cast<std::size_t>(outcome)];
-  };
-  for (const auto& [route, counts] : observed.counts()) {
-    base::log(
-        base::event::observed,
-        {{"route", route},
-         {"requests", counts.requests},
-         {"with_key", counts.with_key},
-         {"repeats", counts.repeats},
-         {"repeats_run_again", counts.repeats_run_again},
-         {"mismatches", would_be(counts, http::request_outcome::mismatch)},
-         {"refused", would_be(counts, http::request_outcome::refused)},
-         {"contents_repeated", counts.contents_without_key + counts.contents_with_another_key}});
-  }
-}
-
 int serve(const given_flags& given, const config::settings& settings, store& records,
           log_lines& lines) {
   // For scheduled reconciling.
   const auto query = config::make_query_source(settings, false);
   const auto traces = make_traces();
+  http::access_log access(settings.log.access);
   gateway::request_observers observers;
+  if (settings.log.access != http::access_log_rule::off) observers.push_back(&access);
   if (traces) observers.push_back(&traces->tracer);
-  gateway::server server(settings.gateway, settings.routing, records, query.get(), observers,
-                         traces ? &traces->tracer : nullptr);
+  gateway::server server(settings.gateway, settings.routing, records, query.get(),
+                         std::move(observers), traces ? &traces->tracer : nullptr);
   boost::asio::io_context io(1);
   // Before the start, so that a signal during the start drains the gateway instead of killing it.
   signal_watch watch(io, server, given, settings, lines);
@@ -188,7 +172,6 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   });
   io.run();
   waiter.join();
-  log_observed(server.observed());
   base::log(base::event::stopped);
   lines.flush();  // while signals are still handled
   return exit_ok;
@@ -205,7 +188,16 @@ int run_gateway(const given_flags& given) {
     }
     return exit_configuration;
   }
-  log_lines lines(read.values.log);
+  int descriptor = STDERR_FILENO;
+  if (const auto& path = read.values.log.file; !path.empty()) {
+    descriptor = open_log(path);
+    if (descriptor < 0) {
+      std::cerr << "onceguard: [gateway] log_file " << path << ": "
+                << std::generic_category().message(errno) << "\n";
+      return exit_failed;
+    }
+  }
+  log_lines lines(read.values.log, descriptor);
   base::set_log_sink(&lines);
   log_remarks(read.remarks);
   allow_descriptors(read.values.gateway.max_connections);
@@ -229,7 +221,7 @@ void add_gateway_command(command app) {
   const auto given = add_all_flags(added);
   added.footer(
       "SIGTERM, SIGINT and SIGQUIT drain: running requests finish. A second SIGINT ends it at\n"
-      "once. SIGUSR1 and SIGUSR2 are logged, and nothing else.\n"
+      "once. SIGUSR1 opens the log file anew. SIGUSR2 is logged, and nothing else.\n"
       "SIGHUP reads the configuration again: upstreams, routes and their policies change; a\n"
       "wrong one is refused, and the old one stays.\n\n"
       "Example:\n"
