@@ -1,6 +1,6 @@
 // A shop with the middleware that articles on idempotency keys propose: a transaction finds or
-// inserts and locks the key, the work runs, and another transaction stores the answer. It answers as
-// the upstream of the gateway does.
+// inserts and locks the key, the work runs, and another transaction stores the answer. It answers
+// as the upstream of the gateway does.
 //
 //   npm install && DATABASE_URL=postgresql://… PORT=9000 node server.js
 const express = require("express");
@@ -15,15 +15,18 @@ CREATE TABLE IF NOT EXISTS article_keys (
 
 const find = {
   name: "find",
-  text: "SELECT fingerprint, locked_at, status, answer FROM article_keys WHERE scope = $1 AND key = $2 FOR UPDATE",
+  text: `SELECT fingerprint, locked_at, status, answer FROM article_keys
+         WHERE scope = $1 AND key = $2 FOR UPDATE`,
 };
 const insert = {
   name: "insert",
-  text: "INSERT INTO article_keys (scope, key, fingerprint, locked_at) VALUES ($1, $2, $3, now()) ON CONFLICT DO NOTHING",
+  text: `INSERT INTO article_keys (scope, key, fingerprint, locked_at)
+         VALUES ($1, $2, $3, now()) ON CONFLICT DO NOTHING`,
 };
 const store = {
   name: "store",
-  text: "UPDATE article_keys SET status = $3, answer = $4, locked_at = NULL WHERE scope = $1 AND key = $2",
+  text: `UPDATE article_keys SET status = $3, answer = $4, locked_at = NULL
+         WHERE scope = $1 AND key = $2`,
 };
 
 /** What is stored for the key; null: this request has the key now, and is to do the work. */

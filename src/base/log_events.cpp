@@ -117,6 +117,12 @@ constexpr std::array table{
                "The store is away, and the route has store_failure = \"open\": the request "
                "runs without a record.",
                about_requests},
+    event_info{
+        event::observed, "observed", info, once,
+        "route requests with_key repeats repeats_run_again mismatches refused contents_repeated",
+        "At the end of the process: what guarding would have done on a route with "
+        "`observe = true`. docs/observing.md explains the counts.",
+        about_requests},
     event_info{event::store_refused, "store-refused", error, recurring, "why",
                "A request was refused with 503 as the store is full, has lost its memory or "
                "ends.",
@@ -129,12 +135,6 @@ constexpr std::array table{
                "A new run may repeat an operation that the store has forgotten. Its record is "
                "marked.",
                about_requests},
-    event_info{
-        event::observed, "observed", info, once,
-        "route requests with_key repeats repeats_run_again mismatches refused contents_repeated",
-        "At the end of the process: what guarding would have done on a route with "
-        "`observe = true`. `onceguard report` explains the counts.",
-        about_requests},
     event_info{event::record_unreadable, "record-unreadable", error, recurring, "record why",
                "A request met a record that can't be read. See onceguard keys release "
                "--force.",

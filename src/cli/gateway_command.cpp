@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <iostream>
-#include <memory>
 #include <sys/resource.h>
 #include <system_error>
 #include <thread>
@@ -17,12 +16,12 @@
 #include "cli/doctor/surroundings.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
+#include "cli/traces.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
 #include "gateway/params/http_url.hpp"
 #include "gateway/server.hpp"
-#include "gateway/span_exporter.hpp"
 #include "http/access_log.hpp"
 
 namespace onceguard::cli {
@@ -141,47 +140,6 @@ class signal_watch {
   bool draining_ = false;
 };
 
-/// Only if the environment names a collector.
-struct traces {
-  explicit traces(const trace::trace_settings& settings)
-      : queue(settings.queue_max, settings.batch_max),
-        tracer(settings.sampler, queue),
-        exporter(settings, queue, ONCEGUARD_VERSION) {}
-
-  trace::span_queue queue;
-  trace::tracer tracer;
-  gateway::span_exporter exporter;
-};
-
-std::unique_ptr<traces> make_traces() {
-  const auto setup = trace::read_setup([](std::string_view name) {
-    const char* value = std::getenv(std::string(name).c_str());
-    return std::string(value == nullptr ? "" : value);
-  });
-  for (const auto& fault : setup.faults) {
-    base::log(base::event::trace_variable_ignored, {{"remark", fault}});
-  }
-  return setup.settings ? std::make_unique<traces>(*setup.settings) : nullptr;
-}
-
-void log_observed(const observing::observation& observed) {
-  const auto would_be = [](const observing::route_counts& counts, http::request_outcome outcome) {
-    return counts.would_be[static_cast<std::size_t>(outcome)];
-  };
-  for (const auto& [route, counts] : observed.counts()) {
-    base::log(
-        base::event::observed,
-        {{"route", route},
-         {"requests", counts.requests},
-         {"with_key", counts.with_key},
-         {"repeats", counts.repeats},
-         {"repeats_run_again", counts.repeats_run_again},
-         {"mismatches", would_be(counts, http::request_outcome::mismatch)},
-         {"refused", would_be(counts, http::request_outcome::refused)},
-         {"contents_repeated", counts.contents_without_key + counts.contents_with_another_key}});
-  }
-}
-
 int serve(const given_flags& given, const config::settings& settings, store& records,
           log_lines& lines) {
   // For scheduled reconciling.
@@ -210,7 +168,6 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   });
   io.run();
   waiter.join();
-  log_observed(server.observed());
   base::log(base::event::stopped);
   lines.flush();  // while signals are still handled
   return exit_ok;

@@ -68,8 +68,8 @@ const std::array policy_table{
          .kind = value_kind::boolean,
          .fallback = "false",
          .text = "Guard nothing: every request passes as it comes, also one without a required "
-                 "key, and what guarding would have done is counted. `onceguard report` sums it "
-                 "up."},
+                 "key, and what guarding would have done is counted: see "
+                 "docs/observing.md."},
         [](policy_draft& d, const option_value& v) { d.policy.observe = std::get<bool>(v); }},
     row<policy_draft>{
         {.name = "key_syntax",

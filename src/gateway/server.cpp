@@ -198,6 +198,7 @@ asio::awaitable<void> server::state::finish() {
                                    {"runs", count.runs.load()},
                                    {"replays", count.replays + count.cached_replays},
                                    {"incidents", count.incidents.load()}});
+  shared.observed.log_counts();
   for (auto& thread : threads) thread->io.stop();
 }
 

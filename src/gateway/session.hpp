@@ -160,8 +160,8 @@ class session {
 
 class observed_request;
 
-/// True: the client's connection may be used for another request. `observed` is told how the
-/// request goes; null: nobody is.
+/// True: the client's connection may be used for another request. `observed` follows how
+/// the request goes; null: nobody does.
 boost::asio::awaitable<bool> forward_unguarded(session& session,
                                                observed_request* observed = nullptr);
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/hash.hpp"
+#include "base/log.hpp"
 
 namespace onceguard::observing {
 
@@ -171,6 +172,23 @@ void observation::count(std::string_view route, const sighting& seen, const endi
 std::map<std::string, route_counts, std::less<>> observation::counts() const {
   const std::lock_guard lock(mutex_);
   return routes_;
+}
+
+void observation::log_counts() const {
+  for (const auto& [route, seen] : counts()) {
+    const auto would_be = [&seen = seen](request_outcome outcome) {
+      return seen.would_be[static_cast<std::size_t>(outcome)];
+    };
+    const auto contents = seen.contents_without_key + seen.contents_with_another_key;
+    base::log(base::event::observed, {{"route", route},
+                                      {"requests", seen.requests},
+                                      {"with_key", seen.with_key},
+                                      {"repeats", seen.repeats},
+                                      {"repeats_run_again", seen.repeats_run_again},
+                                      {"mismatches", would_be(request_outcome::mismatch)},
+                                      {"refused", would_be(request_outcome::refused)},
+                                      {"contents_repeated", contents}});
+  }
 }
 
 }  // namespace onceguard::observing

@@ -106,7 +106,9 @@ class observation {
   void count(std::string_view route, const sighting& seen, const ending& end);
 
   [[nodiscard]] std::map<std::string, route_counts, std::less<>> counts() const;
-  /// The counts as one JSON object: the answer of `GET /api/report`.
+  /// Logs an event for each route.
+  void log_counts() const;
+  /// The counts as one JSON object.
   [[nodiscard]] std::string json() const;
 
  private:
