@@ -24,7 +24,7 @@ struct server_view {
 };
 
 awaitable<void> read_facts(connection& connection, const address& address, const base::clock& clock,
-                     std::optional<server_view>& out) {
+                           std::optional<server_view>& out) {
   try {
     server_view seen;
     co_await connection.connect();
