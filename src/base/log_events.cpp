@@ -27,9 +27,16 @@ constexpr std::array table{
                about_program},
     event_info{event::start_failed, "start-failed", error, once, "why",
                "The gateway could not start. The reason says what to change.", about_program},
-    event_info{event::store_not_opened, "store-not-opened", error, once, "why",
-               "The store could not be opened at the start. Check its URL and that its "
-               "server runs.",
+    event_info{
+        event::store_not_opened, "store-not-opened", error, once, "store why for_ms hint",
+        "The store could not be opened. The gateway tries again until it opens, says so each "
+        "minute, and refuses guarded requests with 503 until then. The reason says what is "
+        "missing: a server, a schema, a right, a directory. A store that is damaged is not "
+        "tried again: mend it as the reason says, and start the gateway again. Where the URL "
+        "can't be right, the gateway ends with 3.",
+        about_program},
+    event_info{event::store_opened, "store-opened", info, once, "store after_ms",
+               "A store that could not be opened at the start is open, and guarded requests run.",
                about_program},
     event_info{event::too_few_descriptors, "too-few-descriptors", warning, once, "limit needed",
                "The process may open fewer files than max_connections needs. Raise the "
@@ -47,6 +54,11 @@ constexpr std::array table{
                "SIGHUP: this option is only read at a start.", about_program},
     event_info{event::signal_ignored, "signal-ignored", info, once, "signal",
                "The gateway has no use for this signal.", about_program},
+    event_info{event::log_file_reopened, "log-file-reopened", info, once, "path",
+               "SIGUSR1: lines go to the file that has the path now.", about_program},
+    event_info{event::log_file_not_reopened, "log-file-not-reopened", error, once, "path why",
+               "SIGUSR1: the file could not be opened. Lines go on to the former one.",
+               about_program},
     event_info{event::draining, "draining", info, once, "at_most",
                "SIGTERM: running requests are finished, no new ones are taken.", about_program},
     event_info{event::drained, "drained", info, once, "left unrecorded runs replays incidents",
@@ -55,11 +67,26 @@ constexpr std::array table{
                "A fault of Onceguard itself. Please report it.", about_program},
     event_info{event::log_lines_dropped, "log-lines-dropped", warning, once, "count",
                "Lines that nobody read in time are missing here.", about_program},
+    event_info{
+        event::spans_not_sent, "spans-not-sent", warning, recurring, "collector why dropped",
+        "The collector of OTEL_EXPORTER_OTLP_ENDPOINT did not take a batch of spans, which is "
+        "lost; dropped counts the requests whose spans were lost since the start. "
+        "Requests are not concerned. Check the collector and its address.",
+        about_program},
+    event_info{event::trace_variable_ignored, "trace-variable-ignored", warning, once, "remark",
+               "A variable of OpenTelemetry has a value that is not used. The remark says what is "
+               "expected.",
+               about_program},
     event_info{event::lines_left_out, "lines-left-out", warning, once, "event_left_out count",
                "An event came so often that lines of it were left out.", about_program},
     event_info{event::accept_failed, "accept-failed", error, once, "why",
                "A connection could not be taken, mostly for want of file descriptors.",
                about_program},
+    event_info{event::request, "request", info, once,
+               "outcome why would_be settled reason problem status route method path record "
+               "scope attempt ms claim_ms upstream_ms settle_ms upstream upstream_status client "
+               "trace",
+               "The access log: a request is over. See docs/access-log.md.", about_requests},
     event_info{event::anonymous_scope, "anonymous-scope", warning, once, "route hint",
                "Callers without a credential share one scope. Set a scope for the route.",
                about_requests},
@@ -68,9 +95,10 @@ constexpr std::array table{
                "A request was refused with 503 as max_buffered is used up.", about_requests},
     event_info{event::overloaded, "overloaded", warning, recurring, "upstream why",
                "A request was refused with 503 before anything was sent.", about_requests},
-    event_info{event::outcome_unknown, "outcome-unknown", warning, recurring, "upstream why",
-               "A request was sent in part when its lease ended: nobody knows whether it "
-               "took effect.",
+    event_info{event::outcome_unknown, "outcome-unknown", warning, once,
+               "route reason record upstream upstream_status",
+               "A record became unknown: nobody knows whether its operation took effect. Look "
+               "at what it should have done, and see onceguard keys complete and release.",
                about_requests},
     event_info{event::upstream_unreachable, "upstream-unreachable", warning, recurring,
                "upstream why", "The upstream took no connection. Nothing was sent.",
@@ -89,8 +117,24 @@ constexpr std::array table{
                "The store is away, and the route has store_failure = \"open\": the request "
                "runs without a record.",
                about_requests},
-    event_info{event::store_unreachable, "store-unreachable", error, recurring, "why",
-               "A request was refused with 503 as the store did not answer.", about_requests},
+    event_info{
+        event::observed, "observed", info, once,
+        "route requests with_key repeats repeats_run_again mismatches refused contents_repeated",
+        "At the end of the process: what guarding would have done on a route with "
+        "`observe = true`. docs/observing.md explains the counts.",
+        about_requests},
+    event_info{event::store_refused, "store-refused", error, recurring, "why",
+               "A request was refused with 503 as the store is full, has lost its memory or "
+               "ends.",
+               about_requests},
+    event_info{event::other_scope, "other-scope", warning, recurring, "route record scope before",
+               "The same key and content came under another scope and ran again: a refreshed "
+               "token, most likely. See docs/http.md for a scope that stays.",
+               about_requests},
+    event_info{event::maybe_repeated, "maybe-repeated", warning, recurring, "route record",
+               "A new run may repeat an operation that the store has forgotten. Its record is "
+               "marked.",
+               about_requests},
     event_info{event::record_unreadable, "record-unreadable", error, recurring, "record why",
                "A request met a record that can't be read. See onceguard keys release "
                "--force.",
@@ -103,6 +147,9 @@ constexpr std::array table{
                "A renewal failed. It is repeated until the lease is over.", about_leases},
     event_info{event::lease_dropped, "lease-dropped", warning, once, "record",
                "Work ended without a settle: its outcome is unknown.", about_leases},
+    event_info{event::lease_over, "lease-over", warning, recurring, "upstream why",
+               "A request was sent in part when its lease ended. Its outcome is unknown now.",
+               about_leases},
     event_info{event::leases_given_up, "leases-given-up", warning, once, "count",
                "At the end of a drain these leases were still held. They are ended.", about_leases},
     event_info{event::lease_not_given_up, "lease-not-given-up", error, once, "why",
@@ -130,13 +177,19 @@ constexpr std::array table{
         event::claim_not_followed_up, "claim-not-followed-up", error, recurring, "record why",
         "A claim in doubt could not be resolved. Its lease runs out by itself.", about_leases},
     event_info{event::store_poll_failed, "store-poll-failed", warning, once, "why",
-               "The store did not answer a poll. After five seconds nothing is served from "
-               "memory.",
+               "The store answered a poll with an error. After five seconds nothing is served "
+               "from memory.",
                about_store},
-    event_info{event::store_away, "store-away", warning, once, "store server why",
-               "No connection to the store.", about_store},
-    event_info{event::store_back, "store-back", info, once, "store server after_ms",
-               "The store is in reach again.", about_store},
+    event_info{event::store_away, "store-away", error, once, "store why",
+               "The store does not answer. Guarded requests get 503, or run by the route's "
+               "store_failure. Check that its server runs and can be reached.",
+               about_store},
+    event_info{event::store_back, "store-back", info, once, "store after_ms failed",
+               "The store answers again. So many of its calls failed meanwhile.", about_store},
+    event_info{event::store_server_away, "store-server-away", info, once, "store server why",
+               "A connection to the store ended, and no other is ready.", about_store},
+    event_info{event::store_server_back, "store-server-back", info, once, "store server after_ms",
+               "A connection to the store is ready again.", about_store},
     event_info{event::store_lost_its_memory, "store-lost-its-memory", error, once, "after_loss",
                "The store is another, older or emptied one. after_loss rules what follows: "
                "see docs/operations.md.",
@@ -220,6 +273,15 @@ constexpr std::array table{
     event_info{event::reconciled, "reconciled", info, once,
                "decided means scope key route record claimed_ms was_unknown fenced_with why",
                "What was found out about an unknown operation.", about_reconciling},
+    event_info{event::audit, "audit", info, once,
+               "stage action who means why record key from to about",
+               "A person or reconcile changes a record: the stage is intended before the change, "
+               "then what became of it. With audit_log, these lines go to that file.",
+               about_reconciling},
+    event_info{event::audit_not_written, "audit-not-written", error, recurring, "why record",
+               "A line of the audit log can't be written. Changes that are not made yet are "
+               "refused: make room for the file.",
+               about_reconciling},
     event_info{event::query_not_asked, "query-not-asked", warning, once, "why",
                "The query of [reconcile] can't be used.", about_reconciling},
     event_info{event::reconcile_broke_off, "reconcile-broke-off", warning, once, "why",

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <iostream>
 #include <sys/resource.h>
+#include <system_error>
 #include <thread>
 
 #include <boost/asio/io_context.hpp>
@@ -10,27 +13,25 @@
 
 #include "base/log.hpp"
 #include "cli/command.hpp"
+#include "cli/doctor/surroundings.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
+#include "cli/traces.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
+#include "gateway/params/http_url.hpp"
 #include "gateway/server.hpp"
+#include "http/access_log.hpp"
 
 namespace onceguard::cli {
 namespace {
 
 using base::log_level;
 
-std::string text_of(const gateway::endpoint& endpoint) {
-  const bool v6 = endpoint.host.find(':') != std::string::npos;
-  return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
-}
-
-/// Each connection needs two descriptors: raises the soft limit as far as allowed.
+/// Raises the soft limit of open files as far as allowed.
 void allow_descriptors(std::size_t connections) {
-  constexpr rlim_t spare = 64;  // store, log, listener, timers
-  const auto wanted = static_cast<rlim_t>(2 * connections) + spare;
+  const auto wanted = static_cast<rlim_t>(files_for(connections));
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
@@ -47,6 +48,13 @@ void log_remarks(const config::remarks& remarks) {
     base::log(base::event::configuration, fault ? log_level::error : log_level::warning,
               {{"at", r.position.text()}, {"remark", r.message}});
   }
+}
+
+/// Opens the log file to append; below 0: errno has the reason. For its owner and group alone, as
+/// it names clients.
+int open_log(const std::string& path) {
+  constexpr mode_t rights = 0640;
+  return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, rights);
 }
 
 /// Handles signals of a running gateway. The io_context runs on the main thread.
@@ -77,6 +85,8 @@ class signal_watch {
       case SIGHUP:
         return reload();
       case SIGUSR1:
+        if (!running_.log.file.empty()) return reopen_log();
+        [[fallthrough]];
       case SIGUSR2:
         return base::log(base::event::signal_ignored,
                          {{"signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2"}});
@@ -95,6 +105,17 @@ class signal_watch {
     draining_ = true;
     base::log(base::event::draining, {{"at_most", config::duration_text(running_.gateway.drain)}});
     server_.drain();
+  }
+
+  void reopen_log() {
+    const auto& path = running_.log.file;
+    const int opened = open_log(path);
+    if (opened < 0) {
+      const auto why = std::generic_category().message(errno);
+      return base::log(base::event::log_file_not_reopened, {{"path", path}, {"why", why}});
+    }
+    lines_.redirect(opened);
+    base::log(base::event::log_file_reopened, {{"path", path}});
   }
 
   void reload() {
@@ -123,7 +144,13 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
           log_lines& lines) {
   // For scheduled reconciling.
   const auto query = config::make_query_source(settings, false);
-  gateway::server server(settings.gateway, settings.routing, records, query.get());
+  const auto traces = make_traces();
+  http::access_log access(settings.log.access);
+  gateway::request_observers observers;
+  if (settings.log.access != http::access_log_rule::off) observers.push_back(&access);
+  if (traces) observers.push_back(&traces->tracer);
+  gateway::server server(settings.gateway, settings.routing, records, query.get(),
+                         std::move(observers), traces ? &traces->tracer : nullptr);
   boost::asio::io_context io(1);
   // Before the start, so that a signal during the start drains the gateway instead of killing it.
   signal_watch watch(io, server, given, settings, lines);
@@ -157,11 +184,20 @@ int run_gateway(const given_flags& given) {
     }
     return exit_configuration;
   }
-  log_lines lines(read.values.log);
+  int descriptor = STDERR_FILENO;
+  if (const auto& path = read.values.log.file; !path.empty()) {
+    descriptor = open_log(path);
+    if (descriptor < 0) {
+      std::cerr << "onceguard: [gateway] log_file " << path << ": "
+                << std::generic_category().message(errno) << "\n";
+      return exit_failed;
+    }
+  }
+  log_lines lines(read.values.log, descriptor);
   base::set_log_sink(&lines);
   log_remarks(read.remarks);
   allow_descriptors(read.values.gateway.max_connections);
-  int exit_code = exit_store;
+  int exit_code = exit_configuration;
   auto records = config::open_store(read.values);
   if (records) {
     exit_code = serve(given, read.values, **records, lines);
@@ -181,7 +217,7 @@ void add_gateway_command(command app) {
   const auto given = add_all_flags(added);
   added.footer(
       "SIGTERM, SIGINT and SIGQUIT drain: running requests finish. A second SIGINT ends it at\n"
-      "once. SIGUSR1 and SIGUSR2 are logged, and nothing else.\n"
+      "once. SIGUSR1 opens the log file anew. SIGUSR2 is logged, and nothing else.\n"
       "SIGHUP reads the configuration again: upstreams, routes and their policies change; a\n"
       "wrong one is refused, and the old one stays.\n\n"
       "Example:\n"

@@ -7,21 +7,15 @@
 #include "base/hash.hpp"
 #include "cli/json_text.hpp"
 #include "config/texts.hpp"
+#include "store/view.hpp"
 
 namespace onceguard::cli {
 namespace {
 
 using nlohmann::ordered_json;
 
-/// Why the outcome is unknown. Without a stored reason, the lease ran out.
-unknown_reason why_of(const record_view& seen) {
-  const bool silent = seen.stored.why == unknown_reason::none;
-  return silent && seen.state == observed_state::unknown ? unknown_reason::holder_gone
-                                                         : seen.stored.why;
-}
-
 std::string why_text(const record_view& seen) {
-  const auto why = why_of(seen);
+  const auto why = reason_of(seen);
   if (why == unknown_reason::none) return {};
   std::string out(name_of(why));
   if (seen.stored.why_status != 0) out += " " + std::to_string(seen.stored.why_status);
@@ -78,9 +72,8 @@ std::string record_line(const record_view& seen) {
   std::string state(name_of(seen.state));
   state.resize(std::max<std::size_t>(state.size(), 11), ' ');
   std::string out = state + "  " + time_text(r.claimed_at_wall) + "  " +
-                    base::to_hex(r.about->scope).substr(0, 12) + "  " +
-                    plain_text(r.about->method) + " " + plain_text(r.about->path) + "  " +
-                    plain_text(r.about->key);
+                    base::digest_text(r.about->scope) + "  " + plain_text(r.about->method) + " " +
+                    plain_text(r.about->path) + "  " + plain_text(r.about->key);
   if (const auto why = why_text(seen); !why.empty()) out += "  (" + why + ")";
   return out;
 }
@@ -125,7 +118,7 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   out["scope_kind"] = r.about->scope_kind;
   out["record"] = base::to_hex(seen.id);
   out["state"] = name_of(seen.state);
-  if (const auto why = why_of(seen); why != unknown_reason::none) out["why"] = name_of(why);
+  if (const auto why = reason_of(seen); why != unknown_reason::none) out["why"] = name_of(why);
   if (r.why_status != 0) out["why_status"] = r.why_status;
   out["method"] = r.about->method;
   out["path"] = r.about->path;
@@ -136,6 +129,7 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   out["token"] = r.token;
   out["claimed_at"] = time_text(r.claimed_at_wall);
   if (r.settled_at_wall != 0) out["settled_at"] = time_text(r.settled_at_wall);
+  out["age_ms"] = seen.age.count();
   out["lease_left_ms"] = seen.lease_left.count();
   out["retry_after_ms"] = seen.retry_after.count();
   out["retention_left_ms"] = seen.retention_left.count();
@@ -195,10 +189,6 @@ std::string words_of(finding_kind kind) {
   return out;
 }
 
-unknown_reason why_of(const record& r) {
-  return r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
-}
-
 }  // namespace
 
 std::string finding_line(const finding& found) {
@@ -226,7 +216,7 @@ std::string finding_json(const finding& found) {
   out["record"] = base::to_hex(found.seen.id);
   out["method"] = r.about->method;
   out["path"] = r.about->path;
-  out["was_unknown"] = name_of(why_of(r));
+  out["was_unknown"] = name_of(reason_of(found.seen));
   if (r.why_status != 0) out["was_unknown_status"] = r.why_status;
   out["claimed_at"] = time_text(r.claimed_at_wall);
   out["fenced_with"] = found.fenced_with;

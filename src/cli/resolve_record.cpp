@@ -69,28 +69,35 @@ int complain_of_change(const error& why, bool completed) {
   return complain(error(why.code, detail, why.effect));
 }
 
-}  // namespace
+std::string state_of(const found_record& before) {
+  return before.record ? std::string(name_of(before.record->state)) : "unreadable";
+}
 
-awaitable<int> resolve_record(store& records, found_record before, resolution request,
-                              milliseconds timeout, milliseconds in_doubt_max) {
-  const bool completes = request.completed;
-  auto resolved = co_await records.resolve(request, timeout);
-  if (!resolved && resolved.error().effect != effect::none) {
-    const auto seen = co_await find_out(records, before, request, timeout, in_doubt_max);
-    if (seen) resolved = *seen;
-  }
-  if (!resolved) co_return complain_of_change(resolved.error(), completes);
-  switch (resolved->outcome) {
+audited_change change_of(const found_record& before, const resolution& request) {
+  audited_change out;
+  out.action = request.completed ? "complete" : "release";
+  out.record = request.id;
+  const auto& about = before.record ? before.record->stored.about : before.about;
+  if (about) out.key = about->key;
+  out.former = state_of(before);
+  out.wanted = name_of(request.completed ? observed_state::completed : observed_state::released);
+  if (request.force) out.about = "by force";
+  return out;
+}
+
+/// Why the record was not changed.
+int complain_of_refusal(const resolve_decision& refused, bool completes) {
+  switch (refused.outcome) {
     case resolve_outcome::done:
       break;
     case resolve_outcome::not_found:
       std::cerr << "onceguard: the record is gone\n";
-      co_return exit_not_found;
+      return exit_not_found;
     case resolve_outcome::running:
       std::cerr << "onceguard: it may still be running, for up to "
-                << config::duration_text(resolved->retry_after)
+                << config::duration_text(refused.retry_after)
                 << "; try again then, or use --force if you know that it is not\n";
-      co_return exit_failed;
+      break;
     case resolve_outcome::already_completed:
       std::cerr << (completes
                         ? "onceguard: it is completed already, and stays as it is: an answer that "
@@ -98,13 +105,74 @@ awaitable<int> resolve_record(store& records, found_record before, resolution re
                           "--header or --body\n"
                         : "onceguard: it was completed just now, by its holder or by another "
                           "operator, and stays as it is; look at it with `keys show`\n");
-      co_return exit_failed;
+      break;
   }
-  if (resolved->forgets_answer) {
-    std::cerr << "waiting " << config::duration_text(stale_after)
-              << ", until no gateway can answer as before from its memory …\n";
-    co_await pause(stale_after);
+  return exit_failed;
+}
+
+std::string_view outcome_text(const result<resolve_decision>& resolved) {
+  if (!resolved) return resolved.error().effect == effect::none ? "not done" : "unknown";
+  switch (resolved->outcome) {
+    case resolve_outcome::done:
+      return "done";
+    case resolve_outcome::not_found:
+      return "not done: gone";
+    case resolve_outcome::running:
+      return "not done: running";
+    case resolve_outcome::already_completed:
+      return "not done: completed";
   }
+  return "";
+}
+
+}  // namespace
+
+awaitable<resolve_end> resolve_one(store& records, const found_record& before, resolution request,
+                                   change_log& changes, milliseconds timeout,
+                                   milliseconds in_doubt_max) {
+  const auto change = change_of(before, request);
+  const auto& author = changes.author();
+  resolve_end out;
+  if (const auto line = changes.log().intend(author, change); !line) {
+    std::cerr << "onceguard: " << line.error().detail << "; nothing was changed\n";
+    out.exit_code = exit_failed;
+    co_return out;
+  }
+  auto resolved = co_await records.resolve(request, timeout);
+  if (!resolved && resolved.error().effect != effect::none) {
+    const auto seen = co_await find_out(records, before, request, timeout, in_doubt_max);
+    if (seen) resolved = *seen;
+  }
+  if (!resolved) {
+    out.exit_code = complain_of_change(resolved.error(), request.completed);
+  } else if (resolved->outcome != resolve_outcome::done) {
+    out.exit_code = complain_of_refusal(*resolved, request.completed);
+  } else {
+    out.forgets_answer = resolved->forgets_answer;
+  }
+  const auto line = changes.log().conclude(author, change, std::string(outcome_text(resolved)));
+  if (!line) {
+    std::cerr << "onceguard: " << line.error().detail
+              << "; the record was: " << outcome_text(resolved) << "\n";
+    out.exit_code = exit_failed;
+  }
+  co_return out;
+}
+
+awaitable<void> wait_for_caches() {
+  std::cerr << "waiting " << config::duration_text(stale_after)
+            << ", until no gateway can answer as before from its memory …\n";
+  co_await pause(stale_after);
+}
+
+awaitable<int> resolve_record(store& records, found_record before, resolution request,
+                              change_log& changes, milliseconds timeout,
+                              milliseconds in_doubt_max) {
+  const bool completes = request.completed;
+  const auto end =
+      co_await resolve_one(records, before, std::move(request), changes, timeout, in_doubt_max);
+  if (end.forgets_answer) co_await wait_for_caches();
+  if (end.exit_code != exit_ok) co_return end.exit_code;
   std::cout << (completes ? "completed\n"
                           : "released: the next request with this key runs the operation again\n");
   co_return exit_ok;

@@ -12,8 +12,48 @@ namespace onceguard::gateway {
 
 namespace asio = boost::asio;
 
+void guarded_exchange::report_outcome(const outcome& outcome) noexcept {
+  using got = http::request_outcome;
+  auto& report = session_.report();
+  switch (outcome.kind) {
+    case outcome_kind::granted:
+    case outcome_kind::ran:
+      report.outcome = got::ran;
+      break;
+    case outcome_kind::replay:
+      // With an outcome of the work, the application has completed the record itself.
+      report.outcome = report.settled ? got::ran : outcome.waited ? got::waited : got::replayed;
+      break;
+    case outcome_kind::unrecorded:
+      report.outcome = outcome.settled_as == settle_kind::complete ? got::store_failed : got::ran;
+      break;
+    case outcome_kind::busy:
+      report.outcome = got::busy;
+      break;
+    case outcome_kind::backoff:
+      report.outcome = got::backoff;
+      break;
+    case outcome_kind::mismatch:
+      report.outcome = got::mismatch;
+      break;
+    case outcome_kind::superseded:
+    case outcome_kind::unknown:
+      report.outcome = got::unknown;
+      break;
+    case outcome_kind::no_room:
+    case outcome_kind::store_failed:
+      report.outcome = got::store_failed;
+      break;
+    case outcome_kind::unguarded:
+      report.outcome = got::unguarded;
+      report.why_unguarded = http::unguarded_reason::store;
+      break;
+  }
+}
+
 asio::awaitable<bool> guarded_exchange::answer_with(outcome outcome) {
   using enum outcome_kind;
+  report_outcome(outcome);
   // From here on, the client may be slow, so the request's memory is freed now.
   drop_body();
   if (!answer_ && !stream_begun_) answer_room_.clear();
@@ -105,9 +145,11 @@ std::string fault_of(const answer& stored) {
 asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr answer, answer_kept kept) {
   const bool whole =
       answer != nullptr && (kept == answer_kept::full || kept == answer_kept::status_only);
-  if (!whole)
+  if (!whole) {
+    session_.report().outcome = http::request_outcome::not_kept;
     co_return co_await session_.send_problem(http::problem::answer_not_kept,
                                              http::problem_detail());
+  }
   if (auto fault = fault_of(*answer); !fault.empty()) {
     outcome unsendable;
     unsendable.failure = error(errc::record_unreadable, "its answer can't be sent: " + fault);
@@ -120,6 +162,7 @@ asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr answer, answer_ke
     const auto left = left_by_replays(shared.budget.bytes_max(), policy_.max_answer_body);
     answer = shared.replays.share(id, std::move(answer), left);
     if (!answer) {
+      session_.report().outcome = http::request_outcome::store_failed;
       auto more = buffers_full("a replay");
       co_return co_await session_.send_problem(http::problem::overloaded, std::move(more));
     }
@@ -129,24 +172,27 @@ asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr answer, answer_ke
 
 http::problem_detail guarded_exchange::buffers_full(std::string_view for_what) const {
   const auto& budget = session_.thread().shared.budget;
-  base::log(base::event::buffers_full,
-            {{"refused", std::string(for_what)},
-             {"route", session_.rule().rule.host + session_.rule().rule.path},
-             {"used", budget.used()},
-             {"max_buffered", budget.bytes_max()}});
+  base::log(base::event::buffers_full, {{"refused", std::string(for_what)},
+                                        {"route", session_.rule().name},
+                                        {"used", budget.used()},
+                                        {"max_buffered", budget.bytes_max()}});
   return http::problem_detail(milliseconds(1'000));
 }
 
 asio::awaitable<bool> guarded_exchange::send_store_failure(outcome outcome) {
+  session_.report().outcome = http::request_outcome::store_failed;
   http::problem_detail more;
   if (outcome.failure.code == errc::record_unreadable) {
     const auto id = make_record_id(admitted_.scope, admitted_.key);
     base::log(base::event::record_unreadable,
-              {{"record", base::to_hex(id)}, {"why", outcome.failure.detail}});
+              {{"record", base::digest_text(id)}, {"why", outcome.failure.detail}});
     co_return co_await session_.send_problem(http::problem::record_unreadable, std::move(more));
   }
   more.retry_after = outcome.retry_after;
-  base::log(base::event::store_unreachable, {{"why", outcome.failure.detail}});
+  // The engine logs the beginning and the end of an outage.
+  if (outcome.failure.code != errc::store_unreachable) {
+    base::log(base::event::store_refused, {{"why", outcome.failure.detail}});
+  }
   const bool full = outcome.failure.code == errc::overloaded;
   co_return co_await session_.send_problem(
       full ? http::problem::overloaded : http::problem::store_unreachable, std::move(more));

@@ -14,15 +14,25 @@ namespace onceguard::gateway {
 namespace asio = boost::asio;
 
 asio::awaitable<outcome> guarded_exchange::work(lease_handle lease) {
+  auto& report = session_.report();
+  report.set_record(lease.id(), lease.about().scope);
+  report.attempt = lease.lease().attempt;
   if (lease.must_probe()) {
     auto question =
         make_probe_question(policy_, lease.about().scope, admitted_.key, lease.lease().token);
-    auto report =
+    auto found =
         co_await ask_application(session_.thread().pool, std::move(question), lease.held());
-    if (auto outcome = co_await lease.conclude(std::move(report))) co_return std::move(*outcome);
+    if (auto outcome = co_await lease.conclude(std::move(found))) co_return std::move(*outcome);
   }
   auto terms = co_await call(&lease);
-  co_return co_await lease.settle(std::move(terms));
+  const auto settled_as = terms.kind;
+  report.unknown_why = settled_as == settle_kind::abandon ? terms.why : unknown_reason::none;
+  const auto begun = report.begin_step(&http::request_report::settle_begin);
+  auto out = co_await lease.settle(std::move(terms));
+  report.settle = report.since(begun);
+  if (out.kind == outcome_kind::ran) report.settled = settled_as;
+  if (out.kind == outcome_kind::replay) report.settled = settle_kind::complete;
+  co_return out;
 }
 
 std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
@@ -47,6 +57,15 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
 
 /// Sends the request to its upstream once; `lease` is null if no record guards the request.
 asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
+  auto& report = session_.report();
+  const auto begun = report.begin_step(&http::request_report::upstream_begin);
+  report.upstream = session_.rule().upstream->name;
+  auto terms = co_await send_once(lease);
+  report.upstream_time = report.since(begun);
+  co_return terms;
+}
+
+asio::awaitable<settle_terms> guarded_exchange::send_once(lease_handle* lease) {
   auto& thread = session_.thread();
   answer_.reset();
   extra_.clear();
@@ -98,6 +117,7 @@ settle_terms guarded_exchange::terms_after_call(call_result result) {
 
 settle_terms guarded_exchange::terms_after_answer(call_result result) {
   const auto& head = up_->reader.head();
+  session_.report().upstream_status = head.status;
   settle_terms terms;
   http::settle_by_status(policy_, head.status, head.fields, terms);
   auto kept = std::make_shared<answer>();

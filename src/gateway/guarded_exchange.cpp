@@ -27,12 +27,17 @@ asio::awaitable<bool> guarded_exchange::serve() {
   if (admitted_.scope_kind == "anonymous") hint_scope();
 
   auto op = make_operation();
+  auto& report = session_.report();
+  report.set_record(op.id, op.about->scope);
   auto& engine = session_.thread().shared.engine;
   if (const auto found = engine.find_replay(op.id, op.about->print)) {
+    report.outcome = http::request_outcome::replayed;
     co_return co_await send_stored(found->answer, found->kept);
   }
   for (const auto& scope : op.scopes) {
     if (const auto found = engine.find_replay(scope.id, scope.about->print)) {
+      report.set_record(scope.id, scope.about->scope);
+      report.outcome = http::request_outcome::replayed;
       co_return co_await send_stored(found->answer, found->kept);
     }
   }
@@ -44,7 +49,9 @@ asio::awaitable<bool> guarded_exchange::serve() {
     op.caller = caller.get_token();
     client.begin(caller);
   }
+  const auto begun = report.begin_step(&http::request_report::claim_begin);
   auto claimed = co_await engine.claim(session_.thread().io, std::move(op));
+  report.claim = report.since(begun);
   client.end();
   if (claimed.lease) {
     claimed.outcome = co_await work(std::move(*claimed.lease));
@@ -139,25 +146,16 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
 // ---- making the operation
 
 scoped_operation guarded_exchange::make_scoped(const http::scope_match& under) const {
-  const auto& head = session_.reader().head();
-  const auto target = http::split_target(head.target);
-  const auto* type = base::find_field(head.fields, "content-type");
   scoped_operation out;
   out.id = make_record_id(under.scope, admitted_.key);
-  out.input.upstream = session_.rule().upstream->identity;
-  out.input.method = head.method;
-  out.input.path = target.path;
-  out.input.query = target.query.value_or("");
-  out.input.content_type = type == nullptr ? std::string_view{} : type->value;
-  out.input.body = body_;
-  out.input.more = under.more;
+  out.input = session_.make_input(under, body_);
   auto about = std::make_shared<subject>();
   about->scope = under.scope;
   about->scope_kind = under.scope_kind;
   about->key = admitted_.key;
-  about->method = head.method;
-  about->path = target.path;
-  about->route = session_.rule().rule.host + session_.rule().rule.path;
+  about->method = out.input.method;
+  about->path = out.input.path;
+  about->route = session_.rule().name;
   about->print = make_fingerprint(policy_.fingerprint, out.input);
   about->run_timeout = policy_.upstream_timeout;
   out.about = std::move(about);
@@ -170,6 +168,7 @@ operation guarded_exchange::make_operation() {
   if (!admitted_.former.empty()) op.scopes.push_back(op);
   for (const auto& former : admitted_.former) op.scopes.push_back(make_scoped(former));
   op.policy = &policy_;
+  op.upstream = session_.rule().upstream->name;
   op.answer_room = &answer_room_;
   op.usual_answer = session_.rule().answers.usual(policy_.max_answer_body);
   op.longest_answer = policy_.max_answer_body;
@@ -177,11 +176,11 @@ operation guarded_exchange::make_operation() {
 }
 
 void guarded_exchange::hint_scope() {
-  const auto& rule = session_.rule().rule;
+  const auto& route = session_.rule().name;
   if (!session_.thread().scope_hinted.insert(&session_.rule()).second) return;
-  if (!session_.thread().shared.first_hint(rule.host + rule.path)) return;
+  if (!session_.thread().shared.first_hint(route)) return;
   base::log(base::event::anonymous_scope,
-            {{"route", rule.host + rule.path},
+            {{"route", route},
              {"hint",
               "a request had no Authorization, so its callers share one scope; configure scope = "
               "\"header:NAME\", \"cookie:NAME\", \"address\" or \"none\" for this route"}});

@@ -37,6 +37,7 @@ class guarded_exchange {
 
   [[nodiscard]] std::string upstream_head(const lease_handle* lease) const;
   boost::asio::awaitable<settle_terms> call(lease_handle* lease);
+  boost::asio::awaitable<settle_terms> send_once(lease_handle* lease);
   settle_terms terms_after_call(call_result result);
   settle_terms terms_after_answer(call_result result);
   settle_terms fail_with(call_failure failed);
@@ -44,6 +45,7 @@ class guarded_exchange {
   void keep_connection();
 
   boost::asio::awaitable<bool> answer_with(outcome outcome);
+  void report_outcome(const outcome& outcome) noexcept;
   boost::asio::awaitable<bool> send_answer();
   boost::asio::awaitable<bool> pass_on();  // forwards an answer that is too large to be held
   boost::asio::awaitable<bool> send_failure();

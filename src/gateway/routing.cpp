@@ -22,7 +22,7 @@ bool fits(const route_params& rule, std::string_view host, std::string_view path
 }
 
 bool requires_key(const route* found, std::string_view method) {
-  if (found == nullptr || !found->rule.policy.required) return false;
+  if (found == nullptr || !found->rule.policy.required || found->rule.policy.observe) return false;
   const auto& methods = found->rule.policy.methods;
   return std::find(methods.begin(), methods.end(), method) != methods.end();
 }
@@ -39,6 +39,8 @@ routing_table::routing_table(routing_params params) : upstreams_(std::move(param
   routes_.reserve(params.routes.size());
   for (auto& rule : params.routes) {
     route r;
+    r.name = rule.host + rule.path;
+    r.index = routes_.size();
     r.upstream = &upstreams_.at(rule.upstream);
     r.rule = std::move(rule);
     routes_.push_back(std::move(r));

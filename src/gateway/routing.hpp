@@ -19,6 +19,8 @@ inline constexpr std::string_view around_a_key_text =
 /// A rule, ready for use. Immutable except for `answers`.
 struct route {
   route_params rule;
+  std::string name;       ///< its host and path
+  std::size_t index = 0;  ///< in routing_params::routes
   const upstream_params* upstream = nullptr;
   mutable answer_sizes answers{};
 };

@@ -55,8 +55,11 @@ std::string make_loop_mark() {
 
 }  // namespace
 
-gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine, store& records)
+gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine, store& records,
+                               request_observers to_tell, const trace::tracer* spans)
     : params(std::move(p)),
+      observers(std::move(to_tell)),
+      tracer(spans),
       loop_mark(make_loop_mark()),
       budget(params.max_buffered),
       replays(budget),
@@ -69,8 +72,9 @@ gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine
 
 struct server::state {
   state(const gateway_params& params, const routing_params& routing, store& records,
-        outcome_source* to_ask)
-      : shared(params, make_engine_params(params, routing), records), query(to_ask) {
+        outcome_source* to_ask, request_observers observers, const trace::tracer* tracer)
+      : shared(params, make_engine_params(params, routing), records, std::move(observers), tracer),
+        query(to_ask) {
     const auto table = std::make_shared<const routing_table>(routing);
     for (unsigned i = 0; i < thread_count(shared.params.threads); ++i) {
       threads.push_back(std::make_unique<io_thread>(shared, table));
@@ -186,9 +190,7 @@ asio::awaitable<void> server::state::finish() {
     co_await sleep_for(milliseconds(10));
   }
   co_await shared.engine.end_held_leases();
-  if (const auto polled = co_await shared.engine.poll_store(); !polled) {
-    base::log(base::event::store_poll_failed, {{"why", polled.error().detail}});
-  }
+  static_cast<void>(co_await shared.engine.poll_store());  // a failure is logged
   shared.engine.stop();
   const auto& count = shared.engine.counters();
   base::log(base::event::drained, {{"left", shared.connections.load()},
@@ -196,12 +198,14 @@ asio::awaitable<void> server::state::finish() {
                                    {"runs", count.runs.load()},
                                    {"replays", count.replays + count.cached_replays},
                                    {"incidents", count.incidents.load()}});
+  shared.observed.log_counts();
   for (auto& thread : threads) thread->io.stop();
 }
 
 server::server(const gateway_params& params, const routing_params& routing, store& records,
-               outcome_source* query)
-    : state_(std::make_unique<state>(params, routing, records, query)) {}
+               outcome_source* query, request_observers observers, const trace::tracer* tracer)
+    : state_(
+          std::make_unique<state>(params, routing, records, query, std::move(observers), tracer)) {}
 
 server::~server() {
   if (!state_) return;
@@ -214,6 +218,9 @@ server::~server() {
 result<void> server::start() {
   auto& s = *state_;
   if (auto usable = s.shared.engine.check(); !usable) return usable.error();
+  auto audit = audit_log::open(s.shared.params.audit_log);
+  if (!audit) return audit.error();
+  s.shared.audit = std::move(*audit);
   if (auto listening = s.listen(); !listening) return listening.error();
   auto& first = s.threads.front()->io;
   for (auto& thread : s.threads) {
@@ -223,10 +230,7 @@ result<void> server::start() {
     });
   }
   // Polls here, so that the first requests need not wait for the poll.
-  auto polled = asio::co_spawn(first, s.shared.engine.poll_store(), asio::use_future).get();
-  if (!polled) {
-    base::log(base::event::store_poll_failed, {{"why", polled.error().detail}});
-  }
+  static_cast<void>(asio::co_spawn(first, s.shared.engine.poll_store(), asio::use_future).get());
   s.shared.engine.start(first);
   if (s.shared.params.reconcile_interval.count() > 0) {
     spawn_background(first, "reconcile", keep_reconciling(*s.threads.front(), s.query));
@@ -235,6 +239,8 @@ result<void> server::start() {
   spawn_background(first, "accept", s.accept());
   return {};
 }
+
+const observing::observation& server::observed() const { return state_->shared.observed; }
 
 endpoint server::local() const { return state_->local; }
 

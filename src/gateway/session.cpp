@@ -3,8 +3,10 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "gateway/guarded_exchange.hpp"
+#include "gateway/observed_request.hpp"
 #include "http/admission.hpp"
 #include "http/target.hpp"
+#include "http/trace_context.hpp"
 
 namespace onceguard::gateway {
 
@@ -45,7 +47,8 @@ session::session(io_thread& thread, tcp::socket socket)
               http1::limits{.head_bytes_max = thread.shared.params.max_header_bytes,
                             .header_count_max = thread.shared.params.max_header_count}),
       peer_(peer_address(stream_.raw())),
-      peer_trusted_(listed(thread.shared.trusted, peer_)) {
+      peer_trusted_(listed(thread.shared.trusted, peer_)),
+      report_(thread.shared.observers) {
   stream_.limit_slowness(thread.shared.params.min_client_rate);
   thread_.sessions.insert(this);
 }
@@ -80,11 +83,14 @@ asio::awaitable<void> session::serve() {
       http::problem_detail more{std::string(fault.text)};
       more.status = fault.status;
       consumed_ = false;
+      report_.begin(peer_);
       co_await refuse(http::problem::bad_request, std::move(more));
       break;
     }
     if (got != http1::progress::head) break;
-    if (!co_await handle()) break;
+    const bool go_on = co_await handle();
+    report_.finish();
+    if (!go_on) break;
     reader_.reset();
     uploading_ = false;
     if (out_.capacity() > 4 * read_size) std::string().swap(out_);
@@ -157,6 +163,7 @@ answer_style session::style(bool replayed) const noexcept {
 
 asio::awaitable<bool> session::send(const answer& answer, answer_style style,
                                     const extra_fields& extra) {
+  report_.status = answer.status;
   out_.clear();
   append_answer_head(out_, answer, style, extra);
   // Content-Length is then the length of the answer to a GET (RFC 9110 section 9.3.2).
@@ -178,6 +185,7 @@ asio::awaitable<bool> session::send(const answer& answer, answer_style style,
 }
 
 asio::awaitable<bool> session::send_problem(http::problem which, http::problem_detail more) {
+  report_.problem = http::info_of(which).type;
   const auto value = http::problem_answer(which, thread_.shared.params.problem_base, more);
   co_return co_await send(value, style());
 }
@@ -189,6 +197,7 @@ asio::awaitable<bool> session::refuse(http::problem which, http::problem_detail 
 }
 
 asio::awaitable<void> session::linger() {
+  report_.finish();
   stream_.shut_sending();
   const auto end = base::boot_now() + linger_time;
   std::array<char, read_size> dropped;
@@ -207,8 +216,37 @@ bool session::scope_changed() const {
   return now == nullptr || now->rule.policy.scope != rule_->rule.policy.scope;
 }
 
+void session::begin_report() noexcept {
+  report_.begin(peer_);
+  if (thread_.shared.observers.empty()) return;
+  const auto& head = reader_.head();
+  report_.method = head.method;
+  report_.path = http::split_target(head.target).path;
+  report_.trace_id = http::find_trace_id(head.fields);
+  if (const auto* tracer = thread_.shared.tracer) {
+    trace_ = tracer->begin(http::find_trace_parent(head.fields));
+    report_.trace = &trace_;
+  }
+}
+
+fingerprint_input session::make_input(const http::scope_match& under, std::string_view body) const {
+  const auto& head = reader_.head();
+  const auto target = http::split_target(head.target);
+  const auto* type = base::find_field(head.fields, "content-type");
+  fingerprint_input input;
+  input.upstream = rule_->upstream->identity;
+  input.method = head.method;
+  input.path = target.path;
+  input.query = target.query.value_or("");
+  input.content_type = type == nullptr ? std::string_view{} : type->value;
+  input.body = body;
+  input.more = under.more;
+  return input;
+}
+
 asio::awaitable<bool> session::handle() {
   const auto& head = reader_.head();
+  begin_report();
   consumed_ = head.body == http1::body_kind::none;
   const auto& params = thread_.shared.params;
   pace_ = client_pace(params.body_timeout, params.min_client_rate);
@@ -236,16 +274,28 @@ asio::awaitable<bool> session::handle() {
     http::problem_detail more{std::string(around_a_key_text)};
     co_return co_await refuse(http::problem::bad_request, std::move(more));
   }
-  http::client_origin origin;
-  if (peer_trusted_) origin = http::find_origin(peer_, head.fields, thread_.shared.trusted);
+  report_.route = rule_->name;
+  report_.route_index = rule_->index;
+  if (peer_trusted_) origin_ = http::find_origin(peer_, head.fields, thread_.shared.trusted);
   http::request_view request;
   request.method = head.method;
   request.target = head.target;
   request.fields = head.fields;
-  request.client_address = peer_trusted_ ? std::string_view(origin.address) : peer_;
+  request.client_address = peer_trusted_ ? std::string_view(origin_.address) : peer_;
+  report_.client = request.client_address;
   auto admitted = http::admit(rule_->rule.policy, request, scope_);
+  if (observes(rule_->rule.policy, admitted, head.fields)) {
+    report_.upstream = rule_->upstream->name;
+    observed_request observed(*this, std::move(admitted), request, scope_);
+    const bool go_on = co_await forward_unguarded(*this, &observed);
+    observed.count();
+    co_return go_on;
+  }
   switch (admitted.kind) {
     case http::admission_kind::pass:
+      report_.outcome = http::request_outcome::unguarded;
+      report_.why_unguarded = admitted.why;
+      report_.upstream = rule_->upstream->name;
       co_return co_await forward_unguarded(*this);
     case http::admission_kind::refuse: {
       http::problem_detail more{std::move(admitted.detail)};

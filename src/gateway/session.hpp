@@ -12,10 +12,12 @@
 
 #include "gateway/client_writer.hpp"
 #include "gateway/io_thread.hpp"
+#include "gateway/pending_report.hpp"
 #include "gateway/timed_socket.hpp"
 #include "gateway/upstream_call.hpp"
 #include "http/admission.hpp"
 #include "http/problem.hpp"
+#include "http/trace_context.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::gateway {
@@ -71,9 +73,14 @@ class session {
   [[nodiscard]] http1::reader& reader() noexcept { return reader_; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   [[nodiscard]] proxy_hop hop() const noexcept {
-    return {peer_, peer_trusted_, thread_.shared.loop_mark};
+    return {peer_, peer_trusted_, thread_.shared.loop_mark, report_.trace};
   }
   [[nodiscard]] const route& rule() const noexcept { return *rule_; }
+  /// The report of the running request, which the session finishes.
+  [[nodiscard]] pending_report& report() noexcept { return report_; }
+  /// What the request's fingerprint is made from, with this body and in this scope.
+  [[nodiscard]] fingerprint_input make_input(const http::scope_match& under,
+                                             std::string_view body) const;
   /// Whether a reload has changed the request's scope since its head arrived.
   [[nodiscard]] bool scope_changed() const;
 
@@ -99,7 +106,7 @@ class session {
   /// From now on, the rest of the request is forwarded as it arrives.
   void begin_upload() noexcept { uploading_ = true; }
   /// For an answer that was sent before the whole request had arrived: reads and drops the rest of
-  /// the request for a while, so that the client receives the answer.
+  /// the request for a while, so that the client receives the answer. Finishes the report before.
   boost::asio::awaitable<void> linger();
   /// Marks an answer that has no end of its own (a tunnel, an event stream) while it is sent. If
   /// the gateway ends, `upstream` is closed, and the wait for the client ends. Without an
@@ -124,6 +131,7 @@ class session {
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<http1::progress> read_head();
   boost::asio::awaitable<bool> handle();  // true: another request may follow
+  void begin_report() noexcept;
   /// Whether the gateway is ending and does not wait for this request any longer.
   [[nodiscard]] bool too_late_to_read() const noexcept;
 
@@ -143,11 +151,18 @@ class session {
   client_pace pace_;
   routing_ptr routing_;  // of the running request
   const route* rule_ = nullptr;
+  http::client_origin origin_;  // of the running request, if a listed proxy forwarded it
+  pending_report report_;
+  http::request_trace trace_;  // of the running request, if traces are sent
   http::scope_memo scope_;
   std::string out_;
 };
 
-/// True: the client's connection may be used for another request.
-boost::asio::awaitable<bool> forward_unguarded(session& session);
+class observed_request;
+
+/// True: the client's connection may be used for another request. `observed` follows how
+/// the request goes; null: nobody does.
+boost::asio::awaitable<bool> forward_unguarded(session& session,
+                                               observed_request* observed = nullptr);
 
 }  // namespace onceguard::gateway

@@ -37,9 +37,10 @@ admission refuse(problem which, std::string detail = {}) {
   return out;
 }
 
-admission pass(std::string_view reason) {
+admission pass(unguarded_reason why, std::string_view reason) {
   admission out;
   out.reason = reason;
+  out.why = why;
   return out;
 }
 
@@ -70,8 +71,19 @@ bool is_credential(std::string_view authorization) noexcept {
                       [&](std::string_view scheme) { return iequals(authorization, scheme); });
 }
 
-/// The scope that the rule finds in the request. Empty if the source is missing, empty or not
-/// present exactly once.
+/// Adds the former scopes in which a record of this key may be stored. If the request lacks a
+/// former source, no record was stored under that source.
+void find_former(const route_policy& policy, const request_view& request, admission& out) {
+  scope_memo none;
+  for (const auto& rule : policy.previous_scope) {
+    if (auto scope = find_scope(rule, request, none); scope && scope->scope != out.scope) {
+      out.former.push_back(std::move(*scope));
+    }
+  }
+}
+
+}  // namespace
+
 std::optional<scope_match> find_scope(const scope_rule& rule, const request_view& request,
                                       scope_memo& last) {
   const auto found = [&](std::string kind, std::string_view value) {
@@ -107,19 +119,6 @@ std::optional<scope_match> find_scope(const scope_rule& rule, const request_view
   }
   return found(rule.text(), "");
 }
-
-/// Adds the former scopes in which a record of this key may be stored. If the request lacks a
-/// former source, no record was stored under that source.
-void find_former(const route_policy& policy, const request_view& request, admission& out) {
-  scope_memo none;
-  for (const auto& rule : policy.previous_scope) {
-    if (auto scope = find_scope(rule, request, none); scope && scope->scope != out.scope) {
-      out.former.push_back(std::move(*scope));
-    }
-  }
-}
-
-}  // namespace
 
 std::optional<std::string_view> find_cookie(std::span<const base::field> fields,
                                             std::string_view name) {
@@ -165,7 +164,7 @@ admission admit(const route_policy& policy, const request_view& request, scope_m
   }
   const auto& methods = policy.methods;
   if (std::find(methods.begin(), methods.end(), request.method) == methods.end()) {
-    return pass("the method is not guarded on this route");
+    return pass(unguarded_reason::method, "the method is not guarded on this route");
   }
   const auto key = find_once(request.fields, key_field);
   if (key.misspelt) {
@@ -174,7 +173,8 @@ admission admit(const route_policy& policy, const request_view& request, scope_m
   }
   if (key.times == 0) {
     return policy.required ? refuse(problem::key_missing)
-                           : pass("no Idempotency-Key, and the route does not require one");
+                           : pass(unguarded_reason::no_key,
+                                  "no Idempotency-Key, and the route does not require one");
   }
   if (policy.required && has_ambiguous_escape(split_target(request.target).path)) {
     return refuse(problem::bad_request,

@@ -12,6 +12,7 @@
 
 #include "base/field.hpp"
 #include "http/problem.hpp"
+#include "http/request_report.hpp"
 
 namespace onceguard::http {
 
@@ -36,6 +37,7 @@ struct scope_match {
 struct admission : scope_match {  // guard: the key's scope
   admission_kind kind = admission_kind::pass;
   std::string_view reason;  ///< pass: why the request is not guarded; a constant text
+  unguarded_reason why = unguarded_reason::none;  ///< pass: the same, for the report
   // guard
   std::string key;
   std::vector<scope_match> former;  ///< scopes in which an older record of this key may be stored
@@ -61,6 +63,11 @@ class scope_memo {
 [[nodiscard]] admission admit(const route_policy& policy, const request_view& request,
                               scope_memo& last);
 [[nodiscard]] admission admit(const route_policy& policy, const request_view& request);
+
+/// The scope that the rule finds in the request. Empty if the source is missing, empty or not
+/// present exactly once.
+[[nodiscard]] std::optional<scope_match> find_scope(const scope_rule& rule,
+                                                    const request_view& request, scope_memo& last);
 
 /// The value of a cookie that is sent exactly once; empty if the cookie is missing or repeated.
 [[nodiscard]] std::optional<std::string_view> find_cookie(std::span<const base::field> fields,

@@ -6,6 +6,7 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "store/redis/acts.hpp"
+#include "store/redis/examine.hpp"
 #include "store/redis/scan/full_scan.hpp"
 #include "store/view.hpp"
 
@@ -24,7 +25,7 @@ struct operator_write {
 void log_unreadable(const std::string& name, const std::map<record_id, std::string>& found) {
   for (const auto& [id, why] : found) {
     base::log(base::event::stored_record_unreadable,
-              {{"store", name}, {"record", base::to_hex(id)}, {"why", why}});
+              {{"store", name}, {"record", base::digest_text(id)}, {"why", why}});
   }
 }
 
@@ -367,6 +368,7 @@ const store_kind& redis_store_kind() noexcept {
         if (parsed->servers == redis::deployment::single) return {};
         return "an accelerator is one server: expected \"redis://HOST\"";
       },
+      .examine = redis::examine,
   };
   return kind;
 }

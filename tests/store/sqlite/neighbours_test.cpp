@@ -49,7 +49,7 @@ TEST_F(sqlite_neighbours_test, another_boot_id_is_refused_while_a_store_has_the_
   parameters.clock = &other_clock;
   const auto refused = sqlite_store::open(parameters);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, errc::invalid_argument);
+  EXPECT_EQ(refused.error().code, errc::store_unreachable);
   EXPECT_THAT(refused.error().detail, HasSubstr("another boot id"));
   EXPECT_THAT(refused.error().detail, HasSubstr("/proc/sys/kernel/random/boot_id"));
   // The attempt does not hold up the open store, and another store with the same boot id may open
