@@ -14,6 +14,7 @@ enum class log_level : std::uint8_t { debug, info, warning, error };
 enum class event : std::uint8_t {
   // The program
   listening,
+  admin_listening,
   stopped,
   stopped_early,
   start_failed,
@@ -22,11 +23,13 @@ enum class event : std::uint8_t {
   configuration,
   reloaded,
   reload_refused,
+  admin_tokens_refused,
   restart_needed,
   signal_ignored,
   draining,
   drained,
   background_work_failed,
+  records_not_counted,
   log_lines_dropped,
   lines_left_out,
   accept_failed,
@@ -89,6 +92,7 @@ enum class event : std::uint8_t {
   accelerator_poll_ended,
   epoch_ended,
   // Reconciling and reload
+  audit,
   reconciled,
   query_not_asked,
   reconcile_broke_off,

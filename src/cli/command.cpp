@@ -10,7 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/url.hpp"
-#include "cli/json_text.hpp"
+#include "text/json_text.hpp"
 #include "config/texts.hpp"
 
 namespace onceguard::cli {

@@ -4,7 +4,7 @@
 
 #include "base/field.hpp"
 #include "base/hash.hpp"
-#include "cli/json_text.hpp"
+#include "text/json_text.hpp"
 #include "cli/record_text.hpp"
 #include "gateway/routing.hpp"
 #include "http/admission.hpp"

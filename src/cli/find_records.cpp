@@ -8,7 +8,7 @@
 
 #include "base/hash.hpp"
 #include "cli/command.hpp"
-#include "cli/json_text.hpp"
+#include "text/json_text.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
 

@@ -41,14 +41,6 @@ answer_ptr answer_of(const complete_request& request) {
   return made;
 }
 
-milliseconds retention_for(const found_record& found, const config::settings& settings) {
-  for (const auto& route : settings.routing.routes) {
-    if (found.record && route.host + route.path == found.record->stored.about->route)
-      return route.policy.retention;
-  }
-  return settings.defaults.retention;
-}
-
 awaitable<int> complete_record(store& records, const complete_request& request, answer_ptr made,
                                const config::settings& settings) {
   const auto timeout = settings.store.timeout;
@@ -68,7 +60,8 @@ awaitable<int> complete_record(store& records, const complete_request& request, 
   change.completed = true;
   change.answer = std::move(made);
   change.force = request.force;
-  change.retention = retention_for(found, settings);
+  change.retention =
+      config::retention_of(settings, found.record ? found.record->stored.about->route : "");
   co_return co_await resolve_record(records, std::move(found), std::move(change), timeout);
 }
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "cli/json_text.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::cli {
 

@@ -241,6 +241,14 @@ result<void> server::start() {
 
 endpoint server::local() const { return state_->local; }
 
+onceguard::engine& server::engine() noexcept { return state_->shared.engine; }
+
+gateway_load server::load() const noexcept {
+  const auto& shared = state_->shared;
+  return {shared.connections, shared.params.max_connections, shared.budget.used(),
+          shared.budget.bytes_max(), shared.draining};
+}
+
 void server::reload(routing_params routing) {
   const auto expected = make_engine_params(state_->shared.params, routing);
   state_->shared.engine.expect(expected.loss_quiet, expected.longest_retention);

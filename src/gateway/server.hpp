@@ -1,7 +1,9 @@
 // The gateway: an HTTP/1.1 reverse proxy that makes guarded requests take effect once.
 #pragma once
+#include <cstddef>
 #include <memory>
 
+#include <onceguard/engine.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
 
@@ -10,6 +12,15 @@
 #include "reconcile/reconcile.hpp"
 
 namespace onceguard::gateway {
+
+/// Numbers of this moment.
+struct gateway_load {
+  std::size_t connections = 0;
+  std::size_t connections_max = 0;
+  std::size_t buffered = 0;  ///< in bytes
+  std::size_t buffered_max = 0;
+  bool draining = false;
+};
 
 /// Thread-safety: every member may be called from any thread; start() once.
 class server {
@@ -25,6 +36,8 @@ class server {
   /// local().
   [[nodiscard]] result<void> start();
   [[nodiscard]] endpoint local() const;
+  [[nodiscard]] onceguard::engine& engine() noexcept;
+  [[nodiscard]] gateway_load load() const noexcept;
   /// New requests use this routing; running requests continue with theirs.
   void reload(routing_params routing);
   /// Closes the listening socket and idle connections. Running requests may finish, at most for

@@ -1,4 +1,4 @@
-#include "cli/json_text.hpp"
+#include "text/json_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <openssl/evp.h>
 
-namespace onceguard::cli {
+namespace onceguard {
 
 using nlohmann::json;
 
@@ -89,4 +89,4 @@ std::string time_text(long long wall_ms) {
   return text + out.data();
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard

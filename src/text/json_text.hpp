@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace onceguard::cli {
+namespace onceguard {
 
 /// `text` as a quoted JSON string. Invalid UTF-8 becomes U+FFFD. With `ascii`, everything except
 /// printable ASCII is escaped, so that no terminal acts on it.
@@ -25,4 +25,4 @@ namespace onceguard::cli {
 /// Milliseconds since 1970 as "2026-01-31T12:00:00.250Z"; empty for 0.
 [[nodiscard]] std::string time_text(long long wall_ms);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard
