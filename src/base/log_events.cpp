@@ -53,7 +53,8 @@ constexpr std::array table{
                "The gateway has no use for this signal.", about_program},
     event_info{event::draining, "draining", info, once, "at_most delay",
                "SIGTERM: after the delay no new requests are taken, and the running ones are "
-               "finished.", about_program},
+               "finished.",
+               about_program},
     event_info{event::drained, "drained", info, once, "left unrecorded runs replays incidents",
                "The drain is over, and what the process did since its start.", about_program},
     event_info{event::background_work_failed, "background-work-failed", error, once, "task why",

@@ -4,10 +4,10 @@
 #include "base/clock.hpp"
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
-#include "text/json_text.hpp"
 #include "cli/record_stream.hpp"
 #include "cli/store_work.hpp"
 #include "config/texts.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::cli {
 namespace {
