@@ -14,6 +14,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
@@ -69,13 +70,14 @@ struct scoped_operation {
 };
 
 /// One arriving operation. The targets of its views and pointers must outlive the claim. The
-/// targets of `policy` and `answer_room` must outlive the lease, too.
+/// targets of `policy`, `upstream` and `answer_room` must outlive the lease, too.
 struct operation : scoped_operation {
   /// The operation under the route's present scope and under each former one, if the route's scope
   /// rule was changed. A live record under one of these scopes is used; if there is none, a record
   /// is made at `id`. Empty: the route had no other scopes.
   std::vector<scoped_operation> scopes;
   const route_policy* policy = nullptr;
+  std::string_view upstream;  ///< the service that does the work, for the log; may be empty
   /// The part of the engine's budget that is reserved for the answer of the work. Before each
   /// claim, this reservation gets `usual_answer` bytes. The engine claims nothing if
   /// `longest_answer` bytes would not fit. A settle that has to wait takes over the reservation
@@ -177,7 +179,8 @@ struct cached_replay {
 struct engine_counters {
   std::atomic<std::uint64_t> runs{0}, replays{0}, cached_replays{0}, busy{0}, mismatches{0},
       backoffs{0}, unknowns{0}, probes{0}, store_failures{0}, unguarded{0}, stale_settles{0},
-      incidents{0}, late_settles{0}, follow_ups{0}, losses{0}, swept{0};
+      incidents{0}, late_settles{0}, follow_ups{0}, losses{0}, swept{0}, became_unknown{0},
+      other_scopes{0}, maybe_repeated{0};
 };
 
 /// What the last poll of the store showed.
@@ -236,6 +239,8 @@ class engine {
   /// sent.
   boost::asio::awaitable<void> end_held_leases();
 
+  /// Whether the store is out of reach, as far as its calls tell.
+  [[nodiscard]] bool store_away() const noexcept;
   [[nodiscard]] const engine_counters& counters() const noexcept;
   [[nodiscard]] store_health health() const;
   [[nodiscard]] engine_gauges gauges() const;

@@ -53,6 +53,13 @@ constexpr std::array engine_rows{
                 &engine_counters::losses},
     counter_row{"onceguard_swept_records_total", "Records that a sweep removed.",
                 &engine_counters::swept},
+    counter_row{"onceguard_became_unknown_total", "Runs of this process that became unknown.",
+                &engine_counters::became_unknown},
+    counter_row{"onceguard_other_scopes_total",
+                "Requests with the key and fingerprint of another scope's.",
+                &engine_counters::other_scopes},
+    counter_row{"onceguard_maybe_repeated_total", "Runs that were marked maybe-repeated.",
+                &engine_counters::maybe_repeated},
 };
 
 void add_number(families& out, MetricFamily family, double value) {
@@ -98,6 +105,8 @@ void add_program(families& out, const metric_sources& sources) {
             now.buffered_bytes);
   add_gauge(out, "onceguard_buffered_limit_bytes", "As much as max_buffered allows.",
             now.buffered_bytes_max);
+  add_number(out, counter_family("onceguard_log_lines_dropped_total", "Lines that nobody read."),
+             static_cast<double>(now.log_lines_dropped));
   auto build = gauge_family("onceguard_build_info", "What runs; always 1.");
   add_value(build, 1,
             {{"version", sources.build.version},

@@ -17,6 +17,7 @@ struct program_gauges {
   std::size_t connections_max = 0;
   std::size_t buffered_bytes = 0;
   std::size_t buffered_bytes_max = 0;
+  std::uint64_t log_lines_dropped = 0;
 };
 
 struct reload_outcome {

@@ -97,13 +97,13 @@ result<void> server::state::free_socket_file() {
   struct stat about {};
   if (::lstat(path.c_str(), &about) != 0) return {};
   if (!S_ISSOCK(about.st_mode)) {
-    return error(errc::invalid_argument, "admin " + params.address.text() + ": no socket");
+    return error(errc::conflict, "admin " + params.address.text() + ": no socket");
   }
   local_stream::socket probe(io);
   error_code failed;
   probe.connect(endpoint, failed);
   if (failed != asio::error::connection_refused) {
-    return error(errc::invalid_argument,
+    return error(errc::conflict,
                  "admin " + params.address.text() + ": another process listens there");
   }
   ::unlink(path.c_str());
@@ -121,7 +121,7 @@ result<void> server::state::find_endpoint(stream::endpoint& out) {
   const auto found = resolver.resolve(tcp.host, std::to_string(tcp.port),
                                       asio::ip::tcp::resolver::passive, failed);
   if (failed) {
-    return error(errc::invalid_argument,
+    return error(errc::conflict,
                  "admin " + params.address.text() + ": resolve: " + failed.message());
   }
   out = found.begin()->endpoint();
@@ -133,7 +133,7 @@ result<void> server::state::listen() {
   if (auto found = find_endpoint(endpoint); !found) return found;
   error_code ec;
   const auto failed = [&](const std::string& step) {
-    return error(errc::invalid_argument,
+    return error(errc::conflict,
                  "admin " + params.address.text() + ": " + step + ": " + ec.message());
   };
   acceptor.emplace(io);

@@ -25,8 +25,8 @@ class server {
   /// For background work of the resources. Its thread runs from start() on.
   [[nodiscard]] boost::asio::io_context& io() noexcept;
 
-  /// Reads the tokens and begins to listen. errc::invalid_argument: the tokens or the address are
-  /// wrong.
+  /// Reads the tokens and begins to listen. errc::invalid_argument: the tokens are wrong;
+  /// errc::conflict: it can't listen there now.
   [[nodiscard]] result<void> start();
   /// Where it listens; with the port that was selected for port 0.
   [[nodiscard]] gateway::admin_address local() const;

@@ -147,6 +147,11 @@ void append_hex(std::string& out, std::span<const unsigned char> bytes) {
   for (const auto byte : bytes) target = std::copy_n(pairs[byte].data(), 2, target);
 }
 
+std::string digest_text(std::span<const unsigned char> digest) {
+  constexpr std::size_t shown = 6;
+  return to_hex(digest.first(std::min(shown, digest.size())));
+}
+
 std::string to_hex(std::span<const unsigned char> bytes) {
   std::string out;
   append_hex(out, bytes);

@@ -1,9 +1,10 @@
 // The seam for logging: rooms say what happened, the program decides where the lines go.
 #pragma once
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
-#include <string>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <variant>
@@ -12,12 +13,15 @@
 
 namespace onceguard::base {
 
-/// A text, a number or a truth value. Texts are unescaped.
-class log_value : public std::variant<std::string, std::int64_t, bool> {
+/// A text, a number, a truth value or a duration, which is shown in milliseconds. A view that is
+/// valid during the call of log(). Texts are unescaped.
+class log_value
+    : public std::variant<std::string_view, std::int64_t, bool, std::chrono::microseconds> {
  public:
-  log_value(std::string text) : variant(std::move(text)) {}
-  log_value(std::string_view text) : variant(std::string(text)) {}
-  log_value(const char* text) : variant(std::string(text)) {}
+  log_value() = default;
+  log_value(std::convertible_to<std::string_view> auto const& text)
+      : variant(std::string_view(text)) {}
+  log_value(std::chrono::microseconds time) : variant(time) {}
   log_value(std::same_as<bool> auto value) : variant(value) {}
   template <class Number>
     requires std::is_integral_v<Number> && (!std::same_as<Number, bool>)
@@ -37,7 +41,7 @@ class log_sink {
   virtual ~log_sink() = default;
   /// Thread-safe. Of a recurring event, the sink may leave lines out.
   virtual void write(const event_info& event, log_level level,
-                     std::initializer_list<log_field> fields) = 0;
+                     std::span<const log_field> fields) = 0;
 };
 
 /// Sets where log lines go (null: nowhere). Once, before threads start; the sink must outlive them.
@@ -46,5 +50,7 @@ void set_log_sink(log_sink* sink) noexcept;
 void log(event id, std::initializer_list<log_field> fields = {});
 /// At another level than the one of the table.
 void log(event id, log_level level, std::initializer_list<log_field> fields);
+/// For fields whose number differs from line to line.
+void log_fields(event id, std::span<const log_field> fields);
 
 }  // namespace onceguard::base

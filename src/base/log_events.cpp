@@ -51,6 +51,11 @@ constexpr std::array table{
                "SIGHUP: this option is only read at a start.", about_program},
     event_info{event::signal_ignored, "signal-ignored", info, once, "signal",
                "The gateway has no use for this signal.", about_program},
+    event_info{event::log_file_reopened, "log-file-reopened", info, once, "path",
+               "SIGUSR1: lines go to the file that has the path now.", about_program},
+    event_info{event::log_file_not_reopened, "log-file-not-reopened", error, once, "path why",
+               "SIGUSR1: the file could not be opened. Lines go on to the former one.",
+               about_program},
     event_info{event::draining, "draining", info, once, "at_most delay",
                "SIGTERM: after the delay no new requests are taken, and the running ones are "
                "finished.",
@@ -69,6 +74,11 @@ constexpr std::array table{
     event_info{event::accept_failed, "accept-failed", error, once, "why",
                "A connection could not be taken, mostly for want of file descriptors.",
                about_program},
+    event_info{event::request, "request", info, once,
+               "outcome why would_be settled reason problem status route method path record "
+               "scope attempt ms claim_ms upstream_ms settle_ms upstream upstream_status client "
+               "trace",
+               "The access log: a request is over. See docs/access-log.md.", about_requests},
     event_info{event::anonymous_scope, "anonymous-scope", warning, once, "route hint",
                "Callers without a credential share one scope. Set a scope for the route.",
                about_requests},
@@ -77,9 +87,10 @@ constexpr std::array table{
                "A request was refused with 503 as max_buffered is used up.", about_requests},
     event_info{event::overloaded, "overloaded", warning, recurring, "upstream why",
                "A request was refused with 503 before anything was sent.", about_requests},
-    event_info{event::outcome_unknown, "outcome-unknown", warning, recurring, "upstream why",
-               "A request was sent in part when its lease ended: nobody knows whether it "
-               "took effect.",
+    event_info{event::outcome_unknown, "outcome-unknown", warning, once,
+               "route reason record upstream upstream_status",
+               "A record became unknown: nobody knows whether its operation took effect. Look "
+               "at what it should have done, and see onceguard keys complete and release.",
                about_requests},
     event_info{event::upstream_unreachable, "upstream-unreachable", warning, recurring,
                "upstream why", "The upstream took no connection. Nothing was sent.",
@@ -98,8 +109,18 @@ constexpr std::array table{
                "The store is away, and the route has store_failure = \"open\": the request "
                "runs without a record.",
                about_requests},
-    event_info{event::store_unreachable, "store-unreachable", error, recurring, "why",
-               "A request was refused with 503 as the store did not answer.", about_requests},
+    event_info{event::store_refused, "store-refused", error, recurring, "why",
+               "A request was refused with 503 as the store is full, has lost its memory or "
+               "ends.",
+               about_requests},
+    event_info{event::other_scope, "other-scope", warning, recurring, "route record scope before",
+               "The same key and content came under another scope and ran again: a refreshed "
+               "token, most likely. See docs/http.md for a scope that stays.",
+               about_requests},
+    event_info{event::maybe_repeated, "maybe-repeated", warning, recurring, "route record",
+               "A new run may repeat an operation that the store has forgotten. Its record is "
+               "marked.",
+               about_requests},
     event_info{event::record_unreadable, "record-unreadable", error, recurring, "record why",
                "A request met a record that can't be read. See onceguard keys release "
                "--force.",
@@ -112,6 +133,9 @@ constexpr std::array table{
                "A renewal failed. It is repeated until the lease is over.", about_leases},
     event_info{event::lease_dropped, "lease-dropped", warning, once, "record",
                "Work ended without a settle: its outcome is unknown.", about_leases},
+    event_info{event::lease_over, "lease-over", warning, recurring, "upstream why",
+               "A request was sent in part when its lease ended. Its outcome is unknown now.",
+               about_leases},
     event_info{event::leases_given_up, "leases-given-up", warning, once, "count",
                "At the end of a drain these leases were still held. They are ended.", about_leases},
     event_info{event::lease_not_given_up, "lease-not-given-up", error, once, "why",
@@ -139,13 +163,19 @@ constexpr std::array table{
         event::claim_not_followed_up, "claim-not-followed-up", error, recurring, "record why",
         "A claim in doubt could not be resolved. Its lease runs out by itself.", about_leases},
     event_info{event::store_poll_failed, "store-poll-failed", warning, once, "why",
-               "The store did not answer a poll. After five seconds nothing is served from "
-               "memory.",
+               "The store answered a poll with an error. After five seconds nothing is served "
+               "from memory.",
                about_store},
-    event_info{event::store_away, "store-away", warning, once, "store server why",
-               "No connection to the store.", about_store},
-    event_info{event::store_back, "store-back", info, once, "store server after_ms",
-               "The store is in reach again.", about_store},
+    event_info{event::store_away, "store-away", error, once, "store why",
+               "The store does not answer. Guarded requests get 503, or run by the route's "
+               "store_failure. Check that its server runs and can be reached.",
+               about_store},
+    event_info{event::store_back, "store-back", info, once, "store after_ms failed",
+               "The store answers again. So many of its calls failed meanwhile.", about_store},
+    event_info{event::store_server_away, "store-server-away", info, once, "store server why",
+               "A connection to the store ended, and no other is ready.", about_store},
+    event_info{event::store_server_back, "store-server-back", info, once, "store server after_ms",
+               "A connection to the store is ready again.", about_store},
     event_info{event::store_lost_its_memory, "store-lost-its-memory", error, once, "after_loss",
                "The store is another, older or emptied one. after_loss rules what follows: "
                "see docs/operations.md.",

@@ -102,6 +102,15 @@ int print_none(const key_choice& choice, const std::vector<unreadable_record>& u
   return exit_failed;
 }
 
+/// The unreadable record whose digest, as the log shows it, is this text; null: none.
+const unreadable_record* find_by_digest(const std::vector<unreadable_record>& unreadable,
+                                        std::string_view text) {
+  const auto found = std::find_if(
+      unreadable.begin(), unreadable.end(),
+      [&](const unreadable_record& seen) { return base::digest_text(seen.id) == text; });
+  return found == unreadable.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 awaitable<found_record> find_one(store& store, const key_choice& choice, bool released,
@@ -134,6 +143,10 @@ awaitable<found_record> find_one(store& store, const key_choice& choice, bool re
   if (record_id id{}; choice.scope.empty() && base::from_hex(choice.key, id)) {
     out = co_await find_by_id(store, id, released, timeout);
     if (out.any() || out.exit_code != exit_ok) co_return out;
+  }
+  if (const auto* seen = find_by_digest(found->unreadable, choice.key)) {
+    out.unreadable = *seen;
+    co_return out;
   }
   out.exit_code = print_none(choice, found->unreadable);
   co_return out;

@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <sys/resource.h>
+#include <system_error>
 #include <thread>
 
 #include <boost/asio/co_spawn.hpp>
@@ -32,6 +35,7 @@
 #include "config/texts.hpp"
 #include "engine/background.hpp"
 #include "gateway/server.hpp"
+#include "http/access_log.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace onceguard::cli {
@@ -66,6 +70,13 @@ void log_remarks(const config::remarks& remarks) {
   }
 }
 
+/// Opens the log file to append; below 0: errno has the reason. For its owner and group alone, as
+/// it names clients.
+int open_log(const std::string& path) {
+  constexpr mode_t rights = 0640;
+  return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, rights);
+}
+
 /// The running gateway, for signals and for the admin listener. The io_context runs on the main
 /// thread.
 class running_gateway final : public admin::program {
@@ -94,7 +105,8 @@ class running_gateway final : public admin::program {
   }
   [[nodiscard]] admin::program_gauges gauges() const override {
     const auto load = server_.load();
-    return {load.connections, load.connections_max, load.buffered, load.buffered_max};
+    return {load.connections, load.connections_max, load.buffered, load.buffered_max,
+            lines_.dropped()};
   }
   [[nodiscard]] std::string configuration() const override {
     const std::lock_guard lock(effective_mutex_);
@@ -122,6 +134,8 @@ class running_gateway final : public admin::program {
         reload_now();
         return;
       case SIGUSR1:
+        if (!running_.log.file.empty()) return reopen_log();
+        [[fallthrough]];
       case SIGUSR2:
         return base::log(base::event::signal_ignored,
                          {{"signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2"}});
@@ -145,6 +159,17 @@ class running_gateway final : public admin::program {
     drain_delay_.async_wait([this](boost::system::error_code failed) {
       if (!failed) server_.drain();
     });
+  }
+
+  void reopen_log() {
+    const auto& path = running_.log.file;
+    const int opened = open_log(path);
+    if (opened < 0) {
+      const auto why = std::generic_category().message(errno);
+      return base::log(base::event::log_file_not_reopened, {{"path", path}, {"why", why}});
+    }
+    lines_.redirect(opened);
+    base::log(base::event::log_file_reopened, {{"path", path}});
   }
 
   admin::reload_outcome reload_now() {
@@ -238,9 +263,12 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   // For scheduled reconciling.
   const auto query = config::make_query_source(settings, false);
   admin::request_metrics requests;
+  http::access_log access(settings.log.access);
   gateway::request_observers observers;
+  if (settings.log.access != http::access_log_rule::off) observers.push_back(&access);
   if (settings.admin.enabled) observers.push_back(&requests);
-  gateway::server server(settings.gateway, settings.routing, records, query.get(), observers);
+  gateway::server server(settings.gateway, settings.routing, records, query.get(),
+                         std::move(observers));
   boost::asio::io_context io(1);
   // Before the start, so that a signal during the start drains the gateway instead of killing it.
   running_gateway program(io, server, given, settings, lines);
@@ -248,7 +276,8 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   if (settings.admin.enabled) listener.emplace(settings, server, program, requests);
   if (const auto started = listener ? listener->start() : result<void>(); !started) {
     base::log(base::event::start_failed, {{"why", started.error().detail}});
-    return exit_configuration;
+    const bool wrong = started.error().code == errc::invalid_argument;
+    return wrong ? exit_configuration : exit_failed;
   }
   if (const auto started = server.start(); !started) {
     base::log(base::event::start_failed, {{"why", started.error().detail}});
@@ -284,7 +313,16 @@ int run_gateway(const given_flags& given) {
     }
     return exit_configuration;
   }
-  log_lines lines(read.values.log);
+  int descriptor = STDERR_FILENO;
+  if (const auto& path = read.values.log.file; !path.empty()) {
+    descriptor = open_log(path);
+    if (descriptor < 0) {
+      std::cerr << "onceguard: [gateway] log_file " << path << ": "
+                << std::generic_category().message(errno) << "\n";
+      return exit_failed;
+    }
+  }
+  log_lines lines(read.values.log, descriptor);
   base::set_log_sink(&lines);
   log_remarks(read.remarks);
   allow_descriptors(read.values.gateway.max_connections);
@@ -308,7 +346,7 @@ void add_gateway_command(command app) {
   const auto given = add_all_flags(added);
   added.footer(
       "SIGTERM, SIGINT and SIGQUIT drain: running requests finish. A second SIGINT ends it at\n"
-      "once. SIGUSR1 and SIGUSR2 are logged, and nothing else.\n"
+      "once. SIGUSR1 opens the log file anew. SIGUSR2 is logged, and nothing else.\n"
       "SIGHUP reads the configuration again: upstreams, routes and their policies change; a\n"
       "wrong one is refused, and the old one stays.\n\n"
       "Example:\n"

@@ -1,50 +1,23 @@
-// Writes log lines to standard error: readable text on a terminal, JSON objects otherwise. Limits
-// the lines per second of a recurring event, and then writes how many are missing. Never waits for
-// the reader.
+// Writes log lines to standard error or a file: readable text on a terminal, JSON objects
+// otherwise. Limits the lines per second of a recurring event, and then writes how many are
+// missing. Never waits for the reader.
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <functional>
+#include <initializer_list>
 #include <map>
-#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "cli/line_writer.hpp"
 #include "config/settings.hpp"
 
 namespace onceguard::cli {
-
-// Writes lines to a descriptor on a separate thread. Callers never wait for the reader: a stopped
-// terminal, a full pipe, a pipe without a reader, a full disk. Lines that don't fit into the queue
-// are counted, and the count is written once there is space.
-
-class line_writer {
- public:
-  /// Makes the line that reports how many lines are missing. May be called until the process ends.
-  using missing_line = std::function<std::string(std::uint64_t count)>;
-  /// How long the destructor waits for the queue; lines that are left then are lost.
-  static constexpr std::chrono::milliseconds patience{1'000};
-
-  /// `room`: the size of the queue in bytes. The caller must never close the descriptor.
-  line_writer(int descriptor, std::size_t room, missing_line missing);
-  ~line_writer();
-  line_writer(const line_writer&) = delete;
-  line_writer& operator=(const line_writer&) = delete;
-
-  /// Queues a line, which includes its line end, or drops and counts the line. Thread-safe. Never
-  /// waits for a write.
-  void write(std::string line);
-  /// Waits until all lines are written. False: not all lines were written within `at_most`.
-  bool flush(std::chrono::milliseconds at_most = patience);
-
- private:
-  struct queue;
-  const std::shared_ptr<queue> queue_;  // shared: a thread that hangs in a write outlives this
-                                        // object
-};
 
 // Limits the log lines of each event: in an outage each request would write a line and fill the
 // disk.
@@ -73,21 +46,26 @@ class log_rate_limit {
 
 class log_lines final : public base::log_sink {
  public:
-  explicit log_lines(const config::log_params& params);
+  /// The caller must never close the descriptor.
+  explicit log_lines(const config::log_params& params, int descriptor = STDERR_FILENO);
   void write(const base::event_info& event, base::log_level level,
-             std::initializer_list<base::log_field> fields) override;
+             std::span<const base::log_field> fields) override;
   /// Call before the process ends without destructors: waits up to line_writer::patience for queued
   /// lines.
   void flush() { writer_.flush(); }
+  /// See line_writer::redirect().
+  void redirect(int descriptor) { writer_.redirect(descriptor); }
+  /// How many lines were dropped since the start, as nobody read them in time.
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return writer_.dropped(); }
 
  private:
   enum class form : std::uint8_t { text, coloured, json };
 
   void write_line(base::log_level level, std::string_view event,
-                  std::initializer_list<base::log_field> fields);
-  static form form_for(config::log_format wanted);
-  static std::string line_of(form shown, base::log_level level, std::string_view event,
-                             std::initializer_list<base::log_field> fields);
+                  std::span<const base::log_field> fields);
+  static form form_for(config::log_format wanted, int descriptor);
+  static void append_line(std::string& out, form shown, base::log_level level,
+                          std::string_view event, std::span<const base::log_field> fields);
 
   const form form_;
   const base::log_level least_;

@@ -70,7 +70,7 @@ std::string record_line(const record_view& seen) {
   std::string state(name_of(seen.state));
   state.resize(std::max<std::size_t>(state.size(), 11), ' ');
   std::string out = state + "  " + time_text(r.claimed_at_wall) + "  " +
-                    base::to_hex(r.about->scope).substr(0, 12) + "  " +
+                    base::digest_text(r.about->scope) + "  " +
                     plain_text(r.about->method) + " " + plain_text(r.about->path) + "  " +
                     plain_text(r.about->key);
   if (const auto why = why_text(seen); !why.empty()) out += "  (" + why + ")";

@@ -31,6 +31,7 @@ std::string path_complaint(std::string_view value) {
 
 std::string store_complaint(std::string_view url) { return known_stores().url_fault(url); }
 
+constexpr std::array<std::string_view, 3> access_log_words{"guarded", "all", "off"};
 constexpr std::array<std::string_view, 2> after_loss_words{"refuse", "flag"};
 constexpr std::array<std::string_view, 2> accelerator_replays_words{"fresh", "always"};
 constexpr std::array<std::string_view, 4> level_words{"debug", "info", "warning", "error"};
@@ -90,6 +91,27 @@ const std::array gateway_table{
          .max = day,
          .may_be_empty = true},
         [](settings& s, const option_value& v) { s.admin.records_interval = duration(v); }},
+    row<settings>{
+        {.name = "access_log",
+         .flag = "access-log",
+         .kind = value_kind::choice,
+         .fallback = "guarded",
+         .text = "Which requests get a line in the log when they are over: `guarded` leaves out "
+                 "those that are passed on without a key or whose method is not guarded. See "
+                 "`docs/access-log.md`.",
+         .choices = access_log_words},
+        [](settings& s, const option_value& v) {
+          s.log.access = static_cast<http::access_log_rule>(number(v));
+        }},
+    row<settings>{
+        {.name = "log_file",
+         .flag = "log-file",
+         .example = "/var/log/onceguard/gateway.log",
+         .text = "A file for the log of the gateway. Lines are appended; SIGUSR1 opens the file "
+                 "anew, for log rotation. Empty: standard error.",
+         .may_be_empty = true,
+         .complaint = path_complaint},
+        [](settings& s, const option_value& v) { s.log.file = text(v); }},
     row<settings>{{.name = "max_connections",
                    .flag = "max-connections",
                    .kind = value_kind::integer,
@@ -333,15 +355,16 @@ const std::array store_table{
 };
 
 const std::array log_table{
-    row<settings>{{.name = "level",
-                   .flag = "log-level",
-                   .kind = value_kind::choice,
-                   .fallback = "info",
-                   .text = "The least important lines that are written, to standard error.",
-                   .choices = level_words},
-                  [](settings& s, const option_value& v) {
-                    s.log.level = static_cast<base::log_level>(number(v));
-                  }},
+    row<settings>{
+        {.name = "level",
+         .flag = "log-level",
+         .kind = value_kind::choice,
+         .fallback = "info",
+         .text = "The least important lines that are written, to standard error or `log_file`.",
+         .choices = level_words},
+        [](settings& s, const option_value& v) {
+          s.log.level = static_cast<base::log_level>(number(v));
+        }},
     row<settings>{
         {.name = "format",
          .flag = "log-format",

@@ -11,6 +11,7 @@
 #include "config/option.hpp"
 #include "gateway/params/admin_params.hpp"
 #include "gateway/params/gateway_params.hpp"
+#include "http/access_log.hpp"
 #include "store/registry.hpp"
 
 namespace onceguard::config {
@@ -20,6 +21,8 @@ enum class log_format : std::uint8_t { automatic, text, json };
 struct log_params {
   base::log_level level = base::log_level::info;
   log_format format = log_format::automatic;
+  std::string file;  ///< empty: standard error
+  http::access_log_rule access = http::access_log_rule::guarded;
 };
 
 /// A query of the application's tables that reports whether an operation took effect.

@@ -59,6 +59,7 @@ class claim_attempt {
   asio::awaitable<std::optional<claim_result>> claim_once();
   asio::awaitable<std::optional<claim_result>> granted(const claim& request, lease got,
                                                        clock::time_point claimed);
+  void note_run(const claim& request, const lease& got);
   claim_result refused(const claim& request, const verdict& verdict);
   claim_result in_doubt(claim request, error why);
   claim_result out_of_reach(error why);
@@ -139,6 +140,7 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
     engine_.monitor.note(reply.error());
     co_return in_doubt(request, std::move(reply).error());
   }
+  engine_.monitor.answered();
   switch (reply->kind) {
     case verdict_kind::run:
       co_return co_await granted(request, reply->lease, before);
@@ -178,6 +180,7 @@ claim_result claim_attempt::refused(const claim& request, const verdict& verdict
     }
     case verdict_kind::unknown: {
       counters.unknowns.fetch_add(1, std::memory_order_relaxed);
+      engine_.unknowns.met(op_, verdict);
       auto out = answer_of(outcome_kind::unknown);
       out.outcome.retry_after = verdict.retry_after;
       out.outcome.probed = request.unknown == unknown_policy::probe;
@@ -200,11 +203,21 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::granted(const claim&
     if (!moved) co_return out_of_reach(moved.error());
     if (*moved) co_return std::nullopt;
   }
-  if (!got.probe) engine_.counters.runs.fetch_add(1, std::memory_order_relaxed);
+  if (!got.probe) note_run(request, got);
   claim_result out = answer_of(outcome_kind::granted);
   out.lease.emplace(
       std::make_shared<lease_handle::state>(engine_, io_, std::move(op_), got, claimed));
   co_return out;
+}
+
+void claim_attempt::note_run(const claim& request, const lease& got) {
+  auto& counters = engine_.counters;
+  counters.runs.fetch_add(1, std::memory_order_relaxed);
+  if (got.attempt == 1) engine_.scopes.began(op_);
+  if (!request.maybe_repeated) return;
+  counters.maybe_repeated.fetch_add(1, std::memory_order_relaxed);
+  base::log(base::event::maybe_repeated,
+            {{"route", op_.about->route}, {"record", base::digest_text(op_.id)}});
 }
 
 claim_result claim_attempt::in_doubt(claim request, error why) {

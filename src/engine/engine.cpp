@@ -76,7 +76,8 @@ void engine::expect(milliseconds loss_quiet, milliseconds longest_retention) {
 
 asio::awaitable<void> engine::end_held_leases() {
   std::vector<settlement> batch;
-  for (const auto& held : state_->leases.all()) {
+  const auto leases = state_->leases.all();
+  for (const auto& held : leases) {
     settle_terms terms;
     terms.kind = held->give_up() ? settle_kind::release : settle_kind::abandon;
     if (terms.kind == settle_kind::abandon) terms.why = unknown_reason::abandoned;
@@ -84,14 +85,17 @@ asio::awaitable<void> engine::end_held_leases() {
   }
   if (batch.empty()) co_return;
   base::log(base::event::leases_given_up, {{"count", batch.size()}});
-  const auto replies =
-      co_await state_->records.settle(std::move(batch), state_->params.store_timeout);
-  for (const auto& reply : replies) {
-    if (!reply) {
-      base::log(base::event::lease_not_given_up, {{"why", reply.error().detail}});
+  const auto replies = co_await state_->records.settle(batch, state_->params.store_timeout);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i]) {
+      state_->unknowns.settled(batch[i], *replies[i], leases[i]->op.about.get(), {});
+    } else {
+      base::log(base::event::lease_not_given_up, {{"why", replies[i].error().detail}});
     }
   }
 }
+
+bool engine::store_away() const noexcept { return state_->monitor.store_away(); }
 
 const engine_counters& engine::counters() const noexcept { return state_->counters; }
 

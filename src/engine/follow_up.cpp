@@ -7,6 +7,7 @@
 #include "engine/background.hpp"
 #include "engine/held_bytes.hpp"
 #include "engine/store_monitor.hpp"
+#include "engine/unknown_outcomes.hpp"
 #include "engine/waiting_room.hpp"
 
 namespace onceguard {
@@ -52,27 +53,28 @@ void follow_up::log_failed_settle(const settlement& request, const error& why) {
   monitor_.note(why);
   counters_.store_failures.fetch_add(1, std::memory_order_relaxed);
   base::log(base::event::settle_failed,
-            {{"record", base::to_hex(request.id)}, {"why", why.detail}});
+            {{"record", base::digest_text(request.id)}, {"why", why.detail}});
 }
 
-void follow_up::settle(asio::io_context& io, settlement request, byte_reservation room) {
+void follow_up::settle(asio::io_context& io, settlement request, std::string upstream,
+                       byte_reservation room) {
   counters_.late_settles.fetch_add(1, std::memory_order_relaxed);
   room.set(bytes_of(request) + waiting_bytes);
-  spawn_background(
-      io, "settle later",
-      keep_settling(std::move(request), std::move(room), in_flight_guard(settles_), true));
+  spawn_background(io, "settle later",
+                   keep_settling(std::move(request), std::move(upstream), std::move(room),
+                                 in_flight_guard(settles_), true));
 }
 
-void follow_up::settle_now(asio::io_context& io, settlement request) {
+void follow_up::settle_now(asio::io_context& io, settlement request, std::string upstream) {
   spawn_background(io, "settle behind its request",
-                   keep_settling(std::move(request), byte_reservation(budget_),
+                   keep_settling(std::move(request), std::move(upstream), byte_reservation(budget_),
                                  in_flight_guard(settles_), false));
 }
 
 /// Retries after every kind of error, until the process ends, because nothing else knows that the
 /// work took effect.
-asio::awaitable<void> follow_up::keep_settling(settlement request, byte_reservation room,
-                                               in_flight_guard, bool tried) {
+asio::awaitable<void> follow_up::keep_settling(settlement request, std::string upstream,
+                                               byte_reservation room, in_flight_guard, bool tried) {
   retry_pause pause;
   std::optional<error> why;
   while (!stopping_) {
@@ -85,14 +87,15 @@ asio::awaitable<void> follow_up::keep_settling(settlement request, byte_reservat
       why = replies[0].error();
       continue;
     }
+    unknowns_.settled(request, *replies[0], request.about.get(), upstream);
     const bool stale = replies[0]->outcome == settle_outcome::stale;
     if (stale) counters_.stale_settles.fetch_add(1, std::memory_order_relaxed);
     base::log(stale ? base::event::settle_was_stale : base::event::settled_late,
-              {{"record", base::to_hex(request.id)}});
+              {{"record", base::digest_text(request.id)}});
     waiting_.poll(request.id);
     co_return room.clear();
   }
-  base::log(base::event::settle_given_up, {{"record", base::to_hex(request.id)},
+  base::log(base::event::settle_given_up, {{"record", base::digest_text(request.id)},
                                            {"why", why ? why->detail : "the process ends"}});
 }
 
@@ -104,7 +107,7 @@ void follow_up::claim_in_doubt(asio::io_context& io, claim request) {
                      resolve_claim(std::move(request), std::move(guard)));
   } else {
     base::log(base::event::claim_not_followed_up,
-              {{"record", base::to_hex(request.id)}, {"why", "too many at once"}});
+              {{"record", base::digest_text(request.id)}, {"why", "too many at once"}});
   }
 }
 
@@ -118,7 +121,7 @@ asio::awaitable<void> follow_up::resolve_claim(claim request, in_flight_guard) {
   const auto failed = [&](const error& cause) {
     monitor_.note(cause);
     base::log(base::event::claim_not_followed_up,
-              {{"record", base::to_hex(request.id)}, {"why", cause.detail}});
+              {{"record", base::digest_text(request.id)}, {"why", cause.detail}});
     why = cause;
   };
   bool granted = false;

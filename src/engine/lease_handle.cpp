@@ -54,12 +54,13 @@ lease_handle::~lease_handle() {
   if (self.granter.behind.stopping())
     return;  // at shutdown, end_held_leases() has ended the leases
   try {
-    base::log(base::event::lease_dropped, {{"record", base::to_hex(id())}});
+    base::log(base::event::lease_dropped, {{"record", base::digest_text(id())}});
     settle_terms terms;
     terms.kind = settle_kind::abandon;
     terms.why = unknown_reason::abandoned;
     self.granter.behind.settle_now(self.io,
-                                   settle_lease(id(), lease(), self.op.about, std::move(terms)));
+                                   settle_lease(id(), lease(), self.op.about, std::move(terms)),
+                                   std::string(self.op.upstream));
   } catch (const std::exception& e) {
     // The lease then runs out by itself, and the outcome is unknown all the same.
     base::log(base::event::lease_not_given_up, {{"why", e.what()}});
@@ -84,7 +85,7 @@ asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report rep
   auto& self = *state_;
   self.granter.counters.probes.fetch_add(1, std::memory_order_relaxed);
   base::log(base::event::probed,
-            {{"record", base::to_hex(id())}, {"status", name_of(report.status)}});
+            {{"record", base::digest_text(id())}, {"status", name_of(report.status)}});
   auto terms = terms_after(report, self.op.policy->retention);
   if (!terms) {
     const auto dispatched = co_await self.dispatch();
@@ -95,7 +96,8 @@ asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report rep
       self.end();
       settle_terms back;
       back.kind = settle_kind::release;
-      self.granter.behind.settle(self.io, settle_lease(id(), lease(), self.op.about, back));
+      self.granter.behind.settle(self.io, settle_lease(id(), lease(), self.op.about, back),
+                                 std::string(self.op.upstream));
       auto out = plain_outcome(outcome_kind::store_failed);
       out.failure = dispatched.error();
       co_return out;
@@ -152,9 +154,9 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   auto out = plain_outcome(outcome_kind::unrecorded);
   out.settled_as = request.kind;
   if (request.answer && op.answer_room != nullptr) {
-    granter.behind.settle(io, request, std::move(*op.answer_room));
+    granter.behind.settle(io, request, std::string(op.upstream), std::move(*op.answer_room));
   } else {
-    granter.behind.settle(io, request);
+    granter.behind.settle(io, request, std::string(op.upstream));
   }
   end();
   co_return out;
@@ -162,7 +164,7 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
 
 asio::awaitable<outcome> lease_handle::state::superseded_outcome() {
   granter.counters.stale_settles.fetch_add(1, std::memory_order_relaxed);
-  base::log(base::event::settle_was_stale, {{"record", base::to_hex(op.id)}});
+  base::log(base::event::settle_was_stale, {{"record", base::digest_text(op.id)}});
   // The key may have been used for another request since. The answer to that request must not be
   // sent here.
   const auto found = co_await granter.records.find(op.id, granter.params.store_timeout);
@@ -178,9 +180,10 @@ asio::awaitable<outcome> lease_handle::state::superseded_outcome() {
 
 outcome lease_handle::state::after_settle(const settlement& request,
                                           const onceguard::settled& reply) {
+  granter.unknowns.settled(request, reply, op.about.get(), op.upstream);
   if (reply.outcome == settle_outcome::incident) {
     granter.counters.incidents.fetch_add(1, std::memory_order_relaxed);
-    base::log(base::event::settled_a_record_that_was_gone, {{"record", base::to_hex(op.id)}});
+    base::log(base::event::settled_a_record_that_was_gone, {{"record", base::digest_text(op.id)}});
   }
   if (reply.state == observed_state::completed && reply.answer) {  // completed by the application
     auto out = replayed(reply.answer, reply.kept);

@@ -11,7 +11,9 @@
 #include "engine/follow_up.hpp"
 #include "engine/held_lease.hpp"
 #include "engine/replay_cache.hpp"
+#include "engine/scope_watch.hpp"
 #include "engine/store_monitor.hpp"
+#include "engine/unknown_outcomes.hpp"
 #include "engine/waiting_room.hpp"
 
 namespace onceguard {
@@ -19,9 +21,9 @@ namespace onceguard {
 /// The leases that are held now, so that a shutdown can end them. Thread-safe.
 class lease_list {
  public:
-  using position = std::list<std::shared_ptr<held_lease>>::iterator;
+  using position = std::list<std::shared_ptr<lease_handle::state>>::iterator;
 
-  [[nodiscard]] position add(const std::shared_ptr<held_lease>& held) {
+  [[nodiscard]] position add(const std::shared_ptr<lease_handle::state>& held) {
     const std::lock_guard lock(mutex_);
     return held_.insert(held_.end(), held);
   }
@@ -33,14 +35,14 @@ class lease_list {
     const std::lock_guard lock(mutex_);
     return held_.size();
   }
-  [[nodiscard]] std::vector<std::shared_ptr<held_lease>> all() const {
+  [[nodiscard]] std::vector<std::shared_ptr<lease_handle::state>> all() const {
     const std::lock_guard lock(mutex_);
     return {held_.begin(), held_.end()};
   }
 
  private:
   mutable std::mutex mutex_;
-  std::list<std::shared_ptr<held_lease>> held_;
+  std::list<std::shared_ptr<lease_handle::state>> held_;
 };
 
 struct engine::state {
@@ -50,7 +52,9 @@ struct engine::state {
         cache(params.replay_cache),
         waiting(params.max_waiters),
         monitor(records, params, cache, counters),
-        behind(records, params, monitor, waiting, budget, counters) {}
+        unknowns(counters),
+        scopes(counters),
+        behind(records, params, monitor, waiting, budget, counters, unknowns) {}
 
   store& records;
   const engine_params params;
@@ -58,6 +62,8 @@ struct engine::state {
   replay_cache cache;
   waiting_room waiting;
   store_monitor monitor;
+  unknown_outcomes unknowns;
+  scope_watch scopes;
   follow_up behind;
   lease_list leases;
   std::atomic<bool> listening{false};

@@ -140,7 +140,12 @@ struct store_monitor::shared_poll {
 
 store_monitor::store_monitor(store& records, const engine_params& params, replay_cache& cache,
                              engine_counters& counters)
-    : store_(records), params_(params), cache_(cache), counters_(counters), loss_(params) {}
+    : store_(records),
+      params_(params),
+      cache_(cache),
+      counters_(counters),
+      loss_(params),
+      outage_(records.traits().name) {}
 
 void store_monitor::start(asio::io_context& io) {
   spawn_background(io, "poll the store", keep_polling());
@@ -160,6 +165,11 @@ asio::awaitable<result<void>> store_monitor::poll() {
     const shared_poll::ownership ownership(*this, shared);
     shared->reply = co_await poll_now();
     keep_health(shared->reply);
+    if (shared->reply) {
+      answered();
+    } else {
+      poll_failed(shared->reply.error());
+    }
     co_return shared->reply;
   }
   if (co_await shared->over.wait(params_.store_timeout)) co_return shared->reply;
@@ -211,16 +221,22 @@ store_health store_monitor::health() const {
   return out;
 }
 
+void store_monitor::poll_failed(const error& why) {
+  note(why);
+  if (why.code != errc::store_unreachable) {
+    base::log(base::event::store_poll_failed, {{"why", why.detail}});
+  }
+}
+
 void store_monitor::note(const error& why) noexcept {
+  outage_.failed(why);
   if (why.code == errc::store_lost) known_ = false;
 }
 
 asio::awaitable<void> store_monitor::keep_polling() {
   while (!stopping_) {
     co_await sleep_for(poll_interval);
-    if (const auto polled = co_await poll(); !polled) {
-      base::log(base::event::store_poll_failed, {{"why", polled.error().detail}});
-    }
+    static_cast<void>(co_await poll());  // a failure is logged
   }
 }
 

@@ -15,6 +15,7 @@
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
+#include "engine/outage.hpp"
 #include "engine/replay_cache.hpp"
 #include "engine/witness.hpp"
 
@@ -67,6 +68,7 @@ class store_monitor {
 
   /// See engine::check(), poll_store() and expect().
   [[nodiscard]] result<void> check() const { return loss_.check(); }
+  /// A failure is logged.
   boost::asio::awaitable<result<void>> poll();
   void expect(milliseconds loss_quiet, milliseconds longest_retention) {
     loss_.expect(loss_quiet, longest_retention);
@@ -80,6 +82,9 @@ class store_monitor {
   /// Takes note of an error of the store. The error store_lost can arrive before a poll notices the
   /// loss.
   void note(const error& why) noexcept;
+  /// The store has answered a call.
+  void answered() { outage_.answered(); }
+  [[nodiscard]] bool store_away() const noexcept { return outage_.away(); }
   [[nodiscard]] const loss_watch& loss() const noexcept { return loss_; }
   /// See engine::health().
   [[nodiscard]] store_health health() const;
@@ -89,6 +94,7 @@ class store_monitor {
 
   boost::asio::awaitable<result<void>> poll_now();
   void keep_health(const result<void>& reply);
+  void poll_failed(const error& why);
   boost::asio::awaitable<void> keep_polling();
   boost::asio::awaitable<void> keep_sweeping();
 
@@ -97,6 +103,7 @@ class store_monitor {
   replay_cache& cache_;
   engine_counters& counters_;
   loss_watch loss_;
+  outage outage_;
   mutable std::mutex mutex_;
   std::shared_ptr<shared_poll> polling_;  // under the mutex; null: no poll is under way
   store_health health_;                   // under the mutex

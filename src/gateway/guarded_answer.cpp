@@ -185,11 +185,14 @@ asio::awaitable<bool> guarded_exchange::send_store_failure(outcome outcome) {
   if (outcome.failure.code == errc::record_unreadable) {
     const auto id = make_record_id(admitted_.scope, admitted_.key);
     base::log(base::event::record_unreadable,
-              {{"record", base::to_hex(id)}, {"why", outcome.failure.detail}});
+              {{"record", base::digest_text(id)}, {"why", outcome.failure.detail}});
     co_return co_await session_.send_problem(http::problem::record_unreadable, std::move(more));
   }
   more.retry_after = outcome.retry_after;
-  base::log(base::event::store_unreachable, {{"why", outcome.failure.detail}});
+  // The engine logs the beginning and the end of an outage.
+  if (outcome.failure.code != errc::store_unreachable) {
+    base::log(base::event::store_refused, {{"why", outcome.failure.detail}});
+  }
   const bool full = outcome.failure.code == errc::overloaded;
   co_return co_await session_.send_problem(
       full ? http::problem::overloaded : http::problem::store_unreachable, std::move(more));

@@ -177,6 +177,7 @@ operation guarded_exchange::make_operation() {
   if (!admitted_.former.empty()) op.scopes.push_back(op);
   for (const auto& former : admitted_.former) op.scopes.push_back(make_scoped(former));
   op.policy = &policy_;
+  op.upstream = session_.rule().upstream->name;
   op.answer_room = &answer_room_;
   op.usual_answer = session_.rule().answers.usual(policy_.max_answer_body);
   op.longest_answer = policy_.max_answer_body;

@@ -80,15 +80,21 @@ void break_off(session& session, const upstream_connection& upstream, framing fr
   if (framed == framing::until_close) session.stream().abort();
 }
 
+/// The head of the answer, whose status goes into the report.
+const http1::head& reported_head(session& session, upstream_connection& upstream) {
+  const auto& answer = upstream.reader.head();
+  session.report().status = session.report().upstream_status = answer.status;
+  return answer;
+}
+
 }  // namespace
 
 asio::awaitable<relayed> relay_answer(session& session, upstream_connection& upstream,
                                       std::string begun, milliseconds timeout,
                                       byte_reservation* room) {
   relayed result;
-  const auto& answer = upstream.reader.head();
+  const auto& answer = reported_head(session, upstream);
   const auto& request = session.reader().head();
-  session.report().status = session.report().upstream_status = answer.status;
   const auto framed = framing_of(answer, request.method, request.minor);
   auto style = session.style();
   if (framed == framing::until_close) style.then = after_answer::close;

@@ -189,9 +189,7 @@ asio::awaitable<void> server::state::finish() {
     co_await sleep_for(milliseconds(10));
   }
   co_await shared.engine.end_held_leases();
-  if (const auto polled = co_await shared.engine.poll_store(); !polled) {
-    base::log(base::event::store_poll_failed, {{"why", polled.error().detail}});
-  }
+  static_cast<void>(co_await shared.engine.poll_store());  // a failure is logged
   shared.engine.stop();
   const auto& count = shared.engine.counters();
   base::log(base::event::drained, {{"left", shared.connections.load()},
@@ -226,10 +224,7 @@ result<void> server::start() {
     });
   }
   // Polls here, so that the first requests need not wait for the poll.
-  auto polled = asio::co_spawn(first, s.shared.engine.poll_store(), asio::use_future).get();
-  if (!polled) {
-    base::log(base::event::store_poll_failed, {{"why", polled.error().detail}});
-  }
+  static_cast<void>(asio::co_spawn(first, s.shared.engine.poll_store(), asio::use_future).get());
   s.shared.engine.start(first);
   if (s.shared.params.reconcile_interval.count() > 0) {
     spawn_background(first, "reconcile", keep_reconciling(*s.threads.front(), s.query));

@@ -146,7 +146,7 @@ base::event event_of(problem which) noexcept {
     case problem::upstream_broken:
       return base::event::upstream_broken;
     case problem::outcome_unknown:
-      return base::event::outcome_unknown;
+      return base::event::lease_over;
     default:
       return base::event::overloaded;
   }

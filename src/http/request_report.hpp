@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include <onceguard/decide.hpp>
 #include <onceguard/record.hpp>
 
 namespace onceguard::http {

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.hpp"
-#include "cli/log_lines.hpp"
+#include "cli/line_writer.hpp"
 
 namespace onceguard::cli {
 namespace {

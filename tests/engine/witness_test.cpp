@@ -44,7 +44,7 @@ std::string content(const std::string& path) {
 class counted_lines final : public base::log_sink {
  public:
   void write(const base::event_info& event, base::log_level,
-             std::initializer_list<base::log_field>) override {
+             std::span<const base::log_field>) override {
     if (event.id == base::event::witness_not_written) ++count;
   }
   std::atomic<int> count{0};

@@ -73,7 +73,7 @@ def unreadable(gateway):
 def test_a_gateway_logs_each_record_that_it_finds_unreadable(damaged):
     """When it starts, before anybody asks for one of them."""
     gateway, _ = damaged
-    expected = {each["record"] for each in unreadable(gateway)}
+    expected = {each["record"][:12] for each in unreadable(gateway)}
     assert expected
     wait_until(lambda: set(logged(gateway, "stored-record-unreadable")) == expected,
                what="a line for each record")
@@ -84,7 +84,8 @@ def test_the_operator_sees_and_ends_a_damaged_record_by_its_id(damaged, own_upst
     assert_problem(gateway.post(key=bad), 500, "record-unreadable", False)
     record = wait_until(lambda: logged(gateway, "record-unreadable"))[0]
     listed = unreadable(gateway)
-    assert record in [each["record"] for each in listed]
+    assert len(record) == 12
+    assert record in [each["record"][:12] for each in listed]
     assert {each["state"] for each in listed} == {"unreadable"}
     assert record in gateway.command("keys", "list").stdout
     stats = json.loads(gateway.command("stats", "--json").stdout)

@@ -139,7 +139,7 @@ def test_a_store_that_is_back_is_polled_before_it_is_used(start_gateway, upstrea
         assert gateway.keys() == []  # its scripts are there again
         gate.hold_at(FIRST_POLL)  # it is opened, and hangs when it is looked at
         gateway.start()
-        wait_until(lambda: "store-poll-failed" in gateway.log(), what="the first look failing")
+        wait_until(lambda: "store-away" in gateway.log(), what="the first look failing")
         gate.pass_on()
         assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
         assert upstream.runs(key) == 1

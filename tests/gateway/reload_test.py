@@ -114,7 +114,7 @@ def test_a_store_that_is_back_is_looked_at_then(start_gateway, upstream, redis_s
         gateway.write_config(config("none"))
         gate.hold_at(FIRST_POLL)
         gateway.start()
-        wait_until(lambda: len(events(gateway, "store-poll-failed")) > 1, what="the store hanging")
+        wait_until(lambda: events(gateway, "store-away"), what="the store hanging")
         assert events(gateway, "scope-changed") == []
         gate.pass_on()
         wait_until(lambda: events(gateway, "scope-changed"), what="a line about the scope")

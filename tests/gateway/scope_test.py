@@ -207,7 +207,7 @@ def test_the_log_says_once_which_scope_to_configure(start_gateway, upstream, fre
     gateway = start_gateway(upstream)
 
     def hints():
-        return [line for line in gateway.log().splitlines() if "scope" in line]
+        return [line for line in gateway.log_lines() if line["event"] == "anonymous-scope"]
     before = len(hints())
     assert_first(gateway.post(key=fresh_key()))
     wait_until(lambda: len(hints()) == before + 1, what="a line about the scope")

@@ -24,7 +24,7 @@ struct operator_write {
 void log_unreadable(const std::string& name, const std::map<record_id, std::string>& found) {
   for (const auto& [id, why] : found) {
     base::log(base::event::stored_record_unreadable,
-              {{"store", name}, {"record", base::to_hex(id)}, {"why", why}});
+              {{"store", name}, {"record", base::digest_text(id)}, {"why", why}});
   }
 }
 

@@ -85,7 +85,7 @@ bool is_settled(observed_state state) noexcept {
 void report_unreadable(std::string_view digest, const error& why) {
   const std::span bytes(reinterpret_cast<const unsigned char*>(digest.data()), digest.size());
   base::log(base::event::stored_record_unreadable,
-            {{"record", base::to_hex(bytes)}, {"why", why.detail}});
+            {{"record", base::digest_text(bytes)}, {"why", why.detail}});
 }
 
 record_id id_from(std::string_view digest) {

@@ -189,7 +189,8 @@ void connection_pool::on_ready(connection& connection) {
   const auto now = base::boot_now();
   if (outage_logged_) {
     const auto lasted = duration_cast<milliseconds>(now - *out_since_);
-    base::log(base::event::store_back, {{"store", where_.name}, {"after_ms", lasted.count()}});
+    base::log(base::event::store_server_back,
+              {{"store", where_.name}, {"after_ms", lasted.count()}});
   }
   out_since_.reset();
   outage_logged_ = false;
@@ -208,7 +209,7 @@ void connection_pool::on_lost(connection& connection, const failure& why) {
   if (!out_since_) out_since_ = now;
   // While the store is being opened, its caller gets the error instead.
   if (ready_reported_ && !std::exchange(outage_logged_, true)) {
-    base::log(base::event::store_away, {{"store", where_.name}, {"why", why.text}});
+    base::log(base::event::store_server_away, {{"store", where_.name}, {"why", why.text}});
   }
   // Another server of the list may be usable.
   const bool tried_all = mine.failures > 0 && mine.failures % where_.targets.size() == 0;

@@ -42,8 +42,9 @@ void take_row(const rows& rows, int row, const list_filter& filter, bool expiry_
   auto seen = read_row(rows, row);
   const auto id = id_in(rows, row);
   if (seen.unreadable) {
-    base::log(base::event::stored_record_unreadable,
-              {{"store", name}, {"record", base::to_hex(id)}, {"why", seen.unreadable->detail}});
+    base::log(
+        base::event::stored_record_unreadable,
+        {{"store", name}, {"record", base::digest_text(id)}, {"why", seen.unreadable->detail}});
     out.unreadable.push_back({id, seen.unreadable->detail});
     return;
   }

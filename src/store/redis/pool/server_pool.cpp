@@ -317,7 +317,8 @@ void server_pool::on_facts(const server_facts& facts) {
 void server_pool::on_up(server& server) {
   topology_->distrust();  // where somebody has to vouch for it
   if (phase_ == phase::away) {
-    base::log(base::event::store_back, {{"store", address_.name}, {"server", server.at().text()}});
+    base::log(base::event::store_server_back,
+              {{"store", address_.name}, {"server", server.at().text()}});
     enter(phase::serving);
   }
   soon();
@@ -335,7 +336,7 @@ void server_pool::on_down(server& server, const failure& why) {
     }
   }
   if (phase_ == phase::serving && !server.retired()) {
-    base::log(base::event::store_away,
+    base::log(base::event::store_server_away,
               {{"store", address_.name}, {"server", server.at().text()}, {"why", why.text}});
     enter(phase::away);
   }

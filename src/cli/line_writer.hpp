@@ -1,0 +1,45 @@
+// Writes lines to a descriptor on a separate thread.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace onceguard::cli {
+
+/// Callers never wait for the reader: a stopped terminal, a full pipe, a pipe without a reader, a
+/// full disk. Lines that don't fit into the queue are counted, and the count is written once there
+/// is space. Lines that come close after each other go out in one write.
+class line_writer {
+ public:
+  /// Makes the line that reports how many lines are missing. May be called until the process ends.
+  using missing_line = std::function<std::string(std::uint64_t count)>;
+  /// How long the destructor waits for the queue; lines that are left then are lost.
+  static constexpr std::chrono::milliseconds patience{1'000};
+
+  /// `room`: the size of the queue in bytes. The caller must never close the descriptor.
+  line_writer(int descriptor, std::size_t room, missing_line missing);
+  ~line_writer();
+  line_writer(const line_writer&) = delete;
+  line_writer& operator=(const line_writer&) = delete;
+
+  /// Queues a line, which includes its line end, or drops and counts the line. Thread-safe. Never
+  /// waits for a write.
+  void write(std::string_view line);
+  /// Later lines go to this descriptor, which the writer closes when another one follows. Lines
+  /// that are queued may still go to the former one. Thread-safe.
+  void redirect(int descriptor);
+  /// Waits until all lines are written. False: not all lines were written within `at_most`.
+  bool flush(std::chrono::milliseconds at_most = patience);
+  /// How many lines were dropped since the start. Thread-safe.
+  [[nodiscard]] std::uint64_t dropped() const noexcept;
+
+ private:
+  struct queue;
+  const std::shared_ptr<queue> queue_;  // shared: a thread that hangs in a write outlives this
+                                        // object
+};
+
+}  // namespace onceguard::cli
