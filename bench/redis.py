@@ -5,7 +5,6 @@ import contextlib
 import os
 import pathlib
 import re
-import socket
 import statistics
 import subprocess
 import sys
@@ -13,9 +12,9 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
+from express import against_express, start_express
 from support.redis import Redis
 
-EXPRESS = HERE / "express-redis"
 
 
 class Bench:
@@ -145,35 +144,13 @@ def calls_of_a_first_request(redis, port, wrk):
           f"{made['hincrby']:,} counts and {made['publish']:,} announcements")
 
 
-def against_express(redis, rounds, servers, wrk, send_once):
-    port, _ = servers.gateway("redis", store=f"redis://127.0.0.1:{redis.port}")
-    calls_of_a_first_request(redis, port, wrk)
-    if not (EXPRESS / "node_modules").is_dir():
-        raise SystemExit(f"run npm install in {EXPRESS} first")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        express = probe.getsockname()[1]
-    # The kernel ends it along with this one.
-    servers.start(["setpriv", "--pdeathsig", "KILL", "env", f"PORT={express}",
-                   f"REDIS_PORT={redis.port}", "NODE_ENV=production", "node",
-                   str(EXPRESS / "server.js")], express)
-    print(f"{'requests per second, 64 connections':<54} {'onceguard':>9} {'express':>9} "
-          f"{'ratio':>7}   goal")
-    for title, script, goal in (("guarded first requests", "unique.lua", 3),
-                                ("replays", "repeat.lua", 5)):
-        if script == "repeat.lua":
-            send_once(port), send_once(express)
-        reported = in_turn(rounds, lambda: wrk(port, script, int(redis.seconds)).rate,
-                       lambda: wrk(express, script, int(redis.seconds)).rate)
-        ours, theirs = (statistics.median(column) for column in zip(*reported))
-        ratio = statistics.median(o / e for o, e in reported)
-        line(title, ours, theirs, ratio, f">= {goal:.2f}", ratio >= goal)
-
-
 def bench_redis(servers, rounds, seconds, wrk, send_once, programs):
     on = Bench(programs, seconds)
     with contextlib.closing(on.server):
         against_redis_benchmark(on, rounds)
         against_ping(on, rounds)
-        against_express(on, rounds, servers, wrk, send_once)
+        port, _ = servers.gateway("redis", store=f"redis://127.0.0.1:{on.port}")
+        calls_of_a_first_request(on, port, wrk)
+        express = start_express(servers, "express-redis", {"REDIS_PORT": on.port})
+        against_express(port, express, rounds, int(seconds), wrk, send_once, (3, 5))
     print()

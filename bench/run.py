@@ -26,7 +26,8 @@ from side_by_side import compare
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "redis", "postgres", "postgres-soak")
+WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "redis", "postgres", "postgres-soak",
+        "postgres-large")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
 
@@ -326,9 +327,11 @@ def bench_postgres(wanted, servers):
     import postgres
     programs = os.path.dirname(BINARY)
     if "postgres" in wanted.what:
-        postgres.bench_postgres(servers, wanted.rounds, wanted.seconds, wrk, programs)
+        postgres.bench_postgres(servers, wanted.rounds, wanted.seconds, wrk, send_once, programs)
     if "postgres-soak" in wanted.what:
         postgres.bench_soak()
+    if "postgres-large" in wanted.what:
+        postgres.bench_large(wanted.rounds, wanted.seconds, programs)
 
 
 def bench_redis(wanted, servers):

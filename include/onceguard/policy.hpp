@@ -30,6 +30,7 @@ struct scope_rule {
 struct route_policy {
   std::vector<std::string> methods{"POST", "PATCH"};
   bool required = false;
+  bool observe = false;  ///< guard nothing, and count what guarding would have done
   onceguard::key_syntax key_syntax = onceguard::key_syntax::lenient;
   onceguard::key_format key_format = onceguard::key_format::any;
   scope_rule scope;

@@ -41,12 +41,23 @@ struct record_view {
   milliseconds lease_left{0};  ///< negative: the lease has been over for this long
   milliseconds retry_after{0};
   milliseconds retention_left{0};  ///< 0: never expires
+  milliseconds age{0};             ///< since the claim of its last run
 };
 
+/// Each member that is set must fit.
 struct list_filter {
-  std::optional<observed_state> state;
-  std::optional<std::string> key;  ///< the exact key, in any scope
+  std::vector<observed_state> states;  ///< one of these; empty: any
+  std::optional<std::string> key;      ///< the exact key, in any scope
+  std::string text;                    ///< a part of the key
   std::optional<digest> scope;
+  std::optional<std::string> route;  ///< as subject::route
+  std::optional<std::string> method;
+  std::optional<unknown_reason> reason;
+  std::optional<milliseconds> older;    ///< an age of at least this
+  std::optional<milliseconds> younger;  ///< an age below this
+  /// What nobody ends without a person: the outcome is unknown, or the lease has been over for
+  /// longer than the work may run and nobody settled it. Unreadable records are listed anyway.
+  bool needs_person = false;
 };
 
 /// A record that exists and can't be read: only its id is known.
@@ -119,7 +130,9 @@ class store {
                                                                    milliseconds timeout) = 0;
   virtual boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                           milliseconds timeout) = 0;
-  /// Ordered by the first claim. `cursor` is that of the previous page, empty for the first page.
+  /// Ordered by the first claim, a large store piece by piece. `cursor` is that of the previous
+  /// page, empty for the first page. Each call is bounded in time: a page may have fewer records
+  /// than `limit`, or none, and yet a cursor. Records that change meanwhile may be listed or not.
   virtual boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                          std::size_t limit,
                                                          milliseconds timeout) = 0;

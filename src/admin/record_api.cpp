@@ -177,13 +177,16 @@ response act_response(const resolve_decision& decided, act which, bool dry_run) 
   return json_response(body);
 }
 
-void log_audit(const request& request, const act_request& wanted, act which,
-               const std::optional<record_view>& before, const record_id& id) {
-  base::log(base::event::audit, {{"who", request.sender.name},
-                                 {"act", name_of(which)},
-                                 {"record", base::to_hex(id).substr(0, 12)},
-                                 {"was", before ? name_of(before->state) : unreadable_state},
-                                 {"reason", wanted.reason}});
+audited_change change_of(act which, const resolution& change,
+                         const std::optional<record_view>& before) {
+  audited_change out;
+  out.action = name_of(which);
+  out.record = change.id;
+  if (before) out.key = before->stored.about->key;
+  out.former = before ? name_of(before->state) : unreadable_state;
+  out.wanted = name_of(change.completed ? observed_state::completed : observed_state::released);
+  if (change.force) out.about = "by force";
+  return out;
 }
 
 asio::awaitable<response> change_record(store& records, record_api_params params, act which,
@@ -217,13 +220,21 @@ asio::awaitable<response> change_record(store& records, record_api_params params
     const auto preview = before ? preview_resolution(*before, change) : resolve_decision{};
     co_return act_response(preview, which, true);
   }
+  auto* audit = params.audit();
+  if (audit == nullptr) co_return refusal(503, "The gateway is not ready yet.");
+  const audit_author author{request.sender.name, "admin", wanted->reason};
+  const auto audited = change_of(which, change, before);
+  if (const auto line = audit->intend(author, audited); !line) {
+    co_return refusal(500, line.error().detail + "; nothing was changed");
+  }
   resolve_times times;
   times.timeout = params.timeout;
   const auto resolved = co_await resolve_surely(records, before, std::move(change), times);
+  // A line that can't be written now changes nothing any more; the log has the event.
+  static_cast<void>(audit->conclude(author, audited, std::string(outcome_text(resolved))));
   if (!resolved) co_return store_refusal(resolved.error());
-  if (resolved->outcome == resolve_outcome::done) {
-    log_audit(request, *wanted, which, before, id);
-    if (resolved->forgets_answer) co_await outlast_caches();
+  if (resolved->outcome == resolve_outcome::done && resolved->forgets_answer) {
+    co_await outlast_caches();
   }
   co_return act_response(*resolved, which, false);
 }

@@ -5,11 +5,14 @@
 #include <onceguard/store.hpp>
 
 #include "admin/resource.hpp"
+#include "audit/audit_log.hpp"
 
 namespace onceguard::admin {
 
 struct record_api_params {
   milliseconds timeout{2'000};  ///< of each call of the store
+  /// Where acts are written to before and after they are made; null: the gateway still starts.
+  std::function<audit_log*()> audit;
   /// For how long a record of this route keeps its answer.
   std::function<milliseconds(const std::string& route)> retention;
 };

@@ -29,9 +29,16 @@ constexpr std::array table{
                about_program},
     event_info{event::start_failed, "start-failed", error, once, "why",
                "The gateway could not start. The reason says what to change.", about_program},
-    event_info{event::store_not_opened, "store-not-opened", error, once, "why",
-               "The store could not be opened at the start. Check its URL and that its "
-               "server runs.",
+    event_info{
+        event::store_not_opened, "store-not-opened", error, once, "store why for_ms hint",
+        "The store could not be opened. The gateway tries again until it opens, says so each "
+        "minute, and refuses guarded requests with 503 until then. The reason says what is "
+        "missing: a server, a schema, a right, a directory. A store that is damaged is not "
+        "tried again: mend it as the reason says, and start the gateway again. Where the URL "
+        "can't be right, the gateway ends with 3.",
+        about_program},
+    event_info{event::store_opened, "store-opened", info, once, "store after_ms",
+               "A store that could not be opened at the start is open, and guarded requests run.",
                about_program},
     event_info{event::too_few_descriptors, "too-few-descriptors", warning, once, "limit needed",
                "The process may open fewer files than max_connections needs. Raise the "
@@ -69,6 +76,16 @@ constexpr std::array table{
                about_program},
     event_info{event::log_lines_dropped, "log-lines-dropped", warning, once, "count",
                "Lines that nobody read in time are missing here.", about_program},
+    event_info{
+        event::spans_not_sent, "spans-not-sent", warning, recurring, "collector why dropped",
+        "The collector of OTEL_EXPORTER_OTLP_ENDPOINT did not take a batch of spans, which is "
+        "lost; dropped counts the requests whose spans were lost since the start. "
+        "Requests are not concerned. Check the collector and its address.",
+        about_program},
+    event_info{event::trace_variable_ignored, "trace-variable-ignored", warning, once, "remark",
+               "A variable of OpenTelemetry has a value that is not used. The remark says what is "
+               "expected.",
+               about_program},
     event_info{event::lines_left_out, "lines-left-out", warning, once, "event_left_out count",
                "An event came so often that lines of it were left out.", about_program},
     event_info{event::accept_failed, "accept-failed", error, once, "why",
@@ -109,6 +126,12 @@ constexpr std::array table{
                "The store is away, and the route has store_failure = \"open\": the request "
                "runs without a record.",
                about_requests},
+    event_info{
+        event::observed, "observed", info, once,
+        "route requests with_key repeats repeats_run_again mismatches refused contents_repeated",
+        "At the end of the process: what guarding would have done on a route with "
+        "`observe = true`. docs/observing.md explains the counts.",
+        about_requests},
     event_info{event::store_refused, "store-refused", error, recurring, "why",
                "A request was refused with 503 as the store is full, has lost its memory or "
                "ends.",
@@ -256,11 +279,15 @@ constexpr std::array table{
                about_accelerator},
     event_info{event::epoch_ended, "epoch-ended", warning, once, "why",
                "Copies made so far are not served any more.", about_accelerator},
-    event_info{event::audit, "audit", info, once, "who act record was reason",
-               "A person changed a record through the admin API.", about_reconciling},
-    event_info{event::reconciled, "reconciled", info, once,
-               "decided means scope key route record claimed_ms was_unknown fenced_with why",
-               "What was found out about an unknown operation.", about_reconciling},
+    event_info{event::audit, "audit", info, once,
+               "stage action who means why record key from to about",
+               "A person or reconcile changes a record: the stage is intended before the change, "
+               "then what became of it. With audit_log, these lines go to that file.",
+               about_reconciling},
+    event_info{event::audit_not_written, "audit-not-written", error, recurring, "why record",
+               "A line of the audit log can't be written. Changes that are not made yet are "
+               "refused: make room for the file.",
+               about_reconciling},
     event_info{event::query_not_asked, "query-not-asked", warning, once, "why",
                "The query of [reconcile] can't be used.", about_reconciling},
     event_info{event::reconcile_broke_off, "reconcile-broke-off", warning, once, "why",

@@ -86,6 +86,7 @@ void add_gateway_command(command app);
 void add_demo_command(command app);
 void add_health_command(command app);
 void add_check_command(command app);
+void add_doctor_command(command app);
 void add_explain_command(command app);
 void add_keys_command(command app);
 void add_stats_command(command app);

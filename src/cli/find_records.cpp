@@ -16,12 +16,11 @@ namespace onceguard::cli {
 
 using boost::asio::awaitable;
 
-void add_key_choice(const command& command, key_choice& choice) {
-  command
-      .add_option("KEY", choice.key,
-                  "The idempotency key, as parsed (without quotes), or the id of a record")
-      .required()
-      .type("");
+void add_key_choice(const command& command, key_choice& choice, key_needed needed) {
+  const auto key = command.add_option(
+      "KEY", choice.key, "The idempotency key, as parsed (without quotes), or the id of a record");
+  key.type("");
+  if (needed == key_needed::yes) key.required();
   command
       .add_option("--scope", choice.scope,
                   "The scope's digest in hex, or its beginning, where several scopes use the key")

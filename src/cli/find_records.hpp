@@ -17,8 +17,9 @@ struct key_choice {
   std::string key;
   std::string scope;
 };
+enum class key_needed : std::uint8_t { yes, no };
 /// Adds KEY and --scope to the command.
-void add_key_choice(const command& command, key_choice& choice);
+void add_key_choice(const command& command, key_choice& choice, key_needed needed);
 
 /// Whether `text` is the beginning of a digest in hex. True for an empty text.
 [[nodiscard]] bool is_scope_prefix(std::string_view text) noexcept;

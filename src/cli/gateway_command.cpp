@@ -27,13 +27,16 @@
 #include "admin/server.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
+#include "cli/doctor/surroundings.hpp"
 #include "cli/effective_config.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
+#include "cli/traces.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
 #include "engine/background.hpp"
+#include "gateway/params/http_url.hpp"
 #include "gateway/server.hpp"
 #include "http/access_log.hpp"
 #include "store/sqlite/sqlite_store.hpp"
@@ -43,15 +46,9 @@ namespace {
 
 using base::log_level;
 
-std::string text_of(const gateway::endpoint& endpoint) {
-  const bool v6 = endpoint.host.find(':') != std::string::npos;
-  return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
-}
-
-/// Each connection needs two descriptors: raises the soft limit as far as allowed.
+/// Raises the soft limit of open files as far as allowed.
 void allow_descriptors(std::size_t connections) {
-  constexpr rlim_t spare = 64;  // store, log, listener, timers
-  const auto wanted = static_cast<rlim_t>(2 * connections) + spare;
+  const auto wanted = static_cast<rlim_t>(files_for(connections));
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
@@ -220,9 +217,11 @@ class running_gateway final : public admin::program {
 };
 
 /// An operator's completion is kept as long as the route's policy says that was read at the start.
-admin::record_api_params record_params(const config::settings& settings) {
+admin::record_api_params record_params(const config::settings& settings,
+                                       const gateway::server& server) {
   admin::record_api_params out;
   out.timeout = settings.store.timeout;
+  out.audit = [&server] { return server.audit(); };
   out.retention = [&settings](const std::string& route) {
     return config::retention_of(settings, route);
   };
@@ -243,7 +242,8 @@ class admin_listener {
     server_.add(admin::health_resources(server.engine(), program));
     server_.add(admin::metric_resources({requests, records_, server.engine(), program, build}));
     server_.add(admin::control_resources(program));
-    server_.add(admin::record_resources(server.engine().records(), record_params(settings)));
+    server_.add(
+        admin::record_resources(server.engine().records(), record_params(settings, server)));
     if (settings.admin.records_interval.count() > 0) {
       spawn_background(server_.io(), "count the records", records_.run());
     }
@@ -262,13 +262,15 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
           log_lines& lines) {
   // For scheduled reconciling.
   const auto query = config::make_query_source(settings, false);
+  const auto traces = make_traces();
   admin::request_metrics requests;
   http::access_log access(settings.log.access);
   gateway::request_observers observers;
   if (settings.log.access != http::access_log_rule::off) observers.push_back(&access);
   if (settings.admin.enabled) observers.push_back(&requests);
+  if (traces) observers.push_back(&traces->tracer);
   gateway::server server(settings.gateway, settings.routing, records, query.get(),
-                         std::move(observers));
+                         std::move(observers), traces ? &traces->tracer : nullptr);
   boost::asio::io_context io(1);
   // Before the start, so that a signal during the start drains the gateway instead of killing it.
   running_gateway program(io, server, given, settings, lines);
@@ -326,7 +328,7 @@ int run_gateway(const given_flags& given) {
   base::set_log_sink(&lines);
   log_remarks(read.remarks);
   allow_descriptors(read.values.gateway.max_connections);
-  int exit_code = exit_store;
+  int exit_code = exit_configuration;
   auto records = config::open_store(read.values);
   if (records) {
     exit_code = serve(given, read.values, **records, lines);

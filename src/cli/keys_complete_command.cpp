@@ -4,6 +4,7 @@
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/resolve_record.hpp"
+#include "cli/resolve_selection.hpp"
 #include "cli/store_work.hpp"
 #include "http/forwarding.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 using boost::asio::awaitable;
 
 struct complete_request {
-  key_choice choice;
+  selection_flags selection;
   std::size_t status = 0;  // 0: not given
   message_flags message;
   bool force = false;
@@ -41,10 +42,22 @@ answer_ptr answer_of(const complete_request& request) {
   return made;
 }
 
+resolution completion_of(const record_view* found, const complete_request& request,
+                         const answer_ptr& made, const config::settings& settings) {
+  resolution change;
+  if (found != nullptr) change.id = found->id;
+  change.completed = true;
+  change.answer = made;
+  change.force = request.force;
+  change.retention =
+      config::retention_of(settings, found != nullptr ? found->stored.about->route : "");
+  return change;
+}
+
 awaitable<int> complete_record(store& records, const complete_request& request, answer_ptr made,
-                               const config::settings& settings) {
+                               const config::settings& settings, change_log& changes) {
   const auto timeout = settings.store.timeout;
-  auto found = co_await find_one(records, request.choice, false, timeout);
+  auto found = co_await find_one(records, request.selection.choice, false, timeout);
   if (!found.any()) {
     if (found.exit_code == exit_not_found) {
       std::cerr
@@ -54,20 +67,24 @@ awaitable<int> complete_record(store& records, const complete_request& request, 
     co_return found.exit_code;
   }
   if (found.unreadable && !request.force) co_return refuse_unreadable(*found.unreadable);
-  resolution change;
-  change.id = found.record ? found.record->id : found.unreadable->id;
+  auto change = completion_of(found.record ? &*found.record : nullptr, request, made, settings);
+  if (found.unreadable) change.id = found.unreadable->id;
   change.about = found.about;
-  change.completed = true;
-  change.answer = std::move(made);
-  change.force = request.force;
-  change.retention =
-      config::retention_of(settings, found.record ? found.record->stored.about->route : "");
-  co_return co_await resolve_record(records, std::move(found), std::move(change), timeout);
+  co_return co_await resolve_record(records, std::move(found), std::move(change), changes, timeout);
+}
+
+awaitable<int> complete_selection(store& records, const complete_request& request, answer_ptr made,
+                                  const config::settings& settings, change_log* changes) {
+  const auto make = [&](const record_view& seen) {
+    return completion_of(&seen, request, made, settings);
+  };
+  co_return co_await resolve_selection(records, request.selection, make, changes,
+                                       settings.store.timeout);
 }
 
 int run_keys_complete(const given_flags& given, const complete_request& request) {
-  const auto settings = load_settings(given, false);
-  if (!settings) return exit_configuration;
+  const auto& chosen = request.selection;
+  if (!well_chosen(chosen)) return exit_usage;
   const auto made = answer_of(request);
   if (made) {
     if (const auto name = unstored_field(*made); !name.empty()) {
@@ -80,9 +97,12 @@ int run_keys_complete(const given_flags& given, const complete_request& request)
       return exit_usage;
     }
   }
-  return with_store(*settings, [&](store& records) {
-    return complete_record(records, request, made, *settings);
-  });
+  return run_change(given, "keys complete", chosen.reason, chosen.dry(),
+                    [&](store& records, const config::settings& settings, change_log* changes) {
+                      return chosen.several()
+                                 ? complete_selection(records, request, made, settings, changes)
+                                 : complete_record(records, request, made, settings, *changes);
+                    });
 }
 
 }  // namespace
@@ -91,17 +111,19 @@ void add_keys_complete_command(command keys) {
   const auto added = keys.add_command(
       "complete", "It did happen: repeats get the answer that is given here, or are told so");
   const auto request = std::make_shared<complete_request>();
-  add_key_choice(added, request->choice);
+  add_selection_flags(added, request->selection);
   added.add_number("--status", request->status, "The status of the answer [200]", 200, 599)
       .type("STATUS");
   add_message_flags(added, request->message);
   added.add_flag("--force", request->force,
                  "Also while the lease runs, and if the record can't be read");
-  const auto given = add_store_flags(added, {"retention"});
+  const auto given = add_store_flags(added, {"retention", "audit-log"});
   added.footer(
       "Without --status, --header and --body no answer is kept: repeats get 409\n"
       "\"answer-not-kept\". A completed record that has no answer takes one here; an answer that\n"
-      "was kept is never replaced.\n\n"
+      "was kept is never replaced.\n"
+      "With a filter instead of KEY, all that it chooses are completed, only unknown ones unless\n"
+      "--state or --attention says otherwise. Without --yes they are only shown.\n\n"
       "Example:\n"
       "  onceguard keys complete order-4711 --status 201 -H 'Content-Type: application/json' \\\n"
       "    --body '{\"id\":17}' --store sqlite:onceguard.db");

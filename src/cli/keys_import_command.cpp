@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "base/clock.hpp"
+#include "cli/change_log.hpp"
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/record_stream.hpp"
@@ -37,12 +38,18 @@ result<stream_head> check(const std::string& file) {
   }
 }
 
+struct import_request {
+  std::string file;
+  std::string reason;
+};
+
 class importing {
  public:
   importing(store& records, std::istream& input, const stream_head& head, milliseconds timeout)
       : store_(records), reader_(input), exported_at_(head.exported_at), timeout_(timeout) {}
 
   awaitable<int> run();
+  [[nodiscard]] std::string sum() const;
 
  private:
   [[nodiscard]] awaitable<void> import_each();
@@ -61,18 +68,25 @@ awaitable<int> importing::run() {
   if (const auto head = reader_.head(); !head) stopped_by_ = head.error();
   const auto import_record = [this] { return import_each(); };
   co_await side_by_side(imported_at_once, import_record);
-  std::cout << done_ << " records imported";
-  if (there_ > 0) std::cout << ", " << there_ << " were there already";
-  if (expired_ > 0) std::cout << ", " << expired_ << " have expired since the export";
-  if (conflicts_ > 0) std::cout << ", " << conflicts_ << " stand there differently";
-  if (refused_ > 0) std::cout << ", " << refused_ << " can't be stored";
-  std::cout << "\n";
+  std::cout << sum() << "\n";
   if (stopped_by_) {
     std::cerr << "onceguard: not all of them: import it again, which changes nothing of what is "
                  "there\n";
     co_return complain(*stopped_by_);
   }
   co_return conflicts_ + refused_ == 0 ? exit_ok : exit_failed;
+}
+
+std::string importing::sum() const {
+  auto out = std::to_string(done_) + " records imported";
+  const auto add = [&out](std::uint64_t number, const char* what_became) {
+    if (number > 0) out += ", " + std::to_string(number) + what_became;
+  };
+  add(there_, " were there already");
+  add(expired_, " have expired since the export");
+  add(conflicts_, " stand there differently");
+  add(refused_, " can't be stored");
+  return out;
 }
 
 awaitable<void> importing::import_each() {
@@ -127,25 +141,44 @@ void importing::note(const result<import_outcome>& reply, std::uint64_t line,
   }
 }
 
-int run_keys_import(const given_flags& given, const std::string& file) {
-  const auto settings = load_settings(given, false);
-  if (!settings) return exit_configuration;
-  const auto head = check(file);
-  if (!head) return refuse(file, head.error());
+/// One line of the audit log for all records, and one for what became of them.
+awaitable<int> import_all(store& records, const import_request& request, const stream_head& head,
+                          const config::settings& settings, change_log& changes) {
+  audited_change change;
+  change.action = "import";
+  change.about = request.file + ", exported at " + time_text(head.exported_at);
+  if (const auto line = changes.log().intend(changes.author(), change); !line) {
+    std::cerr << "onceguard: " << line.error().detail << "; nothing was changed\n";
+    co_return exit_failed;
+  }
+  std::ifstream input(request.file, std::ios::binary);
+  importing all(records, input, head, settings.store.timeout);
+  const int code = co_await all.run();
+  if (const auto line = changes.log().conclude(changes.author(), change, all.sum()); !line) {
+    std::cerr << "onceguard: " << line.error().detail << "\n";
+    co_return exit_failed;
+  }
+  co_return code;
+}
+
+int run_keys_import(const given_flags& given, const import_request& request) {
+  const auto head = check(request.file);
+  if (!head) return refuse(request.file, head.error());
   const milliseconds ahead(head->exported_at - base::system_clock().wall_ms());
   if (ahead > clocks_differ) {
-    return refuse(file, error(errc::invalid_argument,
-                              "exported at " + time_text(head->exported_at) + ", which is " +
-                                  config::duration_text(ahead) +
-                                  " ahead of this machine's clock: set the clock, as retention "
-                                  "goes on by it"));
+    return refuse(request.file,
+                  error(errc::invalid_argument,
+                        "exported at " + time_text(head->exported_at) + ", which is " +
+                            config::duration_text(ahead) +
+                            " ahead of this machine's clock: set the clock, as retention goes on "
+                            "by it"));
   }
-  std::ifstream input(file, std::ios::binary);
-  const auto work = [&](store& records) -> awaitable<int> {
-    importing all(records, input, *head, settings->store.timeout);
-    co_return co_await all.run();
-  };
-  return with_store(*settings, work, missing_file::made);
+  return run_change(
+      given, "keys import", request.reason, false,
+      [&](store& records, const config::settings& settings, change_log* changes) {
+        return import_all(records, request, *head, settings, *changes);
+      },
+      missing_file::made);
 }
 
 }  // namespace
@@ -153,15 +186,16 @@ int run_keys_import(const given_flags& given, const std::string& file) {
 void add_keys_import_command(command keys) {
   const auto added =
       keys.add_command("import", "Take in the records of a file that `keys export` has written");
-  const auto file = std::make_shared<std::string>();
-  added.add_option("FILE", *file, "What to read").required().type("");
-  const auto given = add_store_flags(added);
+  const auto request = std::make_shared<import_request>();
+  added.add_option("FILE", request->file, "What to read").required().type("");
+  added.add_option("--reason", request->reason, "Why you do it, for the audit log").type("TEXT");
+  const auto given = add_store_flags(added, {"audit-log"});
   added.footer(
       "Nothing that stands in the store is changed, so it may be repeated. What was under way is\n"
       "unknown then. Retention goes on by the clocks of both machines.\n\n"
       "Example:\n"
       "  onceguard keys import records.jsonl --store postgresql:///payments");
-  added.runs([=] { return run_keys_import(*given, *file); });
+  added.runs([=] { return run_keys_import(*given, *request); });
 }
 
 }  // namespace onceguard::cli

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/hash.hpp"
 #include "cli/command.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
+#include "cli/record_filter.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
 
@@ -15,44 +15,18 @@ namespace {
 using boost::asio::awaitable;
 
 struct list_request {
-  std::string state;
-  std::string key;
-  std::string scope;
+  filter_flags filter;
   std::size_t limit = 0;  // 0: all
   bool json = false;
 };
 
-constexpr auto unreadable = "unreadable";
-
-/// The names of observed_state in its order, and "unreadable".
-std::vector<std::string> state_names() {
-  std::vector<std::string> names;
-  for (std::size_t i = 1; i <= observed_states; ++i) {
-    names.emplace_back(name_of(static_cast<observed_state>(i)));
-  }
-  names.emplace_back(unreadable);
-  return names;
-}
-
-list_filter filter_of(const list_request& request) {
-  list_filter filter;
-  const auto names = state_names();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i < observed_states && names[i] == request.state)
-      filter.state = static_cast<observed_state>(i + 1);
-  }
-  if (!request.key.empty()) filter.key = request.key;
-  if (digest whole{}; base::from_hex(request.scope, whole)) filter.scope = whole;
-  return filter;
-}
-
 awaitable<int> list_records(store& store, const list_request& request, milliseconds timeout) {
   constexpr std::size_t page_size = 200;
-  const auto filter = filter_of(request);
+  const record_filter filter(request.filter);
   std::string cursor;
   std::size_t shown = 0;
   do {
-    auto page = co_await store.list(filter, cursor, page_size, timeout);
+    auto page = co_await store.list(filter.of_store(), cursor, page_size, timeout);
     if (!page) co_return complain(page.error());
     // Unreadable records are always listed: any filter might apply to them.
     for (const auto& seen : page->unreadable) {
@@ -61,8 +35,7 @@ awaitable<int> list_records(store& store, const list_request& request, milliseco
       std::cout << (request.json ? json_line(record_json(seen)) : record_line(seen)) << "\n";
     }
     for (const auto& seen : page->records) {
-      if (request.state == unreadable) break;
-      if (!base::to_hex(seen.stored.about->scope).starts_with(request.scope)) continue;
+      if (!filter.fits(seen)) continue;
       if (request.limit != 0 && shown == request.limit) co_return exit_ok;
       ++shown;
       std::cout << (request.json ? json_line(record_json(seen, false)) : record_line(seen)) << "\n";
@@ -85,11 +58,11 @@ int run_keys_list(const given_flags& given, const list_request& request) {
 void add_keys_list_command(command keys) {
   const auto added = keys.add_command("list", "List records in the order of their first claim");
   const auto request = std::make_shared<list_request>();
-  added.add_option("--state", request->state, "Only records in this state")
-      .one_of(state_names())
-      .type("STATE");
-  added.add_option("--key", request->key, "Only records of this key").type("KEY");
-  added.add_option("--scope", request->scope, "Only of this scope: its digest or the beginning")
+  add_filter_flags(added, request->filter, "--reason,--why");
+  added.add_option("--key", request->filter.key, "Only records of this key").type("KEY");
+  added
+      .add_option("--scope", request->filter.scope,
+                  "Only of this scope: its digest or the beginning")
       .type("DIGEST")
       .check([](const std::string& text) {
         return is_scope_prefix(text) ? std::string() : "the digest is up to 64 digits 0-9 a-f";
@@ -102,7 +75,7 @@ void add_keys_list_command(command keys) {
       "key, and why an outcome is unknown. Records that can't be read come with every list, by "
       "their\nid, which `keys show`, `release` and `complete` take in the place of a key.\n\n"
       "Example:\n"
-      "  onceguard keys list --state unknown --store sqlite:onceguard.db");
+      "  onceguard keys list --attention --older 1h --store sqlite:onceguard.db");
   added.runs([=] { return run_keys_list(*given, *request); });
 }
 

@@ -1,8 +1,8 @@
-
 #include "cli/command.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/resolve_record.hpp"
+#include "cli/resolve_selection.hpp"
 #include "cli/store_work.hpp"
 
 namespace onceguard::cli {
@@ -11,30 +11,48 @@ namespace {
 using boost::asio::awaitable;
 
 struct release_request {
-  key_choice choice;
+  selection_flags selection;
   bool force = false;
 };
 
-awaitable<int> release_record(store& records, const release_request& request,
+/// The holder, or another operator, may complete it while this command waits for the store.
+bool keeps_completed(const record_view& seen) { return seen.state != observed_state::completed; }
+
+awaitable<int> release_selection(store& records, const release_request& request,
+                                 change_log* changes, milliseconds timeout) {
+  const auto make = [&request](const record_view& seen) {
+    resolution change;
+    change.id = seen.id;
+    change.force = request.force;
+    change.keep_completed = keeps_completed(seen);
+    return change;
+  };
+  co_return co_await resolve_selection(records, request.selection, make, changes, timeout);
+}
+
+awaitable<int> release_record(store& records, const release_request& request, change_log& changes,
                               milliseconds timeout) {
-  auto found = co_await find_one(records, request.choice, false, timeout);
+  auto found = co_await find_one(records, request.selection.choice, false, timeout);
   if (!found.any()) co_return found.exit_code;
   if (found.unreadable && !request.force) co_return refuse_unreadable(*found.unreadable);
   resolution change;
   change.id = found.record ? found.record->id : found.unreadable->id;
   change.about = found.about;
   change.force = request.force;
-  // The holder, or another operator, may complete it while this command waits for the store.
-  change.keep_completed = found.record && found.record->state != observed_state::completed;
-  co_return co_await resolve_record(records, std::move(found), std::move(change), timeout);
+  change.keep_completed = found.record && keeps_completed(*found.record);
+  co_return co_await resolve_record(records, std::move(found), std::move(change), changes, timeout);
 }
 
 int run_keys_release(const given_flags& given, const release_request& request) {
-  const auto settings = load_settings(given, false);
-  if (!settings) return exit_configuration;
-  return with_store(*settings, [&](store& records) {
-    return release_record(records, request, settings->store.timeout);
-  });
+  const auto& chosen = request.selection;
+  if (!well_chosen(chosen)) return exit_usage;
+  return run_change(given, "keys release", chosen.reason, chosen.dry(),
+                    [&](store& records, const config::settings& settings, change_log* changes) {
+                      const auto timeout = settings.store.timeout;
+                      return chosen.several()
+                                 ? release_selection(records, request, changes, timeout)
+                                 : release_record(records, request, *changes, timeout);
+                    });
 }
 
 }  // namespace
@@ -44,19 +62,22 @@ void add_keys_release_command(command keys) {
       "release",
       "It did not happen: free the key; the next request with it runs the operation again");
   const auto request = std::make_shared<release_request>();
-  add_key_choice(added, request->choice);
+  add_selection_flags(added, request->selection);
   added.add_flag(
       "--force", request->force,
       "Also while the lease runs, the upstream may still be at work, or the record can't "
       "be read");
-  const auto given = add_store_flags(added);
+  const auto given = add_store_flags(added, {"audit-log"});
   added.footer(
       "Whatever had happened happens again with the next request. To add an answer that was not\n"
       "kept, use `keys complete`.\n"
       "After the release of a completed record it returns when no gateway can serve the old\n"
       "answer from its memory any more: after 5 seconds.\n\n"
-      "Example:\n"
-      "  onceguard keys release order-4711 --store sqlite:onceguard.db");
+      "With a filter instead of KEY, all that it chooses are released, only unknown ones unless\n"
+      "--state or --attention says otherwise. Without --yes they are only shown.\n\n"
+      "Examples:\n"
+      "  onceguard keys release order-4711 --reason 'no payment' --store sqlite:onceguard.db\n"
+      "  onceguard keys release --route /charges --older 1h --yes --store sqlite:onceguard.db");
   added.runs([=] { return run_keys_release(*given, *request); });
 }
 

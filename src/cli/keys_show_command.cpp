@@ -55,7 +55,7 @@ int run_keys_show(const given_flags& given, const show_request& request) {
 void add_keys_show_command(command keys) {
   const auto added = keys.add_command("show", "Show all that is kept for one key");
   const auto request = std::make_shared<show_request>();
-  add_key_choice(added, request->choice);
+  add_key_choice(added, request->choice, key_needed::yes);
   const auto as_json = added.add_flag("--json", request->json,
                                       "As one JSON object; a body that is no text as body_base64");
   added.add_flag("--body", request->body, "Only the body of the stored answer, byte for byte")

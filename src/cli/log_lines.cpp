@@ -131,7 +131,7 @@ void append_time(std::string& out, std::int64_t wall_ms) {
 log_lines::form log_lines::form_for(config::log_format wanted, int descriptor) {
   const bool attached = ::isatty(descriptor) == 1;
   if (wanted == config::log_format::automatic ? !attached : wanted == config::log_format::json) {
-    return form::json;
+    return form::json_lines;
   }
   return attached && shows_colours() ? form::coloured : form::text;
 }
@@ -139,9 +139,9 @@ log_lines::form log_lines::form_for(config::log_format wanted, int descriptor) {
 void log_lines::append_line(std::string& out, form shown, base::log_level level,
                             std::string_view event, std::span<const base::log_field> fields) {
   const auto style = style_of(level);
-  if (shown == form::json) out += "{\"time\":\"";
+  if (shown == form::json_lines) out += "{\"time\":\"";
   append_time(out, base::system_clock().wall_ms());
-  if (shown == form::json) {
+  if (shown == form::json_lines) {
     out.append("\",\"level\":\"").append(style.name).append("\",");
     append_fields_json(out, event, fields);
     out += "}\n";

@@ -59,7 +59,7 @@ class log_lines final : public base::log_sink {
   [[nodiscard]] std::uint64_t dropped() const noexcept { return writer_.dropped(); }
 
  private:
-  enum class form : std::uint8_t { text, coloured, json };
+  enum class form : std::uint8_t { text, coloured, json_lines };
 
   void write_line(base::log_level level, std::string_view event,
                   std::span<const base::log_field> fields);

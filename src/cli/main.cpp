@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   add_demo_command(program);
   add_health_command(program);
   add_check_command(program);
+  add_doctor_command(program);
   add_explain_command(program);
   add_keys_command(program);
   add_stats_command(program);

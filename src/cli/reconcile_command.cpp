@@ -4,10 +4,9 @@
 #include <boost/asio/query.hpp>
 #include <boost/asio/this_coro.hpp>
 
-#include "base/log.hpp"
+#include "cli/change_log.hpp"
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/log_lines.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
 #include "config/stores.hpp"
@@ -31,7 +30,7 @@ int refuse(const error& why) {
 }
 
 awaitable<int> reconcile_store(store& records, const config::settings& settings,
-                               const reconcile_request& request) {
+                               const reconcile_request& request, change_log* changes) {
   const auto query = config::make_query_source(settings, request.dry_run);
   // Each command runs on a separate io_context.
   const auto executor = co_await boost::asio::this_coro::executor;
@@ -54,6 +53,10 @@ awaitable<int> reconcile_store(store& records, const config::settings& settings,
   params.store_timeout = settings.store.timeout;
   params.limit = request.limit;
   params.dry_run = request.dry_run;
+  if (changes != nullptr) {
+    params.audit = &changes->log();
+    params.author = changes->author();
+  }
   auto choose = [&inquiries](const subject& subject) { return inquiries.about(subject); };
   auto show = [&request](const finding& found) {
     std::cout << (request.json ? finding_json(found) : finding_line(found)) << std::endl;
@@ -65,14 +68,10 @@ awaitable<int> reconcile_store(store& records, const config::settings& settings,
 }
 
 int run_reconcile(const given_flags& given, const reconcile_request& request) {
-  const auto settings = load_settings(given, false);
-  if (!settings) return exit_configuration;
-  log_lines lines(settings->log);
-  base::set_log_sink(&lines);
-  const int code = with_store(
-      *settings, [&](store& records) { return reconcile_store(records, *settings, request); });
-  base::set_log_sink(nullptr);
-  return code;
+  return run_change(given, "reconcile", {}, false,
+                    [&](store& records, const config::settings& settings, change_log* changes) {
+                      return reconcile_store(records, settings, request, changes);
+                    });
 }
 
 }  // namespace
@@ -86,9 +85,10 @@ void add_reconcile_command(command app) {
       "Only say what a query would decide, and which probes would be asked; change nothing");
   added.add_number("--limit", request->limit, "Look at so many records at most; 0: at all");
   added.add_flag("--json", request->json, "One JSON object per line");
-  const auto given = add_store_flags(
-      added, {"reconcile-query", "reconcile-absent", "reconcile-database", "probe", "probe-mode",
-              "probe-present", "probe-absent", "upstream-timeout", "log-level", "log-format"});
+  const auto given =
+      add_store_flags(added, {"reconcile-query", "reconcile-absent", "reconcile-database", "probe",
+                              "probe-mode", "probe-present", "probe-absent", "upstream-timeout",
+                              "log-level", "log-format", "audit-log"});
   added.footer(
       "Each record that is unknown gets the next token, so that its earlier attempts are fenced\n"
       "off; then the probe of its route is asked, or the query, and the record is completed or\n"

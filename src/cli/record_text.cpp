@@ -6,6 +6,7 @@
 
 #include "base/hash.hpp"
 #include "config/texts.hpp"
+#include "store/view.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
 
@@ -13,7 +14,7 @@ namespace onceguard::cli {
 namespace {
 
 std::string why_text(const record_view& seen) {
-  const auto why = why_of(seen);
+  const auto why = reason_of(seen);
   if (why == unknown_reason::none) return {};
   std::string out(name_of(why));
   if (seen.stored.why_status != 0) out += " " + std::to_string(seen.stored.why_status);
@@ -70,9 +71,8 @@ std::string record_line(const record_view& seen) {
   std::string state(name_of(seen.state));
   state.resize(std::max<std::size_t>(state.size(), 11), ' ');
   std::string out = state + "  " + time_text(r.claimed_at_wall) + "  " +
-                    base::digest_text(r.about->scope) + "  " +
-                    plain_text(r.about->method) + " " + plain_text(r.about->path) + "  " +
-                    plain_text(r.about->key);
+                    base::digest_text(r.about->scope) + "  " + plain_text(r.about->method) + " " +
+                    plain_text(r.about->path) + "  " + plain_text(r.about->key);
   if (const auto why = why_text(seen); !why.empty()) out += "  (" + why + ")";
   return out;
 }
@@ -156,7 +156,7 @@ std::string finding_json(const finding& found) {
   out["record"] = base::to_hex(found.seen.id);
   out["method"] = r.about->method;
   out["path"] = r.about->path;
-  out["was_unknown"] = name_of(r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why);
+  out["was_unknown"] = name_of(reason_of(found.seen));
   if (r.why_status != 0) out["was_unknown_status"] = r.why_status;
   out["claimed_at"] = time_text(r.claimed_at_wall);
   out["fenced_with"] = found.fenced_with;

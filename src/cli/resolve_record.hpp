@@ -4,16 +4,31 @@
 
 #include <onceguard/store.hpp>
 
+#include "cli/change_log.hpp"
 #include "cli/find_records.hpp"
 
 namespace onceguard::cli {
 
-/// Resolves the record `before`, prints the result or the reason for a refusal, and returns the
-/// exit code. Returns only after every replay cache must have dropped a forgotten answer. If the
-/// store does not report whether it carried the change out, the record is read until it shows the
-/// change, for `in_doubt_max` at most.
+struct resolve_end {
+  int exit_code = 0;
+  bool forgets_answer = false;  ///< caches may still serve an answer: wait_for_caches()
+};
+
+inline constexpr milliseconds in_doubt_default{60'000};
+
+/// Writes the change into the audit log, resolves the record `before`, and reports on standard
+/// error why the change was not made. If the store does not report whether it carried the change
+/// out, the record is read until it shows the change, for `in_doubt_max` at most.
+[[nodiscard]] boost::asio::awaitable<resolve_end> resolve_one(
+    store& records, const found_record& before, resolution request, change_log& changes,
+    milliseconds timeout, milliseconds in_doubt_max = in_doubt_default);
+
+/// Returns only after every replay cache must have dropped a forgotten answer.
+[[nodiscard]] boost::asio::awaitable<void> wait_for_caches();
+
+/// Resolves one record, prints the result, and returns the exit code.
 [[nodiscard]] boost::asio::awaitable<int> resolve_record(
-    store& records, found_record before, resolution request, milliseconds timeout,
-    milliseconds in_doubt_max = milliseconds(60'000));
+    store& records, found_record before, resolution request, change_log& changes,
+    milliseconds timeout, milliseconds in_doubt_max = in_doubt_default);
 
 }  // namespace onceguard::cli

@@ -185,6 +185,16 @@ const std::array gateway_table{
          .may_be_empty = true,
          .complaint = path_complaint},
         [](settings& s, const option_value& v) { s.gateway.state_dir = text(v); }},
+    row<settings>{
+        {.name = "audit_log",
+         .flag = "audit-log",
+         .example = "/var/log/onceguard/audit.jsonl",
+         .text = "A file to which each change of a record by a person or by reconcile is appended, "
+                 "as a JSON line before the change and one after it. What can't be written there "
+                 "is not changed. Empty: the events `audit` of the log.",
+         .may_be_empty = true,
+         .complaint = directory_complaint},
+        [](settings& s, const option_value& v) { s.gateway.audit_log = text(v); }},
     row<settings>{{.name = "trusted_proxies",
                    .flag = "trusted-proxies",
                    .kind = value_kind::list,

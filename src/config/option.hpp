@@ -37,8 +37,9 @@ using option_value =
     std::variant<bool, std::int64_t, std::string, std::vector<std::string>, outcome_list>;
 
 struct option {
-  std::string_view name{};  ///< in the TOML file
-  std::string_view flag{};  ///< without the dashes; empty: only in the file
+  std::string_view name{};         ///< in the TOML file
+  std::string_view former_name{};  ///< its name in the file in earlier versions; empty: the same
+  std::string_view flag{};         ///< without the dashes; empty: only in the file
   value_kind kind = value_kind::text;
   std::string_view fallback{};  ///< the default, written as a flag's value
   std::string_view example{};   ///< an example for the reference; empty: the default is example

@@ -194,6 +194,12 @@ class checker {
       warn({"retention", "lease"},
            "shorter than the lease; a client that tries again later than this runs again");
     }
+    constexpr milliseconds usual_retries{3'600'000};
+    if (policy_.retention >= policy_.lease && policy_.retention < usual_retries) {
+      note({"retention"},
+           "many clients try again for hours, senders of webhooks for days; a retry that comes "
+           "later than this runs again");
+    }
     if (policy_.unknown_retention.count() > 0) {
       warn({"unknown_retention"},
            "a rule to run again: a key that may have taken effect is forgotten after this, and "
@@ -235,6 +241,9 @@ class checker {
   }
 
   void promises() {
+    if (policy_.observe) {
+      warn({"observe"}, "nothing is guarded: every repeat runs again, and is only counted");
+    }
     if (policy_.effect == effect_rule::transactional && given("unknown")) {
       warn({"unknown"}, "not used with effect = \"transactional\": what is unknown runs again");
     }

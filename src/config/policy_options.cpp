@@ -63,6 +63,15 @@ const std::array policy_table{
              "path or host of this route."},
         [](policy_draft& d, const option_value& v) { d.policy.required = std::get<bool>(v); }},
     row<policy_draft>{
+        {.name = "observe",
+         .flag = "observe",
+         .kind = value_kind::boolean,
+         .fallback = "false",
+         .text = "Guard nothing: every request passes as it comes, also one without a required "
+                 "key, and what guarding would have done is counted: see "
+                 "docs/observing.md."},
+        [](policy_draft& d, const option_value& v) { d.policy.observe = std::get<bool>(v); }},
+    row<policy_draft>{
         {.name = "key_syntax",
          .flag = "key-syntax",
          .kind = value_kind::choice,

@@ -117,6 +117,7 @@ class routing_builder {
       return;  // a partly read route would only cause misleading further
                // faults
     refuse_twin(made, table);
+    refuse_idle_requirement(made, policy);
     finish(std::move(made), std::move(policy));
     lines_.push_back(table.line);
   }
@@ -150,6 +151,21 @@ class routing_builder {
         return;
       }
     }
+  }
+
+  /// Refuses a route that requires keys, and that no guarded request fits.
+  void refuse_idle_requirement(const gateway::route_params& made, const policy_draft& draft) {
+    const auto& guarded = draft.policy.methods;
+    const auto& required = draft.origins.at("required");
+    if (!draft.policy.required || !required.of_route()) return;
+    if (made.method.empty() || guarded.empty()) return;
+    const bool fits = std::any_of(made.method.begin(), made.method.end(), [&](const auto& m) {
+      return std::find(guarded.begin(), guarded.end(), m) != guarded.end();
+    });
+    if (fits) return;
+    fault(required,
+          "[[route]] required: can't apply: none of the methods in match_method is guarded; add "
+          "one to methods");
   }
 
   void finish(gateway::route_params made, policy_draft policy) {

@@ -64,10 +64,12 @@ const std::array route_table{
                      [](route_draft& d, const option_value& v) {
                        d.host = text(v).empty() ? std::string() : *parse_route_host(text(v));
                      }},
-    row<route_draft>{{.name = "method",
+    row<route_draft>{{.name = "match_method",
+                      .former_name = "method",
                       .kind = value_kind::list,
                       .example = "POST,PUT",
-                      .text = "Only requests of these methods. Empty: any.",
+                      .text = "Only requests of these methods fit the route. Empty: any. Which of "
+                              "them are guarded is said by `methods`.",
                       .complaint = refusal_of<parse_method>},
                      [](route_draft& d, const option_value& v) {
                        d.method = std::get<std::vector<std::string>>(v);

@@ -55,9 +55,14 @@ const store_registry& known_stores() {
   return all;
 }
 
-result<std::unique_ptr<store>> open_store(const settings& settings) {
-  return settings.accelerator.url.empty() ? known_stores().open(settings.store)
-                                          : open_tiered(settings);
+result<std::unique_ptr<late_store>> open_store(const settings& settings) {
+  const auto* kind = known_stores().kind_of(settings.store.url);
+  auto known = kind == nullptr ? store_traits{} : kind->traits;
+  const bool tiered = !settings.accelerator.url.empty();
+  if (tiered) known = tiered::tiered_store::traits_over(std::move(known));
+  return late_store::open(std::move(known), [&settings, tiered] {
+    return tiered ? open_tiered(settings) : known_stores().open(settings.store);
+  });
 }
 
 std::unique_ptr<query_source> make_query_source(const settings& settings, bool read_only) {

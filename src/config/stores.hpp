@@ -2,15 +2,17 @@
 #pragma once
 #include "config/settings.hpp"
 #include "reconcile/query/query_source.hpp"
+#include "store/late_store.hpp"
 #include "store/registry.hpp"
 
 namespace onceguard::config {
 
 [[nodiscard]] const store_registry& known_stores();
 
-/// The configured store, behind the accelerator if one is configured. Commands don't use the
+/// The configured store, behind the accelerator if one is configured. It is opened in the
+/// background if it is out of reach. `settings` must outlive it. Commands don't use the
 /// accelerator: a release ends the accelerator's epoch in the database.
-[[nodiscard]] result<std::unique_ptr<store>> open_store(const settings& settings);
+[[nodiscard]] result<std::unique_ptr<late_store>> open_store(const settings& settings);
 
 /// The query of [reconcile]; null if none is configured. With `read_only` the server refuses
 /// statements that write.

@@ -20,7 +20,10 @@ std::string_view home_of(std::string_view name) {
 std::string advice(std::string_view name, const std::vector<const option*>& known) {
   std::vector<std::string_view> names;
   names.reserve(known.size());
-  for (const auto* o : known) names.push_back(o->name);
+  for (const auto* o : known) {
+    if (o->former_name == name) return "; its name is \"" + std::string(o->name) + "\" now";
+    names.push_back(o->name);
+  }
   if (const auto home = home_of(name); !home.empty()) {
     return "; it belongs in " + std::string(home);
   }

@@ -13,28 +13,35 @@
 
 namespace onceguard {
 
-/// Thread-safe. Costs a relaxed load for each answer while the store is there.
+/// Thread-safe. Costs a relaxed load for each answer while no call fails.
 class outage {
  public:
   explicit outage(std::string store_name) : store_name_(std::move(store_name)) {}
 
-  /// A call failed. Only a store out of reach counts.
-  void failed(const error& why);
+  /// A call failed. Only a store out of reach counts. It is away if calls have failed for a while
+  /// without an answer in between: one call may fail for a reason of its own.
+  void call_failed(const error& why) { failed(why, false); }
+  /// A poll failed: a store that does not answer a poll is away.
+  void poll_failed(const error& why) { failed(why, true); }
   /// A call was answered.
   void answered() {
-    if (away_.load(std::memory_order_relaxed)) recovered();
+    if (failing_.load(std::memory_order_relaxed)) recovered();
   }
   [[nodiscard]] bool away() const noexcept { return away_; }
 
  private:
+  using time_point = base::boot_clock::time_point;
+
+  void failed(const error& why, bool certain);
   void recovered();
 
   const std::string store_name_;
+  std::atomic<bool> failing_{false};
   std::atomic<bool> away_{false};
-  std::mutex mutex_;  // for all below
-  base::boot_clock::time_point since_{};
-  base::boot_clock::time_point last_failure_{};
-  std::optional<base::boot_clock::time_point> first_answer_;  // after the last failure
+  std::mutex mutex_;  // for all below, and for changes
+  time_point first_failure_{};
+  time_point last_failure_{};
+  std::optional<time_point> first_answer_;  // after the last failure
   std::uint64_t failures_ = 0;
 };
 

@@ -222,14 +222,15 @@ store_health store_monitor::health() const {
 }
 
 void store_monitor::poll_failed(const error& why) {
-  note(why);
+  outage_.poll_failed(why);
+  if (why.code == errc::store_lost) known_ = false;
   if (why.code != errc::store_unreachable) {
     base::log(base::event::store_poll_failed, {{"why", why.detail}});
   }
 }
 
 void store_monitor::note(const error& why) noexcept {
-  outage_.failed(why);
+  outage_.call_failed(why);
   if (why.code == errc::store_lost) known_ = false;
 }
 

@@ -27,7 +27,7 @@ asio::awaitable<outcome> guarded_exchange::work(lease_handle lease) {
   auto terms = co_await call(&lease);
   const auto settled_as = terms.kind;
   report.unknown_why = settled_as == settle_kind::abandon ? terms.why : unknown_reason::none;
-  const auto begun = report.now();
+  const auto begun = report.begin_step(&http::request_report::settle_begin);
   auto out = co_await lease.settle(std::move(terms));
   report.settle = report.since(begun);
   if (out.kind == outcome_kind::ran) report.settled = settled_as;
@@ -58,7 +58,7 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
 /// Sends the request to its upstream once; `lease` is null if no record guards the request.
 asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
   auto& report = session_.report();
-  const auto begun = report.now();
+  const auto begun = report.begin_step(&http::request_report::upstream_begin);
   report.upstream = session_.rule().upstream->name;
   auto terms = co_await send_once(lease);
   report.upstream_time = report.since(begun);

@@ -49,7 +49,7 @@ asio::awaitable<bool> guarded_exchange::serve() {
     op.caller = caller.get_token();
     client.begin(caller);
   }
-  const auto begun = report.now();
+  const auto begun = report.begin_step(&http::request_report::claim_begin);
   auto claimed = co_await engine.claim(session_.thread().io, std::move(op));
   report.claim = report.since(begun);
   client.end();
@@ -146,24 +146,15 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
 // ---- making the operation
 
 scoped_operation guarded_exchange::make_scoped(const http::scope_match& under) const {
-  const auto& head = session_.reader().head();
-  const auto target = http::split_target(head.target);
-  const auto* type = base::find_field(head.fields, "content-type");
   scoped_operation out;
   out.id = make_record_id(under.scope, admitted_.key);
-  out.input.upstream = session_.rule().upstream->identity;
-  out.input.method = head.method;
-  out.input.path = target.path;
-  out.input.query = target.query.value_or("");
-  out.input.content_type = type == nullptr ? std::string_view{} : type->value;
-  out.input.body = body_;
-  out.input.more = under.more;
+  out.input = session_.make_input(under, body_);
   auto about = std::make_shared<subject>();
   about->scope = under.scope;
   about->scope_kind = under.scope_kind;
   about->key = admitted_.key;
-  about->method = head.method;
-  about->path = target.path;
+  about->method = out.input.method;
+  about->path = out.input.path;
   about->route = session_.rule().name;
   about->print = make_fingerprint(policy_.fingerprint, out.input);
   about->run_timeout = policy_.upstream_timeout;

@@ -14,12 +14,15 @@
 #include <onceguard/byte_budget.hpp>
 #include <onceguard/engine.hpp>
 
+#include "audit/audit_log.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/pending_report.hpp"
 #include "gateway/routing.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
+#include "observe/observation.hpp"
+#include "trace/tracer.hpp"
 
 namespace onceguard::gateway {
 
@@ -29,10 +32,11 @@ class session;
 /// members.
 struct gateway_shared {
   gateway_shared(gateway_params p, const engine_params& for_engine, store& records,
-                 request_observers to_tell);
+                 request_observers to_tell, const trace::tracer* spans);
 
   const gateway_params params;
   const request_observers observers;
+  const trace::tracer* const tracer;  ///< null: no traces are sent
   /// This process in the field CDN-Loop.
   const std::string loop_mark;
   std::vector<http::address_block> trusted;
@@ -41,6 +45,9 @@ struct gateway_shared {
   host_names names;
   suspect_upstreams suspects;
   onceguard::engine engine;
+  std::unique_ptr<audit_log> audit;             ///< from the start of the server on
+  std::atomic<audit_log*> open_audit{nullptr};  ///< the same, for other threads
+  observing::observation observed;
   std::atomic<bool> draining{false};
   // While draining, a request that never arrives completely must not delay the end.
   /// Unfinished guarded requests are not read any more.

@@ -4,8 +4,10 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "gateway/client_watch.hpp"
+#include "gateway/observed_request.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/session.hpp"
+#include "gateway/tunnel.hpp"
 #include "gateway/upstream_call.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
@@ -16,73 +18,6 @@ namespace asio = boost::asio;
 using clock = base::boot_clock;
 
 namespace {
-
-struct activity {
-  clock::time_point last = base::boot_now();
-};
-
-/// The deadline of the other direction may cancel a running write: the write is resumed while both
-/// ends of the tunnel are open.
-asio::awaitable<bool> write_all(timed_socket& socket, std::string_view bytes, milliseconds timeout,
-                                const timed_socket& source) {
-  while (!bytes.empty()) {
-    const auto sent = co_await socket.write(bytes, timeout);
-    bytes.remove_prefix(sent.bytes);
-    if (sent.failure && sent.failure != asio::error::operation_aborted) co_return false;
-    if (sent.failure && !(socket.is_open() && source.is_open())) co_return false;
-  }
-  co_return true;
-}
-
-asio::awaitable<void> pump(timed_socket& socket, timed_socket& target, activity& both,
-                           const gateway_params& params) {
-  std::array<char, 16 * 1024> buffer;
-  for (;;) {
-    const auto read = co_await socket.read_some(buffer, params.idle_timeout);
-    if (read.failure) {
-      const bool cancelled =
-          read.failure == asio::error::timed_out || read.failure == asio::error::operation_aborted;
-      const bool open = socket.is_open() && target.is_open();
-      if (cancelled && open && base::boot_now() - both.last < params.idle_timeout) continue;
-      break;
-    }
-    both.last = base::boot_now();
-    if (!co_await write_all(target, std::string_view(buffer.data(), read.bytes),
-                            params.write_timeout, socket)) {
-      break;
-    }
-  }
-  // The end of one direction is forwarded; the other direction may still have data.
-  target.shut_sending();
-}
-
-/// After the upstream has switched protocols: sends the 101 answer that `upstream.reader` holds to
-/// the client, then forwards the data of both sides until one side ends or both are silent for the
-/// idle timeout, or until the gateway ends.
-asio::awaitable<void> tunnel(session& session, upstream_connection& upstream) {
-  using namespace asio::experimental::awaitable_operators;
-  const auto& params = session.thread().shared.params;
-  const auto& answer = upstream.reader.head();
-  std::string out;
-  http1::append_status_line(out, answer.status, answer.reason);
-  const http::travel_filter filter(answer.fields);
-  for (const auto& f : answer.fields) {
-    if (filter.travels(f.name)) http1::append_field(out, f.name, f.value);
-    if (base::iequals(f.name, "upgrade")) http1::append_field(out, "Upgrade", f.value);
-  }
-  http1::append_field(out, "Connection", "Upgrade");
-  http1::append_end_of_head(out);
-  out += upstream.reader.unread();
-  session.report().status = session.report().upstream_status = answer.status;
-  const session::endless_answer until_drained(session, &upstream.stream);
-  auto& client = session.stream();
-  if (!co_await write_all(client, out, params.write_timeout, upstream.stream)) co_return;
-  const std::string early(session.reader().unread());
-  if (!co_await write_all(upstream.stream, early, params.write_timeout, client)) co_return;
-  activity both;
-  co_await (pump(client, upstream.stream, both, params) &&
-            pump(upstream.stream, client, both, params));
-}
 
 constexpr std::size_t gather_max = 64 * 1024;  // of a body that is collected before the first write
 constexpr milliseconds no_limit{std::chrono::hours(24 * 365)};
@@ -107,8 +42,12 @@ bool may_upgrade(const http1::head& head) {
 /// One unguarded request that is being forwarded.
 class forwarding {
  public:
-  explicit forwarding(session& session)
-      : session_(session), params_(session.thread().shared.params), client_(session) {}
+  /// `observed` may be null.
+  forwarding(session& session, observed_request* observed)
+      : session_(session),
+        params_(session.thread().shared.params),
+        observed_(observed),
+        client_(session) {}
 
   asio::awaitable<bool> run();
 
@@ -134,6 +73,7 @@ class forwarding {
 
   session& session_;
   const gateway_params& params_;
+  observed_request* const observed_;
   client_watch client_;
   upstream_ptr upstream_;
   std::string out_;
@@ -155,6 +95,7 @@ class forwarding {
 };
 
 void forwarding::append_body(std::string_view piece) {
+  if (observed_ != nullptr) observed_->take(piece);
   if (chunked_) {
     http1::append_chunk(out_, piece);
   } else {
@@ -231,8 +172,9 @@ asio::awaitable<bool> forwarding::run() {
     http::problem_detail more{std::string(session_.reader().fault().text)};
     co_return co_await session_.refuse(http::problem::bad_request, std::move(more));
   }
+  if (observed_ != nullptr && body_done_) observed_->whole();
   const auto& address = session_.rule().upstream->address;
-  const auto begun = session_.report().now();
+  const auto begun = session_.report().begin_step(&http::request_report::upstream_begin);
   auto connection = co_await session_.thread().pool.take(address, false);
   for (int attempt = 0;; ++attempt) {
     if (!connection) {
@@ -263,6 +205,7 @@ asio::awaitable<bool> forwarding::run() {
 asio::awaitable<bool> forwarding::exchange() {
   using namespace asio::experimental::awaitable_operators;
   answer_done_ = request_sent_ = false;
+  if (observed_ != nullptr) observed_->begin_sending();
   client_.begin(*upstream_);
   const auto sent = co_await upstream_->stream.write(out_, params_.write_timeout);
   if (body_done_) {
@@ -303,6 +246,7 @@ asio::awaitable<void> forwarding::pump_pieces() {
     } else if (got == http1::progress::end) {
       append_end();
       body_done_ = true;
+      if (observed_ != nullptr) observed_->whole();
     } else {
       // The client is gone or the body is malformed: the upstream must not take the partial request
       // for a complete one.
@@ -365,9 +309,11 @@ asio::awaitable<void> forwarding::pass_answer() {
       break;
     }
     if (answer.status >= 200) {
+      if (observed_ != nullptr) observed_->answered(answer);
       result_ = co_await relay_answer(session_, *upstream_, std::string(), params_.idle_timeout);
       answer_begun_ = result_.begun;
       why_ = result_.why;
+      if (observed_ != nullptr && !why_.empty()) observed_->broke_off();
       break;
     }
     const bool passed = co_await relay_interim(session_, answer);
@@ -392,8 +338,8 @@ asio::awaitable<bool> forwarding::give_up() {
 
 }  // namespace
 
-asio::awaitable<bool> forward_unguarded(session& session) {
-  forwarding request(session);
+asio::awaitable<bool> forward_unguarded(session& session, observed_request* observed) {
+  forwarding request(session, observed);
   co_return co_await request.run();
 }
 

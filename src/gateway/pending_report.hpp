@@ -41,6 +41,12 @@ class pending_report : public http::request_report {
   [[nodiscard]] time_point now() const noexcept {
     return observers_.empty() ? time_point() : base::boot_now();
   }
+  /// The same; `member` gets the time from the request's beginning.
+  [[nodiscard]] time_point begin_step(std::chrono::microseconds request_report::*member) noexcept {
+    const auto begin = now();
+    this->*member = std::chrono::duration_cast<std::chrono::microseconds>(begin - begun_);
+    return begin;
+  }
   [[nodiscard]] std::chrono::microseconds since(time_point begin) const noexcept {
     return std::chrono::duration_cast<std::chrono::microseconds>(now() - begin);
   }

@@ -203,6 +203,8 @@ asio::awaitable<void> reconcile_once(io_thread& thread, outcome_source* query) {
   auto choose = [&inquiries](const subject& subject) { return inquiries.about(subject); };
   reconcile_params params;
   params.store_timeout = thread.shared.params.store_timeout;
+  params.audit = thread.shared.audit.get();
+  params.author = {"gateway", "reconcile", {}};
   const auto ended = co_await reconcile(thread.io, thread.shared.engine.records(), params,
                                         std::move(choose), log_finding);
   if (!ended) {

@@ -22,7 +22,7 @@ bool fits(const route_params& rule, std::string_view host, std::string_view path
 }
 
 bool requires_key(const route* found, std::string_view method) {
-  if (found == nullptr || !found->rule.policy.required) return false;
+  if (found == nullptr || !found->rule.policy.required || found->rule.policy.observe) return false;
   const auto& methods = found->rule.policy.methods;
   return std::find(methods.begin(), methods.end(), method) != methods.end();
 }

@@ -56,9 +56,10 @@ std::string make_loop_mark() {
 }  // namespace
 
 gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine, store& records,
-                               request_observers to_tell)
+                               request_observers to_tell, const trace::tracer* spans)
     : params(std::move(p)),
       observers(std::move(to_tell)),
+      tracer(spans),
       loop_mark(make_loop_mark()),
       budget(params.max_buffered),
       replays(budget),
@@ -71,8 +72,8 @@ gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine
 
 struct server::state {
   state(const gateway_params& params, const routing_params& routing, store& records,
-        outcome_source* to_ask, request_observers observers)
-      : shared(params, make_engine_params(params, routing), records, std::move(observers)),
+        outcome_source* to_ask, request_observers observers, const trace::tracer* tracer)
+      : shared(params, make_engine_params(params, routing), records, std::move(observers), tracer),
         query(to_ask) {
     const auto table = std::make_shared<const routing_table>(routing);
     for (unsigned i = 0; i < thread_count(shared.params.threads); ++i) {
@@ -197,12 +198,14 @@ asio::awaitable<void> server::state::finish() {
                                    {"runs", count.runs.load()},
                                    {"replays", count.replays + count.cached_replays},
                                    {"incidents", count.incidents.load()}});
+  shared.observed.log_counts();
   for (auto& thread : threads) thread->io.stop();
 }
 
 server::server(const gateway_params& params, const routing_params& routing, store& records,
-               outcome_source* query, request_observers observers)
-    : state_(std::make_unique<state>(params, routing, records, query, std::move(observers))) {}
+               outcome_source* query, request_observers observers, const trace::tracer* tracer)
+    : state_(
+          std::make_unique<state>(params, routing, records, query, std::move(observers), tracer)) {}
 
 server::~server() {
   if (!state_) return;
@@ -215,6 +218,10 @@ server::~server() {
 result<void> server::start() {
   auto& s = *state_;
   if (auto usable = s.shared.engine.check(); !usable) return usable.error();
+  auto audit = audit_log::open(s.shared.params.audit_log);
+  if (!audit) return audit.error();
+  s.shared.audit = std::move(*audit);
+  s.shared.open_audit = s.shared.audit.get();
   if (auto listening = s.listen(); !listening) return listening.error();
   auto& first = s.threads.front()->io;
   for (auto& thread : s.threads) {
@@ -234,7 +241,11 @@ result<void> server::start() {
   return {};
 }
 
+const observing::observation& server::observed() const { return state_->shared.observed; }
+
 endpoint server::local() const { return state_->local; }
+
+audit_log* server::audit() const noexcept { return state_->shared.open_audit; }
 
 onceguard::engine& server::engine() noexcept { return state_->shared.engine; }
 

@@ -9,7 +9,13 @@
 
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/pending_report.hpp"
+#include "observe/observation.hpp"
 #include "reconcile/reconcile.hpp"
+#include "trace/tracer.hpp"
+
+namespace onceguard {
+class audit_log;
+}
 
 namespace onceguard::gateway {
 
@@ -27,17 +33,23 @@ class server {
  public:
   /// The store must outlive the server. So must `query`, the outcome source for routes without a
   /// probe; null: there is none. And so must the observers, which get a report of each request;
-  /// without any, no report is made.
+  /// without any, no report is made. And so must `tracer`, which has to be one of the observers;
+  /// null: no traces are sent, and those of the clients pass through.
   server(const gateway_params& params, const routing_params& routing, store& records,
-         outcome_source* query = nullptr, request_observers observers = {});
+         outcome_source* query = nullptr, request_observers observers = {},
+         const trace::tracer* tracer = nullptr);
   ~server();  ///< as drain() with no time left, then wait()
 
   /// Binds the listening socket and starts the I/O threads. Port 0 selects a free port: see
   /// local().
   [[nodiscard]] result<void> start();
   [[nodiscard]] endpoint local() const;
+  /// What guarding would have done on routes that only observe.
+  [[nodiscard]] const observing::observation& observed() const;
   [[nodiscard]] onceguard::engine& engine() noexcept;
   [[nodiscard]] gateway_load load() const noexcept;
+  /// The audit log, from the end of start() on; null before.
+  [[nodiscard]] audit_log* audit() const noexcept;
   /// New requests use this routing; running requests continue with theirs.
   void reload(routing_params routing);
   /// Closes the listening socket and idle connections. Running requests may finish, at most for

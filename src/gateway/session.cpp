@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "gateway/guarded_exchange.hpp"
+#include "gateway/observed_request.hpp"
 #include "http/admission.hpp"
 #include "http/target.hpp"
 #include "http/trace_context.hpp"
@@ -222,6 +223,25 @@ void session::begin_report() noexcept {
   report_.method = head.method;
   report_.path = http::split_target(head.target).path;
   report_.trace_id = http::find_trace_id(head.fields);
+  if (const auto* tracer = thread_.shared.tracer) {
+    trace_ = tracer->begin(http::find_trace_parent(head.fields));
+    report_.trace = &trace_;
+  }
+}
+
+fingerprint_input session::make_input(const http::scope_match& under, std::string_view body) const {
+  const auto& head = reader_.head();
+  const auto target = http::split_target(head.target);
+  const auto* type = base::find_field(head.fields, "content-type");
+  fingerprint_input input;
+  input.upstream = rule_->upstream->identity;
+  input.method = head.method;
+  input.path = target.path;
+  input.query = target.query.value_or("");
+  input.content_type = type == nullptr ? std::string_view{} : type->value;
+  input.body = body;
+  input.more = under.more;
+  return input;
 }
 
 asio::awaitable<bool> session::handle() {
@@ -264,6 +284,13 @@ asio::awaitable<bool> session::handle() {
   request.client_address = peer_trusted_ ? std::string_view(origin_.address) : peer_;
   report_.client = request.client_address;
   auto admitted = http::admit(rule_->rule.policy, request, scope_);
+  if (observes(rule_->rule.policy, admitted, head.fields)) {
+    report_.upstream = rule_->upstream->name;
+    observed_request observed(*this, std::move(admitted), request, scope_);
+    const bool go_on = co_await forward_unguarded(*this, &observed);
+    observed.count();
+    co_return go_on;
+  }
   switch (admitted.kind) {
     case http::admission_kind::pass:
       report_.outcome = http::request_outcome::unguarded;

@@ -17,6 +17,7 @@
 #include "gateway/upstream_call.hpp"
 #include "http/admission.hpp"
 #include "http/problem.hpp"
+#include "http/trace_context.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::gateway {
@@ -72,11 +73,14 @@ class session {
   [[nodiscard]] http1::reader& reader() noexcept { return reader_; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   [[nodiscard]] proxy_hop hop() const noexcept {
-    return {peer_, peer_trusted_, thread_.shared.loop_mark};
+    return {peer_, peer_trusted_, thread_.shared.loop_mark, report_.trace};
   }
   [[nodiscard]] const route& rule() const noexcept { return *rule_; }
   /// The report of the running request, which the session finishes.
   [[nodiscard]] pending_report& report() noexcept { return report_; }
+  /// What the request's fingerprint is made from, with this body and in this scope.
+  [[nodiscard]] fingerprint_input make_input(const http::scope_match& under,
+                                             std::string_view body) const;
   /// Whether a reload has changed the request's scope since its head arrived.
   [[nodiscard]] bool scope_changed() const;
 
@@ -149,11 +153,16 @@ class session {
   const route* rule_ = nullptr;
   http::client_origin origin_;  // of the running request, if a listed proxy forwarded it
   pending_report report_;
+  http::request_trace trace_;  // of the running request, if traces are sent
   http::scope_memo scope_;
   std::string out_;
 };
 
-/// True: the client's connection may be used for another request.
-boost::asio::awaitable<bool> forward_unguarded(session& session);
+class observed_request;
+
+/// True: the client's connection may be used for another request. `observed` follows how
+/// the request goes; null: nobody does.
+boost::asio::awaitable<bool> forward_unguarded(session& session,
+                                               observed_request* observed = nullptr);
 
 }  // namespace onceguard::gateway

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "engine/held_lease.hpp"
+#include "gateway/params/http_url.hpp"
 #include "http/forwarding.hpp"
 #include "http/target.hpp"
 
@@ -273,18 +274,6 @@ asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string 
   co_return one.result();
 }
 
-namespace {
-
-/// Without the port if it is the scheme's default.
-std::string authority_of(const endpoint& endpoint) {
-  const bool six = endpoint.host.find(':') != std::string::npos;
-  auto out = six ? "[" + endpoint.host + "]" : endpoint.host;
-  if (endpoint.port != 80) out += ":" + std::to_string(endpoint.port);
-  return out;
-}
-
-}  // namespace
-
 void append_upstream_head(std::string& out, const http1::head& request,
                           const upstream_params& upstream, const http::travel_filter& filter,
                           const proxy_hop& hop, bool keep_expect) {
@@ -311,6 +300,7 @@ void append_upstream_head(std::string& out, const http1::head& request,
     }
     if (!filter.travels(f.name)) continue;
     if (!keep_expect && base::iequals(f.name, "expect")) continue;
+    if (hop.trace != nullptr && http::replaced_by(*hop.trace, f.name)) continue;
     http1::append_field(out, f.name, f.value);
   }
   const auto forwarded =
@@ -320,6 +310,9 @@ void append_upstream_head(std::string& out, const http1::head& request,
   if (!forwarded.host.empty()) http1::append_field(out, "X-Forwarded-Host", forwarded.host);
   http1::append_field(out, "Forwarded", forwarded.forwarded);
   http1::append_field(out, http::loop_field, hop.loop_mark);
+  if (hop.trace != nullptr) {
+    http1::append_field(out, http::trace_parent_field, hop.trace->parent_field());
+  }
 }
 
 std::optional<call_failure> failure_of(const call_result& result) {

@@ -14,6 +14,7 @@
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
 #include "http/problem.hpp"
+#include "http/trace_context.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::gateway {
@@ -24,7 +25,8 @@ namespace onceguard::gateway {
 struct proxy_hop {
   std::string_view peer;  ///< the address of the client's side of the connection
   bool peer_trusted = false;
-  std::string_view loop_mark;  ///< this process in CDN-Loop (RFC 8586)
+  std::string_view loop_mark;                  ///< this process in CDN-Loop (RFC 8586)
+  const http::request_trace* trace = nullptr;  ///< null: the client's trace passes through
 };
 
 /// Appends the request line and the client's fields that may be forwarded, without the fields that

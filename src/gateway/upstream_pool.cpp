@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/latch.hpp"
 #include "base/log.hpp"
+#include "gateway/params/http_url.hpp"
 
 namespace onceguard::gateway {
 
@@ -109,10 +110,6 @@ namespace {
 constexpr std::size_t kept_max = 256;  // per upstream and I/O thread
 // After a longer idle time, a race with the end of the connection is likely.
 constexpr std::chrono::seconds suspect_for{1};
-
-std::string text_of(const endpoint& endpoint) {
-  return endpoint.host + ':' + std::to_string(endpoint.port);
-}
 
 }  // namespace
 

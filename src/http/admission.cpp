@@ -71,8 +71,19 @@ bool is_credential(std::string_view authorization) noexcept {
                       [&](std::string_view scheme) { return iequals(authorization, scheme); });
 }
 
-/// The scope that the rule finds in the request. Empty if the source is missing, empty or not
-/// present exactly once.
+/// Adds the former scopes in which a record of this key may be stored. If the request lacks a
+/// former source, no record was stored under that source.
+void find_former(const route_policy& policy, const request_view& request, admission& out) {
+  scope_memo none;
+  for (const auto& rule : policy.previous_scope) {
+    if (auto scope = find_scope(rule, request, none); scope && scope->scope != out.scope) {
+      out.former.push_back(std::move(*scope));
+    }
+  }
+}
+
+}  // namespace
+
 std::optional<scope_match> find_scope(const scope_rule& rule, const request_view& request,
                                       scope_memo& last) {
   const auto found = [&](std::string kind, std::string_view value) {
@@ -108,19 +119,6 @@ std::optional<scope_match> find_scope(const scope_rule& rule, const request_view
   }
   return found(rule.text(), "");
 }
-
-/// Adds the former scopes in which a record of this key may be stored. If the request lacks a
-/// former source, no record was stored under that source.
-void find_former(const route_policy& policy, const request_view& request, admission& out) {
-  scope_memo none;
-  for (const auto& rule : policy.previous_scope) {
-    if (auto scope = find_scope(rule, request, none); scope && scope->scope != out.scope) {
-      out.former.push_back(std::move(*scope));
-    }
-  }
-}
-
-}  // namespace
 
 std::optional<std::string_view> find_cookie(std::span<const base::field> fields,
                                             std::string_view name) {

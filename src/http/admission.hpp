@@ -64,6 +64,11 @@ class scope_memo {
                               scope_memo& last);
 [[nodiscard]] admission admit(const route_policy& policy, const request_view& request);
 
+/// The scope that the rule finds in the request. Empty if the source is missing, empty or not
+/// present exactly once.
+[[nodiscard]] std::optional<scope_match> find_scope(const scope_rule& rule,
+                                                    const request_view& request, scope_memo& last);
+
 /// The value of a cookie that is sent exactly once; empty if the cookie is missing or repeated.
 [[nodiscard]] std::optional<std::string_view> find_cookie(std::span<const base::field> fields,
                                                           std::string_view name);

@@ -12,6 +12,8 @@
 
 namespace onceguard::http {
 
+struct request_trace;
+
 /// What a request got. The names are those of the access log and the metrics: `ran`, `not_kept`.
 enum class request_outcome : std::uint8_t {
   ran,           ///< the work ran, and the client gets its own answer
@@ -67,8 +69,13 @@ struct request_report {
   std::chrono::microseconds claim{0};
   std::chrono::microseconds upstream_time{0};
   std::chrono::microseconds settle{0};
+  // When the steps began, after the request did.
+  std::chrono::microseconds claim_begin{0};
+  std::chrono::microseconds upstream_begin{0};
+  std::chrono::microseconds settle_begin{0};
 
-  std::string_view trace_id{};  ///< of W3C Trace Context, 32 hex digits; empty: none
+  std::string_view trace_id{};           ///< of W3C Trace Context, 32 hex digits; empty: none
+  const request_trace* trace = nullptr;  ///< the request's spans; null: no traces are sent
 };
 
 /// Thread-safe: called from every I/O thread, at the end of each request. Must not block.

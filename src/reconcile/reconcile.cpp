@@ -13,6 +13,7 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/held_lease.hpp"
+#include "store/view.hpp"
 
 namespace onceguard {
 
@@ -43,6 +44,17 @@ finding_kind kind_of(effect_status status) noexcept {
   return finding_kind::still_unknown;
 }
 
+audited_change change_of(const finding& found, effect_status status) {
+  const bool done = status == effect_status::done;
+  audited_change out;
+  out.action = done ? "complete" : "release";
+  out.record = found.seen.id;
+  out.key = found.seen.stored.about->key;
+  out.former = name_of(found.seen.state);
+  out.wanted = name_of(done ? observed_state::completed : observed_state::released);
+  return out;
+}
+
 settle_terms release_terms() {
   settle_terms out;
   out.kind = settle_kind::release;
@@ -65,6 +77,8 @@ class round {
   asio::awaitable<void> preview(finding& finding, const inquiry& inquiry);
   asio::awaitable<void> conclude(finding& finding, const inquiry& inquiry, held_lease& held,
                                  effect_report report);
+  asio::awaitable<void> settle_by_report(finding& finding, const held_lease& held,
+                                         settle_terms terms, effect_status status);
   asio::awaitable<bool> settle(finding& finding, const held_lease& held, settle_terms terms);
   void refused(finding& finding, const verdict& verdict);
   void failed(const error& why);
@@ -83,7 +97,7 @@ class round {
 
 asio::awaitable<result<reconcile_counts>> round::run() {
   list_filter filter;
-  filter.state = observed_state::unknown;
+  filter.states = {observed_state::unknown};
   std::string cursor;
   do {
     auto page = co_await store_.list(filter, cursor, page_size, params_.store_timeout);
@@ -217,9 +231,33 @@ asio::awaitable<void> round::conclude(finding& finding, const inquiry& inquiry, 
     }
   }
   held.stop_renewing();
-  if (co_await settle(finding, held, std::move(*terms))) {
-    finding.kind = kind_of(report.status);
-    finding.why = std::move(report.why);
+  finding.why = std::move(report.why);
+  co_await settle_by_report(finding, held, std::move(*terms), report.status);
+}
+
+/// Writes the change into the audit log, and makes it. The change that can't be written is not
+/// made: the outcome stays unknown.
+asio::awaitable<void> round::settle_by_report(finding& finding, const held_lease& held,
+                                              settle_terms terms, effect_status status) {
+  const bool audited = params_.audit != nullptr && status != effect_status::unknown;
+  const auto change = change_of(finding, status);
+  auto author = params_.author;
+  author.why = std::string(finding.means) + (finding.why.empty() ? "" : ": " + finding.why);
+  if (audited) {
+    if (const auto line = params_.audit->intend(author, change); !line) {
+      failed(line.error());
+      terms = {};
+      terms.kind = settle_kind::abandon;
+    }
+  }
+  const bool stands = co_await settle(finding, held, std::move(terms));
+  if (failure_) co_return;
+  if (stands) finding.kind = kind_of(status);
+  if (!audited) co_return;
+  const auto line = params_.audit->conclude(author, change, stands ? "done" : "not done");
+  if (!line) {
+    base::log(base::event::audit_not_written,
+              {{"why", line.error().detail}, {"record", base::to_hex(finding.seen.id)}});
   }
 }
 
@@ -326,7 +364,6 @@ asio::awaitable<result<reconcile_counts>> reconcile(asio::io_context& io, store&
 
 void log_finding(const finding& found) {
   const auto& r = found.seen.stored;
-  const auto why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
   base::log(base::event::reconciled, level_of(found),
             {{"decided", std::string(name_of(found.kind))},
              {"means", std::string(found.means)},
@@ -335,7 +372,7 @@ void log_finding(const finding& found) {
              {"route", r.about->route},
              {"record", base::digest_text(found.seen.id)},
              {"claimed_ms", r.claimed_at_wall},
-             {"was_unknown", std::string(name_of(why))},
+             {"was_unknown", std::string(name_of(reason_of(found.seen)))},
              {"fenced_with", found.fenced_with},
              {"why", found.why}});
 }

@@ -12,6 +12,8 @@
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
 
+#include "audit/audit_log.hpp"
+
 namespace onceguard {
 
 /// A source that reports whether an operation took effect.
@@ -76,6 +78,9 @@ struct reconcile_params {
   milliseconds lease{30'000};  ///< of each probe lease; renewed while the source is working
   std::size_t limit = 0;       ///< the most records to process; 0: all
   bool dry_run = false;        ///< only reports what would be done
+  /// Each change is written here before it is made. Must outlive the call; null: nowhere.
+  audit_log* audit = nullptr;
+  audit_author author{};  ///< the reason is that of each finding
 };
 
 struct reconcile_counts {

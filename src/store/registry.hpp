@@ -11,6 +11,8 @@
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
+#include "base/diagnosis.hpp"
+#include "store/examination.hpp"
 
 namespace onceguard {
 
@@ -53,8 +55,9 @@ struct store_kind {
   bool answers_queries = false;    ///< the query of [reconcile] may ask its database
   bool made_when_missing = false;  ///< opening it makes what is not there
 
-  /// Opens the store; blocks. errc::invalid_argument: the URL is wrong; other errors say what is
-  /// wrong with what the URL names.
+  /// Opens the store; blocks. errc::invalid_argument: the URL, or what it names, can't be right.
+  /// errc::store_lost: what is there is damaged, and a person decides how to go on. After other
+  /// errors, which say what is missing, a later call may succeed.
   result<std::unique_ptr<store>> (*open)(const store_params& params) = nullptr;
   /// Why the URL can't be right; empty: it may be. Never repeats the URL, which may hold a
   /// password.
@@ -70,6 +73,10 @@ struct store_kind {
   result<restored> (*restore)(const store_params& params, const std::string& source) = nullptr;
   /// Null: opening the store makes all that it needs.
   const schema_tools* schema = nullptr;
+  /// Looks at the place where the records are, and at what keeps them: whether the store can be
+  /// opened, and what weakens its promises. Blocks, for some `params.timeout`. Makes no file and no
+  /// schema. Null: there is nothing to be found.
+  base::diagnoses (*examine)(const store_params& params, store_role role) = nullptr;
 };
 
 class store_registry {

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/time_text.hpp"
+
 namespace onceguard {
 
 /// `text` as a quoted JSON string. Invalid UTF-8 becomes U+FFFD. With `ascii`, everything except
@@ -22,7 +24,6 @@ namespace onceguard {
 /// Decodes the output of `base64`. Empty for any other text.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
-/// Milliseconds since 1970 as "2026-01-31T12:00:00.250Z"; empty for 0.
-[[nodiscard]] std::string time_text(long long wall_ms);
+using base::time_text;
 
 }  // namespace onceguard

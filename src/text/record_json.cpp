@@ -3,17 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
+#include "store/view.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard {
 
 using nlohmann::ordered_json;
-
-unknown_reason why_of(const record_view& seen) {
-  const bool silent = seen.stored.why == unknown_reason::none;
-  return silent && seen.state == observed_state::unknown ? unknown_reason::holder_gone
-                                                         : seen.stored.why;
-}
 
 ordered_json record_json(const record_view& seen, bool with_body) {
   const auto& r = seen.stored;
@@ -23,7 +18,7 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   out["scope_kind"] = r.about->scope_kind;
   out["record"] = base::to_hex(seen.id);
   out["state"] = name_of(seen.state);
-  if (const auto why = why_of(seen); why != unknown_reason::none) out["why"] = name_of(why);
+  if (const auto why = reason_of(seen); why != unknown_reason::none) out["why"] = name_of(why);
   if (r.why_status != 0) out["why_status"] = r.why_status;
   out["method"] = r.about->method;
   out["path"] = r.about->path;
@@ -34,6 +29,7 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   out["token"] = r.token;
   out["claimed_at"] = time_text(r.claimed_at_wall);
   if (r.settled_at_wall != 0) out["settled_at"] = time_text(r.settled_at_wall);
+  out["age_ms"] = seen.age.count();
   out["lease_left_ms"] = seen.lease_left.count();
   out["retry_after_ms"] = seen.retry_after.count();
   out["retention_left_ms"] = seen.retention_left.count();

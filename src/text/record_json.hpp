@@ -8,9 +8,6 @@
 
 namespace onceguard {
 
-/// Why the outcome is unknown. Without a stored reason, the lease ran out.
-[[nodiscard]] unknown_reason why_of(const record_view& seen);
-
 /// Lists leave out the answer's body.
 [[nodiscard]] nlohmann::ordered_json record_json(const record_view& seen, bool with_body);
 /// An unreadable record, in the same form.

@@ -78,9 +78,11 @@ def test_an_unknown_record_is_completed_with_an_answer(running, fresh_key):
     assert done.status == 200
     replay = gateway.post(key=key)
     assert (replay.status, replay.body, replay.get("X-Paid")) == (202, b"done", "yes")
-    audit = gateway.logged("audit")[0]
-    assert (audit["act"], audit["was"], audit["reason"]) == ("complete", "unknown", "a test")
-    assert audit["record"] == record["record"][:12]
+    audit = gateway.logged("audit", 2)
+    assert [line["stage"] for line in audit] == ["intended", "done"]
+    for line in audit:
+        assert (line["action"], line["from"], line["why"]) == ("complete", "unknown", "a test")
+        assert line["record"] == record["record"][:12] and line["means"] == "admin"
 
 
 def test_a_released_key_runs_again(running, own_upstream, fresh_key):

@@ -93,7 +93,7 @@ def test_check_gives_hints(onceguard, tmp_path):
     assert done.stderr == ""
     assert "a refreshed access token is another credential" in done.stdout
     assert f"{file}:2:21: warning: [defaults] unknown_retention: a rule to run again" in done.stdout
-    assert done.stdout.endswith(f"{file}: ok\n")
+    assert f"{file}: ok\nonceguard doctor examines " in done.stdout
 
 
 def test_the_environment_is_read(onceguard, tmp_path):
@@ -144,5 +144,5 @@ def test_a_file_that_is_no_store_is_refused(onceguard, tmp_path):
     assert not wrong.with_name("wrong.db-shm").exists()
     done = run(onceguard, "gateway", "--listen", "127.0.0.1:0", *UPSTREAM, "--store",
                f"sqlite:{wrong}")
-    assert done.returncode == 4
+    assert done.returncode == 3
     assert json.loads(done.stderr.splitlines()[-1])["event"] == "store-not-opened"

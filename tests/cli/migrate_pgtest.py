@@ -96,14 +96,6 @@ def test_a_newer_schema_is_refused(onceguard, postgres_server):
     assert "newer Onceguard" in done.stderr
 
 
-def test_a_gateway_without_the_schema_says_what_to_run(onceguard, postgres_server):
-    url = postgres_server.url(postgres_server.create_database())
-    done = run(onceguard, "gateway", "--listen", "127.0.0.1:0", "--upstream",
-               "http://127.0.0.1:9", "--store", url)
-    assert done.returncode == 4
-    assert "onceguard migrate" in done.stderr + done.stdout
-
-
 def test_a_server_that_is_not_there(onceguard):
     done = run(onceguard, "migrate", "--store", "postgresql://me:secret@127.0.0.1:9/none")
     assert done.returncode == 4

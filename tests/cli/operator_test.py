@@ -58,6 +58,34 @@ def test_list_filters_and_pages(gateway, fresh_key):
     assert gateway.keys("--scope", "0" * 64) == []
 
 
+def test_list_filters_by_route_method_reason_text_and_age(gateway, fresh_key):
+    done, failed = fresh_key() + "-done", fresh_key() + "-failed"
+    gateway.post(key=done)
+    gateway.post(key=failed, plan={"status": 500})
+    record = gateway.record(failed)
+
+    def keys(*flags):
+        return {r["key"] for r in gateway.keys(*flags)} & {done, failed}
+
+    assert keys("--route", record["route"], "--method", "POST") == {done, failed}
+    assert keys("--method", "PATCH") == keys("--route", "/no-such-route") == set()
+    assert keys("--text", failed[3:]) == {failed}
+    assert keys("--reason", "upstream_status") == keys("--attention") == {failed}
+    assert keys("--reason", "upstream_timeout") == set()
+    assert keys("--state", "unknown", "--state", "completed") == {done, failed}
+    assert keys("--younger", "1h") == {done, failed}
+    assert keys("--older", "1h") == keys("--younger", "0ms") == set()
+    assert 0 <= record["age_ms"] < 3_600_000
+
+
+@pytest.mark.parametrize("flag, value", [("--older", "soon"), ("--reason", "bad luck"),
+                                         ("--state", "lost")])
+def test_a_list_by_what_is_none_is_refused(gateway, flag, value):
+    done = gateway.command("keys", "list", flag, value)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert value in done.stderr
+
+
 def test_an_unknown_key_is_completed_with_an_answer(gateway, unknown_key):
     assert gateway.state(unknown_key) == "unknown"
     done = gateway.command("keys", "complete", unknown_key, "--status", "201", "--header",

@@ -35,8 +35,9 @@ class resolve_record_test : public ::testing::Test {
     if (meanwhile_) meanwhile_();
     ::testing::internal::CaptureStderr();
     ::testing::internal::CaptureStdout();
-    const int code =
-        run(cli::resolve_record(faulty_, std::move(before), change, second, milliseconds(500)));
+    const auto changes = cli::change_log::open({}, "keys", "");
+    const int code = run(cli::resolve_record(faulty_, std::move(before), change, *changes, second,
+                                             milliseconds(500)));
     out_ = ::testing::internal::GetCapturedStdout();
     err_ = ::testing::internal::GetCapturedStderr();
     return code;

@@ -91,7 +91,7 @@ url = "http://[::1]"
 [[route]]
 host = "API.example.com"
 path = "/v1/mail/"
-method = ["POST"]
+match_method = ["POST"]
 upstream = "mail"
 fingerprint = "exact"
 unknown = "hold"

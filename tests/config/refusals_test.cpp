@@ -304,10 +304,21 @@ const refusal routing[] = {
      "[[route]]\npath = \"/a\"\n\n[[route]]\npath = \"/b\"\n\n[[route]]\npath = \"/a/\"\n",
      "c.toml:7:1: [[route]] fits the same requests as the one in line 1\n"},
     {"twin_routes_by_method",
-     "[[route]]\nmethod = [\"POST\", \"PUT\"]\n[[route]]\nmethod = [\"PUT\"]\n",
+     "[[route]]\nmatch_method = [\"POST\", \"PUT\"]\n[[route]]\nmatch_method = [\"PUT\"]\n",
      "c.toml:3:1: [[route]] fits the same requests as the one in line 1\n"},
+    {"former_name_of_a_route_option", "[[route]]\nmethod = [\"POST\"]\n",
+     "c.toml:2:1: [[route]] unknown option \"method\"; its name is \"match_method\" now\n"},
+    {"required_where_nothing_is_guarded",
+     "[[route]]\nmatch_method = [\"GET\", \"PUT\"]\nrequired = true\n",
+     "c.toml:3:12: [[route]] required: can't apply: none of the methods in match_method is "
+     "guarded; "
+     "add one to methods\n"},
+    {"required_where_one_method_is_guarded",
+     "[[route]]\nmatch_method = [\"GET\", \"PUT\"]\nmethods = [\"PUT\"]\nrequired = true\n", ""},
+    {"required_by_default_and_a_route_that_guards_nothing",
+     "[defaults]\nrequired = true\n[[route]]\nmatch_method = [\"GET\"]\n", ""},
     {"no_twins",
-     "[[route]]\nmethod = [\"POST\"]\n[[route]]\nmethod = [\"PUT\"]\n[[route]]\n"
+     "[[route]]\nmatch_method = [\"POST\"]\n[[route]]\nmatch_method = [\"PUT\"]\n[[route]]\n"
      "host = \"a\"\n",
      ""},
     {"combination_in_a_route",

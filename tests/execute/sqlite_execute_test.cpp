@@ -35,7 +35,7 @@ TEST_F(sqlite_execute, missing_tables_are_created_and_others_are_left_alone) {
   EXPECT_EQ(run("PRAGMA user_version") + run("PRAGMA application_id"), "78");
   EXPECT_EQ(run("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
                 "name LIKE 'onceguard_%'"),
-            "3");
+            "4");
 }
 
 TEST_F(sqlite_execute, prepare_creates_the_tables_and_may_be_repeated) {
@@ -55,7 +55,7 @@ TEST_F(sqlite_execute, an_exception_undoes_the_tables_too) {
 
 TEST_F(sqlite_execute, tables_of_a_newer_version_are_left_alone) {
   ASSERT_TRUE(sqlite::prepare(till_.on()));
-  run("UPDATE onceguard_meta SET version = 3");
+  run("UPDATE onceguard_meta SET version = 4");
   const auto reply = till_.execute(order_, {}, charging(till_, "ada"));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, errc::invalid_argument);
@@ -67,7 +67,7 @@ TEST_F(sqlite_execute, tables_of_an_older_version_are_brought_up_to_date) {
   const auto identity = run("SELECT identity FROM onceguard_meta");
   run("UPDATE onceguard_meta SET version = 1");
   till_.execute(order_, {}, charging(till_, "ada")).value();
-  EXPECT_EQ(run("SELECT version FROM onceguard_meta"), "2");
+  EXPECT_EQ(run("SELECT version FROM onceguard_meta"), "3");
   EXPECT_EQ(run("SELECT identity FROM onceguard_meta"), identity);
   EXPECT_EQ(charges("ada"), 1);
 }

@@ -191,7 +191,7 @@ def test_which_requests_have_a_line(start_gateway, upstream, key, rule, expected
 
 
 def test_without_its_store_a_request_that_may_run_says_why(start_gateway, upstream, key):
-    redis = Redis()
+    redis = Redis().start()
     try:
         gateway = start_gateway(upstream, {
             "store": {"url": f"redis://127.0.0.1:{redis.port.number}", "timeout": "300ms"},

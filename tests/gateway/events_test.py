@@ -105,7 +105,7 @@ def outage_of_sqlite(start_gateway, upstream, _):
 
 @contextlib.contextmanager
 def outage_of_redis(start_gateway, upstream, _):
-    server = Redis()
+    server = Redis().start()
     try:
         url = f"redis://127.0.0.1:{server.port.number}"
         gateway = start_gateway(upstream, {"store": {"url": url, "timeout": "300ms"}})

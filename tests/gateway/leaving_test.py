@@ -85,11 +85,11 @@ def test_an_upload_that_still_moves_is_taken_although_its_client_has_ended_it(st
                                                                                scripted, key):
     """Longer than it takes to notice that a client left. All of the request is here already, and
     the upstream takes it slowly."""
-    slow = [step for _ in range(15) for step in (("body", 200_000), ("pause", 0.15))]
+    slow = [step for _ in range(20) for step in (("body", 5_000), ("pause", 0.1))]
     upstream = scripted.add(("head",), *slow, ("rest",), window=4096)
     gateway = start_gateway(upstream.url)
     with gateway.connect() as client:
-        body = pattern(4_000_000)
+        body = pattern(120_000)  # the kernel keeps it and its end for the gateway at once
         client.send(request_bytes("POST", f"/{key}", [("Content-Length", str(len(body)))]) + body)
         client.socket.shutdown(socket.SHUT_WR)
         wait_until(lambda: upstream.scripted, what="the end of the upload")

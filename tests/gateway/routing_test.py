@@ -34,7 +34,7 @@ def routed(onceguard, upstream, second, tmp_path_factory):
             {"path": "/strict", "host": "strict.test", "upstream": "two", "required": True},
             {"path": "/strict", "upstream": "one"},
             {"path": "/", "host": "based.test", "upstream": "based"},
-            {"path": "/only-put", "method": ["PUT"], "methods": ["PUT"], "required": True},
+            {"path": "/only-put", "match_method": ["PUT"], "methods": ["PUT"], "required": True},
         ]})
     yield gateway.start()
     gateway.close()
@@ -178,7 +178,7 @@ def test_the_host_of_an_absolute_target_counts(routed, second, key):
 
 def test_methods_choose_a_rule(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {"route": [
-        {"path": "/m", "method": ["PATCH"], "required": True}, {"path": "/m"}]})
+        {"path": "/m", "match_method": ["PATCH"], "required": True}, {"path": "/m"}]})
     assert_problem(gateway.post("/m", method="PATCH"), 400, "key-missing", False)
     assert_first(gateway.post("/m"))
     assert_first(gateway.post("/m", method="PATCH", key=key))

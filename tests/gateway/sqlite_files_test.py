@@ -15,7 +15,8 @@ import pytest
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.gateway import clean_environment
 from support.processes import stopped_amid_its_work
-from support.sqlite_files import backup, beside, config, refused, restore, run_some
+from support.sqlite_files import backup, beside, config, refused, restore, run_some, \
+    starts_without_its_store
 from support.waiting import wait_until
 
 
@@ -51,9 +52,7 @@ def test_a_killed_gateways_log_is_not_replayed_into_a_backup(start_gateway, upst
 
     old, lost = mixed_up(gateway, kill_and_put)
     before = {suffix: beside(gateway, suffix).read_bytes() for suffix in ("", "-wal")}
-    gateway.start(wait=False)
-    assert gateway.wait() == 4
-    assert "the log beside it" in gateway.log()
+    starts_without_its_store(gateway, "the log beside it")
     listed = gateway.command("keys", "list")
     assert listed.returncode == 4
     assert "onceguard restore" in listed.stderr

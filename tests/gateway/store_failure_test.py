@@ -265,5 +265,5 @@ def test_another_file_at_the_path_of_the_store(start_gateway, upstream):
     gateway = start_gateway(upstream, started=False)
     gateway.database.write_bytes(b"this is no database, but a file that somebody needs\n" * 100)
     gateway.start(wait=False)
-    assert gateway.wait() == 4
+    assert gateway.wait() == 3
     assert gateway.database.read_bytes().startswith(b"this is no database")

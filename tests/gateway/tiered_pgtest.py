@@ -62,7 +62,7 @@ def test_a_gateway_starts_without_redis_and_finds_it_later(begin, redis, postgre
     assert own_upstream.runs(key) == 1
 
 
-def test_a_redis_that_evicts_will_do_and_a_wrong_password_will_not(
+def test_a_redis_that_evicts_will_do_and_one_with_another_password_is_done_without(
         begin, start_gateway, redis, postgres_server, database, own_upstream, key):
     redis.start()
     for name, value in (("maxmemory-policy", "allkeys-lru"), ("requirepass", "secret")):
@@ -71,11 +71,11 @@ def test_a_redis_that_evicts_will_do_and_a_wrong_password_will_not(
     gateway = begin({"accelerator": f"redis://:secret@{place}"})
     first = assert_first(gateway.post(key=key))
     replayed_by_redis(postgres_server, database, gateway, key, first)
-    wrong = start_gateway(own_upstream, started=False, config={
+    wrong = start_gateway(own_upstream, config={
         "store": {**gateway.config["store"], "accelerator": f"redis://:mistaken@{place}"}})
-    wrong.start(wait=False)
-    assert wrong.wait() == 4
-    assert "accelerator: redis 127.0.0.1" in wrong.log() and "mistaken" not in wrong.log()
+    assert_replay_of(wrong.post(key=key), first)
+    wait_until(lambda: "accelerator: redis 127.0.0.1" in wrong.log(), what="the log saying why")
+    assert "mistaken" not in wrong.log()
 
 
 def test_a_redis_that_hangs_costs_next_to_nothing(begin, redis, postgres_server, database,

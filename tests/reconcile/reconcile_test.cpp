@@ -1,5 +1,8 @@
 // Reconciling: fence, ask, settle, for each record that is unknown.
+#include <fstream>
+
 #include "reconcile/reconcile_fixture.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace onceguard {
 namespace {
@@ -165,6 +168,42 @@ TEST_F(reconcile_test, what_the_store_could_not_be_reported_is_given_back) {
   EXPECT_EQ(find_record("k").state, observed_state::unknown) << "and not asked about any more";
   ASSERT_TRUE(reconciled());
   EXPECT_EQ(find_record("k").state, observed_state::released);
+}
+
+TEST_F(reconcile_test, each_change_is_written_to_the_audit_log) {
+  testing::temporary_folder folder;
+  const auto audit = audit_log::open(folder.file("audit.jsonl")).value();
+  params.audit = audit.get();
+  params.author.name = "alice";
+  params.author.means = "reconcile";
+  unknown("did");
+  unknown("no-idea");
+  source.says = {{"did", effect_status::done}};
+  ASSERT_TRUE(reconciled());
+  std::ifstream input(folder.file("audit.jsonl"));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(input, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 2u) << "what stays unknown is no change";
+  EXPECT_NE(lines[0].find(R"("stage":"intended","action":"complete","who":"alice")"),
+            std::string::npos)
+      << lines[0];
+  EXPECT_NE(lines[1].find(R"("stage":"done")"), std::string::npos) << lines[1];
+  for (const auto& line : lines) {
+    EXPECT_NE(line.find(R"("key":"did","from":"unknown","to":"completed")"), std::string::npos);
+  }
+}
+
+TEST_F(reconcile_test, what_can_not_be_written_to_the_audit_log_stays_unknown) {
+  const auto audit = audit_log::open("/dev/full").value();
+  params.audit = audit.get();
+  unknown("k");
+  for (const auto status : {effect_status::done, effect_status::not_done}) {
+    source.says = {{"k", status}};
+    const auto counts = reconciled();
+    ASSERT_FALSE(counts);
+    EXPECT_NE(counts.error().detail.find("audit log"), std::string::npos);
+    EXPECT_EQ(find_record("k").state, observed_state::unknown);
+  }
 }
 
 TEST_F(reconcile_test, a_store_out_of_reach_ends_it) {

@@ -2,7 +2,7 @@
 
 import uuid
 
-from support.expecting import assert_first
+from support.expecting import assert_first, assert_problem
 
 
 def beside(gateway, suffix):
@@ -29,6 +29,17 @@ def backup(gateway, name="saved"):
 
 def restore(gateway, file):
     return gateway.command("restore", str(file))
+
+
+def starts_without_its_store(gateway, why):
+    """It starts, says why, and refuses guarded requests; then it is stopped."""
+    before = gateway.log().count("store-not-opened")
+    gateway.start()
+    line = gateway.logged("store-not-opened", before + 1)[-1]
+    assert why in line["why"], line
+    assert_problem(gateway.post(key=f"key-{uuid.uuid4()}"), 503, "store-unreachable", True,
+                   retry_after=True)
+    assert gateway.stop() == 0
 
 
 def refused(gateway, key):

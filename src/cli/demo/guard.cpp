@@ -94,10 +94,6 @@ asio::awaitable<command_result> guard::command_beside(std::vector<std::string> a
   co_return co_await run_command(arguments);
 }
 
-std::string text_of(const gateway::endpoint& endpoint) {
-  return endpoint.host + ":" + std::to_string(endpoint.port);
-}
-
 namespace {
 
 struct started {

@@ -14,7 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "cli/demo/wire.hpp"
-#include "gateway/params/gateway_params.hpp"
+#include "gateway/params/http_url.hpp"
 
 namespace onceguard::cli::demo {
 
@@ -96,8 +96,5 @@ class guard {
   temporary_folder folder_;
   std::unique_ptr<child> process_;
 };
-
-/// "127.0.0.1:8080"
-[[nodiscard]] std::string text_of(const gateway::endpoint& endpoint);
 
 }  // namespace onceguard::cli::demo

@@ -54,6 +54,7 @@ struct gateway_params {
   milliseconds drain_delay{0};  ///< between the signal to end and the drain
   std::string problem_base = "urn:onceguard:problem:";
   std::string state_dir;                     ///< empty: no witness
+  std::string audit_log;                     ///< a file; empty: events of the log
   std::vector<std::string> trusted_proxies;  ///< addresses or CIDR blocks
   std::size_t max_header_bytes = 64u << 10;
   std::size_t max_header_count = 100;

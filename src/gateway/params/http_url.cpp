@@ -70,6 +70,11 @@ result<endpoint> parse_endpoint(std::string_view text) {
   return refusal("expected HOST:PORT such as \"127.0.0.1:8080\" or \"[::1]:8080\"");
 }
 
+std::string text_of(const endpoint& endpoint) {
+  const bool v6 = endpoint.host.find(':') != std::string::npos;
+  return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
 result<http_url> parse_http_url(std::string_view text) {
   if (text.starts_with("https://")) {
     return refusal("https:// is not in this version; expected a URL with http://");
@@ -89,6 +94,13 @@ result<http_url> parse_http_url(std::string_view text) {
   std::string path(url.path);
   if (url.query) path.append("?").append(*url.query);
   return http_url{*std::move(address), std::move(path)};
+}
+
+std::string authority_of(const endpoint& endpoint) {
+  const bool six = endpoint.host.find(':') != std::string::npos;
+  auto out = six ? "[" + endpoint.host + "]" : endpoint.host;
+  if (endpoint.port != 80) out += ":" + std::to_string(endpoint.port);
+  return out;
 }
 
 }  // namespace onceguard::gateway

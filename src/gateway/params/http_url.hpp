@@ -16,8 +16,14 @@ namespace onceguard::gateway {
 [[nodiscard]] std::optional<endpoint> parse_authority(std::string_view text,
                                                       std::optional<std::uint16_t> missing_port);
 
+/// The opposite of parse_authority(): without the port if it is the scheme's default, 80.
+[[nodiscard]] std::string authority_of(const endpoint& endpoint);
+
 /// "127.0.0.1:8080", "[::1]:8080", "localhost:0". The error says what was expected.
 [[nodiscard]] result<endpoint> parse_endpoint(std::string_view text);
+
+/// As parse_endpoint() reads it.
+[[nodiscard]] std::string text_of(const endpoint& endpoint);
 
 struct http_url {
   endpoint address;

@@ -221,6 +221,11 @@ const store_kind& memory_store_kind() noexcept {
           [](const std::string&) {
             return std::string("a memory: store can't be seen from another process");
           },
+      .examine = [](const store_params&, store_role role) -> base::diagnoses {
+        return {{base::diagnosis::grade::warning, diagnosis_id(role, "durability"),
+                 "memory: the records end with the process, and what they guard runs again",
+                 "take sqlite:PATH for anything but trials"}};
+      },
   };
   return kind;
 }

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "store/postgres/acts.hpp"
+#include "store/postgres/examine.hpp"
 #include "store/postgres/queries/questions.hpp"
 #include "store/postgres/schema.hpp"
 #include "store/view.hpp"
@@ -175,6 +176,9 @@ awaitable<result<std::optional<record_view>>> postgres_store::find(record_id id,
 
 awaitable<result<list_page>> postgres_store::list(list_filter filter, std::string cursor,
                                                   std::size_t limit, milliseconds timeout) {
+  if (filter.needs_person) {
+    co_return co_await list_noted(std::move(filter), std::move(cursor), limit, timeout);
+  }
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
   auto encode = [filter, at = *after, limit](const dispatcher& here) {
@@ -185,6 +189,19 @@ awaitable<result<list_page>> postgres_store::list(list_filter filter, std::strin
     return read_list(rows, filter, at, limit, here.expiry_paused(), name);
   };
   co_return co_await ask<list_page>(pool_.queue(), list_piece, encode, read, timeout);
+}
+
+awaitable<result<list_page>> postgres_store::list_noted(list_filter filter, std::string cursor,
+                                                        std::size_t limit, milliseconds timeout) {
+  const auto after = read_attention_cursor(cursor);
+  if (!after) co_return after.error();
+  auto encode = [at = *after, limit](const dispatcher& here) {
+    return ask_attention(at, limit, here.expiry_paused());
+  };
+  auto read = [filter, limit, name = pool_.name()](const rows& rows, dispatcher& here) {
+    return read_attention(rows, filter, limit, here.expiry_paused(), name);
+  };
+  co_return co_await ask<list_page>(pool_.queue(), list_attention, encode, read, timeout);
 }
 
 awaitable<result<counts>> postgres_store::count(std::string cursor, milliseconds timeout) {
@@ -297,12 +314,14 @@ const store_kind& postgres_store_kind() noexcept {
         if (!opened) return opened.error();
         return std::unique_ptr<store>(std::move(*opened));
       },
-      .url_fault =
-          [](std::string_view url) {
-            const bool right = url.substr(url.find(':')).starts_with("://");
-            return std::string(right ? "" : "expected \"postgresql://HOST/DATABASE\"");
-          },
+      .url_fault = [](std::string_view url) -> std::string {
+        const bool right = url.substr(url.find(':')).starts_with("://");
+        if (!right) return "expected \"postgresql://HOST/DATABASE\"";
+        const auto parsed = postgres::parse_conninfo(std::string(url), {});
+        return parsed ? std::string() : parsed.error().detail;
+      },
       .schema = &schema,
+      .examine = [](const store_params& params, store_role) { return postgres::examine(params); },
   };
   return kind;
 }

@@ -16,8 +16,9 @@ namespace onceguard::postgres {
 /// io_contexts of one thread each. Call stop() before the last of these io_contexts ends.
 class postgres_store final : public store, public epoch_metadata {
  public:
-  /// Connects; blocks, up to the timeout. Creates nothing. errc::invalid_argument: the URL, the
-  /// permissions or the schema are wrong; no error text repeats the URL.
+  /// Connects; blocks, up to the timeout. Creates nothing. errc::invalid_argument: the URL is
+  /// wrong, or the schema is for newer versions only. errc::store_unreachable: also permissions and
+  /// a schema that are missing. No error text repeats the URL.
   [[nodiscard]] static result<std::unique_ptr<postgres_store>> open(postgres_params params);
   ~postgres_store() override { stop(); }
 
@@ -54,6 +55,8 @@ class postgres_store final : public store, public epoch_metadata {
   [[nodiscard]] std::uint64_t trips() const noexcept { return pool_.trips(); }
 
  private:
+  boost::asio::awaitable<result<list_page>> list_noted(list_filter filter, std::string cursor,
+                                                       std::size_t limit, milliseconds timeout);
   postgres_store(postgres_params params, conninfo where)
       : pool_(std::move(params), std::move(where)) {}
   template <class Act>

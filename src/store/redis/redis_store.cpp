@@ -6,6 +6,7 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "store/redis/acts.hpp"
+#include "store/redis/examine.hpp"
 #include "store/redis/scan/full_scan.hpp"
 #include "store/view.hpp"
 
@@ -369,6 +370,7 @@ const store_kind& redis_store_kind() noexcept {
         if (parsed->servers == redis::deployment::single) return {};
         return "an accelerator is one server: expected \"redis://HOST\"";
       },
+      .examine = redis::examine,
   };
   return kind;
 }

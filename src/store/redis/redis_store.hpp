@@ -24,8 +24,9 @@ struct reading;
 /// one thread each. Call stop() before the last of these io_contexts ends.
 class redis_store final : public store {
  public:
-  /// Connects; blocks, up to the timeout. errc::invalid_argument: the URL, the permissions or the
-  /// server's configuration are wrong; no error text repeats the URL.
+  /// Connects; blocks, up to the timeout. errc::invalid_argument: the URL, or a file that it
+  /// names, is wrong. errc::store_unreachable: also permissions and the server's configuration. No
+  /// error text repeats the URL.
   [[nodiscard]] static result<std::unique_ptr<redis_store>> open(redis_params params);
   ~redis_store() override;
 

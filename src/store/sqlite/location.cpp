@@ -35,6 +35,10 @@ error refuse(const std::string& path, std::string_view why) {
   return error(errc::invalid_argument, "sqlite store " + path + ": " + std::string(why));
 }
 
+error out_of_reach(const std::string& path, std::string_view why) {
+  return error(errc::store_unreachable, "sqlite store " + path + ": " + std::string(why));
+}
+
 std::string_view network_file_system(std::int64_t magic) noexcept {
   for (const auto& known : refused) {
     // Some platforms sign-extend the magic number.
@@ -49,23 +53,23 @@ result<std::string> check_location(const std::string& path) {
   if (path.find('\0') != std::string::npos) return refuse("", "the path has a NUL byte in it");
   std::error_code failed;
   const auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path), failed);
-  if (failed) return refuse(path, failed.message());
+  if (failed) return out_of_reach(path, failed.message());
   struct stat about {};
   if (::stat(whole.c_str(), &about) == 0) {
     if (S_ISDIR(about.st_mode)) return refuse(path, "is a directory, not a file");
     if (!S_ISREG(about.st_mode)) return refuse(path, "is not a regular file");
-    if (::access(whole.c_str(), R_OK | W_OK) != 0) return refuse(path, "is not writable");
+    if (::access(whole.c_str(), R_OK | W_OK) != 0) return out_of_reach(path, "is not writable");
   } else if (errno != ENOENT) {
-    return refuse(path, std::strerror(errno));
+    return out_of_reach(path, std::strerror(errno));
   }
   const auto folder = whole.parent_path();
   if (::stat(folder.c_str(), &about) != 0) {
-    return refuse(path, "the directory " + folder.string() + ": " + std::strerror(errno));
+    return out_of_reach(path, "the directory " + folder.string() + ": " + std::strerror(errno));
   }
   if (!S_ISDIR(about.st_mode)) return refuse(path, folder.string() + " is not a directory");
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-    return refuse(path, "the directory " + folder.string() +
-                            " is not writable (the log is kept beside the file)");
+    return out_of_reach(path, "the directory " + folder.string() +
+                                  " is not writable (the log is kept beside the file)");
   }
   struct statfs system {};
   if (::statfs(folder.c_str(), &system) == 0) {

@@ -82,6 +82,15 @@ bool is_settled(observed_state state) noexcept {
          state == observed_state::released;
 }
 
+/// Whether records with this value in the column `state` may be in one of the states; none: any.
+bool may_be(std::int64_t stored, const std::vector<observed_state>& states) {
+  const auto fits = [stored](observed_state state) {
+    return is_settled(state) ? static_cast<std::int64_t>(state) == stored
+                             : stored < static_cast<std::int64_t>(record_state::completed);
+  };
+  return states.empty() || std::any_of(states.begin(), states.end(), fits);
+}
+
 void report_unreadable(std::string_view digest, const error& why) {
   const std::span bytes(reinterpret_cast<const unsigned char*>(digest.data()), digest.size());
   base::log(base::event::stored_record_unreadable,
@@ -109,25 +118,50 @@ struct record_queries::row {
   const error* why = nullptr;  ///< not null: the page can't be read, and only the digest is known
 };
 
+/// The rows and the time that are left to one page.
+class record_queries::allowance {
+ public:
+  [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+  /// False: no further row. The first one is always taken.
+  bool take() noexcept {
+    const auto now = base::boot_now();
+    if (rows_ == examined_max) until_ = now + longest;
+    if (rows_ == 0 || now >= until_) return false;
+    --rows_;
+    return true;
+  }
+
+ private:
+  std::size_t rows_ = examined_max;
+  base::boot_clock::time_point until_{};
+};
+
 record_queries::record_queries(session& session)
     : session_(session),
       find_(session.on().prepare("SELECT boot, record FROM records WHERE digest = ?")),
       all_(session.on().prepare(
-          "SELECT id, digest, boot, record FROM records WHERE id > ? ORDER BY id")),
-      settled_(session.on().prepare("SELECT id, digest, boot, record FROM records "
-                                    "WHERE id > ? AND state = ?2 ORDER BY id")),
-      // Unsettled records are few among many: the index gives their numbers.
-      unsettled_(session.on().prepare(
-          "SELECT id, digest, boot, record FROM records WHERE id IN (SELECT id FROM records "
-          "INDEXED BY records_by_expiry WHERE id > ? AND state < 4) ORDER BY id")),
+          "SELECT id, state, digest, boot, record FROM records WHERE id > ? ORDER BY id")),
+      // Unsettled records are few among many: they are at the front of the index.
+      unsettled_(
+          session.on().prepare("SELECT id, state, digest, boot, record FROM records WHERE id IN ("
+                               "SELECT id FROM records INDEXED BY records_by_expiry "
+                               "WHERE expires_at IS NULL AND state < 4 AND id > ?1 UNION ALL "
+                               "SELECT id FROM records INDEXED BY records_by_expiry "
+                               "WHERE expires_at < 0 AND id > ?1) ORDER BY id")),
       // The index has both columns: no page of the table is read.
       digests_(session.on().prepare("SELECT id, digest FROM records INDEXED BY records_by_digest "
                                     "WHERE id > ? ORDER BY id LIMIT ?")),
-      one_(session.on().prepare("SELECT boot, record FROM records WHERE id = ?")) {}
+      one_(session.on().prepare("SELECT boot, record FROM records WHERE id = ?")),
+      notes_(session.on().prepare("SELECT digest FROM unreadable ORDER BY digest LIMIT ?")),
+      note_(session.on().prepare("SELECT 1 FROM unreadable WHERE digest = ?")) {}
 
 result<std::optional<record_view>> record_queries::find(const record_id& id) {
   const snapshot of_now(session_.on());
-  const auto present = session_.metadata().read_clocks();
+  return find_at(id, session_.metadata().read_clocks());
+}
+
+result<std::optional<record_view>> record_queries::find_at(const record_id& id,
+                                                           const moment& present) {
   try {
     return find_row(id, id, present);
   } catch (const failure& failed) {
@@ -152,53 +186,51 @@ result<std::optional<record_view>> record_queries::find_row(std::span<const unsi
   return out;
 }
 
-statement& record_queries::rows_for(const std::optional<observed_state>& state) {
-  if (!state) return all_;
-  if (!is_settled(*state)) return unsettled_;
-  settled_.bind(2, static_cast<std::int64_t>(*state));
-  return settled_;
-}
-
-/// Calls `visit` with the rows behind the cursor until `visit` returns false, or until
-/// `examined_max` rows were examined. Returns the cursor for the rows that remain; empty if none
-/// remain. `state`: rows that are certainly in another state may be left out.
-result<std::string> record_queries::walk(const std::optional<observed_state>& state,
+/// Calls `visit` with the rows behind the cursor until `visit` returns false, or until the
+/// allowance is used up. Returns the cursor for the rows that remain; empty if none remain. Rows
+/// that are certainly in none of the states may be left out.
+result<std::string> record_queries::walk(const std::vector<observed_state>& states,
                                          const std::string& cursor, const visitor& visit) {
   std::int64_t after = 0;
   const auto* end = cursor.data() + cursor.size();
   if (!cursor.empty() && std::from_chars(cursor.data(), end, after).ptr != end) {
     return error(errc::invalid_argument, "this cursor was not given by this store");
   }
-  std::size_t examined = 0;
+  const bool unsettled = !states.empty() && std::none_of(states.begin(), states.end(), is_settled);
+  allowance left;
   bool more = false;
   try {
-    more = walk_whole_pages(rows_for(state), after, examined, visit);
+    more = walk_whole_pages(unsettled ? unsettled_ : all_, states, after, left, visit);
   } catch (const failure& failed) {
     if (!is_damage(failed)) throw;
-    more = walk_damaged_pages(after, examined, visit);
+    more = walk_damaged_pages(after, left, visit);
   }
   return more ? std::to_string(after) : std::string();
 }
 
-bool record_queries::walk_whole_pages(statement& rows, std::int64_t& after, std::size_t& examined,
-                                      const visitor& visit) {
+bool record_queries::walk_whole_pages(statement& rows, const std::vector<observed_state>& states,
+                                      std::int64_t& after, allowance& left, const visitor& visit) {
   const resetting at_end(rows);
   rows.bind(1, after);
-  for (; rows.step(); ++examined) {
-    if (examined >= examined_max) return true;
-    if (!visit({rows.integer(0), rows.bytes(1), rows.integer(2), rows.bytes(3)})) return true;
+  while (rows.step()) {
+    if (!left.take()) return true;
+    // The record is read only if it is needed: its answer may be long.
+    if (may_be(rows.integer(1), states) &&
+        !visit({rows.integer(0), rows.bytes(2), rows.integer(3), rows.bytes(4)})) {
+      return true;
+    }
     after = rows.integer(0);
   }
   return false;
 }
 
 /// Reads by the index, which still lists the records of a page that can't be read.
-bool record_queries::walk_damaged_pages(std::int64_t& after, std::size_t& examined,
+bool record_queries::walk_damaged_pages(std::int64_t& after, allowance& left,
                                         const visitor& visit) {
   const resetting at_end(digests_);
-  digests_.bind(1, after).bind(2, static_cast<std::int64_t>(examined_max - examined + 1));
-  for (; digests_.step(); ++examined) {
-    if (examined >= examined_max) return true;
+  digests_.bind(1, after).bind(2, static_cast<std::int64_t>(left.rows() + 1));
+  while (digests_.step()) {
+    if (!left.take()) return true;
     const auto number = digests_.integer(0);
     if (!visit_one(number, std::string(digests_.bytes(1)), visit)) return true;
     after = number;
@@ -228,21 +260,47 @@ bool record_queries::visit_one(std::int64_t number, const std::string& digest,
   }
 }
 
+/// Lists the noted records that still can't be read.
+void record_queries::add_noted(const moment& present, list_page& page) {
+  std::vector<record_id> noted;
+  {
+    const resetting at_end(notes_);
+    notes_.bind(1, static_cast<std::int64_t>(notes_max));
+    while (notes_.step()) noted.push_back(id_from(notes_.bytes(0)));
+  }
+  for (const auto& id : noted) {
+    const auto found = find_at(id, present);
+    if (!found) page.unreadable.push_back({id, found.error().detail});
+  }
+}
+
+bool record_queries::is_noted(std::string_view digest) {
+  const resetting at_end(note_);
+  const auto id = id_from(digest);
+  note_.bind(1, id);
+  return note_.step();
+}
+
 result<list_page> record_queries::list(const list_filter& filter, const std::string& cursor,
                                        std::size_t limit) {
   const snapshot of_now(session_.on());
   const auto present = session_.metadata().read_clocks();
   list_page page;
-  const auto left_out = [&page](const row& at_row, const error& why) {
+  if (filter.needs_person && cursor.empty()) add_noted(present, page);
+  const auto left_out = [&](const row& at_row, const error& why) {
+    if (filter.needs_person && is_noted(at_row.digest)) return true;  // it is on the first page
     report_unreadable(at_row.digest, why);
     page.unreadable.push_back({id_from(at_row.digest), why.detail});
     return true;
   };
-  const auto walked = walk(filter.state, cursor, [&](const row& it) {
+  const auto texts = texts_of(filter);
+  const auto walked = walk(states_of(filter), cursor, [&](const row& it) {
     if (page.records.size() >= limit) return false;
     if (it.why != nullptr) return left_out(it, *it.why);
-    // The encoded record contains the bytes of its key: this search is cheaper than decoding.
-    if (filter.key && it.record.find(*filter.key) == std::string_view::npos) {
+    const auto lacks = [&it](std::string_view text) {
+      return it.record.find(text) == std::string_view::npos;
+    };
+    if (std::any_of(texts.begin(), texts.end(), lacks)) {
       const auto wrong = damage_of(it.record);
       return !wrong || left_out(it, *wrong);
     }
@@ -267,7 +325,7 @@ result<counts> record_queries::count(const std::string& cursor) {
     ++out.unreadable;
     return true;
   };
-  const auto walked = walk(std::nullopt, cursor, [&](const row& it) {
+  const auto walked = walk({}, cursor, [&](const row& it) {
     if (it.why != nullptr) return unread(it, *it.why);
     const auto read = read_record(it.record, it.boot, present);
     if (!read) return unread(it, read.error());

@@ -1,6 +1,7 @@
 // The reader: a thread that answers queries on a connection of its own. The write-ahead log lets it
 // read while the writer writes, and neither waits for the other.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,8 +26,12 @@ namespace onceguard::sqlite {
 /// SQLite are thrown.
 class record_queries {
  public:
-  /// The rows that one page of results examines at most, however few of them match.
+  /// One page of results examines so many rows at most, and begins no row later than this, however
+  /// few of them match.
   static constexpr std::size_t examined_max = 20'000;
+  static constexpr std::chrono::milliseconds longest{100};
+  /// Notes of unreadable records that a list of what needs a person takes.
+  static constexpr std::size_t notes_max = 1'000;
 
   explicit record_queries(session& session);
 
@@ -39,19 +44,23 @@ class record_queries {
  private:
   struct row;
   using visitor = std::function<bool(const row&)>;
-  statement& rows_for(const std::optional<observed_state>& state);
-  result<std::string> walk(const std::optional<observed_state>& state, const std::string& cursor,
+  class allowance;
+  result<std::string> walk(const std::vector<observed_state>& states, const std::string& cursor,
                            const visitor& visit);
-  bool walk_whole_pages(statement& rows, std::int64_t& after, std::size_t& examined,
-                        const visitor& visit);
-  bool walk_damaged_pages(std::int64_t& after, std::size_t& examined, const visitor& visit);
+  bool walk_whole_pages(statement& rows, const std::vector<observed_state>& states,
+                        std::int64_t& after, allowance& left, const visitor& visit);
+  bool walk_damaged_pages(std::int64_t& after, allowance& left, const visitor& visit);
   bool visit_one(std::int64_t number, const std::string& digest, const visitor& visit);
+  void add_noted(const moment& present, list_page& page);
+  [[nodiscard]] bool is_noted(std::string_view digest);
+  [[nodiscard]] result<std::optional<record_view>> find_at(const record_id& id,
+                                                           const moment& present);
   [[nodiscard]] result<std::optional<record_view>> find_row(std::span<const unsigned char> digest,
                                                             const record_id& id,
                                                             const moment& moment);
 
   session& session_;
-  statement find_, all_, settled_, unsettled_, digests_, one_;
+  statement find_, all_, unsettled_, digests_, one_, notes_, note_;
 };
 
 // The jobs that the reader thread carries out for callers: queries that write nothing.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "store/sqlite/schema.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::sqlite {
@@ -12,7 +13,8 @@ void bind_expiry(statement& statement, int index, const record& stored) {
   if (stored.expires_at_wall == 0) {
     statement.bind_null(index);
   } else {
-    statement.bind(index, stored.expires_at_wall);
+    const bool settled = stored.state >= record_state::completed;
+    statement.bind(index, stored.expires_at_wall + (settled ? 0 : expiry_of_unsettled));
   }
 }
 
@@ -58,19 +60,29 @@ record_table::record_table(connection& connection, const std::string& prefix)
       update_(connection.prepare("UPDATE " + prefix +
                                  "records SET state = ?, expires_at = ?, boot = ?, record = ? "
                                  "WHERE id = ?")),
-      // States from 4 on are settled: for them the column expires_at alone says when they expire.
+      // From 0 on, the column expires_at alone says when records expire: they are settled.
       remove_settled_(connection.prepare("DELETE FROM " + prefix +
                                          "records WHERE id IN (SELECT id FROM " + prefix +
-                                         "records WHERE expires_at <= ? AND state >= 4 LIMIT ?)")),
+                                         "records WHERE expires_at BETWEEN 0 AND ? LIMIT ?)")),
       unsettled_(connection.prepare("SELECT id, boot, record FROM " + prefix +
                                     "records INDEXED BY " + prefix +
-                                    "records_by_expiry WHERE expires_at <= ? AND state < 4")),
+                                    "records_by_expiry WHERE expires_at <= ?")),
       remove_(connection.prepare("DELETE FROM " + prefix + "records WHERE id = ?")),
       // The index has all columns: no page of the table is read.
       expired_(connection.prepare("SELECT id FROM " + prefix + "records INDEXED BY " + prefix +
-                                  "records_by_expiry WHERE expires_at <= ?")),
-      one_(connection.prepare("SELECT state, boot, record FROM " + prefix +
-                              "records WHERE id = ?")) {}
+                                  "records_by_expiry WHERE expires_at <= ?1 UNION ALL "
+                                  "SELECT id FROM " +
+                                  prefix + "records INDEXED BY " + prefix +
+                                  "records_by_expiry WHERE expires_at BETWEEN 0 AND ?2")),
+      one_(
+          connection.prepare("SELECT state, boot, record FROM " + prefix + "records WHERE id = ?")),
+      note_unreadable_(
+          connection.prepare("INSERT OR IGNORE INTO " + prefix + "unreadable VALUES (?)")),
+      forget_unreadable_(
+          connection.prepare("DELETE FROM " + prefix + "unreadable WHERE digest = ?")),
+      drop_notes_(connection.prepare(
+          "DELETE FROM " + prefix + "unreadable WHERE digest NOT IN (SELECT digest FROM " + prefix +
+          "records WHERE digest IN (SELECT digest FROM " + prefix + "unreadable))")) {}
 
 result<std::optional<stored_row>> record_table::load(const record_id& id, const moment& present,
                                                      const encoded_parts& parts) {
@@ -128,9 +140,12 @@ void record_table::replace(const record_id& id, const record& stored, std::int64
     load_.bind(1, digest);
     if (load_.step()) number = load_.integer(0);
   }
+  forget_unreadable_.bind(1, id).run();
   if (number) return update(*number, stored, boot_now, {});
   insert_row(digest, stored, boot_now, {});
 }
+
+void record_table::note_unreadable(const record_id& id) { note_unreadable_.bind(1, id).run(); }
 
 void record_table::probe(const record_id& id) {
   const resetting at_end(load_);
@@ -171,7 +186,7 @@ std::size_t record_table::remove_unsettled(const moment& moment, std::size_t mos
   std::vector<std::int64_t> gone;
   {
     const resetting at_end(unsettled_);
-    unsettled_.bind(1, moment.now.wall);
+    unsettled_.bind(1, moment.now.wall + expiry_of_unsettled);
     while (gone.size() < most && unsettled_.step()) {
       const auto read = read_record(unsettled_.bytes(2), unsettled_.integer(1), moment);
       // A record that can't be read may hold a lease: it stays.
@@ -187,7 +202,7 @@ std::size_t record_table::remove_unsettled(const moment& moment, std::size_t mos
 std::vector<std::int64_t> record_table::list_expired(const moment& moment, std::size_t most) {
   std::vector<std::int64_t> over;
   const resetting at_end(expired_);
-  expired_.bind(1, moment.now.wall);
+  expired_.bind(1, moment.now.wall + expiry_of_unsettled).bind(2, moment.now.wall);
   while (over.size() < most && expired_.step()) {
     const auto number = expired_.integer(0);
     if (on_damaged_pages_.contains(number)) continue;

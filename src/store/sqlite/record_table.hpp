@@ -56,6 +56,10 @@ class record_table {
   /// Replaces a record that can't be decoded or, with `on_damaged_page`, whose page can't be read.
   void replace(const record_id& id, const record& stored, std::int64_t boot_now,
                bool on_damaged_page);
+  /// Notes that the record can't be read, for lists of what needs a person.
+  void note_unreadable(const record_id& id);
+  /// Forgets notes of records that are gone.
+  void drop_notes() { drop_notes_.run(); }
   /// Reads what a call for this record would read. A failure says that the page can't be read.
   void probe(const record_id& id);
   /// The same for the records that a sweep would remove. Later sweeps skip those on damaged pages.
@@ -77,6 +81,7 @@ class record_table {
 
   connection& connection_;
   statement load_, insert_, update_, remove_settled_, unsettled_, remove_, expired_, one_;
+  statement note_unreadable_, forget_unreadable_, drop_notes_;
   bool careful_ = false;                     // a sweep met a damaged page
   std::set<std::int64_t> on_damaged_pages_;  // expired records on damaged pages
 };

@@ -7,9 +7,9 @@
 namespace onceguard::sqlite {
 namespace {
 
-// A claim appends a row and dirties one random page of the index of digests. Unsettled records
-// never expire by default: their expires_at is NULL, and they are together at the front of the
-// index by expiry. % stands for the prefix of the names.
+// A claim appends a row and dirties one random page of the index of digests. The index by expiry
+// has the unsettled records together at its front: their expires_at is NULL, or moved below 0 by
+// `expiry_of_unsettled`. % stands for the prefix of the names.
 constexpr std::string_view first_tables = R"(
 CREATE TABLE %records (
   id INTEGER PRIMARY KEY,
@@ -57,6 +57,14 @@ ALTER TABLE %meta ADD COLUMN log_base INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE %meta ADD COLUMN log_identity TEXT NOT NULL DEFAULT '';
 )";
 
+// Moves the expiry of unsettled records, and makes the notes of records that can't be read.
+constexpr std::string_view what_needs_a_person = R"(
+UPDATE %records SET expires_at = expires_at - 4611686018427387904
+  WHERE state < 4 AND expires_at >= 0;
+CREATE TABLE IF NOT EXISTS %unreadable (digest BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;
+)";
+static_assert(expiry_of_unsettled == -4'611'686'018'427'387'904);
+
 std::string with_prefix(std::string_view sql, std::string_view prefix) {
   std::string out;
   for (const char c : sql) {
@@ -89,7 +97,8 @@ struct rolled_back {
   ~rolled_back() { target.roll_back(); }
 };
 
-constexpr std::array migrations = {first_tables, records_of_format_2, name_of_the_log};
+constexpr std::array migrations = {first_tables, records_of_format_2, name_of_the_log,
+                                   what_needs_a_person};
 static_assert(migrations.size() == static_cast<std::size_t>(schema_version));
 
 }  // namespace
@@ -124,11 +133,14 @@ std::int64_t caller_tables_version(connection& connection) {
 }
 
 void make_caller_tables(connection& connection) {
-  if (caller_tables_version(connection) == 0) {
+  constexpr std::int64_t with_notes = 3;
+  const auto found = caller_tables_version(connection);
+  if (found == 0) {
     connection.run(with_prefix(first_tables, caller_prefix).c_str());
     connection.run(with_prefix(table_columns, caller_prefix).c_str());
     write_identity(connection, caller_prefix);
   }
+  if (found < with_notes) connection.run(with_prefix(what_needs_a_person, caller_prefix).c_str());
   connection.run(("UPDATE onceguard_meta SET version = " + std::to_string(caller_version)).c_str());
 }
 

@@ -9,7 +9,11 @@ namespace onceguard::sqlite {
 /// In the file's header ("Once"): marks the database as ours.
 inline constexpr std::int64_t application_id = 0x4f6e6365;
 /// The schema that this version writes. Migrations only add.
-inline constexpr std::int64_t schema_version = 3;
+inline constexpr std::int64_t schema_version = 4;
+
+/// Added to the expiry of an unsettled record in its column, so that the index has all unsettled
+/// records together, before the others.
+inline constexpr std::int64_t expiry_of_unsettled = -(std::int64_t{1} << 62);
 
 enum class ownership { fresh, ours, foreign, newer };
 
@@ -23,7 +27,7 @@ void migrate(connection& connection);
 
 /// In a caller's database, the names of all our tables and indexes begin with this.
 inline constexpr std::string_view caller_prefix = "onceguard_";
-inline constexpr std::int64_t caller_version = 2;
+inline constexpr std::int64_t caller_version = 3;
 
 /// The version of our tables in a caller's database. 0: none. Above `caller_version`: made by a
 /// newer version.

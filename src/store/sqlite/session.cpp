@@ -92,11 +92,12 @@ std::optional<error> session::enter() {
     }
   });
   if (found == lock_file::entry::entered) return std::nullopt;
-  return refuse(path_,
-                "another process that sees another boot id of the machine, or a boot clock that is "
-                "shifted against this one's, has it open, so that each would take the other's "
-                "leases for over. Give both the same /proc/sys/kernel/random/boot_id and "
-                "/proc/self/timens_offsets, or each a store of its own, or PostgreSQL");
+  return out_of_reach(
+      path_,
+      "another process that sees another boot id of the machine, or a boot clock that is shifted "
+      "against this one's, has it open, so that each would take the other's leases for over. Give "
+      "both the same /proc/sys/kernel/random/boot_id and /proc/self/timens_offsets, or each a "
+      "store of its own, or PostgreSQL");
 }
 
 /// Checks that the file and the write-ahead log are ours, before anything is written, or copied out

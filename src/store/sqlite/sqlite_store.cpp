@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "store/sqlite/backup.hpp"
+#include "store/sqlite/examine.hpp"
 
 namespace onceguard::sqlite {
 namespace {
@@ -171,6 +172,8 @@ const store_kind& sqlite_store_kind() noexcept {
         if (!former) return former.error();
         return store_kind::restored{path_of(params.url), std::move(*former)};
       },
+      .examine = [](const store_params& params,
+                    store_role) { return sqlite::examine(params_of(params)); },
   };
   return kind;
 }

@@ -27,7 +27,7 @@ void count_no_memory() noexcept;
 class sqlite_store final : public store {
  public:
   /// Opens or creates the file; blocks. errc::invalid_argument: the location or the file is
-  /// unsuitable.
+  /// unsuitable. errc::store_unreachable: also a directory or a right that is missing.
   [[nodiscard]] static result<std::unique_ptr<sqlite_store>> open(sqlite_params params);
   ~sqlite_store() override { stop(); }
 

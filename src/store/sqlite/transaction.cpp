@@ -36,6 +36,13 @@ transaction::transaction(metadata_table& metadata, record_table& table, token to
 
 result<std::optional<stored_row>> transaction::load(const record_id& id,
                                                     const encoded_parts& parts) {
+  auto found = load_unnoted(id, parts);
+  if (!found) table_.note_unreadable(id);
+  return found;
+}
+
+result<std::optional<stored_row>> transaction::load_unnoted(const record_id& id,
+                                                            const encoded_parts& parts) {
   const auto* why = damaged_ == nullptr ? nullptr : damaged_->find(id);
   if (why == nullptr) return table_.load(id, moment_, parts);
   auto replaced = table_.load_replacement(id, moment_, parts);
@@ -129,6 +136,7 @@ result<import_outcome> transaction::apply(const imported_record& request,
 
 std::size_t transaction::sweep(std::size_t most) {
   const auto gone = table_.remove_expired(moment_, most);
+  table_.drop_notes();
   writes_ += gone;
   return gone;
 }

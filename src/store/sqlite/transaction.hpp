@@ -67,6 +67,8 @@ class transaction {
  private:
   [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id,
                                                        const encoded_parts& parts);
+  [[nodiscard]] result<std::optional<stored_row>> load_unnoted(const record_id& id,
+                                                               const encoded_parts& parts);
   resolve_decision replace_unreadable(const resolution& request);
   void write(const record_id& id, const std::optional<stored_row>& old, const record& stored,
              const encoded_parts& parts);

@@ -25,11 +25,12 @@ result<std::unique_ptr<tiered_store>> tiered_store::open(std::unique_ptr<store> 
   return made;
 }
 
-store_traits tiered_store::traits() const {
-  auto out = truth_->traits();
-  out.name = "tiered";
-  return out;
+store_traits tiered_store::traits_over(store_traits truth) {
+  truth.name = "tiered";
+  return truth;
 }
+
+store_traits tiered_store::traits() const { return traits_over(truth_->traits()); }
 
 /// A call failed when all of its batch failed.
 template <class Outcome>

@@ -30,6 +30,9 @@ class tiered_store final : public store {
                                                                   const tiered_params& params);
   ~tiered_store() override { stop(); }
 
+  /// The traits of a tiered store whose truth has these.
+  [[nodiscard]] static store_traits traits_over(store_traits truth);
+
   [[nodiscard]] store_traits traits() const override;
   boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
                                                              milliseconds timeout) override;

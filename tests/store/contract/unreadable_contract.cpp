@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "store/contract/store_fixture.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -45,7 +46,7 @@ TEST_P(unreadable_contract, an_unreadable_record_is_listed_by_its_id_under_every
   const auto id = damaged("bad");
   caller_.completed(claim_of("good"));
   list_filter of_state;
-  of_state.state = observed_state::completed;
+  of_state.states = {observed_state::completed};
   list_filter of_key;
   of_key.key = "good";
   list_filter of_scope;
@@ -58,6 +59,22 @@ TEST_P(unreadable_contract, an_unreadable_record_is_listed_by_its_id_under_every
     ASSERT_EQ(page.records.size(), 1u);
     EXPECT_EQ(page.records[0].stored.about->key, "good");
   }
+}
+
+TEST_P(unreadable_contract, a_request_that_meets_an_unreadable_record_makes_it_known) {
+  const auto id = damaged("bad");
+  damaged("bad and running", false);
+  caller_.completed(claim_of("good"));
+  expect_unreadable("bad");
+  expect_unreadable("bad and running");
+  list_filter filter;
+  filter.needs_person = true;
+  wait_until("both records", [&] { return caller_.list(filter).unreadable.size() == 2; });
+  EXPECT_TRUE(caller_.list(filter).records.empty());
+  caller_.resolve(forced(id, false));
+  const auto page = caller_.list(filter);
+  ASSERT_EQ(page.unreadable.size(), 1u);
+  EXPECT_NE(page.unreadable[0].id, id);
 }
 
 TEST_P(unreadable_contract, an_unreadable_record_is_listed_once_over_many_pages) {

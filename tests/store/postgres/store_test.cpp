@@ -21,10 +21,11 @@ using ::testing::Not;
 
 class postgres_store_test : public postgres_fixture {
  protected:
-  void expect_refused(const postgres::postgres_params& value, const std::string& why) {
+  void expect_refused(const postgres::postgres_params& value, const std::string& why,
+                      errc code = errc::store_unreachable) {
     const auto opened = postgres_store::open(value);
     ASSERT_FALSE(opened);
-    EXPECT_EQ(opened.error().code, errc::invalid_argument) << opened.error().detail;
+    EXPECT_EQ(opened.error().code, code) << opened.error().detail;
     EXPECT_THAT(opened.error().detail, HasSubstr(why));
   }
   /// Runs the calls of many callers at the same time, all on one thread.
@@ -54,7 +55,8 @@ TEST_F(postgres_store_test, a_newer_or_an_older_schema_is_refused) {
   const auto known = std::to_string(postgres::schema_version);
   database_.admin().run("UPDATE onceguard.meta SET minimum_version = 1000, schema_version = 1001");
   expect_refused(params(),
-                 "newer version of onceguard (schema 1001; this version knows " + known + ")");
+                 "newer version of onceguard (schema 1001; this version knows " + known + ")",
+                 errc::invalid_argument);
   database_.admin().run("UPDATE onceguard.meta SET minimum_version = 0, schema_version = 0");
   expect_refused(params(), "is at 0 and this version needs " + known + "; run: onceguard migrate");
   database_.admin().run("UPDATE onceguard.meta SET schema_version = " + known);

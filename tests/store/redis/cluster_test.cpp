@@ -88,10 +88,10 @@ TEST_F(redis_cluster_test, a_url_for_the_wrong_kind_of_server_is_refused) {
     return opened ? error() : opened.error();
   };
   const auto alone = refusal("redis+cluster://127.0.0.1:" + std::to_string(server_.port()));
-  EXPECT_EQ(alone.code, errc::invalid_argument);
+  EXPECT_EQ(alone.code, errc::store_unreachable);
   EXPECT_THAT(alone.detail, HasSubstr("cluster support disabled"));
   const auto node = refusal(cluster_.node(0).url());
-  EXPECT_EQ(node.code, errc::invalid_argument);
+  EXPECT_EQ(node.code, errc::store_unreachable);
   EXPECT_THAT(node.detail, HasSubstr("redis+cluster:"));
 }
 

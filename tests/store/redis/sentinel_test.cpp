@@ -58,7 +58,7 @@ TEST_F(redis_sentinel_test,
   auto url = fleet_.url();
   url.replace(url.find("/main"), 5, "/other");
   const auto unknown = refusal_of(url);
-  EXPECT_EQ(unknown.code, errc::invalid_argument);
+  EXPECT_EQ(unknown.code, errc::store_unreachable);
   EXPECT_THAT(unknown.detail, HasSubstr("no master named other"));
   const auto nobody =
       refusal_of("redis+sentinel://127.0.0.1:" + std::to_string(free_port()) + "/main");
@@ -75,7 +75,7 @@ TEST_F(redis_sentinel_test, sentinels_can_have_a_user_and_password_of_their_own)
   };
   open(params_for(url("sentinel_user=watcher&sentinel_password=word")))->stop();
   const auto why = refusal_of(url("sentinel_user=watcher&sentinel_password=wrong"));
-  EXPECT_EQ(why.code, errc::invalid_argument) << why.detail;
+  EXPECT_EQ(why.code, errc::store_unreachable) << why.detail;
   EXPECT_THAT(why.detail, ::testing::Not(HasSubstr("wrong ")));
   admin.run({"ACL", "DELUSER", "watcher"});
 }

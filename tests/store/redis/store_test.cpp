@@ -98,7 +98,7 @@ TEST_F(redis_store_test, a_wrong_url_is_refused_without_its_password) {
 TEST_F(redis_store_test, a_server_that_would_evict_keys_is_refused) {
   redis_server evicting({"--maxmemory-policy", "allkeys-lru"});
   const auto why = refusal_of(evicting.url());
-  EXPECT_EQ(why.code, errc::invalid_argument);
+  EXPECT_EQ(why.code, errc::store_unreachable);
   EXPECT_THAT(why.detail, HasSubstr("maxmemory-policy is allkeys-lru"));
 }
 
@@ -118,7 +118,7 @@ TEST_F(redis_store_test, credentials_are_checked_and_a_user_needs_only_the_docum
   };
   for (const char* credentials : {"", ":wrong@", "nobody:secret@"}) {
     const auto why = refusal_of(url_with(credentials));
-    EXPECT_EQ(why.code, errc::invalid_argument) << why.detail;
+    EXPECT_EQ(why.code, errc::store_unreachable) << why.detail;
     EXPECT_THAT(why.detail, Not(HasSubstr("secret")));
   }
   auto admin = guarded.session();
@@ -140,7 +140,7 @@ TEST_F(redis_store_test, credentials_are_checked_and_a_user_needs_only_the_docum
   EXPECT_EQ(own.vitals().forgotten, 1u);
   admin.run({"ACL", "SETUSER", "stranger", "on", ">word", "~other:*", "+@all"});
   const auto stranger = refusal_of(url_with("stranger:word@"));
-  EXPECT_EQ(stranger.code, errc::invalid_argument);
+  EXPECT_EQ(stranger.code, errc::store_unreachable);
   EXPECT_THAT(stranger.detail, HasSubstr("NOPERM"));
   EXPECT_THAT(stranger.detail, HasSubstr("type the ACL SETUSER of docs/redis.md"));
 }

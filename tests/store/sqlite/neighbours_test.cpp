@@ -49,7 +49,7 @@ TEST_F(sqlite_neighbours_test, another_boot_id_is_refused_while_a_store_has_the_
   parameters.clock = &other_clock;
   const auto refused = sqlite_store::open(parameters);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, errc::invalid_argument);
+  EXPECT_EQ(refused.error().code, errc::store_unreachable);
   EXPECT_THAT(refused.error().detail, HasSubstr("another boot id"));
   EXPECT_THAT(refused.error().detail, HasSubstr("/proc/sys/kernel/random/boot_id"));
   // The attempt does not hold up the open store, and another store with the same boot id may open
@@ -99,9 +99,9 @@ TEST_F(sqlite_neighbours_test, only_one_checkpoint_runs_at_a_time_even_within_a_
   lock_file one(path_);
   lock_file other(path_);
   {
-    const sqlite::moving mine(one);
+    const sqlite::checkpoint_turn mine(one);
     EXPECT_TRUE(mine.has_turn());
-    const sqlite::moving too(other);
+    const sqlite::checkpoint_turn too(other);
     EXPECT_FALSE(too.has_turn());
   }
   EXPECT_TRUE(other.try_turn());

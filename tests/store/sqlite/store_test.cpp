@@ -35,12 +35,13 @@ class sqlite_store_test : public ::testing::Test {
     return std::move(*opened);
   }
   std::unique_ptr<sqlite_store> open() { return open(params()); }
-  void expect_refused(const std::string& path, const std::string& why) {
+  void expect_refused(const std::string& path, const std::string& why,
+                      errc code = errc::invalid_argument) {
     auto value = params();
     value.path = path;
     const auto opened = sqlite_store::open(value);
     ASSERT_FALSE(opened) << path;
-    EXPECT_EQ(opened.error().code, errc::invalid_argument);
+    EXPECT_EQ(opened.error().code, code);
     EXPECT_THAT(opened.error().detail, HasSubstr(why));
   }
   void remove_file() {
@@ -57,7 +58,7 @@ TEST_F(sqlite_store_test, a_file_that_is_no_onceguard_database_is_refused) {
   std::ofstream(folder_.file("text")) << std::string(4'096, 'x');
   expect_refused(folder_.file("text"), "is not a SQLite database");
   expect_refused(folder_.path().string(), "is a directory");
-  expect_refused(folder_.file("missing/store.db"), "the directory");
+  expect_refused(folder_.file("missing/store.db"), "the directory", errc::store_unreachable);
   expect_refused("", "the path is empty");
   expect_refused(":memory:", "memory:");
   ::mkfifo(folder_.file("pipe").c_str(), 0600);

@@ -213,7 +213,11 @@ void connection_pool::on_lost(connection& connection, const failure& why) {
   }
   // Another server of the list may be usable.
   const bool tried_all = mine.failures > 0 && mine.failures % where_.targets.size() == 0;
-  if (tried_all && misconfigured(why)) say_ready(to_error(why, where_.name, effect::none));
+  if (!tried_all || !misconfigured(why)) return;
+  auto refusal = to_error(why, where_.name, effect::none);
+  // The cause is the server's, and may pass: a missing schema, right or database.
+  if (why.sqlstate != newer_schema) refusal.code = errc::store_unreachable;
+  say_ready(std::move(refusal));
 }
 
 /// At once if the connection was ready before, otherwise after a growing pause. Each server gets

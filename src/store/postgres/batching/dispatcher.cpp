@@ -12,6 +12,10 @@ namespace {
 constexpr std::size_t announced_bytes = 8;                         // of each digest
 constexpr std::size_t announced_most = 400 * 2 * announced_bytes;  // a notification has 8,000 bytes
 
+// The same keys come again and again.
+constexpr std::size_t attention_most = 1'000;
+constexpr std::chrono::milliseconds attention_interval{1'000};
+
 /// How long until a record that somebody else is writing is tried again.
 std::chrono::milliseconds pause_before(std::uint32_t tries) {
   return std::chrono::milliseconds(std::min(2u << std::min(tries, 5u), 50u));
@@ -101,6 +105,15 @@ std::unique_ptr<trip> dispatcher::next_notice() {
     announced_.erase(0, announced_most);
     return std::make_unique<notice_trip>(notify_settled, std::move(values));
   }
+  const auto now = base::boot_now();
+  if (!attention_.empty() && now >= attention_due_) {
+    attention_due_ = now + attention_interval;
+    array_value ids(type::bytes);
+    for (const auto& id : attention_) ids.bytes(id);
+    attention_.clear();
+    values.array(ids);
+    return std::make_unique<notice_trip>(note_attention, std::move(values));
+  }
   if (!listening_) return nullptr;
   values.int8(listening_->connection).int8(listening_->span.count());
   listening_.reset();
@@ -187,11 +200,23 @@ void dispatcher::arrived(batch_trip& trip, const std::vector<result_ptr>& result
     if (done.announces && done.got.listened) {
       announced_ += base::to_hex(std::span(done.id).first<announced_bytes>());
     }
+    note_attention_of(done);
     if (done.got.leases > 0) memory_.count(trip.connection_, done.got.leases);
     // A poll has found another memory while the request was in flight: nobody holds the lease, and
     // it is given back.
     const bool in_doubt = done.grants() && done.got.written && !gate_.known();
     end(each, in_doubt ? std::optional(not_what_it_was(name_, effect::done)) : std::nullopt);
+  }
+}
+
+/// A record whose outcome is unknown, or that can't be read, was met: operators are to find it.
+void dispatcher::note_attention_of(const request& done) {
+  const auto& seen = done.got;
+  const auto* stored = seen.record_found();
+  const bool unknown =
+      stored != nullptr && observe(*stored, instant_of(seen.now, false)) == observed_state::unknown;
+  if ((unknown || seen.unreadable) && attention_.size() < attention_most) {
+    attention_.insert(done.id);
   }
 }
 

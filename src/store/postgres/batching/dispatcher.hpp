@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,7 @@ class dispatcher {
   [[nodiscard]] bool gathers(steady_time now) const;
   [[nodiscard]] std::optional<entry> take_question();
   [[nodiscard]] std::unique_ptr<trip> next_notice();
+  void note_attention_of(const request& done);
   void refuse_claims();
   void retry(entry again, steady_time now);
   void end(entry& ended, std::optional<error> why = std::nullopt);
@@ -85,7 +87,9 @@ class dispatcher {
   std::size_t trips_ = 0;
   std::size_t in_flight_ = 0;
   std::size_t questions_under_way_ = 0;
-  std::string announced_;  // the settles of which others are to be notified
+  std::string announced_;          // the settles of which others are to be notified
+  std::set<record_id> attention_;  // records that are to be noted
+  steady_time attention_due_{};
   std::optional<interest> listening_;
   /// A commit did not wait for the standby. Until a commit has waited again, each commit must wait.
   bool standby_distrusted_ = false;

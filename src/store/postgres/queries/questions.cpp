@@ -12,6 +12,17 @@ namespace onceguard::postgres {
 namespace {
 
 constexpr std::int64_t pages_in_piece = 2'000;
+constexpr std::int64_t notes_examined = 2'000;
+
+error foreign_cursor() {
+  return error(errc::invalid_argument, "this cursor was not given by this store");
+}
+
+/// One row more than the limit says that there are more.
+std::int64_t rows_asked(std::size_t limit) {
+  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() - 1;
+  return static_cast<std::int64_t>(std::min(limit, most)) + 1;
+}
 
 std::string text_of(const table_position& position) {
   return std::to_string(position.page) + '.' + std::to_string(position.first) + '.' +
@@ -37,6 +48,33 @@ void add_piece(parameters& out, const table_position& piece) {
   out.int8(piece.page).int8(piece.page + pages_in_piece);
 }
 
+void add_filter(parameters& out, const list_filter& filter) {
+  std::string states;
+  for (const auto state : states_of(filter)) {
+    states += (states.empty() ? "" : ",") + std::string(name_of(state));
+  }
+  if (states.empty()) {
+    out.null();
+  } else {
+    out.bytes(states);
+  }
+  array_value texts(type::bytes);
+  for (const auto text : texts_of(filter)) texts.bytes(text);
+  out.array(texts);
+  if (filter.scope) {
+    out.bytes(*filter.scope);
+  } else {
+    out.null();
+  }
+  for (const auto& age : {filter.older, filter.younger}) {
+    if (age) {
+      out.int8(age->count());
+    } else {
+      out.null();
+    }
+  }
+}
+
 void take_row(const rows& rows, int row, const list_filter& filter, bool expiry_paused,
               const std::string& name, list_page& out) {
   auto seen = read_row(rows, row);
@@ -60,32 +98,17 @@ result<table_position> read_cursor(const std::string& cursor) {
   const bool right =
       cursor.empty() ||
       (read_number(rest, out.page) && read_number(rest, out.first) && base::from_hex(rest, out.id));
-  if (!right) return error(errc::invalid_argument, "this cursor was not given by this store");
+  if (!right) return foreign_cursor();
   return out;
 }
 
 parameters ask_list(const list_filter& filter, const table_position& after, std::size_t limit,
                     bool expiry_paused) {
-  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() - 1;
   parameters out;
   add_piece(out, after);
   out.int8(after.first).bytes(after.id);
-  out.int4(static_cast<std::int64_t>(std::min(limit, most)) + 1).boolean(expiry_paused);
-  if (filter.state) {
-    out.bytes(name_of(*filter.state));
-  } else {
-    out.null();
-  }
-  if (filter.key) {
-    out.bytes(*filter.key);
-  } else {
-    out.null();
-  }
-  if (filter.scope) {
-    out.bytes(*filter.scope);
-  } else {
-    out.null();
-  }
+  out.int4(rows_asked(limit)).boolean(expiry_paused);
+  add_filter(out, filter);
   return out;
 }
 
@@ -105,6 +128,39 @@ list_page read_list(const rows& rows, const list_filter& filter, const table_pos
     take_row(rows, row, filter, expiry_paused, name, out);
   }
   out.cursor = more ? text_of(last) : behind_piece(after, rows.integer(0, row_columns));
+  return out;
+}
+
+result<record_id> read_attention_cursor(const std::string& cursor) {
+  record_id out{};
+  if (!cursor.empty() && !base::from_hex(cursor, out)) return foreign_cursor();
+  return out;
+}
+
+parameters ask_attention(const record_id& after, std::size_t limit, bool expiry_paused) {
+  parameters out;
+  out.bytes(after).int4(notes_examined).int4(rows_asked(limit)).boolean(expiry_paused);
+  return out;
+}
+
+list_page read_attention(const rows& rows, const list_filter& filter, std::size_t limit,
+                         bool expiry_paused, const std::string& name) {
+  rows.expect_columns(row_columns + 1);
+  if (rows.size() == 0) throw unexpected_answer("a list without its last note");
+  list_page out;
+  const bool more = static_cast<std::size_t>(rows.size()) > limit;
+  const int count = more ? static_cast<int>(limit) : rows.size();
+  for (int row = 0; row < count; ++row) {
+    if (!rows.null(row, 0)) take_row(rows, row, filter, expiry_paused, name, out);
+  }
+  if (more) {
+    out.cursor = base::to_hex(id_in(rows, count - 1));
+  } else if (!rows.null(0, row_columns)) {
+    out.cursor = base::to_hex(rows.fixed<record_id>(0, row_columns));
+  }
+  std::stable_sort(out.records.begin(), out.records.end(), [](const auto& a, const auto& b) {
+    return a.stored.claimed_at_wall < b.stored.claimed_at_wall;
+  });
   return out;
 }
 

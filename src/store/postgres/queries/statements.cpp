@@ -40,6 +40,13 @@
   "(SELECT onceguard.now_ms() AS now, pg_relation_size('onceguard.records')" \
   " / current_setting('block_size')::bigint AS pages) k"
 
+// Notes a record that is written with its outcome unknown.
+#define NOTE_UNKNOWN(digest, deadline, state, written)                                        \
+  "noted AS (INSERT INTO onceguard.attention (digest) SELECT " digest "::bytea FROM " written \
+  " WHERE " state                                                                             \
+  "::text IN ('in_progress', 'probing')"                                                      \
+  " AND " deadline "::bigint <= onceguard.now_ms() ON CONFLICT DO NOTHING)"
+
 namespace onceguard::postgres {
 
 // $1 digest, $2 claim id, $3 lock, $4 lease, $5 into started, $6 unknown retention, $7 retention,
@@ -128,8 +135,8 @@ const statement insert_row{
     " nullif($16::bigint, $5 / 1000), nullif($17::bigint, 0), $18::bytea, $19::bytea, $20::bigint"
     " WHERE pg_try_advisory_xact_lock($2::bigint) AND $3::xid IS NULL"
     " AND $21::boolean IS NOT NULL"
-    " ON CONFLICT (digest) DO NOTHING RETURNING r.token)"
-    " SELECT w.token, NULL::bigint, false FROM written w"};
+    " ON CONFLICT (digest) DO NOTHING RETURNING r.token), " NOTE_UNKNOWN(
+        "$1", "$6", "$8", "written") " SELECT w.token, NULL::bigint, false FROM written w"};
 
 // The same, then $22 grants, $23 forgets, the memory, $28 connection, $29 its leases.
 const statement replace_row{
@@ -153,14 +160,16 @@ const statement replace_row{
     " FROM known k, onceguard.records b WHERE b.digest = $1::bytea OFFSET 0) n"
     " WHERE r.digest = n.digest AND r.xmin = $3::xid AND pg_try_advisory_xact_lock($2::bigint)"
     " RETURNING r.token), "
-    COUNT_LEASES("$28", "$29", "written WHERE $22::boolean")
+    COUNT_LEASES("$28", "$29", "written WHERE $22::boolean") ", "
+    NOTE_UNKNOWN("$1", "$6", "$8", "written")
     ", forgot AS (UPDATE onceguard.meta m SET forgotten = m.forgotten + 1"
     " WHERE $23::boolean AND EXISTS (SELECT FROM written))"
     " SELECT w.token, c.leases, " LISTENED_TO
     " FROM written w LEFT JOIN counted c ON true, known k"};
 
 // $1 the first page and $2 the page behind the last of a piece, $3 and $4 where to go on in it, $5
-// how many rows, $6 whether expiry is paused, $7 state, $8 key, $9 scope. One row at least.
+// how many rows, $6 whether expiry is paused, $7 states, $8 texts of the subject, $9 scope, $10 the
+// least age, $11 the age below which. One row at least.
 const statement list_piece{
     "list_piece",
     "SELECT" ROW_COLUMNS("r.digest", "r.outcome") ", k.pages FROM " NOW_AND_PAGES
@@ -169,10 +178,38 @@ const statement list_piece{
     " AND (coalesce(b.first_token, b.token), b.digest) > ($3::bigint, $4::bytea)"
     // What can't be read may be what any filter looks for, and nobody knows whether it has expired.
     " AND (NOT onceguard.expired(b.state, b.deadline_at, b.expires_at, k.now, $6::boolean)"
-    " AND ($7::text IS NULL OR onceguard.observed(b.state, b.deadline_at, k.now) = $7)"
-    " AND ($8::bytea IS NULL OR position($8 IN b.subject) > 0)"
-    " AND ($9::bytea IS NULL OR substr(b.subject, 3, 32) = $9) OR NOT onceguard.readable(b))"
+    " AND ($7::text IS NULL"
+    " OR onceguard.observed(b.state, b.deadline_at, k.now) = ANY (string_to_array($7, ',')))"
+    " AND ($9::bytea IS NULL OR substr(b.subject, 3, 32) = $9)"
+    " AND ($10::bigint IS NULL OR k.now - coalesce(b.claimed_at, b.token / 1000) >= $10)"
+    " AND ($11::bigint IS NULL OR k.now - coalesce(b.claimed_at, b.token / 1000) < $11)"
+    " AND (SELECT coalesce(bool_and(position(t.part IN b.subject) > 0), true)"
+    " FROM unnest($8::bytea[]) AS t(part)) OR NOT onceguard.readable(b))"
     " ORDER BY first, b.digest LIMIT $5::integer) r ON true"};
+
+// $1 behind which note, $2 how many notes are examined, $3 how many rows, $4 whether expiry is
+// paused. Of a row without a version, only the last column counts: the last note that was examined,
+// if there may be more.
+const statement list_attention{
+    "list_attention",
+    "WITH noted AS MATERIALIZED (SELECT a.digest FROM onceguard.attention a"
+    " WHERE a.digest > $1::bytea ORDER BY a.digest LIMIT $2::integer),"
+    " last AS (SELECT n.digest FROM noted n"
+    " WHERE (SELECT count(*) FROM noted) = $2 ORDER BY n.digest DESC LIMIT 1)"
+    " SELECT" ROW_COLUMNS("r.digest", "r.outcome") ", l.digest"
+    " FROM (SELECT onceguard.now_ms() AS now) k LEFT JOIN last l ON true"
+    " LEFT JOIN LATERAL (SELECT (b.c).*, b.xmin FROM noted n"
+    " CROSS JOIN LATERAL (SELECT c, c.xmin FROM onceguard.records c WHERE c.digest = n.digest"
+    " OFFSET 0) b WHERE (b.c).state <= 'probing' AND NOT onceguard.expired((b.c).state,"
+    " (b.c).deadline_at, (b.c).expires_at, k.now, $4::boolean)"
+    " OR NOT onceguard.readable(b.c) ORDER BY n.digest LIMIT $3::integer) r ON true"};
+
+// Hints: their commit need not wait for the disk.
+const statement note_attention{
+    "note_attention",
+    "WITH quick AS MATERIALIZED (SELECT pg_catalog.set_config('synchronous_commit', 'off', true))"
+    " INSERT INTO onceguard.attention (digest) SELECT i.digest FROM quick,"
+    " unnest($1::bytea[]) AS i(digest) ON CONFLICT DO NOTHING"};
 
 const statement count_piece{
     "count_piece",
@@ -198,10 +235,10 @@ const statement notify_settled{"notify_settled",
                                " pg_catalog.pg_notify('onceguard_settled', $1)"};
 
 std::span<const statement* const> all_statements() noexcept {
-  static constexpr std::array all{&claim_batch, &check_memory,  &complete_batch, &read_batch,
-                                  &read_whole,  &insert_row,    &replace_row,    &list_piece,
-                                  &count_piece, &sweep_some,    &poll_vitals,    &poll_epoch,
-                                  &note_state,  &await_settles, &notify_settled};
+  static constexpr std::array all{
+      &claim_batch, &check_memory, &complete_batch, &read_batch,     &read_whole,    &insert_row,
+      &replace_row, &list_piece,   &list_attention, &note_attention, &count_piece,   &sweep_some,
+      &poll_vitals, &poll_epoch,   &note_state,     &await_settles,  &notify_settled};
   return all;
 }
 

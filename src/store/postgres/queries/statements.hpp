@@ -21,6 +21,8 @@ extern const statement insert_row;
 extern const statement replace_row;  ///< replaces the version of a row that was read
 // Questions.
 extern const statement list_piece;
+extern const statement list_attention;  ///< of the records that are noted
+extern const statement note_attention;
 extern const statement count_piece;
 extern const statement sweep_some;
 extern const statement poll_vitals;

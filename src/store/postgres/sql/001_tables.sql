@@ -95,9 +95,15 @@ CREATE TABLE onceguard.listeners (
 CREATE UNLOGGED TABLE onceguard.must_settle (
   digest onceguard.digest NOT NULL, token bigint NOT NULL, claim_id onceguard.claim_id NOT NULL);
 
--- The page with which the next call of the sweep begins.
-CREATE TABLE onceguard.sweep_position (page bigint NOT NULL) WITH (fillfactor = 50);
-INSERT INTO onceguard.sweep_position VALUES (0);
+-- What may need a person: records that were left unknown, whose lease ended without a settle, or
+-- that could not be read. Notes of the rare paths and of the sweep, so that no index of records is
+-- needed; the record decides.
+CREATE TABLE onceguard.attention (digest onceguard.digest PRIMARY KEY);
+
+-- The page and the note with which the next call of the sweep begins.
+CREATE TABLE onceguard.sweep_position (page bigint NOT NULL, note bytea NOT NULL)
+  WITH (fillfactor = 50);
+INSERT INTO onceguard.sweep_position VALUES (0, '');
 
 -- How each accelerator was found the last time that somebody noted it, so that one which came back
 -- from an older copy is noticed also where nobody watched.

@@ -59,6 +59,7 @@ BEGIN
             || ' TO onceguard_gateway';
     GRANT SELECT, INSERT, UPDATE ON onceguard.records, onceguard.lease_counts, onceguard.listeners
       TO onceguard_gateway;
+    GRANT SELECT, INSERT ON onceguard.attention TO onceguard_gateway;
     GRANT SELECT, UPDATE (forgotten) ON onceguard.meta TO onceguard_gateway;
     GRANT SELECT ON onceguard.keys TO onceguard_gateway;
   END IF;

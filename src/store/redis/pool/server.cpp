@@ -3,6 +3,7 @@
 #include <boost/asio/co_spawn.hpp>
 
 #include "base/rethrow.hpp"
+#include "store/redis/pool/server_questions.hpp"
 
 namespace onceguard::redis {
 namespace {
@@ -10,11 +11,6 @@ namespace {
 using boost::asio::awaitable;
 
 constexpr std::chrono::seconds linger{5};  // of the connection to a server that has no part yet
-
-bool not_permitted(const reply& reply) {
-  return reply.is_error() && failure_of(reply.text()).code == "NOPERM";
-}
-
 }  // namespace
 
 // --- its life -------------------------------------------------------------------------------
@@ -114,7 +110,7 @@ awaitable<void> server::set_up() {
   }
   // For the server's list of clients. Not all users may set the name.
   co_await connection_->ask(words("CLIENT", "SETNAME", "onceguard"));
-  const auto facts = co_await ask_facts();
+  const auto facts = co_await ask_facts(*connection_);
   if (auto wrong = reason_for_distrust(facts, store_address.servers, context_.params.copies_only)) {
     throw broken{std::move(*wrong)};
   }
@@ -140,23 +136,6 @@ awaitable<void> server::set_up() {
     pipeline_->take(std::move(got));
   }
   if (phase_ != phase::opening) give_up("it was closed");
-}
-
-awaitable<server_facts> server::ask_facts() {
-  server_facts out;
-  const auto info = co_await connection_->ask(words("INFO"));
-  if (!not_permitted(reply(*info))) out = read_info(text_in(info));
-  if (auto value = co_await ask_setting("appendonly")) out.append_only = std::move(*value);
-  if (auto value = co_await ask_setting("appendfsync")) out.flushes = std::move(*value);
-  out.snapshots = co_await ask_setting("save");
-  co_return out;
-}
-
-awaitable<std::optional<std::string>> server::ask_setting(const char* name) {
-  const auto got = co_await connection_->ask(words("CONFIG", "GET", name));
-  const reply reply(*got);
-  if (!reply.is_array() || reply.size() < 2) co_return std::nullopt;
-  co_return std::string(reply.at(1).text());
 }
 
 // --- its parts and requests -----------------------------------------------------------------

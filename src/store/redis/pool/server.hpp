@@ -75,8 +75,6 @@ class server final : private base::deadline {
 
   // Setting up. Failures are thrown.
   [[nodiscard]] boost::asio::awaitable<void> set_up();
-  [[nodiscard]] boost::asio::awaitable<server_facts> ask_facts();
-  [[nodiscard]] boost::asio::awaitable<std::optional<std::string>> ask_setting(const char* name);
 
   const server_context& context_;
   const endpoint endpoint_;

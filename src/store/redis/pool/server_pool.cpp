@@ -265,6 +265,8 @@ void server_pool::check_beginning(steady_time now) {
   if (usable > 0 && (over || (usable == wanted && !nowhere))) return enter(phase::serving);
   if (!over && !(why && why->misconfigured && usable == 0)) return;
   failed_ = unreachable(why);
+  // The cause is the server's, and may pass: a missing right, an eviction policy.
+  failed_->code = errc::store_unreachable;
   enter(phase::failed);
 }
 

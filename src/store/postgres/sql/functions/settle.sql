@@ -52,6 +52,9 @@ BEGIN
   IF NOT FOUND THEN
     PERFORM onceguard.lease_lost('this lease has ended');
   END IF;
+  IF r.state <= 'probing' AND r.retry_at > 0 THEN  -- left unknown
+    INSERT INTO onceguard.attention (digest) VALUES (r.digest) ON CONFLICT DO NOTHING;
+  END IF;
 END
 $$;
 

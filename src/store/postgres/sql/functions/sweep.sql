@@ -1,7 +1,8 @@
 -- The removal of what has outlived its retention, in small pieces. There is no index by expiry: it
 -- would cost every settle another index entry. Instead each call goes on through the pages of the
 -- table: through all of a small one, through a 60th of a large one, and for a second at most. With
--- a call a minute, what has expired is gone within the hour. One process at a time; who comes
+-- a call a minute, what has expired is gone within the hour. On its way it notes what nobody has
+-- settled, and drops notes that no record bears out any more. One process at a time; who comes
 -- meanwhile has nothing to do.
 CREATE OR REPLACE FUNCTION onceguard.sweep(max_rows integer, expiry_paused boolean)
 RETURNS integer
@@ -11,6 +12,7 @@ SET jit = off AS $$
 DECLARE
   stride constant bigint := 256;
   hour constant bigint := 3600000;
+  notes constant integer := 2000;
   at_ms constant bigint := onceguard.now_ms();
   until constant timestamptz := clock_timestamp() + interval '1 second';
   pages constant bigint := pg_relation_size('onceguard.records')
@@ -45,6 +47,11 @@ BEGIN
         WHERE pg_try_advisory_xact_lock(onceguard.lock_of(o.digest))))
       RETURNING r.token)
     SELECT count(*), max(d.token) INTO STRICT part, highest FROM removed d;
+    INSERT INTO onceguard.attention (digest)
+      SELECT r.digest FROM onceguard.records r
+      WHERE r.ctid >= format('(%s,0)', here)::tid AND r.ctid < format('(%s,0)', last)::tid
+        AND r.state <= 'probing' AND r.deadline_at <= at_ms
+      ON CONFLICT DO NOTHING;
     gone := gone + part;
     most_gone := greatest(most_gone, highest);
     EXIT WHEN gone >= max_rows;  -- there may be more in these pages
@@ -52,7 +59,17 @@ BEGIN
     here := last;
     EXIT WHEN clock_timestamp() >= until;
   END LOOP;
-  UPDATE onceguard.sweep_position p SET page = here WHERE p.page <> here;
+  WITH seen AS MATERIALIZED (
+    SELECT a.digest FROM onceguard.attention a, onceguard.sweep_position p WHERE a.digest > p.note
+    ORDER BY a.digest LIMIT notes),
+  dropped AS (
+    DELETE FROM onceguard.attention a USING seen s
+    WHERE a.digest = s.digest AND NOT EXISTS (
+      SELECT FROM onceguard.records r
+      WHERE r.digest = s.digest AND (r.state <= 'probing' OR NOT onceguard.readable(r))))
+  UPDATE onceguard.sweep_position p SET page = here, note = CASE
+    WHEN (SELECT count(*) FROM seen) = notes
+    THEN (SELECT s.digest FROM seen s ORDER BY s.digest DESC LIMIT 1) ELSE '' END;
   -- Later tokens of what is gone are larger, also where the clock was set back.
   UPDATE onceguard.meta m SET floor = most_gone WHERE most_gone > m.floor;
   WITH former AS (

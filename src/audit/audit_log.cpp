@@ -1,0 +1,135 @@
+#include "audit/audit_log.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <pwd.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "base/time_text.hpp"
+
+namespace onceguard {
+namespace {
+
+constexpr std::size_t digest_digits = 12;
+
+std::string digest_of(const audited_change& change) {
+  return change.record ? base::to_hex(*change.record).substr(0, digest_digits) : std::string();
+}
+
+class log_events final : public audit_log {
+  result<void> write(const audit_author& author, const audited_change& change,
+                     const std::string& stage) override {
+    base::log(base::event::audit, {{"stage", stage},
+                                   {"action", std::string(change.action)},
+                                   {"who", author.name},
+                                   {"means", author.means},
+                                   {"why", author.why},
+                                   {"record", digest_of(change)},
+                                   {"key", change.key},
+                                   {"from", change.former},
+                                   {"to", change.wanted},
+                                   {"about", change.about}});
+    return {};
+  }
+};
+
+class lines_of_file final : public audit_log {
+ public:
+  lines_of_file(std::string file, int descriptor)
+      : file_(std::move(file)), descriptor_(descriptor) {}
+  ~lines_of_file() override { ::close(descriptor_); }
+
+ private:
+  result<void> write(const audit_author& author, const audited_change& change,
+                     const std::string& stage) override {
+    nlohmann::ordered_json line;
+    line["at"] = base::time_text(base::system_clock().wall_ms());
+    line["stage"] = stage;
+    line["action"] = change.action;
+    line["who"] = author.name;
+    line["means"] = author.means;
+    line["why"] = author.why;
+    line["record"] = digest_of(change);
+    line["key"] = change.key;
+    line["from"] = change.former;
+    line["to"] = change.wanted;
+    line["about"] = change.about;
+    const auto text =
+        line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    ssize_t written = 0;
+    do {
+      written = ::write(descriptor_, text.data(), text.size());
+    } while (written < 0 && errno == EINTR);
+    if (written == static_cast<ssize_t>(text.size())) return {};
+    const auto why = written < 0 ? std::generic_category().message(errno)
+                                 : std::string("only a part of the line fitted");
+    return error(errc::invalid_argument, "the audit log " + file_ + " can't be written: " + why);
+  }
+
+  const std::string file_;
+  const int descriptor_;
+};
+
+std::string name_of_user(uid_t id) {
+  std::array<char, 4'096> room{};
+  passwd found{};
+  passwd* user = nullptr;
+  const bool known = ::getpwuid_r(id, &found, room.data(), room.size(), &user) == 0 && user;
+  return known ? std::string(user->pw_name) : "uid " + std::to_string(id);
+}
+
+}  // namespace
+
+result<std::unique_ptr<audit_log>> audit_log::open(const std::string& file) {
+  if (file.empty()) return std::unique_ptr<audit_log>(std::make_unique<log_events>());
+  constexpr mode_t owner_only = 0600;
+  const int descriptor =
+      ::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, owner_only);
+  if (descriptor < 0) {
+    return error(errc::invalid_argument, "the audit log " + file + " can't be opened: " +
+                                             std::generic_category().message(errno));
+  }
+  return std::unique_ptr<audit_log>(std::make_unique<lines_of_file>(file, descriptor));
+}
+
+result<void> audit_log::intend(const audit_author& author, const audited_change& change) {
+  return write(author, change, "intended");
+}
+
+result<void> audit_log::conclude(const audit_author& author, const audited_change& change,
+                                 const std::string& outcome) {
+  return write(author, change, outcome);
+}
+
+std::string machine_user() {
+  const auto id = ::getuid();
+  const char* caller = id == 0 ? std::getenv("SUDO_USER") : nullptr;
+  const auto name = name_of_user(id);
+  return caller == nullptr ? name : name + " for " + caller;
+}
+
+std::string_view outcome_text(const result<resolve_decision>& resolved) {
+  if (!resolved) return resolved.error().effect == effect::none ? "not done" : "unknown";
+  switch (resolved->outcome) {
+    case resolve_outcome::done:
+      return "done";
+    case resolve_outcome::not_found:
+      return "not done: gone";
+    case resolve_outcome::running:
+      return "not done: running";
+    case resolve_outcome::already_completed:
+      return "not done: completed";
+  }
+  return "";
+}
+
+}  // namespace onceguard

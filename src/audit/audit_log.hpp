@@ -1,0 +1,63 @@
+// The audit log: each change of a record that a person or reconcile makes, who made it, and why.
+//
+// A change is written twice: as intended before it is made, so that nothing changes without a line,
+// and with what became of it.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <onceguard/decide.hpp>
+#include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+namespace onceguard {
+
+/// Who changes records, and by which means.
+struct audit_author {
+  std::string name;   ///< a user of the machine, or the role and name of a token
+  std::string means;  ///< "keys release", "reconcile", "admin"
+  std::string why;    ///< the reason that was given; may be empty
+};
+
+struct audited_change {
+  std::string_view action;          ///< "complete", "release", "delete" or "import"
+  std::optional<record_id> record;  ///< none: many at once
+  std::string key;                  ///< empty: not known
+  std::string former;               ///< the state before: a name of observed_state, "unreadable"
+  std::string wanted;               ///< the state that is wanted
+  std::string about{};              ///< what else belongs to it: a file, numbers
+};
+
+/// Thread-safe. A file is written by the caller, a line a write.
+class audit_log {
+ public:
+  /// Appends JSON lines to the file, which it makes with the mode 0600. Empty: events of the log.
+  [[nodiscard]] static result<std::unique_ptr<audit_log>> open(const std::string& file);
+  virtual ~audit_log() = default;
+  audit_log(const audit_log&) = delete;
+  audit_log& operator=(const audit_log&) = delete;
+
+  /// Call before the change. An error: the line could not be written, and nothing may be changed.
+  [[nodiscard]] result<void> intend(const audit_author& author, const audited_change& change);
+  /// Call after the change: `outcome` is "done", or the reason why nothing was changed, or that
+  /// this is not known.
+  [[nodiscard]] result<void> conclude(const audit_author& author, const audited_change& change,
+                                      const std::string& outcome);
+
+ protected:
+  audit_log() = default;
+
+ private:
+  virtual result<void> write(const audit_author& author, const audited_change& change,
+                             const std::string& stage) = 0;
+};
+
+/// What became of a change of one record, for conclude().
+[[nodiscard]] std::string_view outcome_text(const result<resolve_decision>& resolved);
+
+/// The user of the machine who runs this process: "alice", or "root for alice" with sudo.
+[[nodiscard]] std::string machine_user();
+
+}  // namespace onceguard

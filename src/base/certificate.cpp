@@ -1,0 +1,77 @@
+#include "base/certificate.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+namespace onceguard::base {
+namespace {
+
+using grade = diagnosis::grade;
+using file_ptr = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+constexpr int soon = 30;  // days: long enough to renew it in working hours
+
+struct certificate_deleter {
+  void operator()(X509* one) const noexcept { X509_free(one); }
+};
+using certificate_ptr = std::unique_ptr<X509, certificate_deleter>;
+
+diagnosis unreadable(const std::string& file, std::string id, std::string_view use) {
+  return {grade::fault, std::move(id),
+          std::string(use) + " " + file + " can't be read: " + std::strerror(errno),
+          "make the file readable for the user of the gateway, or correct its path"};
+}
+
+/// Days from now until the certificate ends; negative: it has ended.
+int days_left(const X509& one) {
+  int days = 0;
+  int seconds = 0;
+  ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(&one));
+  return days <= 0 && seconds <= 0 ? days - 1 : days;
+}
+
+/// Of the certificate that ends first; empty: there is none in the file.
+std::optional<int> least_days_left(std::FILE& file) {
+  std::optional<int> out;
+  while (const certificate_ptr one{PEM_read_X509(&file, nullptr, nullptr, nullptr)}) {
+    const auto days = days_left(*one);
+    if (!out || days < *out) out = days;
+  }
+  ERR_clear_error();  // of the end of the file
+  return out;
+}
+
+}  // namespace
+
+diagnosis examine_certificate(const std::string& file, std::string id, std::string_view use) {
+  const file_ptr opened(std::fopen(file.c_str(), "re"), std::fclose);
+  if (!opened) return unreadable(file, std::move(id), use);
+  const auto days = least_days_left(*opened);
+  const auto subject = std::string(use) + " " + file;
+  if (!days) {
+    return {grade::fault, std::move(id), subject + " holds no certificate",
+            "give a file in PEM form, with -----BEGIN CERTIFICATE----- in it"};
+  }
+  if (*days < 0) {
+    return {grade::fault, std::move(id), subject + " holds a certificate that has ended",
+            "renew it"};
+  }
+  const auto text = subject + " ends in " + std::to_string(*days) + " days";
+  if (*days < soon) return {grade::warning, std::move(id), text, "renew it"};
+  return {grade::ok, std::move(id), text, {}};
+}
+
+diagnosis examine_key(const std::string& file, std::string id, std::string_view use) {
+  const file_ptr opened(std::fopen(file.c_str(), "re"), std::fclose);
+  if (!opened) return unreadable(file, std::move(id), use);
+  return {grade::ok, std::move(id), std::string(use) + " " + file + " can be read", {}};
+}
+
+}  // namespace onceguard::base

@@ -1,0 +1,17 @@
+// Finds the process that listens on a TCP port of this machine.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace onceguard::cli {
+
+struct port_holder {
+  int process = 0;
+  std::string program;  ///< the name that the system shows
+  bool same = false;    ///< it is this program
+};
+/// None: nobody, or a process of another user, whose files this one may not see.
+[[nodiscard]] std::optional<port_holder> find_port_holder(std::uint16_t port);
+
+}  // namespace onceguard::cli

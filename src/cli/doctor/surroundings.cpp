@@ -1,0 +1,184 @@
+#include "cli/doctor/surroundings.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "cli/doctor/port_holder.hpp"
+#include "gateway/params/http_url.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using base::diagnosis;
+using boost::system::error_code;
+using grade = diagnosis::grade;
+using endpoints = tcp::resolver::results_type;
+
+/// Listens there for a moment.
+error_code try_to_listen(const tcp::endpoint& address) {
+  asio::io_context context(1);
+  tcp::acceptor acceptor(context);
+  error_code ec;
+  error_code ignored;
+  if (acceptor.open(address.protocol(), ec); ec) return ec;
+  acceptor.set_option(asio::socket_base::reuse_address(true), ignored);
+  if (acceptor.bind(address, ec); ec) return ec;
+  acceptor.listen(1, ec);
+  return ec;
+}
+
+diagnosis diagnose_taken_port(const std::string& where, std::uint16_t port) {
+  const auto holder = find_port_holder(port);
+  if (!holder) {
+    return {grade::fault, "listen", where + " is taken by another process",
+            "stop that process, or take another port; as root, `ss -ltnp` names it"};
+  }
+  const auto process = holder->program + " (process " + std::to_string(holder->process) + ")";
+  if (holder->same) {
+    return {grade::note, "listen",
+            where + " is taken by " + process + ": a gateway runs here already",
+            "nothing, if that is the one that is meant"};
+  }
+  return {grade::fault, "listen", where + " is taken by " + process,
+          "stop that process, or take another port"};
+}
+
+/// Whether an address is one of this machine: only then a socket can be bound to it.
+bool is_local(const asio::ip::address& address) {
+  asio::io_context context(1);
+  error_code ec;
+  tcp::socket socket(context);
+  const tcp::endpoint any_port(address, 0);
+  if (socket.open(any_port.protocol(), ec); ec) return false;
+  socket.bind(any_port, ec);
+  return !ec;
+}
+
+/// Whether a connection to `target` comes to a listener at `listen`.
+bool leads_back(const tcp::endpoint& target, const gateway::endpoint& listen) {
+  if (target.port() != listen.port) return false;
+  asio::io_context context(1);
+  tcp::resolver resolver(context);
+  error_code ec;
+  const auto found =
+      resolver.resolve(listen.host, std::to_string(listen.port), tcp::resolver::passive, ec);
+  if (ec || found.empty()) return false;
+  const auto address = found.begin()->endpoint().address();
+  return address == target.address() || (address.is_unspecified() && is_local(target.address()));
+}
+
+struct reached {
+  error_code failed = asio::error::timed_out;
+  const char* step = "resolve";
+  std::optional<tcp::endpoint> address;  ///< the one that took the connection, or the first one
+};
+
+reached try_to_connect(const gateway::endpoint& target, milliseconds timeout) {
+  asio::io_context context(1);
+  tcp::resolver resolver(context);
+  tcp::socket socket(context);
+  reached out;
+  resolver.async_resolve(
+      target.host, std::to_string(target.port), [&](error_code ec, const endpoints& found) {
+        if (ec || found.empty()) {
+          out.failed = ec ? ec : error_code(asio::error::host_not_found);
+          return;
+        }
+        out.step = "connect";
+        out.address = found.begin()->endpoint();
+        asio::async_connect(socket, found, [&](error_code failed, const tcp::endpoint& taken) {
+          out.failed = failed;
+          if (!failed) out.address = taken;
+        });
+      });
+  context.run_for(timeout);
+  if (context.stopped()) return out;
+  const auto late = out;  // the handlers below are those of the cancelled operations
+  resolver.cancel();
+  error_code ignored;
+  socket.close(ignored);
+  context.restart();
+  context.run();
+  return late;
+}
+
+}  // namespace
+
+diagnosis examine_listener(const gateway::endpoint& listen) {
+  const auto where = text_of(listen);
+  asio::io_context context(1);
+  tcp::resolver resolver(context);
+  error_code ec;
+  const auto found =
+      resolver.resolve(listen.host, std::to_string(listen.port), tcp::resolver::passive, ec);
+  if (ec || found.empty()) {
+    return {grade::fault, "listen", where + ": the name has no address: " + ec.message(),
+            "take an address of this machine"};
+  }
+  ec = try_to_listen(found.begin()->endpoint());
+  if (!ec) return {grade::ok, "listen", where + " is free", {}};
+  if (ec == asio::error::address_in_use) return diagnose_taken_port(where, listen.port);
+  if (ec == asio::error::access_denied) {
+    return {grade::fault, "listen", where + ": this user may not listen there",
+            "take a port above 1023, or give the program CAP_NET_BIND_SERVICE"};
+  }
+  return {grade::fault, "listen", where + ": " + ec.message(), "take an address of this machine"};
+}
+
+std::size_t files_for(std::size_t connections) {
+  constexpr std::size_t spare = 64;
+  return 2 * connections + spare;
+}
+
+diagnosis examine_file_limit(std::size_t connections) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return {grade::note, "file-limit", "the limit of open files can't be read", {}};
+  }
+  const auto needed = files_for(connections);
+  const auto text = "the process may open " + std::to_string(limit.rlim_max) + " files, and " +
+                    std::to_string(connections) + " connections need " + std::to_string(needed);
+  if (limit.rlim_max >= needed) return {grade::ok, "file-limit", text, {}};
+  return {grade::warning, "file-limit", text,
+          "raise the limit (ulimit -Hn, LimitNOFILE), or lower [gateway] max_connections"};
+}
+
+diagnosis examine_folder(std::string_view option, const std::string& folder) {
+  std::string id(option);
+  for (char& c : id) c = c == '_' ? '-' : c;
+  auto file = folder + "/onceguard-doctor-XXXXXX";
+  const int descriptor = ::mkstemp(file.data());
+  if (descriptor < 0) {
+    return {grade::fault, std::move(id),
+            folder + ": no file can be made there: " + std::strerror(errno),
+            "make the directory, and give it to the user of the gateway"};
+  }
+  ::close(descriptor);
+  ::unlink(file.c_str());
+  return {grade::ok, std::move(id), folder + " can be written", {}};
+}
+
+diagnosis examine_upstream(const gateway::upstream_params& upstream,
+                           const gateway::endpoint& listen, milliseconds timeout) {
+  const auto title = upstream.name + " (" + text_of(upstream.address) + ")";
+  const auto found = try_to_connect(upstream.address, timeout);
+  if (found.address && leads_back(*found.address, listen)) {
+    return {grade::fault, "upstream", title + " is the address on which this gateway listens",
+            "give the service another port, and name that one as the upstream"};
+  }
+  if (!found.failed) return {grade::ok, "upstream", title + " takes connections", {}};
+  return {grade::fault, "upstream", title + ": " + found.step + ": " + found.failed.message(),
+          "start the service, or correct the url of its [[upstream]]"};
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,28 @@
+// Examines what a gateway needs of the machine: its port, files, folders and upstreams.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "base/diagnosis.hpp"
+#include "gateway/params/gateway_params.hpp"
+
+namespace onceguard::cli {
+
+/// Whether the port can be listened on, and who has it otherwise. The port is given back at once.
+[[nodiscard]] base::diagnosis examine_listener(const gateway::endpoint& listen);
+
+/// Whether the process may open the files that so many connections need.
+[[nodiscard]] base::diagnosis examine_file_limit(std::size_t connections);
+/// Files that so many connections need: two each, and those of the store, the log and the listener.
+[[nodiscard]] std::size_t files_for(std::size_t connections);
+
+/// Whether files can be made in the folder; makes one, and removes it. `option`: it names the
+/// folder.
+[[nodiscard]] base::diagnosis examine_folder(std::string_view option, const std::string& folder);
+
+/// Whether the upstream takes connections, and whether it is this gateway; nothing is sent.
+[[nodiscard]] base::diagnosis examine_upstream(const gateway::upstream_params& upstream,
+                                               const gateway::endpoint& listen,
+                                               milliseconds timeout);
+
+}  // namespace onceguard::cli

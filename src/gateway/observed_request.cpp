@@ -1,0 +1,113 @@
+#include "gateway/observed_request.hpp"
+
+#include "gateway/buffers.hpp"
+#include "http/forwarding.hpp"
+#include "http/outcome.hpp"
+
+namespace onceguard::gateway {
+
+using http::request_outcome;
+
+bool observes(const route_policy& policy, const http::admission& admitted,
+              std::span<const base::field> fields) {
+  if (!policy.observe || http::lists_too_many(fields)) return false;
+  return admitted.kind != http::admission_kind::pass ||
+         admitted.why != http::unguarded_reason::method;
+}
+
+observed_request::observed_request(session& session, http::admission admitted,
+                                   const http::request_view& request, http::scope_memo& memo)
+    : session_(session),
+      admitted_(std::move(admitted)),
+      policy_(session.rule().rule.policy),
+      body_room_(session.thread().shared.budget) {
+  auto& report = session_.report();
+  report.outcome = request_outcome::observed;
+  switch (admitted_.kind) {
+    case http::admission_kind::guard:
+      seen_.with_key = true;
+      report.set_record(make_record_id(admitted_.scope, admitted_.key), admitted_.scope);
+      break;
+    case http::admission_kind::pass:
+      seen_.would_be = request_outcome::unguarded;
+      scope_ = http::find_scope(policy_.scope, request, memo);
+      break;
+    case http::admission_kind::refuse:
+      refuse(admitted_.refusal);
+      break;
+  }
+  const auto& scope_kind = scope_ ? scope_->scope_kind : admitted_.scope_kind;
+  seen_.anonymous = scope_kind == "anonymous";
+  report.would_be = seen_.would_be;
+  const auto length = session_.reader().head().content_length.value_or(0);
+  if (seen_.with_key && length > policy_.max_request_body) {
+    refuse(http::problem::request_too_large);
+  }
+}
+
+void observed_request::refuse(http::problem problem) {
+  seen_.would_be = session_.report().would_be = request_outcome::refused;
+  seen_.problem = http::info_of(problem).type;
+  drop_body();
+}
+
+void observed_request::drop_body() {
+  keeps_body_ = false;
+  std::string().swap(body_);
+  body_room_.clear();
+}
+
+void observed_request::take(std::string_view piece) {
+  if (!keeps_body_) return;
+  const auto size = body_.size() + piece.size();
+  if (size > policy_.max_request_body) {
+    if (seen_.with_key) return refuse(http::problem::request_too_large);
+    return drop_body();
+  }
+  const auto& budget = session_.thread().shared.budget;
+  const auto left = left_by_uploads(budget.bytes_max(), policy_.max_request_body);
+  if (size > small_body && !body_room_.grow_to(size, left)) return drop_body();
+  body_ += piece;
+}
+
+void observed_request::whole() {
+  if (!keeps_body_) return;
+  auto& shared = session_.thread().shared;
+  const auto print = [&](const http::scope_match& under) {
+    return make_fingerprint(policy_.fingerprint, session_.make_input(under, body_)).value;
+  };
+  const bool anonymous = seen_.anonymous;
+  if (seen_.with_key) {
+    const auto id = make_record_id(admitted_.scope, admitted_.key);
+    seen_ = shared.observed.see(policy_, id, admitted_.scope, print(admitted_));
+  } else if (scope_) {
+    seen_ = shared.observed.see_without_key(scope_->scope, print(*scope_));
+  }
+  seen_.anonymous = anonymous;
+  session_.report().would_be = seen_.would_be;
+  drop_body();
+}
+
+void observed_request::answered(const http1::head& answer) {
+  settle_terms terms;
+  http::settle_by_status(policy_, answer.status, answer.fields, terms);
+  end_ = {terms.kind, answer.status >= 200 && answer.status < 300};
+  settle();
+}
+
+void observed_request::broke_off() {
+  begin_sending();
+  settle();
+}
+
+void observed_request::settle() {
+  session_.thread().shared.observed.settle(policy_, seen_, end_);
+  settled_ = true;
+}
+
+void observed_request::count() {
+  if (!settled_) settle();
+  session_.thread().shared.observed.count(session_.rule().name, seen_, end_);
+}
+
+}  // namespace onceguard::gateway

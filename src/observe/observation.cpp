@@ -1,0 +1,194 @@
+#include "observe/observation.hpp"
+
+#include <cstring>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+
+namespace onceguard::observing {
+
+using http::request_outcome;
+
+namespace {
+
+std::uint64_t hash_of(const digest& whole) noexcept {
+  std::uint64_t out = 0;
+  std::memcpy(&out, whole.data(), sizeof out);
+  return out;
+}
+
+/// A content belongs to its scope, as a key does: two callers may send the same.
+std::uint64_t content_hash(const digest& scope, const digest& print) {
+  std::string both(base::as_chars(scope));
+  both += base::as_chars(print);
+  return base::checksum_of(both);
+}
+
+milliseconds since(std::int64_t first_ms, std::int64_t now_ms) {
+  return milliseconds(now_ms - first_ms);
+}
+
+}  // namespace
+
+void delays::add(milliseconds after) noexcept {
+  std::size_t i = 0;
+  while (i < bounds.size() && after > bounds[i]) ++i;
+  ++counts_[i];
+}
+
+observation::observation(const base::clock& clock, std::size_t entries)
+    : clock_(clock), since_wall_ms_(clock.wall_ms()), entries_(entries) {}
+
+observation::tables& observation::known() {
+  std::call_once(made_, [this] { tables_ = std::make_unique<tables>(entries_); });
+  return *tables_;
+}
+
+sighting observation::see(const route_policy& policy, const record_id& record, const digest& scope,
+                          const digest& print) {
+  sighting out;
+  out.with_key = out.compared = true;
+  out.record = hash_of(record);
+  const auto now = clock_.boot_ms();
+  out.would_be = known().records.update(out.record, [&](known_record& known, bool found) {
+    using enum request_outcome;
+    const bool settled = found && known.state != record_state::running;
+    const bool expired = settled && known.state != record_state::failed && now >= known.until_ms;
+    if (!found || expired) {
+      known = {.print = hash_of(print), .first_ms = now};
+      return ran;
+    }
+    if (known.print != hash_of(print)) return mismatch;
+    out.since_first = since(known.first_ms, now);
+    out.first_succeeded = known.succeeded;
+    switch (known.state) {
+      case record_state::running:
+        return policy.on_busy == on_busy_rule::wait ? waited : busy;
+      case record_state::completed:
+        return replayed;
+      case record_state::unknown:
+        if (policy.unknown != unknown_policy::rerun) return unknown;
+        break;
+      case record_state::failed:
+        if (now < known.until_ms) return backoff;
+        break;
+    }
+    known.state = record_state::running;
+    return ran;
+  });
+  if (out.would_be == request_outcome::ran && !out.since_first) see_content(scope, print, out);
+  return out;
+}
+
+sighting observation::see_without_key(const digest& scope, const digest& print) {
+  sighting out;
+  out.compared = true;
+  out.would_be = request_outcome::unguarded;
+  see_content(scope, print, out);
+  return out;
+}
+
+void observation::see_content(const digest& scope, const digest& print, sighting& out) {
+  out.content = content_hash(scope, print);
+  const auto now = clock_.boot_ms();
+  known().contents.update(out.content, [&](known_content& known, bool found) {
+    const auto after = since(known.first_ms, now);
+    if (found && after <= content_window) {
+      out.same_content = true;
+      out.since_content = after;
+      out.first_succeeded = known.succeeded;
+    } else {
+      known = {.first_ms = now, .record = out.record};
+    }
+  });
+}
+
+void observation::end_record(const route_policy& policy, const sighting& seen, const ending& end) {
+  if (end.settled == settle_kind::release) return known().records.erase(seen.record);
+  const auto now = clock_.boot_ms();
+  known().records.update(seen.record, [&](known_record& known, bool found) {
+    if (!found) known.first_ms = now;
+    known.succeeded = end.succeeded;
+    switch (end.settled) {
+      case settle_kind::complete:
+        known.state = record_state::completed;
+        known.until_ms = now + policy.retention.count();
+        break;
+      case settle_kind::fail:
+        known.state = record_state::failed;
+        known.until_ms = now + policy.backoff.count();
+        break;
+      case settle_kind::release:
+      case settle_kind::abandon:
+        known.state = record_state::unknown;
+        known.until_ms = policy.unknown_retention.count() == 0
+                             ? std::numeric_limits<std::int64_t>::max()
+                             : now + policy.unknown_retention.count();
+        break;
+    }
+  });
+}
+
+void observation::settle(const route_policy& policy, const sighting& seen, const ending& end) {
+  if (seen.record != 0 && seen.would_be == request_outcome::ran) end_record(policy, seen, end);
+  if (seen.content == 0 || seen.same_content) return;
+  known().contents.update(seen.content, [&](known_content& content, bool found) {
+    if (!found) content = {.first_ms = clock_.boot_ms(), .record = seen.record};
+    content.succeeded = end.succeeded;
+  });
+}
+
+void observation::count(std::string_view route, const sighting& seen, const ending& end) {
+  const bool twice = seen.first_succeeded && end.succeeded;
+  const std::lock_guard lock(mutex_);
+  auto entry = routes_.find(route);
+  if (entry == routes_.end()) entry = routes_.emplace(std::string(route), route_counts{}).first;
+  auto& counts = entry->second;
+  ++counts.requests;
+  if (seen.with_key) ++counts.with_key;
+  if (seen.anonymous) ++counts.anonymous;
+  ++counts.would_be[static_cast<std::size_t>(seen.would_be)];
+  if (!seen.compared && seen.problem.empty()) ++counts.not_compared;
+  if (!seen.problem.empty()) {
+    const auto problem = counts.problems.find(seen.problem);
+    if (problem == counts.problems.end()) {
+      counts.problems.emplace(std::string(seen.problem), 1);
+    } else {
+      ++problem->second;
+    }
+  }
+  if (seen.since_first) {
+    ++counts.repeats;
+    counts.repeats_run_again += twice ? 1 : 0;
+    counts.repeat_delays.add(*seen.since_first);
+  }
+  if (seen.same_content) {
+    ++(seen.with_key ? counts.contents_with_another_key : counts.contents_without_key);
+    counts.contents_run_again += twice ? 1 : 0;
+    counts.content_delays.add(*seen.since_content);
+  }
+}
+
+std::map<std::string, route_counts, std::less<>> observation::counts() const {
+  const std::lock_guard lock(mutex_);
+  return routes_;
+}
+
+void observation::log_counts() const {
+  for (const auto& [route, seen] : counts()) {
+    const auto would_be = [&seen = seen](request_outcome outcome) {
+      return seen.would_be[static_cast<std::size_t>(outcome)];
+    };
+    const auto contents = seen.contents_without_key + seen.contents_with_another_key;
+    base::log(base::event::observed, {{"route", route},
+                                      {"requests", seen.requests},
+                                      {"with_key", seen.with_key},
+                                      {"repeats", seen.repeats},
+                                      {"repeats_run_again", seen.repeats_run_again},
+                                      {"mismatches", would_be(request_outcome::mismatch)},
+                                      {"refused", would_be(request_outcome::refused)},
+                                      {"contents_repeated", contents}});
+  }
+}
+
+}  // namespace onceguard::observing

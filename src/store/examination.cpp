@@ -1,0 +1,38 @@
+#include "store/examination.hpp"
+
+#include <cstdlib>
+
+namespace onceguard {
+namespace {
+
+using grade = base::diagnosis::grade;
+
+constexpr std::int64_t usual_difference = 1'000;  // ms: below it, clocks are synchronised
+
+}  // namespace
+
+std::string diagnosis_id(store_role role, std::string_view subject) {
+  return (role == store_role::truth ? "store-" : "accelerator-") + std::string(subject);
+}
+
+base::diagnosis diagnose_refusal(store_role role, const error& why) {
+  const bool wrong = why.code == errc::invalid_argument;
+  return {grade::fault, diagnosis_id(role, "reach"), why.detail,
+          wrong ? "correct the URL, or what it names: a gateway ends at once"
+                : "mend what the reason names: a gateway starts, and refuses guarded requests "
+                  "until then"};
+}
+
+base::diagnosis diagnose_clock(store_role role, std::int64_t ahead, std::int64_t round_trip) {
+  const auto size = std::abs(ahead);
+  auto text = "its clock is " + std::to_string(size) + " ms " +
+              (ahead < 0 ? "behind" : "ahead of") + " this machine's";
+  if (size < usual_difference + round_trip) {
+    return {grade::ok, diagnosis_id(role, "clock"), std::move(text), {}};
+  }
+  return {grade::warning, diagnosis_id(role, "clock"), std::move(text),
+          "synchronise both clocks (chrony, systemd-timesyncd): leases are measured by the "
+          "store's, and a step of more than five minutes pauses expiry"};
+}
+
+}  // namespace onceguard

@@ -1,0 +1,29 @@
+// What all stores share that examine the place where their records are.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+#include "base/diagnosis.hpp"
+
+namespace onceguard {
+
+/// What a store that is examined is for.
+enum class store_role : std::uint8_t {
+  truth,        ///< its records decide
+  accelerator,  ///< it holds copies
+};
+/// "store-clock", "accelerator-clock": the id of a diagnosis.
+[[nodiscard]] std::string diagnosis_id(store_role role, std::string_view subject);
+
+/// The store can't be opened.
+[[nodiscard]] base::diagnosis diagnose_refusal(store_role role, const error& why);
+/// `ahead`: of the server's clock against this machine's, in milliseconds. `round_trip`: of the
+/// question.
+[[nodiscard]] base::diagnosis diagnose_clock(store_role role, std::int64_t ahead,
+                                             std::int64_t round_trip);
+
+}  // namespace onceguard

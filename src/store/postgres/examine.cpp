@@ -1,0 +1,137 @@
+#include "store/postgres/examine.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <libpq-fe.h>
+#include <memory>
+
+#include "base/certificate.hpp"
+#include "store/examination.hpp"
+#include "store/postgres/connection/conninfo.hpp"
+#include "store/postgres/postgres_store.hpp"
+#include "store/postgres/queries/wire.hpp"
+
+namespace onceguard::postgres {
+namespace {
+
+using base::diagnosis;
+using grade = diagnosis::grade;
+using connection_ptr = std::unique_ptr<PGconn, void (*)(PGconn*)>;
+
+constexpr auto question =
+    "SELECT pg_catalog.current_setting('server_version'), pg_catalog.pg_backend_pid(),"
+    " (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint,"
+    " pg_catalog.current_setting('fsync'), pg_catalog.current_setting('full_page_writes'),"
+    " pg_catalog.current_setting('max_connections')";
+
+std::string id_of(std::string_view subject) { return diagnosis_id(store_role::truth, subject); }
+
+std::string option_of(const target& target, const std::string& name) {
+  const auto found = target.options.find(name);
+  return found == target.options.end() ? std::string() : found->second;
+}
+
+void examine_files(const target& target, base::diagnoses& out) {
+  // "system": the certificates of the system.
+  if (const auto file = option_of(target, "sslrootcert"); !file.empty() && file != "system") {
+    out.push_back(base::examine_certificate(file, id_of("certificate"), "the store's sslrootcert"));
+  }
+  if (const auto file = option_of(target, "sslcert"); !file.empty()) {
+    out.push_back(base::examine_certificate(file, id_of("certificate"), "the store's sslcert"));
+  }
+  if (const auto file = option_of(target, "sslkey"); !file.empty()) {
+    out.push_back(base::examine_key(file, id_of("key"), "the store's sslkey"));
+  }
+}
+
+connection_ptr connect(const conninfo& where, milliseconds timeout) {
+  connection_ptr out(nullptr, PQfinish);
+  for (auto target : where.targets) {
+    const auto seconds = std::max<std::int64_t>(timeout.count() / 1'000, 2);  // libpq's least
+    target.options.emplace("connect_timeout", std::to_string(seconds));
+    const connect_arguments arguments(target);
+    out.reset(PQconnectdbParams(arguments.names.data(), arguments.values.data(), 0));
+    if (PQstatus(out.get()) == CONNECTION_OK) break;
+  }
+  return out;
+}
+
+std::int64_t number(const char* text) {
+  std::int64_t out = 0;
+  const std::string_view digits(text);
+  std::from_chars(digits.data(), digits.data() + digits.size(), out);
+  return out;
+}
+
+void examine_pooler(PGconn* connection, std::int64_t process, base::diagnoses& out) {
+  // A pooler greets with the number of a process of its own.
+  if (PQbackendPID(connection) == process) return;
+  out.push_back(
+      {grade::note, id_of("pooler"),
+       "a pooler stands in front of the server: each transaction brings its settings, and "
+       "settles of other processes are noticed by polling",
+       "connect to the server itself if repeats are to wait for twins in other processes "
+       "(docs/postgresql.md)"});
+}
+
+void examine_durability(const char* fsync, const char* full_pages, base::diagnoses& out) {
+  for (const auto& [name, value] : {std::pair("fsync", fsync), {"full_page_writes", full_pages}}) {
+    if (std::string_view(value) == "on") continue;
+    out.push_back({grade::warning, id_of("durability"),
+                   std::string(name) + " is " + value +
+                       ": a crash of the server's machine may lose or damage records, and what "
+                       "they guard runs again",
+                   std::string("type: ALTER SYSTEM SET ") + name + " = on"});
+  }
+}
+
+void examine_connections(std::size_t wanted, std::int64_t most, base::diagnoses& out) {
+  // Other gateways and the application need some as well.
+  if (static_cast<std::int64_t>(wanted) * 4 <= most) return;
+  out.push_back({grade::note, id_of("connections"),
+                 "a gateway takes " + std::to_string(wanted) + " of the server's " +
+                     std::to_string(most) + " connections",
+                 "lower [store] connections, or raise max_connections"});
+}
+
+void examine_server(const conninfo& where, const store_params& params, base::diagnoses& out) {
+  const auto connection = connect(where, params.timeout);
+  const auto sent = params.clock->wall_ms();
+  const result_ptr got(PQexec(connection.get(), question));
+  const auto received = params.clock->wall_ms();
+  if (PQresultStatus(got.get()) != PGRES_TUPLES_OK) {
+    out.push_back(
+        {grade::note, id_of("settings"), where.name + ": the server's settings can't be read", {}});
+    return;
+  }
+  const auto value = [&](int column) { return PQgetvalue(got.get(), 0, column); };
+  out.front().text += " (PostgreSQL " + std::string(value(0)) + ")";
+  const auto round_trip = received - sent;
+  out.push_back(
+      diagnose_clock(store_role::truth, number(value(2)) - sent - round_trip / 2, round_trip));
+  examine_pooler(connection.get(), number(value(1)), out);
+  examine_durability(value(3), value(4), out);
+  examine_connections(params.connections, number(value(5)), out);
+}
+
+}  // namespace
+
+base::diagnoses examine(const store_params& params) {
+  const auto where = parse_conninfo(params.url, params.timeout);
+  if (!where) return {diagnose_refusal(store_role::truth, where.error())};
+  base::diagnoses out;
+  // As a gateway does: it checks the schema and the rights.
+  const auto opened = postgres_store::open(
+      {.url = params.url, .timeout = params.timeout, .clock = params.clock, .connections = 1});
+  if (opened) {
+    out.push_back({grade::ok, id_of("reach"), where->name + ": schema and rights are there", {}});
+    examine_server(*where, params, out);
+  } else {
+    out.push_back(diagnose_refusal(store_role::truth, opened.error()));
+  }
+  examine_files(where->targets.front(), out);
+  return out;
+}
+
+}  // namespace onceguard::postgres

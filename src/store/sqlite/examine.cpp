@@ -1,0 +1,120 @@
+#include "store/sqlite/examine.hpp"
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sys/vfs.h>
+
+#include <sqlite3.h>
+
+#include "store/examination.hpp"
+#include "store/sqlite/location.hpp"
+#include "store/sqlite/schema.hpp"
+#include "store/sqlite/session.hpp"
+
+namespace onceguard::sqlite {
+namespace {
+
+using base::diagnosis;
+using grade = diagnosis::grade;
+
+constexpr std::int64_t mib = 1 << 20;
+constexpr std::int64_t little_room = 256 * mib;  // of the write-ahead log and some hours of records
+
+std::string id_of(std::string_view subject) { return diagnosis_id(store_role::truth, subject); }
+
+std::string size_text(std::int64_t bytes) {
+  return bytes < 10 * mib ? std::to_string(bytes >> 10) + " KiB"
+                          : std::to_string(bytes / mib) + " MiB";
+}
+
+/// The schema's version in the head of the file, which is that of the last checkpoint.
+std::optional<std::uint32_t> version_in_head(const std::string& path) {
+  constexpr std::size_t version_at = 60;
+  constexpr std::size_t application_at = 68;
+  std::array<char, application_at + 4> head{};
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(head.data(), head.size())) return std::nullopt;
+  const auto number = [&](std::size_t position) {
+    std::uint32_t out = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      out = out << 8 | static_cast<unsigned char>(head.at(position + i));
+    }
+    return out;
+  };
+  if (number(application_at) != static_cast<std::uint32_t>(application_id)) return std::nullopt;
+  return number(version_at);
+}
+
+diagnosis examine_file(const sqlite_params& params, const std::string& path) {
+  const auto size = size_of(path);
+  if (size == 0 && size_of(path + "-wal") == 0) {
+    return {
+        grade::ok,
+        id_of("reach"),
+        path + ": there is no store yet; a gateway makes it (SQLite " + sqlite3_libversion() + ")",
+        {}};
+  }
+  if (const auto version = version_in_head(path);
+      version && *version < static_cast<std::uint32_t>(schema_version)) {
+    return {grade::note, id_of("reach"),
+            path + ": its schema is version " + std::to_string(*version) +
+                "; the next start of a gateway brings it to " + std::to_string(schema_version) +
+                ", and older versions refuse it from then on",
+            "make a backup first: onceguard backup FILE"};
+  }
+  const auto opened = session::open(params, session_use::read, if_missing::fail);
+  if (!opened) return diagnose_refusal(store_role::truth, opened.error());
+  return {grade::ok,
+          id_of("reach"),
+          path + ": opened, " + size_text(size) + ", log " + size_text(size_of(path + "-wal")) +
+              " (SQLite " + sqlite3_libversion() + ")",
+          {}};
+}
+
+diagnosis examine_room(const std::string& folder) {
+  const auto volume = volume_of(folder);
+  if (volume.room < 0) {
+    return {grade::note, id_of("room"), folder + ": the system does not report its free room", {}};
+  }
+  const auto text =
+      folder + ": " + size_text(volume.room) + " of " + size_text(volume.size) + " are free";
+  if (volume.room >= little_room && volume.room >= volume.size / 20) {
+    return {grade::ok, id_of("room"), text, {}};
+  }
+  return {grade::warning, id_of("room"), text,
+          "make room: a full volume refuses new claims with 503 (docs/operations.md)"};
+}
+
+diagnosis examine_file_system(const std::string& folder) {
+  constexpr std::uint32_t tmpfs = 0x01021994;
+  constexpr std::uint32_t ramfs = 0x858458f6;
+  constexpr std::uint32_t overlay = 0x794c7630;
+  struct statfs system {};
+  if (::statfs(folder.c_str(), &system) != 0) return {};
+  switch (static_cast<std::uint32_t>(system.f_type)) {
+    case tmpfs:
+    case ramfs:
+      return {grade::warning, id_of("file-system"),
+              folder + " lies in memory: a reboot loses every record", "take a disk"};
+    case overlay:
+      return {grade::warning, id_of("file-system"),
+              folder + " is a layer of a container: its end loses every record",
+              "mount a volume there"};
+    default:
+      return {grade::ok, id_of("file-system"), folder + " is on a local disk", {}};
+  }
+}
+
+}  // namespace
+
+base::diagnoses examine(const sqlite_params& params) {
+  const auto path = check_location(params.path);
+  if (!path) return {diagnose_refusal(store_role::truth, path.error())};
+  const auto folder = std::filesystem::path(*path).parent_path().string();
+  return {examine_file(params, *path), examine_room(folder), examine_file_system(folder)};
+}
+
+}  // namespace onceguard::sqlite
