@@ -279,6 +279,9 @@ constexpr std::array table{
                about_accelerator},
     event_info{event::epoch_ended, "epoch-ended", warning, once, "why",
                "Copies made so far are not served any more.", about_accelerator},
+    event_info{event::reconciled, "reconciled", info, once,
+               "decided means scope key route record claimed_ms was_unknown fenced_with why",
+               "What was found out about an unknown operation.", about_reconciling},
     event_info{event::audit, "audit", info, once,
                "stage action who means why record key from to about",
                "A person or reconcile changes a record: the stage is intended before the change, "
