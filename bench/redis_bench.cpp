@@ -72,7 +72,7 @@ class bare_line {
 /// As the library sends it. The scripts are on the server since a store was opened.
 redis::request first_call(claim request) {
   static const redis::keyspace names("onceguard:", false);
-  redis::held_leases leases;
+  redis::lease_cache leases;
   return *redis::claim_act(std::move(request), {names, leases}).begin();
 }
 

@@ -75,7 +75,7 @@ void add_keys_release_command(command keys) {
       "answer from its memory any more: after 5 seconds.\n\n"
       "With a filter instead of KEY, all that it chooses are released, only unknown ones unless\n"
       "--state or --attention says otherwise. Without --yes they are only shown.\n\n"
-      "Examples:\n"
+      "Example:\n"
       "  onceguard keys release order-4711 --reason 'no payment' --store sqlite:onceguard.db\n"
       "  onceguard keys release --route /charges --older 1h --yes --store sqlite:onceguard.db");
   added.runs([=] { return run_keys_release(*given, *request); });

@@ -1,4 +1,6 @@
 // Lines go out in their order, none waits for another's reader, and none is missing unsaid.
+#include "cli/line_writer.hpp"
+
 #include <csignal>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.hpp"
-#include "cli/line_writer.hpp"
 
 namespace onceguard::cli {
 namespace {

@@ -104,6 +104,8 @@ def test_busy_and_waited(start_gateway, own_upstream, key):
             with gateway.begin_post(target, key=this, plan={"gate": this}) as twin:
                 if outcome == "busy":
                     assert_problem(twin.read(), 409, "in-progress", True, retry_after=True)
+                else:
+                    assert twin.silent_for(1)  # else it may come when its twin has ended
                 own_upstream.open(this)
                 first = assert_first(running.read())
                 if outcome == "waited":

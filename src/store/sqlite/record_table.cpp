@@ -60,10 +60,12 @@ record_table::record_table(connection& connection, const std::string& prefix)
       update_(connection.prepare("UPDATE " + prefix +
                                  "records SET state = ?, expires_at = ?, boot = ?, record = ? "
                                  "WHERE id = ?")),
-      // From 0 on, the column expires_at alone says when records expire: they are settled.
+      // From 0 on, the column expires_at alone says when settled records expire. A process of
+      // schema 3 writes the expiry of unsettled records there, too.
       remove_settled_(connection.prepare("DELETE FROM " + prefix +
                                          "records WHERE id IN (SELECT id FROM " + prefix +
-                                         "records WHERE expires_at BETWEEN 0 AND ? LIMIT ?)")),
+                                         "records WHERE expires_at BETWEEN 0 AND ? AND state >= 4 "
+                                         "LIMIT ?)")),
       unsettled_(connection.prepare("SELECT id, boot, record FROM " + prefix +
                                     "records INDEXED BY " + prefix +
                                     "records_by_expiry WHERE expires_at <= ?")),
