@@ -63,8 +63,9 @@ std::string read_parameter(std::string_view name, const std::string& value, list
     out.filter.scope = scope;
   } else if (name == "state") {
     out.only_unreadable = value == unreadable_state;
-    out.filter.state = state_of(value);
-    if (!out.filter.state && !out.only_unreadable) return "state: there is no such state";
+    const auto state = state_of(value);
+    if (state) out.filter.states.push_back(*state);
+    if (!state && !out.only_unreadable) return "state: there is no such state";
   } else if (name == "cursor") {
     auto cursor = from_hex_text(value);
     if (!cursor) return "cursor: that of a page before was expected";

@@ -20,7 +20,7 @@ asio::awaitable<void> give_way(base::boot_clock::time_point begun) {
 
 asio::awaitable<std::int64_t> record_counter::find_oldest_unknown() {
   list_filter filter;
-  filter.state = observed_state::unknown;
+  filter.states = {observed_state::unknown};
   std::string cursor;
   do {
     const auto begun = base::boot_now();

@@ -193,7 +193,7 @@ const std::array gateway_table{
                  "as a JSON line before the change and one after it. What can't be written there "
                  "is not changed. Empty: the events `audit` of the log.",
          .may_be_empty = true,
-         .complaint = directory_complaint},
+         .complaint = path_complaint},
         [](settings& s, const option_value& v) { s.gateway.audit_log = text(v); }},
     row<settings>{{.name = "trusted_proxies",
                    .flag = "trusted-proxies",
