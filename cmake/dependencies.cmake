@@ -26,6 +26,13 @@ find_path(ONCEGUARD_XXHASH_INCLUDE xxhash.h REQUIRED)
 add_library(onceguard_xxhash INTERFACE)
 target_include_directories(onceguard_xxhash SYSTEM INTERFACE ${ONCEGUARD_XXHASH_INCLUDE})
 
+# prometheus-cpp: the model of metrics and its text form only.
+find_path(ONCEGUARD_PROMETHEUS_INCLUDE prometheus/text_serializer.h REQUIRED)
+find_library(ONCEGUARD_PROMETHEUS prometheus-cpp-core REQUIRED)
+add_library(onceguard_prometheus INTERFACE)
+target_include_directories(onceguard_prometheus SYSTEM INTERFACE ${ONCEGUARD_PROMETHEUS_INCLUDE})
+target_link_libraries(onceguard_prometheus INTERFACE ${ONCEGUARD_PROMETHEUS})
+
 # hiredis: its reader of replies only.
 find_path(ONCEGUARD_HIREDIS_INCLUDE hiredis/read.h REQUIRED)
 find_library(ONCEGUARD_HIREDIS hiredis REQUIRED)

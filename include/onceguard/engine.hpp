@@ -183,6 +183,23 @@ struct engine_counters {
       other_scopes{0}, maybe_repeated{0};
 };
 
+/// What the last poll of the store showed.
+struct store_health {
+  bool polled = false;          ///< whether a first poll is over
+  bool up = false;              ///< the store answered the last poll
+  std::int64_t since_wall = 0;  ///< not up: since when, in milliseconds since 1970
+  std::string why;              ///< not up: what the last poll failed with
+  milliseconds refuses_for{0};  ///< after a loss: for how long nothing new is claimed
+};
+
+/// Numbers of this moment. Reading them takes a few locks, each for a moment.
+struct engine_gauges {
+  std::size_t leases = 0;   ///< held by this process
+  std::size_t waiters = 0;  ///< requests that wait for their running twin
+  std::size_t cached_answers = 0;
+  std::size_t cached_bytes = 0;
+};
+
 /// Thread-safety: every member may be called from any thread. claim() runs on the given io_context,
 /// which must be run by one thread.
 /// Destroy the engine after these io_contexts, because its background work ends with them.
@@ -225,6 +242,8 @@ class engine {
   /// Whether the store is out of reach, as far as its calls tell.
   [[nodiscard]] bool store_away() const noexcept;
   [[nodiscard]] const engine_counters& counters() const noexcept;
+  [[nodiscard]] store_health health() const;
+  [[nodiscard]] engine_gauges gauges() const;
   [[nodiscard]] store& records() noexcept;
 
  private:

@@ -22,6 +22,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
@@ -94,6 +95,14 @@ struct store_traits {
   bool transactional = false;  ///< the application can complete an operation in its own transaction
 };
 
+/// A number that a store keeps of itself, for the metrics. The views are of constant texts.
+struct store_number {
+  std::string_view name;  ///< as the metric is called; of a counter, it ends with "_total"
+  std::string_view meaning;
+  double value = 0;
+  bool counter = true;  ///< only grows; false: a gauge
+};
+
 /// The listener is called with the records that other processes settled. Each is given as the first
 /// 8 bytes of its id, as a big-endian number. The call comes on a thread of the store, which waits
 /// for the listener: the listener must not block. The calls are hints: some settles are not
@@ -147,6 +156,9 @@ class store {
   /// them; null: no listener. There is one listener: once this call has returned, the previous
   /// listener is not called any more.
   virtual void on_settled(settled_listener listener) { static_cast<void>(listener); }
+
+  /// At once, without asking the database.
+  [[nodiscard]] virtual std::vector<store_number> numbers() const { return {}; }
 
   /// Finishes the accepted calls, then refuses with errc::stopped. Blocks until done; idempotent.
   virtual void stop() = 0;

@@ -117,4 +117,19 @@ std::string machine_user() {
   return caller == nullptr ? name : name + " for " + caller;
 }
 
+std::string_view outcome_text(const result<resolve_decision>& resolved) {
+  if (!resolved) return resolved.error().effect == effect::none ? "not done" : "unknown";
+  switch (resolved->outcome) {
+    case resolve_outcome::done:
+      return "done";
+    case resolve_outcome::not_found:
+      return "not done: gone";
+    case resolve_outcome::running:
+      return "not done: running";
+    case resolve_outcome::already_completed:
+      return "not done: completed";
+  }
+  return "";
+}
+
 }  // namespace onceguard

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
@@ -52,6 +53,9 @@ class audit_log {
   virtual result<void> write(const audit_author& author, const audited_change& change,
                              const std::string& stage) = 0;
 };
+
+/// What became of a change of one record, for conclude().
+[[nodiscard]] std::string_view outcome_text(const result<resolve_decision>& resolved);
 
 /// The user of the machine who runs this process: "alice", or "root for alice" with sudo.
 [[nodiscard]] std::string machine_user();

@@ -20,6 +20,8 @@ constexpr std::string_view about_reconciling = "Reconciling and reload";
 constexpr std::array table{
     event_info{event::listening, "listening", info, once, "address store upstreams version",
                "The gateway takes requests.", about_program},
+    event_info{event::admin_listening, "admin-listening", info, once, "address",
+               "Health, metrics and the admin API answer there.", about_program},
     event_info{event::stopped, "stopped", info, once, "", "The gateway ended after a drain.",
                about_program},
     event_info{event::stopped_early, "stopped-early", warning, once, "",
@@ -50,6 +52,8 @@ constexpr std::array table{
                "SIGHUP: the new configuration has faults, which stand before this line. "
                "The old one stays in force.",
                about_program},
+    event_info{event::admin_tokens_refused, "admin-tokens-refused", error, once, "why",
+               "SIGHUP: admin_token_file is wrong. The old tokens stay in force.", about_program},
     event_info{event::restart_needed, "restart-needed", warning, once, "option",
                "SIGHUP: this option is only read at a start.", about_program},
     event_info{event::signal_ignored, "signal-ignored", info, once, "signal",
@@ -59,12 +63,17 @@ constexpr std::array table{
     event_info{event::log_file_not_reopened, "log-file-not-reopened", error, once, "path why",
                "SIGUSR1: the file could not be opened. Lines go on to the former one.",
                about_program},
-    event_info{event::draining, "draining", info, once, "at_most",
-               "SIGTERM: running requests are finished, no new ones are taken.", about_program},
+    event_info{event::draining, "draining", info, once, "at_most delay",
+               "SIGTERM: after the delay no new requests are taken, and the running ones are "
+               "finished.",
+               about_program},
     event_info{event::drained, "drained", info, once, "left unrecorded runs replays incidents",
                "The drain is over, and what the process did since its start.", about_program},
     event_info{event::background_work_failed, "background-work-failed", error, once, "task why",
                "A fault of Onceguard itself. Please report it.", about_program},
+    event_info{event::records_not_counted, "records-not-counted", warning, recurring, "why",
+               "The store did not answer a count for the metrics; the next round tries again.",
+               about_program},
     event_info{event::log_lines_dropped, "log-lines-dropped", warning, once, "count",
                "Lines that nobody read in time are missing here.", about_program},
     event_info{

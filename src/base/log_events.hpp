@@ -14,6 +14,7 @@ enum class log_level : std::uint8_t { debug, info, warning, error };
 enum class event : std::uint8_t {
   // The program
   listening,
+  admin_listening,
   stopped,
   stopped_early,
   start_failed,
@@ -23,6 +24,7 @@ enum class event : std::uint8_t {
   configuration,
   reloaded,
   reload_refused,
+  admin_tokens_refused,
   restart_needed,
   signal_ignored,
   log_file_reopened,
@@ -30,6 +32,7 @@ enum class event : std::uint8_t {
   draining,
   drained,
   background_work_failed,
+  records_not_counted,
   log_lines_dropped,
   spans_not_sent,
   trace_variable_ignored,

@@ -10,8 +10,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/url.hpp"
-#include "cli/json_text.hpp"
 #include "config/texts.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::cli {
 

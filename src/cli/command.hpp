@@ -84,6 +84,7 @@ inline constexpr int exit_not_found = 5;
 
 void add_gateway_command(command app);
 void add_demo_command(command app);
+void add_health_command(command app);
 void add_check_command(command app);
 void add_doctor_command(command app);
 void add_explain_command(command app);

@@ -6,10 +6,10 @@
 #include "cli/command.hpp"
 #include "cli/doctor/surroundings.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/json_text.hpp"
 #include "cli/record_text.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::cli {
 namespace {

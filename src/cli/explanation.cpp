@@ -4,11 +4,11 @@
 
 #include "base/field.hpp"
 #include "base/hash.hpp"
-#include "cli/json_text.hpp"
 #include "cli/record_text.hpp"
 #include "gateway/routing.hpp"
 #include "http/admission.hpp"
 #include "http/target.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::cli {
 namespace {

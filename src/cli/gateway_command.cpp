@@ -1,28 +1,45 @@
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
 #include <iostream>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <sys/resource.h>
 #include <system_error>
 #include <thread>
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
+#include "admin/control_api.hpp"
+#include "admin/health.hpp"
+#include "admin/metrics.hpp"
+#include "admin/program.hpp"
+#include "admin/record_api.hpp"
+#include "admin/server.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor/surroundings.hpp"
+#include "cli/effective_config.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/log_lines.hpp"
 #include "cli/traces.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
+#include "engine/background.hpp"
 #include "gateway/params/http_url.hpp"
 #include "gateway/server.hpp"
 #include "http/access_log.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -57,18 +74,46 @@ int open_log(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, rights);
 }
 
-/// Handles signals of a running gateway. The io_context runs on the main thread.
-class signal_watch {
+/// The running gateway, for signals and for the admin listener. The io_context runs on the main
+/// thread.
+class running_gateway final : public admin::program {
  public:
-  signal_watch(boost::asio::io_context& io, gateway::server& server, const given_flags& given,
-               config::settings running, log_lines& lines)
-      : signals_(io, SIGINT, SIGTERM, SIGHUP),
+  running_gateway(boost::asio::io_context& io, gateway::server& server, const given_flags& given,
+                  config::settings running, log_lines& lines)
+      : io_(io),
+        signals_(io, SIGINT, SIGTERM, SIGHUP),
+        drain_delay_(io),
         server_(server),
         given_(given),
         running_(std::move(running)),
-        lines_(lines) {
+        lines_(lines),
+        effective_(effective_config(running_)) {
     for (const int other : {SIGQUIT, SIGUSR1, SIGUSR2}) signals_.add(other);
     wait();
+  }
+
+  /// A reload also reads the listener's tokens. Before the io_context runs.
+  void set_admin(admin::server* listener) noexcept { admin_ = listener; }
+  void set_serving() noexcept { serving_ = true; }
+
+  [[nodiscard]] admin::phase phase_now() const noexcept override {
+    if (draining_ || server_.load().draining) return admin::phase::draining;
+    return serving_ ? admin::phase::serving : admin::phase::starting;
+  }
+  [[nodiscard]] admin::program_gauges gauges() const override {
+    const auto load = server_.load();
+    return {load.connections, load.connections_max, load.buffered, load.buffered_max,
+            lines_.dropped()};
+  }
+  [[nodiscard]] std::string configuration() const override {
+    const std::lock_guard lock(effective_mutex_);
+    return effective_;
+  }
+  boost::asio::awaitable<admin::reload_outcome> reload() override {
+    co_return co_await boost::asio::co_spawn(io_, reload_here(), boost::asio::use_awaitable);
+  }
+  void drain() override {
+    boost::asio::post(io_, [this] { end(SIGTERM); });
   }
 
  private:
@@ -83,7 +128,8 @@ class signal_watch {
   void take(int signal) {
     switch (signal) {
       case SIGHUP:
-        return reload();
+        reload_now();
+        return;
       case SIGUSR1:
         if (!running_.log.file.empty()) return reopen_log();
         [[fallthrough]];
@@ -101,10 +147,15 @@ class signal_watch {
       lines_.flush();
       std::_Exit(exit_failed);
     }
-    if (draining_) return;
-    draining_ = true;
-    base::log(base::event::draining, {{"at_most", config::duration_text(running_.gateway.drain)}});
-    server_.drain();
+    if (draining_.exchange(true)) return;
+    const auto delay = running_.gateway.drain_delay;
+    base::log(base::event::draining, {{"at_most", config::duration_text(running_.gateway.drain)},
+                                      {"delay", config::duration_text(delay)}});
+    if (delay.count() == 0) return server_.drain();
+    drain_delay_.expires_after(delay);
+    drain_delay_.async_wait([this](boost::system::error_code failed) {
+      if (!failed) server_.drain();
+    });
   }
 
   void reopen_log() {
@@ -118,26 +169,93 @@ class signal_watch {
     base::log(base::event::log_file_reopened, {{"path", path}});
   }
 
-  void reload() {
+  admin::reload_outcome reload_now() {
+    admin::reload_outcome out;
     auto read = config::load(sources_of(given_, true));
     log_remarks(read.remarks);
+    for (const auto& r : read.remarks) {
+      if (r.weight == config::remark::grade::fault) out.faults.push_back(r.text());
+    }
+    if (const auto tokens = admin_ ? admin_->reload_tokens() : result<void>(); !tokens) {
+      out.faults.push_back(tokens.error().detail);
+      base::log(base::event::admin_tokens_refused, {{"why", tokens.error().detail}});
+    }
     if (!read.ok()) {
       base::log(base::event::reload_refused);
-      return;
+      return out;
     }
-    for (const auto& name : config::fixed_changes(running_, read.values)) {
+    out.restart_needed = config::fixed_changes(running_, read.values);
+    for (const auto& name : out.restart_needed) {
       base::log(base::event::restart_needed, {{"option", name}});
     }
-    server_.reload(std::move(read.values.routing));
+    set_routing(std::move(read.values));
     base::log(base::event::reloaded);
+    return out;
   }
+  /// What is only read at a start stays as it was.
+  void set_routing(config::settings read) {
+    read.fixed = running_.fixed;
+    auto effective = effective_config(read);
+    server_.reload(std::move(read.routing));
+    const std::lock_guard lock(effective_mutex_);
+    effective_ = std::move(effective);
+  }
+  boost::asio::awaitable<admin::reload_outcome> reload_here() { co_return reload_now(); }
 
+  boost::asio::io_context& io_;
   boost::asio::signal_set signals_;
+  boost::asio::steady_timer drain_delay_;
   gateway::server& server_;
   const given_flags& given_;
   const config::settings running_;
   log_lines& lines_;
-  bool draining_ = false;
+  mutable std::mutex effective_mutex_;
+  std::string effective_;  // under the mutex
+  admin::server* admin_ = nullptr;
+  std::atomic<bool> serving_{false};
+  std::atomic<bool> draining_{false};
+};
+
+/// An operator's completion is kept as long as the route's policy says that was read at the start.
+admin::record_api_params record_params(const config::settings& settings,
+                                       const gateway::server& server) {
+  admin::record_api_params out;
+  out.timeout = settings.store.timeout;
+  out.audit = [&server] { return server.audit(); };
+  out.retention = [&settings](const std::string& route) {
+    return config::retention_of(settings, route);
+  };
+  return out;
+}
+
+/// The admin listener with all that it serves. It begins to listen before the gateway, so that a
+/// start that takes long is seen.
+class admin_listener {
+ public:
+  admin_listener(const config::settings& settings, gateway::server& server,
+                 running_gateway& program, const admin::request_metrics& requests)
+      : records_(server.engine().records(), settings.admin.records_interval,
+                 settings.store.timeout),
+        server_(settings.admin) {
+    const admin::build_labels build{ONCEGUARD_VERSION, sqlite::library_version(),
+                                    server.engine().records().traits().name};
+    server_.add(admin::health_resources(server.engine(), program));
+    server_.add(admin::metric_resources({requests, records_, server.engine(), program, build}));
+    server_.add(admin::control_resources(program));
+    server_.add(
+        admin::record_resources(server.engine().records(), record_params(settings, server)));
+    if (settings.admin.records_interval.count() > 0) {
+      spawn_background(server_.io(), "count the records", records_.run());
+    }
+    program.set_admin(&server_);
+  }
+
+  [[nodiscard]] result<void> start() { return server_.start(); }
+  [[nodiscard]] std::string address() const { return server_.local().text(); }
+
+ private:
+  admin::record_counter records_;
+  admin::server server_;
 };
 
 int serve(const given_flags& given, const config::settings& settings, store& records,
@@ -145,23 +263,36 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   // For scheduled reconciling.
   const auto query = config::make_query_source(settings, false);
   const auto traces = make_traces();
+  admin::request_metrics requests;
   http::access_log access(settings.log.access);
   gateway::request_observers observers;
   if (settings.log.access != http::access_log_rule::off) observers.push_back(&access);
+  if (settings.admin.enabled) observers.push_back(&requests);
   if (traces) observers.push_back(&traces->tracer);
   gateway::server server(settings.gateway, settings.routing, records, query.get(),
                          std::move(observers), traces ? &traces->tracer : nullptr);
   boost::asio::io_context io(1);
   // Before the start, so that a signal during the start drains the gateway instead of killing it.
-  signal_watch watch(io, server, given, settings, lines);
+  running_gateway program(io, server, given, settings, lines);
+  std::optional<admin_listener> listener;
+  if (settings.admin.enabled) listener.emplace(settings, server, program, requests);
+  if (const auto started = listener ? listener->start() : result<void>(); !started) {
+    base::log(base::event::start_failed, {{"why", started.error().detail}});
+    const bool wrong = started.error().code == errc::invalid_argument;
+    return wrong ? exit_configuration : exit_failed;
+  }
   if (const auto started = server.start(); !started) {
     base::log(base::event::start_failed, {{"why", started.error().detail}});
     return exit_failed;
   }
+  program.set_serving();
   base::log(base::event::listening, {{"address", text_of(server.local())},
                                      {"store", records.traits().name},
                                      {"upstreams", settings.routing.upstreams.size()},
                                      {"version", ONCEGUARD_VERSION}});
+  if (listener) {
+    base::log(base::event::admin_listening, {{"address", listener->address()}});
+  }
   std::thread waiter([&] {
     server.wait();
     io.stop();

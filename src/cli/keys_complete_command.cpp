@@ -42,14 +42,6 @@ answer_ptr answer_of(const complete_request& request) {
   return made;
 }
 
-milliseconds retention_for(const record_view* found, const config::settings& settings) {
-  for (const auto& route : settings.routing.routes) {
-    if (found != nullptr && route.host + route.path == found->stored.about->route)
-      return route.policy.retention;
-  }
-  return settings.defaults.retention;
-}
-
 resolution completion_of(const record_view* found, const complete_request& request,
                          const answer_ptr& made, const config::settings& settings) {
   resolution change;
@@ -57,7 +49,8 @@ resolution completion_of(const record_view* found, const complete_request& reque
   change.completed = true;
   change.answer = made;
   change.force = request.force;
-  change.retention = retention_for(found, settings);
+  change.retention =
+      config::retention_of(settings, found != nullptr ? found->stored.about->route : "");
   return change;
 }
 

@@ -14,11 +14,11 @@
 #include "base/clock.hpp"
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/json_text.hpp"
 #include "cli/record_stream.hpp"
 #include "cli/store_work.hpp"
 #include "config/texts.hpp"
 #include "store/view.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::cli {
 

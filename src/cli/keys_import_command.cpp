@@ -5,10 +5,10 @@
 #include "cli/change_log.hpp"
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/json_text.hpp"
 #include "cli/record_stream.hpp"
 #include "cli/store_work.hpp"
 #include "config/texts.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
-#include "cli/json_text.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::cli {
 

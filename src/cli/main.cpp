@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   const command program(app, exit_code);
   add_gateway_command(program);
   add_demo_command(program);
+  add_health_command(program);
   add_check_command(program);
   add_doctor_command(program);
   add_explain_command(program);

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
-#include "cli/json_text.hpp"
 #include "cli/record_text.hpp"
 #include "core/record_codec.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::cli {
 namespace {

@@ -1,13 +1,12 @@
 // The output of a record, and of what reconcile found out about a record: one line, a page of text,
-// or JSON.
+// or JSON (that of a record is in text/record_json.hpp).
 #pragma once
 #include <string>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include <onceguard/store.hpp>
 
 #include "reconcile/reconcile.hpp"
+#include "text/record_json.hpp"
 
 namespace onceguard::cli {
 
@@ -15,14 +14,9 @@ namespace onceguard::cli {
 [[nodiscard]] std::string record_line(const record_view& seen);
 /// The whole record in lines of "name  value". Includes the body only if it is text.
 [[nodiscard]] std::string record_page(const record_view& seen);
-/// Lists leave out the answer's body.
-[[nodiscard]] nlohmann::ordered_json record_json(const record_view& seen, bool with_body);
 /// An unreadable record, in the same forms.
 [[nodiscard]] std::string record_line(const unreadable_record& seen);
 [[nodiscard]] std::string record_page(const unreadable_record& seen);
-[[nodiscard]] nlohmann::ordered_json record_json(const unreadable_record& seen);
-/// JSON on one line.
-[[nodiscard]] std::string json_line(const nlohmann::ordered_json& value);
 
 /// One line for people, without the line end.
 [[nodiscard]] std::string finding_line(const finding& found);

@@ -1,16 +1,11 @@
 #include "cli/resolve_record.hpp"
 
 #include <iostream>
-#include <optional>
 
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
-#include "base/clock.hpp"
 #include "cli/command.hpp"
 #include "cli/store_work.hpp"
 #include "config/texts.hpp"
+#include "store/resolve.hpp"
 #include "store/staleness.hpp"
 
 namespace onceguard::cli {
@@ -18,43 +13,6 @@ namespace onceguard::cli {
 using boost::asio::awaitable;
 
 namespace {
-
-awaitable<void> pause(milliseconds length) {
-  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
-  timer.expires_after(length);
-  co_await timer.async_wait(boost::asio::use_awaitable);
-}
-
-/// Did the change take place? `now` is null if there is no record any more.
-bool carried_out(const found_record& before, const record_view* now, bool completed) {
-  if (completed) {
-    return now != nullptr && now->state == observed_state::completed && now->stored.by_operator;
-  }
-  if (now == nullptr || now->state == observed_state::released) return true;
-  // Another attempt has begun since: the key was free.
-  return !before.record || now->stored.token > before.record->stored.token;
-}
-
-/// Reads the record until it shows the change; none: it did not within that time.
-awaitable<std::optional<resolve_decision>> find_out(store& records, const found_record& before,
-                                                    const resolution& request, milliseconds timeout,
-                                                    milliseconds longest) {
-  constexpr milliseconds step{200};
-  std::cerr << "onceguard: the store takes longer than " << config::duration_text(timeout)
-            << "; waiting for up to " << config::duration_text(longest)
-            << " to see whether the change was carried out …\n";
-  const auto until = base::boot_now() + longest;
-  while (base::boot_now() < until) {
-    const auto found = co_await records.find(request.id, timeout);
-    if (found && carried_out(before, *found ? &**found : nullptr, request.completed)) {
-      resolve_decision out;
-      out.forgets_answer = !before.record || before.record->state == observed_state::completed;
-      co_return out;
-    }
-    co_await pause(step);
-  }
-  co_return std::nullopt;
-}
 
 /// For an error of the store: says whether anything was changed, so far as that is known.
 int complain_of_change(const error& why, bool completed) {
@@ -110,21 +68,6 @@ int complain_of_refusal(const resolve_decision& refused, bool completes) {
   return exit_failed;
 }
 
-std::string_view outcome_text(const result<resolve_decision>& resolved) {
-  if (!resolved) return resolved.error().effect == effect::none ? "not done" : "unknown";
-  switch (resolved->outcome) {
-    case resolve_outcome::done:
-      return "done";
-    case resolve_outcome::not_found:
-      return "not done: gone";
-    case resolve_outcome::running:
-      return "not done: running";
-    case resolve_outcome::already_completed:
-      return "not done: completed";
-  }
-  return "";
-}
-
 }  // namespace
 
 awaitable<resolve_end> resolve_one(store& records, const found_record& before, resolution request,
@@ -138,11 +81,16 @@ awaitable<resolve_end> resolve_one(store& records, const found_record& before, r
     out.exit_code = exit_failed;
     co_return out;
   }
-  auto resolved = co_await records.resolve(request, timeout);
-  if (!resolved && resolved.error().effect != effect::none) {
-    const auto seen = co_await find_out(records, before, request, timeout, in_doubt_max);
-    if (seen) resolved = *seen;
-  }
+  const auto report_wait = [&] {
+    std::cerr << "onceguard: the store takes longer than " << config::duration_text(timeout)
+              << "; waiting for up to " << config::duration_text(in_doubt_max)
+              << " to see whether the change was carried out …\n";
+  };
+  resolve_times times;
+  times.timeout = timeout;
+  times.in_doubt_max = in_doubt_max;
+  const auto resolved =
+      co_await resolve_surely(records, before.record, request, times, report_wait);
   if (!resolved) {
     out.exit_code = complain_of_change(resolved.error(), request.completed);
   } else if (resolved->outcome != resolve_outcome::done) {
@@ -162,7 +110,7 @@ awaitable<resolve_end> resolve_one(store& records, const found_record& before, r
 awaitable<void> wait_for_caches() {
   std::cerr << "waiting " << config::duration_text(stale_after)
             << ", until no gateway can answer as before from its memory …\n";
-  co_await pause(stale_after);
+  co_await outlast_caches();
 }
 
 awaitable<int> resolve_record(store& records, found_record before, resolution request,

@@ -10,10 +10,6 @@ using namespace values;
 
 namespace {
 
-std::string admin_complaint(std::string_view) {
-  return "the admin listener is not in this version; leave it empty";
-}
-
 std::string accelerator_complaint(std::string_view url) {
   return known_stores().accelerator_fault(url);
 }
@@ -28,7 +24,7 @@ std::string problem_base_complaint(std::string_view value) {
          quoted(value);
 }
 
-std::string directory_complaint(std::string_view value) {
+std::string path_complaint(std::string_view value) {
   return value.find('\0') == std::string_view::npos ? std::string()
                                                     : "a path can't hold a NUL byte";
 }
@@ -59,12 +55,42 @@ const std::array gateway_table{
                   [](settings& s, const option_value& v) {
                     s.gateway.threads = static_cast<unsigned>(number(v));
                   }},
-    row<settings>{{.name = "admin",
-                   .flag = "admin",
-                   .text = "Where the admin API listens. Not in this version: must be empty.",
-                   .may_be_empty = true,
-                   .complaint = admin_complaint},
-                  [](settings&, const option_value&) {}},
+    row<settings>{
+        {.name = "admin",
+         .flag = "admin",
+         .example = "127.0.0.1:8081",
+         .text =
+             "Where health, metrics and the admin API listen: `HOST:PORT`, or `unix:PATH` for a "
+             "Unix socket of this user alone. Empty: nowhere.",
+         .may_be_empty = true,
+         .complaint = refusal_of<gateway::parse_admin_address>},
+        [](settings& s, const option_value& v) {
+          s.admin.enabled = !text(v).empty();
+          if (s.admin.enabled) s.admin.address = *gateway::parse_admin_address(text(v));
+        }},
+    row<settings>{
+        {.name = "admin_token_file",
+         .flag = "admin-token-file",
+         .example = "/etc/onceguard/admin.tokens",
+         .text = "Who may use the admin listener: a line each, `operator TOKEN` or `viewer TOKEN`, "
+                 "and a name for the audit log if wanted. A viewer reads; an operator also acts. "
+                 "Only the file's owner and group may read it. SIGHUP reads it again. Needed where "
+                 "`admin` is neither a loopback address nor a Unix socket. Empty: everybody who "
+                 "reaches `admin` is an operator.",
+         .may_be_empty = true,
+         .complaint = path_complaint},
+        [](settings& s, const option_value& v) { s.admin.token_file = text(v); }},
+    row<settings>{
+        {.name = "metrics_records_interval",
+         .flag = "metrics-records-interval",
+         .kind = value_kind::duration,
+         .fallback = "1m",
+         .text = "Between two counts of the records by state, for the metrics. A count goes "
+                 "through the store piece by piece, with pauses. Empty: none.",
+         .min = second,
+         .max = day,
+         .may_be_empty = true},
+        [](settings& s, const option_value& v) { s.admin.records_interval = duration(v); }},
     row<settings>{
         {.name = "access_log",
          .flag = "access-log",
@@ -84,7 +110,7 @@ const std::array gateway_table{
          .text = "A file for the log of the gateway. Lines are appended; SIGUSR1 opens the file "
                  "anew, for log rotation. Empty: standard error.",
          .may_be_empty = true,
-         .complaint = directory_complaint},
+         .complaint = path_complaint},
         [](settings& s, const option_value& v) { s.log.file = text(v); }},
     row<settings>{{.name = "max_connections",
                    .flag = "max-connections",
@@ -133,6 +159,15 @@ const std::array gateway_table{
                  "upload that is passed on as it comes a fifth.",
          .max = 24 * hour},
         [](settings& s, const option_value& v) { s.gateway.drain = duration(v); }},
+    row<settings>{
+        {.name = "drain_delay",
+         .flag = "drain-delay",
+         .kind = value_kind::duration,
+         .fallback = "0s",
+         .text = "After SIGTERM: how long requests are still taken while `/readyz` says not ready, "
+                 "so that a balancer that asks it sends nothing more. `drain` begins after it.",
+         .max = hour},
+        [](settings& s, const option_value& v) { s.gateway.drain_delay = duration(v); }},
     row<settings>{{.name = "problem_base",
                    .flag = "problem-base",
                    .fallback = "urn:onceguard:problem:",
@@ -148,7 +183,7 @@ const std::array gateway_table{
                  "gateway notices that the store lost its memory. Where nothing can be written "
                  "there the gateway does not start. Empty: none.",
          .may_be_empty = true,
-         .complaint = directory_complaint},
+         .complaint = path_complaint},
         [](settings& s, const option_value& v) { s.gateway.state_dir = text(v); }},
     row<settings>{
         {.name = "audit_log",
@@ -158,7 +193,7 @@ const std::array gateway_table{
                  "as a JSON line before the change and one after it. What can't be written there "
                  "is not changed. Empty: the events `audit` of the log.",
          .may_be_empty = true,
-         .complaint = directory_complaint},
+         .complaint = path_complaint},
         [](settings& s, const option_value& v) { s.gateway.audit_log = text(v); }},
     row<settings>{{.name = "trusted_proxies",
                    .flag = "trusted-proxies",

@@ -33,6 +33,7 @@ class loader {
     read_routing(document);
     check_accelerator();
     check_reconcile();
+    check_admin();
     check_variables();
     put_in_order(result_.remarks);
     return std::move(result_);
@@ -119,6 +120,7 @@ class loader {
   void read_defaults(const node& document) {
     for (const auto& s : read_layers(document, "defaults", policy_rows(), defaults_)) {
       defaults_.origins[s.spec->name] = s.position;
+      defaults_.texts[std::string(s.spec->name)] = toml_text(*s.spec, s.value);
     }
     remarks unused;  // [defaults] only need to be consistent where a route uses them unchanged
     auto draft = defaults_;
@@ -142,6 +144,7 @@ class loader {
     }
     auto built = build_routing(input, result_.remarks);
     for (const auto& draft : built.policies) {
+      result_.values.route_options.push_back(draft.texts);
       check_room(draft);
       check_effect(draft);
     }
@@ -226,6 +229,18 @@ class loader {
     }
   }
 
+  void check_admin() {
+    const auto& admin = result_.values.admin;
+    if (!admin.enabled && !admin.token_file.empty()) {
+      say(remark::grade::warning, positions_["admin_token_file"],
+          "[gateway] admin_token_file: not used without admin");
+    }
+    if (!admin.enabled || !admin.token_file.empty() || admin.address.is_local()) return;
+    say(remark::grade::fault, positions_["admin"],
+        "[gateway] admin: " + admin.address.text() +
+            " can be reached from other machines, and needs admin_token_file");
+  }
+
   /// Finds mistyped variables, which would otherwise be ignored without a message.
   void check_variables() {
     std::vector<std::string> names{"ONCEGUARD_CONFIG"};
@@ -282,6 +297,13 @@ loaded load(const sources& sources) {
     return refused({{remark::grade::fault, {layer::file, sources.file}, std::move(value)}});
   }
   return load_text(text, sources);
+}
+
+milliseconds retention_of(const settings& settings, std::string_view route) {
+  for (const auto& each : settings.routing.routes) {
+    if (each.host + each.path == route) return each.policy.retention;
+  }
+  return settings.defaults.retention;
 }
 
 std::vector<std::string> fixed_changes(const settings& running, const settings& wanted) {

@@ -30,6 +30,10 @@ struct loaded {
 /// The same with the text of the file. `sources.file` is only used as its name.
 [[nodiscard]] loaded load_text(std::string_view toml, const sources& sources);
 
+/// For how long a record of this route, as its subject names it, keeps its answer; that of
+/// [defaults] for a route that is not configured any more.
+[[nodiscard]] milliseconds retention_of(const settings& settings, std::string_view route);
+
 /// The names of changed settings that can't change while the gateway runs.
 [[nodiscard]] std::vector<std::string> fixed_changes(const settings& running,
                                                      const settings& wanted);

@@ -23,6 +23,7 @@ struct policy_draft {
   std::vector<std::string> pick;
   std::vector<std::string> omit;
   std::map<std::string_view, origin> origins;  ///< by option: the source of its value
+  std::map<std::string, std::string> texts;    ///< by option: its value as written in the file
 };
 
 struct upstream_draft {

@@ -101,7 +101,12 @@ class routing_builder {
     apply(route_rows(), read, draft);
     auto policy = input_.defaults;
     apply(policy_rows(), read, policy);
-    for (const auto& s : read) policy.origins[s.spec->name] = s.position;
+    for (const auto& s : read) {
+      policy.origins[s.spec->name] = s.position;
+      if (policy.texts.contains(std::string(s.spec->name))) {  // an option of [defaults], too
+        policy.texts[std::string(s.spec->name)] = toml_text(*s.spec, s.value);
+      }
+    }
 
     gateway::route_params made;
     made.host = draft.host;

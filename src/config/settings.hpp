@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <onceguard/policy.hpp>
 
 #include "base/log.hpp"
 #include "config/option.hpp"
+#include "gateway/params/admin_params.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "http/access_log.hpp"
 #include "store/registry.hpp"
@@ -38,6 +40,7 @@ struct accelerator_params {
 
 struct settings {
   gateway::gateway_params gateway;
+  gateway::admin_params admin;
   gateway::routing_params routing;
   store_params store;
   accelerator_params accelerator;
@@ -48,6 +51,8 @@ struct settings {
   /// The settings that can't change while the gateway runs, as written in the file: "[gateway]
   /// listen" → "\"127.0.0.1:8080\"".
   std::map<std::string, std::string> fixed;
+  /// For each route of `routing`, its policy by option, as written in the file.
+  std::vector<std::map<std::string, std::string>> route_options;
 };
 
 }  // namespace onceguard::config

@@ -99,6 +99,18 @@ bool engine::store_away() const noexcept { return state_->monitor.store_away(); 
 
 const engine_counters& engine::counters() const noexcept { return state_->counters; }
 
+store_health engine::health() const { return state_->monitor.health(); }
+
+engine_gauges engine::gauges() const {
+  engine_gauges out;
+  out.leases = state_->leases.size();
+  out.waiters = state_->waiting.size();
+  const auto cached = state_->cache.size();
+  out.cached_answers = cached.answers;
+  out.cached_bytes = cached.bytes;
+  return out;
+}
+
 store& engine::records() noexcept { return state_->records; }
 
 }  // namespace onceguard

@@ -63,6 +63,17 @@ replay_cache::shard& replay_cache::shard_of(const record_id& id) const noexcept 
   return shards_[id[0] % shards];
 }
 
+replay_cache::extent replay_cache::size() const {
+  extent out;
+  for (std::size_t i = 0; i < shards; ++i) {
+    auto& s = shards_[i];
+    const std::lock_guard lock(s.mutex);
+    out.answers += s.by_id.size();
+    out.bytes += s.bytes;
+  }
+  return out;
+}
+
 std::optional<cached_replay> replay_cache::find(const record_id& id, const fingerprint& print,
                                                 time_point now) {
   if (now.time_since_epoch().count() >= trusted_until_.load(std::memory_order_acquire)) {

@@ -40,6 +40,12 @@ class replay_cache {
   void put(const record_id& id, const fingerprint& print, cached_replay replay, time_point ends,
            std::uint64_t epoch);
 
+  struct extent {
+    std::size_t answers = 0;
+    std::size_t bytes = 0;
+  };
+  [[nodiscard]] extent size() const;
+
  private:
   struct shard;
 

@@ -31,6 +31,10 @@ class lease_list {
     const std::lock_guard lock(mutex_);
     held_.erase(held);
   }
+  [[nodiscard]] std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return held_.size();
+  }
   [[nodiscard]] std::vector<std::shared_ptr<lease_handle::state>> all() const {
     const std::lock_guard lock(mutex_);
     return {held_.begin(), held_.end()};

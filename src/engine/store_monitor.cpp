@@ -164,6 +164,7 @@ asio::awaitable<result<void>> store_monitor::poll() {
   if (alone) {
     const shared_poll::ownership ownership(*this, shared);
     shared->reply = co_await poll_now();
+    keep_health(shared->reply);
     if (shared->reply) {
       answered();
     } else {
@@ -196,6 +197,28 @@ asio::awaitable<result<void>> store_monitor::poll_now() {
   cache_.trust_until(begun + fresh_for);
   known_ = true;
   co_return result<void>();
+}
+
+void store_monitor::keep_health(const result<void>& reply) {
+  const std::lock_guard lock(mutex_);
+  if (reply) {
+    health_ = {};
+    health_.polled = health_.up = true;
+    return;
+  }
+  if (health_.up || !health_.polled) health_.since_wall = base::system_clock().wall_ms();
+  health_.polled = true;
+  health_.up = false;
+  health_.why = reply.error().detail;
+}
+
+store_health store_monitor::health() const {
+  auto out = [this] {
+    const std::lock_guard lock(mutex_);
+    return health_;
+  }();
+  out.refuses_for = loss_.refuses_for(base::boot_now());
+  return out;
 }
 
 void store_monitor::poll_failed(const error& why) {

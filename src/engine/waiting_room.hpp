@@ -50,7 +50,8 @@ class waiting_room {
   /// Announces the outcome to all requests in the record's queue.
   void announce(const record_id& id, const twin_outcome_ptr& outcome);
   /// Whether no request waits.
-  [[nodiscard]] bool empty() const noexcept { return inside_.load() == 0; }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return inside_.load(); }
 
  private:
   struct waiter {

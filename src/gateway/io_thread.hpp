@@ -45,7 +45,8 @@ struct gateway_shared {
   host_names names;
   suspect_upstreams suspects;
   onceguard::engine engine;
-  std::unique_ptr<audit_log> audit;  ///< from the start of the server on
+  std::unique_ptr<audit_log> audit;             ///< from the start of the server on
+  std::atomic<audit_log*> open_audit{nullptr};  ///< the same, for other threads
   observing::observation observed;
   std::atomic<bool> draining{false};
   // While draining, a request that never arrives completely must not delay the end.

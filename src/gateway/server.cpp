@@ -221,6 +221,7 @@ result<void> server::start() {
   auto audit = audit_log::open(s.shared.params.audit_log);
   if (!audit) return audit.error();
   s.shared.audit = std::move(*audit);
+  s.shared.open_audit = s.shared.audit.get();
   if (auto listening = s.listen(); !listening) return listening.error();
   auto& first = s.threads.front()->io;
   for (auto& thread : s.threads) {
@@ -243,6 +244,16 @@ result<void> server::start() {
 const observing::observation& server::observed() const { return state_->shared.observed; }
 
 endpoint server::local() const { return state_->local; }
+
+audit_log* server::audit() const noexcept { return state_->shared.open_audit; }
+
+onceguard::engine& server::engine() noexcept { return state_->shared.engine; }
+
+gateway_load server::load() const noexcept {
+  const auto& shared = state_->shared;
+  return {shared.connections, shared.params.max_connections, shared.budget.used(),
+          shared.budget.bytes_max(), shared.draining};
+}
 
 void server::reload(routing_params routing) {
   const auto expected = make_engine_params(state_->shared.params, routing);

@@ -1,7 +1,9 @@
 // The gateway: an HTTP/1.1 reverse proxy that makes guarded requests take effect once.
 #pragma once
+#include <cstddef>
 #include <memory>
 
+#include <onceguard/engine.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
 
@@ -11,7 +13,20 @@
 #include "reconcile/reconcile.hpp"
 #include "trace/tracer.hpp"
 
+namespace onceguard {
+class audit_log;
+}
+
 namespace onceguard::gateway {
+
+/// Numbers of this moment.
+struct gateway_load {
+  std::size_t connections = 0;
+  std::size_t connections_max = 0;
+  std::size_t buffered = 0;  ///< in bytes
+  std::size_t buffered_max = 0;
+  bool draining = false;
+};
 
 /// Thread-safety: every member may be called from any thread; start() once.
 class server {
@@ -31,6 +46,10 @@ class server {
   [[nodiscard]] endpoint local() const;
   /// What guarding would have done on routes that only observe.
   [[nodiscard]] const observing::observation& observed() const;
+  [[nodiscard]] onceguard::engine& engine() noexcept;
+  [[nodiscard]] gateway_load load() const noexcept;
+  /// The audit log, from the end of start() on; null before.
+  [[nodiscard]] audit_log* audit() const noexcept;
   /// New requests use this routing; running requests continue with theirs.
   void reload(routing_params routing);
   /// Closes the listening socket and idle connections. Running requests may finish, at most for

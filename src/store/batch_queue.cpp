@@ -64,11 +64,25 @@ bool batch_queue::closed() {
   return closed_;
 }
 
+std::vector<store_number> batch_queue::numbers() const {
+  const std::lock_guard lock(mutex_);
+  return {
+      {"onceguard_store_calls_total", "Claims, settles and other calls that the store took.",
+       static_cast<double>(calls_taken_)},
+      {"onceguard_store_batches_total", "Batches in which the store took its calls.",
+       static_cast<double>(batches_)},
+      {"onceguard_store_queue_calls", "Calls that wait for the store.",
+       static_cast<double>(calls_.size() - first_), false},
+  };
+}
+
 void batch_queue::move_out(std::vector<call_ptr>& out, std::size_t most) {
   const auto begin = calls_.begin() + static_cast<std::ptrdiff_t>(first_);
   const auto count = std::min<std::size_t>(most, calls_.size() - first_);
   std::move(begin, begin + static_cast<std::ptrdiff_t>(count), std::back_inserter(out));
   first_ += count;
+  calls_taken_ += count;
+  batches_ += count != 0 ? 1 : 0;
   if (first_ == calls_.size()) {
     calls_.clear();
     first_ = 0;

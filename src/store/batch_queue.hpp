@@ -3,10 +3,13 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
+
+#include <onceguard/store.hpp>
 
 #include "store/call.hpp"
 
@@ -36,17 +39,21 @@ class batch_queue {
   /// Refuses further calls. The calls in the queue are still to be taken out.
   void close();
   [[nodiscard]] bool closed();
+  /// How much has passed, and how much waits, for store::numbers().
+  [[nodiscard]] std::vector<store_number> numbers() const;
 
  private:
   void move_out(std::vector<call_ptr>& out, std::size_t most);
 
   const std::function<void()> on_wake_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<call_ptr> calls_;
   std::size_t first_ = 0;            // the calls before it were taken out
   std::atomic<bool> asleep_{false};  // written under the mutex
   bool closed_ = false;
+  std::uint64_t calls_taken_ = 0;
+  std::uint64_t batches_ = 0;
 };
 
 }  // namespace onceguard

@@ -181,6 +181,11 @@ void late_store::on_settled(settled_listener listener) {
   listener_ = std::move(listener);
 }
 
+std::vector<store_number> late_store::numbers() const {
+  const auto* target = opened();
+  return target == nullptr ? std::vector<store_number>() : target->numbers();
+}
+
 void late_store::stop() {
   const std::lock_guard lock(stopping_);
   if (thread_.joinable()) {

@@ -66,6 +66,7 @@ class late_store final : public store {
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
   void on_settled(settled_listener listener) override;
+  [[nodiscard]] std::vector<store_number> numbers() const override;
   /// Also waits for an attempt that is under way.
   void stop() override;
 

@@ -4,9 +4,9 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include "cli/json_text.hpp"
 #include "cli/log_lines.hpp"
 #include "cli/record_text.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::cli {
 namespace {

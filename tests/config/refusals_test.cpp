@@ -176,8 +176,12 @@ const refusal values[] = {
     {"jwt", "[defaults]\nscope = \"jwt:sub\"\n",
      "c.toml:2:9: [defaults] scope: jwt: scopes are not in this version; use \"header:NAME\" with "
      "a header that a trusted proxy sets, or \"credential\", got \"jwt:sub\"\n"},
-    {"admin", "[gateway]\nadmin = \"127.0.0.1:8081\"\n",
-     "c.toml:2:9: [gateway] admin: the admin listener is not in this version; leave it empty\n"},
+    {"admin", "[gateway]\nadmin = \"8081\"\n",
+     "c.toml:2:9: [gateway] admin: expected HOST:PORT such as \"127.0.0.1:8081\", or "
+     "\"unix:/run/onceguard/admin.sock\"\n"},
+    {"admin_beyond_this_machine", "[gateway]\nadmin = \"0.0.0.0:8081\"\n",
+     "c.toml:2:9: [gateway] admin: 0.0.0.0:8081 can be reached from other machines, and needs "
+     "admin_token_file\n"},
     {"accelerator_alone", "[store]\naccelerator = \"redis://r\"\n",
      "c.toml:2:15: [store] accelerator: needs \"postgresql://HOST/DATABASE\", which is the truth "
      "behind "

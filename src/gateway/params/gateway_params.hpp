@@ -51,6 +51,7 @@ struct gateway_params {
   std::size_t replay_cache = 16u << 20;   ///< in bytes; 0: no cache
   milliseconds settle_wait{10'000};
   milliseconds drain{65'000};
+  milliseconds drain_delay{0};  ///< between the signal to end and the drain
   std::string problem_base = "urn:onceguard:problem:";
   std::string state_dir;                     ///< empty: no witness
   std::string audit_log;                     ///< a file; empty: events of the log

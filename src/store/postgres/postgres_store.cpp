@@ -275,6 +275,13 @@ awaitable<result<bool>> postgres_store::note(accelerator_state found, std::strin
   return ask<bool>(pool_.queue(), note_state, encode, read, timeout);
 }
 
+std::vector<store_number> postgres_store::numbers() const {
+  auto out = pool_.queue()->numbers();
+  out.push_back({"onceguard_store_round_trips_total", "Round trips to the database.",
+                 static_cast<double>(pool_.trips())});
+  return out;
+}
+
 void postgres_store::stop() {
   const std::lock_guard lock(stopping_);
   pool_.stop();

@@ -48,6 +48,7 @@ class postgres_store final : public store, public epoch_metadata {
                                             milliseconds timeout) override;
   /// By LISTEN onceguard_settled: each settle of a PostgreSQL store notifies that channel.
   void on_settled(settled_listener listener) override { pool_.listen(std::move(listener)); }
+  [[nodiscard]] std::vector<store_number> numbers() const override;
   void stop() override;
 
   /// Round trips of batches and questions so far.

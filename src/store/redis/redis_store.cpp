@@ -331,6 +331,8 @@ std::optional<error> redis_store::refuse_eviction(
   return out;
 }
 
+std::vector<store_number> redis_store::numbers() const { return pool_->queue()->numbers(); }
+
 void redis_store::stop() {
   const std::lock_guard lock(stopping_);
   subscription_.stop();

@@ -54,6 +54,7 @@ class redis_store final : public store {
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
   /// The listener is also called for settles of this process.
   void on_settled(settled_listener listener) override { subscription_.listen(std::move(listener)); }
+  [[nodiscard]] std::vector<store_number> numbers() const override;
   void stop() override;
 
  private:

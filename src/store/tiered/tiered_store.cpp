@@ -220,6 +220,28 @@ void tiered_store::on_settled(settled_listener listener) {
       });
 }
 
+std::vector<store_number> tiered_store::numbers() const {
+  auto out = truth_->numbers();
+  const auto add = [&](std::string_view name, std::string_view meaning, double value) {
+    out.push_back({name, meaning, value});
+  };
+  add("onceguard_accelerator_replays_total", "Answers that the accelerator gave.",
+      static_cast<double>(counters_.replays));
+  add("onceguard_accelerator_busy_total", "Duplicates that the accelerator turned away.",
+      static_cast<double>(counters_.busy));
+  add("onceguard_accelerator_passed_claims_total", "Claims that the store behind it answered.",
+      static_cast<double>(counters_.claims_of_truth));
+  add("onceguard_accelerator_copies_total", "Answers that were copied into the accelerator.",
+      static_cast<double>(counters_.copied));
+  add("onceguard_accelerator_failures_total", "Calls of the accelerator that failed.",
+      static_cast<double>(counters_.failures));
+  add("onceguard_accelerator_outages_total", "How often the circuit breaker opened.",
+      static_cast<double>(counters_.outages));
+  out.push_back({"onceguard_accelerator_trusted", "Whether the accelerator is asked now.",
+                 trusts() ? 1.0 : 0.0, false});
+  return out;
+}
+
 void tiered_store::stop() {
   const std::lock_guard lock(stopping_);
   monitor_.stop();

@@ -55,6 +55,7 @@ class tiered_store final : public store {
   void on_settled(settled_listener listener) override;
   void stop() override;
 
+  [[nodiscard]] std::vector<store_number> numbers() const override;
   [[nodiscard]] const tiered_counters& counters() const noexcept { return counters_; }
   /// Whether the accelerator is asked now.
   [[nodiscard]] bool trusts() const { return breaker_.epoch_at(base::boot_now()).has_value(); }

@@ -6,7 +6,7 @@
 
 #include "base/time_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard {
 
 /// `text` as a quoted JSON string. Invalid UTF-8 becomes U+FFFD. With `ascii`, everything except
 /// printable ASCII is escaped, so that no terminal acts on it.
@@ -26,4 +26,4 @@ namespace onceguard::cli {
 
 using base::time_text;
 
-}  // namespace onceguard::cli
+}  // namespace onceguard

@@ -1,4 +1,4 @@
-#include "cli/json_text.hpp"
+#include "text/json_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <openssl/evp.h>
 
-namespace onceguard::cli {
+namespace onceguard {
 
 using nlohmann::json;
 
@@ -77,4 +77,4 @@ std::optional<std::string> from_base64(std::string_view text) {
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard

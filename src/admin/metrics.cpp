@@ -1,0 +1,159 @@
+#include "admin/metrics.hpp"
+
+#include <array>
+#include <prometheus/text_serializer.h>
+
+#include "admin/families.hpp"
+#include "admin/health.hpp"
+#include "admin/process_numbers.hpp"
+#include "base/clock.hpp"
+
+namespace onceguard::admin {
+
+namespace {
+
+using prometheus::MetricFamily;
+using families = std::vector<MetricFamily>;
+
+struct counter_row {
+  std::string_view name;
+  std::string_view meaning;
+  std::atomic<std::uint64_t> engine_counters::*member;
+};
+
+constexpr std::array engine_rows{
+    counter_row{"onceguard_runs_total", "Leases that were granted to run an operation.",
+                &engine_counters::runs},
+    counter_row{"onceguard_replays_total", "Answers that were replayed out of the store.",
+                &engine_counters::replays},
+    counter_row{"onceguard_cached_replays_total", "Answers that were replayed out of memory.",
+                &engine_counters::cached_replays},
+    counter_row{"onceguard_busy_total", "Claims that met a running twin.", &engine_counters::busy},
+    counter_row{"onceguard_mismatches_total", "Claims with another fingerprint than the first.",
+                &engine_counters::mismatches},
+    counter_row{"onceguard_backoffs_total", "Claims that came before a failed one may run again.",
+                &engine_counters::backoffs},
+    counter_row{"onceguard_unknown_outcomes_total", "Claims whose outcome is unknown.",
+                &engine_counters::unknowns},
+    counter_row{"onceguard_probes_total", "Leases that were granted to ask the application.",
+                &engine_counters::probes},
+    counter_row{"onceguard_store_failures_total", "Claims and settles that the store failed.",
+                &engine_counters::store_failures},
+    counter_row{"onceguard_unguarded_runs_total", "Operations that ran while the store was away.",
+                &engine_counters::unguarded},
+    counter_row{"onceguard_leases_lost_total", "Settles of a lease that another had superseded.",
+                &engine_counters::stale_settles},
+    counter_row{"onceguard_incidents_total", "Completed records that were gone meanwhile.",
+                &engine_counters::incidents},
+    counter_row{"onceguard_late_settles_total", "Settles that were recorded after settle_wait.",
+                &engine_counters::late_settles},
+    counter_row{"onceguard_follow_ups_total", "Claims in doubt that were followed up.",
+                &engine_counters::follow_ups},
+    counter_row{"onceguard_store_losses_total", "How often the store had lost its memory.",
+                &engine_counters::losses},
+    counter_row{"onceguard_swept_records_total", "Records that a sweep removed.",
+                &engine_counters::swept},
+    counter_row{"onceguard_became_unknown_total", "Runs of this process that became unknown.",
+                &engine_counters::became_unknown},
+    counter_row{"onceguard_other_scopes_total",
+                "Requests with the key and fingerprint of another scope's.",
+                &engine_counters::other_scopes},
+    counter_row{"onceguard_maybe_repeated_total", "Runs that were marked maybe-repeated.",
+                &engine_counters::maybe_repeated},
+};
+
+void add_number(families& out, MetricFamily family, double value) {
+  add_value(family, value);
+  out.push_back(std::move(family));
+}
+
+template <class Number>
+void add_gauge(families& out, std::string_view name, std::string_view meaning, Number value) {
+  add_number(out, gauge_family(std::string(name), std::string(meaning)),
+             static_cast<double>(value));
+}
+
+void add_engine(families& out, onceguard::engine& engine) {
+  for (const auto& [name, meaning, member] : engine_rows) {
+    add_number(out, counter_family(std::string(name), std::string(meaning)),
+               static_cast<double>((engine.counters().*member).load(std::memory_order_relaxed)));
+  }
+  const auto now = engine.gauges();
+  add_gauge(out, "onceguard_leases_held", "Leases that this process holds.", now.leases);
+  add_gauge(out, "onceguard_waiters", "Requests that wait for their twin.", now.waiters);
+  add_gauge(out, "onceguard_follow_ups_pending", "Settles and claims that are repeated.",
+            engine.pending());
+  add_gauge(out, "onceguard_replay_cache_answers", "Answers in memory.", now.cached_answers);
+  add_gauge(out, "onceguard_replay_cache_bytes", "Memory of these answers.", now.cached_bytes);
+  add_gauge(out, "onceguard_store_up", "Whether the store answered the last poll.",
+            engine.health().up ? 1 : 0);
+  for (const auto& one : engine.records().numbers()) {
+    auto family = one.counter ? counter_family(std::string(one.name), std::string(one.meaning))
+                              : gauge_family(std::string(one.name), std::string(one.meaning));
+    add_number(out, std::move(family), one.value);
+  }
+}
+
+void add_program(families& out, const metric_sources& sources) {
+  const auto now = sources.process.gauges();
+  const bool ready = unready_reasons(sources.engine, sources.process).empty();
+  add_gauge(out, "onceguard_ready", "Whether /readyz says 200.", ready ? 1 : 0);
+  add_gauge(out, "onceguard_connections", "Client connections.", now.connections);
+  add_gauge(out, "onceguard_connections_limit", "As many as max_connections allows.",
+            now.connections_max);
+  add_gauge(out, "onceguard_buffered_bytes", "Bodies, answers and settles in memory.",
+            now.buffered_bytes);
+  add_gauge(out, "onceguard_buffered_limit_bytes", "As much as max_buffered allows.",
+            now.buffered_bytes_max);
+  add_number(out, counter_family("onceguard_log_lines_dropped_total", "Lines that nobody read."),
+             static_cast<double>(now.log_lines_dropped));
+  auto build = gauge_family("onceguard_build_info", "What runs; always 1.");
+  add_value(build, 1,
+            {{"version", sources.build.version},
+             {"sqlite", sources.build.sqlite},
+             {"store", sources.build.store}});
+  out.push_back(std::move(build));
+}
+
+void add_records(families& out, const record_counter& counter) {
+  const auto latest = counter.latest();
+  if (!latest) return;
+  auto records = gauge_family("onceguard_records", "Records in the store, as counted last.");
+  for (std::size_t i = 1; i <= observed_states; ++i) {
+    add_value(records, static_cast<double>(latest->found.by_state[i]),
+              {{"state", name_of(static_cast<observed_state>(i))}});
+  }
+  add_value(records, static_cast<double>(latest->found.unreadable), {{"state", "unreadable"}});
+  out.push_back(std::move(records));
+  const auto age = latest->oldest_unknown_wall == 0
+                       ? 0
+                       : base::system_clock().wall_ms() - latest->oldest_unknown_wall;
+  add_gauge(out, "onceguard_oldest_unknown_seconds",
+            "Since the first claim of the oldest unknown record; 0: none is unknown.",
+            static_cast<double>(age) / 1e3);
+  add_gauge(out, "onceguard_records_counted_timestamp_seconds", "When they were counted last.",
+            static_cast<double>(latest->counted_at_wall) / 1e3);
+}
+
+std::string metrics_text(const metric_sources& sources) {
+  auto out = sources.requests.Collect();
+  add_engine(out, sources.engine);
+  add_records(out, sources.records);
+  add_program(out, sources);
+  for (auto& family : process_families()) out.push_back(std::move(family));
+  return prometheus::TextSerializer().Serialize(out);
+}
+
+}  // namespace
+
+resources metric_resources(const metric_sources& sources) {
+  resources out;
+  out.push_back({"GET", "/metrics", access::view,
+                 [sources](const request&) -> boost::asio::awaitable<response> {
+                   co_return response{.body = metrics_text(sources),
+                                      .type = "text/plain; version=0.0.4; charset=utf-8"};
+                 }});
+  return out;
+}
+
+}  // namespace onceguard::admin

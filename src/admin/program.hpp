@@ -1,0 +1,46 @@
+// What the admin listener knows of the program that it belongs to, and what it may have done.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+
+namespace onceguard::admin {
+
+enum class phase : std::uint8_t { starting, serving, draining };
+
+/// Numbers of this moment.
+struct program_gauges {
+  std::size_t connections = 0;
+  std::size_t connections_max = 0;
+  std::size_t buffered_bytes = 0;
+  std::size_t buffered_bytes_max = 0;
+  std::uint64_t log_lines_dropped = 0;
+};
+
+struct reload_outcome {
+  std::vector<std::string> faults;          ///< empty: the new configuration is in force
+  std::vector<std::string> restart_needed;  ///< options that are only read at a start
+};
+
+/// Thread-safe. Must outlive the listener.
+class program {
+ public:
+  program() = default;
+  program(const program&) = delete;
+  program& operator=(const program&) = delete;
+  virtual ~program() = default;
+
+  [[nodiscard]] virtual phase phase_now() const noexcept = 0;
+  [[nodiscard]] virtual program_gauges gauges() const = 0;
+  /// The configuration in force as a JSON object; without secrets.
+  [[nodiscard]] virtual std::string configuration() const = 0;
+  /// Reads the configuration again, as SIGHUP does.
+  virtual boost::asio::awaitable<reload_outcome> reload() = 0;
+  /// Begins to end the program, as SIGTERM does.
+  virtual void drain() = 0;
+};
+
+}  // namespace onceguard::admin

@@ -1,0 +1,42 @@
+// Counts the records of the store in the background, piece by piece, for the metrics.
+#pragma once
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include <boost/asio/awaitable.hpp>
+
+#include <onceguard/store.hpp>
+
+namespace onceguard::admin {
+
+struct record_numbers {
+  counts found;
+  std::int64_t counted_at_wall = 0;  ///< in milliseconds since 1970
+  /// Of the unknown record that was claimed first: when that was; 0: none is unknown.
+  std::int64_t oldest_unknown_wall = 0;
+};
+
+/// latest() may be called from any thread. The store must outlive it.
+class record_counter {
+ public:
+  record_counter(store& records, milliseconds interval, milliseconds timeout)
+      : records_(records), interval_(interval), timeout_(timeout) {}
+
+  /// Counts again and again, until its io_context ends.
+  boost::asio::awaitable<void> run();
+  /// None: no count was completed yet.
+  [[nodiscard]] std::optional<record_numbers> latest() const;
+
+ private:
+  boost::asio::awaitable<std::optional<record_numbers>> count_all();
+  boost::asio::awaitable<std::int64_t> find_oldest_unknown();
+
+  store& records_;
+  const milliseconds interval_;
+  const milliseconds timeout_;
+  mutable std::mutex mutex_;
+  std::optional<record_numbers> latest_;  // under the mutex
+};
+
+}  // namespace onceguard::admin

@@ -1,0 +1,65 @@
+// Counters and histograms of requests, by route. The request path adds to atomics of its thread;
+// everything else happens when the metrics are read.
+#pragma once
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+#include <string>
+#include <vector>
+
+#include "http/request_report.hpp"
+
+namespace onceguard::admin {
+
+/// Thread-safe. prometheus-cpp's histogram takes a lock for each observation, which all I/O threads
+/// would share; these don't.
+class request_metrics final : public http::request_observer, public prometheus::Collectable {
+ public:
+  /// Routes beyond that many, after many reloads, count together as "(more)".
+  static constexpr std::size_t routes_max = 1'000;
+
+  void finished(const http::request_report& report) noexcept override;
+  [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  static constexpr std::array<std::int64_t, 16> bounds_us{
+      500,     1'000,   2'500,     5'000,     10'000,    25'000,     50'000,     100'000,
+      250'000, 500'000, 1'000'000, 2'500'000, 5'000'000, 10'000'000, 30'000'000, 60'000'000};
+  static constexpr std::size_t threads = 8;  // more threads share
+  enum step : std::uint8_t { request, claim, upstream, settle };
+  static constexpr std::size_t steps = 4;
+  using number = std::atomic<std::uint64_t>;
+
+  struct histogram {
+    std::array<number, bounds_us.size() + 1> buckets{};
+    number sum_us{0};
+    void add(std::chrono::microseconds time) noexcept;
+  };
+  /// What one thread, or a few, counted. On cache lines of its own.
+  struct alignas(64) share {
+    std::array<number, http::request_outcomes> outcomes{};
+    std::array<number, http::unguarded_reasons> unguarded{};
+    std::array<histogram, steps> times{};
+  };
+  struct route {
+    explicit route(std::string Name) : name(std::move(Name)) {}
+    const std::string name;
+    std::array<share, threads> shares{};
+  };
+
+  [[nodiscard]] route& find_route(const http::request_report& report);
+  [[nodiscard]] std::vector<const route*> all() const;
+  static void add_times(prometheus::MetricFamily& family, const route& of_route, step which);
+
+  std::array<std::atomic<route*>, 256> by_index_{};  // the route that was last seen there
+  mutable std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<route>, std::less<>> routes_;  // under the mutex
+};
+
+}  // namespace onceguard::admin

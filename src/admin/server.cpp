@@ -1,0 +1,281 @@
+#include "admin/server.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "admin/connection.hpp"
+#include "admin/tokens.hpp"
+#include "base/log.hpp"
+#include "engine/background.hpp"
+#include "gateway/params/http_url.hpp"
+
+namespace onceguard::admin {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using stream = asio::generic::stream_protocol;
+using local_stream = asio::local::stream_protocol;
+
+namespace {
+
+constexpr std::size_t connections_max = 128;
+constexpr mode_t socket_mode = S_IRUSR | S_IWUSR;
+
+/// Whether a browser would send this Host for a name that somebody else's page has taken over (DNS
+/// rebinding): without tokens the address alone must not be enough.
+bool is_plain_host(std::string_view host) {
+  const auto authority = gateway::parse_authority(host, std::uint16_t{80});
+  if (!authority) return false;
+  if (authority->host == "localhost") return true;
+  error_code failed;
+  asio::ip::make_address(authority->host, failed);
+  return !failed;
+}
+
+/// Whether a page of another site could make a browser send this request unasked.
+bool is_forgeable(const http1::head& head) {
+  const auto* type = base::find_field(head.fields, "content-type");
+  return head.method == "POST" && (type == nullptr || !type->value.starts_with("application/json"));
+}
+
+}  // namespace
+
+struct server::state {
+  explicit state(const gateway::admin_params& given) : params(given), bound(given.address) {}
+  ~state();
+
+  result<void> listen();
+  result<void> find_endpoint(stream::endpoint& out);
+  result<void> free_socket_file();
+  asio::awaitable<void> accept();
+  asio::awaitable<void> serve(stream_socket socket);
+  asio::awaitable<response> answer(request& request);
+  [[nodiscard]] std::optional<response> refuse(const http1::head& head, request& request) const;
+  [[nodiscard]] std::shared_ptr<const token_list> tokens() const {
+    const std::lock_guard lock(mutex);
+    return tokens_now;
+  }
+
+  const gateway::admin_params params;
+  gateway::admin_address bound;
+  resources all;
+  std::size_t connections = 0;
+  ino_t socket_inode = 0;  // of the file that this process made; 0: none
+  mutable std::mutex mutex;
+  std::shared_ptr<const token_list> tokens_now;  // under the mutex; null: no token is needed
+  std::thread thread;
+  asio::io_context io{1};  // ends before what its coroutines use
+  std::optional<asio::basic_socket_acceptor<stream>> acceptor;
+};
+
+server::state::~state() {
+  io.stop();
+  if (thread.joinable()) thread.join();
+  struct stat about {};
+  // Another process may have put a socket of its own there.
+  if (socket_inode != 0 && ::stat(bound.socket_path.c_str(), &about) == 0 &&
+      about.st_ino == socket_inode) {
+    ::unlink(bound.socket_path.c_str());
+  }
+}
+
+/// Removes the socket that a process left behind which was killed.
+result<void> server::state::free_socket_file() {
+  const auto& path = params.address.socket_path;
+  const local_stream::endpoint endpoint(path);
+  struct stat about {};
+  if (::lstat(path.c_str(), &about) != 0) return {};
+  if (!S_ISSOCK(about.st_mode)) {
+    return error(errc::conflict, "admin " + params.address.text() + ": no socket");
+  }
+  local_stream::socket probe(io);
+  error_code failed;
+  probe.connect(endpoint, failed);
+  if (failed != asio::error::connection_refused) {
+    return error(errc::conflict,
+                 "admin " + params.address.text() + ": another process listens there");
+  }
+  ::unlink(path.c_str());
+  return {};
+}
+
+result<void> server::state::find_endpoint(stream::endpoint& out) {
+  if (params.address.is_socket()) {
+    out = local_stream::endpoint(params.address.socket_path);
+    return free_socket_file();
+  }
+  error_code failed;
+  asio::ip::tcp::resolver resolver(io);
+  const auto& tcp = params.address.tcp;
+  const auto found = resolver.resolve(tcp.host, std::to_string(tcp.port),
+                                      asio::ip::tcp::resolver::passive, failed);
+  if (failed) {
+    return error(errc::conflict,
+                 "admin " + params.address.text() + ": resolve: " + failed.message());
+  }
+  out = found.begin()->endpoint();
+  return {};
+}
+
+result<void> server::state::listen() {
+  stream::endpoint endpoint;
+  if (auto found = find_endpoint(endpoint); !found) return found;
+  error_code ec;
+  const auto failed = [&](const std::string& step) {
+    return error(errc::conflict,
+                 "admin " + params.address.text() + ": " + step + ": " + ec.message());
+  };
+  acceptor.emplace(io);
+  if (acceptor->open(endpoint.protocol(), ec); ec) return failed("socket");
+  if (!params.address.is_socket()) {
+    acceptor->set_option(asio::socket_base::reuse_address(true), ec);
+  }
+  if (acceptor->bind(endpoint, ec); ec) return failed("bind");
+  if (params.address.is_socket()) {
+    struct stat about {};
+    const auto* path = params.address.socket_path.c_str();
+    // Nobody can connect before listen().
+    if (::chmod(path, socket_mode) != 0 || ::stat(path, &about) != 0) {
+      ec = error_code(errno, boost::system::system_category());
+      return failed("chmod");
+    }
+    socket_inode = about.st_ino;
+  }
+  if (acceptor->listen(128, ec); ec) return failed("listen");
+  if (!params.address.is_socket()) {
+    const auto local = acceptor->local_endpoint(ec);
+    if (ec) return failed("getsockname");
+    asio::ip::tcp::endpoint tcp;
+    tcp.resize(local.size());
+    std::copy_n(reinterpret_cast<const char*>(local.data()), local.size(),
+                reinterpret_cast<char*>(tcp.data()));
+    bound.tcp = {tcp.address().to_string(), tcp.port()};
+  }
+  return {};
+}
+
+asio::awaitable<void> server::state::accept() {
+  for (;;) {
+    error_code failed;
+    stream_socket socket(io);
+    co_await acceptor->async_accept(socket, asio::redirect_error(asio::use_awaitable, failed));
+    if (failed == asio::error::operation_aborted) co_return;
+    if (failed) {
+      base::log(base::event::accept_failed, {{"why", failed.message()}});
+      co_await sleep_for(milliseconds(100));
+    } else if (connections < connections_max) {
+      spawn_background(io, "serve an admin connection", serve(std::move(socket)));
+    }  // else it is closed
+  }
+}
+
+asio::awaitable<void> server::state::serve(stream_socket socket) {
+  struct counted {
+    explicit counted(std::size_t& Number) : number(Number) { ++number; }
+    ~counted() { --number; }
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+    std::size_t& number;
+  };
+  const counted one(connections);
+  connection client(std::move(socket), io);
+  for (bool keep = true; keep; client.reset()) {
+    if (!co_await client.read_head()) co_return;
+    request request;
+    request.method = client.head().method;
+    auto reply = refuse(client.head(), request);
+    // The body is read in any case: the next request stands behind it.
+    if (!co_await client.read_body(request.body)) co_return;
+    if (!reply) reply = co_await answer(request);
+    keep = co_await client.send(*reply);
+  }
+}
+
+/// Who the caller is, and why the request is refused whatever it asks for.
+std::optional<response> server::state::refuse(const http1::head& head, request& request) const {
+  if (!read_target(head.target, request)) return refusal(400, "The target is no path.");
+  if (const auto known = tokens()) {
+    const auto* field = base::find_field(head.fields, "authorization");
+    if (field != nullptr) request.sender = known->find(field->value);
+    if (field != nullptr && request.sender.granted == access::open) {
+      return refusal(401, "The token is not known.");
+    }
+    return std::nullopt;
+  }
+  request.sender = {access::act, "operator"};
+  if (params.address.is_socket()) return std::nullopt;
+  const auto* host = base::find_field(head.fields, "host");
+  if (host != nullptr && !is_plain_host(host->value)) {
+    return refusal(403, "Without tokens, the host must be an address or \"localhost\".");
+  }
+  if (is_forgeable(head)) {
+    return refusal(415, "Without tokens, a POST needs \"Content-Type: application/json\".");
+  }
+  return std::nullopt;
+}
+
+asio::awaitable<response> server::state::answer(request& request) {
+  const auto [found, allowed] = find_resource(all, request);
+  if (found == nullptr) {
+    if (request.sender.granted == access::open) co_return refusal(401, "A token is needed.");
+    if (allowed.empty()) co_return refusal(404, "There is no such path.");
+    auto out = refusal(405, "This path takes " + allowed + ".");
+    out.fields = "Allow: " + allowed + "\r\n";
+    co_return out;
+  }
+  if (request.sender.granted < found->needed) {
+    if (request.sender.granted == access::open) co_return refusal(401, "A token is needed.");
+    co_return refusal(403, "A viewer may read only; this needs an operator's token.");
+  }
+  try {
+    co_return co_await found->handle(request);
+  } catch (const std::exception& failure) {
+    base::log(base::event::background_work_failed,
+              {{"task", "admin " + request.path}, {"why", failure.what()}});
+  }
+  co_return refusal(500, "A fault of Onceguard itself; its log has more.");
+}
+
+server::server(const gateway::admin_params& params) : state_(std::make_unique<state>(params)) {}
+server::~server() = default;
+
+void server::add(resources more) {
+  std::move(more.begin(), more.end(), std::back_inserter(state_->all));
+}
+
+asio::io_context& server::io() noexcept { return state_->io; }
+
+result<void> server::start() {
+  if (auto read = reload_tokens(); !read) return read;
+  if (auto listening = state_->listen(); !listening) return listening;
+  spawn_background(state_->io, "accept admin connections", state_->accept());
+  state_->thread = std::thread([&io = state_->io] {
+    const auto work = asio::make_work_guard(io);
+    io.run();
+  });
+  return {};
+}
+
+gateway::admin_address server::local() const { return state_->bound; }
+
+result<void> server::reload_tokens() {
+  if (state_->params.token_file.empty()) return {};
+  auto read = token_list::read(state_->params.token_file);
+  if (!read) return read.error();
+  const std::lock_guard lock(state_->mutex);
+  state_->tokens_now = std::make_shared<const token_list>(*std::move(read));
+  return {};
+}
+
+}  // namespace onceguard::admin

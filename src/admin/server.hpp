@@ -1,0 +1,41 @@
+// The admin listener: HTTP/1.1 on a thread of its own, so that neither a busy data path delays
+// health, nor the admin API the data path.
+#pragma once
+#include <memory>
+
+#include <onceguard/error.hpp>
+
+#include "admin/resource.hpp"
+#include "gateway/params/admin_params.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace onceguard::admin {
+
+/// Thread-safety: add() before start(); the others from any thread.
+class server {
+ public:
+  explicit server(const gateway::admin_params& params);
+  ~server();  ///< closes all connections; running handlers end unfinished
+
+  /// The handler runs on the listener's thread.
+  void add(resources more);
+  /// For background work of the resources. Its thread runs from start() on.
+  [[nodiscard]] boost::asio::io_context& io() noexcept;
+
+  /// Reads the tokens and begins to listen. errc::invalid_argument: the tokens are wrong;
+  /// errc::conflict: it can't listen there now.
+  [[nodiscard]] result<void> start();
+  /// Where it listens; with the port that was selected for port 0.
+  [[nodiscard]] gateway::admin_address local() const;
+  /// Reads the tokens again. After an error the old ones stay in force.
+  [[nodiscard]] result<void> reload_tokens();
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace onceguard::admin

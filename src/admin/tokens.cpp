@@ -1,0 +1,78 @@
+#include "admin/tokens.hpp"
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <sys/stat.h>
+#include <system_error>
+
+#include <openssl/crypto.h>
+
+#include "base/field.hpp"
+#include "base/hash.hpp"
+
+namespace onceguard::admin {
+
+namespace {
+
+constexpr std::size_t token_size_min = 16;
+
+error refused(const std::string& path, const std::string& fault) {
+  return {errc::invalid_argument, "admin_token_file " + path + ": " + fault};
+}
+
+}  // namespace
+
+result<token_list> token_list::read(const std::string& path) {
+  struct stat about {};
+  std::ifstream input(path);
+  if (!input || ::stat(path.c_str(), &about) != 0) {
+    return refused(path, "can't be read: " + std::generic_category().message(errno));
+  }
+  if ((about.st_mode & (S_IROTH | S_IWOTH)) != 0) {
+    return refused(path, "others than its owner and group may read or write it; chmod o-rwx");
+  }
+  token_list out;
+  std::string line;
+  for (std::size_t number = 1; std::getline(input, line); ++number) {
+    std::istringstream words(line);
+    std::string role;
+    std::string token;
+    entry one;
+    if (!(words >> role) || role.starts_with('#')) continue;
+    const auto where = "line " + std::to_string(number) + ": ";
+    if (role != "operator" && role != "viewer") {
+      return refused(path, where + "expected \"operator TOKEN\" or \"viewer TOKEN\"");
+    }
+    if (!(words >> token) || token.size() < token_size_min) {
+      return refused(
+          path, where + "a token has at least " + std::to_string(token_size_min) + " characters");
+    }
+    one.token = base::sha256_of(token);
+    one.holder.granted = role == "operator" ? access::act : access::view;
+    if (!(words >> one.holder.name)) one.holder.name = role;
+    std::string more;
+    if (words >> more) return refused(path, where + "expected one word behind the token, a name");
+    out.entries_.push_back(std::move(one));
+  }
+  if (input.bad()) return refused(path, "can't be read");
+  if (out.entries_.empty()) return refused(path, "holds no token");
+  return out;
+}
+
+caller token_list::find(std::string_view authorization) const {
+  constexpr std::string_view scheme = "bearer ";
+  caller out;
+  if (authorization.size() <= scheme.size() ||
+      !base::iequals(authorization.substr(0, scheme.size()), scheme)) {
+    return out;
+  }
+  const auto given = base::sha256_of(base::trim(authorization.substr(scheme.size())));
+  for (const auto& one : entries_) {
+    // All are compared, so that the time does not say which one fits.
+    if (CRYPTO_memcmp(one.token.data(), given.data(), given.size()) == 0) out = one.holder;
+  }
+  return out;
+}
+
+}  // namespace onceguard::admin

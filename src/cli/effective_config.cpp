@@ -1,0 +1,68 @@
+#include "cli/effective_config.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/url.hpp"
+#include "gateway/params/admin_params.hpp"
+#include "text/record_json.hpp"
+
+namespace onceguard::cli {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+/// What may hold a password is not shown: what stands behind the scheme of a URL.
+std::string without_secret(const std::string& text) {
+  const auto shown = base::before_authority(text);
+  return shown.size() == text.size() ? text : std::string(shown) + "…\"";
+}
+
+bool may_hold_secret(std::string_view option) {
+  return option == "url" || option == "accelerator" || option == "database";
+}
+
+std::string quoted(const std::string& text) { return ordered_json(text).dump(); }
+
+std::string list_text(const std::vector<std::string>& items) { return ordered_json(items).dump(); }
+
+ordered_json upstream_json(const gateway::upstream_params& upstream) {
+  gateway::admin_address address;
+  address.tcp = upstream.address;
+  ordered_json out;
+  out["name"] = quoted(upstream.name);
+  out["url"] = quoted("http://" + address.text() + upstream.base_path);
+  return out;
+}
+
+}  // namespace
+
+std::string effective_config(const config::settings& settings) {
+  auto out = ordered_json::object();
+  for (const auto& [title, value] : settings.fixed) {  // "[gateway] listen"
+    const auto end = title.find(']');
+    const auto table = title.substr(1, end - 1);
+    const auto option = title.substr(end + 2);
+    out[table][option] = may_hold_secret(option) ? without_secret(value) : value;
+  }
+  out["upstream"] = ordered_json::array();
+  for (const auto& upstream : settings.routing.upstreams) {
+    out["upstream"].push_back(upstream_json(upstream));
+  }
+  out["route"] = ordered_json::array();
+  for (std::size_t i = 0; i < settings.routing.routes.size(); ++i) {
+    const auto& route = settings.routing.routes[i];
+    ordered_json entry;
+    entry["path"] = quoted(route.path);
+    if (!route.host.empty()) entry["host"] = quoted(route.host);
+    if (!route.method.empty()) entry["method"] = list_text(route.method);
+    if (route.upstream < settings.routing.upstreams.size()) {
+      entry["upstream"] = quoted(settings.routing.upstreams[route.upstream].name);
+    }
+    for (const auto& [option, value] : settings.route_options[i]) entry[option] = value;
+    out["route"].push_back(std::move(entry));
+  }
+  return json_line(out);
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,187 @@
+"""The admin API: records, acts, configuration, reload, drain."""
+
+import pytest
+
+from support.toml import toml_text
+from support.waiting import wait_until
+
+
+@pytest.fixture
+def running(begin_admin):
+    return begin_admin()
+
+
+def record_of(admin, key):
+    records = admin.get(f"/api/records?key={key}").json()["records"]
+    assert len(records) == 1, records
+    return records[0]
+
+
+def act(admin, record, name, **body):
+    return admin.post(f"/api/records/{record['record']}/{name}", {"reason": "a test", **body})
+
+
+def make_unknown(gateway, key):
+    assert gateway.post(key=key, plan={"status": 500}).status == 500
+
+
+def test_records_are_found_by_key_scope_and_state(running, fresh_key):
+    gateway, admin = running
+    done, unknown = fresh_key(), fresh_key()
+    gateway.post(key=done)
+    make_unknown(gateway, unknown)
+    assert record_of(admin, done)["state"] == "completed"
+    listed = admin.get("/api/records?state=unknown").json()["records"]
+    assert [one["key"] for one in listed] == [unknown]
+    scope = listed[0]["scope"]
+    both = admin.get(f"/api/records?scope={scope}").json()["records"]
+    assert {one["key"] for one in both} == {done, unknown}
+    assert admin.get(f"/api/records?scope={'0' * 64}").json()["records"] == []
+
+
+def test_a_list_goes_on_where_its_page_ended(running, fresh_key):
+    gateway, admin = running
+    keys = [fresh_key() for _ in range(5)]
+    for key in keys:
+        gateway.post(key=key)
+    seen, cursor = [], ""
+    while True:
+        page = admin.get(f"/api/records?limit=2&cursor={cursor}").json()
+        assert len(page["records"]) <= 2
+        seen += [one["key"] for one in page["records"]]
+        cursor = page["cursor"]
+        if not cursor:
+            break
+    assert seen == keys
+
+
+def test_one_record_has_its_answer_and_its_timeline(running, fresh_key):
+    gateway, admin = running
+    key = fresh_key()
+    first = gateway.post(key=key)
+    whole = admin.get(f"/api/records/{record_of(admin, key)['record']}").json()
+    assert whole["status"] == 201 and whole["body"].encode() == first.body
+    assert [one["event"] for one in whole["timeline"]] == ["claimed", "settled", "forgotten"]
+    assert [one["at"] for one in whole["timeline"]] == sorted(
+        one["at"] for one in whole["timeline"])
+
+
+def test_an_unknown_record_is_completed_with_an_answer(running, fresh_key):
+    gateway, admin = running
+    key = fresh_key()
+    make_unknown(gateway, key)
+    record = record_of(admin, key)
+    preview = act(admin, record, "complete", status=202, body="done", dry_run=True)
+    assert preview.json() == {"act": "complete", "dry_run": True}
+    assert record_of(admin, key)["state"] == "unknown"
+    done = act(admin, record, "complete", status=202, body="done", headers=[["X-Paid", "yes"]])
+    assert done.status == 200
+    replay = gateway.post(key=key)
+    assert (replay.status, replay.body, replay.get("X-Paid")) == (202, b"done", "yes")
+    audit = gateway.logged("audit", 2)
+    assert [line["stage"] for line in audit] == ["intended", "done"]
+    for line in audit:
+        assert (line["action"], line["from"], line["why"]) == ("complete", "unknown", "a test")
+        assert line["record"] == record["record"][:12] and line["means"] == "admin"
+
+
+def test_a_released_key_runs_again(running, own_upstream, fresh_key):
+    gateway, admin = running
+    key = fresh_key()
+    make_unknown(gateway, key)
+    assert gateway.post(key=key).status == 409
+    assert act(admin, record_of(admin, key), "release").status == 200
+    assert gateway.post(key=key).status == 201
+
+
+def test_a_completed_record_is_not_released_but_deleted(running, fresh_key):
+    gateway, admin = running
+    key = fresh_key()
+    gateway.post(key=key)
+    record = record_of(admin, key)
+    assert act(admin, record, "release").status == 409
+    assert act(admin, record, "delete", dry_run=True).status == 200
+    assert gateway.post(key=key).replayed
+    assert act(admin, record, "delete").status == 200
+    again = gateway.post(key=key)
+    assert again.status == 201 and not again.replayed
+
+
+def test_a_running_operation_is_left_alone_without_force(running, own_upstream, fresh_key):
+    gateway, admin = running
+    key = fresh_key()
+    client = gateway.begin_post(key=key, plan={"delay_ms": 3000})
+    record = wait_until(lambda: next(iter(
+        admin.get(f"/api/records?key={key}&state=in_progress").json()["records"]), None))
+    refused = act(admin, record, "release")
+    assert refused.status == 409 and int(refused.get("Retry-After")) >= 1
+    assert client.read().status == 201
+    client.close()
+
+
+@pytest.mark.parametrize("body, words", [
+    (b"", "object"),
+    ({"dry_run": True}, "reason"),
+    ({"reason": "  "}, "reason"),
+    ({"reason": "x", "status": 201}, "status"),
+    ({"reason": "x", "force": "yes"}, "force"),
+])
+def test_a_release_says_why_and_nothing_else(running, body, words):
+    _, admin = running
+    refused = admin.post(f"/api/records/{'0' * 64}/release", body)
+    assert refused.status == 422 and words in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("body, words", [
+    ({"status": 99}, "status"),
+    ({"status": 204, "body": "x"}, "has none"),
+    ({"headers": [["Connection", "close"]]}, "Connection"),
+    ({"headers": [["X", "a\r\nY: b"]]}, "control"),
+    ({"body_base64": "?"}, "body_base64"),
+])
+def test_an_answer_that_could_not_be_sent_is_refused(running, body, words):
+    _, admin = running
+    refused = admin.post(f"/api/records/{'0' * 64}/complete", {"reason": "x", **body})
+    assert refused.status == 422 and words in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("query", ["state=lost", "limit=0", "limit=x", "limit=1001", "scope=12",
+                                   "cursor=xyz", "since=1h"])
+def test_a_wrong_parameter_is_refused(running, query):
+    _, admin = running
+    assert admin.get(f"/api/records?{query}").status == 400
+
+
+def test_a_record_that_is_not_there_is_not_found(running):
+    _, admin = running
+    nothing = {"record": "0" * 64}
+    assert admin.get(f"/api/records/{nothing['record']}").status == 404
+    for name in ("release", "complete", "delete"):
+        assert act(admin, nothing, name).status == 404
+
+
+def test_a_reload_takes_routes_over_and_says_what_needs_a_restart(running):
+    gateway, admin = running
+    gateway.write_config({**gateway.config, "defaults": {"required": True},
+                          "store": {"timeout": "3s"}})
+    answer = admin.post("/api/reload").json()
+    assert answer == {"reloaded": True, "faults": [], "restart_needed": ["[store] timeout"]}
+    wait_until(lambda: gateway.post().status == 400, what="the new policy")
+    whole = admin.get("/api/config").json()
+    assert whole["route"][0]["required"] == "true"
+    assert whole["store"]["timeout"] == '"2s"'
+
+
+def test_a_reload_of_a_wrong_configuration_changes_nothing(running):
+    gateway, admin = running
+    gateway.config_path.write_text(toml_text({"gateway": {"listen": "nowhere"}}))
+    answer = admin.post("/api/reload")
+    assert answer.status == 422 and not answer.json()["reloaded"]
+    assert any("listen" in fault for fault in answer.json()["faults"])
+    assert gateway.get().status == 201
+
+
+def test_a_drain_ends_the_process(running):
+    gateway, admin = running
+    assert admin.post("/api/drain").status == 202
+    assert gateway.wait() == 0

@@ -1,0 +1,159 @@
+"""The metrics, by what requests got, and by Prometheus' own tool."""
+
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from support.client import all_at_once, fields_for, request_bytes
+from support.waiting import wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
+
+
+class Samples(dict):
+    """Values by name and labels, as a scrape gives them."""
+
+    def __init__(self, text):
+        super().__init__()
+        for line in text.splitlines():
+            if line and not line.startswith("#"):
+                name, labels, value = SAMPLE.match(line).groups()
+                pairs = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or "")
+                self[name, tuple(sorted(pairs))] = float(value)
+
+    def value(self, name, **labels):
+        return self.get((name, tuple(sorted(labels.items()))))
+
+
+def scrape(admin):
+    answer = admin.get("/metrics")
+    assert answer.status == 200
+    assert answer.get("Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
+    return answer.body.decode()
+
+
+def count(admin, outcome, route="/"):
+    return Samples(scrape(admin)).value("onceguard_requests_total", route=route, outcome=outcome)
+
+
+def test_each_outcome_is_counted_by_its_route(begin_admin, fresh_key):
+    gateway, admin = begin_admin({"route": [{"path": "/keyed", "required": True}]})
+    key = fresh_key()
+    gateway.post(key=key)
+    gateway.post(key=key)
+    gateway.post(key=key, body=b'{"amount":101}')
+    gateway.post()
+    gateway.get()
+    gateway.post("/keyed")
+    expected = {"ran": 1, "replayed": 1, "mismatch": 1, "unguarded": 2}
+    wait_until(lambda: all(count(admin, name) == n for name, n in expected.items()),
+               what=f"{expected}")
+    wait_until(lambda: count(admin, "refused", "/keyed") == 1, what="the refusal")
+    samples = Samples(scrape(admin))
+    assert samples.value("onceguard_unguarded_total", route="/", reason="no_key") == 1
+    assert samples.value("onceguard_unguarded_total", route="/", reason="method") == 1
+    assert samples.value("onceguard_runs_total") == 1
+    assert samples.value("onceguard_request_seconds_count", route="/") == 5
+    assert samples.value("onceguard_upstream_seconds_count", route="/") == 3
+    assert samples.value("onceguard_settle_seconds_count", route="/") == 1
+    assert samples.value("onceguard_request_seconds_bucket", route="/", le="+Inf") == 5
+
+
+def test_requests_of_all_threads_are_counted(begin_admin, fresh_key):
+    gateway, admin = begin_admin(threads=4)
+    sent = [request_bytes("POST", "/charges", fields_for(fresh_key()), b"{}") for _ in range(60)]
+    assert {a.status for a in all_at_once(gateway.address, sent)} == {201}
+    wait_until(lambda: count(admin, "ran") == 60, what="60 runs")
+
+
+def test_no_metric_has_a_key_in_it(begin_admin, fresh_key):
+    gateway, admin = begin_admin()
+    key = fresh_key()
+    gateway.post("/charges/of-a-customer", key=key)
+    text = scrape(admin)
+    assert key not in text and "of-a-customer" not in text
+
+
+def test_records_are_counted_by_state_with_the_age_of_the_oldest_unknown(begin_admin, fresh_key):
+    gateway, admin = begin_admin(metrics_records_interval="1s")
+    gateway.post(key=fresh_key())
+    gateway.post(key=fresh_key(), plan={"status": 500})
+
+    def counted():
+        samples = Samples(scrape(admin))
+        return samples.value("onceguard_records", state="completed") == 1 and \
+            samples.value("onceguard_records", state="unknown") == 1 and samples
+    samples = wait_until(counted, 20, "both records")
+    assert 0 < samples.value("onceguard_oldest_unknown_seconds") < 600
+    assert samples.value("onceguard_records", state="unreadable") == 0
+
+
+def test_the_process_tells_of_itself(begin_admin):
+    gateway, admin = begin_admin()
+    wait_until(admin.is_ready, what="readiness")
+    samples = Samples(scrape(admin))
+    for name in ("onceguard_ready", "onceguard_store_up"):
+        assert samples.value(name) == 1, name
+    assert samples.value("onceguard_connections_limit") == 10000
+    assert samples.value("onceguard_buffered_limit_bytes") == 256 << 20
+    held = [gateway.connect() for _ in range(3)]
+    wait_until(lambda: Samples(scrape(admin)).value("onceguard_connections") == 3, what="3")
+    for one in held:
+        one.close()
+    assert samples.value("process_open_fds") > 5
+    assert samples.value("process_start_time_seconds") > 1.7e9
+    assert any(name == "onceguard_build_info" for name, _ in samples)
+
+
+def test_prometheus_finds_no_fault_in_the_text(begin_admin, fresh_key):
+    gateway, admin = begin_admin(metrics_records_interval="1s")
+    gateway.post(key=fresh_key())
+    wait_until(lambda: "onceguard_records{" in scrape(admin), what="a count of the records")
+    done = subprocess.run(["promtool", "check", "metrics"], input=scrape(admin), text=True,
+                          capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done
+
+
+def test_prometheus_finds_no_fault_in_the_alert_rules():
+    done = subprocess.run(["promtool", "check", "rules", "docs/monitoring/alerts.yml"], cwd=ROOT,
+                          text=True, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done
+
+
+def test_every_alert_fires_once():
+    done = subprocess.run(["promtool", "test", "rules", "alerts_test.yml"],
+                          cwd=ROOT / "tests/admin", text=True, capture_output=True, timeout=60,
+                          check=False)
+    assert done.returncode == 0, done
+    rules = (ROOT / "docs/monitoring/alerts.yml").read_text()
+    fired = (ROOT / "tests/admin/alerts_test.yml").read_text()
+    for name in re.findall(r"- alert: (\w+)", rules):
+        assert f'alertname="{name}"' in fired, f"{name} never fires in a test"
+
+
+def test_every_alert_has_a_section_that_says_what_to_do():
+    rules = (ROOT / "docs/monitoring/alerts.yml").read_text()
+    page = (ROOT / "docs/alerts.md").read_text()
+    for name in re.findall(r"- alert: (\w+)", rules):
+        assert f"\n## {name}\n" in page
+        assert f"runbook_url: docs/alerts.md#{name.lower()}\n" in rules
+
+
+@pytest.mark.parametrize("file", ["alerts.yml", "grafana.json"])
+def test_what_is_watched_is_what_is_measured(begin_admin, fresh_key, file):
+    gateway, admin = begin_admin(metrics_records_interval="1s")
+    gateway.post(key=fresh_key())
+    wait_until(lambda: "onceguard_records{" in scrape(admin), what="a count of the records")
+    wait_until(lambda: count(admin, "ran") == 1, what="the request")
+    measured = {name for name, _ in Samples(scrape(admin))}
+    text = (ROOT / "docs/monitoring" / file).read_text()
+    if file.endswith(".json"):
+        panels = json.loads(text)["panels"]
+        text = "\n".join(t["expr"] for panel in panels for t in panel["targets"])
+    watched = set(re.findall(r"\b(?:onceguard|process)_\w+", text))
+    accelerated = {name for name in watched if name.startswith("onceguard_accelerator_")}
+    assert watched - accelerated - measured == set() != watched - accelerated
