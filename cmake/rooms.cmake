@@ -99,6 +99,10 @@ function(onceguard_room name folder folders)
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE onceguard_options ${ARGN})
   endif()
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/registration.cpp AND NOT name STREQUAL "store")
+    # Nothing of it is called by name: it makes the store known to guard::open.
+    target_link_options(${target} INTERFACE LINKER:--undefined=onceguard_${name}_store)
+  endif()
   add_library(onceguard::${name} ALIAS ${target})
 endfunction()
 

@@ -154,10 +154,14 @@ class lease_handle {
   [[nodiscard]] bool may_go_on() const noexcept;
   /// The store reported that the lease was superseded.
   [[nodiscard]] bool lost() const noexcept;
+  /// Requests a stop when the lease is lost: it was superseded, or ran out by the boot clock. Only
+  /// for leases of engine::claim(operation).
+  [[nodiscard]] std::stop_token stop_when_lost();
   /// For code that sends data under this lease.
   [[nodiscard]] held_lease& held() noexcept;
 
   /// Ends the lease. A failed settle is repeated for settle_wait, and after that in the background.
+  /// Throws std::logic_error if the lease was settled before.
   boost::asio::awaitable<outcome> settle(settle_terms terms);
 
  private:
@@ -227,6 +231,10 @@ class engine {
   [[nodiscard]] std::optional<cached_replay> find_replay(const record_id& id,
                                                          const fingerprint& print);
   boost::asio::awaitable<claim_result> claim(boost::asio::io_context& io, operation operation);
+  /// The same on whatever executor awaits it. The lease is renewed on the io_context of start(),
+  /// and its handle may be used by any one thread at a time. A lease shorter than a second may run
+  /// out before its renewal. Throws std::logic_error before start().
+  boost::asio::awaitable<claim_result> claim(operation operation);
 
   /// The number of settles and claims in doubt that are repeated in the background. A shutdown
   /// should wait for them.

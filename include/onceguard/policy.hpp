@@ -19,6 +19,8 @@ enum class effect_rule : std::uint8_t { elsewhere, transactional };
 enum class store_failure_rule : std::uint8_t { closed, open };
 /// How an upstream's status settles the record.
 enum class outcome_rule : std::uint8_t { complete, release, unknown, fail };
+/// How an exception of the work settles the record, in front doors that call the work.
+enum class exception_rule : std::uint8_t { unknown, release, fail };
 
 struct scope_rule {
   scope_source source = scope_source::credential;
@@ -61,6 +63,7 @@ struct route_policy {
   std::size_t max_answer_body = 1u << 20;
   milliseconds upstream_timeout{60'000};
   bool keep_set_cookie = false;
+  exception_rule exception = exception_rule::unknown;
 };
 
 /// Whether leases are renewed while the work runs. Not where the upstream completes the operation

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <boost/asio/this_coro.hpp>
+
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
@@ -41,8 +43,8 @@ bool concerns_all(outcome_kind kind) noexcept {
 
 class claim_attempt {
  public:
-  claim_attempt(engine::state& engine, asio::io_context& io, operation op)
-      : engine_(engine), io_(io), op_(std::move(op)) {}
+  claim_attempt(engine::state& engine, lease_home home, operation op)
+      : engine_(engine), home_(home), op_(std::move(op)) {}
 
   asio::awaitable<claim_result> run() {
     auto out = co_await attempt();
@@ -76,7 +78,7 @@ class claim_attempt {
   void give_back_room() const noexcept;
 
   engine::state& engine_;
-  asio::io_context& io_;
+  const lease_home home_;
   operation op_;
 };
 
@@ -206,7 +208,7 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::granted(const claim&
   if (!got.probe) note_run(request, got);
   claim_result out = answer_of(outcome_kind::granted);
   out.lease.emplace(
-      std::make_shared<lease_handle::state>(engine_, io_, std::move(op_), got, claimed));
+      std::make_shared<lease_handle::state>(engine_, home_, std::move(op_), got, claimed));
   co_return out;
 }
 
@@ -221,7 +223,7 @@ void claim_attempt::note_run(const claim& request, const lease& got) {
 }
 
 claim_result claim_attempt::in_doubt(claim request, error why) {
-  if (why.effect != effect::none) engine_.behind.claim_in_doubt(io_, std::move(request));
+  if (why.effect != effect::none) engine_.behind.claim_in_doubt(home_.io, std::move(request));
   return out_of_reach(std::move(why));
 }
 
@@ -285,7 +287,7 @@ asio::awaitable<result<bool>> claim_attempt::yield_to_another_scope(lease got) {
   auto moved = co_await go_to_living_scope();
   if (moved && !*moved) co_return false;
   yielded.answer_room = nullptr;
-  lease_handle handle(std::make_shared<lease_handle::state>(engine_, io_, std::move(yielded), got,
+  lease_handle handle(std::make_shared<lease_handle::state>(engine_, home_, std::move(yielded), got,
                                                             base::boot_now()));
   settle_terms nothing_was_sent;
   nothing_was_sent.kind = settle_kind::release;
@@ -298,7 +300,7 @@ asio::awaitable<result<bool>> claim_attempt::yield_to_another_scope(lease got) {
 asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
   using woken = waiting_room::ticket::woken;
   give_back_room();
-  const auto ticket = engine_.waiting.enter(op_.id, io_.get_executor());
+  const auto ticket = engine_.waiting.enter(op_.id, co_await asio::this_coro::executor);
   if (!ticket) co_return answer_of(outcome_kind::busy);
   const auto until = base::boot_now() + op_.policy->wait;
   const auto twin_poll = engine_.params.twin_poll;
@@ -355,9 +357,9 @@ std::optional<claim_result> claim_attempt::take_over(const twin_outcome& twin) {
 
 }  // namespace
 
-asio::awaitable<claim_result> claim_operation(engine::state& engine, asio::io_context& io,
+asio::awaitable<claim_result> claim_operation(engine::state& engine, lease_home home,
                                               operation operation) {
-  claim_attempt attempt(engine, io, std::move(operation));
+  claim_attempt attempt(engine, home, std::move(operation));
   co_return co_await attempt.run();
 }
 

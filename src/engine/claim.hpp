@@ -10,11 +10,17 @@
 
 namespace onceguard {
 
+/// Where a lease is renewed, and where the work goes on that remains of its request.
+struct lease_home {
+  boost::asio::io_context& io;
+  renewal renewed_by = renewal::by_timer;
+};
+
 // The state of a lease_handle.
 
 struct lease_handle::state final : held_lease {
-  state(engine::state& engine, boost::asio::io_context& io, operation operation,
-        onceguard::lease got, base::boot_clock::time_point claimed);
+  state(engine::state& engine, const lease_home& home, operation operation, onceguard::lease got,
+        base::boot_clock::time_point claimed);
 
   engine::state& granter;
   boost::asio::io_context& io;
@@ -34,7 +40,7 @@ struct lease_handle::state final : held_lease {
 
 /// See engine::claim().
 [[nodiscard]] boost::asio::awaitable<claim_result> claim_operation(engine::state& engine,
-                                                                   boost::asio::io_context& io,
+                                                                   lease_home home,
                                                                    operation operation);
 
 }  // namespace onceguard

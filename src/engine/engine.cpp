@@ -1,8 +1,11 @@
+#include <stdexcept>
+
 #include <onceguard/engine.hpp>
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
+#include "engine/background.hpp"
 #include "engine/claim.hpp"
 #include "engine/state.hpp"
 
@@ -37,6 +40,17 @@ void engine::state::announce(const operation& op, const outcome& outcome) {
   waiting.announce(op.id, result);
 }
 
+asio::awaitable<void> engine::state::keep_renewing_by_rounds() {
+  constexpr milliseconds round{100};
+  while (!behind.stopping()) {
+    co_await sleep_for(round);
+    if (leases_by_rounds.load(std::memory_order_relaxed) == 0) continue;
+    for (const auto& held : leases.all()) {
+      if (held->renewed_by() == renewal::by_rounds) held->renew_if_due();
+    }
+  }
+}
+
 engine::engine(store& records, engine_params params, byte_budget& budget)
     : state_(std::make_unique<state>(records, std::move(params), budget)) {}
 
@@ -47,7 +61,9 @@ result<void> engine::check() const { return state_->monitor.check(); }
 asio::awaitable<result<void>> engine::poll_store() { return state_->monitor.poll(); }
 
 void engine::start(asio::io_context& io) {
+  state_->own_io = &io;
   state_->monitor.start(io);
+  spawn_background(io, "renew leases", state_->keep_renewing_by_rounds());
   state_->listening = true;
   state_->records.on_settled([this](const std::vector<std::uint64_t>& settled) {
     state_->waiting.poll_by_prefix(settled);
@@ -65,7 +81,13 @@ std::optional<cached_replay> engine::find_replay(const record_id& id, const fing
 }
 
 asio::awaitable<claim_result> engine::claim(asio::io_context& io, operation operation) {
-  return claim_operation(*state_, io, std::move(operation));
+  return claim_operation(*state_, {io, renewal::by_timer}, std::move(operation));
+}
+
+asio::awaitable<claim_result> engine::claim(operation operation) {
+  auto* const io = state_->own_io.load();
+  if (io == nullptr) throw std::logic_error("engine::claim: the engine was not started");
+  return claim_operation(*state_, {*io, renewal::by_rounds}, std::move(operation));
 }
 
 std::size_t engine::pending() const noexcept { return state_->behind.pending(); }

@@ -14,13 +14,15 @@ namespace onceguard {
 namespace asio = boost::asio;
 
 held_lease::held_lease(asio::io_context& io, store& records, record_id id, onceguard::lease got,
-                       milliseconds length, milliseconds store_timeout, time_point claimed)
+                       milliseconds length, milliseconds store_timeout, time_point claimed,
+                       renewal renewed_by)
     : io_(io),
       store_(records),
       id_(id),
       lease_(got),
       length_(length),
       store_timeout_(store_timeout),
+      renewed_by_(renewed_by),
       counted_from_(claimed) {}
 
 std::string held_lease::text() const {
@@ -39,19 +41,43 @@ std::string held_lease::text() const {
 }
 
 bool held_lease::begin_sending() noexcept {
-  const auto passed = base::boot_now() - counted_from_;
+  const auto passed = base::boot_now() - counted_from_.load();
   if (superseded_ || passed > length_ - length_ / 3) return false;
   auto before = stage::nothing_sent;
   return stage_.compare_exchange_strong(before, stage::sending) || before == stage::sending;
 }
 
 bool held_lease::may_go_on() const noexcept {
-  return !superseded_ && stage_ != stage::given_up && base::boot_now() - counted_from_ < length_;
+  return !superseded_ && stage_ != stage::given_up &&
+         base::boot_now() - counted_from_.load() < length_;
 }
 
 bool held_lease::give_up() noexcept { return stage_.exchange(stage::given_up) != stage::sending; }
 
-void held_lease::keep_renewing() { arm(base::timer_wheel::of(io_), length_ / 3); }
+void held_lease::keep_renewing() {
+  if (renewed_by_ == renewal::by_timer) {
+    arm(base::timer_wheel::of(io_), length_ / 3);
+  } else {
+    next_try_ = counted_from_.load() + length_ / 3;
+  }
+}
+
+void held_lease::renew_if_due() {
+  if (stopped_) return;
+  if (superseded_ || !may_go_on()) {
+    const std::lock_guard lock(mutex_);
+    lost_.request_stop();
+  }
+  const auto due = next_try_.load();
+  const bool renewed = due != time_point{};
+  if (renewed && !superseded_ && base::boot_now() >= due) expired();
+}
+
+std::stop_token held_lease::stop_when_lost() {
+  const std::lock_guard lock(mutex_);
+  if (!lost_.stop_possible()) lost_ = std::stop_source();
+  return lost_.get_token();
+}
 
 void held_lease::expired() {
   if (renewing_ || stage_ == stage::given_up) return;
@@ -84,7 +110,11 @@ asio::awaitable<void> held_lease::renew(std::shared_ptr<held_lease> self) {
   } else {
     base::log(base::event::lease_not_renewed, {{"why", reply.error().detail}});
     const auto soon = std::min<milliseconds>(self->length_ / 10, milliseconds(1'000));
-    self->arm(base::timer_wheel::of(self->io_), soon);
+    if (self->renewed_by_ == renewal::by_timer) {
+      self->arm(base::timer_wheel::of(self->io_), soon);
+    } else {
+      self->next_try_ = base::boot_now() + soon;
+    }
   }
 }
 

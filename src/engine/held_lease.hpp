@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 
 #include <boost/asio/awaitable.hpp>
@@ -29,16 +31,25 @@ namespace onceguard {
 [[nodiscard]] std::optional<settle_terms> terms_after(const effect_report& report,
                                                       milliseconds retention);
 
-/// Belongs to the thread of its io_context. Only give_up() may be called from any thread.
+/// How a lease is renewed.
+enum class renewal : std::uint8_t {
+  by_timer,   ///< the lease belongs to the thread of its io_context, whose timers renew it
+  by_rounds,  ///< the engine's own loop renews it, and its holder may be on any thread
+};
+
+/// With renewal::by_timer, belongs to the thread of its io_context; only give_up() may be called
+/// from any thread. With renewal::by_rounds, one thread at a time may use it, beside the rounds.
 class held_lease : public base::deadline, public std::enable_shared_from_this<held_lease> {
  public:
   using time_point = base::boot_clock::time_point;
 
   held_lease(boost::asio::io_context& io, store& records, record_id id, lease got,
-             milliseconds length, milliseconds store_timeout, time_point claimed);
+             milliseconds length, milliseconds store_timeout, time_point claimed,
+             renewal renewed_by);
 
   [[nodiscard]] const record_id& id() const noexcept { return id_; }
   [[nodiscard]] const onceguard::lease& lease() const noexcept { return lease_; }
+  [[nodiscard]] renewal renewed_by() const noexcept { return renewed_by_; }
   /// "OG1-" and record id, token and claim id in hex: the text with which an application completes
   /// the operation itself.
   [[nodiscard]] std::string text() const;
@@ -57,6 +68,12 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
   [[nodiscard]] bool superseded() const noexcept { return superseded_; }
 
   void keep_renewing();
+  /// For leases that are renewed by rounds: renews the lease if it is time. Called on the thread of
+  /// its io_context.
+  void renew_if_due();
+  /// Requests a stop when the lease is lost: superseded, or over by this process's own clock. From
+  /// any thread. Only for leases that are renewed by rounds.
+  [[nodiscard]] std::stop_token stop_when_lost();
   void stop_renewing() noexcept {
     stopped_ = true;
     disarm();
@@ -75,12 +92,16 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
   onceguard::lease lease_;
   const milliseconds length_;
   const milliseconds store_timeout_;
-  time_point counted_from_;
+  const renewal renewed_by_;
+  std::atomic<time_point> counted_from_;
+  std::atomic<time_point> next_try_{};  // by rounds
   enum class stage : std::uint8_t { nothing_sent, sending, given_up };
   std::atomic<stage> stage_{stage::nothing_sent};
-  bool superseded_ = false;
-  bool renewing_ = false;
-  bool stopped_ = false;
+  std::atomic<bool> superseded_{false};
+  std::atomic<bool> renewing_{false};
+  std::atomic<bool> stopped_{false};
+  std::mutex mutex_;  // of the next member
+  std::stop_source lost_{std::nostopstate};
 };
 
 }  // namespace onceguard

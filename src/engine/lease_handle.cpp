@@ -1,4 +1,6 @@
 // The handle of a granted lease, from the grant to the settle.
+#include <stdexcept>
+
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
@@ -27,12 +29,12 @@ outcome replayed(const answer_ptr& answer, answer_kept kept) {
 
 }  // namespace
 
-lease_handle::state::state(engine::state& engine, asio::io_context& context, operation operation,
+lease_handle::state::state(engine::state& engine, const lease_home& home, operation operation,
                            onceguard::lease got, base::boot_clock::time_point claimed)
-    : held_lease(context, engine.records, operation.id, got, lease_length(*operation.policy),
-                 engine.params.store_timeout, claimed),
+    : held_lease(home.io, engine.records, operation.id, got, lease_length(*operation.policy),
+                 engine.params.store_timeout, claimed, home.renewed_by),
       granter(engine),
-      io(context),
+      io(home.io),
       op(std::move(operation)),
       epoch(engine.cache.epoch()) {}
 
@@ -40,10 +42,12 @@ void lease_handle::state::end() noexcept {
   settled = true;
   stop_renewing();
   granter.leases.remove(listed);
+  if (renewed_by() == renewal::by_rounds) granter.leases_by_rounds.fetch_sub(1);
 }
 
 lease_handle::lease_handle(std::shared_ptr<state> granted) noexcept : state_(std::move(granted)) {
   state_->listed = state_->granter.leases.add(state_);
+  if (state_->renewed_by() == renewal::by_rounds) state_->granter.leases_by_rounds.fetch_add(1);
   if (renews_lease(*state_->op.policy)) state_->keep_renewing();
 }
 
@@ -75,9 +79,13 @@ bool lease_handle::must_probe() const noexcept { return state_->lease().probe; }
 bool lease_handle::begin_sending() noexcept { return state_->begin_sending(); }
 bool lease_handle::may_go_on() const noexcept { return state_->may_go_on(); }
 bool lease_handle::lost() const noexcept { return state_->superseded(); }
+std::stop_token lease_handle::stop_when_lost() { return state_->stop_when_lost(); }
 held_lease& lease_handle::held() noexcept { return *state_; }
 
 asio::awaitable<outcome> lease_handle::settle(settle_terms terms) {
+  if (!state_ || state_->settled) {
+    throw std::logic_error("lease_handle: settled twice, or settled after it was moved from");
+  }
   co_return co_await state_->settle(std::move(terms));
 }
 

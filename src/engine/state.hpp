@@ -66,7 +66,9 @@ struct engine::state {
   scope_watch scopes;
   follow_up behind;
   lease_list leases;
+  std::atomic<std::size_t> leases_by_rounds{0};
   std::atomic<bool> listening{false};
+  std::atomic<boost::asio::io_context*> own_io{nullptr};  ///< that of start()
 
   [[nodiscard]] std::optional<cached_replay> find_replay(const record_id& id,
                                                          const fingerprint& print);
@@ -75,6 +77,8 @@ struct engine::state {
                 std::uint64_t epoch);
   /// Announces the outcome to the requests that wait for the same record.
   void announce(const operation& op, const outcome& outcome);
+  /// Renews the leases of claims that were made without an io_context.
+  boost::asio::awaitable<void> keep_renewing_by_rounds();
 };
 
 }  // namespace onceguard

@@ -6,16 +6,13 @@
 #include <stdexcept>
 
 #include <onceguard/fingerprint.hpp>
-#include <onceguard/key.hpp>
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
+#include "core/request.hpp"
 
 namespace onceguard {
 namespace {
-
-// The name that onceguard.claim in SQL gives to the fingerprint that an application makes.
-constexpr const char* print_method = "application";
 
 constexpr milliseconds pause_max{20};
 
@@ -24,9 +21,7 @@ error refuse(const char* why) { return error(errc::invalid_argument, why); }
 }  // namespace
 
 std::optional<error> complaint(const request& request, const execute_policy& policy) {
-  if (request.key.empty() || request.key.size() > key_size_max) {
-    return refuse("request: a key has 1 to 255 bytes");
-  }
+  if (auto wrong = complaint(request)) return wrong;
   if (policy.wait.count() < 0) return refuse("execute_policy: wait is negative");
   if (policy.retention.count() <= 0) return refuse("execute_policy: retention is not positive");
   if (policy.lease.count() <= 0) return refuse("execute_policy: lease is not positive");
@@ -34,16 +29,10 @@ std::optional<error> complaint(const request& request, const execute_policy& pol
 }
 
 claim claim_of(const request& request, const execute_policy& policy, unknown_policy unknown) {
-  auto about = std::make_shared<subject>();
-  about->scope = make_scope_digest(request.scope_kind, request.scope);
-  about->scope_kind = request.scope_kind;
-  about->key = request.key;
-  about->print.method = print_method;
-  about->print.value = base::sha256_of(request.fingerprint);
   claim out;
-  out.id = make_record_id(about->scope, request.key);
+  out.about = subject_of(request);
+  out.id = make_record_id(out.about->scope, request.key);
   base::random_bytes(out.claim_id);
-  out.about = std::move(about);
   out.lease = policy.lease;
   out.unknown = unknown;
   return out;

@@ -1,0 +1,421 @@
+// Operations that run once, inside a service: the engine with its store and a thread of its own.
+//
+//   auto guard = onceguard::guard::open("sqlite:onceguard.db").value();
+//   auto charge = guard.execute({tenant, key, body}, [&] { return charge_card(body); });
+//   if (!charge) return explain(charge.error());
+//   return charge->value;   // of this run, or of the first one
+//
+// A service whose effect lies in its own PostgreSQL or SQLite database does better with
+// onceguard/postgres.hpp or onceguard/sqlite.hpp: there, effect and record commit together.
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <onceguard/codec.hpp>
+#include <onceguard/engine.hpp>
+#include <onceguard/error.hpp>
+#include <onceguard/policy.hpp>
+#include <onceguard/request.hpp>
+#include <onceguard/store.hpp>
+
+namespace onceguard {
+
+/// Why a call has no result of the work to give.
+enum class refusal_kind : std::uint8_t {
+  busy,             ///< the same operation is running; send it again after `retry_after`
+  backoff,          ///< the last attempt failed; send it again after `retry_after`
+  mismatch,         ///< the key was used with another fingerprint: a caller's mistake
+  unknown,          ///< an earlier attempt may have taken effect: a person or a probe decides
+  answer_not_kept,  ///< the operation took effect, and there is no answer to give; never run again
+  answer_unreadable,  ///< the operation took effect, and its stored answer is none of this type
+  unrecorded,         ///< this call's work ran, and the store does not know yet: send it again
+  superseded,         ///< this call's work ran for longer than its lease, and another attempt began
+  store_failed,       ///< nothing ran: the store can't be reached, or refuses; see `cause`
+  overloaded,         ///< nothing ran: a limit of this process is reached
+  invalid_request,    ///< nothing ran: the request is not well formed
+};
+[[nodiscard]] std::string_view name_of(refusal_kind kind) noexcept;
+
+struct refusal {
+  refusal_kind kind = refusal_kind::busy;
+  milliseconds retry_after{0};
+  std::string detail;          ///< for people: what happened, and what to do next
+  std::optional<error> cause;  ///< store_failed, answer_unreadable
+
+  /// Whether the same request with the same key may be sent again, and may get another outcome.
+  [[nodiscard]] bool retryable() const noexcept;
+};
+
+/// Called when `.value()` is called on a refusal, which is a programmer's error.
+[[noreturn]] inline void throw_exception_from_error(const refusal& refused,
+                                                    const boost::source_location& /*where*/) {
+  throw std::logic_error("value() of a refused operation: " + refused.detail);
+}
+
+template <class T>
+struct executed {
+  T value;
+  bool replayed = false;  ///< the value is that of an earlier run
+};
+
+template <class T>
+using execution = boost::system::result<executed<T>, refusal>;
+
+/// Thrown by work that provably did nothing: the key is free again, and execute rethrows.
+class not_done : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Thrown by work that did nothing and may be tried again after the policy's back-off; execute
+/// rethrows.
+class try_later : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The lease under which work runs. Thread-safe; valid while the work runs.
+class running {
+ public:
+  explicit running(lease_handle& held) noexcept : held_(held) {}
+
+  [[nodiscard]] std::uint32_t attempt() const noexcept { return held_.lease().attempt; }
+  /// Grows with every attempt: a service that compares it can refuse a superseded attempt.
+  [[nodiscard]] onceguard::token token() const noexcept { return held_.lease().token; }
+  /// Ask before each effect. False: the lease ran out or was superseded, and another attempt may
+  /// run by now: do nothing more.
+  [[nodiscard]] bool may_go_on() const noexcept { return held_.may_go_on(); }
+  /// Requests a stop when the lease is lost.
+  [[nodiscard]] std::stop_token lost() const { return held_.stop_when_lost(); }
+  /// An idempotency key for a call to another service: the same in each attempt, different for each
+  /// purpose. 64 hex digits.
+  [[nodiscard]] std::string key_for(std::string_view purpose) const;
+
+ private:
+  lease_handle& held_;
+};
+
+template <class Work>
+decltype(auto) call_work(Work& work, running& run) {
+  if constexpr (std::invocable<Work&, running&>) {
+    return work(run);
+  } else {
+    return work();
+  }
+}
+
+template <class Work>
+using result_of =
+    std::decay_t<decltype(call_work(std::declval<Work&>(), std::declval<running&>()))>;
+
+/// Work that blocks: `T work(running&)` or `T work()`.
+template <class Work>
+concept work_of_result =
+    (std::invocable<Work&, running&> || std::invocable<Work&>)&&storable<result_of<Work>>;
+
+template <class Work>
+using awaited_result_of = typename result_of<Work>::value_type;
+
+/// Work in a coroutine: `awaitable<T> work(running&)` or `awaitable<T> work()`.
+template <class Work>
+concept awaitable_work =
+    (std::invocable<Work&, running&> || std::invocable<Work&>)&&storable<awaited_result_of<Work>> &&
+    std::same_as<result_of<Work>, boost::asio::awaitable<awaited_result_of<Work>>>;
+
+/// Work of guard::start that is not finished yet. Any one thread at a time may use it. A job that
+/// is dropped is in doubt: its outcome is unknown.
+template <storable T>
+class job;
+
+struct guard_params {
+  engine_params engine;
+  milliseconds store_timeout{2'000};
+  std::size_t connections = 4;           ///< to the store, where it has connections
+  std::size_t max_buffered = 64u << 20;  ///< bytes of answers that wait for the store
+  route_policy policy;                   ///< of calls that name none
+  /// unknown = probe: asks the application what became of an earlier attempt. On the caller's
+  /// thread. Null: each such question ends as unknown.
+  std::function<effect_report(const subject&, const lease&)> probe;
+};
+
+/// Thread-safe: every member may be called from any thread. Movable; a guard that was moved from
+/// may only be destroyed or assigned. The destructor ends the leases that are still held, and
+/// blocks until what has to be settled is settled, for at most `engine.settle_wait`. No call may be
+/// under way then.
+class guard {
+ public:
+  /// Opens the store that the URL names, and polls it; blocks. The program must be linked with the
+  /// store's component. errc::invalid_argument: the URL or the parameters; other errors as the
+  /// store's.
+  [[nodiscard]] static result<guard> open(const std::string& url, guard_params params = {});
+  /// Over a store that is open.
+  [[nodiscard]] static result<guard> open(std::unique_ptr<store> records, guard_params params = {});
+
+  guard(guard&&) noexcept;
+  guard& operator=(guard&&) noexcept;
+  ~guard();
+
+  // ---- execute: claim, run, settle
+  //
+  // `work` returns the result, a storable type, and may take a `running&`. It runs at most once at
+  // a time and, unless policy.unknown is rerun, never again after it returned, threw, or died with
+  // its process. What it throws is rethrown, and the record is settled as policy.exception says,
+  // but after `not_done` and `try_later`. `policy` must outlive the call.
+
+  /// Blocks the calling thread, which also runs the work.
+  template <work_of_result Work>
+  [[nodiscard]] execution<result_of<Work>> execute(const request& request,
+                                                   const route_policy& policy, Work&& work);
+  template <work_of_result Work>
+  [[nodiscard]] execution<result_of<Work>> execute(const request& request, Work&& work) {
+    return execute(request, policy(), std::forward<Work>(work));
+  }
+
+  /// On the executor that awaits it; `work` returns an awaitable of the result. A cancellation of
+  /// the awaiting coroutine ends a wait for a running twin, and reaches the work; before the work,
+  /// the key is released, and boost::system::system_error (operation_aborted) is thrown.
+  template <awaitable_work Work>
+  [[nodiscard]] boost::asio::awaitable<execution<awaited_result_of<Work>>> async_execute(
+      request request, const route_policy& policy, Work work);
+  template <awaitable_work Work>
+  [[nodiscard]] boost::asio::awaitable<execution<awaited_result_of<Work>>> async_execute(
+      request request, Work work) {
+    return async_execute(std::move(request), policy(), std::move(work));
+  }
+
+  /// Returns at once. `work` is called on the guard's own thread with a job<T>, which it finishes
+  /// from any thread, now or later; then `done` is called with the execution<T>, on the guard's
+  /// thread. Neither may block. What `work` throws is logged, and settles the record as
+  /// policy.exception says.
+  template <storable T>
+  void start(request request, const route_policy& policy, std::function<void(job<T>)> work,
+             std::function<void(execution<T>)> done);
+
+  // ---- the same in pieces
+
+  [[nodiscard]] claim_result claim(const request& request, const route_policy& policy);
+  [[nodiscard]] outcome settle(lease_handle held, settle_terms terms);
+  [[nodiscard]] boost::asio::awaitable<claim_result> async_claim(request request,
+                                                                 const route_policy& policy);
+  [[nodiscard]] boost::asio::awaitable<outcome> async_settle(lease_handle held, settle_terms terms);
+
+  [[nodiscard]] const route_policy& policy() const noexcept;
+  [[nodiscard]] onceguard::engine& engine() noexcept;
+  [[nodiscard]] onceguard::store& records() noexcept;
+  [[nodiscard]] byte_budget& budget() noexcept;
+
+ private:
+  struct state;
+  explicit guard(std::unique_ptr<state> made) noexcept;
+  /// A claim whose question to the application, if there is one, is answered. `caller` ends a wait.
+  claim_result begin(const request& request, const route_policy& policy);
+  boost::asio::awaitable<claim_result> async_begin(request request, const route_policy& policy,
+                                                   std::stop_token caller);
+  /// On the guard's own thread.
+  void begin_job(request request, const route_policy& policy,
+                 std::function<void(claim_result)> begun);
+  void settle_job(lease_handle held, settle_terms terms, std::function<void(outcome)> ended);
+  template <storable T>
+  friend class job;
+
+  std::unique_ptr<state> state_;
+};
+
+// ---- how the templates are made
+
+/// What execute returns where its work did not run, or where another answer than its own counts.
+[[nodiscard]] refusal refusal_of(const outcome& outcome);
+[[nodiscard]] refusal answer_unreadable(error why);
+/// Ends the lease of work that returned, or threw the current exception.
+[[nodiscard]] settle_terms terms_of_result(answer made, const route_policy& policy);
+[[nodiscard]] settle_terms terms_of_exception(const route_policy& policy) noexcept;
+
+template <storable T>
+[[nodiscard]] execution<T> replayed_value(const outcome& got) {
+  const bool has_answer =
+      got.kind == outcome_kind::replay && got.answer != nullptr && got.kept == answer_kept::full;
+  if (!has_answer) return refusal_of(got);
+  auto value = codec<T>::decode(*got.answer);
+  if (!value) return answer_unreadable(std::move(value).error());
+  return executed<T>{std::move(*value), true};
+}
+
+template <storable T>
+[[nodiscard]] execution<T> settled_value(const outcome& got, std::optional<T> made) {
+  if (got.kind == outcome_kind::ran && made) return executed<T>{std::move(*made), false};
+  return replayed_value<T>(got);
+}
+
+template <work_of_result Work>
+execution<result_of<Work>> guard::execute(const request& request, const route_policy& policy,
+                                          Work&& work) {
+  using value_type = result_of<Work>;
+  auto begun = begin(request, policy);
+  if (!begun.lease) return replayed_value<value_type>(begun.outcome);
+  auto held = std::move(*begun.lease);
+  running run(held);
+  std::optional<value_type> made;
+  std::exception_ptr thrown;
+  settle_terms terms;
+  try {
+    made.emplace(call_work(work, run));
+    terms = terms_of_result(codec<value_type>::encode(*made), policy);
+  } catch (...) {
+    thrown = std::current_exception();
+    terms = terms_of_exception(policy);
+  }
+  const auto ended = settle(std::move(held), std::move(terms));
+  if (thrown) std::rethrow_exception(thrown);
+  return settled_value<value_type>(ended, std::move(made));
+}
+
+namespace detail {
+
+/// Awaits without passing on a cancellation of the awaiting coroutine: a call to a store that is
+/// cut short would leave a claim in doubt.
+template <class T>
+boost::asio::awaitable<T> shielded(boost::asio::awaitable<T> call) {
+  namespace asio = boost::asio;
+  co_return co_await asio::co_spawn(
+      co_await asio::this_coro::executor, std::move(call),
+      asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+}
+
+}  // namespace detail
+
+template <awaitable_work Work>
+boost::asio::awaitable<execution<awaited_result_of<Work>>> guard::async_execute(
+    request request, const route_policy& policy, Work work) {
+  namespace asio = boost::asio;
+  using value_type = awaited_result_of<Work>;
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  std::stop_source caller(std::nostopstate);
+  if (policy.on_busy == on_busy_rule::wait && cancellation.slot().is_connected()) {
+    caller = std::stop_source();
+    cancellation.slot().assign(
+        [caller](asio::cancellation_type) mutable { caller.request_stop(); });
+  }
+  auto begun =
+      co_await detail::shielded(async_begin(std::move(request), policy, caller.get_token()));
+  if (cancellation.slot().is_connected()) cancellation.slot().clear();
+  if (!begun.lease) {
+    co_await asio::this_coro::throw_if_cancelled(throws);
+    co_return replayed_value<value_type>(begun.outcome);
+  }
+  auto held = std::move(*begun.lease);
+  running run(held);
+  std::optional<value_type> made;
+  std::exception_ptr thrown;
+  settle_terms terms;
+  if (throws && cancellation.cancelled() != asio::cancellation_type::none) {
+    terms.kind = settle_kind::release;
+    thrown = std::make_exception_ptr(
+        boost::system::system_error(asio::error::operation_aborted, "onceguard: before the work"));
+  } else {
+    try {
+      co_await asio::this_coro::throw_if_cancelled(throws);
+      made.emplace(co_await call_work(work, run));
+      terms = terms_of_result(codec<value_type>::encode(*made), policy);
+    } catch (...) {
+      thrown = std::current_exception();
+      terms = terms_of_exception(policy);
+    }
+  }
+  co_await asio::this_coro::throw_if_cancelled(false);
+  const auto ended = co_await detail::shielded(async_settle(std::move(held), std::move(terms)));
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  if (thrown) std::rethrow_exception(thrown);
+  co_return settled_value<value_type>(ended, std::move(made));
+}
+
+template <storable T>
+class job {
+ public:
+  job(job&& other) noexcept
+      : owner_(std::exchange(other.owner_, nullptr)),
+        policy_(other.policy_),
+        held_(std::move(other.held_)),
+        done_(std::move(other.done_)) {}
+  job& operator=(job&&) = delete;
+  ~job() {
+    if (owner_ == nullptr) return;
+    held_.reset();  // the engine logs this, and settles the record as unknown
+    outcome lost;
+    lost.kind = outcome_kind::unknown;
+    done_(refusal_of(lost));
+  }
+
+  [[nodiscard]] running lease() noexcept { return running(*held_); }
+  void finish(T value) && {
+    settle(terms_of_result(codec<T>::encode(value), *policy_), std::move(value));
+  }
+  /// The work ended with this exception.
+  void fail(std::exception_ptr thrown) && {
+    settle_terms terms;
+    try {
+      std::rethrow_exception(std::move(thrown));
+    } catch (...) {
+      terms = terms_of_exception(*policy_);
+    }
+    settle(std::move(terms), std::nullopt);
+  }
+
+ private:
+  friend class guard;
+  job(guard& owner, const route_policy& policy, lease_handle held,
+      std::function<void(execution<T>)> done)
+      : owner_(&owner), policy_(&policy), held_(std::move(held)), done_(std::move(done)) {}
+
+  void settle(settle_terms terms, std::optional<T> made) {
+    auto* const owner = std::exchange(owner_, nullptr);
+    if (owner == nullptr) throw std::logic_error("onceguard::job: finished twice");
+    owner->settle_job(std::move(*held_), std::move(terms),
+                      [done = std::move(done_), made = std::move(made)](outcome ended) mutable {
+                        // Of work that failed, the outcome is unknown at least to this call.
+                        if (!made && ended.kind == outcome_kind::ran) {
+                          ended.kind = ended.settled_as == settle_kind::abandon
+                                           ? outcome_kind::unknown
+                                           : outcome_kind::backoff;
+                        }
+                        done(settled_value<T>(ended, std::move(made)));
+                      });
+  }
+
+  guard* owner_;
+  const route_policy* policy_;
+  std::optional<lease_handle> held_;
+  std::function<void(execution<T>)> done_;
+};
+
+template <storable T>
+void guard::start(request request, const route_policy& policy, std::function<void(job<T>)> work,
+                  std::function<void(execution<T>)> done) {
+  begin_job(std::move(request), policy,
+            [this, &policy, work = std::move(work), done = std::move(done)](claim_result begun) {
+              if (!begun.lease) return done(replayed_value<T>(begun.outcome));
+              work(job<T>(*this, policy, std::move(*begun.lease), done));
+            });
+}
+
+}  // namespace onceguard

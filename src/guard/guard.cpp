@@ -1,0 +1,257 @@
+#include <thread>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <onceguard/guard.hpp>
+
+#include "base/clock.hpp"
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "core/request.hpp"
+#include "engine/background.hpp"
+#include "guard/blocking.hpp"
+#include "store/registration.hpp"
+
+namespace onceguard {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// A lease that is shorter can run out between two renewals by rounds.
+constexpr milliseconds shortest_lease{1'000};
+
+std::optional<error> complaint(const route_policy& policy) {
+  const auto refuse = [](std::string why) {
+    return error(errc::invalid_argument, "route_policy: " + std::move(why));
+  };
+  if (policy.lease < shortest_lease) return refuse("lease is shorter than a second");
+  if (policy.retention.count() <= 0) return refuse("retention is not positive");
+  if (policy.wait.count() < 0) return refuse("wait is negative");
+  if (policy.store_failure == store_failure_rule::open) {
+    return refuse("store_failure = open is for HTTP: a caller of the library gets store_failed");
+  }
+  return std::nullopt;
+}
+
+claim_result refused(error why) {
+  claim_result out;
+  out.outcome.kind = outcome_kind::store_failed;
+  out.outcome.failure = std::move(why);
+  return out;
+}
+
+}  // namespace
+
+struct guard::state {
+  state(std::unique_ptr<store> opened, guard_params given)
+      : params(std::move(given)),
+        records(std::move(opened)),
+        budget(params.max_buffered),
+        engine(*records, params.engine, budget),
+        keep_running(asio::make_work_guard(io)) {}
+
+  void start() {
+    engine.start(io);
+    loop = std::thread([this] { io.run(); });
+  }
+
+  ~state() {
+    if (!loop.joinable()) return;
+    try {
+      run_here(end());
+    } catch (const std::exception& e) {
+      base::log(base::event::lease_not_given_up, {{"why", e.what()}});
+    }
+    engine.stop();
+    records->stop();
+    keep_running.reset();
+    io.stop();
+    loop.join();
+  }
+
+  asio::awaitable<bool> end() {
+    co_await engine.end_held_leases();
+    const auto until = base::boot_now() + params.engine.settle_wait;
+    retry_pause pause;
+    while (engine.pending() != 0 && base::boot_now() < until) co_await pause.sleep();
+    co_return true;
+  }
+
+  [[nodiscard]] operation make_operation(const request& request, const route_policy& policy) const {
+    operation out;
+    out.about = subject_of(request);
+    out.id = make_record_id(out.about->scope, request.key);
+    out.policy = &policy;
+    return out;
+  }
+
+  /// Answers what needs no store.
+  [[nodiscard]] std::optional<claim_result> answered_here(const request& request,
+                                                          const route_policy& policy,
+                                                          operation& made) {
+    if (auto wrong = onceguard::complaint(request)) return refused(std::move(*wrong));
+    if (auto wrong = complaint(policy)) return refused(std::move(*wrong));
+    made = make_operation(request, policy);
+    auto found = engine.find_replay(made.id, made.about->print);
+    if (!found) return std::nullopt;
+    claim_result out;
+    out.outcome.kind = outcome_kind::replay;
+    out.outcome.answer = std::move(found->answer);
+    out.outcome.kept = found->kept;
+    return out;
+  }
+
+  asio::awaitable<claim_result> claim(operation made) {
+    auto got = co_await engine.claim(std::move(made));
+    if (got.lease && got.lease->must_probe()) {
+      effect_report report;
+      if (params.probe) report = params.probe(got.lease->about(), got.lease->lease());
+      if (auto ended = co_await got.lease->conclude(std::move(report))) {
+        got.outcome = std::move(*ended);
+        got.lease.reset();
+      }
+    }
+    if (got.lease) static_cast<void>(got.lease->begin_sending());
+    co_return got;
+  }
+
+  static asio::awaitable<outcome> settle(lease_handle held, settle_terms terms) {
+    co_return co_await held.settle(std::move(terms));
+  }
+
+  const guard_params params;
+  const std::unique_ptr<store> records;
+  byte_budget budget;
+  onceguard::engine engine;
+  asio::io_context io{1};  // ends before the engine, whose background work it runs
+  asio::executor_work_guard<asio::io_context::executor_type> keep_running;
+  std::thread loop;
+};
+
+result<guard> guard::open(const std::string& url, guard_params params) {
+  store_params wanted;
+  wanted.url = url;
+  wanted.timeout = params.store_timeout;
+  wanted.connections = params.connections;
+  auto opened = linked_stores().open(wanted);
+  if (!opened) return std::move(opened).error();
+  return open(std::move(*opened), std::move(params));
+}
+
+result<guard> guard::open(std::unique_ptr<store> records, guard_params params) {
+  if (!records) return error(errc::invalid_argument, "guard::open: there is no store");
+  if (auto wrong = complaint(params.policy)) return std::move(*wrong);
+  params.engine.store_timeout = params.store_timeout;
+  auto made = std::make_unique<state>(std::move(records), std::move(params));
+  if (const auto fine = made->engine.check(); !fine) return fine.error();
+  if (const auto polled = run_here(made->engine.poll_store()); !polled) return polled.error();
+  made->start();
+  return guard(std::move(made));
+}
+
+guard::guard(std::unique_ptr<state> made) noexcept : state_(std::move(made)) {}
+guard::guard(guard&&) noexcept = default;
+guard& guard::operator=(guard&&) noexcept = default;
+guard::~guard() = default;
+
+const route_policy& guard::policy() const noexcept { return state_->params.policy; }
+onceguard::engine& guard::engine() noexcept { return state_->engine; }
+store& guard::records() noexcept { return *state_->records; }
+byte_budget& guard::budget() noexcept { return state_->budget; }
+
+claim_result guard::begin(const request& request, const route_policy& policy) {
+  operation made;
+  if (auto known = state_->answered_here(request, policy, made)) return std::move(*known);
+  return run_here(state_->claim(std::move(made)));
+}
+
+asio::awaitable<claim_result> guard::async_begin(request request, const route_policy& policy,
+                                                 std::stop_token caller) {
+  operation made;
+  if (auto known = state_->answered_here(request, policy, made)) co_return std::move(*known);
+  made.caller = std::move(caller);
+  co_return co_await state_->claim(std::move(made));
+}
+
+claim_result guard::claim(const request& request, const route_policy& policy) {
+  return begin(request, policy);
+}
+
+asio::awaitable<claim_result> guard::async_claim(request request, const route_policy& policy) {
+  return async_begin(std::move(request), policy, {});
+}
+
+outcome guard::settle(lease_handle held, settle_terms terms) {
+  return run_here(state::settle(std::move(held), std::move(terms)));
+}
+
+asio::awaitable<outcome> guard::async_settle(lease_handle held, settle_terms terms) {
+  return state::settle(std::move(held), std::move(terms));
+}
+
+void guard::begin_job(request request, const route_policy& policy,
+                      std::function<void(claim_result)> begun) {
+  auto run = [](guard& self, onceguard::request wanted, const route_policy& rules,
+                std::function<void(claim_result)> then) -> asio::awaitable<void> {
+    then(co_await self.async_begin(std::move(wanted), rules, {}));
+  };
+  spawn_background(state_->io, "a job of guard::start",
+                   run(*this, std::move(request), policy, std::move(begun)));
+}
+
+void guard::settle_job(lease_handle held, settle_terms terms, std::function<void(outcome)> ended) {
+  auto run = [](lease_handle lease, settle_terms end,
+                std::function<void(outcome)> then) -> asio::awaitable<void> {
+    then(co_await lease.settle(std::move(end)));
+  };
+  spawn_background(state_->io, "the end of a job of guard::start",
+                   run(std::move(held), std::move(terms), std::move(ended)));
+}
+
+settle_terms terms_of_result(answer made, const route_policy& policy) {
+  settle_terms out;
+  out.retention = policy.retention;
+  if (made.status < 100 || made.status > 999) made.status = 200;
+  out.answer = std::make_shared<const answer>(std::move(made));
+  return out;
+}
+
+settle_terms terms_of_exception(const route_policy& policy) noexcept {
+  settle_terms out;
+  out.backoff = policy.backoff;
+  out.backoff_max = policy.backoff_max;
+  try {
+    throw;
+  } catch (const not_done&) {
+    out.kind = settle_kind::release;
+    return out;
+  } catch (const try_later&) {
+    out.kind = settle_kind::fail;
+    return out;
+  } catch (...) {
+    out.kind = settle_kind::abandon;
+    out.why = unknown_reason::abandoned;
+  }
+  switch (policy.exception) {
+    case exception_rule::unknown:
+      break;
+    case exception_rule::release:
+      out.kind = settle_kind::release;
+      break;
+    case exception_rule::fail:
+      out.kind = settle_kind::fail;
+      break;
+  }
+  return out;
+}
+
+std::string running::key_for(std::string_view purpose) const {
+  std::string text = base::to_hex(held_.id());
+  text += '/';
+  text += purpose;
+  return base::to_hex(base::sha256_of(text));
+}
+
+}  // namespace onceguard

@@ -1,0 +1,18 @@
+// Makes the store known to guard::open, in programs that link its component.
+#include "store/registration.hpp"
+
+#include "store/redis/redis_store.hpp"
+
+// The linker takes this file in by the name (cmake/rooms.cmake).
+extern "C" {
+extern const char onceguard_redis_store;
+const char onceguard_redis_store = 1;
+}
+
+namespace onceguard {
+namespace {
+
+const store_registration registration(redis_store_kind());
+
+}  // namespace
+}  // namespace onceguard

@@ -1,0 +1,161 @@
+#include <atomic>
+#include <stdexcept>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <onceguard/fingerprint.hpp>
+#include <onceguard/testing.hpp>
+
+#include "base/clock.hpp"
+#include "base/hash.hpp"
+#include "core/request.hpp"
+#include "guard/blocking.hpp"
+#include "store/memory/memory_store.hpp"
+
+namespace onceguard::testing {
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::awaitable;
+
+class clock_in_hand final : public base::clock {
+ public:
+  [[nodiscard]] std::int64_t boot_ms() const noexcept override {
+    return base::system_clock().boot_ms() + ahead_;
+  }
+  [[nodiscard]] std::int64_t wall_ms() const noexcept override {
+    return base::system_clock().wall_ms() + ahead_;
+  }
+  [[nodiscard]] const std::string& boot_id() const noexcept override {
+    return base::system_clock().boot_id();
+  }
+  void advance(milliseconds time) noexcept { ahead_ += time.count(); }
+
+ private:
+  std::atomic<std::int64_t> ahead_{0};
+};
+
+}  // namespace
+
+struct store_in_hand::state {
+  clock_in_hand clock;
+  memory_store records{clock};
+  std::atomic<bool> reachable{true};
+};
+
+namespace {
+
+/// The records of a store_in_hand, as long as it can be reached.
+template <class State>
+class opened_store final : public store {
+ public:
+  explicit opened_store(std::shared_ptr<State> shared) : shared_(std::move(shared)) {}
+
+  [[nodiscard]] store_traits traits() const override { return shared_->records.traits(); }
+
+  awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
+                                                milliseconds timeout) override {
+    if (!reachable()) co_return all_failed<verdict>(batch.size());
+    co_return co_await shared_->records.claim(std::move(batch), timeout);
+  }
+  awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                 milliseconds timeout) override {
+    if (!reachable()) co_return all_failed<settled>(batch.size());
+    co_return co_await shared_->records.settle(std::move(batch), timeout);
+  }
+  awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
+                                              milliseconds timeout) override {
+    if (!reachable()) co_return all_failed<bool>(batch.size());
+    co_return co_await shared_->records.extend(std::move(batch), timeout);
+  }
+  awaitable<result<resolve_decision>> resolve(resolution request, milliseconds timeout) override {
+    if (!reachable()) co_return unreachable();
+    co_return co_await shared_->records.resolve(std::move(request), timeout);
+  }
+  awaitable<result<std::optional<record_view>>> find(record_id id, milliseconds timeout) override {
+    if (!reachable()) co_return unreachable();
+    co_return co_await shared_->records.find(id, timeout);
+  }
+  awaitable<result<list_page>> list(list_filter filter, std::string cursor, std::size_t limit,
+                                    milliseconds timeout) override {
+    if (!reachable()) co_return unreachable();
+    co_return co_await shared_->records.list(std::move(filter), std::move(cursor), limit, timeout);
+  }
+  awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override {
+    if (!reachable()) co_return unreachable();
+    co_return co_await shared_->records.count(std::move(cursor), timeout);
+  }
+  awaitable<result<std::size_t>> sweep(std::size_t limit, milliseconds timeout) override {
+    if (!reachable()) co_return unreachable();
+    co_return co_await shared_->records.sweep(limit, timeout);
+  }
+  awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override {
+    if (!reachable()) co_return unreachable();
+    co_return co_await shared_->records.vitals(timeout);
+  }
+  void stop() override {}  // the records may be open elsewhere
+
+ private:
+  [[nodiscard]] bool reachable() const noexcept { return shared_->reachable; }
+  static error unreachable() {
+    return {errc::store_unreachable, "store in hand: the test made it unreachable"};
+  }
+  template <class T>
+  static std::vector<result<T>> all_failed(std::size_t size) {
+    return std::vector<result<T>>(size, unreachable());
+  }
+
+  const std::shared_ptr<State> shared_;
+};
+
+}  // namespace
+
+store_in_hand::store_in_hand() : state_(std::make_shared<state>()) {}
+store_in_hand::~store_in_hand() = default;
+
+std::unique_ptr<store> store_in_hand::open() {
+  return std::make_unique<opened_store<state>>(state_);
+}
+
+void store_in_hand::advance(milliseconds time) { state_->clock.advance(time); }
+void store_in_hand::set_reachable(bool reachable) { state_->reachable = reachable; }
+
+namespace {
+
+onceguard::claim claim_elsewhere(memory_store& records, const request& request,
+                                 milliseconds lease) {
+  onceguard::claim out;
+  out.about = subject_of(request);
+  out.id = make_record_id(out.about->scope, request.key);
+  base::random_bytes(out.claim_id);
+  out.lease = lease;
+  std::vector<onceguard::claim> batch(1, out);
+  const auto replies = run_here(records.claim(std::move(batch), milliseconds(0)));
+  if (!replies[0] || replies[0]->kind != verdict_kind::run) {
+    throw std::logic_error("store_in_hand: the key " + request.key + " has a record already");
+  }
+  return out;
+}
+
+}  // namespace
+
+void store_in_hand::make_busy(const request& request, milliseconds lease) {
+  claim_elsewhere(state_->records, request, lease);
+}
+
+void store_in_hand::make_unknown(const request& request) {
+  const auto made = claim_elsewhere(state_->records, request, milliseconds(1'000));
+  const auto found = run_here(state_->records.find(made.id, milliseconds(0)));
+  settle_terms terms;
+  terms.kind = settle_kind::abandon;
+  terms.why = unknown_reason::holder_gone;
+  onceguard::lease held;
+  held.token = (*found)->stored.token;
+  held.claim_id = made.claim_id;
+  std::vector<settlement> batch(1, settle_lease(made.id, held, made.about, terms));
+  static_cast<void>(run_here(state_->records.settle(std::move(batch), milliseconds(0))));
+}
+
+}  // namespace onceguard::testing

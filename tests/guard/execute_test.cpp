@@ -1,0 +1,314 @@
+// guard::execute: work runs once, and every repeat gets the first result.
+#include <atomic>
+#include <latch>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <onceguard/guard.hpp>
+#include <onceguard/json.hpp>
+#include <onceguard/testing.hpp>
+
+namespace onceguard {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+guard open_guard(const std::string& url = "memory:") {
+  auto opened = guard::open(url);
+  EXPECT_TRUE(opened.has_value()) << opened.error().detail;
+  return std::move(*opened);
+}
+
+const request charge{"tenant-1", "key-1", "EUR 20"};
+
+TEST(guard_execute, repeat_gets_the_first_result) {
+  auto guard = open_guard();
+  int runs = 0;
+  const auto work = [&] { return "run " + std::to_string(++runs); };
+  const auto first = guard.execute(charge, work);
+  const auto second = guard.execute(charge, work);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->value, "run 1");
+  EXPECT_FALSE(first->replayed);
+  EXPECT_EQ(second->value, "run 1");
+  EXPECT_TRUE(second->replayed);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(guard_execute, result_outlives_the_guard_on_sqlite) {
+  const std::string file = ::testing::TempDir() + "guard_execute.db";
+  for (const char* end : {"", "-wal", "-shm"}) std::remove((file + end).c_str());
+  int runs = 0;
+  const auto work = [&] { return "run " + std::to_string(++runs); };
+  for (int round = 0; round < 2; ++round) {
+    auto guard = open_guard("sqlite:" + file);
+    const auto got = guard.execute(charge, work);
+    ASSERT_TRUE(got) << got.error().detail;
+    EXPECT_EQ(got->value, "run 1");
+  }
+  EXPECT_EQ(runs, 1);
+}
+
+struct receipt {
+  int amount = 0;
+  std::string currency;
+};
+void to_json(nlohmann::json& out, const receipt& r) { out = {{"a", r.amount}, {"c", r.currency}}; }
+void from_json(const nlohmann::json& in, receipt& r) {
+  in.at("a").get_to(r.amount);
+  in.at("c").get_to(r.currency);
+}
+
+TEST(guard_execute, typed_result_goes_through_json) {
+  auto guard = open_guard();
+  const auto work = [] { return receipt{20, "EUR"}; };
+  ASSERT_TRUE(guard.execute(charge, work));
+  const auto again = guard.execute(charge, [] { return receipt{}; });
+  ASSERT_TRUE(again) << again.error().detail;
+  EXPECT_EQ(again->value.amount, 20);
+  EXPECT_EQ(again->value.currency, "EUR");
+}
+
+TEST(guard_execute, stored_answer_of_another_type_is_refused_and_nothing_runs) {
+  auto guard = open_guard();
+  ASSERT_TRUE(guard.execute(charge, [] { return std::string("no JSON"); }));
+  int runs = 0;
+  const auto got = guard.execute(charge, [&] { return receipt{++runs, ""}; });
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind, refusal_kind::answer_unreadable);
+  EXPECT_FALSE(got.error().retryable());
+  EXPECT_EQ(runs, 0);
+}
+
+TEST(guard_execute, another_fingerprint_is_a_mismatch) {
+  auto guard = open_guard();
+  ASSERT_TRUE(guard.execute(charge, [] { return std::string(); }));
+  const auto got =
+      guard.execute({"tenant-1", "key-1", "EUR 30"}, [] { return std::string("never"); });
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind, refusal_kind::mismatch);
+}
+
+TEST(guard_execute, bad_request_says_what_is_wrong) {
+  auto guard = open_guard();
+  for (const auto& key : {std::string(), std::string(256, 'k')}) {
+    const auto got = guard.execute({"t", key}, [] { return std::string("never"); });
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error().kind, refusal_kind::invalid_request);
+    EXPECT_THAT(got.error().detail, HasSubstr("1 to 255 bytes"));
+  }
+}
+
+TEST(guard_execute, exception_of_the_work_is_rethrown_and_the_outcome_is_unknown) {
+  auto guard = open_guard();
+  const auto breaks = [&]() -> std::string { throw std::range_error("the card reader broke"); };
+  EXPECT_THROW(static_cast<void>(guard.execute(charge, breaks)), std::range_error);
+  const auto again = guard.execute(charge, [] { return std::string("never"); });
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().kind, refusal_kind::unknown);
+  EXPECT_FALSE(again.error().retryable());
+}
+
+TEST(guard_execute, work_that_did_nothing_frees_the_key) {
+  auto guard = open_guard();
+  const auto refuses = []() -> std::string { throw not_done("no such account"); };
+  EXPECT_THROW(static_cast<void>(guard.execute(charge, refuses)), not_done);
+  const auto again = guard.execute(
+      charge, [](running& run) { return "attempt " + std::to_string(run.attempt()); });
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->value, "attempt 2");
+}
+
+TEST(guard_execute, work_that_is_to_be_tried_later_backs_off) {
+  auto guard = open_guard();
+  const auto later = []() -> std::string { throw try_later("the bank is closed"); };
+  EXPECT_THROW(static_cast<void>(guard.execute(charge, later)), try_later);
+  const auto again = guard.execute(charge, [] { return std::string("too early"); });
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().kind, refusal_kind::backoff);
+  EXPECT_GT(again.error().retry_after, 0ms);
+  EXPECT_TRUE(again.error().retryable());
+}
+
+TEST(guard_execute, policy_says_what_an_exception_means) {
+  auto guard = open_guard();
+  route_policy policy;
+  policy.exception = exception_rule::release;
+  const auto breaks = []() -> std::string { throw std::range_error("x"); };
+  EXPECT_THROW(static_cast<void>(guard.execute(charge, policy, breaks)), std::range_error);
+  EXPECT_TRUE(guard.execute(charge, policy, [] { return std::string("again"); }));
+}
+
+TEST(guard_execute, sixteen_threads_with_one_key_run_once) {
+  auto guard = open_guard();
+  route_policy policy;
+  policy.on_busy = on_busy_rule::wait;
+  std::atomic<int> runs{0};
+  std::atomic<int> right{0};
+  std::latch begin(16);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&] {
+      begin.arrive_and_wait();
+      const auto got = guard.execute(charge, policy, [&] {
+        ++runs;
+        std::this_thread::sleep_for(20ms);
+        return std::string("done");
+      });
+      if (got && got->value == "done") ++right;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(right, 16);
+}
+
+TEST(guard_execute, busy_key_is_refused_at_once_unless_the_policy_waits) {
+  auto guard = open_guard();
+  auto held = guard.claim(charge, guard.policy());
+  ASSERT_TRUE(held.lease);
+  const auto got = guard.execute(charge, [] { return std::string("never"); });
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind, refusal_kind::busy);
+  settle_terms nothing;
+  nothing.kind = settle_kind::release;
+  EXPECT_EQ(guard.settle(std::move(*held.lease), nothing).kind, outcome_kind::ran);
+  EXPECT_TRUE(guard.execute(charge, [] { return std::string("now"); }));
+}
+
+TEST(guard_execute, execute_inside_work_with_another_key) {
+  auto guard = open_guard();
+  const auto got = guard.execute(charge, [&](running& run) {
+    const auto inner =
+        guard.execute({"bank", run.key_for("transfer")}, [] { return std::string("inner"); });
+    return inner ? inner->value + "+outer" : inner.error().detail;
+  });
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->value, "inner+outer");
+}
+
+TEST(guard_execute, lease_is_renewed_while_the_work_runs) {
+  auto guard = open_guard();
+  route_policy policy;
+  policy.lease = 1'000ms;
+  policy.unknown = unknown_policy::rerun;
+  std::thread rival;
+  std::atomic<int> rivals_run{0};
+  const auto got = guard.execute(charge, policy, [&](running& run) {
+    std::this_thread::sleep_for(1'500ms);
+    rival = std::thread([&] {
+      static_cast<void>(guard.execute(charge, policy, [&] {
+        ++rivals_run;
+        return std::string();
+      }));
+    });
+    rival.join();
+    EXPECT_TRUE(run.may_go_on());
+    EXPECT_FALSE(run.lost().stop_requested());
+    return std::string("first");
+  });
+  ASSERT_TRUE(got);
+  EXPECT_EQ(rivals_run, 0);
+}
+
+TEST(guard_execute, work_is_told_that_its_lease_is_lost) {
+  testing::store_in_hand records;
+  auto opened = guard::open(records.open());
+  ASSERT_TRUE(opened);
+  auto& guard = *opened;
+  route_policy policy;
+  policy.lease = 1'000ms;
+  policy.unknown = unknown_policy::rerun;
+  const auto got = guard.execute(charge, policy, [&](running& run) {
+    records.advance(2'000ms);
+    const auto other = guard.execute(charge, policy, [] { return std::string("second"); });
+    EXPECT_TRUE(other);
+    const auto lost = run.lost();
+    for (int i = 0; i < 400 && !lost.stop_requested(); ++i) std::this_thread::sleep_for(10ms);
+    EXPECT_TRUE(lost.stop_requested());
+    EXPECT_FALSE(run.may_go_on());
+    return std::string("first");
+  });
+  ASSERT_TRUE(got) << got.error().detail;
+  EXPECT_EQ(got->value, "second") << "the stored answer counts, not that of the lost lease";
+}
+
+TEST(guard_execute, probe_asks_the_application) {
+  guard_params params;
+  params.policy.unknown = unknown_policy::probe;
+  params.probe = [](const subject& about, const lease&) {
+    auto known = std::make_shared<answer>();
+    known->status = 200;
+    known->body = "found for " + about.key;
+    return effect_report{effect_status::done, known, {}};
+  };
+  auto opened = guard::open("memory:", params);
+  ASSERT_TRUE(opened);
+  const auto breaks = []() -> std::string { throw std::range_error("x"); };
+  EXPECT_THROW(static_cast<void>(opened->execute(charge, breaks)), std::range_error);
+  const auto got = opened->execute(charge, [] { return std::string("never"); });
+  ASSERT_TRUE(got) << got.error().detail;
+  EXPECT_EQ(got->value, "found for key-1");
+  EXPECT_TRUE(got->replayed);
+}
+
+TEST(guard_execute, unreachable_store_runs_nothing) {
+  testing::store_in_hand records;
+  auto opened = guard::open(records.open());
+  ASSERT_TRUE(opened);
+  records.set_reachable(false);
+  int runs = 0;
+  const auto work = [&] { return std::to_string(++runs); };
+  const auto got = opened->execute(charge, work);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind, refusal_kind::store_failed);
+  EXPECT_TRUE(got.error().retryable());
+  EXPECT_EQ(runs, 0);
+  records.set_reachable(true);
+  EXPECT_TRUE(opened->execute(charge, work));
+}
+
+TEST(guard_testing, situations_of_a_store) {
+  testing::store_in_hand records;
+  auto opened = guard::open(records.open());
+  ASSERT_TRUE(opened);
+  const auto work = [] { return std::string("ran"); };
+  records.make_busy({"t", "busy"}, 5'000ms);
+  EXPECT_EQ(opened->execute({"t", "busy"}, work).error().kind, refusal_kind::busy);
+  records.advance(6'000ms);
+  EXPECT_EQ(opened->execute({"t", "busy"}, work).error().kind, refusal_kind::unknown);
+  records.make_unknown({"t", "unknown"});
+  EXPECT_EQ(opened->execute({"t", "unknown"}, work).error().kind, refusal_kind::unknown);
+  EXPECT_THROW(records.make_unknown({"t", "unknown"}), std::logic_error);
+}
+
+TEST(guard_open, url_of_a_store_that_is_not_linked) {
+  const auto opened = guard::open("oracle://host/db");
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, errc::invalid_argument);
+  EXPECT_THAT(opened.error().detail, HasSubstr("memory:"));
+}
+
+TEST(guard_open, policy_that_a_library_call_can_not_keep_is_refused) {
+  guard_params params;
+  params.policy.lease = 10ms;
+  const auto opened = guard::open("memory:", params);
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().detail, HasSubstr("lease"));
+}
+
+TEST(guard_misuse, lease_that_is_settled_twice_throws) {
+  auto guard = open_guard();
+  auto held = guard.claim(charge, guard.policy());
+  ASSERT_TRUE(held.lease);
+  auto lease = std::move(*held.lease);
+  static_cast<void>(guard.settle(std::move(lease), {}));
+  // NOLINTNEXTLINE(bugprone-use-after-move): the misuse is what is tested
+  EXPECT_THROW(static_cast<void>(guard.settle(std::move(lease), {})), std::logic_error);
+}
+
+}  // namespace
+}  // namespace onceguard
