@@ -23,13 +23,45 @@ std::optional<error> complaint(const request& request) {
   return std::nullopt;
 }
 
-subject_ptr subject_of(const request& request) {
+namespace {
+
+struct last_scope {
+  static constexpr std::size_t size_max = 512;  // a thread must not hold much memory
+
+  std::string kind;
+  std::string scope;
+  digest made{};
+};
+
+digest scope_digest_of(const request& request) {
+  thread_local last_scope last;
+  const bool known =
+      !last.kind.empty() && last.scope == request.scope && last.kind == request.scope_kind;
+  if (known) return last.made;
+  const auto made = make_scope_digest(request.scope_kind, request.scope);
+  if (request.scope.size() + request.scope_kind.size() <= last_scope::size_max) {
+    last = {request.scope_kind, request.scope, made};
+  }
+  return made;
+}
+
+}  // namespace
+
+request_digests digests_of(const request& request) {
+  request_digests out;
+  out.scope = scope_digest_of(request);
+  out.id = make_record_id(out.scope, request.key);
+  out.print.method = print_method;
+  out.print.value = base::sha256_of(request.fingerprint);
+  return out;
+}
+
+subject_ptr subject_of(const request& request, const request_digests& digests) {
   auto about = std::make_shared<subject>();
-  about->scope = make_scope_digest(request.scope_kind, request.scope);
+  about->scope = digests.scope;
   about->scope_kind = request.scope_kind;
   about->key = request.key;
-  about->print.method = print_method;
-  about->print.value = base::sha256_of(request.fingerprint);
+  about->print = digests.print;
   return about;
 }
 

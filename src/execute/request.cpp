@@ -30,8 +30,9 @@ std::optional<error> complaint(const request& request, const execute_policy& pol
 
 claim claim_of(const request& request, const execute_policy& policy, unknown_policy unknown) {
   claim out;
-  out.about = subject_of(request);
-  out.id = make_record_id(out.about->scope, request.key);
+  const auto digests = digests_of(request);
+  out.about = subject_of(request, digests);
+  out.id = digests.id;
   base::random_bytes(out.claim_id);
   out.lease = policy.lease;
   out.unknown = unknown;

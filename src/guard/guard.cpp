@@ -79,28 +79,24 @@ struct guard::state {
     co_return true;
   }
 
-  [[nodiscard]] operation make_operation(const request& request, const route_policy& policy) const {
-    operation out;
-    out.about = subject_of(request);
-    out.id = make_record_id(out.about->scope, request.key);
-    out.policy = &policy;
-    return out;
-  }
-
-  /// Answers what needs no store.
+  /// Answers what needs no store; otherwise fills in the operation to claim.
   [[nodiscard]] std::optional<claim_result> answered_here(const request& request,
                                                           const route_policy& policy,
                                                           operation& made) {
     if (auto wrong = onceguard::complaint(request)) return refused(std::move(*wrong));
     if (auto wrong = complaint(policy)) return refused(std::move(*wrong));
-    made = make_operation(request, policy);
-    auto found = engine.find_replay(made.id, made.about->print);
-    if (!found) return std::nullopt;
-    claim_result out;
-    out.outcome.kind = outcome_kind::replay;
-    out.outcome.answer = std::move(found->answer);
-    out.outcome.kept = found->kept;
-    return out;
+    const auto digests = digests_of(request);
+    if (auto found = engine.find_replay(digests.id, digests.print)) {
+      claim_result out;
+      out.outcome.kind = outcome_kind::replay;
+      out.outcome.answer = std::move(found->answer);
+      out.outcome.kept = found->kept;
+      return out;
+    }
+    made.id = digests.id;
+    made.about = subject_of(request, digests);
+    made.policy = &policy;
+    return std::nullopt;
   }
 
   asio::awaitable<claim_result> claim(operation made) {

@@ -127,8 +127,9 @@ namespace {
 onceguard::claim claim_elsewhere(memory_store& records, const request& request,
                                  milliseconds lease) {
   onceguard::claim out;
-  out.about = subject_of(request);
-  out.id = make_record_id(out.about->scope, request.key);
+  const auto digests = digests_of(request);
+  out.about = subject_of(request, digests);
+  out.id = digests.id;
   base::random_bytes(out.claim_id);
   out.lease = lease;
   std::vector<onceguard::claim> batch(1, out);
