@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "admin/tokens.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor/surroundings.hpp"
 #include "cli/given_flags.hpp"
@@ -74,14 +75,41 @@ void examine_state_dir(const std::string& folder, diagnoses& out) {
                  "set [gateway] state_dir to a directory that outlives restarts"});
 }
 
+void examine_admin(const gateway::admin_params& params, diagnoses& out) {
+  if (!params.enabled) {
+    out.push_back({grade::note, "admin",
+                   "there is no admin listener: no health, no metrics, no admin API",
+                   "set [gateway] admin to \"127.0.0.1:8081\" or to a Unix socket"});
+    return;
+  }
+  if (params.address.is_socket()) {
+    const auto& path = params.address.socket_path;
+    out.push_back(examine_folder("admin", path.substr(0, path.rfind('/') + 1)));
+  } else {
+    out.push_back(examine_listener("admin", params.address.tcp));
+  }
+  if (params.token_file.empty()) return;
+  if (const auto tokens = admin::token_list::read(params.token_file); !tokens) {
+    out.push_back({grade::fault, "admin-token-file", tokens.error().detail,
+                   "correct the file: a line each, \"operator TOKEN\" or \"viewer TOKEN\""});
+  } else {
+    out.push_back({grade::ok, "admin-token-file", params.token_file + " can be read", {}});
+  }
+}
+
 diagnoses examine(const config::loaded& read) {
   const auto& settings = read.values;
   diagnoses out;
   examine_configuration(read.remarks, out);
   examine_stores(settings, out);
-  out.push_back(examine_listener(settings.gateway.listen));
+  out.push_back(examine_listener("listen", settings.gateway.listen));
+  examine_admin(settings.admin, out);
   out.push_back(examine_file_limit(settings.gateway.max_connections));
   examine_state_dir(settings.gateway.state_dir, out);
+  if (!settings.log.file.empty()) out.push_back(examine_file("log_file", settings.log.file));
+  if (!settings.gateway.audit_log.empty()) {
+    out.push_back(examine_file("audit_log", settings.gateway.audit_log));
+  }
   for (const auto& upstream : settings.routing.upstreams) {
     out.push_back(
         examine_upstream(upstream, settings.gateway.listen, settings.gateway.connect_timeout));

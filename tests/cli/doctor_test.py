@@ -190,6 +190,38 @@ def test_a_state_dir_of_somebody_else(open_to_all, tmp_path):
     assert found["level"] == "fault" and "Permission denied" in found["text"]
 
 
+def test_files_of_lines(onceguard, url, tmp_path):
+    there = tmp_path / "there.log"
+    there.write_text("a line\n")
+    found = examine(onceguard, "--store", url, "--log-file", there, "--audit-log",
+                    tmp_path / "new.jsonl")
+    assert found.level("log-file") == "ok" and found.level("audit-log") == "ok"
+    assert there.read_text() == "a line\n" and not (tmp_path / "new.jsonl").exists()
+    found = examine(onceguard, "--store", url, "--log-file", tmp_path / "no" / "x.log",
+                    "--audit-log", tmp_path)
+    assert found.level("log-file") == "fault" and found.level("audit-log") == "fault"
+    assert "Is a directory" in found.one("audit-log")["text"]
+
+
+def test_the_admin_listener(onceguard, url, tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("operator 0123456789abcdef0123456789abcdef\n")
+    tokens.chmod(0o600)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        found = examine(onceguard, "--store", url, "--admin", f"127.0.0.1:{port}",
+                        "--admin-token-file", tokens)
+        assert found.level("admin") == "fault"
+    assert found.level("admin-token-file") == "ok"
+    tokens.chmod(0o644)
+    found = examine(onceguard, "--store", url, "--admin", f"unix:{tmp_path}/admin.sock",
+                    "--admin-token-file", tokens)
+    assert found.level("admin") == "ok" and found.level("admin-token-file") == "fault"
+    assert examine(onceguard, "--store", url).level("admin") == "note"
+
+
 # ---- upstreams --------------------------------------------------------------------------------
 def test_an_upstream_that_is_not_there(onceguard, url):
     found = examine(onceguard, "--store", url, "--upstream", NO_UPSTREAM).one("upstream")

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <optional>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -37,19 +38,25 @@ error_code try_to_listen(const tcp::endpoint& address) {
   return ec;
 }
 
-diagnosis diagnose_taken_port(const std::string& where, std::uint16_t port) {
+/// The name of a finding about an option.
+std::string id_of(std::string_view option) {
+  std::string id(option);
+  for (char& c : id) c = c == '_' ? '-' : c;
+  return id;
+}
+
+diagnosis diagnose_taken_port(const std::string& id, const std::string& where, std::uint16_t port) {
   const auto holder = find_port_holder(port);
   if (!holder) {
-    return {grade::fault, "listen", where + " is taken by another process",
+    return {grade::fault, id, where + " is taken by another process",
             "stop that process, or take another port; as root, `ss -ltnp` names it"};
   }
   const auto process = holder->program + " (process " + std::to_string(holder->process) + ")";
   if (holder->same) {
-    return {grade::note, "listen",
-            where + " is taken by " + process + ": a gateway runs here already",
+    return {grade::note, id, where + " is taken by " + process + ": a gateway runs here already",
             "nothing, if that is the one that is meant"};
   }
-  return {grade::fault, "listen", where + " is taken by " + process,
+  return {grade::fault, id, where + " is taken by " + process,
           "stop that process, or take another port"};
 }
 
@@ -114,7 +121,8 @@ reached try_to_connect(const gateway::endpoint& target, milliseconds timeout) {
 
 }  // namespace
 
-diagnosis examine_listener(const gateway::endpoint& listen) {
+diagnosis examine_listener(std::string_view option, const gateway::endpoint& listen) {
+  const auto id = id_of(option);
   const auto where = text_of(listen);
   asio::io_context context(1);
   tcp::resolver resolver(context);
@@ -122,17 +130,17 @@ diagnosis examine_listener(const gateway::endpoint& listen) {
   const auto found =
       resolver.resolve(listen.host, std::to_string(listen.port), tcp::resolver::passive, ec);
   if (ec || found.empty()) {
-    return {grade::fault, "listen", where + ": the name has no address: " + ec.message(),
+    return {grade::fault, id, where + ": the name has no address: " + ec.message(),
             "take an address of this machine"};
   }
   ec = try_to_listen(found.begin()->endpoint());
-  if (!ec) return {grade::ok, "listen", where + " is free", {}};
-  if (ec == asio::error::address_in_use) return diagnose_taken_port(where, listen.port);
+  if (!ec) return {grade::ok, id, where + " is free", {}};
+  if (ec == asio::error::address_in_use) return diagnose_taken_port(id, where, listen.port);
   if (ec == asio::error::access_denied) {
-    return {grade::fault, "listen", where + ": this user may not listen there",
+    return {grade::fault, id, where + ": this user may not listen there",
             "take a port above 1023, or give the program CAP_NET_BIND_SERVICE"};
   }
-  return {grade::fault, "listen", where + ": " + ec.message(), "take an address of this machine"};
+  return {grade::fault, id, where + ": " + ec.message(), "take an address of this machine"};
 }
 
 std::size_t files_for(std::size_t connections) {
@@ -154,18 +162,30 @@ diagnosis examine_file_limit(std::size_t connections) {
 }
 
 diagnosis examine_folder(std::string_view option, const std::string& folder) {
-  std::string id(option);
-  for (char& c : id) c = c == '_' ? '-' : c;
+  const auto id = id_of(option);
   auto file = folder + "/onceguard-doctor-XXXXXX";
   const int descriptor = ::mkstemp(file.data());
   if (descriptor < 0) {
-    return {grade::fault, std::move(id),
-            folder + ": no file can be made there: " + std::strerror(errno),
+    return {grade::fault, id, folder + ": no file can be made there: " + std::strerror(errno),
             "make the directory, and give it to the user of the gateway"};
   }
   ::close(descriptor);
   ::unlink(file.c_str());
-  return {grade::ok, std::move(id), folder + " can be written", {}};
+  return {grade::ok, id, folder + " can be written", {}};
+}
+
+diagnosis examine_file(std::string_view option, const std::string& file) {
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor >= 0) {
+    ::close(descriptor);
+    return {grade::ok, id_of(option), file + " can be written", {}};
+  }
+  if (errno != ENOENT) {
+    return {grade::fault, id_of(option), file + ": can't be written: " + std::strerror(errno),
+            "give the file to the user of the gateway"};
+  }
+  const auto slash = file.rfind('/');
+  return examine_folder(option, slash == std::string::npos ? "." : file.substr(0, slash + 1));
 }
 
 diagnosis examine_upstream(const gateway::upstream_params& upstream,

@@ -9,7 +9,9 @@
 namespace onceguard::cli {
 
 /// Whether the port can be listened on, and who has it otherwise. The port is given back at once.
-[[nodiscard]] base::diagnosis examine_listener(const gateway::endpoint& listen);
+/// `option` names it.
+[[nodiscard]] base::diagnosis examine_listener(std::string_view option,
+                                               const gateway::endpoint& listen);
 
 /// Whether the process may open the files that so many connections need.
 [[nodiscard]] base::diagnosis examine_file_limit(std::size_t connections);
@@ -19,6 +21,9 @@ namespace onceguard::cli {
 /// Whether files can be made in the folder; makes one, and removes it. `option`: it names the
 /// folder.
 [[nodiscard]] base::diagnosis examine_folder(std::string_view option, const std::string& folder);
+
+/// Whether lines can be added to the file, or the file can be made. Makes none.
+[[nodiscard]] base::diagnosis examine_file(std::string_view option, const std::string& file);
 
 /// Whether the upstream takes connections, and whether it is this gateway; nothing is sent.
 [[nodiscard]] base::diagnosis examine_upstream(const gateway::upstream_params& upstream,
