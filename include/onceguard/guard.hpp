@@ -33,52 +33,12 @@
 #include <onceguard/codec.hpp>
 #include <onceguard/engine.hpp>
 #include <onceguard/error.hpp>
+#include <onceguard/execution.hpp>
 #include <onceguard/policy.hpp>
 #include <onceguard/request.hpp>
 #include <onceguard/store.hpp>
 
 namespace onceguard {
-
-/// Why a call has no result of the work to give.
-enum class refusal_kind : std::uint8_t {
-  busy,             ///< the same operation is running; send it again after `retry_after`
-  backoff,          ///< the last attempt failed; send it again after `retry_after`
-  mismatch,         ///< the key was used with another fingerprint: a caller's mistake
-  unknown,          ///< an earlier attempt may have taken effect: a person or a probe decides
-  answer_not_kept,  ///< the operation took effect, and there is no answer to give; never run again
-  answer_unreadable,  ///< the operation took effect, and its stored answer is none of this type
-  unrecorded,         ///< this call's work ran, and the store does not know yet: send it again
-  superseded,         ///< this call's work ran for longer than its lease, and another attempt began
-  store_failed,       ///< nothing ran: the store can't be reached, or refuses; see `cause`
-  overloaded,         ///< nothing ran: a limit of this process is reached
-  invalid_request,    ///< nothing ran: the request is not well formed
-};
-[[nodiscard]] std::string_view name_of(refusal_kind kind) noexcept;
-
-struct refusal {
-  refusal_kind kind = refusal_kind::busy;
-  milliseconds retry_after{0};
-  std::string detail;          ///< for people: what happened, and what to do next
-  std::optional<error> cause;  ///< store_failed, answer_unreadable
-
-  /// Whether the same request with the same key may be sent again, and may get another outcome.
-  [[nodiscard]] bool retryable() const noexcept;
-};
-
-/// Called when `.value()` is called on a refusal, which is a programmer's error.
-[[noreturn]] inline void throw_exception_from_error(const refusal& refused,
-                                                    const boost::source_location& /*where*/) {
-  throw std::logic_error("value() of a refused operation: " + refused.detail);
-}
-
-template <class T>
-struct executed {
-  T value;
-  bool replayed = false;  ///< the value is that of an earlier run
-};
-
-template <class T>
-using execution = boost::system::result<executed<T>, refusal>;
 
 /// Thrown by work that provably did nothing: the key is free again, and execute rethrows.
 class not_done : public std::runtime_error {
@@ -242,28 +202,9 @@ class guard {
 
 // ---- how the templates are made
 
-/// What execute returns where its work did not run, or where another answer than its own counts.
-[[nodiscard]] refusal refusal_of(const outcome& outcome);
-[[nodiscard]] refusal answer_unreadable(error why);
 /// Ends the lease of work that returned, or threw the current exception.
 [[nodiscard]] settle_terms terms_of_result(answer made, const route_policy& policy);
 [[nodiscard]] settle_terms terms_of_exception(const route_policy& policy) noexcept;
-
-template <storable T>
-[[nodiscard]] execution<T> replayed_value(const outcome& got) {
-  const bool has_answer =
-      got.kind == outcome_kind::replay && got.answer != nullptr && got.kept == answer_kept::full;
-  if (!has_answer) return refusal_of(got);
-  auto value = codec<T>::decode(*got.answer);
-  if (!value) return answer_unreadable(std::move(value).error());
-  return executed<T>{std::move(*value), true};
-}
-
-template <storable T>
-[[nodiscard]] execution<T> settled_value(const outcome& got, std::optional<T> made) {
-  if (got.kind == outcome_kind::ran && made) return executed<T>{std::move(*made), false};
-  return replayed_value<T>(got);
-}
 
 template <work_of_result Work>
 execution<result_of<Work>> guard::execute(const request& request, const route_policy& policy,

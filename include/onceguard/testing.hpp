@@ -30,7 +30,7 @@ class store_in_hand {
   void advance(milliseconds time);
   /// False: every call fails with errc::store_unreachable, and nothing is carried out.
   void set_reachable(bool reachable);
-  /// As if another process ran the operation now: a claim is told `busy` until the lease is over.
+  /// As if another process ran the operation now: a claim gets `busy` until the lease is over.
   /// The operation must be new.
   void make_busy(const request& request, milliseconds lease = milliseconds(30'000));
   /// As if a process had ended amid the operation: it is unknown whether it took effect.

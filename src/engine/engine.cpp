@@ -61,7 +61,7 @@ result<void> engine::check() const { return state_->monitor.check(); }
 asio::awaitable<result<void>> engine::poll_store() { return state_->monitor.poll(); }
 
 void engine::start(asio::io_context& io) {
-  state_->own_io = &io;
+  state_->background_io = &io;
   state_->monitor.start(io);
   spawn_background(io, "renew leases", state_->keep_renewing_by_rounds());
   state_->listening = true;
@@ -85,7 +85,7 @@ asio::awaitable<claim_result> engine::claim(asio::io_context& io, operation oper
 }
 
 asio::awaitable<claim_result> engine::claim(operation operation) {
-  auto* const io = state_->own_io.load();
+  auto* const io = state_->background_io.load();
   if (io == nullptr) throw std::logic_error("engine::claim: the engine was not started");
   return claim_operation(*state_, {*io, renewal::by_rounds}, std::move(operation));
 }

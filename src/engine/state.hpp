@@ -68,7 +68,7 @@ struct engine::state {
   lease_list leases;
   std::atomic<std::size_t> leases_by_rounds{0};
   std::atomic<bool> listening{false};
-  std::atomic<boost::asio::io_context*> own_io{nullptr};  ///< that of start()
+  std::atomic<boost::asio::io_context*> background_io{nullptr};  ///< that of start()
 
   [[nodiscard]] std::optional<cached_replay> find_replay(const record_id& id,
                                                          const fingerprint& print);

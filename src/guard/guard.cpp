@@ -191,7 +191,8 @@ void guard::begin_job(request request, const route_policy& policy,
                       std::function<void(claim_result)> begun) {
   auto run = [](guard& self, onceguard::request wanted, const route_policy& rules,
                 std::function<void(claim_result)> then) -> asio::awaitable<void> {
-    then(co_await self.async_begin(std::move(wanted), rules, {}));
+    const std::stop_token nobody;
+    then(co_await self.async_begin(std::move(wanted), rules, nobody));
   };
   spawn_background(state_->io, "a job of guard::start",
                    run(*this, std::move(request), policy, std::move(begun)));

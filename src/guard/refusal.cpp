@@ -1,6 +1,6 @@
 #include <array>
 
-#include <onceguard/guard.hpp>
+#include <onceguard/execution.hpp>
 
 namespace onceguard {
 

@@ -10,6 +10,9 @@
 #include <onceguard/json.hpp>
 #include <onceguard/testing.hpp>
 
+#include "base/clock.hpp"
+#include "support/waiting.hpp"
+
 namespace onceguard {
 namespace {
 
@@ -57,9 +60,9 @@ struct receipt {
   std::string currency;
 };
 void to_json(nlohmann::json& out, const receipt& r) { out = {{"a", r.amount}, {"c", r.currency}}; }
-void from_json(const nlohmann::json& in, receipt& r) {
-  in.at("a").get_to(r.amount);
-  in.at("c").get_to(r.currency);
+void from_json(const nlohmann::json& json, receipt& r) {
+  json.at("a").get_to(r.amount);
+  json.at("c").get_to(r.currency);
 }
 
 TEST(guard_execute, typed_result_goes_through_json) {
@@ -155,7 +158,8 @@ TEST(guard_execute, sixteen_threads_with_one_key_run_once) {
       begin.arrive_and_wait();
       const auto got = guard.execute(charge, policy, [&] {
         ++runs;
-        std::this_thread::sleep_for(20ms);
+        testing::wait_until("a twin that waits",
+                            [&] { return guard.engine().gauges().waiters > 0; });
         return std::string("done");
       });
       if (got && got->value == "done") ++right;
@@ -198,7 +202,8 @@ TEST(guard_execute, lease_is_renewed_while_the_work_runs) {
   std::thread rival;
   std::atomic<int> rivals_run{0};
   const auto got = guard.execute(charge, policy, [&](running& run) {
-    std::this_thread::sleep_for(1'500ms);
+    const auto grown = base::boot_now() + 1'500ms;
+    testing::wait_until("more time than the lease", [&] { return base::boot_now() > grown; });
     rival = std::thread([&] {
       static_cast<void>(guard.execute(charge, policy, [&] {
         ++rivals_run;
@@ -214,7 +219,7 @@ TEST(guard_execute, lease_is_renewed_while_the_work_runs) {
   EXPECT_EQ(rivals_run, 0);
 }
 
-TEST(guard_execute, work_is_told_that_its_lease_is_lost) {
+TEST(guard_execute, work_learns_that_its_lease_is_lost) {
   testing::store_in_hand records;
   auto opened = guard::open(records.open());
   ASSERT_TRUE(opened);
@@ -227,8 +232,7 @@ TEST(guard_execute, work_is_told_that_its_lease_is_lost) {
     const auto other = guard.execute(charge, policy, [] { return std::string("second"); });
     EXPECT_TRUE(other);
     const auto lost = run.lost();
-    for (int i = 0; i < 400 && !lost.stop_requested(); ++i) std::this_thread::sleep_for(10ms);
-    EXPECT_TRUE(lost.stop_requested());
+    testing::wait_until("the loss of the lease", [&] { return lost.stop_requested(); });
     EXPECT_FALSE(run.may_go_on());
     return std::string("first");
   });
