@@ -14,6 +14,7 @@
 #include <onceguard/record.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// One operation that may arrive more than once. A request with the same (scope_kind, scope, key)
 /// from another process, or from `onceguard.claim` in SQL, is the same operation.
@@ -22,8 +23,9 @@ struct request {
   std::string key;          ///< the idempotency key: 1 to 255 bytes
   std::string fingerprint;  ///< the other data that makes two requests the same; only the SHA-256
                             ///< of this text is kept
-  std::string scope_kind = "application";
+  std::string scope_kind = "application";  ///< kinds of scopes are apart from each other
 
+  /// An operation of the kind "application".
   request(std::string of_scope, std::string with_key, std::string with_fingerprint = {})
       : scope(std::move(of_scope)),
         key(std::move(with_key)),
@@ -39,16 +41,20 @@ enum class isolation_level : std::uint8_t {
   serializable,
 };
 
+/// How execute and execute_steps treat an operation.
 struct execute_policy {
   /// If another transaction or lease has the key: `wait` waits for its end, for at most the
   /// duration `wait`; `reject` returns `busy` at once.
   on_busy_rule on_busy = on_busy_rule::wait;
+  /// The longest wait for the other holder of the key.
   milliseconds wait{10'000};
-  milliseconds retention{24 * 3'600'000};  ///< retention of the answer, counted from its commit
+  /// Retention of the answer, counted from its commit.
+  milliseconds retention{24 * 3'600'000};
   /// execute_steps: how long a crash delays the next attempt. The longest step, and the work
   /// between two steps, should take much less time. Each step gives the lease its full length
   /// again.
   milliseconds lease{30'000};
+  /// Of transactions of its own.
   isolation_level isolation = isolation_level::as_session;
   /// How often a transaction that conflicted with another one (SQLSTATE class 40) is run again from
   /// its begin, if execute began the transaction itself. The callable runs anew each time.
@@ -83,10 +89,12 @@ class steps {
   /// different for each purpose. 64 hex digits.
   [[nodiscard]] virtual std::string key_for(std::string_view purpose) const = 0;
 
+  /// The lease of this attempt.
   [[nodiscard]] virtual const lease& held() const noexcept = 0;
 };
 
 /// Returns the answer when all steps are done.
 using steps_work = std::function<answer(steps&)>;
 
+}  // namespace v1
 }  // namespace onceguard

@@ -18,6 +18,7 @@
 #include "base/timer_wheel.hpp"
 
 namespace onceguard {
+inline namespace v1 {
 
 // Turns an application's report on an earlier attempt into the settle of the probe lease.
 
@@ -83,4 +84,5 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
   bool stopped_ = false;
 };
 
+}  // namespace v1
 }  // namespace onceguard
