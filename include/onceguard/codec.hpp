@@ -8,6 +8,7 @@
 #include <onceguard/record.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// Specialise this for types of your own:
 ///   static answer encode(const T& value);            // may throw: the outcome is then unknown
@@ -42,4 +43,5 @@ concept storable = requires(const T& value, const answer& stored) {
   { codec<T>::decode(stored) } -> std::convertible_to<result<T>>;
 };
 
+}  // namespace v1
 }  // namespace onceguard

@@ -14,6 +14,7 @@
 #include <onceguard/error.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// Why a call has no result of the work to give.
 enum class refusal_kind : std::uint8_t {
@@ -75,4 +76,5 @@ template <storable T>
   return replayed_value<T>(got);
 }
 
+}  // namespace v1
 }  // namespace onceguard

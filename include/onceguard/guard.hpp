@@ -39,6 +39,7 @@
 #include <onceguard/store.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// Thrown by work that provably did nothing: the key is free again, and execute rethrows.
 class not_done : public std::runtime_error {
@@ -359,4 +360,5 @@ void guard::start(request request, const route_policy& policy, std::function<voi
             });
 }
 
+}  // namespace v1
 }  // namespace onceguard

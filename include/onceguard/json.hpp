@@ -7,6 +7,7 @@
 #include <onceguard/codec.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 template <class T>
 concept json_convertible = requires(const T& value, const nlohmann::json& json) {
@@ -33,4 +34,5 @@ struct codec<T> {
   }
 };
 
+}  // namespace v1
 }  // namespace onceguard

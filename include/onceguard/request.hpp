@@ -4,6 +4,7 @@
 #include <utility>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// One operation that may arrive more than once. A request with the same (scope_kind, scope, key)
 /// from another process, or from `onceguard.claim` in SQL, is the same operation.
@@ -20,4 +21,5 @@ struct request {
         fingerprint(std::move(with_fingerprint)) {}
 };
 
+}  // namespace v1
 }  // namespace onceguard

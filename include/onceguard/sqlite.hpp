@@ -8,6 +8,7 @@
 struct sqlite3;
 
 namespace onceguard::sqlite {
+inline namespace v1 {
 
 /// Creates the tables of the records (`onceguard_…`, three tables with their indexes) in the main
 /// database of `database`. execute calls this itself if the tables are missing. Inside an open
@@ -67,4 +68,5 @@ namespace onceguard::sqlite {
 /// Removes up to `most` records that have outlived their retention. Returns how many were removed.
 [[nodiscard]] result<std::size_t> sweep(sqlite3* database, std::size_t most);
 
+}  // namespace v1
 }  // namespace onceguard::sqlite

@@ -32,29 +32,39 @@
 #include <onceguard/record.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// A record as an operator sees it: with durations instead of points in time.
 struct record_view {
-  record_id id{};
-  record stored;
-  observed_state state = observed_state::unknown;
-  milliseconds lease_left{0};  ///< negative: the lease has been over for this long
-  milliseconds retry_after{0};
+  record_id id{};                                  ///< the record's id
+  record stored;                                   ///< its points in time do not count
+  observed_state state = observed_state::unknown;  ///< at the moment of the answer
+  milliseconds lease_left{0};      ///< negative: the lease has been over for this long
+  milliseconds retry_after{0};     ///< failed: until it may run again; unknown: until a probe
   milliseconds retention_left{0};  ///< 0: never expires
   milliseconds age{0};             ///< since the claim of its last run
 };
 
 /// Each member that is set must fit.
 struct list_filter {
-  std::vector<observed_state> states;  ///< one of these; empty: any
-  std::optional<std::string> key;      ///< the exact key, in any scope
-  std::string text;                    ///< a part of the key
+  /// One of these; empty: any.
+  std::vector<observed_state> states;
+  /// The exact key, in any scope.
+  std::optional<std::string> key;
+  /// A part of the key.
+  std::string text;
+  /// As subject::scope.
   std::optional<digest> scope;
-  std::optional<std::string> route;  ///< as subject::route
+  /// As subject::route.
+  std::optional<std::string> route;
+  /// As subject::method.
   std::optional<std::string> method;
+  /// Why the outcome is unknown.
   std::optional<unknown_reason> reason;
-  std::optional<milliseconds> older;    ///< an age of at least this
-  std::optional<milliseconds> younger;  ///< an age below this
+  /// An age of at least this.
+  std::optional<milliseconds> older;
+  /// An age below this.
+  std::optional<milliseconds> younger;
   /// What nobody ends without a person: the outcome is unknown, or the lease has been over for
   /// longer than the work may run and nobody settled it. Unreadable records are listed anyway.
   bool needs_person = false;
@@ -62,12 +72,13 @@ struct list_filter {
 
 /// A record that exists and can't be read: only its id is known.
 struct unreadable_record {
-  record_id id{};
-  std::string why;
+  record_id id{};   ///< the record's id
+  std::string why;  ///< for people: what is wrong with it
 };
 
+/// A part of a list.
 struct list_page {
-  std::vector<record_view> records;
+  std::vector<record_view> records;           ///< those that fit the filter
   std::vector<unreadable_record> unreadable;  ///< listed whatever the filter, as they may match it
   std::string cursor;                         ///< empty: that was the last page
 };
@@ -89,7 +100,7 @@ struct vitals {
 
 /// Properties of a store, so that its callers need not know its kind.
 struct store_traits {
-  std::string name;
+  std::string name;            ///< "sqlite", "postgresql" …
   bool durable = true;         ///< survives a crash of the process and of the machine
   bool shared = true;          ///< several processes may use it at once
   bool transactional = false;  ///< the application can complete an operation in its own transaction
@@ -97,10 +108,10 @@ struct store_traits {
 
 /// A number that a store keeps of itself, for the metrics. The views are of constant texts.
 struct store_number {
-  std::string_view name;  ///< as the metric is called; of a counter, it ends with "_total"
-  std::string_view meaning;
-  double value = 0;
-  bool counter = true;  ///< only grows; false: a gauge
+  std::string_view name;     ///< as the metric is called; of a counter, it ends with "_total"
+  std::string_view meaning;  ///< one line, for people
+  double value = 0;          ///< at the moment of the call
+  bool counter = true;       ///< only grows; false: a gauge
 };
 
 /// The listener is called with the records that other processes settled. Each is given as the first
@@ -109,6 +120,7 @@ struct store_number {
 /// announced, others twice, late, or without cause.
 using settled_listener = std::function<void(const std::vector<std::uint64_t>&)>;
 
+/// A store. Its rules stand at the begin of this file.
 class store {
  public:
   store() = default;
@@ -116,18 +128,24 @@ class store {
   store& operator=(const store&) = delete;
   virtual ~store() = default;
 
+  /// Constant for the life of the store.
   [[nodiscard]] virtual store_traits traits() const = 0;
 
+  /// Decides each claim (see `decide`), and makes the records. The answers are in the order of the
+  /// batch.
   virtual boost::asio::awaitable<std::vector<result<verdict>>> claim(
       std::vector<onceguard::claim> batch, milliseconds timeout) = 0;
+  /// Ends leases (see `decide_settle`). The answers are in the order of the batch.
   virtual boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
                                                                       milliseconds timeout) = 0;
   /// Renewals and dispatches. True: the lease is valid. False: the lease is stale.
   virtual boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                                                    milliseconds timeout) = 0;
 
+  /// Ends an operation for an operator (see `decide_resolution`).
   virtual boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
                                                                    milliseconds timeout) = 0;
+  /// The record of this id; none: there is none, or it has expired.
   virtual boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                           milliseconds timeout) = 0;
   /// Ordered by the first claim, a large store piece by piece. `cursor` is that of the previous
@@ -150,6 +168,7 @@ class store {
   /// for a second each.
   virtual boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                             milliseconds timeout) = 0;
+  /// What shows a loss of memory. Cheap: each process asks each second.
   virtual boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) = 0;
 
   /// From now on, the listener is called for settles of other processes, if the store learns of
@@ -164,4 +183,5 @@ class store {
   virtual void stop() = 0;
 };
 
+}  // namespace v1
 }  // namespace onceguard

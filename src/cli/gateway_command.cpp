@@ -19,6 +19,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <onceguard/version.hpp>
+
 #include "admin/control_api.hpp"
 #include "admin/health.hpp"
 #include "admin/metrics.hpp"
@@ -237,7 +239,7 @@ class admin_listener {
       : records_(server.engine().records(), settings.admin.records_interval,
                  settings.store.timeout),
         server_(settings.admin) {
-    const admin::build_labels build{ONCEGUARD_VERSION, sqlite::library_version(),
+    const admin::build_labels build{std::string(version), sqlite::library_version(),
                                     server.engine().records().traits().name};
     server_.add(admin::health_resources(server.engine(), program));
     server_.add(admin::metric_resources({requests, records_, server.engine(), program, build}));
@@ -289,7 +291,7 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   base::log(base::event::listening, {{"address", text_of(server.local())},
                                      {"store", records.traits().name},
                                      {"upstreams", settings.routing.upstreams.size()},
-                                     {"version", ONCEGUARD_VERSION}});
+                                     {"version", version}});
   if (listener) {
     base::log(base::event::admin_listening, {{"address", listener->address()}});
   }

@@ -6,6 +6,7 @@
 #include "core/decide_rules.hpp"
 
 namespace onceguard {
+inline namespace v1 {
 
 using namespace rules;
 
@@ -209,4 +210,5 @@ import_decision decide_import(const record* stored, const imported_record& reque
   return out;
 }
 
+}  // namespace v1
 }  // namespace onceguard
