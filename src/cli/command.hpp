@@ -90,6 +90,7 @@ void add_doctor_command(command app);
 void add_explain_command(command app);
 void add_keys_command(command app);
 void add_stats_command(command app);
+void add_report_command(command app);
 void add_reconcile_command(command app);
 void add_sweep_command(command app);
 void add_migrate_command(command app);
