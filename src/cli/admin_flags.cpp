@@ -9,9 +9,10 @@
 namespace onceguard::cli {
 
 void add_admin_flags(const command& command, admin_flags& flags, const std::string& text) {
-  command.add_option("--admin", flags.address, text).type("ADDRESS");
+  const auto address = command.add_option("--admin", flags.address, text).type("ADDRESS");
   command.add_option("--token-file", flags.token_file, "A file with the token for --admin")
-      .type("FILE");
+      .type("FILE")
+      .needs(address);
 }
 
 std::optional<admin::admin_target> read_target(const admin_flags& flags) {

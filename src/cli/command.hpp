@@ -33,6 +33,7 @@ class argument {
   argument one_of(const std::vector<std::string>& values) const;
   argument existing_file() const;
   argument excludes(const argument& other) const;
+  argument needs(const argument& other) const;
 
  private:
   CLI::Option* option_;

@@ -104,8 +104,15 @@ class running_gateway final : public admin::program {
   }
   [[nodiscard]] admin::program_gauges gauges() const override {
     const auto load = server_.load();
-    return {load.connections,  load.connections_max, load.buffered,
-            load.buffered_max, lines_.dropped(),     lines_.left_out(),     spans_ ? spans_->queue.dropped() : 0};
+    admin::program_gauges out;
+    out.connections = load.connections;
+    out.connections_max = load.connections_max;
+    out.buffered_bytes = load.buffered;
+    out.buffered_bytes_max = load.buffered_max;
+    out.log_lines_dropped = lines_.dropped();
+    out.log_lines_left_out = lines_.left_out();
+    if (spans_ != nullptr) out.spans_dropped = spans_->queue.dropped();
+    return out;
   }
   [[nodiscard]] std::string configuration() const override {
     const std::lock_guard lock(effective_mutex_);

@@ -2,8 +2,8 @@
 // otherwise. Limits the lines per second of a recurring event, and then writes how many are
 // missing. Never waits for the reader.
 #pragma once
-#include <chrono>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <initializer_list>
 #include <map>

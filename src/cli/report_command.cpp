@@ -70,8 +70,8 @@ std::string title_of(const std::string& route) {
 
 void print_page(const traffic& seen) {
   constexpr int first = 30, other = 14;
-  std::cout << "Requests from " << terminal_text(seen.from) << " until "
-            << terminal_text(seen.until) << "\n\n"
+  std::cout << "Requests from " << terminal_text(seen.begin) << " until " << terminal_text(seen.end)
+            << "\n\n"
             << std::left << std::setw(first) << "route" << std::right;
   for (const auto& [title, number] : columns) std::cout << std::setw(other) << title;
   for (const auto& [route, counts] : seen.routes) {
@@ -116,8 +116,8 @@ ordered_json route_json(const std::string& route, const route_traffic& seen) {
 
 void print_json(const traffic& seen) {
   ordered_json out;
-  out["from"] = seen.from;
-  out["until"] = seen.until;
+  out["from"] = seen.begin;
+  out["until"] = seen.end;
   out["lines_skipped"] = seen.lines_skipped;
   out["routes"] = ordered_json::array();
   for (const auto& [route, counts] : seen.routes) {

@@ -23,10 +23,10 @@ def remote(onceguard, running):
     """Runs a command with --admin."""
     _, admin = running
 
-    def run(*arguments, environment=None):
+    def run(*arguments):
         return subprocess.run(
             [str(onceguard), *arguments, "--admin", admin.text], capture_output=True, text=True,
-            timeout=60, check=False, env={**clean_environment(), **(environment or {})})
+            timeout=60, check=False, env=clean_environment())
     return run
 
 
@@ -63,13 +63,24 @@ def test_list_prints_the_same(running, remote, keys, flags):
 @pytest.mark.parametrize("flags", [[], ["--json"], ["--body"]])
 def test_show_prints_the_same(running, remote, keys, flags):
     gateway, _ = running
-    for key in keys:
-        done = same(remote("keys", "show", key, *flags), gateway.command("keys", "show", key, *flags))
+    paid, binary, failed = keys
+    for key in (paid, failed) if flags == ["--body"] else (paid, binary, failed):
+        done = same(remote("keys", "show", key, *flags),
+                    gateway.command("keys", "show", key, *flags))
         assert done.returncode == 0 or flags == ["--body"]
     record = gateway.record(keys[0])
     for named in ([keys[0], "--scope", record["scope"]], [record["record"]],
                   [keys[0], "--scope", record["scope"][:6]], ["no-such-key"]):
-        same(remote("keys", "show", *named, *flags), gateway.command("keys", "show", *named, *flags))
+        same(remote("keys", "show", *named, *flags),
+             gateway.command("keys", "show", *named, *flags))
+
+
+def test_show_writes_the_bytes_of_a_body(running, onceguard, keys):
+    _, admin = running
+    done = subprocess.run(
+        [str(onceguard), "keys", "show", keys[1], "--body", "--admin", admin.text],
+        capture_output=True, timeout=60, check=False, env=clean_environment())
+    assert (done.returncode, done.stdout) == (0, b"\x00\xff")
 
 
 def test_stats_print_the_same(running, remote, keys):
@@ -135,6 +146,12 @@ def test_what_runs_is_left_alone(running, remote, own_upstream, fresh_key):
 def test_a_wrong_use_is_refused(remote, arguments, words):
     done = remote("keys", *arguments)
     assert (done.returncode, done.stdout) == (2, "") and words in done.stderr
+
+
+def test_a_token_without_an_address_is_refused(running):
+    gateway, _ = running
+    done = gateway.command("keys", "list", "--token-file", "token")
+    assert (done.returncode, done.stdout) == (2, "") and "--admin" in done.stderr
 
 
 def test_a_gateway_that_is_not_there_is_a_store_out_of_reach(running, remote):

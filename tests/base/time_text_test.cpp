@@ -6,7 +6,8 @@ namespace onceguard::base {
 namespace {
 
 TEST(time_text, is_read_back) {
-  for (const std::int64_t wall_ms : {1, 250, 1'769'860'800'250, 1'700'000'000'000}) {
+  for (const std::int64_t wall_ms :
+       {std::int64_t{1}, std::int64_t{250}, std::int64_t{1'769'860'800'250}}) {
     EXPECT_EQ(parse_time(time_text(wall_ms)), wall_ms) << time_text(wall_ms);
   }
 }

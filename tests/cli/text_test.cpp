@@ -175,7 +175,9 @@ TEST(record_json, of_another_form_is_refused) {
   for (const auto* name : {"key", "scope", "record", "state", "token", "claimed_at", "kept"}) {
     auto wrong = whole;
     wrong[name] = name == std::string("token") ? nlohmann::ordered_json("x") : "?";
-    if (name != std::string("key")) EXPECT_FALSE(read_record(wrong)) << name;
+    if (name != std::string("key")) {
+      EXPECT_FALSE(read_record(wrong)) << name;
+    }
     wrong.erase(name);
     EXPECT_EQ(static_cast<bool>(read_record(wrong)), name == std::string("claimed_at")) << name;
   }

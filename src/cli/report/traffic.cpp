@@ -83,8 +83,8 @@ bool add_line(const std::string& bytes, traffic& out) {
   auto& route = out.routes[text(line, "route")];
   event == "request" ? add_request(line, route) : add_sum(line, route);
   const auto time = text(line, "time");
-  if (out.from.empty() || time < out.from) out.from = time;
-  if (time > out.until) out.until = time;
+  if (out.begin.empty() || time < out.begin) out.begin = time;
+  if (time > out.end) out.end = time;
   return true;
 }
 
@@ -104,8 +104,8 @@ result<traffic> read_observation(std::string_view bytes) {
     return error(errc::conflict, "no counts came; is it the admin listener of a gateway?");
   }
   traffic out;
-  out.from = base::time_text(static_cast<std::int64_t>(number(whole, "since_ms")));
-  out.until = base::time_text(base::system_clock().wall_ms());
+  out.begin = base::time_text(static_cast<std::int64_t>(number(whole, "since_ms")));
+  out.end = base::time_text(base::system_clock().wall_ms());
   for (const auto& object : whole["routes"]) {
     if (object.is_object()) out.routes[text(object, "route")] = read_route(object);
   }

@@ -35,8 +35,8 @@ struct route_traffic {
 
 struct traffic {
   std::map<std::string, route_traffic, std::less<>> routes;
-  std::string from;  ///< time_text()s; empty: not known
-  std::string until;
+  std::string begin;  ///< time_text()s; empty: not known
+  std::string end;
   std::uint64_t lines_skipped = 0;  ///< that are no JSON of the log
 };
 
