@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from support.gateway import clean_environment
+from support.sqlite_files import overwrite_page_of
 
 # What goes on from one command to the next one.
 MOVING = re.compile(r'"(age|lease_left|retention_left)_ms":-?\d+|(?<=in )[\dhms]+')
@@ -136,6 +137,30 @@ def test_what_runs_is_left_alone(running, remote, own_upstream, fresh_key):
         assert refused.returncode == 1 and "it may still be running" in refused.stderr
         own_upstream.open(key)
         assert client.read().status == 201
+
+
+def test_a_record_that_can_not_be_read_is_shown_and_ended_by_force(running, remote, fresh_key):
+    gateway, _ = running
+    keys = [fresh_key() for _ in range(80)]
+    for key in keys:
+        gateway.post(key=key)
+    scope = gateway.record(keys[0])["scope"]
+    gateway.stop()
+    overwrite_page_of(gateway.database, keys[30])
+    gateway.start()
+    for command in (["list", "--json"], ["show", keys[30], "--scope", scope, "--json"],
+                    ["show", keys[30], "--scope", scope]):
+        done = same(remote("keys", *command), gateway.command("keys", *command))
+        assert done.returncode == 0 and "unreadable" in done.stdout
+    complete = ["keys", "complete", keys[30], "--scope", scope, "--reason", "ticket 17"]
+    refused = remote(*complete)
+    assert refused.returncode == 1 and "can't be read" in refused.stderr
+    done = remote(*complete, "--force")
+    assert done.returncode == 0, done
+    record = gateway.record(keys[30])
+    assert (record["state"], record["scope"]) == ("completed", scope)
+    line = gateway.logged("audit", 2)[0]
+    assert (line["from"], line["key"], line["about"]) == ("unreadable", keys[30], "by force")
 
 
 @pytest.mark.parametrize("arguments, words", [
