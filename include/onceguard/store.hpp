@@ -43,6 +43,7 @@ struct record_view {
   milliseconds retry_after{0};     ///< failed: until it may run again; unknown: until a probe
   milliseconds retention_left{0};  ///< 0: never expires
   milliseconds age{0};             ///< since the claim of its last run
+  std::size_t body_size = 0;       ///< of the stored answer, also where the body was left out
 };
 
 /// Each member that is set must fit.
@@ -120,14 +121,38 @@ struct store_number {
 /// announced, others twice, late, or without cause.
 using settled_listener = std::function<void(const std::vector<std::uint64_t>&)>;
 
-/// A store. Its rules stand at the begin of this file.
-class store {
+/// What an operator does with records: of a store, or of a gateway by its admin API.
+class record_access {
  public:
-  store() = default;
-  store(const store&) = delete;
-  store& operator=(const store&) = delete;
-  virtual ~store() = default;
+  record_access() = default;
+  /// Not copied, not moved.
+  record_access(const record_access&) = delete;
+  /// Not copied, not moved.
+  record_access& operator=(const record_access&) = delete;
+  virtual ~record_access() = default;
 
+  /// Ends an operation for an operator (see `decide_resolution`).
+  virtual boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
+                                                                   milliseconds timeout) = 0;
+  /// The record of this id; none: there is none, or it has expired.
+  virtual boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                          milliseconds timeout) = 0;
+  /// Ordered by the first claim, a large store piece by piece. `cursor` is that of the previous
+  /// page, empty for the first page. Each call is bounded in time: a page may have fewer records
+  /// than `limit`, or none, and yet a cursor. Records that change meanwhile may be listed or not.
+  /// Answers may be left out, or come without headers and body.
+  virtual boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
+                                                         std::size_t limit,
+                                                         milliseconds timeout) = 0;
+  /// A large store counts one piece in each call. `cursor` is that of the previous piece, empty for
+  /// the first piece. Records that are added, removed or moved meanwhile may be counted or not.
+  virtual boost::asio::awaitable<result<counts>> count(std::string cursor,
+                                                       milliseconds timeout) = 0;
+};
+
+/// A store. Its rules stand at the begin of this file.
+class store : public record_access {
+ public:
   /// Constant for the life of the store.
   [[nodiscard]] virtual store_traits traits() const = 0;
 
@@ -142,22 +167,6 @@ class store {
   virtual boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                                                    milliseconds timeout) = 0;
 
-  /// Ends an operation for an operator (see `decide_resolution`).
-  virtual boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
-                                                                   milliseconds timeout) = 0;
-  /// The record of this id; none: there is none, or it has expired.
-  virtual boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
-                                                                          milliseconds timeout) = 0;
-  /// Ordered by the first claim, a large store piece by piece. `cursor` is that of the previous
-  /// page, empty for the first page. Each call is bounded in time: a page may have fewer records
-  /// than `limit`, or none, and yet a cursor. Records that change meanwhile may be listed or not.
-  virtual boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
-                                                         std::size_t limit,
-                                                         milliseconds timeout) = 0;
-  /// A large store counts one piece in each call. `cursor` is that of the previous piece, empty for
-  /// the first piece. Records that are added, removed or moved meanwhile may be counted or not.
-  virtual boost::asio::awaitable<result<counts>> count(std::string cursor,
-                                                       milliseconds timeout) = 0;
   /// Imports a record of another store. errc::conflict: this store does not import records.
   virtual boost::asio::awaitable<result<import_outcome>> import_record(imported_record,
                                                                        milliseconds) {

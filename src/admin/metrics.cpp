@@ -5,6 +5,7 @@
 
 #include "admin/families.hpp"
 #include "admin/health.hpp"
+#include "admin/observed_numbers.hpp"
 #include "admin/process_numbers.hpp"
 #include "base/clock.hpp"
 
@@ -107,6 +108,14 @@ void add_program(families& out, const metric_sources& sources) {
             now.buffered_bytes_max);
   add_number(out, counter_family("onceguard_log_lines_dropped_total", "Lines that nobody read."),
              static_cast<double>(now.log_lines_dropped));
+  add_number(out,
+             counter_family("onceguard_log_lines_left_out_total",
+                            "Lines of recurring events that their rate limit left out."),
+             static_cast<double>(now.log_lines_left_out));
+  add_number(out,
+             counter_family("onceguard_spans_dropped_total",
+                            "Requests whose spans did not reach the collector."),
+             static_cast<double>(now.spans_dropped));
   auto build = gauge_family("onceguard_build_info", "What runs; always 1.");
   add_value(build, 1,
             {{"version", sources.build.version},
@@ -140,6 +149,7 @@ std::string metrics_text(const metric_sources& sources) {
   add_engine(out, sources.engine);
   add_records(out, sources.records);
   add_program(out, sources);
+  for (auto& family : observed_families(sources.observed)) out.push_back(std::move(family));
   for (auto& family : process_families()) out.push_back(std::move(family));
   return prometheus::TextSerializer().Serialize(out);
 }

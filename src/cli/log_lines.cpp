@@ -191,7 +191,10 @@ void log_lines::write(const base::event_info& event, base::log_level level,
           {{"event_left_out", event.name}, {"count", decision.left_out}}};
       write_line(info.level, info.name, missing);
     }
-    if (!decision.pass) return;
+    if (!decision.pass) {
+      left_out_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
   }
   write_line(level, event.name, fields);
 }

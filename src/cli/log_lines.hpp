@@ -2,6 +2,7 @@
 // otherwise. Limits the lines per second of a recurring event, and then writes how many are
 // missing. Never waits for the reader.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
@@ -57,6 +58,10 @@ class log_lines final : public base::log_sink {
   void redirect(int descriptor) { writer_.redirect(descriptor); }
   /// How many lines were dropped since the start, as nobody read them in time.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return writer_.dropped(); }
+  /// How many the rate limit left out.
+  [[nodiscard]] std::uint64_t left_out() const noexcept {
+    return left_out_.load(std::memory_order_relaxed);
+  }
 
  private:
   enum class form : std::uint8_t { text, coloured, json_lines };
@@ -71,6 +76,7 @@ class log_lines final : public base::log_sink {
   const base::log_level least_;
   std::mutex mutex_;
   log_rate_limit limit_;
+  std::atomic<std::uint64_t> left_out_{0};
   line_writer writer_;
 };
 

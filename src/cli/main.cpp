@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   add_explain_command(program);
   add_keys_command(program);
   add_stats_command(program);
+  add_report_command(program);
   add_reconcile_command(program);
   add_sweep_command(program);
   add_migrate_command(program);
