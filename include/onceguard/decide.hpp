@@ -68,7 +68,7 @@ struct verdict {
   milliseconds retry_after{0};
   milliseconds retention_left{0};  ///< replay: how long the answer may be served from memory
   milliseconds since{0};           ///< unknown: how long ago the operation was claimed
-  unknown_reason why = unknown_reason::none;
+  unknown_reason why = unknown_reason::none;  ///< unknown, and run after an unknown outcome
   std::uint16_t why_status = 0;
   std::string fingerprint_method;
 };
