@@ -27,7 +27,7 @@ from side_by_side import compare
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "redis", "postgres", "postgres-soak",
-        "postgres-large")
+        "postgres-large", "attention")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
 
@@ -368,6 +368,9 @@ def main():
             sizes.bench_sizes(servers, wanted.seconds, wrk)
         if "redis" in wanted.what:
             bench_redis(wanted, servers)
+        if "attention" in wanted.what:
+            import attention
+            attention.bench_attention(attention.arguments(["--binary", BINARY]))
 
 
 if __name__ == "__main__":

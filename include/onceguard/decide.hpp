@@ -82,7 +82,7 @@ struct verdict {
   milliseconds retry_after{0};             ///< busy, backoff: an earlier claim is in vain
   milliseconds retention_left{0};  ///< replay: how long the answer may be served from memory
   milliseconds since{0};           ///< unknown: how long ago the operation was claimed
-  unknown_reason why = unknown_reason::none;  ///< unknown: the reason
+  unknown_reason why = unknown_reason::none;  ///< unknown, and run after an unknown outcome
   std::uint16_t why_status = 0;    ///< unknown: the upstream's status, if it is the reason
   std::string fingerprint_method;  ///< remake_fingerprint: how it is made
 };

@@ -228,10 +228,10 @@ struct engine_counters {
 
 /// What the last poll of the store showed.
 struct store_health {
-  bool polled = false;          ///< whether a first poll is over
+  bool opened = false;          ///< the store has answered a poll of this process
   bool up = false;              ///< the store answered the last poll
-  std::int64_t since_wall = 0;  ///< not up: since when, in milliseconds since 1970
-  std::string why;              ///< not up: what the last poll failed with
+  std::int64_t since_wall = 0;  ///< since when polls fail, in milliseconds since 1970; 0: none did
+  std::string why;              ///< what the last poll failed with; empty: none did
   milliseconds refuses_for{0};  ///< after a loss: for how long nothing new is claimed
 };
 
@@ -289,8 +289,6 @@ class engine {
   /// sent.
   boost::asio::awaitable<void> end_held_leases();
 
-  /// Whether the store is out of reach, as far as its calls tell.
-  [[nodiscard]] bool store_away() const noexcept;
   /// Counters of this engine.
   [[nodiscard]] const engine_counters& counters() const noexcept;
   /// What the last poll showed.

@@ -125,6 +125,12 @@ void add_program(families& out, const metric_sources& sources) {
 }
 
 void add_records(families& out, const record_counter& counter) {
+  if (const auto oldest = counter.oldest_unknown_wall()) {
+    const auto age = *oldest == 0 ? 0 : base::system_clock().wall_ms() - *oldest;
+    add_gauge(out, "onceguard_oldest_unknown_seconds",
+              "Since the first claim of the oldest unknown record; 0: none is unknown.",
+              static_cast<double>(age) / 1e3);
+  }
   const auto latest = counter.latest();
   if (!latest) return;
   auto records = gauge_family("onceguard_records", "Records in the store, as counted last.");
@@ -134,12 +140,6 @@ void add_records(families& out, const record_counter& counter) {
   }
   add_value(records, static_cast<double>(latest->found.unreadable), {{"state", "unreadable"}});
   out.push_back(std::move(records));
-  const auto age = latest->oldest_unknown_wall == 0
-                       ? 0
-                       : base::system_clock().wall_ms() - latest->oldest_unknown_wall;
-  add_gauge(out, "onceguard_oldest_unknown_seconds",
-            "Since the first claim of the oldest unknown record; 0: none is unknown.",
-            static_cast<double>(age) / 1e3);
   add_gauge(out, "onceguard_records_counted_timestamp_seconds", "When they were counted last.",
             static_cast<double>(latest->counted_at_wall) / 1e3);
 }

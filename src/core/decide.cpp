@@ -80,6 +80,8 @@ decision grant_unknown(const record& r, const claim& request, const instant& now
   out.write->earlier_unknown = true;
   out.write->why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
   out.write->why_status = r.why_status;
+  out.verdict.why = out.write->why;
+  out.verdict.why_status = out.write->why_status;
   return out;
 }
 

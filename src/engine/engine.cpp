@@ -110,14 +110,13 @@ asio::awaitable<void> engine::end_held_leases() {
   const auto replies = co_await state_->records.settle(batch, state_->params.store_timeout);
   for (std::size_t i = 0; i < replies.size(); ++i) {
     if (replies[i]) {
-      state_->unknowns.settled(batch[i], *replies[i], leases[i]->op.about.get(), {});
+      const auto& op = leases[i]->op;
+      state_->unknowns.settled(batch[i], *replies[i], op.about.get(), op.upstream);
     } else {
       base::log(base::event::lease_not_given_up, {{"why", replies[i].error().detail}});
     }
   }
 }
-
-bool engine::store_away() const noexcept { return state_->monitor.store_away(); }
 
 const engine_counters& engine::counters() const noexcept { return state_->counters; }
 

@@ -32,7 +32,7 @@ void unknown_outcomes::met(const operation& op, const verdict& found) {
 void unknown_outcomes::log(const record_id& id, const details& seen) {
   std::uint64_t mark = 0;
   std::memcpy(&mark, id.data(), sizeof mark);
-  if (seen_[mark % remembered].exchange(mark, std::memory_order_relaxed) == mark) return;
+  if (logged_.exchange(mark, 0)) return;
   counters_.became_unknown.fetch_add(1, std::memory_order_relaxed);
   base::log(base::event::outcome_unknown, {{"route", seen.route},
                                            {"reason", name_of(seen.why)},

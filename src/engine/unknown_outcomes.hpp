@@ -1,11 +1,11 @@
 // Logs each record that becomes unknown, once.
 #pragma once
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <string_view>
 
 #include <onceguard/engine.hpp>
+
+#include "base/recent_marks.hpp"
 
 namespace onceguard {
 
@@ -13,14 +13,14 @@ namespace onceguard {
 /// displaced, a second event may come.
 class unknown_outcomes {
  public:
-  explicit unknown_outcomes(engine_counters& counters) noexcept : counters_(counters) {}
+  explicit unknown_outcomes(engine_counters& counters) : counters_(counters) {}
 
   /// The store has taken a settle. Logs it if the record is unknown from now on. `upstream` may be
   /// empty; `about` is the subject of the record.
   void settled(const settlement& request, const onceguard::settled& reply, const subject* about,
                std::string_view upstream);
-  /// A claim met an unknown record. Logs it if the holder is gone, as nobody has settled the
-  /// record then.
+  /// A claim was answered. Logs the record if it was met unknown and its holder is gone, as nobody
+  /// has settled it then; also if the claim got a lease to ask or to run again.
   void met(const operation& op, const verdict& found);
 
  private:
@@ -34,7 +34,7 @@ class unknown_outcomes {
 
   static constexpr std::size_t remembered = 4'096;
   engine_counters& counters_;
-  std::array<std::atomic<std::uint64_t>, remembered> seen_{};
+  base::recent_marks logged_{remembered};
 };
 
 }  // namespace onceguard
