@@ -16,7 +16,8 @@ namespace {
 
 /// After a write, so that the lines of many requests share the next one and wake nobody.
 constexpr std::chrono::milliseconds gathering{5};
-constexpr std::size_t kept_capacity = 64 * 1'024;
+/// Of the memory for lines: what a busy gateway needs for the lines of one write.
+constexpr std::size_t kept_capacity = 256 * 1'024;
 
 }  // namespace
 
