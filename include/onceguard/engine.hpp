@@ -179,8 +179,10 @@ struct cached_replay {
 struct engine_counters {
   std::atomic<std::uint64_t> runs{0}, replays{0}, cached_replays{0}, busy{0}, mismatches{0},
       backoffs{0}, unknowns{0}, probes{0}, store_failures{0}, unguarded{0}, stale_settles{0},
-      incidents{0}, late_settles{0}, follow_ups{0}, losses{0}, swept{0}, became_unknown{0},
-      other_scopes{0}, maybe_repeated{0};
+      incidents{0}, late_settles{0}, follow_ups{0}, losses{0}, swept{0}, other_scopes{0},
+      maybe_repeated{0};
+  /// By unknown_reason.
+  std::array<std::atomic<std::uint64_t>, unknown_reasons> became_unknown{};
 };
 
 /// What the last poll of the store showed.

@@ -9,7 +9,6 @@ namespace onceguard::cli {
 namespace {
 
 constexpr auto unreadable = "unreadable";
-constexpr int reasons = 7;
 
 /// The names of observed_state in its order, and "unreadable".
 std::vector<std::string> state_names() {
@@ -24,7 +23,7 @@ std::vector<std::string> state_names() {
 /// The names of unknown_reason in its order, from the first reason on.
 std::vector<std::string> reason_names() {
   std::vector<std::string> names;
-  for (int i = 1; i <= reasons; ++i) {
+  for (std::size_t i = 1; i < unknown_reasons; ++i) {
     names.emplace_back(name_of(static_cast<unknown_reason>(i)));
   }
   return names;

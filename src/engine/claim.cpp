@@ -180,7 +180,7 @@ claim_result claim_attempt::refused(const claim& request, const verdict& verdict
     }
     case verdict_kind::unknown: {
       counters.unknowns.fetch_add(1, std::memory_order_relaxed);
-      engine_.unknowns.met(op_, verdict);
+      engine_.unknowns.met(op_, verdict.why);
       auto out = answer_of(outcome_kind::unknown);
       out.outcome.retry_after = verdict.retry_after;
       out.outcome.probed = request.unknown == unknown_policy::probe;
@@ -214,6 +214,8 @@ void claim_attempt::note_run(const claim& request, const lease& got) {
   auto& counters = engine_.counters;
   counters.runs.fetch_add(1, std::memory_order_relaxed);
   if (got.attempt == 1) engine_.scopes.began(op_);
+  // A takeover leaves the outcome of the attempt before it unknown.
+  if (request.unknown != unknown_policy::rerun) engine_.unknowns.began(op_.id);
   if (!request.maybe_repeated) return;
   counters.maybe_repeated.fetch_add(1, std::memory_order_relaxed);
   base::log(base::event::maybe_repeated,

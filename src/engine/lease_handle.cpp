@@ -5,6 +5,7 @@
 #include "engine/background.hpp"
 #include "engine/claim.hpp"
 #include "engine/held_lease.hpp"
+#include "store/view.hpp"
 
 namespace onceguard {
 
@@ -107,6 +108,7 @@ asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report rep
       co_return plain_outcome(outcome_kind::busy);
     }
     self.granter.counters.runs.fetch_add(1, std::memory_order_relaxed);
+    self.granter.unknowns.began(id());
     self.epoch = self.granter.cache.epoch();
     co_return std::nullopt;
   }
@@ -114,6 +116,8 @@ asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report rep
   auto out = co_await self.settle(std::move(*terms));
   if (out.kind == outcome_kind::ran) {
     if (report.status == effect_status::done) co_return replayed(report.answer, kept);
+    const auto found = co_await self.granter.records.find(id(), self.granter.params.store_timeout);
+    if (found && *found) self.granter.unknowns.met(self.op, reason_of(**found));
     out = plain_outcome(outcome_kind::unknown);
     out.probed = true;
   }
