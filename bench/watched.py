@@ -69,8 +69,8 @@ def bench_watched(servers, rounds, seconds, wrk, send_once, cpu_seconds, free_po
             "--log-file", f"{servers.dir}/watched-{name}.log", store=store, level="info")
         off = servers.gateway(f"unwatched-{name}", "--access-log", "off", store=store)
 
-        def side(of, script):
-            return lambda: run_round(*of, script, seconds, wrk, cpu_seconds)
+        def side(gateway, script):
+            return lambda: run_round(*gateway, script, seconds, wrk, cpu_seconds)
 
         with scraped(admin):
             compare(f"guarded first requests, {name}", rounds, side(on, "unique.lua"),

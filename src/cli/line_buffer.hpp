@@ -24,8 +24,8 @@ class line_buffer {
       return not_plain(bytes) == 0;
     }
     word found = 0;
-    for (std::size_t at = 0; at < text.size() - word_size; at += word_size) {
-      std::memcpy(&bytes, text.data() + at, word_size);
+    for (std::size_t position = 0; position < text.size() - word_size; position += word_size) {
+      std::memcpy(&bytes, text.data() + position, word_size);
       found |= not_plain(bytes);
     }
     std::memcpy(&bytes, text.data() + text.size() - word_size, word_size);
@@ -72,16 +72,16 @@ class line_buffer {
     if (more > bytes_.size() - used_) bytes_.resize(2 * (used_ + more));
   }
   void copy(std::string_view text) noexcept {
-    char* const to = bytes_.data() + used_;
+    char* const target = bytes_.data() + used_;
     used_ += text.size();
     if (text.size() > 2 * word_size) {
-      std::memcpy(to, text.data(), text.size());
+      std::memcpy(target, text.data(), text.size());
     } else if (text.size() >= word_size) {  // two words, which may overlap
       const auto last = text.size() - word_size;
-      std::memcpy(to, text.data(), word_size);
-      std::memcpy(to + last, text.data() + last, word_size);
+      std::memcpy(target, text.data(), word_size);
+      std::memcpy(target + last, text.data() + last, word_size);
     } else {
-      for (std::size_t i = 0; i < text.size(); ++i) to[i] = text[i];
+      for (std::size_t i = 0; i < text.size(); ++i) target[i] = text[i];
     }
   }
 

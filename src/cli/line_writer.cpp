@@ -74,8 +74,11 @@ std::uint64_t line_writer::queue::put(std::string_view batch) {
       pollfd until{output_, POLLOUT, 0};
       ::poll(&until, 1, -1);
     } else if (done == 0 || errno != EINTR) {
-      if (batch.data() != begin) torn_ = batch.data()[-1] != '\n';
-      return static_cast<std::uint64_t>(std::count(batch.begin(), batch.end(), '\n'));
+      const auto left = static_cast<std::uint64_t>(std::count(batch.begin(), batch.end(), '\n'));
+      // The end of the torn line is none of these lines.
+      if (batch.data() == begin) return left - (torn_ ? 1 : 0);
+      torn_ = batch.data()[-1] != '\n';
+      return left;
     }
   }
   torn_ = false;

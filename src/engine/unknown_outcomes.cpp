@@ -45,8 +45,8 @@ unknown_outcomes::mark unknown_outcomes::mark_of(const record_id& id) noexcept {
 void unknown_outcomes::log(const record_id& id, const details& seen) {
   const auto mine = mark_of(id);
   if (seen_[mine % remembered].exchange(mine, std::memory_order_relaxed) == mine) return;
-  counters_.became_unknown[static_cast<std::size_t>(seen.why)].fetch_add(
-      1, std::memory_order_relaxed);
+  counters_.became_unknown[static_cast<std::size_t>(seen.why)].fetch_add(1,
+                                                                         std::memory_order_relaxed);
   base::log(base::event::outcome_unknown, {{"route", seen.route},
                                            {"reason", name_of(seen.why)},
                                            {"record", base::digest_text(id)},

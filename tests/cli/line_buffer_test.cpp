@@ -16,12 +16,12 @@ TEST(line_buffer, finds_every_byte_that_needs_an_escape_at_every_position) {
   for (std::size_t size = 0; size <= 20; ++size) {
     const std::string plain(size, 'a');
     EXPECT_TRUE(line_buffer::is_plain(plain));
-    for (std::size_t at = 0; at < size; ++at) {
+    for (std::size_t position = 0; position < size; ++position) {
       for (unsigned byte = 0; byte < 256; ++byte) {
         auto text = plain;
-        text[at] = static_cast<char>(byte);
+        text[position] = static_cast<char>(byte);
         EXPECT_EQ(line_buffer::is_plain(text), needs_no_escape(static_cast<unsigned char>(byte)))
-            << "byte " << byte << " at " << at << " of " << size;
+            << "byte " << byte << " at " << position << " of " << size;
       }
     }
   }
@@ -33,8 +33,9 @@ TEST(line_buffer, takes_the_plain_neighbours_of_plain_bytes_for_plain) {
       std::string text(8, 'a');
       text[3] = static_cast<char>(first);
       text[4] = static_cast<char>(second);
-      EXPECT_EQ(line_buffer::is_plain(text), needs_no_escape(static_cast<unsigned char>(first)) &&
-                                                 needs_no_escape(static_cast<unsigned char>(second)))
+      EXPECT_EQ(line_buffer::is_plain(text),
+                needs_no_escape(static_cast<unsigned char>(first)) &&
+                    needs_no_escape(static_cast<unsigned char>(second)))
           << text;
     }
   }
