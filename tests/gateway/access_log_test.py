@@ -218,6 +218,8 @@ def test_rotation_of_the_log_file_under_load_loses_nothing(start_gateway, own_up
             gateway.signal(signal.SIGUSR1)
             wait_until(lambda: path.exists() and "log-file-reopened" in path.read_text(), 20,
                        "the new file")
+        wait_until(lambda: gateway.open_files("requests") == [str(path)], 20,
+                   "the renamed files being closed")
     assert gateway.stop() == 0
     files = [gateway.folder / f"requests.{number}" for number in range(5)] + [path]
     gateway.log_path = gateway.folder / "all"
