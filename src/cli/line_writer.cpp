@@ -56,7 +56,6 @@ struct line_writer::queue {
   void report_missing(std::unique_lock<std::mutex>& lock);
 
   int output_;
-  bool output_owned_ = false;
   bool torn_ = false;  // the last write ended in the middle of a line
 };
 
@@ -87,9 +86,9 @@ std::uint64_t line_writer::queue::put(std::string_view batch) {
 
 void line_writer::queue::change_output() {
   if (next_output < 0) return;
-  if (output_owned_) ::close(output_);
+  // Standard error stays: the next file would get its number.
+  if (output_ > STDERR_FILENO) ::close(output_);
   output_ = std::exchange(next_output, -1);
-  output_owned_ = true;
   torn_ = false;
 }
 
