@@ -54,8 +54,6 @@ constexpr std::array engine_rows{
                 &engine_counters::losses},
     counter_row{"onceguard_swept_records_total", "Records that a sweep removed.",
                 &engine_counters::swept},
-    counter_row{"onceguard_became_unknown_total", "Runs of this process that became unknown.",
-                &engine_counters::became_unknown},
     counter_row{"onceguard_other_scopes_total",
                 "Requests with the key and fingerprint of another scope's.",
                 &engine_counters::other_scopes},
@@ -79,6 +77,14 @@ void add_engine(families& out, onceguard::engine& engine) {
     add_number(out, counter_family(std::string(name), std::string(meaning)),
                static_cast<double>((engine.counters().*member).load(std::memory_order_relaxed)));
   }
+  auto unknown = counter_family("onceguard_became_unknown_total",
+                                "Records that became unknown, as this process noticed, by reason.");
+  for (std::size_t i = 1; i < unknown_reasons; ++i) {
+    const auto& count = engine.counters().became_unknown[i];
+    add_value(unknown, static_cast<double>(count.load(std::memory_order_relaxed)),
+              {{"reason", name_of(static_cast<unknown_reason>(i))}});
+  }
+  out.push_back(std::move(unknown));
   const auto now = engine.gauges();
   add_gauge(out, "onceguard_leases_held", "Leases that this process holds.", now.leases);
   add_gauge(out, "onceguard_waiters", "Requests that wait for their twin.", now.waiters);

@@ -27,6 +27,14 @@ class recent_marks {
     return former;
   }
 
+  /// The next exchange of the mark finds it new.
+  void forget(std::uint64_t mark) noexcept {
+    auto& found = slots_[mark % slots_.size()];
+    auto check = mark ^ found.word.load(std::memory_order_relaxed);
+    // Any other value would do that does not fit the mark.
+    found.check.compare_exchange_strong(check, ~check, std::memory_order_relaxed);
+  }
+
  private:
   /// `check` is the mark combined with the word, so that a place of which another thread has
   /// written one half fits no mark.

@@ -20,6 +20,8 @@
 
 namespace onceguard::cli {
 
+class line_buffer;
+
 // Limits the log lines of each event: in an outage each request would write a line and fill the
 // disk.
 
@@ -69,8 +71,8 @@ class log_lines final : public base::log_sink {
   void write_line(base::log_level level, std::string_view event,
                   std::span<const base::log_field> fields);
   static form form_for(config::log_format wanted, int descriptor);
-  static void append_line(std::string& out, form shown, base::log_level level,
-                          std::string_view event, std::span<const base::log_field> fields);
+  static void add_line(line_buffer& out, form shown, base::log_level level, std::string_view event,
+                       std::span<const base::log_field> fields);
 
   const form form_;
   const base::log_level least_;

@@ -216,6 +216,7 @@ void claim_attempt::note_run(const claim& request, const lease& got) {
   auto& counters = engine_.counters;
   counters.runs.fetch_add(1, std::memory_order_relaxed);
   if (got.attempt == 1) engine_.scopes.began(op_);
+  engine_.unknowns.began(op_.id);
   if (!request.maybe_repeated) return;
   counters.maybe_repeated.fetch_add(1, std::memory_order_relaxed);
   base::log(base::event::maybe_repeated,

@@ -1,4 +1,4 @@
-// Logs each record that becomes unknown, once.
+// Logs and counts each record that becomes unknown, once.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -10,7 +10,8 @@
 namespace onceguard {
 
 /// Thread-safe, without locks. Remembers a bounded number of records: of a record that was
-/// displaced, a second event may come.
+/// displaced, a second event may come. The reason is the one that the record has, and that lists
+/// show.
 class unknown_outcomes {
  public:
   explicit unknown_outcomes(engine_counters& counters) : counters_(counters) {}
@@ -22,6 +23,9 @@ class unknown_outcomes {
   /// A claim was answered. Logs the record if it was met unknown and its holder is gone, as nobody
   /// has settled it then; also if the claim got a lease to ask or to run again.
   void met(const operation& op, const verdict& found);
+  /// The operation begins to run, and its outcome is not unknown any more. If it becomes unknown
+  /// again, that is another event.
+  void began(const record_id& id) noexcept;
 
  private:
   struct details {
@@ -33,6 +37,8 @@ class unknown_outcomes {
   void log(const record_id& id, const details& seen);
 
   static constexpr std::size_t remembered = 4'096;
+  using mark = std::uint64_t;  // the first bytes of the record's id
+  static mark mark_of(const record_id& id) noexcept;
   engine_counters& counters_;
   base::recent_marks logged_{remembered};
 };

@@ -10,32 +10,11 @@ import pytest
 from support.admin import Admin
 from support.client import all_at_once, fields_for, request_bytes
 from support.ports import Port
+from support.samples import Samples
+from support.samples import scrape_text as scrape
 from support.waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
-
-
-class Samples(dict):
-    """Values by name and labels, as a scrape gives them."""
-
-    def __init__(self, text):
-        super().__init__()
-        for line in text.splitlines():
-            if line and not line.startswith("#"):
-                name, labels, value = SAMPLE.match(line).groups()
-                pairs = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or "")
-                self[name, tuple(sorted(pairs))] = float(value)
-
-    def value(self, name, **labels):
-        return self.get((name, tuple(sorted(labels.items()))))
-
-
-def scrape(admin):
-    answer = admin.get("/metrics")
-    assert answer.status == 200
-    assert answer.get("Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
-    return answer.body.decode()
 
 
 def count(admin, outcome, route="/"):

@@ -26,6 +26,15 @@ TEST(recent_marks, the_next_mark_of_a_place_takes_it_over) {
   EXPECT_EQ(seen.exchange(5, 3), std::nullopt);
 }
 
+TEST(recent_marks, a_mark_that_was_forgotten_is_new) {
+  recent_marks seen(16);
+  EXPECT_EQ(seen.exchange(5, 1), std::nullopt);
+  seen.forget(5 + 16);  // of another mark in the same place
+  EXPECT_EQ(seen.exchange(5, 1), 1u);
+  seen.forget(5);
+  EXPECT_EQ(seen.exchange(5, 1), std::nullopt);
+}
+
 TEST(recent_marks, one_of_several_threads_finds_a_mark_new) {
   constexpr std::uint64_t marks = 20'000;
   recent_marks seen(1 << 16);
