@@ -217,8 +217,7 @@ struct engine_counters {
   std::atomic<std::uint64_t> losses{0};          ///< of the store's memory
   std::atomic<std::uint64_t> swept{0};           ///< expired records removed
   std::atomic<std::uint64_t> became_unknown{0};  ///< runs that became unknown
-  std::atomic<std::uint64_t> other_scopes{
-      0};  ///< requests with the key and fingerprint of another scope
+  std::atomic<std::uint64_t> other_scopes{0};    ///< key and fingerprint of another scope
   std::atomic<std::uint64_t> maybe_repeated{0};  ///< runs that were marked so
 };
 
