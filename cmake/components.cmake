@@ -115,6 +115,8 @@ function(onceguard_install)
     DESTINATION ${folder} COMPONENT onceguard_library)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/onceguard DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     COMPONENT onceguard_library FILES_MATCHING PATTERN "*.hpp")
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
+    COMPONENT onceguard_library)
   if(TARGET onceguard)
     install(TARGETS onceguard RUNTIME COMPONENT onceguard_program)
   endif()

@@ -116,7 +116,7 @@ struct settle_terms {
   answer_kept kept = answer_kept::full;
   /// Complete: how long the answer is kept.
   milliseconds retention{24 * 3'600'000};
-  /// Fail: doubles with each failure in a row ….
+  /// Fail: doubles with each failure in a row …
   milliseconds backoff{1'000};
   /// … up to this.
   milliseconds backoff_max{60'000};

@@ -220,8 +220,7 @@ struct engine_counters {
   std::atomic<std::uint64_t> follow_ups{0};      ///< claims in doubt, followed up
   std::atomic<std::uint64_t> losses{0};          ///< of the store's memory
   std::atomic<std::uint64_t> swept{0};           ///< expired records removed
-  std::atomic<std::uint64_t> other_scopes{
-      0};  ///< requests with the key and fingerprint of another scope
+  std::atomic<std::uint64_t> other_scopes{0};    ///< key and fingerprint of another scope
   std::atomic<std::uint64_t> maybe_repeated{0};  ///< runs that were marked so
   /// Runs that became unknown, by unknown_reason.
   std::array<std::atomic<std::uint64_t>, unknown_reasons> became_unknown{};

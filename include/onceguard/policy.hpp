@@ -66,7 +66,7 @@ struct scope_rule {
   scope_source source = scope_source::credential;
   /// Name of the header (in lower case) or of the cookie.
   std::string name;
-  /// "credential", "header:x-tenant" ….
+  /// "credential", "header:x-tenant" …
   [[nodiscard]] std::string text() const;
   /// Equal in all members.
   friend bool operator==(const scope_rule&, const scope_rule&) = default;
@@ -94,11 +94,11 @@ struct route_policy {
   keep_rule keep = keep_rule::success;
   /// Key: a status, for example 402.
   std::map<std::uint16_t, outcome_rule> outcome_status;
-  /// Key: 4 for 4xx, 5 for 5xx ….
+  /// Key: 4 for 4xx, 5 for 5xx …
   std::map<std::uint16_t, outcome_rule> outcome_class;
-  /// Answer = "full".
+  /// False: an answer is kept without its body.
   bool keep_body = true;
-  /// After a first failure; doubles with each one in a row ….
+  /// After a first failure; doubles with each one in a row …
   milliseconds backoff{1'000};
   /// … up to this.
   milliseconds backoff_max{60'000};
@@ -106,11 +106,11 @@ struct route_policy {
   milliseconds lease{30'000};
   /// How long an answer is kept.
   milliseconds retention{24 * 3'600'000};
-  /// 0: never.
+  /// Retention of what is not settled; 0: forever.
   milliseconds unknown_retention{0};
   /// While another attempt runs.
   on_busy_rule on_busy = on_busy_rule::reject;
-  /// On_busy = wait: at most this long.
+  /// on_busy = wait: at most this long.
   milliseconds wait{10'000};
   /// If an earlier outcome is unknown.
   unknown_policy unknown = unknown_policy::hold;

@@ -14,6 +14,7 @@
 struct pg_conn;    // PGconn in libpq-fe.h
 struct pg_result;  // PGresult in libpq-fe.h
 
+/// Work that runs once, on PostgreSQL.
 namespace onceguard::postgres {
 inline namespace v1 {
 
@@ -46,6 +47,7 @@ inline namespace v1 {
 /// connection, leaves the transaction open, and may call execute for another key.
 [[nodiscard]] result<verdict> execute(pg_conn* connection, const request& request,
                                       const execute_policy& policy, const effect_work& work);
+/// The same with the default policy.
 [[nodiscard]] result<verdict> execute(pg_conn* connection, const request& request,
                                       const effect_work& work);
 
@@ -59,6 +61,7 @@ inline namespace v1 {
 /// effect::unknown at any step. Repeat the call: it continues, or returns the outcome.
 [[nodiscard]] result<verdict> execute_steps(pg_conn* connection, const request& request,
                                             const execute_policy& policy, const steps_work& work);
+/// The same with the default policy.
 [[nodiscard]] result<verdict> execute_steps(pg_conn* connection, const request& request,
                                             const steps_work& work);
 
@@ -109,8 +112,10 @@ class sql_transaction {
   virtual void roll_back() noexcept = 0;
 };
 
+/// The same with another client library.
 [[nodiscard]] result<verdict> execute(sql_transaction& transaction, const request& request,
                                       const execute_policy& policy, const effect_work& work);
+/// The same with another client library.
 [[nodiscard]] result<verdict> execute_steps(sql_transaction& transaction, const request& request,
                                             const execute_policy& policy, const steps_work& work);
 

@@ -154,7 +154,7 @@ struct record {
   std::int64_t claimed_at_wall = 0;
   /// 0: not settled.
   std::int64_t settled_at_wall = 0;
-  /// 0: never.
+  /// End of the retention; 0: never.
   std::int64_t expires_at_wall = 0;
   /// 0: an unsettled record never expires.
   std::int64_t unknown_retention_ms = 0;

@@ -7,6 +7,7 @@
 
 struct sqlite3;
 
+/// Work that runs once, on SQLite.
 namespace onceguard::sqlite {
 inline namespace v1 {
 
@@ -49,6 +50,7 @@ inline namespace v1 {
 /// connection, leaves the transaction open, and may call execute for another key.
 [[nodiscard]] result<verdict> execute(sqlite3* database, const request& request,
                                       const execute_policy& policy, const effect_work& work);
+/// The same with the default policy.
 [[nodiscard]] result<verdict> execute(sqlite3* database, const request& request,
                                       const effect_work& work);
 
@@ -62,6 +64,7 @@ inline namespace v1 {
 /// Repeat the call: it continues, or returns the outcome.
 [[nodiscard]] result<verdict> execute_steps(sqlite3* database, const request& request,
                                             const execute_policy& policy, const steps_work& work);
+/// The same with the default policy.
 [[nodiscard]] result<verdict> execute_steps(sqlite3* database, const request& request,
                                             const steps_work& work);
 
