@@ -20,19 +20,23 @@ struct codec;
 /// A whole answer, as it is.
 template <>
 struct codec<answer> {
+  /// The answer itself.
   static answer encode(const answer& value) { return value; }
+  /// The answer itself.
   static result<answer> decode(const answer& stored) { return stored; }
 };
 
 /// Bytes.
 template <>
 struct codec<std::string> {
+  /// An answer of status 200 with these bytes as its body.
   static answer encode(std::string value) {
     answer out;
     out.status = 200;
     out.body = std::move(value);
     return out;
   }
+  /// The body.
   static result<std::string> decode(const answer& stored) { return stored.body; }
 };
 

@@ -74,6 +74,7 @@ enum class unknown_reason : std::uint8_t {
   abandoned = 6,        ///< the holder gave up the lease: at shutdown, or without a settle
   probe_inconclusive = 7,
 };
+/// The number of reasons, `none` included.
 inline constexpr std::size_t unknown_reasons = 8;
 
 /// Why a completed record has no answer. Persistent values: never renumber.

@@ -13,8 +13,9 @@ struct request {
   std::string key;          ///< the idempotency key: 1 to 255 bytes
   std::string fingerprint;  ///< the other data that makes two requests the same; only the SHA-256
                             ///< of this text is kept
-  std::string scope_kind = "application";
+  std::string scope_kind = "application";  ///< kinds of scopes are apart from each other
 
+  /// An operation of the kind "application".
   request(std::string of_scope, std::string with_key, std::string with_fingerprint = {})
       : scope(std::move(of_scope)),
         key(std::move(with_key)),
