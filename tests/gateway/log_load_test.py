@@ -14,6 +14,7 @@ from support.samples import scrape
 from support.waiting import wait_until
 
 LONG = 400  # of a path: the queue of lines is full sooner
+PIPE_SIZE = 4096
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
 
@@ -57,7 +58,7 @@ def begin(start_gateway, own_upstream, admin_listener):
 def pipe():
     """A small pipe; the reading end is a file, the writing end a descriptor."""
     reader, writer = os.pipe()
-    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
     with open(reader, encoding="utf-8") as end:
         yield end, writer
 
@@ -99,7 +100,9 @@ def test_a_reader_that_stalls_and_leaves_costs_its_lines_alone(begin, pipe, admi
         load.wait_for(200)
         wait_dropped(admin_listener, before + 100)
     assert load.statuses() == {201}
-    wait_until(lambda: dropped(admin_listener) >= len(load.paths()), what="the count of all lines")
+    in_the_pipe = PIPE_SIZE // LONG + 1  # written, and then nobody read them
+    wait_until(lambda: dropped(admin_listener) >= len(load.paths()) - in_the_pipe,
+               what="the count of all lines")
     assert gateway.stop() == 0
 
 
@@ -128,5 +131,7 @@ def test_a_device_that_is_full_from_the_start_costs_lines_alone(begin, admin_lis
     with PostLoad(gateway) as load:
         load.wait_for(200)
     assert load.statuses() == {201}
-    wait_until(lambda: dropped(admin_listener) >= len(load.paths()), what="the count of all lines")
+    in_the_pipe = PIPE_SIZE // LONG + 1  # written, and then nobody read them
+    wait_until(lambda: dropped(admin_listener) >= len(load.paths()) - in_the_pipe,
+               what="the count of all lines")
     assert gateway.stop() == 0
