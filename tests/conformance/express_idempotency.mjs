@@ -7,8 +7,9 @@ import { count, serve, work } from './service.mjs';
 const app = express();
 app.get('/conformance/runs/:counter', count);
 app.use(express.text({ type: () => true, limit: '1mb' }));
-app.post('*', idempotency.idempotency());
-app.patch('*', idempotency.idempotency());
+const guard = idempotency.idempotency();
+app.post('*', guard);
+app.patch('*', guard);
 app.all(/^\/conformance/, (request, response) => {
   if (idempotency.getSharedIdempotencyService().isHit(request)) return undefined;
   return work(request, response);

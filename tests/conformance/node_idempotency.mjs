@@ -1,5 +1,5 @@
-// The test service behind @node-idempotency/core. The package has no middleware of its own here, so
-// this one calls it as its README says, with the statuses that its wrappers answer.
+// The test service behind @node-idempotency/core. The package leaves HTTP to its caller: this
+// middleware calls it as its README says, with the statuses of @node-idempotency/shared.
 import express from 'express';
 import core from '@node-idempotency/core';
 import memory from '@node-idempotency/storage-adapter-memory';
