@@ -198,7 +198,7 @@ asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
   if (got.kind != verdict_kind::run) co_return refused(finding, got);
 
   const auto held = std::make_shared<held_lease>(io_, store_, request.id, got.lease, params_.lease,
-                                                 params_.store_timeout, before, renewal::by_timer);
+                                                 params_.store_timeout, before);
   // If there was another attempt meanwhile, the quiet time after that attempt was not waited for.
   if (!got.lease.probe || got.lease.attempt != r.attempt + 1) {
     settle_terms back;

@@ -18,9 +18,9 @@ struct answer {
   std::string body;
 };
 
-/// Sends the bytes of a request over a connection of its own and reads the final answer. An address
-/// where nobody answers in time is errc::not_found, an answer that can't be read errc::conflict.
-/// Thread-safe.
+/// Sends the bytes of a request over a connection of its own and reads the final answer, within the
+/// timeout. An address where nobody answers is errc::not_found, an answer that can't be read
+/// errc::conflict; the effect is unknown once the request may have arrived. Thread-safe.
 [[nodiscard]] result<answer> exchange(const gateway::admin_address& address,
                                       std::string_view method, std::string_view request,
                                       milliseconds timeout);
