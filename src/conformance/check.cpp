@@ -1,0 +1,146 @@
+#include "conformance/check.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "base/field.hpp"
+
+namespace onceguard::conformance {
+namespace {
+
+using nlohmann::json;
+
+/// Fields that belong to one message or connection, and Set-Cookie, which a replay leaves out.
+constexpr std::array<std::string_view, 7> fresh_fields{
+    "Date",       "Connection",          "Keep-Alive",    "Transfer-Encoding",
+    "Set-Cookie", "Idempotent-Replayed", "Content-Length"};
+
+constexpr std::size_t text_size_max = 200;
+
+std::string shortened(const std::string& text) {
+  if (text.size() <= text_size_max) return text;
+  return text.substr(0, text_size_max) + "… (" + std::to_string(text.size()) + " bytes)";
+}
+
+std::string status_text(std::uint16_t status) {
+  return status == 0 ? "no answer" : std::to_string(status);
+}
+
+std::vector<std::string> values_of(const http1::answer& answer, std::string_view name) {
+  std::vector<std::string> out;
+  for (const auto& [field, value] : answer.fields)
+    if (base::iequals(field, name)) out.push_back(value);
+  return out;
+}
+
+std::string values_text(const std::vector<std::string>& values) {
+  if (values.empty()) return "absent";
+  std::string out = values.front();
+  for (std::size_t i = 1; i < values.size(); ++i) out += " | " + values[i];
+  return out;
+}
+
+std::string kept_fields(const http1::answer& answer) {
+  std::string out;
+  for (const auto& [name, value] : answer.fields) {
+    const auto is_name = [&](std::string_view fresh) { return base::iequals(fresh, name); };
+    if (std::any_of(fresh_fields.begin(), fresh_fields.end(), is_name)) continue;
+    if (!out.empty()) out += " | ";
+    for (const char c : name) out += base::ascii_lower(c);
+    out += ": " + value;
+  }
+  return out;
+}
+
+bool is_seconds(const std::vector<std::string>& values) {
+  if (values.size() != 1 || values[0].empty() || values[0].size() > 9) return false;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return values[0][0] != '0' && std::all_of(values[0].begin(), values[0].end(), is_digit);
+}
+
+/// One comparison of one answer.
+class comparison {
+ public:
+  comparison(const http1::answer& answer, std::size_t step, std::vector<difference>& out)
+      : answer_(answer), step_(step), out_(out) {}
+
+  void statuses(const std::vector<std::uint16_t>& allowed) {
+    if (std::find(allowed.begin(), allowed.end(), answer_.status) != allowed.end()) return;
+    std::string expected;
+    for (const auto one : allowed) expected += (expected.empty() ? "" : " or ") + status_text(one);
+    add("status", expected, status_text(answer_.status));
+  }
+
+  void same_answer(const http1::answer& first) {
+    equal("status", status_text(first.status), status_text(answer_.status));
+    equal("body", first.body, answer_.body);
+  }
+
+  void replay(const http1::answer& first) {
+    same_answer(first);
+    equal("fields", kept_fields(first), kept_fields(answer_));
+  }
+
+  void field(const field_rule& rule) {
+    const auto values = values_of(answer_, rule.name);
+    const bool fits = rule.seconds ? is_seconds(values) : values == rule.values;
+    if (fits) return;
+    add("field " + rule.name, rule.seconds ? "whole seconds" : values_text(rule.values),
+        values_text(values));
+  }
+
+  /// RFC 9457.
+  void problem(const std::string& name, std::optional<bool> retryable) {
+    equal("field Content-Type", "application/problem+json",
+          values_text(values_of(answer_, "Content-Type")));
+    const auto document = json::parse(answer_.body, nullptr, false);
+    if (!document.is_object()) return add("body", "a problem document", answer_.body);
+    const auto type = text_member(document, "type");
+    const auto last = type.find_last_of(":/");
+    equal("type of the problem", name, last == type.npos ? type : type.substr(last + 1));
+    equal("status in the problem", status_text(answer_.status),
+          document.value("status", json()).dump());
+    for (const auto* member : {"title", "detail"})
+      if (text_member(document, member).empty())
+        add(member + std::string(" of the problem"), "a text", "none");
+    if (retryable)
+      equal("retryable of the problem", json(*retryable).dump(),
+            document.value("retryable", json()).dump());
+  }
+
+  void equal(const std::string& subject, const std::string& expected, const std::string& got) {
+    if (expected != got) add(subject, expected, got);
+  }
+
+ private:
+  static std::string text_member(const json& document, const char* name) {
+    const auto found = document.find(name);
+    return found == document.end() || !found->is_string() ? "" : found->get<std::string>();
+  }
+
+  void add(const std::string& subject, const std::string& expected, const std::string& got) {
+    out_.push_back({step_, subject, shortened(expected), shortened(got)});
+  }
+
+  const http1::answer& answer_;
+  std::size_t step_;
+  std::vector<difference>& out_;
+};
+
+}  // namespace
+
+void compare(const expectation& expected, const http1::answer& answer,
+             std::span<const http1::answer> earlier, std::size_t step,
+             std::vector<difference>& differences) {
+  comparison compared(answer, step, differences);
+  if (!expected.statuses.empty()) compared.statuses(expected.statuses);
+  if (expected.same_answer) compared.same_answer(earlier[*expected.same_answer]);
+  if (expected.replay) compared.replay(earlier[*expected.replay]);
+  for (const auto& rule : expected.fields) compared.field(rule);
+  if (!expected.problem.empty()) compared.problem(expected.problem, expected.retryable);
+  if (expected.body) compared.equal("body", *expected.body, answer.body);
+}
+
+}  // namespace onceguard::conformance
