@@ -7,6 +7,7 @@ find_package(PostgreSQL 15 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(fmt 9 REQUIRED)
+find_package(CURL 7.85 REQUIRED)  # of the room client_curl alone
 find_package(tomlplusplus 3.3 QUIET)
 
 # Boost.Asio and Boost.System are used header-only.
