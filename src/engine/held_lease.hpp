@@ -45,7 +45,7 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
 
   held_lease(boost::asio::io_context& io, store& records, record_id id, lease got,
              milliseconds length, milliseconds store_timeout, time_point claimed,
-             renewal renewed_by);
+             renewal renewed_by = renewal::by_timer);
 
   [[nodiscard]] const record_id& id() const noexcept { return id_; }
   [[nodiscard]] const onceguard::lease& lease() const noexcept { return lease_; }

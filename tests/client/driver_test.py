@@ -1,4 +1,4 @@
-"""The drivers of the client against servers that go wrong: Beast, blocking and awaited, and curl."""
+"""The drivers of the client against servers that go wrong: Beast (blocking, awaited) and curl."""
 
 import http.server
 import json
