@@ -80,11 +80,15 @@ inline constexpr int exit_usage = 2;          ///< unknown flags, missing argume
 inline constexpr int exit_configuration = 3;  ///< a wrong value in file, environment or flag
 inline constexpr int exit_store = 4;          ///< the store can't be reached
 inline constexpr int exit_not_found = 5;
+inline constexpr int exit_refused = 6;  ///< send: the same request fails again
+inline constexpr int exit_gave_up = 7;  ///< send: no final answer in time
+inline constexpr int exit_unknown = 8;  ///< send: a person must find out what became of it
 
 // The subcommands, one file each. Each function adds its subcommand to the program.
 
 void add_gateway_command(command app);
 void add_demo_command(command app);
+void add_send_command(command app);
 void add_health_command(command app);
 void add_check_command(command app);
 void add_doctor_command(command app);

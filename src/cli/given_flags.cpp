@@ -30,11 +30,15 @@ std::string field_fault(const std::string& text) {
 
 }  // namespace
 
-void add_message_flags(const command& command, message_flags& given) {
+void add_header_flag(const command& command, message_flags& given) {
   command.add_option("-H,--header", given.headers, "A header field, as \"Name: value\"")
       .one_at_a_time()
       .type("FIELD")
       .check(field_fault);
+}
+
+void add_message_flags(const command& command, message_flags& given) {
+  add_header_flag(command, given);
   const auto body = command.add_option("--body", given.body, "The body").type("TEXT");
   command.add_option("--body-file", given.body_file, "The body, from a file")
       .type("FILE")

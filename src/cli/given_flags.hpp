@@ -25,6 +25,9 @@ struct message_flags {
 /// usage.
 void add_message_flags(const command& command, message_flags& given);
 
+/// Adds -H/--header alone.
+void add_header_flag(const command& command, message_flags& given);
+
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> fields_of(
     const message_flags& given);
 /// Throws std::runtime_error if the file can't be read.

@@ -22,11 +22,12 @@ int main(int argc, char** argv) {
       "Example:\n"
       "  onceguard gateway --listen 127.0.0.1:8080 --upstream http://127.0.0.1:9000\n\n"
       "Exit codes: 0 ok, 1 failed at run time, 2 wrong usage, 3 wrong configuration,\n"
-      "4 store out of reach, 5 not found.");
+      "4 store out of reach, 5 not found; of send also 6 refused, 7 gave up, 8 outcome unknown.");
   int exit_code = exit_ok;
   const command program(app, exit_code);
   add_gateway_command(program);
   add_demo_command(program);
+  add_send_command(program);
   add_health_command(program);
   add_check_command(program);
   add_doctor_command(program);

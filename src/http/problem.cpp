@@ -9,77 +9,77 @@ constexpr std::array catalogue{
     problem_info{problem::in_progress, "in-progress", 409, "The first request is still running",
                  "A request with this idempotency key is being processed. Send the same request "
                  "again after the time in Retry-After; it then gets the first one's answer.",
-                 true},
+                 retry_advice::same_key},
     problem_info{problem::backing_off, "backing-off", 409, "Failed, and to be tried again later",
                  "The last attempt failed and may be made again. Send the same request again "
                  "after the time in Retry-After.",
-                 true},
+                 retry_advice::same_key},
     problem_info{problem::outcome_unknown, "outcome-unknown", 409, "The outcome is not known",
                  "An earlier request with this key may or may not have taken effect, so it is not "
                  "run again by itself. Look at what it should have done; its operator can resolve "
                  "the key.",
-                 false},
+                 retry_advice::no},
     problem_info{problem::answer_not_kept, "answer-not-kept", 409,
                  "Done, but the answer was not kept",
                  "The request with this key took effect and will not be run again, but its answer "
                  "was not kept. Read the state of what it changed instead.",
-                 false},
+                 retry_advice::no},
     problem_info{problem::key_reused, "key-reused", 422, "The key belongs to another request",
                  "This idempotency key was used before with a different request. Use a new key for "
                  "a new request, and send a retry exactly as the first time.",
-                 false},
+                 retry_advice::new_key},
     problem_info{problem::key_missing, "key-missing", 400, "An idempotency key is required",
                  "Send an Idempotency-Key header with a value that is unique to this operation, "
                  "a UUID for example, and the same one with each retry.",
-                 false},
+                 retry_advice::no},
     problem_info{problem::key_malformed, "key-malformed", 400, "The idempotency key is malformed",
                  "Send one Idempotency-Key header with 1 to 255 visible ASCII characters, best as "
                  "a quoted string.",
-                 false},
+                 retry_advice::no},
     problem_info{problem::scope_missing, "scope-missing", 400, "It is not known whose key this is",
                  "The header or cookie that says whose idempotency key this is must be sent "
                  "exactly once.",
-                 false},
+                 retry_advice::no},
     problem_info{problem::bad_request, "bad-request", 400, "Malformed HTTP request",
-                 "The request is not well-formed HTTP/1.1.", false},
+                 "The request is not well-formed HTTP/1.1.", retry_advice::no},
     problem_info{problem::request_too_large, "request-too-large", 413,
                  "The request body is too large",
                  "A request with an idempotency key may have a body up to a limit, and this one is "
                  "longer. Nothing was run.",
-                 false},
+                 retry_advice::no},
     problem_info{problem::upstream_unreachable, "upstream-unreachable", 502,
                  "The service could not be reached",
                  "Nothing was sent to the service, so nothing happened. Send the same request "
                  "again.",
-                 true},
+                 retry_advice::same_key},
     problem_info{problem::upstream_broken, "upstream-broken", 502,
                  "The service broke off or gave no usable answer",
                  "Whether the request took effect is not known. Sending the same request with the "
                  "same key is safe and tells what became of it.",
-                 true},
+                 retry_advice::same_key},
     problem_info{problem::upstream_timeout, "upstream-timeout", 504,
                  "The service did not answer in time",
                  "Whether the request took effect is not known. Sending the same request with the "
                  "same key is safe and tells what became of it.",
-                 true},
+                 retry_advice::same_key},
     problem_info{problem::store_unreachable, "store-unreachable", 503,
                  "The record of requests can't be reached",
                  "Send the same request with the same key again after the time in Retry-After.",
-                 true},
+                 retry_advice::same_key},
     problem_info{problem::overloaded, "overloaded", 503, "No capacity at the moment",
                  "Nothing was run. Send the same request with the same key again after the time in "
                  "Retry-After.",
-                 true},
+                 retry_advice::same_key},
     problem_info{problem::record_unreadable, "record-unreadable", 500,
                  "The record of this key can't be read",
                  "The stored record is damaged or was written by a newer version. It is never run "
                  "again by itself; tell the operator.",
-                 false},
+                 retry_advice::no},
     problem_info{problem::request_timeout, "request-timeout", 408,
                  "The body of the request did not come in time",
                  "It stalled, or came more slowly than is allowed. Nothing was run under its key. "
                  "Send the same request again.",
-                 true},
+                 retry_advice::same_key},
 };
 
 constexpr bool in_order() {
@@ -116,8 +116,21 @@ const problem_info& info_of(problem which) noexcept {
   return catalogue[static_cast<std::size_t>(which)];
 }
 
+std::string_view name_of(retry_advice advice) noexcept {
+  switch (advice) {
+    case retry_advice::same_key:
+      return "same-key";
+    case retry_advice::new_key:
+      return "new-key";
+    case retry_advice::no:
+      break;
+  }
+  return "no";
+}
+
 answer problem_answer(problem which, std::string_view base, const problem_detail& more) {
   const auto& info = info_of(which);
+  const auto advice = more.retryable_by_probe ? retry_advice::same_key : info.advice;
   answer out;
   out.status = more.status != 0 ? more.status : info.status;
   out.headers.emplace_back("Content-Type", "application/problem+json");
@@ -125,6 +138,7 @@ answer problem_answer(problem which, std::string_view base, const problem_detail
     const auto seconds = std::max<std::int64_t>((more.retry_after.count() + 999) / 1000, 1);
     out.headers.emplace_back("Retry-After", std::to_string(seconds));
   }
+  out.headers.emplace_back("Onceguard-Retry", name_of(advice));
   auto& body = out.body;
   body = "{\"type\":";
   append_json_string(body, std::string(base).append(info.type));
@@ -133,7 +147,7 @@ answer problem_answer(problem which, std::string_view base, const problem_detail
   body += ",\"status\":" + std::to_string(out.status) + ",\"detail\":";
   append_json_string(body, more.detail.empty() ? info.detail : std::string_view(more.detail));
   body += ",\"retryable\":";
-  body += info.retryable || more.retryable_by_probe ? "true}\n" : "false}\n";
+  body += advice == retry_advice::same_key ? "true}\n" : "false}\n";
   return out;
 }
 

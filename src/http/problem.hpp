@@ -30,13 +30,21 @@ enum class problem : std::uint8_t {
   request_timeout,
 };
 
+/// What a client should do, as the answer says it in Onceguard-Retry.
+enum class retry_advice : std::uint8_t {
+  same_key,  ///< send the same request again, with the same key
+  new_key,   ///< this key belongs to another request: a new request takes a new key
+  no,        ///< the same request gets the same answer
+};
+[[nodiscard]] std::string_view name_of(retry_advice advice) noexcept;
+
 struct problem_info {
   problem id;
   std::string_view type;  ///< appended to problem_base
   std::uint16_t status;
   std::string_view title;
   std::string_view detail;  ///< what a person should do next
-  bool retryable;           ///< whether the same request may be sent again with the same key
+  retry_advice advice;
 };
 
 [[nodiscard]] const problem_info& info_of(problem which) noexcept;

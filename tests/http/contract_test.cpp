@@ -351,6 +351,26 @@ TEST(problems, are_json_with_all_members_and_never_break_out_of_it) {
   EXPECT_THAT(a.body, ::testing::HasSubstr("\"retryable\":true"));
 }
 
+TEST(problems, say_whether_to_send_again_as_the_member_retryable_does) {
+  const auto advice_in = [](const answer& a) {
+    for (const auto& [name, value] : a.headers) {
+      if (name == "Onceguard-Retry") return value;
+    }
+    return std::string();
+  };
+  for (int id = 0; id <= static_cast<int>(problem::request_timeout); ++id) {
+    const auto a = problem_answer(static_cast<problem>(id), "");
+    const bool again = a.body.find("\"retryable\":true") != std::string::npos;
+    EXPECT_EQ(advice_in(a) == "same-key", again) << a.body;
+  }
+  EXPECT_EQ(advice_in(problem_answer(problem::key_reused, "")), "new-key");
+  EXPECT_EQ(advice_in(problem_answer(problem::request_too_large, "")), "no");
+  EXPECT_EQ(advice_in(problem_answer(problem::outcome_unknown, "")), "no");
+  problem_detail probed;
+  probed.retryable_by_probe = true;
+  EXPECT_EQ(advice_in(problem_answer(problem::outcome_unknown, "", probed)), "same-key");
+}
+
 TEST(problems, retry_after_rounds_up_to_whole_seconds) {
   const auto a = problem_answer(problem::backing_off, "", problem_detail(milliseconds(1'001)));
   EXPECT_EQ(a.headers[1].second, "2");

@@ -85,7 +85,8 @@ class _Connection:
             head = await self.reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError:
             raise Gone from None
-        fields = dict(line.split(": ", 1) for line in head.decode("latin-1").split("\r\n")[1:-2])
+        lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:-2])
+        fields = {name: value.strip() for name, _, value in lines}
         self.key = fields.get("Idempotency-Key")
         self.left = int(fields.get("Content-Length", "0"))
 

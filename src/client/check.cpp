@@ -1,0 +1,81 @@
+// What a request may hold.
+#include <algorithm>
+#include <string>
+
+#include <onceguard/client.hpp>
+#include <onceguard/key.hpp>
+
+#include "base/field.hpp"
+#include "base/url.hpp"
+
+namespace onceguard::client {
+inline namespace v1 {
+namespace {
+
+error wrong(std::string detail) { return {errc::invalid_argument, std::move(detail)}; }
+
+bool is_token(std::string_view text) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::ranges::all_of(text, [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           marks.find(c) != marks.npos;
+  });
+}
+
+bool is_field_value(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
+  });
+}
+
+result<void> check_url(std::string_view url) {
+  if (!std::ranges::all_of(url, [](char c) { return c > 0x20 && c < 0x7f; })) {
+    return wrong("the URL has a space, a control character or one outside ASCII");
+  }
+  const auto parts = base::split_url(url);
+  if (parts.scheme != "http" && parts.scheme != "https") {
+    return wrong("the URL must begin with http:// or https://");
+  }
+  if (!parts.authority || parts.authority->empty() || parts.authority->front() == ':') {
+    return wrong("the URL has no host");
+  }
+  if (parts.authority->find('@') != std::string_view::npos) {
+    return wrong("the URL has a user or password; send them in an Authorization header");
+  }
+  if (parts.fragment) return wrong("the URL has a fragment (#…), which is never sent");
+  return {};
+}
+
+result<void> check_header(std::string_view name, std::string_view value) {
+  if (!is_token(name)) return wrong("a header's name is no token");
+  if (!is_field_value(value)) {
+    return wrong("the value of the header " + std::string(name) + " has a control character");
+  }
+  for (const std::string_view added :
+       {"host", "content-length", "transfer-encoding", "connection", "expect"}) {
+    if (base::iequals(name, added))
+      return wrong("the header " + std::string(name) + " is not yours");
+  }
+  if (base::iequals(name, "idempotency-key")) {
+    return wrong("the header Idempotency-Key is made from the key of the request");
+  }
+  return {};
+}
+
+}  // namespace
+
+result<void> check(const request& sent) {
+  if (!is_token(sent.method)) return wrong("the method is no token");
+  if (auto checked = check_url(sent.url); !checked) return checked;
+  for (const auto& [name, value] : sent.headers) {
+    if (auto checked = check_header(name, value); !checked) return checked;
+  }
+  const bool visible = std::ranges::all_of(sent.key, [](char c) { return c >= 0x20 && c < 0x7f; });
+  if (!visible || sent.key.size() > key_size_max) {
+    return wrong("the key must be 1 to 255 visible ASCII characters or spaces");
+  }
+  return {};
+}
+
+}  // namespace v1
+}  // namespace onceguard::client

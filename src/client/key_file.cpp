@@ -1,0 +1,143 @@
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <onceguard/client_key_file.hpp>
+
+#include "base/hash.hpp"
+
+namespace onceguard::client {
+inline namespace v1 {
+namespace {
+
+constexpr std::string_view heading = "onceguard key 1\n";
+constexpr std::size_t size_max = 1'024;
+
+error failed(const std::string& path, const std::string& work) {
+  return {errc::store_unreachable, path + ": " + work + ": " + std::strerror(errno)};
+}
+
+class descriptor {
+ public:
+  explicit descriptor(int number) : number_(number) {}
+  ~descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  [[nodiscard]] int get() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
+std::string fingerprint_of(const request& sent) {
+  return base::to_hex(base::sha256().part(sent.method).part(sent.url).part(sent.body).finish());
+}
+
+/// A new name in the folder is on the disk once the folder is.
+result<void> sync_folder(const std::string& path) {
+  const auto slash = path.rfind('/');
+  const auto folder = slash == path.npos ? std::string(".") : path.substr(0, slash + 1);
+  const descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (file.get() < 0 || ::fsync(file.get()) != 0) return failed(folder, "sync");
+  return {};
+}
+
+/// A whole file of a name that nobody else takes, on the disk.
+result<std::string> write_aside(const std::string& path, std::string_view text) {
+  std::array<unsigned char, 8> random{};
+  base::random_bytes(random);
+  auto name = path + "." + base::to_hex(random) + ".new";
+  const descriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (file.get() < 0) return failed(name, "create");
+  const auto written = ::write(file.get(), text.data(), text.size());
+  const bool whole = written == static_cast<ssize_t>(text.size());
+  if (!whole || ::fsync(file.get()) != 0) {
+    auto why = failed(name, "write");
+    ::unlink(name.c_str());
+    return why;
+  }
+  return name;
+}
+
+/// The rest of the line behind `name`, cut off the text.
+std::string_view take_line(std::string_view& text, std::string_view name) {
+  const auto end = text.find('\n');
+  if (!text.starts_with(name) || end == text.npos) return {};
+  const auto value = text.substr(name.size(), end - name.size());
+  text.remove_prefix(end + 1);
+  return value;
+}
+
+}  // namespace
+
+std::string key_file::text() const {
+  std::string out(heading);
+  out += "key " + key_ + "\nrequest " + fingerprint_ + "\n";
+  return out + "done " + std::to_string(done_status_) + "\n";
+}
+
+result<void> key_file::read(const std::string& fingerprint) {
+  const descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return failed(path_, "open");
+  std::array<char, size_max> bytes{};
+  const auto size = ::read(file.get(), bytes.data(), bytes.size());
+  if (size < 0) return failed(path_, "read");
+  // The process that made it may have crashed before it was on the disk.
+  if (::fsync(file.get()) != 0) return failed(path_, "sync");
+  std::string_view text(bytes.data(), static_cast<std::size_t>(size));
+  const bool ours = text.starts_with(heading);
+  if (ours) text.remove_prefix(heading.size());
+  key_ = take_line(text, "key ");
+  fingerprint_ = take_line(text, "request ");
+  const auto status = take_line(text, "done ");
+  const auto parsed = std::from_chars(status.data(), status.data() + status.size(), done_status_);
+  if (!ours || key_.empty() || parsed.ec != std::errc() || !text.empty()) {
+    return error(errc::record_unreadable, path_ + ": is no key file, or a damaged one");
+  }
+  if (fingerprint_ != fingerprint) {
+    return error(errc::conflict,
+                 path_ + ": belongs to another request (its method, URL or body differ)");
+  }
+  return {};
+}
+
+result<key_file> key_file::open(std::string path, const request& sent) {
+  key_file out;
+  out.path_ = std::move(path);
+  out.fingerprint_ = fingerprint_of(sent);
+  out.key_ = make_key();
+  if (::access(out.path_.c_str(), F_OK) != 0) {
+    const auto made = write_aside(out.path_, out.text());
+    if (!made) return made.error();
+    // The name appears with its whole content, or not at all.
+    const bool linked = ::link(made->c_str(), out.path_.c_str()) == 0;
+    const auto why = linked || errno == EEXIST ? error() : failed(out.path_, "create");
+    ::unlink(made->c_str());
+    if (!why.detail.empty()) return why;
+  }
+  const auto fingerprint = out.fingerprint_;
+  if (auto read = out.read(fingerprint); !read) return std::move(read).error();
+  if (auto synced = sync_folder(out.path_); !synced) return std::move(synced).error();
+  return out;
+}
+
+result<void> key_file::mark_done(std::uint16_t status) {
+  done_status_ = status;
+  const auto made = write_aside(path_, text());
+  if (!made) return made.error();
+  if (::rename(made->c_str(), path_.c_str()) != 0) {
+    auto why = failed(path_, "replace");
+    ::unlink(made->c_str());
+    return why;
+  }
+  return sync_folder(path_);
+}
+
+}  // namespace v1
+}  // namespace onceguard::client
