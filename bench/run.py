@@ -26,8 +26,8 @@ from side_by_side import compare
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "redis", "postgres", "postgres-soak",
-        "postgres-large")
+WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "watched", "redis", "postgres",
+        "postgres-soak", "postgres-large", "attention")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
 
@@ -109,12 +109,12 @@ class Servers:
         wait_for(port, process)
         return process
 
-    def gateway(self, name, *flags, store=None):
+    def gateway(self, name, *flags, store=None, level="error"):
         port = free_port()
         store = store or "sqlite:" + os.path.join(self.dir, name + ".db")
         process = self.start([BINARY, "gateway", "--listen", f"127.0.0.1:{port}", "--upstream",
                               f"http://127.0.0.1:{self.upstream}", "--store", store, "--threads",
-                              "1", "--log-level", "error", *flags], port)
+                              "1", "--log-level", level, *flags], port)
         return port, process
 
     def __exit__(self, *_):
@@ -366,8 +366,15 @@ def main():
         if "sizes" in wanted.what:
             import sizes
             sizes.bench_sizes(servers, wanted.seconds, wrk)
+        if "watched" in wanted.what:
+            import watched
+            watched.bench_watched(servers, wanted.rounds, wanted.seconds, wrk, send_once,
+                                  cpu_seconds, free_port)
         if "redis" in wanted.what:
             bench_redis(wanted, servers)
+        if "attention" in wanted.what:
+            import attention
+            attention.bench_attention(attention.arguments(["--binary", BINARY]))
 
 
 if __name__ == "__main__":

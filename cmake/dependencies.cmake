@@ -1,63 +1,61 @@
-# Everything comes from Debian 12 packages; nothing is vendored or downloaded.
-# A missing one is an error here, never a feature that silently goes away.
-find_package(Threads REQUIRED)
-find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto SSL)
-find_package(SQLite3 3.40 REQUIRED)
-find_package(PostgreSQL 15 REQUIRED)
-find_package(nlohmann_json 3.11 REQUIRED)
-find_package(CLI11 2.1 REQUIRED)
-find_package(fmt 9 REQUIRED)
-find_package(tomlplusplus 3.3 QUIET)
+# The outside libraries: how the target of each is found. The build uses this file, and so does the
+# installed package, for the components that somebody asks for.
+# Everything comes from Debian 12 packages; nothing is vendored or downloaded. In the build, a
+# missing one is an error, never a feature that silently goes away.
 
-# Boost.Asio and Boost.System are used header-only.
-find_path(ONCEGUARD_BOOST_INCLUDE boost/asio.hpp REQUIRED)
-add_library(onceguard_asio INTERFACE)
-target_include_directories(onceguard_asio SYSTEM INTERFACE ${ONCEGUARD_BOOST_INCLUDE})
-target_compile_definitions(onceguard_asio INTERFACE
-  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE)
-target_link_libraries(onceguard_asio INTERFACE Threads::Threads)
+# onceguard_find(TARGET [REQUIRED | QUIET])
+macro(onceguard_find target)
+  if(TARGET ${target})
+  elseif("${target}" STREQUAL "Boost::headers") # Asio and System are used header-only
+    find_package(Boost 1.81 CONFIG ${ARGN})
+  elseif("${target}" STREQUAL "Threads::Threads")
+    find_package(Threads ${ARGN})
+  elseif("${target}" MATCHES "^OpenSSL::")
+    find_package(OpenSSL 3.0 COMPONENTS Crypto SSL ${ARGN})
+  elseif("${target}" STREQUAL "SQLite::SQLite3")
+    find_package(SQLite3 3.40 ${ARGN})
+  elseif("${target}" STREQUAL "PostgreSQL::PostgreSQL")
+    find_package(PostgreSQL 15 ${ARGN})
+  elseif("${target}" STREQUAL "onceguard::hiredis") # its reader of replies only
+    onceguard_find_files(hiredis HEADER hiredis/read.h LIBRARY hiredis ${ARGN})
+  elseif("${target}" STREQUAL "onceguard::xxhash") # compiled in
+    onceguard_find_files(xxhash HEADER xxhash.h ${ARGN})
+  elseif("${target}" STREQUAL "onceguard::toml") # compiled in
+    onceguard_find_files(toml HEADER toml++/toml.h ${ARGN})
+  elseif("${target}" STREQUAL "onceguard::prometheus") # the model of metrics and its text form only
+    onceguard_find_files(prometheus HEADER prometheus/text_serializer.h
+      LIBRARY prometheus-cpp-core ${ARGN})
+  elseif("${target}" STREQUAL "nlohmann_json::nlohmann_json")
+    find_package(nlohmann_json 3.11 ${ARGN})
+  elseif("${target}" STREQUAL "CLI11::CLI11")
+    find_package(CLI11 2.1 ${ARGN})
+  elseif("${target}" STREQUAL "fmt::fmt")
+    find_package(fmt 9 ${ARGN})
+  elseif("${target}" STREQUAL "onceguard::llhttp")
+    include(${PROJECT_SOURCE_DIR}/cmake/llhttp.cmake)
+  else()
+    message(FATAL_ERROR "cmake/dependencies.cmake does not know the target ${target}")
+  endif()
+endmacro()
 
-find_path(ONCEGUARD_TOML_INCLUDE toml++/toml.h REQUIRED)
-add_library(onceguard_toml INTERFACE)
-target_include_directories(onceguard_toml SYSTEM INTERFACE ${ONCEGUARD_TOML_INCLUDE})
-
-# xxHash, compiled in: nothing of it is needed at run time.
-find_path(ONCEGUARD_XXHASH_INCLUDE xxhash.h REQUIRED)
-add_library(onceguard_xxhash INTERFACE)
-target_include_directories(onceguard_xxhash SYSTEM INTERFACE ${ONCEGUARD_XXHASH_INCLUDE})
-
-# prometheus-cpp: the model of metrics and its text form only.
-find_path(ONCEGUARD_PROMETHEUS_INCLUDE prometheus/text_serializer.h REQUIRED)
-find_library(ONCEGUARD_PROMETHEUS prometheus-cpp-core REQUIRED)
-add_library(onceguard_prometheus INTERFACE)
-target_include_directories(onceguard_prometheus SYSTEM INTERFACE ${ONCEGUARD_PROMETHEUS_INCLUDE})
-target_link_libraries(onceguard_prometheus INTERFACE ${ONCEGUARD_PROMETHEUS})
-
-# hiredis: its reader of replies only.
-find_path(ONCEGUARD_HIREDIS_INCLUDE hiredis/read.h REQUIRED)
-find_library(ONCEGUARD_HIREDIS hiredis REQUIRED)
-add_library(onceguard_hiredis INTERFACE)
-target_include_directories(onceguard_hiredis SYSTEM INTERFACE ${ONCEGUARD_HIREDIS_INCLUDE})
-target_link_libraries(onceguard_hiredis INTERFACE ${ONCEGUARD_HIREDIS})
-
-# llhttp, the HTTP parser of Node.js: Debian ships its C sources in node-llhttp.
-find_path(ONCEGUARD_LLHTTP_INCLUDE llhttp.h PATH_SUFFIXES llhttp REQUIRED
-          PATHS /usr/share/include)
-find_path(ONCEGUARD_LLHTTP_SOURCE llhttp.c PATHS /usr/share/llhttp REQUIRED)
-add_library(onceguard_llhttp STATIC
-  ${ONCEGUARD_LLHTTP_SOURCE}/api.c
-  ${ONCEGUARD_LLHTTP_SOURCE}/http.c
-  ${ONCEGUARD_LLHTTP_SOURCE}/llhttp.c)
-target_include_directories(onceguard_llhttp SYSTEM PUBLIC ${ONCEGUARD_LLHTTP_INCLUDE})
-target_compile_definitions(onceguard_llhttp PUBLIC LLHTTP_STRICT_MODE=1)
-target_compile_options(onceguard_llhttp PRIVATE -w -O2)
-set_target_properties(onceguard_llhttp PROPERTIES UNITY_BUILD OFF)
-if(ONCEGUARD_SANITIZE)
-  target_compile_options(onceguard_llhttp PRIVATE -fsanitize=${ONCEGUARD_SANITIZE})
-endif()
-
-# tcmalloc, for the program: one thread allocates what another frees all the time, which costs
-# glibc's allocator a fifth of the time of a guarded request, and its arenas grow and shrink.
-if(NOT ONCEGUARD_SANITIZE)
-  find_library(ONCEGUARD_TCMALLOC NAMES tcmalloc_minimal libtcmalloc_minimal.so.4 REQUIRED)
-endif()
+# A library without a package of CMake's: the target onceguard::NAME.
+function(onceguard_find_files name)
+  cmake_parse_arguments(FILES "REQUIRED;QUIET" "HEADER;LIBRARY" "" ${ARGN})
+  set(required "")
+  if(FILES_REQUIRED)
+    set(required REQUIRED)
+  endif()
+  string(TOUPPER ${name} upper)
+  find_path(ONCEGUARD_${upper}_INCLUDE ${FILES_HEADER} ${required})
+  mark_as_advanced(ONCEGUARD_${upper}_INCLUDE)
+  if(FILES_LIBRARY)
+    find_library(ONCEGUARD_${upper}_LIBRARY ${FILES_LIBRARY} ${required})
+    mark_as_advanced(ONCEGUARD_${upper}_LIBRARY)
+  endif()
+  if(ONCEGUARD_${upper}_INCLUDE AND (NOT FILES_LIBRARY OR ONCEGUARD_${upper}_LIBRARY))
+    add_library(onceguard::${name} INTERFACE IMPORTED GLOBAL)
+    set_target_properties(onceguard::${name} PROPERTIES
+      INTERFACE_INCLUDE_DIRECTORIES ${ONCEGUARD_${upper}_INCLUDE}
+      INTERFACE_LINK_LIBRARIES "${ONCEGUARD_${upper}_LIBRARY}")
+  endif()
+endfunction()

@@ -1,5 +1,5 @@
 # The Lua scripts of the Redis store as a C++ source, so that the program carries them.
-#   onceguard_embed_lua(onceguard_redis ${PROJECT_SOURCE_DIR}/src/store/redis/lua)
+#   onceguard_embed_lua(onceguard_room_redis ${PROJECT_SOURCE_DIR}/src/store/redis/lua)
 # adds the generated source to that target. Run with -P it writes the source.
 
 if(CMAKE_SCRIPT_MODE_FILE)

@@ -1,5 +1,5 @@
 # The document of the admin API as a C++ source, so that the program carries it.
-#   onceguard_embed_openapi(onceguard_admin ${PROJECT_SOURCE_DIR}/src/admin/openapi.json)
+#   onceguard_embed_openapi(onceguard_room_admin ${PROJECT_SOURCE_DIR}/src/admin/openapi.json)
 # adds the generated source to that target. Run with -P it writes the source.
 
 if(CMAKE_SCRIPT_MODE_FILE)

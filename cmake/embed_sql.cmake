@@ -1,5 +1,5 @@
 # The SQL of the schema as a C++ source, so that the program carries it.
-#   onceguard_embed_sql(onceguard_postgres ${PROJECT_SOURCE_DIR}/src/store/postgres/sql)
+#   onceguard_embed_sql(onceguard_room_postgres ${PROJECT_SOURCE_DIR}/src/store/postgres/sql)
 # adds the generated source to that target. Run with -P it writes the source.
 
 if(CMAKE_SCRIPT_MODE_FILE)

@@ -1,65 +1,43 @@
 # Targets of the rooms (cmake/rooms.ini), of the program and of the fuzzers.
-add_library(onceguard_options INTERFACE)
-target_compile_options(onceguard_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fno-omit-frame-pointer)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # gcc 12 reports these inside optimised standard library code.
-  target_compile_options(onceguard_options INTERFACE
-    -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
-    -Wno-stringop-overread -Wno-dangling-pointer -Wno-free-nonheap-object
-    -Wno-mismatched-new-delete)
-endif()
-if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # In a file of several, gcc takes an anonymous namespace for one of a header.
-  target_compile_options(onceguard_options INTERFACE -Wno-subobject-linkage)
-endif()
-if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  # In a file of several, it takes a name for hidden that is another file's own.
-  target_compile_options(onceguard_options INTERFACE -Wno-shadow)
-endif()
-if(ONCEGUARD_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Asio's fences beside its locks are not modelled, and not needed to see its order.
-  target_compile_options(onceguard_options INTERFACE -Wno-tsan)
-endif()
-if(ONCEGUARD_SANITIZE)
-  target_compile_options(onceguard_options INTERFACE
-    -fsanitize=${ONCEGUARD_SANITIZE} -fno-sanitize-recover=all)
-  target_link_options(onceguard_options INTERFACE -fsanitize=${ONCEGUARD_SANITIZE})
-endif()
-target_link_libraries(onceguard_options INTERFACE onceguard_asio)
-target_include_directories(onceguard_options INTERFACE
-  ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 
-# One precompiled header for the expensive library headers, shared by all rooms and tests.
-add_library(onceguard_pch STATIC ${PROJECT_SOURCE_DIR}/cmake/pch.cpp)
-target_link_libraries(onceguard_pch PUBLIC onceguard_options onceguard_asio)
-target_precompile_headers(onceguard_pch PUBLIC ${PROJECT_SOURCE_DIR}/cmake/pch.hpp)
-
-# Reads cmake/rooms.ini and makes a target of each room. A folder of src/ that is no room is an
-# error.
-function(onceguard_rooms)
+# Reads cmake/rooms.ini: `onceguard_room_list` has all rooms, lowest first, and ROOM_folder,
+# ROOM_uses, ROOM_links, ROOM_compiles and ROOM_component what the list says of each.
+macro(onceguard_read_rooms)
   set(list ${PROJECT_SOURCE_DIR}/cmake/rooms.ini)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
   file(STRINGS ${list} lines REGEX "^[^#]")
   foreach(line IN LISTS lines)
     if(line MATCHES "^\\[(.+)\\]$")
       set(room ${CMAKE_MATCH_1})
-      list(APPEND rooms ${room})
-    elseif(line MATCHES "^(folder|uses|links) = (.*)$")
+      list(APPEND onceguard_room_list ${room})
+    elseif(line MATCHES "^(folder|uses|links|compiles|component) = (.*)$")
       set(key ${CMAKE_MATCH_1})
       string(REPLACE " " ";" ${room}_${key} "${CMAKE_MATCH_2}")
     endif()
   endforeach()
-  foreach(room IN LISTS rooms)
+  list(REMOVE_ITEM onceguard_room_list public)
+  foreach(room IN LISTS onceguard_room_list)
+    list(REMOVE_ITEM ${room}_uses public)
+  endforeach()
+endmacro()
+
+# Makes a target of each room that is wanted: those of the components, or all for the program. A
+# folder of src/ that is no room is an error.
+function(onceguard_rooms)
+  foreach(room IN LISTS onceguard_room_list)
     list(APPEND folders ${${room}_folder})
+    if(ONCEGUARD_PROGRAM OR ${room}_component IN_LIST ONCEGUARD_COMPONENTS)
+      list(APPEND wanted ${room})
+    endif()
   endforeach()
   onceguard_check_folders("${folders}")
-  foreach(room IN LISTS rooms)
-    if(${room}_folder MATCHES "^src/")
-      list(REMOVE_ITEM ${room}_uses public)
-      list(TRANSFORM ${room}_uses PREPEND onceguard::)
-      onceguard_room(${room} "${${room}_folder}" "${folders}" ${${room}_uses} ${${room}_links})
-    endif()
+  foreach(room IN LISTS wanted)
+    foreach(link IN LISTS ${room}_links ${room}_compiles)
+      onceguard_find(${link} REQUIRED)
+    endforeach()
+    list(TRANSFORM ${room}_uses PREPEND onceguard::room::)
+    onceguard_room(${room} "${${room}_folder}" "${folders}"
+      ${${room}_uses} ${${room}_links} ${${room}_compiles})
   endforeach()
 endfunction()
 
@@ -90,26 +68,41 @@ function(onceguard_room name folder folders)
     endif()
   endforeach()
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
-  set(target onceguard_${name})
+  set(target onceguard_room_${name})
   if(sources)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PUBLIC onceguard_options ${ARGN})
-    target_precompile_headers(${target} REUSE_FROM onceguard_pch)
+    if(TARGET onceguard_pch)
+      target_precompile_headers(${target} REUSE_FROM onceguard_pch)
+    endif()
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE onceguard_options ${ARGN})
   endif()
-  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/registration.cpp AND NOT name STREQUAL "store")
-    # Nothing of it is called by name: it makes the store known to guard::open.
-    target_link_options(${target} INTERFACE LINKER:--undefined=onceguard_${name}_store)
+  onceguard_registration(${name} ${folder} option)
+  target_link_options(${target} INTERFACE ${option})
+  add_library(onceguard::room::${name} ALIAS ${target})
+endfunction()
+
+# The option by which the linker takes in the registration of a store, of which nothing is called by
+# name: guard::open knows the stores that a program was linked with. Empty for other rooms.
+function(onceguard_registration room folder result)
+  set(option "")
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/registration.cpp AND NOT room STREQUAL "store")
+    set(option LINKER:--undefined=onceguard_${room}_store)
   endif()
-  add_library(onceguard::${name} ALIAS ${target})
+  set(${result} ${option} PARENT_SCOPE)
 endfunction()
 
 # The program: the room `cli` and its main.cpp.
 function(onceguard_program)
+  # tcmalloc: one thread allocates what another frees all the time, which costs glibc's allocator a
+  # fifth of the time of a guarded request, and its arenas grow and shrink.
+  if(NOT ONCEGUARD_SANITIZE)
+    find_library(ONCEGUARD_TCMALLOC NAMES tcmalloc_minimal libtcmalloc_minimal.so.4 REQUIRED)
+  endif()
   add_executable(onceguard ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
-  target_link_libraries(onceguard PRIVATE onceguard::cli)
+  target_link_libraries(onceguard PRIVATE onceguard::room::cli)
   set_target_properties(onceguard PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   if(ONCEGUARD_TCMALLOC)
     # Nothing of it is called by name, and it is needed all the same.
@@ -131,7 +124,7 @@ function(onceguard_fuzzers)
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    target_link_libraries(${name} PRIVATE onceguard::config)
+    target_link_libraries(${name} PRIVATE onceguard::room::config)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   endforeach()
 endfunction()

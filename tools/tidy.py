@@ -309,7 +309,8 @@ def check_headers_alone(root, findings):
         unit = f"#include <onceguard/{header.name}>\n"
         done = subprocess.run(
             [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra",
-             "-Werror", "-x", "c++", "-I", str(root / "include"), "-"],
+             "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-x", "c++",
+             "-I", str(root / "include"), "-"],
             input=unit, capture_output=True, text=True)
         return header, done
 

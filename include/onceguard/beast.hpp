@@ -20,6 +20,7 @@
 #include <onceguard/http.hpp>
 
 namespace onceguard::beast {
+inline namespace v1 {
 
 using request_type = boost::beast::http::request<boost::beast::http::string_body>;
 using response_type = boost::beast::http::response<boost::beast::http::string_body>;
@@ -44,7 +45,7 @@ void append_views(const Fields& fields, std::vector<field>& out) {
 inline void drop_reserved(request_type& message) {
   for (auto header = message.begin(); header != message.end();) {
     const auto here = header++;
-    if (http::is_reserved_field(std_view(here->name_string()))) message.erase(here);
+    if (http::is_onceguard_field(std_view(here->name_string()))) message.erase(here);
   }
 }
 
@@ -173,4 +174,5 @@ boost::asio::awaitable<boost::beast::http::message_generator> guarded(
   co_return std::get<message_generator>(std::move(made.message));
 }
 
+}  // namespace v1
 }  // namespace onceguard::beast

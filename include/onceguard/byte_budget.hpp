@@ -5,12 +5,16 @@
 #include <utility>
 
 namespace onceguard {
+inline namespace v1 {
 
-/// Thread-safe. Must outlive its reservations.
+/// The limit, and how much of it is in use. Thread-safe. Must outlive its reservations.
 class byte_budget {
  public:
+  /// A limit of `bytes_max` bytes.
   explicit byte_budget(std::size_t bytes_max) noexcept : bytes_max_(bytes_max) {}
+  /// The bytes that are reserved now.
   [[nodiscard]] std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  /// The limit.
   [[nodiscard]] std::size_t bytes_max() const noexcept { return bytes_max_; }
 
  private:
@@ -37,9 +41,12 @@ class byte_budget {
 class byte_reservation {
  public:
   byte_reservation() = default;
+  /// A reservation of no bytes of `budget`.
   explicit byte_reservation(byte_budget& budget) noexcept : budget_(&budget) {}
+  /// Takes over the bytes of `other`, which is then a reservation of no budget.
   byte_reservation(byte_reservation&& other) noexcept
       : budget_(std::exchange(other.budget_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  /// Returns its bytes to the budget and takes over those of `other`.
   byte_reservation& operator=(byte_reservation&& other) noexcept {
     if (this != &other) {
       clear();
@@ -69,10 +76,12 @@ class byte_reservation {
     }
     bytes_ = bytes;
   }
+  /// Returns all bytes to the budget.
   void clear() noexcept {
     if (budget_ != nullptr && bytes_ != 0) budget_->give(bytes_);
     bytes_ = 0;
   }
+  /// The bytes that are reserved now.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -80,4 +89,5 @@ class byte_reservation {
   std::size_t bytes_ = 0;
 };
 
+}  // namespace v1
 }  // namespace onceguard

@@ -8,6 +8,7 @@
 #include <onceguard/record.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// Specialise this for types of your own:
 ///   static answer encode(const T& value);            // may throw: the outcome is then unknown
@@ -19,19 +20,23 @@ struct codec;
 /// A whole answer, as it is.
 template <>
 struct codec<answer> {
+  /// The answer itself.
   static answer encode(const answer& value) { return value; }
+  /// The answer itself.
   static result<answer> decode(const answer& stored) { return stored; }
 };
 
 /// Bytes.
 template <>
 struct codec<std::string> {
+  /// An answer of status 200 with these bytes as its body.
   static answer encode(std::string value) {
     answer out;
     out.status = 200;
     out.body = std::move(value);
     return out;
   }
+  /// The body.
   static result<std::string> decode(const answer& stored) { return stored.body; }
 };
 
@@ -42,4 +47,5 @@ concept storable = requires(const T& value, const answer& stored) {
   { codec<T>::decode(stored) } -> std::convertible_to<result<T>>;
 };
 
+}  // namespace v1
 }  // namespace onceguard

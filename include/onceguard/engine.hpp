@@ -27,6 +27,7 @@
 #include <onceguard/store.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 class held_lease;
 
@@ -36,36 +37,48 @@ enum class after_loss_rule : std::uint8_t {
   flag,    ///< continue; new runs are marked maybe-repeated
 };
 
+/// The settings of an engine.
 struct engine_params {
+  /// Of each call of the store.
   milliseconds store_timeout{2'000};
   /// A failed settle is repeated for this long before the caller gets its outcome.
   milliseconds settle_wait{10'000};
+  /// How often expired records are removed.
   milliseconds sweep_interval{60'000};
-  std::size_t replay_cache = 16u << 20;  ///< in bytes; 0: no cache
+  /// In bytes; 0: no cache.
+  std::size_t replay_cache = 16u << 20;
+  /// Requests that wait for their running twin; others are `busy`.
   std::size_t max_waiters = 10'000;
   /// How often a waiter polls the store for a twin in another process.
   milliseconds twin_poll{50};
   /// How many claims in doubt are followed up at the same time.
   std::size_t max_follow_ups = 10'000;
+  /// After a loss of the store's memory.
   after_loss_rule after_loss = after_loss_rule::refuse;
-  std::string state_dir;  ///< directory of the witness file, which keeps the store's vitals
+  /// Directory of the witness file, which keeps the store's vitals.
+  std::string state_dir;
   /// The sum of the longest lease and the longest upstream timeout.
   milliseconds loss_quiet{90'000};
-  milliseconds longest_retention{24 * 3'600'000};
+  milliseconds longest_retention{24 * 3'600'000};  ///< of all routes
 };
 
 /// An application's report whether an operation took effect.
-enum class effect_status : std::uint8_t { done, not_done, unknown };
+enum class effect_status : std::uint8_t {
+  done,      ///< it took effect
+  not_done,  ///< it did not
+  unknown,   ///< the application does not know
+};
+/// The report, with what belongs to it.
 struct effect_report {
-  effect_status status = effect_status::unknown;
+  effect_status status = effect_status::unknown;  ///< says which members count
   answer_ptr answer;  ///< done: the first answer, if the application gave one; null: none
   std::string why;    ///< unknown: for people
 };
 
 /// An operation under one scope.
 struct scoped_operation {
-  record_id id{};
-  subject_ptr about;
+  record_id id{};           ///< made of scope and key: make_record_id
+  subject_ptr about;        ///< the operation
   fingerprint_input input;  ///< what the fingerprint of `about` is made from
 };
 
@@ -76,20 +89,25 @@ struct operation : scoped_operation {
   /// rule was changed. A live record under one of these scopes is used; if there is none, a record
   /// is made at `id`. Empty: the route had no other scopes.
   std::vector<scoped_operation> scopes;
+  /// The rules that apply.
   const route_policy* policy = nullptr;
-  std::string_view upstream;  ///< the service that does the work, for the log; may be empty
+  /// The service that does the work, for the log; may be empty.
+  std::string_view upstream;
   /// The part of the engine's budget that is reserved for the answer of the work. Before each
   /// claim, this reservation gets `usual_answer` bytes. The engine claims nothing if
   /// `longest_answer` bytes would not fit. A settle that has to wait takes over the reservation
   /// together with the answer. May be null.
   byte_reservation* answer_room = nullptr;
+  /// Bytes.
   std::size_t usual_answer = 0;
+  /// Bytes.
   std::size_t longest_answer = 0;
   /// A stop request means that the caller has disconnected: a claim that waits for a running twin
   /// ends.
   std::stop_token caller;
 };
 
+/// What became of an operation in this process.
 enum class outcome_kind : std::uint8_t {
   granted,     ///< by claim(): `claim_result::lease` is set
   ran,         ///< by settle(): the work ran and is settled; send its own answer
@@ -108,14 +126,14 @@ enum class outcome_kind : std::uint8_t {
 
 /// The result of a claim or a settle, for the front door.
 struct outcome {
-  outcome_kind kind = outcome_kind::busy;
+  outcome_kind kind = outcome_kind::busy;          ///< says which members count
   settle_kind settled_as = settle_kind::complete;  ///< ran, unrecorded
-  answer_ptr answer;
-  answer_kept kept = answer_kept::none;
-  milliseconds retry_after{1'000};
-  bool waited = false;  ///< replay: the operation waited for its running twin
-  bool probed = false;  ///< unknown: a later repeat asks the application again
-  error failure;
+  answer_ptr answer;                               ///< replay: the stored answer
+  answer_kept kept = answer_kept::none;            ///< replay: what is left of it
+  milliseconds retry_after{1'000};  ///< busy, backoff, unknown: a repeat before is in vain
+  bool waited = false;              ///< replay: the operation waited for its running twin
+  bool probed = false;              ///< unknown: a later repeat asks the application again
+  error failure;                    ///< store_failed: what went wrong
 };
 
 /// A lease that was granted. The lease renews itself after each third of its length while the
@@ -126,14 +144,18 @@ struct outcome {
 class lease_handle {
  public:
   struct state;
+  /// For the engine, which makes the handles.
   explicit lease_handle(std::shared_ptr<state> granted) noexcept;
+  /// A handle moves within its thread.
   lease_handle(lease_handle&&) noexcept = default;
   lease_handle& operator=(lease_handle&&) = delete;
   ~lease_handle();
 
+  /// The id of the record that has the lease.
   [[nodiscard]] const record_id& id() const noexcept;
   /// The subject under which the record was found, possibly with a former scope.
   [[nodiscard]] const subject& about() const noexcept;
+  /// Token, claim id and attempt.
   [[nodiscard]] const onceguard::lease& lease() const noexcept;
   /// "OG1-" and record id, token and claim id in hex: the text with which an application completes
   /// the operation itself.
@@ -168,42 +190,60 @@ class lease_handle {
   std::shared_ptr<state> state_;
 };
 
+/// A lease, or why there is none.
 struct claim_result {
-  onceguard::outcome outcome;
+  onceguard::outcome outcome;         ///< `granted`, or what to answer
   std::optional<lease_handle> lease;  ///< granted
 };
 
 /// The stored answer of a completed record, served from memory.
 struct cached_replay {
-  answer_ptr answer;
-  answer_kept kept = answer_kept::none;
+  answer_ptr answer;                     ///< null: none was kept
+  answer_kept kept = answer_kept::none;  ///< what is left of it
 };
 
 /// Counters since the start of the process. They never contain a key or a scope.
 struct engine_counters {
-  std::atomic<std::uint64_t> runs{0}, replays{0}, cached_replays{0}, busy{0}, mismatches{0},
-      backoffs{0}, unknowns{0}, probes{0}, store_failures{0}, unguarded{0}, stale_settles{0},
-      incidents{0}, late_settles{0}, follow_ups{0}, losses{0}, swept{0}, became_unknown{0},
-      other_scopes{0}, maybe_repeated{0};
+  std::atomic<std::uint64_t> runs{0};            ///< leases granted to run an operation
+  std::atomic<std::uint64_t> replays{0};         ///< stored answers from the store
+  std::atomic<std::uint64_t> cached_replays{0};  ///< stored answers from memory
+  std::atomic<std::uint64_t> busy{0};            ///< claims that met a running twin
+  std::atomic<std::uint64_t> mismatches{0};      ///< claims with another fingerprint
+  std::atomic<std::uint64_t> backoffs{0};        ///< claims before a failed one may run
+  std::atomic<std::uint64_t> unknowns{0};        ///< claims whose outcome is unknown
+  std::atomic<std::uint64_t> probes{0};          ///< leases granted to ask an application
+  std::atomic<std::uint64_t> store_failures{0};  ///< claims and settles that the store failed
+  std::atomic<std::uint64_t> unguarded{0};       ///< runs without a record
+  std::atomic<std::uint64_t> stale_settles{0};   ///< settles of a superseded lease
+  std::atomic<std::uint64_t> incidents{0};       ///< completed, and the record was gone
+  std::atomic<std::uint64_t> late_settles{0};    ///< settles recorded after settle_wait
+  std::atomic<std::uint64_t> follow_ups{0};      ///< claims in doubt, followed up
+  std::atomic<std::uint64_t> losses{0};          ///< of the store's memory
+  std::atomic<std::uint64_t> swept{0};           ///< expired records removed
+  std::atomic<std::uint64_t> other_scopes{0};    ///< key and fingerprint of another scope
+  std::atomic<std::uint64_t> maybe_repeated{0};  ///< runs that were marked so
+  /// Runs that became unknown, by unknown_reason.
+  std::array<std::atomic<std::uint64_t>, unknown_reasons> became_unknown{};
 };
 
 /// What the last poll of the store showed.
 struct store_health {
-  bool polled = false;          ///< whether a first poll is over
+  bool opened = false;          ///< the store has answered a poll of this process
   bool up = false;              ///< the store answered the last poll
-  std::int64_t since_wall = 0;  ///< not up: since when, in milliseconds since 1970
-  std::string why;              ///< not up: what the last poll failed with
+  std::int64_t since_wall = 0;  ///< since when polls fail, in milliseconds since 1970; 0: none did
+  std::string why;              ///< what the last poll failed with; empty: none did
   milliseconds refuses_for{0};  ///< after a loss: for how long nothing new is claimed
 };
 
 /// Numbers of this moment. Reading them takes a few locks, each for a moment.
 struct engine_gauges {
-  std::size_t leases = 0;   ///< held by this process
-  std::size_t waiters = 0;  ///< requests that wait for their running twin
-  std::size_t cached_answers = 0;
-  std::size_t cached_bytes = 0;
+  std::size_t leases = 0;          ///< held by this process
+  std::size_t waiters = 0;         ///< requests that wait for their running twin
+  std::size_t cached_answers = 0;  ///< in the replay cache
+  std::size_t cached_bytes = 0;    ///< of them
 };
 
+/// Claims operations of a store, and keeps their leases.
 /// Thread-safety: every member may be called from any thread. claim() runs on the given io_context,
 /// which must be run by one thread.
 /// Destroy the engine after these io_contexts, because its background work ends with them.
@@ -211,6 +251,7 @@ class engine {
  public:
   struct state;
 
+  /// `records` and `budget` must outlive the engine.
   engine(store& records, engine_params params, byte_budget& budget);
   ~engine();
   engine(const engine&) = delete;
@@ -230,6 +271,7 @@ class engine {
   /// The stored answer, if it is in memory. Does not suspend and does not use the store.
   [[nodiscard]] std::optional<cached_replay> find_replay(const record_id& id,
                                                          const fingerprint& print);
+  /// Claims an operation. Waits for a running twin if the policy says so.
   boost::asio::awaitable<claim_result> claim(boost::asio::io_context& io, operation operation);
   /// The same on whatever executor awaits it. The lease is renewed on the io_context of start(),
   /// and its handle may be used by any one thread at a time. A lease shorter than a second may run
@@ -247,15 +289,18 @@ class engine {
   /// sent.
   boost::asio::awaitable<void> end_held_leases();
 
-  /// Whether the store is out of reach, as far as its calls tell.
-  [[nodiscard]] bool store_away() const noexcept;
+  /// Counters of this engine.
   [[nodiscard]] const engine_counters& counters() const noexcept;
+  /// What the last poll showed.
   [[nodiscard]] store_health health() const;
+  /// Numbers of this moment.
   [[nodiscard]] engine_gauges gauges() const;
+  /// The store.
   [[nodiscard]] store& records() noexcept;
 
  private:
   const std::unique_ptr<state> state_;
 };
 
+}  // namespace v1
 }  // namespace onceguard

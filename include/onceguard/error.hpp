@@ -9,7 +9,9 @@
 #include <boost/system/result.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
+/// What kind of failure it was.
 enum class errc : std::uint8_t {
   store_unreachable,  ///< the store did not answer within its timeout, or refused the connection
   store_full,         ///< no room to write; nothing was changed
@@ -32,11 +34,12 @@ enum class effect : std::uint8_t {
 
 /// A failure. Cheap to move. This library never throws it across an I/O boundary.
 struct error {
-  errc code{};
-  onceguard::effect effect = onceguard::effect::none;
-  std::string detail;  ///< for people: what was wrong, and where
+  errc code{};                                         ///< the kind
+  onceguard::effect effect = onceguard::effect::none;  ///< what is known of the effect
+  std::string detail;                                  ///< for people: what was wrong, and where
 
   error() = default;  // for boost::system::result::error() of a success
+  /// A failure of kind `c` with the text `d` for people.
   error(errc c, std::string d, onceguard::effect e = onceguard::effect::none)
       : code(c), effect(e), detail(std::move(d)) {}
 
@@ -48,8 +51,10 @@ struct error {
   }
 };
 
+/// The name of the enumerator: "store_unreachable" …
 [[nodiscard]] std::string_view name_of(errc code) noexcept;
 
+/// A value, or the error because of which there is none.
 template <class T>
 using result = boost::system::result<T, error>;
 
@@ -60,4 +65,5 @@ using result = boost::system::result<T, error>;
   throw std::logic_error("value() of a failed result: " + e.detail);
 }
 
+}  // namespace v1
 }  // namespace onceguard

@@ -15,6 +15,7 @@
 #include <onceguard/request.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// The isolation level of the transactions that `execute` begins itself. SQLite has only
 /// serializable transactions.
@@ -25,16 +26,20 @@ enum class isolation_level : std::uint8_t {
   serializable,
 };
 
+/// How execute and execute_steps treat an operation.
 struct execute_policy {
   /// If another transaction or lease has the key: `wait` waits for its end, for at most the
   /// duration `wait`; `reject` returns `busy` at once.
   on_busy_rule on_busy = on_busy_rule::wait;
+  /// The longest wait for the other holder of the key.
   milliseconds wait{10'000};
-  milliseconds retention{24 * 3'600'000};  ///< retention of the answer, counted from its commit
+  /// Retention of the answer, counted from its commit.
+  milliseconds retention{24 * 3'600'000};
   /// execute_steps: how long a crash delays the next attempt. The longest step, and the work
   /// between two steps, should take much less time. Each step gives the lease its full length
   /// again.
   milliseconds lease{30'000};
+  /// Of transactions of its own.
   isolation_level isolation = isolation_level::as_session;
   /// How often a transaction that conflicted with another one (SQLSTATE class 40) is run again from
   /// its begin, if execute began the transaction itself. The callable runs anew each time.
@@ -69,10 +74,12 @@ class steps {
   /// different for each purpose. 64 hex digits.
   [[nodiscard]] virtual std::string key_for(std::string_view purpose) const = 0;
 
+  /// The lease of this attempt.
   [[nodiscard]] virtual const lease& held() const noexcept = 0;
 };
 
 /// Returns the answer when all steps are done.
 using steps_work = std::function<answer(steps&)>;
 
+}  // namespace v1
 }  // namespace onceguard

@@ -14,6 +14,7 @@
 #include <onceguard/error.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// Why a call has no result of the work to give.
 enum class refusal_kind : std::uint8_t {
@@ -29,13 +30,15 @@ enum class refusal_kind : std::uint8_t {
   overloaded,         ///< nothing ran: a limit of this process is reached
   invalid_request,    ///< nothing ran: the request is not well formed
 };
+/// The name of the enumerator, with hyphens: "busy", "store-failed" …
 [[nodiscard]] std::string_view name_of(refusal_kind kind) noexcept;
 
+/// Why there is no result, and what to do.
 struct refusal {
-  refusal_kind kind = refusal_kind::busy;
-  milliseconds retry_after{0};
-  std::string detail;          ///< for people: what happened, and what to do next
-  std::optional<error> cause;  ///< store_failed, answer_unreadable
+  refusal_kind kind = refusal_kind::busy;  ///< the reason
+  milliseconds retry_after{0};             ///< an earlier repeat is in vain
+  std::string detail;                      ///< for people: what happened, and what to do next
+  std::optional<error> cause;              ///< store_failed, answer_unreadable
 
   /// Whether the same request with the same key may be sent again, and may get another outcome.
   [[nodiscard]] bool retryable() const noexcept;
@@ -47,18 +50,22 @@ struct refusal {
   throw std::logic_error("value() of a refused operation: " + refused.detail);
 }
 
+/// The result of the work.
 template <class T>
 struct executed {
-  T value;
+  T value;                ///< what the work returned
   bool replayed = false;  ///< the value is that of an earlier run
 };
 
+/// What execute returns: the result, or why there is none.
 template <class T>
 using execution = boost::system::result<executed<T>, refusal>;
 
 /// What execute returns where its work did not run, or where another answer than its own counts.
 [[nodiscard]] refusal refusal_of(const outcome& outcome);
+/// The refusal for a stored answer that is none of the type.
 [[nodiscard]] refusal answer_unreadable(error why);
+/// The result of an earlier run, or the refusal.
 template <storable T>
 [[nodiscard]] execution<T> replayed_value(const outcome& got) {
   const bool has_answer =
@@ -69,10 +76,12 @@ template <storable T>
   return executed<T>{std::move(*value), true};
 }
 
+/// The result of this run, if it counts; otherwise as replayed_value.
 template <storable T>
 [[nodiscard]] execution<T> settled_value(const outcome& got, std::optional<T> made) {
   if (got.kind == outcome_kind::ran && made) return executed<T>{std::move(*made), false};
   return replayed_value<T>(got);
 }
 
+}  // namespace v1
 }  // namespace onceguard

@@ -3,6 +3,7 @@
 #include <string_view>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// A header field, as views.
 struct field {
@@ -10,4 +11,5 @@ struct field {
   std::string_view value;  ///< without surrounding white space
 };
 
+}  // namespace v1
 }  // namespace onceguard

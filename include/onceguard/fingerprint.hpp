@@ -11,25 +11,33 @@
 #include <onceguard/record.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
+/// What of a body is part of the fingerprint.
 enum class fingerprint_kind : std::uint8_t {
   exact,  ///< content type and body bytes
   json,   ///< the RFC 8785 canonical form of the body; as `exact` if the body is not I-JSON
   none,   ///< the body is not part of the fingerprint
 };
-enum class json_selection : std::uint8_t { all, pick, omit };
+/// Which values of a JSON body count.
+enum class json_selection : std::uint8_t {
+  all,   ///< the whole body
+  pick,  ///< only the targets of the pointers
+  omit,  ///< all but the targets of the pointers
+};
 
 /// How a fingerprint is made. The text form of the rule is kept in the record.
 struct fingerprint_rule {
-  fingerprint_kind kind = fingerprint_kind::exact;
-  json_selection selection = json_selection::all;  ///< without pointers: same as `all`
-  std::vector<std::string> pointers;               ///< RFC 6901 JSON Pointers
+  fingerprint_kind kind = fingerprint_kind::exact;  ///< what of the body counts
+  json_selection selection = json_selection::all;   ///< without pointers: same as `all`
+  std::vector<std::string> pointers;                ///< RFC 6901 JSON Pointers
 
   /// The text form: "exact", "none", "json", "json pick /a /b~1c", "json omit /t". Spaces in a
   /// pointer are written %20, percent signs %25.
   [[nodiscard]] std::string text() const;
   /// Parses the text form; errc::invalid_argument names the error and its position.
   [[nodiscard]] static result<fingerprint_rule> parse(std::string_view text);
+  /// Equal in all members.
   friend bool operator==(const fingerprint_rule&, const fingerprint_rule&) = default;
 };
 
@@ -39,12 +47,12 @@ struct fingerprint_rule {
 
 /// The parts of a request that the fingerprint covers. The views must outlive the call.
 struct fingerprint_input {
-  std::string_view upstream;  ///< the upstream's name
-  std::string_view method;
-  std::string_view path;   ///< raw, as the client sent it
-  std::string_view query;  ///< raw, without the question mark
-  std::string_view content_type;
-  std::string_view body;
+  std::string_view upstream;          ///< the upstream's name
+  std::string_view method;            ///< the HTTP method
+  std::string_view path;              ///< raw, as the client sent it
+  std::string_view query;             ///< raw, without the question mark
+  std::string_view content_type;      ///< the value of the Content-Type header field
+  std::string_view body;              ///< the bytes of the body
   std::span<const std::string> more;  ///< other data that distinguishes callers (anonymous scope)
 };
 
@@ -77,4 +85,5 @@ struct fingerprint_input {
 /// SHA-256 over the scope's kind and value, length-prefixed.
 [[nodiscard]] digest make_scope_digest(std::string_view kind, std::string_view value);
 
+}  // namespace v1
 }  // namespace onceguard

@@ -39,6 +39,7 @@
 #include <onceguard/store.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// Thrown by work that provably did nothing: the key is free again, and execute rethrows.
 class not_done : public std::runtime_error {
@@ -56,8 +57,10 @@ class try_later : public std::runtime_error {
 /// The lease under which work runs. Thread-safe; valid while the work runs.
 class running {
  public:
+  /// For the guard, which makes it.
   explicit running(lease_handle& held) noexcept : held_(held) {}
 
+  /// 1, 2, …: counts the attempts of the operation.
   [[nodiscard]] std::uint32_t attempt() const noexcept { return held_.lease().attempt; }
   /// Grows with every attempt: a service that compares it can refuse a superseded attempt.
   [[nodiscard]] onceguard::token token() const noexcept { return held_.lease().token; }
@@ -74,6 +77,7 @@ class running {
   lease_handle& held_;
 };
 
+/// Calls work with the lease, if it takes one.
 template <class Work>
 decltype(auto) call_work(Work& work, running& run) {
   if constexpr (std::invocable<Work&, running&>) {
@@ -83,6 +87,7 @@ decltype(auto) call_work(Work& work, running& run) {
   }
 }
 
+/// What the work returns.
 template <class Work>
 using result_of =
     std::decay_t<decltype(call_work(std::declval<Work&>(), std::declval<running&>()))>;
@@ -92,6 +97,7 @@ template <class Work>
 concept work_of_result =
     (std::invocable<Work&, running&> || std::invocable<Work&>)&&storable<result_of<Work>>;
 
+/// What the awaitable of the work returns.
 template <class Work>
 using awaited_result_of = typename result_of<Work>::value_type;
 
@@ -106,12 +112,18 @@ concept awaitable_work =
 template <storable T>
 class job;
 
+/// The settings of a guard.
 struct guard_params {
+  /// Of its engine.
   engine_params engine;
+  /// Of each call of the store.
   milliseconds store_timeout{2'000};
-  std::size_t connections = 4;           ///< to the store, where it has connections
-  std::size_t max_buffered = 64u << 20;  ///< bytes of answers that wait for the store
-  route_policy policy;                   ///< of calls that name none
+  /// To the store, where it has connections.
+  std::size_t connections = 4;
+  /// Bytes of answers that wait for the store.
+  std::size_t max_buffered = 64u << 20;
+  /// Of calls that name none.
+  route_policy policy;
   /// unknown = probe: asks the application what became of an earlier attempt. On the caller's
   /// thread. Null: each such question ends as unknown.
   std::function<effect_report(const subject&, const lease&)> probe;
@@ -130,7 +142,9 @@ class guard {
   /// Over a store that is open.
   [[nodiscard]] static result<guard> open(std::unique_ptr<store> records, guard_params params = {});
 
+  /// The guard that is moved from may only be destroyed or assigned.
   guard(guard&&) noexcept;
+  /// Ends the former guard as its destructor does.
   guard& operator=(guard&&) noexcept;
   ~guard();
 
@@ -145,6 +159,7 @@ class guard {
   template <work_of_result Work>
   [[nodiscard]] execution<result_of<Work>> execute(const request& request,
                                                    const route_policy& policy, Work&& work);
+  /// The same with the guard's policy.
   template <work_of_result Work>
   [[nodiscard]] execution<result_of<Work>> execute(const request& request, Work&& work) {
     return execute(request, policy(), std::forward<Work>(work));
@@ -156,6 +171,7 @@ class guard {
   template <awaitable_work Work>
   [[nodiscard]] boost::asio::awaitable<execution<awaited_result_of<Work>>> async_execute(
       request request, const route_policy& policy, Work work);
+  /// The same with the guard's policy.
   template <awaitable_work Work>
   [[nodiscard]] boost::asio::awaitable<execution<awaited_result_of<Work>>> async_execute(
       request request, Work work) {
@@ -172,15 +188,24 @@ class guard {
 
   // ---- the same in pieces
 
+  /// Claims an operation; blocks. Without a lease, the outcome says what to answer.
   [[nodiscard]] claim_result claim(const request& request, const route_policy& policy);
+  /// Ends the lease of claim; blocks.
   [[nodiscard]] outcome settle(lease_handle held, settle_terms terms);
+  /// As claim, without blocking. A cancellation leaves the claim in doubt: async_execute takes care
+  /// of that.
   [[nodiscard]] boost::asio::awaitable<claim_result> async_claim(request request,
                                                                  const route_policy& policy);
+  /// As settle, without blocking.
   [[nodiscard]] boost::asio::awaitable<outcome> async_settle(lease_handle held, settle_terms terms);
 
+  /// The policy of calls that name none.
   [[nodiscard]] const route_policy& policy() const noexcept;
+  /// The engine.
   [[nodiscard]] onceguard::engine& engine() noexcept;
+  /// The store.
   [[nodiscard]] onceguard::store& records() noexcept;
+  /// The limit of answers that wait for the store.
   [[nodiscard]] byte_budget& budget() noexcept;
 
  private:
@@ -202,8 +227,9 @@ class guard {
 
 // ---- how the templates are made
 
-/// Ends the lease of work that returned, or threw the current exception.
+/// How the lease of work that returned ends.
 [[nodiscard]] settle_terms terms_of_result(answer made, const route_policy& policy);
+/// The same for the exception that is being handled.
 [[nodiscard]] settle_terms terms_of_exception(const route_policy& policy) noexcept;
 
 template <work_of_result Work>
@@ -293,6 +319,7 @@ boost::asio::awaitable<execution<awaited_result_of<Work>>> guard::async_execute(
 template <storable T>
 class job {
  public:
+  /// The job that is moved from is finished.
   job(job&& other) noexcept
       : owner_(std::exchange(other.owner_, nullptr)),
         policy_(other.policy_),
@@ -307,7 +334,9 @@ class job {
     done_(refusal_of(lost));
   }
 
+  /// The lease under which the work runs.
   [[nodiscard]] running lease() noexcept { return running(*held_); }
+  /// The work ended with this result.
   void finish(T value) && {
     settle(terms_of_result(codec<T>::encode(value), *policy_), std::move(value));
   }
@@ -359,4 +388,5 @@ void guard::start(request request, const route_policy& policy, std::function<voi
             });
 }
 
+}  // namespace v1
 }  // namespace onceguard

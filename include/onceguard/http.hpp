@@ -29,6 +29,7 @@
 #include <onceguard/http_message.hpp>
 
 namespace onceguard::http {
+inline namespace v1 {
 
 /// Whom a key belongs to, as a service finds it out.
 struct named_scope {
@@ -81,7 +82,7 @@ using header_list = std::vector<std::pair<std::string, std::string>>;
 void drop_replay_mark(header_list& headers);
 
 /// Whether only Onceguard may set this header field: an adapter removes it from every request.
-[[nodiscard]] bool is_reserved_field(std::string_view name) noexcept;
+[[nodiscard]] bool is_onceguard_field(std::string_view name) noexcept;
 
 struct middleware_state;
 
@@ -288,4 +289,5 @@ boost::asio::awaitable<std::variant<response, Made>> middleware::async_serve_as(
   co_return served(std::in_place_index<1>, std::move(*made));
 }
 
+}  // namespace v1
 }  // namespace onceguard::http

@@ -12,6 +12,7 @@
 #include <onceguard/record.hpp>
 
 namespace onceguard::http {
+inline namespace v1 {
 
 /// A request, as views.
 struct request {
@@ -44,4 +45,5 @@ struct route {
   route_policy policy;
 };
 
+}  // namespace v1
 }  // namespace onceguard::http

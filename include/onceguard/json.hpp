@@ -7,15 +7,19 @@
 #include <onceguard/codec.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
+/// What nlohmann::json converts in both directions.
 template <class T>
 concept json_convertible = requires(const T& value, const nlohmann::json& json) {
   nlohmann::json(value);
   { json.template get<T>() } -> std::convertible_to<T>;
 };
 
+/// The value as JSON text.
 template <json_convertible T>
 struct codec<T> {
+  /// An answer of status 200 with the value as JSON.
   static answer encode(const T& value) {
     answer out;
     out.status = 200;
@@ -23,6 +27,7 @@ struct codec<T> {
     out.body = nlohmann::json(value).dump();
     return out;
   }
+  /// errc::record_unreadable: the body is no JSON of this type.
   static result<T> decode(const answer& stored) {
     try {
       return nlohmann::json::parse(stored.body).template get<T>();
@@ -33,4 +38,5 @@ struct codec<T> {
   }
 };
 
+}  // namespace v1
 }  // namespace onceguard

@@ -7,14 +7,20 @@
 #include <onceguard/error.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 inline constexpr std::size_t key_size_max = 255;  ///< bytes after parsing; inclusive
 
+/// How a key may be written.
 enum class key_syntax : std::uint8_t {
   lenient,  ///< an RFC 8941 String, or a bare value as most clients send it
   strict,   ///< an RFC 8941 String only
 };
-enum class key_format : std::uint8_t { any, uuid };
+/// What a key may be.
+enum class key_format : std::uint8_t {
+  any,   ///< any text of 1 to `key_size_max` bytes
+  uuid,  ///< a UUID: see is_uuid
+};
 
 /// Parses one field value: an RFC 8941 section 3.3.3 String, whose well-formed parameters are
 /// allowed and ignored, or (lenient) a bare value of letters, digits and -._~:/+=@!$&'()*%#^|
@@ -29,4 +35,5 @@ enum class key_format : std::uint8_t { any, uuid };
 /// Whether `text` is a UUID in the 8-4-4-4-12 form (RFC 9562), of any version, in either case.
 [[nodiscard]] bool is_uuid(std::string_view text) noexcept;
 
+}  // namespace v1
 }  // namespace onceguard

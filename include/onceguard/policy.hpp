@@ -10,60 +10,125 @@
 #include <onceguard/key.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
-enum class scope_source : std::uint8_t { credential, header, cookie, address, none };
-enum class keep_rule : std::uint8_t { success, final, all };
-enum class on_busy_rule : std::uint8_t { reject, wait };
-enum class probe_rule : std::uint8_t { fence, ask };
-enum class effect_rule : std::uint8_t { elsewhere, transactional };
-enum class store_failure_rule : std::uint8_t { closed, open };
+/// What tells the callers of a route apart: a key never crosses scopes.
+enum class scope_source : std::uint8_t {
+  credential,  ///< the Authorization header, or else the client certificate
+  header,      ///< a header field
+  cookie,      ///< a cookie
+  address,     ///< the address of the client, without the port
+  none,        ///< nothing: all callers share one scope
+};
+/// Which answers complete a key.
+enum class keep_rule : std::uint8_t {
+  success,  ///< 2xx and 3xx
+  final,    ///< also 4xx but 408, 409, 425, 429
+  all,      ///< every answer that came whole
+};
+/// What a request gets while another attempt has its key.
+enum class on_busy_rule : std::uint8_t {
+  reject,  ///< `busy`, at once
+  wait,    ///< the answer of the other attempt, as soon as it is there
+};
+/// How an application is asked what became of an operation.
+enum class probe_rule : std::uint8_t {
+  fence,  ///< it refuses earlier tokens from the moment that it is asked
+  ask,    ///< for one that can't; weaker
+};
+/// Where the work takes effect.
+enum class effect_rule : std::uint8_t {
+  elsewhere,      ///< apart from the record
+  transactional,  ///< in the database of the store: the application completes the record itself
+};
+/// What happens while the store is out of reach.
+enum class store_failure_rule : std::uint8_t {
+  closed,  ///< nothing runs
+  open,    ///< operations run without a record
+};
 /// How an upstream's status settles the record.
-enum class outcome_rule : std::uint8_t { complete, release, unknown, fail };
+enum class outcome_rule : std::uint8_t {
+  complete,  ///< the operation took effect: the answer is kept
+  release,   ///< the operation did not take effect: the key is free again
+  unknown,   ///< the status says nothing about the effect
+  fail,      ///< the operation may run again after a back-off
+};
 /// How an exception of the work settles the record, in front doors that call the work.
-enum class exception_rule : std::uint8_t { unknown, release, fail };
+enum class exception_rule : std::uint8_t {
+  unknown,  ///< it may have taken effect
+  release,  ///< it did not take effect
+  fail,     ///< it did not take effect, and may run again after a back-off
+};
 
+/// Where the scope of a request comes from.
 struct scope_rule {
+  /// What is taken.
   scope_source source = scope_source::credential;
-  std::string name;                        ///< name of the header (in lower case) or of the cookie
-  [[nodiscard]] std::string text() const;  ///< "credential", "header:x-tenant" …
+  /// Name of the header (in lower case) or of the cookie.
+  std::string name;
+  /// "credential", "header:x-tenant" …
+  [[nodiscard]] std::string text() const;
+  /// Equal in all members.
   friend bool operator==(const scope_rule&, const scope_rule&) = default;
 };
 
+/// All rules of a route.
 struct route_policy {
+  /// Which requests are guarded.
   std::vector<std::string> methods{"POST", "PATCH"};
+  /// A guarded request without a key is refused.
   bool required = false;
-  bool observe = false;  ///< guard nothing, and count what guarding would have done
+  /// Guard nothing, and count what guarding would have done.
+  bool observe = false;
+  /// How a key is written.
   onceguard::key_syntax key_syntax = onceguard::key_syntax::lenient;
+  /// What a key is.
   onceguard::key_format key_format = onceguard::key_format::any;
+  /// Whom a key belongs to.
   scope_rule scope;
   /// Former scope rules, under which live records may exist.
   std::vector<scope_rule> previous_scope;
+  /// What makes two requests the same.
   fingerprint_rule fingerprint;
+  /// Which answers complete a key.
   keep_rule keep = keep_rule::success;
-  std::map<std::uint16_t, outcome_rule> outcome_status;  ///< key: a status, for example 402
-  std::map<std::uint16_t, outcome_rule> outcome_class;   ///< key: 4 for 4xx, 5 for 5xx …
-  bool keep_body = true;                                 ///< answer = "full"
+  /// Key: a status, for example 402.
+  std::map<std::uint16_t, outcome_rule> outcome_status;
+  /// Key: 4 for 4xx, 5 for 5xx …
+  std::map<std::uint16_t, outcome_rule> outcome_class;
+  /// False: an answer is kept without its body.
+  bool keep_body = true;
+  /// After a first failure; doubles with each one in a row …
   milliseconds backoff{1'000};
+  /// … up to this.
   milliseconds backoff_max{60'000};
+  /// How long after a crash the outcome becomes unknown.
   milliseconds lease{30'000};
+  /// How long an answer is kept.
   milliseconds retention{24 * 3'600'000};
-  milliseconds unknown_retention{0};  ///< 0: never
+  /// Retention of what is not settled; 0: forever.
+  milliseconds unknown_retention{0};
+  /// While another attempt runs.
   on_busy_rule on_busy = on_busy_rule::reject;
+  /// on_busy = wait: at most this long.
   milliseconds wait{10'000};
+  /// If an earlier outcome is unknown.
   unknown_policy unknown = unknown_policy::hold;
-  std::string probe;  ///< URL template with {scope} and {key}
+  /// URL template with {scope} and {key}.
+  std::string probe;
+  /// What the probe does.
   probe_rule probe_mode = probe_rule::fence;
-  // With probe_mode = ask, an answer of this status and without a report means done …
+  /// With probe_mode = ask, an answer of this status and without a report means done …
   std::uint16_t probe_present = 0;
-  // … and an answer of this status means not done.
+  /// … and an answer of this status means not done.
   std::uint16_t probe_absent = 0;
-  effect_rule effect = effect_rule::elsewhere;
-  store_failure_rule store_failure = store_failure_rule::closed;
-  std::size_t max_request_body = 1u << 20;
-  std::size_t max_answer_body = 1u << 20;
-  milliseconds upstream_timeout{60'000};
-  bool keep_set_cookie = false;
-  exception_rule exception = exception_rule::unknown;
+  effect_rule effect = effect_rule::elsewhere;                    ///< where the work takes effect
+  store_failure_rule store_failure = store_failure_rule::closed;  ///< without the store
+  std::size_t max_request_body = 1u << 20;                        ///< bytes; inclusive
+  std::size_t max_answer_body = 1u << 20;              ///< bytes; a longer answer is not kept
+  milliseconds upstream_timeout{60'000};               ///< how long the work may take
+  bool keep_set_cookie = false;                        ///< keep and replay Set-Cookie as well
+  exception_rule exception = exception_rule::unknown;  ///< of work that throws
 };
 
 /// Whether leases are renewed while the work runs. Not where the upstream completes the operation
@@ -77,4 +142,5 @@ struct route_policy {
 /// first, then the rule for its class, then the keep rule.
 [[nodiscard]] outcome_rule outcome_of(const route_policy& policy, std::uint16_t status) noexcept;
 
+}  // namespace v1
 }  // namespace onceguard

@@ -14,7 +14,9 @@
 struct pg_conn;    // PGconn in libpq-fe.h
 struct pg_result;  // PGresult in libpq-fe.h
 
+/// Work that runs once, on PostgreSQL.
 namespace onceguard::postgres {
+inline namespace v1 {
 
 /// Runs `work` once for this request, and returns its answer for every repeat while the answer is
 /// kept.
@@ -45,6 +47,7 @@ namespace onceguard::postgres {
 /// connection, leaves the transaction open, and may call execute for another key.
 [[nodiscard]] result<verdict> execute(pg_conn* connection, const request& request,
                                       const execute_policy& policy, const effect_work& work);
+/// The same with the default policy.
 [[nodiscard]] result<verdict> execute(pg_conn* connection, const request& request,
                                       const effect_work& work);
 
@@ -58,6 +61,7 @@ namespace onceguard::postgres {
 /// effect::unknown at any step. Repeat the call: it continues, or returns the outcome.
 [[nodiscard]] result<verdict> execute_steps(pg_conn* connection, const request& request,
                                             const execute_policy& policy, const steps_work& work);
+/// The same with the default policy.
 [[nodiscard]] result<verdict> execute_steps(pg_conn* connection, const request& request,
                                             const steps_work& work);
 
@@ -67,8 +71,10 @@ namespace onceguard::postgres {
 /// policy says.
 class statement_failed : public std::runtime_error {
  public:
+  /// `lost`: the connection is lost. `text` is for people.
   statement_failed(std::string sqlstate, const std::string& text, bool lost = false)
       : std::runtime_error(text), sqlstate_(std::move(sqlstate)), lost_(lost) {}
+  /// The five characters of the SQLSTATE; empty: there is none.
   [[nodiscard]] const std::string& sqlstate() const noexcept { return sqlstate_; }
   /// The connection is lost: the statement may have been carried out.
   [[nodiscard]] bool lost() const noexcept { return lost_; }
@@ -96,6 +102,7 @@ class sql_transaction {
 
   /// True: a whole transaction. False: a part of the caller's transaction.
   [[nodiscard]] virtual bool whole() const noexcept = 0;
+  /// Begins the transaction at this level, or the savepoint.
   virtual void begin(isolation_level level) = 0;
   /// Returns the first row of the result; empty if there is no row, or if `statement` is empty.
   virtual row run(const std::string& statement) = 0;
@@ -105,9 +112,12 @@ class sql_transaction {
   virtual void roll_back() noexcept = 0;
 };
 
+/// The same with another client library.
 [[nodiscard]] result<verdict> execute(sql_transaction& transaction, const request& request,
                                       const execute_policy& policy, const effect_work& work);
+/// The same with another client library.
 [[nodiscard]] result<verdict> execute_steps(sql_transaction& transaction, const request& request,
                                             const execute_policy& policy, const steps_work& work);
 
+}  // namespace v1
 }  // namespace onceguard::postgres

@@ -12,12 +12,15 @@
 #include <onceguard/postgres.hpp>
 
 namespace onceguard::postgres {
+inline namespace v1 {
 
 /// Given a connection without a transaction, begins its own transaction. Given a transaction,
 /// begins a part of it (a pqxx::subtransaction); meanwhile the caller's own object can't be used.
 class pqxx_transaction final : public sql_transaction {
  public:
+  /// A transaction of its own.
   explicit pqxx_transaction(pqxx::connection& connection) : connection_(&connection) {}
+  /// A part of the caller's transaction.
   explicit pqxx_transaction(pqxx::dbtransaction& outer) : outer_(&outer) {}
 
   [[nodiscard]] bool whole() const noexcept override { return outer_ == nullptr; }
@@ -25,6 +28,7 @@ class pqxx_transaction final : public sql_transaction {
   /// The transaction, or the part of one, that is open now.
   [[nodiscard]] pqxx::transaction_base& open() const { return *open_; }
 
+  /// As sql_transaction::begin.
   void begin(isolation_level level) override {
     saying([&] {
       if (!whole()) {
@@ -136,17 +140,21 @@ using pqxx_work = std::function<answer(pqxx::transaction_base&, const lease&)>;
 /// As onceguard::steps; each step gets its transaction.
 class pqxx_steps {
  public:
+  /// The steps of `flow`, each in `transaction`.
   pqxx_steps(steps& flow, pqxx_transaction& transaction) : flow_(flow), transaction_(transaction) {}
 
+  /// As steps::step.
   std::string step(std::string_view name,
                    const std::function<std::string(pqxx::transaction_base&)>& work) {
     return flow_.step(name, [&] {
       return pqxx_transaction::translating([&] { return work(transaction_.open()); });
     });
   }
+  /// As steps::key_for.
   [[nodiscard]] std::string key_for(std::string_view purpose) const {
     return flow_.key_for(purpose);
   }
+  /// As steps::held.
   [[nodiscard]] const lease& held() const noexcept { return flow_.held(); }
 
  private:
@@ -166,4 +174,5 @@ class pqxx_steps {
   });
 }
 
+}  // namespace v1
 }  // namespace onceguard::postgres

@@ -7,7 +7,9 @@
 
 struct sqlite3;
 
+/// Work that runs once, on SQLite.
 namespace onceguard::sqlite {
+inline namespace v1 {
 
 /// Creates the tables of the records (`onceguard_…`, three tables with their indexes) in the main
 /// database of `database`. execute calls this itself if the tables are missing. Inside an open
@@ -48,6 +50,7 @@ namespace onceguard::sqlite {
 /// connection, leaves the transaction open, and may call execute for another key.
 [[nodiscard]] result<verdict> execute(sqlite3* database, const request& request,
                                       const execute_policy& policy, const effect_work& work);
+/// The same with the default policy.
 [[nodiscard]] result<verdict> execute(sqlite3* database, const request& request,
                                       const effect_work& work);
 
@@ -61,10 +64,12 @@ namespace onceguard::sqlite {
 /// Repeat the call: it continues, or returns the outcome.
 [[nodiscard]] result<verdict> execute_steps(sqlite3* database, const request& request,
                                             const execute_policy& policy, const steps_work& work);
+/// The same with the default policy.
 [[nodiscard]] result<verdict> execute_steps(sqlite3* database, const request& request,
                                             const steps_work& work);
 
 /// Removes up to `most` records that have outlived their retention. Returns how many were removed.
 [[nodiscard]] result<std::size_t> sweep(sqlite3* database, std::size_t most);
 
+}  // namespace v1
 }  // namespace onceguard::sqlite

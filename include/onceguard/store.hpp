@@ -32,29 +32,40 @@
 #include <onceguard/record.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 /// A record as an operator sees it: with durations instead of points in time.
 struct record_view {
-  record_id id{};
-  record stored;
-  observed_state state = observed_state::unknown;
-  milliseconds lease_left{0};  ///< negative: the lease has been over for this long
-  milliseconds retry_after{0};
+  record_id id{};                                  ///< the record's id
+  record stored;                                   ///< its points in time do not count
+  observed_state state = observed_state::unknown;  ///< at the moment of the answer
+  milliseconds lease_left{0};      ///< negative: the lease has been over for this long
+  milliseconds retry_after{0};     ///< failed: until it may run again; unknown: until a probe
   milliseconds retention_left{0};  ///< 0: never expires
   milliseconds age{0};             ///< since the claim of its last run
+  std::size_t body_size = 0;       ///< of the stored answer, also where the body was left out
 };
 
 /// Each member that is set must fit.
 struct list_filter {
-  std::vector<observed_state> states;  ///< one of these; empty: any
-  std::optional<std::string> key;      ///< the exact key, in any scope
-  std::string text;                    ///< a part of the key
+  /// One of these; empty: any.
+  std::vector<observed_state> states;
+  /// The exact key, in any scope.
+  std::optional<std::string> key;
+  /// A part of the key.
+  std::string text;
+  /// As subject::scope.
   std::optional<digest> scope;
-  std::optional<std::string> route;  ///< as subject::route
+  /// As subject::route.
+  std::optional<std::string> route;
+  /// As subject::method.
   std::optional<std::string> method;
+  /// Why the outcome is unknown.
   std::optional<unknown_reason> reason;
-  std::optional<milliseconds> older;    ///< an age of at least this
-  std::optional<milliseconds> younger;  ///< an age below this
+  /// An age of at least this.
+  std::optional<milliseconds> older;
+  /// An age below this.
+  std::optional<milliseconds> younger;
   /// What nobody ends without a person: the outcome is unknown, or the lease has been over for
   /// longer than the work may run and nobody settled it. Unreadable records are listed anyway.
   bool needs_person = false;
@@ -62,12 +73,13 @@ struct list_filter {
 
 /// A record that exists and can't be read: only its id is known.
 struct unreadable_record {
-  record_id id{};
-  std::string why;
+  record_id id{};   ///< the record's id
+  std::string why;  ///< for people: what is wrong with it
 };
 
+/// A part of a list.
 struct list_page {
-  std::vector<record_view> records;
+  std::vector<record_view> records;           ///< those that fit the filter
   std::vector<unreadable_record> unreadable;  ///< listed whatever the filter, as they may match it
   std::string cursor;                         ///< empty: that was the last page
 };
@@ -89,7 +101,7 @@ struct vitals {
 
 /// Properties of a store, so that its callers need not know its kind.
 struct store_traits {
-  std::string name;
+  std::string name;            ///< "sqlite", "postgresql" …
   bool durable = true;         ///< survives a crash of the process and of the machine
   bool shared = true;          ///< several processes may use it at once
   bool transactional = false;  ///< the application can complete an operation in its own transaction
@@ -97,10 +109,10 @@ struct store_traits {
 
 /// A number that a store keeps of itself, for the metrics. The views are of constant texts.
 struct store_number {
-  std::string_view name;  ///< as the metric is called; of a counter, it ends with "_total"
-  std::string_view meaning;
-  double value = 0;
-  bool counter = true;  ///< only grows; false: a gauge
+  std::string_view name;     ///< as the metric is called; of a counter, it ends with "_total"
+  std::string_view meaning;  ///< one line, for people
+  double value = 0;          ///< at the moment of the call
+  bool counter = true;       ///< only grows; false: a gauge
 };
 
 /// The listener is called with the records that other processes settled. Each is given as the first
@@ -109,30 +121,26 @@ struct store_number {
 /// announced, others twice, late, or without cause.
 using settled_listener = std::function<void(const std::vector<std::uint64_t>&)>;
 
-class store {
+/// What an operator does with records: of a store, or of a gateway by its admin API.
+class record_access {
  public:
-  store() = default;
-  store(const store&) = delete;
-  store& operator=(const store&) = delete;
-  virtual ~store() = default;
+  record_access() = default;
+  /// Not copied, not moved.
+  record_access(const record_access&) = delete;
+  /// Not copied, not moved.
+  record_access& operator=(const record_access&) = delete;
+  virtual ~record_access() = default;
 
-  [[nodiscard]] virtual store_traits traits() const = 0;
-
-  virtual boost::asio::awaitable<std::vector<result<verdict>>> claim(
-      std::vector<onceguard::claim> batch, milliseconds timeout) = 0;
-  virtual boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
-                                                                      milliseconds timeout) = 0;
-  /// Renewals and dispatches. True: the lease is valid. False: the lease is stale.
-  virtual boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
-                                                                   milliseconds timeout) = 0;
-
+  /// Ends an operation for an operator (see `decide_resolution`).
   virtual boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
                                                                    milliseconds timeout) = 0;
+  /// The record of this id; none: there is none, or it has expired.
   virtual boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                           milliseconds timeout) = 0;
   /// Ordered by the first claim, a large store piece by piece. `cursor` is that of the previous
   /// page, empty for the first page. Each call is bounded in time: a page may have fewer records
   /// than `limit`, or none, and yet a cursor. Records that change meanwhile may be listed or not.
+  /// Answers may be left out, or come without headers and body.
   virtual boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                          std::size_t limit,
                                                          milliseconds timeout) = 0;
@@ -140,6 +148,25 @@ class store {
   /// the first piece. Records that are added, removed or moved meanwhile may be counted or not.
   virtual boost::asio::awaitable<result<counts>> count(std::string cursor,
                                                        milliseconds timeout) = 0;
+};
+
+/// A store. Its rules stand at the begin of this file.
+class store : public record_access {
+ public:
+  /// Constant for the life of the store.
+  [[nodiscard]] virtual store_traits traits() const = 0;
+
+  /// Decides each claim (see `decide`), and makes the records. The answers are in the order of the
+  /// batch.
+  virtual boost::asio::awaitable<std::vector<result<verdict>>> claim(
+      std::vector<onceguard::claim> batch, milliseconds timeout) = 0;
+  /// Ends leases (see `decide_settle`). The answers are in the order of the batch.
+  virtual boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                                      milliseconds timeout) = 0;
+  /// Renewals and dispatches. True: the lease is valid. False: the lease is stale.
+  virtual boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
+                                                                   milliseconds timeout) = 0;
+
   /// Imports a record of another store. errc::conflict: this store does not import records.
   virtual boost::asio::awaitable<result<import_outcome>> import_record(imported_record,
                                                                        milliseconds) {
@@ -150,6 +177,7 @@ class store {
   /// for a second each.
   virtual boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                             milliseconds timeout) = 0;
+  /// What shows a loss of memory. Cheap: each process asks each second.
   virtual boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) = 0;
 
   /// From now on, the listener is called for settles of other processes, if the store learns of
@@ -164,4 +192,5 @@ class store {
   virtual void stop() = 0;
 };
 
+}  // namespace v1
 }  // namespace onceguard

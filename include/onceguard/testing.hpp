@@ -13,6 +13,7 @@
 #include <onceguard/request.hpp>
 #include <onceguard/store.hpp>
 
+// Without a version of the ABI: it is for programs that are never installed.
 namespace onceguard::testing {
 
 /// Thread-safe. The stores that it opens share its records, and may outlive it.

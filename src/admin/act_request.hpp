@@ -1,11 +1,14 @@
 // What an operator sends with an act on a record: parsed and checked.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
+
+#include "store/record_filter.hpp"
 
 namespace onceguard::admin {
 
@@ -20,10 +23,27 @@ struct act_request {
   std::string reason;
   bool dry_run = false;
   bool force = false;
+  /// After a completed record has changed: until no process serves its answer from memory.
+  bool wait = true;
   answer_ptr answer;  ///< complete: null if none was given
+  /// Of a record that can't be read, if its caller knows them.
+  std::optional<std::string> key;
+  std::optional<digest> scope;
 };
 
-/// Reads the JSON object of a request. The error says which member is wrong.
+/// An act on all records of a page that fit a filter.
+struct selection_request {
+  static constexpr std::size_t limit_usual = 100;
+  static constexpr std::size_t limit_max = 1'000;
+  act_request act;  ///< dry_run: true unless it is given
+  record_filter filter;
+  std::string cursor;  ///< as given
+  std::size_t limit = limit_usual;
+};
+
+// These read the JSON object of a request. The error says which member is wrong.
+
 [[nodiscard]] result<act_request> read_act(std::string_view json, act which);
+[[nodiscard]] result<selection_request> read_selection(std::string_view json, act which);
 
 }  // namespace onceguard::admin

@@ -1,6 +1,9 @@
 #include "admin/client.hpp"
 
+#include <future>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
@@ -12,6 +15,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "base/clock.hpp"
 #include "base/rethrow.hpp"
 #include "http1/message.hpp"
 
@@ -39,16 +43,42 @@ std::string bytes_of(const gateway::admin_address& address, const client_request
   return out + request.body;
 }
 
+using endpoints = std::vector<stream::endpoint>;
+
+result<endpoints> resolve(const gateway::endpoint& name) {
+  asio::io_context io(1);
+  asio::ip::tcp::resolver resolver(io);
+  error_code failed;
+  const auto found = resolver.resolve(name.host, std::to_string(name.port), failed);
+  if (failed) return error(errc::not_found, failed.message());
+  endpoints out;
+  for (const auto& one : found) out.emplace_back(one.endpoint());
+  return out;
+}
+
+/// The system's resolver knows no time limit: it runs on a thread that nobody waits for.
+result<endpoints> find_endpoints(const gateway::admin_address& address, milliseconds timeout) {
+  if (address.is_socket()) {
+    return endpoints{asio::local::stream_protocol::endpoint(address.socket_path)};
+  }
+  const auto found = std::make_shared<std::promise<result<endpoints>>>();
+  auto future = found->get_future();
+  std::thread([found, name = address.tcp] { found->set_value(resolve(name)); }).detach();
+  if (future.wait_for(timeout) == std::future_status::ready) return future.get();
+  return error(errc::not_found, "its name was not found in time");
+}
+
 /// One exchange over a connection of its own.
 class exchange {
  public:
-  exchange(asio::io_context& io, const gateway::admin_address& address)
-      : io_(io), address_(address), socket_(io) {}
+  exchange(asio::io_context& io, const gateway::admin_address& address, const endpoints& found)
+      : address_(address), endpoints_(found), socket_(io) {}
 
   asio::awaitable<void> run(const client_request& request) {
     error_code failed;
     co_await connect(failed);
     if (failed) co_return fail(errc::not_found, failed.message());
+    outcome = error(errc::not_found, "no answer in time", effect::unknown);
     const auto bytes = bytes_of(address_, request);
     co_await asio::async_write(socket_, asio::buffer(bytes),
                                asio::redirect_error(asio::use_awaitable, failed));
@@ -59,22 +89,16 @@ class exchange {
   result<client_answer> outcome = error(errc::not_found, "no answer in time");
 
  private:
-  void fail(errc code, const std::string& why) { outcome = error(code, why); }
+  /// What was sent may have been carried out.
+  void fail(errc code, const std::string& why) {
+    outcome = error(code, why, outcome.error().effect);
+  }
 
   asio::awaitable<void> connect(error_code& failed) {
-    if (address_.is_socket()) {
-      const stream::endpoint endpoint{asio::local::stream_protocol::endpoint(address_.socket_path)};
-      co_return co_await socket_.async_connect(endpoint,
-                                               asio::redirect_error(asio::use_awaitable, failed));
-    }
-    asio::ip::tcp::resolver resolver(io_);
-    const auto found =
-        resolver.resolve(address_.tcp.host, std::to_string(address_.tcp.port), failed);
-    for (const auto& one : found) {
+    for (const auto& one : endpoints_) {
       error_code ignored;
       socket_.close(ignored);
-      co_await socket_.async_connect(stream::endpoint(one.endpoint()),
-                                     asio::redirect_error(asio::use_awaitable, failed));
+      co_await socket_.async_connect(one, asio::redirect_error(asio::use_awaitable, failed));
       if (!failed) co_return;
     }
   }
@@ -108,8 +132,8 @@ class exchange {
     outcome = std::move(answer);
   }
 
-  asio::io_context& io_;
   const gateway::admin_address& address_;
+  const endpoints& endpoints_;
   stream::socket socket_;
 };
 
@@ -117,12 +141,18 @@ class exchange {
 
 result<client_answer> ask(const gateway::admin_address& address, const client_request& request,
                           milliseconds timeout) {
+  const auto until = base::boot_now() + timeout;
+  const auto failed = [&address](const error& why) {
+    return error(why.code, address.text() + ": " + why.detail, why.effect);
+  };
+  const auto found = find_endpoints(address, timeout);
+  if (!found) return failed(found.error());
   asio::io_context io(1);
-  exchange one(io, address);
+  exchange one(io, address, *found);
   asio::co_spawn(io, one.run(request), base::rethrow);
-  io.run_for(timeout);
-  if (one.outcome) return std::move(one.outcome);
-  return error(one.outcome.error().code, address.text() + ": " + one.outcome.error().detail);
+  io.run_for(until - base::boot_now());
+  if (!one.outcome) return failed(one.outcome.error());
+  return std::move(one.outcome);
 }
 
 }  // namespace onceguard::admin

@@ -22,8 +22,9 @@ struct client_answer {
   std::string body;
 };
 
-/// Sends one request and reads its answer. errc::store_unreachable never: an address where nobody
-/// answers is errc::not_found, an answer that can't be read errc::conflict.
+/// Sends one request and reads its answer, within the timeout. An address where nobody answers is
+/// errc::not_found, an answer that can't be read errc::conflict; the effect is unknown once the
+/// request may have arrived.
 [[nodiscard]] result<client_answer> ask(const gateway::admin_address& address,
                                         const client_request& request, milliseconds timeout);
 

@@ -33,8 +33,14 @@ asio::awaitable<response> drain(program& program) {
 
 }  // namespace
 
-resources control_resources(program& program) {
+resources control_resources(program& program, const observing::observation& observed) {
   resources out;
+  out.push_back({"GET", "/api/report", access::view,
+                 [&observed](const request&) -> asio::awaitable<response> {
+                   response counts;
+                   counts.body = observed.json();
+                   co_return counts;
+                 }});
   out.push_back(
       {"GET", "/api/openapi.json", access::view, [](const request&) -> asio::awaitable<response> {
          response document;

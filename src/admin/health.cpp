@@ -14,9 +14,16 @@ std::vector<unready> unready_reasons(const engine& engine, const program& progra
   const auto phase = program.phase_now();
   const auto store = engine.health();
   if (phase == phase::draining) out.push_back({.reason = "draining"});
-  if (phase == phase::starting || !store.polled) out.push_back({.reason = "starting"});
-  if (store.polled && !store.up) {
-    out.push_back({.reason = "store-away", .since = time_text(store.since_wall), .why = store.why});
+  const auto add = [&out, &store](const char* reason) {
+    unready one{.reason = reason, .why = store.why};
+    if (store.since_wall != 0) one.since = time_text(store.since_wall);
+    out.push_back(std::move(one));
+  };
+  // A store that never answered is part of a start that is not over.
+  if (phase == phase::starting || !store.opened) {
+    add("starting");
+  } else if (!store.up) {
+    add("store-away");
   }
   if (store.refuses_for.count() > 0) {
     out.push_back({.reason = "store-lost-its-memory",

@@ -12,7 +12,9 @@ namespace onceguard::admin {
 
 /// Why the gateway is not ready.
 struct unready {
-  std::string reason;      ///< "starting", "draining", "store-away", "store-lost-its-memory"
+  /// "starting", until the store has answered once; "draining", "store-away",
+  /// "store-lost-its-memory".
+  std::string reason;
   std::string since{};     ///< a point in time; empty: not known
   std::string why{};       ///< for people
   milliseconds for_ms{0};  ///< for so long at least; 0: not known

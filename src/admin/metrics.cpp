@@ -5,6 +5,7 @@
 
 #include "admin/families.hpp"
 #include "admin/health.hpp"
+#include "admin/observed_numbers.hpp"
 #include "admin/process_numbers.hpp"
 #include "base/clock.hpp"
 
@@ -53,8 +54,6 @@ constexpr std::array engine_rows{
                 &engine_counters::losses},
     counter_row{"onceguard_swept_records_total", "Records that a sweep removed.",
                 &engine_counters::swept},
-    counter_row{"onceguard_became_unknown_total", "Runs of this process that became unknown.",
-                &engine_counters::became_unknown},
     counter_row{"onceguard_other_scopes_total",
                 "Requests with the key and fingerprint of another scope's.",
                 &engine_counters::other_scopes},
@@ -78,6 +77,14 @@ void add_engine(families& out, onceguard::engine& engine) {
     add_number(out, counter_family(std::string(name), std::string(meaning)),
                static_cast<double>((engine.counters().*member).load(std::memory_order_relaxed)));
   }
+  auto unknown = counter_family("onceguard_became_unknown_total",
+                                "Records that became unknown, as this process noticed, by reason.");
+  for (std::size_t i = 1; i < unknown_reasons; ++i) {
+    const auto& count = engine.counters().became_unknown[i];
+    add_value(unknown, static_cast<double>(count.load(std::memory_order_relaxed)),
+              {{"reason", name_of(static_cast<unknown_reason>(i))}});
+  }
+  out.push_back(std::move(unknown));
   const auto now = engine.gauges();
   add_gauge(out, "onceguard_leases_held", "Leases that this process holds.", now.leases);
   add_gauge(out, "onceguard_waiters", "Requests that wait for their twin.", now.waiters);
@@ -107,6 +114,14 @@ void add_program(families& out, const metric_sources& sources) {
             now.buffered_bytes_max);
   add_number(out, counter_family("onceguard_log_lines_dropped_total", "Lines that nobody read."),
              static_cast<double>(now.log_lines_dropped));
+  add_number(out,
+             counter_family("onceguard_log_lines_left_out_total",
+                            "Lines of recurring events that their rate limit left out."),
+             static_cast<double>(now.log_lines_left_out));
+  add_number(out,
+             counter_family("onceguard_spans_dropped_total",
+                            "Requests whose spans did not reach the collector."),
+             static_cast<double>(now.spans_dropped));
   auto build = gauge_family("onceguard_build_info", "What runs; always 1.");
   add_value(build, 1,
             {{"version", sources.build.version},
@@ -116,6 +131,12 @@ void add_program(families& out, const metric_sources& sources) {
 }
 
 void add_records(families& out, const record_counter& counter) {
+  if (const auto oldest = counter.oldest_unknown_wall()) {
+    const auto age = *oldest == 0 ? 0 : base::system_clock().wall_ms() - *oldest;
+    add_gauge(out, "onceguard_oldest_unknown_seconds",
+              "Since the first claim of the oldest unknown record; 0: none is unknown.",
+              static_cast<double>(age) / 1e3);
+  }
   const auto latest = counter.latest();
   if (!latest) return;
   auto records = gauge_family("onceguard_records", "Records in the store, as counted last.");
@@ -125,12 +146,6 @@ void add_records(families& out, const record_counter& counter) {
   }
   add_value(records, static_cast<double>(latest->found.unreadable), {{"state", "unreadable"}});
   out.push_back(std::move(records));
-  const auto age = latest->oldest_unknown_wall == 0
-                       ? 0
-                       : base::system_clock().wall_ms() - latest->oldest_unknown_wall;
-  add_gauge(out, "onceguard_oldest_unknown_seconds",
-            "Since the first claim of the oldest unknown record; 0: none is unknown.",
-            static_cast<double>(age) / 1e3);
   add_gauge(out, "onceguard_records_counted_timestamp_seconds", "When they were counted last.",
             static_cast<double>(latest->counted_at_wall) / 1e3);
 }
@@ -140,6 +155,7 @@ std::string metrics_text(const metric_sources& sources) {
   add_engine(out, sources.engine);
   add_records(out, sources.records);
   add_program(out, sources);
+  for (auto& family : observed_families(sources.observed)) out.push_back(std::move(family));
   for (auto& family : process_families()) out.push_back(std::move(family));
   return prometheus::TextSerializer().Serialize(out);
 }

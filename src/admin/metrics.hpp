@@ -9,6 +9,7 @@
 #include "admin/record_counter.hpp"
 #include "admin/request_metrics.hpp"
 #include "admin/resource.hpp"
+#include "observe/observation.hpp"
 
 namespace onceguard::admin {
 
@@ -25,6 +26,7 @@ struct metric_sources {
   const record_counter& records;
   onceguard::engine& engine;
   const program& process;
+  const observing::observation& observed;
   build_labels build;
 };
 

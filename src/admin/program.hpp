@@ -18,6 +18,8 @@ struct program_gauges {
   std::size_t buffered_bytes = 0;
   std::size_t buffered_bytes_max = 0;
   std::uint64_t log_lines_dropped = 0;
+  std::uint64_t log_lines_left_out = 0;
+  std::uint64_t spans_dropped = 0;  ///< counted in requests
 };
 
 struct reload_outcome {

@@ -13,11 +13,9 @@ namespace onceguard::admin {
 struct record_numbers {
   counts found;
   std::int64_t counted_at_wall = 0;  ///< in milliseconds since 1970
-  /// Of the unknown record that was claimed first: when that was; 0: none is unknown.
-  std::int64_t oldest_unknown_wall = 0;
 };
 
-/// latest() may be called from any thread. The store must outlive it.
+/// What is known may be asked for from any thread. The store must outlive it.
 class record_counter {
  public:
   record_counter(store& records, milliseconds interval, milliseconds timeout)
@@ -27,16 +25,23 @@ class record_counter {
   boost::asio::awaitable<void> run();
   /// None: no count was completed yet.
   [[nodiscard]] std::optional<record_numbers> latest() const;
+  /// Of the unknown record that was claimed first: when that was, in milliseconds since 1970; 0:
+  /// none is unknown. Is read before each count, and so known earlier. None: not read yet.
+  [[nodiscard]] std::optional<std::int64_t> oldest_unknown_wall() const;
 
  private:
   boost::asio::awaitable<std::optional<record_numbers>> count_all();
-  boost::asio::awaitable<std::int64_t> find_oldest_unknown();
+  /// Of what is noted for people only, or of all records.
+  boost::asio::awaitable<std::optional<std::int64_t>> find_oldest_unknown(bool noted);
+  template <class Value>
+  void publish(const std::optional<Value>& read, std::optional<Value>& known);
 
   store& records_;
   const milliseconds interval_;
   const milliseconds timeout_;
   mutable std::mutex mutex_;
-  std::optional<record_numbers> latest_;  // under the mutex
+  std::optional<record_numbers> latest_;        // under the mutex
+  std::optional<std::int64_t> oldest_unknown_;  // under the mutex
 };
 
 }  // namespace onceguard::admin

@@ -58,11 +58,17 @@ std::string_view request::parameter(std::string_view name) const noexcept {
 }
 
 response refusal(std::uint16_t status, std::string_view detail) {
+  return refusal(status, detail, nlohmann::ordered_json::object());
+}
+
+response refusal(std::uint16_t status, std::string_view detail,
+                 const nlohmann::ordered_json& members) {
   nlohmann::ordered_json body;
   body["type"] = "about:blank";
   body["title"] = http1::reason_of(status);
   body["status"] = status;
   body["detail"] = detail;
+  body.update(members);
   using handling = nlohmann::ordered_json::error_handler_t;
   response out{status, body.dump(-1, ' ', false, handling::replace), "application/problem+json"};
   if (status == 401) out.fields = "WWW-Authenticate: Bearer\r\n";

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace onceguard::admin {
 
@@ -44,6 +45,9 @@ struct response {
 
 /// An error as application/problem+json (RFC 9457).
 [[nodiscard]] response refusal(std::uint16_t status, std::string_view detail);
+/// With further members, for programs.
+[[nodiscard]] response refusal(std::uint16_t status, std::string_view detail,
+                               const nlohmann::ordered_json& members);
 
 using handler = std::function<boost::asio::awaitable<response>(const request&)>;
 

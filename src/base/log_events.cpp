@@ -107,7 +107,9 @@ constexpr std::array table{
     event_info{event::outcome_unknown, "outcome-unknown", warning, once,
                "route reason record upstream upstream_status",
                "A record became unknown: nobody knows whether its operation took effect. Look "
-               "at what it should have done, and see onceguard keys complete and release.",
+               "at what it should have done, and see onceguard keys complete and release. "
+               "holder_gone: its gateway died; then this comes with the next request of the key, "
+               "and onceguard keys list --attention shows it before.",
                about_requests},
     event_info{event::upstream_unreachable, "upstream-unreachable", warning, recurring,
                "upstream why", "The upstream took no connection. Nothing was sent.",

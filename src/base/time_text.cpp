@@ -67,4 +67,13 @@ std::string_view http_date(std::int64_t wall_seconds) {
   return text;
 }
 
+std::optional<std::int64_t> parse_time(const std::string& text) {
+  std::tm parts{};
+  const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  int fraction = 0;
+  if (rest == nullptr || std::sscanf(rest, ".%3dZ", &fraction) != 1) return std::nullopt;
+  const auto wall_ms = std::int64_t{::timegm(&parts)} * 1'000 + fraction;
+  return time_text(wall_ms) == text ? std::optional(wall_ms) : std::nullopt;
+}
+
 }  // namespace onceguard::base

@@ -19,6 +19,22 @@ std::unique_ptr<change_log> change_log::open(const config::settings& settings, s
   return std::unique_ptr<change_log>(new change_log(settings, std::move(*log), std::move(author)));
 }
 
+namespace {
+
+class log_of_gateway final : public audit_log {
+  result<void> write(const audit_author&, const audited_change&, const std::string&) override {
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<change_log> change_log::of_gateway(std::string means, std::string why) {
+  return std::unique_ptr<change_log>(
+      new change_log(config::settings(), std::make_unique<log_of_gateway>(),
+                     audit_author{machine_user(), std::move(means), std::move(why)}));
+}
+
 change_log::change_log(const config::settings& settings, std::unique_ptr<audit_log> log,
                        audit_author author)
     : lines_(settings.log), log_(std::move(log)), author_(std::move(author)) {

@@ -23,6 +23,8 @@ class change_log {
   /// can't be opened.
   [[nodiscard]] static std::unique_ptr<change_log> open(const config::settings& settings,
                                                         std::string means, std::string why);
+  /// For changes by a gateway, which writes them into its audit log itself.
+  [[nodiscard]] static std::unique_ptr<change_log> of_gateway(std::string means, std::string why);
   ~change_log();
   change_log(const change_log&) = delete;
   change_log& operator=(const change_log&) = delete;

@@ -60,6 +60,11 @@ argument argument::excludes(const argument& other) const {
   return *this;
 }
 
+argument argument::needs(const argument& other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
 command command::add_command(const std::string& name, const std::string& text) const {
   return {*app_->add_subcommand(name, text), *exit_code_};
 }

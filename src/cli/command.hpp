@@ -33,6 +33,7 @@ class argument {
   argument one_of(const std::vector<std::string>& values) const;
   argument existing_file() const;
   argument excludes(const argument& other) const;
+  argument needs(const argument& other) const;
 
  private:
   CLI::Option* option_;
@@ -90,6 +91,7 @@ void add_doctor_command(command app);
 void add_explain_command(command app);
 void add_keys_command(command app);
 void add_stats_command(command app);
+void add_report_command(command app);
 void add_reconcile_command(command app);
 void add_sweep_command(command app);
 void add_migrate_command(command app);

@@ -8,6 +8,7 @@
 
 #include "base/hash.hpp"
 #include "cli/command.hpp"
+#include "cli/filter_flags.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
 #include "text/json_text.hpp"
@@ -25,13 +26,7 @@ void add_key_choice(const command& command, key_choice& choice, key_needed neede
       .add_option("--scope", choice.scope,
                   "The scope's digest in hex, or its beginning, where several scopes use the key")
       .type("DIGEST")
-      .check([](const std::string& text) {
-        return is_scope_prefix(text) ? std::string() : "the digest is up to 64 digits 0-9 a-f";
-      });
-}
-
-bool is_scope_prefix(std::string_view text) noexcept {
-  return text.size() <= 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
+      .check([](const std::string& text) { return filter_fault("scope", text); });
 }
 
 namespace {
@@ -43,8 +38,8 @@ struct findings {
 
 /// All records with that key and a scope that begins with the given digits, and all unreadable
 /// records.
-awaitable<result<findings>> find_records(store& store, const key_choice& choice, bool released,
-                                         milliseconds timeout) {
+awaitable<result<findings>> find_records(record_access& store, const key_choice& choice,
+                                         bool released, milliseconds timeout) {
   constexpr std::size_t page_size = 200;
   list_filter filter;
   filter.key = choice.key;
@@ -66,7 +61,7 @@ awaitable<result<findings>> find_records(store& store, const key_choice& choice,
 }
 
 /// Finds a record by id. Needs no list, and also finds unreadable records.
-awaitable<found_record> find_by_id(store& records, const record_id& id, bool released,
+awaitable<found_record> find_by_id(record_access& records, const record_id& id, bool released,
                                    milliseconds timeout) {
   found_record out;
   auto found = co_await records.find(id, timeout);
@@ -112,7 +107,7 @@ const unreadable_record* find_by_digest(const std::vector<unreadable_record>& un
 
 }  // namespace
 
-awaitable<found_record> find_one(store& store, const key_choice& choice, bool released,
+awaitable<found_record> find_one(record_access& store, const key_choice& choice, bool released,
                                  milliseconds timeout) {
   found_record out;
   if (digest scope{}; base::from_hex(choice.scope, scope)) {
@@ -136,8 +131,9 @@ awaitable<found_record> find_one(store& store, const key_choice& choice, bool re
     co_return out;
   }
   if (!found->records.empty()) {
-    out.record = std::move(found->records.front());
-    co_return out;
+    // A list may leave answers out.
+    out = co_await find_by_id(store, found->records.front().id, released, timeout);
+    if (out.any() || out.exit_code != exit_ok) co_return out;
   }
   if (record_id id{}; choice.scope.empty() && base::from_hex(choice.key, id)) {
     out = co_await find_by_id(store, id, released, timeout);

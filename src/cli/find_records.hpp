@@ -21,9 +21,6 @@ enum class key_needed : std::uint8_t { yes, no };
 /// Adds KEY and --scope to the command.
 void add_key_choice(const command& command, key_choice& choice, key_needed needed);
 
-/// Whether `text` is the beginning of a digest in hex. True for an empty text.
-[[nodiscard]] bool is_scope_prefix(std::string_view text) noexcept;
-
 /// The record for the operator's choice, readable or not. Otherwise the exit code: exit_not_found
 /// for no record, exit_usage for several records (which are listed), exit_failed if only unreadable
 /// records remain (whose ids are listed); the messages go to standard error. Released records count
@@ -35,7 +32,7 @@ struct found_record {
   subject_ptr about;  ///< the subject of an unreadable record, if key and scope were given
   [[nodiscard]] bool any() const noexcept { return record || unreadable; }
 };
-[[nodiscard]] boost::asio::awaitable<found_record> find_one(store& records,
+[[nodiscard]] boost::asio::awaitable<found_record> find_one(record_access& records,
                                                             const key_choice& choice, bool released,
                                                             milliseconds timeout);
 

@@ -19,10 +19,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <onceguard/version.hpp>
+
 #include "admin/control_api.hpp"
 #include "admin/health.hpp"
 #include "admin/metrics.hpp"
 #include "admin/program.hpp"
+#include "admin/record_acts.hpp"
 #include "admin/record_api.hpp"
 #include "admin/server.hpp"
 #include "base/log.hpp"
@@ -79,7 +82,7 @@ int open_log(const std::string& path) {
 class running_gateway final : public admin::program {
  public:
   running_gateway(boost::asio::io_context& io, gateway::server& server, const given_flags& given,
-                  config::settings running, log_lines& lines)
+                  config::settings running, log_lines& lines, const traces* spans)
       : io_(io),
         signals_(io, SIGINT, SIGTERM, SIGHUP),
         drain_delay_(io),
@@ -87,7 +90,8 @@ class running_gateway final : public admin::program {
         given_(given),
         running_(std::move(running)),
         lines_(lines),
-        effective_(effective_config(running_)) {
+        spans_(spans),
+        effective_(running_) {
     for (const int other : {SIGQUIT, SIGUSR1, SIGUSR2}) signals_.add(other);
     wait();
   }
@@ -102,12 +106,24 @@ class running_gateway final : public admin::program {
   }
   [[nodiscard]] admin::program_gauges gauges() const override {
     const auto load = server_.load();
-    return {load.connections, load.connections_max, load.buffered, load.buffered_max,
-            lines_.dropped()};
+    admin::program_gauges out;
+    out.connections = load.connections;
+    out.connections_max = load.connections_max;
+    out.buffered_bytes = load.buffered;
+    out.buffered_bytes_max = load.buffered_max;
+    out.log_lines_dropped = lines_.dropped();
+    out.log_lines_left_out = lines_.left_out();
+    if (spans_ != nullptr) out.spans_dropped = spans_->queue.dropped();
+    return out;
   }
   [[nodiscard]] std::string configuration() const override {
     const std::lock_guard lock(effective_mutex_);
-    return effective_;
+    return effective_config(effective_);
+  }
+  /// For how long a record of this route keeps its answer, by the latest configuration.
+  [[nodiscard]] milliseconds retention(const std::string& route) const {
+    const std::lock_guard lock(effective_mutex_);
+    return config::retention_of(effective_, route);
   }
   boost::asio::awaitable<admin::reload_outcome> reload() override {
     co_return co_await boost::asio::co_spawn(io_, reload_here(), boost::asio::use_awaitable);
@@ -195,10 +211,9 @@ class running_gateway final : public admin::program {
   /// What is only read at a start stays as it was.
   void set_routing(config::settings read) {
     read.fixed = running_.fixed;
-    auto effective = effective_config(read);
-    server_.reload(std::move(read.routing));
+    server_.reload(read.routing);
     const std::lock_guard lock(effective_mutex_);
-    effective_ = std::move(effective);
+    effective_ = std::move(read);
   }
   boost::asio::awaitable<admin::reload_outcome> reload_here() { co_return reload_now(); }
 
@@ -209,22 +224,20 @@ class running_gateway final : public admin::program {
   const given_flags& given_;
   const config::settings running_;
   log_lines& lines_;
+  const traces* spans_;  // null: none are sent
   mutable std::mutex effective_mutex_;
-  std::string effective_;  // under the mutex
+  config::settings effective_;  // under the mutex
   admin::server* admin_ = nullptr;
   std::atomic<bool> serving_{false};
   std::atomic<bool> draining_{false};
 };
 
-/// An operator's completion is kept as long as the route's policy says that was read at the start.
-admin::record_api_params record_params(const config::settings& settings,
-                                       const gateway::server& server) {
-  admin::record_api_params out;
-  out.timeout = settings.store.timeout;
+admin::record_act_params act_params(milliseconds timeout, const gateway::server& server,
+                                    const running_gateway& program) {
+  admin::record_act_params out;
+  out.timeout = timeout;
   out.audit = [&server] { return server.audit(); };
-  out.retention = [&settings](const std::string& route) {
-    return config::retention_of(settings, route);
-  };
+  out.retention = [&program](const std::string& route) { return program.retention(route); };
   return out;
 }
 
@@ -237,13 +250,16 @@ class admin_listener {
       : records_(server.engine().records(), settings.admin.records_interval,
                  settings.store.timeout),
         server_(settings.admin) {
-    const admin::build_labels build{ONCEGUARD_VERSION, sqlite::library_version(),
+    const admin::build_labels build{std::string(version), sqlite::library_version(),
                                     server.engine().records().traits().name};
     server_.add(admin::health_resources(server.engine(), program));
-    server_.add(admin::metric_resources({requests, records_, server.engine(), program, build}));
-    server_.add(admin::control_resources(program));
-    server_.add(
-        admin::record_resources(server.engine().records(), record_params(settings, server)));
+    auto& records = server.engine().records();
+    const auto timeout = settings.store.timeout;
+    server_.add(admin::metric_resources(
+        {requests, records_, server.engine(), program, server.observed(), build}));
+    server_.add(admin::control_resources(program, server.observed()));
+    server_.add(admin::record_resources(records, timeout));
+    server_.add(admin::record_act_resources(records, act_params(timeout, server, program)));
     if (settings.admin.records_interval.count() > 0) {
       spawn_background(server_.io(), "count the records", records_.run());
     }
@@ -273,7 +289,7 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
                          std::move(observers), traces ? &traces->tracer : nullptr);
   boost::asio::io_context io(1);
   // Before the start, so that a signal during the start drains the gateway instead of killing it.
-  running_gateway program(io, server, given, settings, lines);
+  running_gateway program(io, server, given, settings, lines, traces.get());
   std::optional<admin_listener> listener;
   if (settings.admin.enabled) listener.emplace(settings, server, program, requests);
   if (const auto started = listener ? listener->start() : result<void>(); !started) {
@@ -289,7 +305,7 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   base::log(base::event::listening, {{"address", text_of(server.local())},
                                      {"store", records.traits().name},
                                      {"upstreams", settings.routing.upstreams.size()},
-                                     {"version", ONCEGUARD_VERSION}});
+                                     {"version", version}});
   if (listener) {
     base::log(base::event::admin_listening, {{"address", listener->address()}});
   }

@@ -3,6 +3,7 @@
 #include "cli/command.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
+#include "cli/record_source.hpp"
 #include "cli/resolve_record.hpp"
 #include "cli/resolve_selection.hpp"
 #include "cli/store_work.hpp"
@@ -54,8 +55,9 @@ resolution completion_of(const record_view* found, const complete_request& reque
   return change;
 }
 
-awaitable<int> complete_record(store& records, const complete_request& request, answer_ptr made,
-                               const config::settings& settings, change_log& changes) {
+awaitable<int> complete_record(record_access& records, const complete_request& request,
+                               answer_ptr made, const config::settings& settings,
+                               change_log& changes) {
   const auto timeout = settings.store.timeout;
   auto found = co_await find_one(records, request.selection.choice, false, timeout);
   if (!found.any()) {
@@ -73,8 +75,9 @@ awaitable<int> complete_record(store& records, const complete_request& request, 
   co_return co_await resolve_record(records, std::move(found), std::move(change), changes, timeout);
 }
 
-awaitable<int> complete_selection(store& records, const complete_request& request, answer_ptr made,
-                                  const config::settings& settings, change_log* changes) {
+awaitable<int> complete_selection(record_access& records, const complete_request& request,
+                                  answer_ptr made, const config::settings& settings,
+                                  change_log* changes) {
   const auto make = [&](const record_view& seen) {
     return completion_of(&seen, request, made, settings);
   };
@@ -82,7 +85,7 @@ awaitable<int> complete_selection(store& records, const complete_request& reques
                                        settings.store.timeout);
 }
 
-int run_keys_complete(const given_flags& given, const complete_request& request) {
+int run_keys_complete(const record_source& source, const complete_request& request) {
   const auto& chosen = request.selection;
   if (!well_chosen(chosen)) return exit_usage;
   const auto made = answer_of(request);
@@ -97,12 +100,12 @@ int run_keys_complete(const given_flags& given, const complete_request& request)
       return exit_usage;
     }
   }
-  return run_change(given, "keys complete", chosen.reason, chosen.dry(),
-                    [&](store& records, const config::settings& settings, change_log* changes) {
-                      return chosen.several()
-                                 ? complete_selection(records, request, made, settings, changes)
-                                 : complete_record(records, request, made, settings, *changes);
-                    });
+  return change_records(
+      source, {"keys complete", chosen.reason, chosen.dry()},
+      [&](record_access& records, const config::settings& settings, change_log* changes) {
+        return chosen.several() ? complete_selection(records, request, made, settings, changes)
+                                : complete_record(records, request, made, settings, *changes);
+      });
 }
 
 }  // namespace
@@ -117,7 +120,7 @@ void add_keys_complete_command(command keys) {
   add_message_flags(added, request->message);
   added.add_flag("--force", request->force,
                  "Also while the lease runs, and if the record can't be read");
-  const auto given = add_store_flags(added, {"retention", "audit-log"});
+  const auto source = add_record_source(added, {"retention", "audit-log"});
   added.footer(
       "Without --status, --header and --body no answer is kept: repeats get 409\n"
       "\"answer-not-kept\". A completed record that has no answer takes one here; an answer that\n"
@@ -127,7 +130,7 @@ void add_keys_complete_command(command keys) {
       "Example:\n"
       "  onceguard keys complete order-4711 --status 201 -H 'Content-Type: application/json' \\\n"
       "    --body '{\"id\":17}' --store sqlite:onceguard.db");
-  added.runs([=] { return run_keys_complete(*given, *request); });
+  added.runs([=] { return run_keys_complete(*source, *request); });
 }
 
 }  // namespace onceguard::cli

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/filter_flags.hpp"
 #include "cli/find_records.hpp"
-#include "cli/given_flags.hpp"
-#include "cli/record_filter.hpp"
+#include "cli/record_source.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
 
@@ -20,13 +20,14 @@ struct list_request {
   bool json = false;
 };
 
-awaitable<int> list_records(store& store, const list_request& request, milliseconds timeout) {
+awaitable<int> list_records(record_access& records, const list_request& request,
+                            milliseconds timeout) {
   constexpr std::size_t page_size = 200;
-  const record_filter filter(request.filter);
+  const auto filter = request.filter.filter();
   std::string cursor;
   std::size_t shown = 0;
   do {
-    auto page = co_await store.list(filter.of_store(), cursor, page_size, timeout);
+    auto page = co_await list_filtered(records, filter, cursor, page_size, timeout);
     if (!page) co_return complain(page.error());
     // Unreadable records are always listed: any filter might apply to them.
     for (const auto& seen : page->unreadable) {
@@ -35,7 +36,6 @@ awaitable<int> list_records(store& store, const list_request& request, milliseco
       std::cout << (request.json ? json_line(record_json(seen)) : record_line(seen)) << "\n";
     }
     for (const auto& seen : page->records) {
-      if (!filter.fits(seen)) continue;
       if (request.limit != 0 && shown == request.limit) co_return exit_ok;
       ++shown;
       std::cout << (request.json ? json_line(record_json(seen, false)) : record_line(seen)) << "\n";
@@ -45,11 +45,9 @@ awaitable<int> list_records(store& store, const list_request& request, milliseco
   co_return exit_ok;
 }
 
-int run_keys_list(const given_flags& given, const list_request& request) {
-  const auto settings = load_settings(given, false);
-  if (!settings) return exit_configuration;
-  return with_store(*settings, [&](store& records) {
-    return list_records(records, request, settings->store.timeout);
+int run_keys_list(const record_source& source, const list_request& request) {
+  return with_records(source, [&](record_access& records, const config::settings& settings) {
+    return list_records(records, request, settings.store.timeout);
   });
 }
 
@@ -64,19 +62,17 @@ void add_keys_list_command(command keys) {
       .add_option("--scope", request->filter.scope,
                   "Only of this scope: its digest or the beginning")
       .type("DIGEST")
-      .check([](const std::string& text) {
-        return is_scope_prefix(text) ? std::string() : "the digest is up to 64 digits 0-9 a-f";
-      });
+      .check([](const std::string& text) { return filter_fault("scope", text); });
   added.add_number("--limit", request->limit, "At most so many; 0: all");
   added.add_flag("--json", request->json, "One JSON object per line");
-  const auto given = add_store_flags(added);
+  const auto source = add_record_source(added);
   added.footer(
       "A line has state, time of the first claim, scope (its first 12 digits), method and path,\n"
       "key, and why an outcome is unknown. Records that can't be read come with every list, by "
       "their\nid, which `keys show`, `release` and `complete` take in the place of a key.\n\n"
       "Example:\n"
       "  onceguard keys list --attention --older 1h --store sqlite:onceguard.db");
-  added.runs([=] { return run_keys_list(*given, *request); });
+  added.runs([=] { return run_keys_list(*source, *request); });
 }
 
 void add_keys_command(command app) {

@@ -1,6 +1,7 @@
 #include "cli/command.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
+#include "cli/record_source.hpp"
 #include "cli/resolve_record.hpp"
 #include "cli/resolve_selection.hpp"
 #include "cli/store_work.hpp"
@@ -18,7 +19,7 @@ struct release_request {
 /// The holder, or another operator, may complete it while this command waits for the store.
 bool keeps_completed(const record_view& seen) { return seen.state != observed_state::completed; }
 
-awaitable<int> release_selection(store& records, const release_request& request,
+awaitable<int> release_selection(record_access& records, const release_request& request,
                                  change_log* changes, milliseconds timeout) {
   const auto make = [&request](const record_view& seen) {
     resolution change;
@@ -30,8 +31,8 @@ awaitable<int> release_selection(store& records, const release_request& request,
   co_return co_await resolve_selection(records, request.selection, make, changes, timeout);
 }
 
-awaitable<int> release_record(store& records, const release_request& request, change_log& changes,
-                              milliseconds timeout) {
+awaitable<int> release_record(record_access& records, const release_request& request,
+                              change_log& changes, milliseconds timeout) {
   auto found = co_await find_one(records, request.selection.choice, false, timeout);
   if (!found.any()) co_return found.exit_code;
   if (found.unreadable && !request.force) co_return refuse_unreadable(*found.unreadable);
@@ -43,16 +44,16 @@ awaitable<int> release_record(store& records, const release_request& request, ch
   co_return co_await resolve_record(records, std::move(found), std::move(change), changes, timeout);
 }
 
-int run_keys_release(const given_flags& given, const release_request& request) {
+int run_keys_release(const record_source& source, const release_request& request) {
   const auto& chosen = request.selection;
   if (!well_chosen(chosen)) return exit_usage;
-  return run_change(given, "keys release", chosen.reason, chosen.dry(),
-                    [&](store& records, const config::settings& settings, change_log* changes) {
-                      const auto timeout = settings.store.timeout;
-                      return chosen.several()
-                                 ? release_selection(records, request, changes, timeout)
-                                 : release_record(records, request, *changes, timeout);
-                    });
+  return change_records(
+      source, {"keys release", chosen.reason, chosen.dry()},
+      [&](record_access& records, const config::settings& settings, change_log* changes) {
+        const auto timeout = settings.store.timeout;
+        return chosen.several() ? release_selection(records, request, changes, timeout)
+                                : release_record(records, request, *changes, timeout);
+      });
 }
 
 }  // namespace
@@ -67,7 +68,7 @@ void add_keys_release_command(command keys) {
       "--force", request->force,
       "Also while the lease runs, the upstream may still be at work, or the record can't "
       "be read");
-  const auto given = add_store_flags(added, {"audit-log"});
+  const auto source = add_record_source(added, {"audit-log"});
   added.footer(
       "Whatever had happened happens again with the next request. To add an answer that was not\n"
       "kept, use `keys complete`.\n"
@@ -78,7 +79,7 @@ void add_keys_release_command(command keys) {
       "Example:\n"
       "  onceguard keys release order-4711 --reason 'no payment' --store sqlite:onceguard.db\n"
       "  onceguard keys release --route /charges --older 1h --yes --store sqlite:onceguard.db");
-  added.runs([=] { return run_keys_release(*given, *request); });
+  added.runs([=] { return run_keys_release(*source, *request); });
 }
 
 }  // namespace onceguard::cli

@@ -4,7 +4,7 @@
 
 #include "cli/command.hpp"
 #include "cli/find_records.hpp"
-#include "cli/given_flags.hpp"
+#include "cli/record_source.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
 
@@ -19,7 +19,8 @@ struct show_request {
   bool body = false;
 };
 
-awaitable<int> show_record(store& records, const show_request& request, milliseconds timeout) {
+awaitable<int> show_record(record_access& records, const show_request& request,
+                           milliseconds timeout) {
   const auto found = co_await find_one(records, request.choice, true, timeout);
   if (!found.any()) co_return found.exit_code;
   if (found.unreadable) {
@@ -42,11 +43,9 @@ awaitable<int> show_record(store& records, const show_request& request, millisec
   co_return exit_ok;
 }
 
-int run_keys_show(const given_flags& given, const show_request& request) {
-  const auto settings = load_settings(given, false);
-  if (!settings) return exit_configuration;
-  return with_store(*settings, [&](store& records) {
-    return show_record(records, request, settings->store.timeout);
+int run_keys_show(const record_source& source, const show_request& request) {
+  return with_records(source, [&](record_access& records, const config::settings& settings) {
+    return show_record(records, request, settings.store.timeout);
   });
 }
 
@@ -60,9 +59,9 @@ void add_keys_show_command(command keys) {
                                       "As one JSON object; a body that is no text as body_base64");
   added.add_flag("--body", request->body, "Only the body of the stored answer, byte for byte")
       .excludes(as_json);
-  const auto given = add_store_flags(added);
+  const auto source = add_record_source(added);
   added.footer("Example:\n  onceguard keys show order-4711 --store sqlite:onceguard.db");
-  added.runs([=] { return run_keys_show(*given, *request); });
+  added.runs([=] { return run_keys_show(*source, *request); });
 }
 
 }  // namespace onceguard::cli

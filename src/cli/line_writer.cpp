@@ -16,7 +16,8 @@ namespace {
 
 /// After a write, so that the lines of many requests share the next one and wake nobody.
 constexpr std::chrono::milliseconds gathering{5};
-constexpr std::size_t kept_capacity = 64 * 1'024;
+/// Of the memory for lines: what a busy gateway needs for the lines of one write.
+constexpr std::size_t kept_capacity = 256 * 1'024;
 
 }  // namespace
 
@@ -55,7 +56,6 @@ struct line_writer::queue {
   void report_missing(std::unique_lock<std::mutex>& lock);
 
   int output_;
-  bool output_owned_ = false;
   bool torn_ = false;  // the last write ended in the middle of a line
 };
 
@@ -73,8 +73,11 @@ std::uint64_t line_writer::queue::put(std::string_view batch) {
       pollfd until{output_, POLLOUT, 0};
       ::poll(&until, 1, -1);
     } else if (done == 0 || errno != EINTR) {
-      if (batch.data() != begin) torn_ = batch.data()[-1] != '\n';
-      return static_cast<std::uint64_t>(std::count(batch.begin(), batch.end(), '\n'));
+      const auto left = static_cast<std::uint64_t>(std::count(batch.begin(), batch.end(), '\n'));
+      // The end of the torn line is none of these lines.
+      if (batch.data() == begin) return left - (torn_ ? 1 : 0);
+      torn_ = batch.data()[-1] != '\n';
+      return left;
     }
   }
   torn_ = false;
@@ -83,9 +86,9 @@ std::uint64_t line_writer::queue::put(std::string_view batch) {
 
 void line_writer::queue::change_output() {
   if (next_output < 0) return;
-  if (output_owned_) ::close(output_);
+  // Standard error stays: the next file would get its number.
+  if (output_ > STDERR_FILENO) ::close(output_);
   output_ = std::exchange(next_output, -1);
-  output_owned_ = true;
   torn_ = false;
 }
 

@@ -19,7 +19,8 @@ class line_writer {
   /// How long the destructor waits for the queue; lines that are left then are lost.
   static constexpr std::chrono::milliseconds patience{1'000};
 
-  /// `room`: the size of the queue in bytes. The caller must never close the descriptor.
+  /// `room`: the size of the queue in bytes. The caller must never close the descriptor; the writer
+  /// closes it when another one follows, unless it is a standard stream.
   line_writer(int descriptor, std::size_t room, missing_line missing);
   ~line_writer();
   line_writer(const line_writer&) = delete;

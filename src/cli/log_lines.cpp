@@ -1,12 +1,12 @@
 #include "cli/log_lines.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string_view>
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "cli/line_buffer.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {
@@ -54,67 +54,53 @@ bool shows_colours() {
          std::getenv("NO_COLOR") == nullptr;
 }
 
-/// Milliseconds with three decimals.
-void append_milliseconds(std::string& out, std::chrono::microseconds time) {
-  const auto all = std::max<std::int64_t>(time.count(), 0);
-  out += std::to_string(all / 1'000);
-  const auto digits = std::to_string(1'000 + all % 1'000);
-  out += '.';
-  out.append(digits, 1);
-}
-
-template <class AppendText>
-void append_value(std::string& out, const base::log_value& value, const AppendText& append_text) {
-  if (const auto* number = std::get_if<std::int64_t>(&value)) {
-    out += std::to_string(*number);
-  } else if (const auto* flag = std::get_if<bool>(&value)) {
-    out += *flag ? "true" : "false";
+template <class AddText>
+void add_value(line_buffer& out, const base::log_value& value, const AddText& add_text) {
+  if (const auto* text = std::get_if<std::string_view>(&value)) {
+    add_text(*text);
+  } else if (const auto* number = std::get_if<std::int64_t>(&value)) {
+    out.add_number(*number);
   } else if (const auto* time = std::get_if<std::chrono::microseconds>(&value)) {
-    append_milliseconds(out, *time);
+    out.add_milliseconds(*time);
   } else {
-    append_text(out, std::get<std::string_view>(value));
+    out.add(std::get<bool>(value) ? "true" : "false");
   }
 }
 
-/// Most texts need no escapes.
-bool is_plain(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+void add_json(line_buffer& out, std::string_view text) {
+  if (!line_buffer::is_plain(text)) return out.add(json_string(text));
+  out.add('"');
+  out.add(text);
+  out.add('"');
 }
 
-void append_json(std::string& out, std::string_view text) {
-  if (is_plain(text)) {
-    out.append("\"").append(text).append("\"");
-  } else {
-    out += json_string(text);
-  }
-}
-
-void append_fields_text(std::string& out, std::string_view event,
-                        std::span<const base::log_field> fields) {
-  out += event;
+void add_fields_text(line_buffer& out, std::string_view event,
+                     std::span<const base::log_field> fields) {
+  out.add(event);
   for (const auto& f : fields) {
-    out.append(" ").append(f.name).append("=");
-    append_value(out, f.value, [](std::string& out_text, std::string_view text) {
-      out_text += plain_text(text);
-    });
+    out.add(' ');
+    out.add(f.name);
+    out.add('=');
+    add_value(out, f.value, [&](std::string_view text) { out.add(plain_text(text)); });
   }
 }
 
-void append_fields_json(std::string& out, std::string_view event,
-                        std::span<const base::log_field> fields) {
-  out += "\"event\":";
-  append_json(out, event);
+/// The names of events and fields are plain.
+void add_fields_json(line_buffer& out, std::string_view event,
+                     std::span<const base::log_field> fields) {
+  out.add(R"("event":")");
+  out.add(event);
+  out.add('"');
   for (const auto& f : fields) {
-    out += ',';
-    append_json(out, f.name);
-    out += ':';
-    append_value(out, f.value, append_json);
+    out.add(R"(,")");
+    out.add(f.name);
+    out.add(R"(":)");
+    add_value(out, f.value, [&](std::string_view text) { add_json(out, text); });
   }
 }
 
 /// The time as text. Most lines of a thread share their second with the line before.
-void append_time(std::string& out, std::int64_t wall_ms) {
+void add_time(line_buffer& out, std::int64_t wall_ms) {
   constexpr std::size_t to_seconds = 19;  // 2026-01-31T12:00:00
   thread_local std::int64_t second = -1;
   thread_local std::string text;
@@ -122,8 +108,10 @@ void append_time(std::string& out, std::int64_t wall_ms) {
     second = wall_ms / 1'000;
     text = time_text(wall_ms).substr(0, to_seconds);
   }
-  const auto digits = std::to_string(1'000 + wall_ms % 1'000);
-  out.append(text).append(".").append(digits, 1).append("Z");
+  out.add(text);
+  out.add('.');
+  out.add_thousandths(wall_ms % 1'000);
+  out.add('Z');
 }
 
 }  // namespace
@@ -136,25 +124,28 @@ log_lines::form log_lines::form_for(config::log_format wanted, int descriptor) {
   return attached && shows_colours() ? form::coloured : form::text;
 }
 
-void log_lines::append_line(std::string& out, form shown, base::log_level level,
-                            std::string_view event, std::span<const base::log_field> fields) {
+void log_lines::add_line(line_buffer& out, form shown, base::log_level level,
+                         std::string_view event, std::span<const base::log_field> fields) {
   const auto style = style_of(level);
-  if (shown == form::json_lines) out += "{\"time\":\"";
-  append_time(out, base::system_clock().wall_ms());
+  if (shown == form::json_lines) out.add(R"({"time":")");
+  add_time(out, base::system_clock().wall_ms());
   if (shown == form::json_lines) {
-    out.append("\",\"level\":\"").append(style.name).append("\",");
-    append_fields_json(out, event, fields);
-    out += "}\n";
+    out.add(R"(","level":")");
+    out.add(style.name);
+    out.add(R"(",)");
+    add_fields_json(out, event, fields);
+    out.add("}\n");
     return;
   }
-  out += ' ';
+  out.add(' ');
   const bool coloured = shown == form::coloured;
-  if (coloured) out += style.colour;
-  out.append(style.name).append(style.padding);
-  if (coloured) out += "\x1b[m";
-  out += ' ';
-  append_fields_text(out, event, fields);
-  out += '\n';
+  if (coloured) out.add(style.colour);
+  out.add(style.name);
+  out.add(style.padding);
+  if (coloured) out.add("\x1b[m");
+  out.add(' ');
+  add_fields_text(out, event, fields);
+  out.add('\n');
 }
 
 log_lines::log_lines(const config::log_params& params, int descriptor)
@@ -162,19 +153,19 @@ log_lines::log_lines(const config::log_params& params, int descriptor)
       least_(params.level),
       writer_(descriptor, room_for_lines, [how = form_](std::uint64_t count) {
         const std::array<base::log_field, 1> fields{{{"count", count}}};
-        std::string line;
-        append_line(line, how, base::log_level::warning,
-                    base::info_of(base::event::log_lines_dropped).name, fields);
-        return line;
+        line_buffer line;
+        add_line(line, how, base::log_level::warning,
+                 base::info_of(base::event::log_lines_dropped).name, fields);
+        return std::string(line.view());
       }) {}
 
 void log_lines::write_line(base::log_level level, std::string_view event,
                            std::span<const base::log_field> fields) {
   if (level < least_) return;
-  thread_local std::string line;
+  thread_local line_buffer line;
   line.clear();
-  append_line(line, form_, level, event, fields);
-  writer_.write(line);
+  add_line(line, form_, level, event, fields);
+  writer_.write(line.view());
 }
 
 void log_lines::write(const base::event_info& event, base::log_level level,
@@ -191,21 +182,24 @@ void log_lines::write(const base::event_info& event, base::log_level level,
           {{"event_left_out", event.name}, {"count", decision.left_out}}};
       write_line(info.level, info.name, missing);
     }
-    if (!decision.pass) return;
+    if (!decision.pass) {
+      left_out_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
   }
   write_line(level, event.name, fields);
 }
 
 std::string log_text(std::string_view event, std::initializer_list<base::log_field> fields) {
-  std::string out;
-  append_fields_text(out, event, {fields.begin(), fields.size()});
-  return out;
+  line_buffer out;
+  add_fields_text(out, event, {fields.begin(), fields.size()});
+  return std::string(out.view());
 }
 
 std::string log_json(std::string_view event, std::initializer_list<base::log_field> fields) {
-  std::string out;
-  append_fields_json(out, event, {fields.begin(), fields.size()});
-  return out;
+  line_buffer out;
+  add_fields_json(out, event, {fields.begin(), fields.size()});
+  return std::string(out.view());
 }
 
 }  // namespace onceguard::cli

@@ -2,6 +2,7 @@
 // otherwise. Limits the lines per second of a recurring event, and then writes how many are
 // missing. Never waits for the reader.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
@@ -18,6 +19,8 @@
 #include "config/settings.hpp"
 
 namespace onceguard::cli {
+
+class line_buffer;
 
 // Limits the log lines of each event: in an outage each request would write a line and fill the
 // disk.
@@ -57,6 +60,10 @@ class log_lines final : public base::log_sink {
   void redirect(int descriptor) { writer_.redirect(descriptor); }
   /// How many lines were dropped since the start, as nobody read them in time.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return writer_.dropped(); }
+  /// How many the rate limit left out.
+  [[nodiscard]] std::uint64_t left_out() const noexcept {
+    return left_out_.load(std::memory_order_relaxed);
+  }
 
  private:
   enum class form : std::uint8_t { text, coloured, json_lines };
@@ -64,13 +71,14 @@ class log_lines final : public base::log_sink {
   void write_line(base::log_level level, std::string_view event,
                   std::span<const base::log_field> fields);
   static form form_for(config::log_format wanted, int descriptor);
-  static void append_line(std::string& out, form shown, base::log_level level,
-                          std::string_view event, std::span<const base::log_field> fields);
+  static void add_line(line_buffer& out, form shown, base::log_level level, std::string_view event,
+                       std::span<const base::log_field> fields);
 
   const form form_;
   const base::log_level least_;
   std::mutex mutex_;
   log_rate_limit limit_;
+  std::atomic<std::uint64_t> left_out_{0};
   line_writer writer_;
 };
 

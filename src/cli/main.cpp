@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <onceguard/version.hpp>
+
 #include "cli/command.hpp"
 #include "cli/standard_streams.hpp"
 #include "store/sqlite/sqlite_store.hpp"
@@ -13,7 +15,7 @@ int main(int argc, char** argv) {
   prepare_standard_streams();
   onceguard::sqlite::count_no_memory();
   CLI::App app("Makes an operation that may arrive more than once take effect once.", "onceguard");
-  app.set_version_flag("--version", std::string("onceguard " ONCEGUARD_VERSION " (SQLite ") +
+  app.set_version_flag("--version", "onceguard " + std::string(onceguard::version) + " (SQLite " +
                                         onceguard::sqlite::library_version() + ")");
   app.require_subcommand(1);
   app.footer(
@@ -31,6 +33,7 @@ int main(int argc, char** argv) {
   add_explain_command(program);
   add_keys_command(program);
   add_stats_command(program);
+  add_report_command(program);
   add_reconcile_command(program);
   add_sweep_command(program);
   add_migrate_command(program);

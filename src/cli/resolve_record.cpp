@@ -2,10 +2,10 @@
 
 #include <iostream>
 
+#include "audit/audited_resolve.hpp"
 #include "cli/command.hpp"
 #include "cli/store_work.hpp"
 #include "config/texts.hpp"
-#include "store/resolve.hpp"
 #include "store/staleness.hpp"
 
 namespace onceguard::cli {
@@ -25,22 +25,6 @@ int complain_of_change(const error& why, bool completed) {
   if (releases)
     detail += ", and expect that the next request with this key runs the operation again";
   return complain(error(why.code, detail, why.effect));
-}
-
-std::string state_of(const found_record& before) {
-  return before.record ? std::string(name_of(before.record->state)) : "unreadable";
-}
-
-audited_change change_of(const found_record& before, const resolution& request) {
-  audited_change out;
-  out.action = request.completed ? "complete" : "release";
-  out.record = request.id;
-  const auto& about = before.record ? before.record->stored.about : before.about;
-  if (about) out.key = about->key;
-  out.former = state_of(before);
-  out.wanted = name_of(request.completed ? observed_state::completed : observed_state::released);
-  if (request.force) out.about = "by force";
-  return out;
 }
 
 /// Why the record was not changed.
@@ -70,17 +54,9 @@ int complain_of_refusal(const resolve_decision& refused, bool completes) {
 
 }  // namespace
 
-awaitable<resolve_end> resolve_one(store& records, const found_record& before, resolution request,
-                                   change_log& changes, milliseconds timeout,
+awaitable<resolve_end> resolve_one(record_access& records, const found_record& before,
+                                   resolution request, change_log& changes, milliseconds timeout,
                                    milliseconds in_doubt_max) {
-  const auto change = change_of(before, request);
-  const auto& author = changes.author();
-  resolve_end out;
-  if (const auto line = changes.log().intend(author, change); !line) {
-    std::cerr << "onceguard: " << line.error().detail << "; nothing was changed\n";
-    out.exit_code = exit_failed;
-    co_return out;
-  }
   const auto report_wait = [&] {
     std::cerr << "onceguard: the store takes longer than " << config::duration_text(timeout)
               << "; waiting for up to " << config::duration_text(in_doubt_max)
@@ -89,19 +65,21 @@ awaitable<resolve_end> resolve_one(store& records, const found_record& before, r
   resolve_times times;
   times.timeout = timeout;
   times.in_doubt_max = in_doubt_max;
-  const auto resolved =
-      co_await resolve_surely(records, before.record, request, times, report_wait);
-  if (!resolved) {
-    out.exit_code = complain_of_change(resolved.error(), request.completed);
-  } else if (resolved->outcome != resolve_outcome::done) {
-    out.exit_code = complain_of_refusal(*resolved, request.completed);
+  const bool completes = request.completed;
+  const audit_context audit{changes.log(), changes.author(), completes ? "complete" : "release"};
+  const auto end = co_await resolve_audited(records, before.record, std::move(request), audit,
+                                            times, report_wait);
+  resolve_end out;
+  if (!end.resolved) {
+    out.exit_code = complain_of_change(end.resolved.error(), completes);
+  } else if (end.resolved->outcome != resolve_outcome::done) {
+    out.exit_code = complain_of_refusal(*end.resolved, completes);
   } else {
-    out.forgets_answer = resolved->forgets_answer;
+    out.forgets_answer = end.resolved->forgets_answer;
   }
-  const auto line = changes.log().conclude(author, change, std::string(outcome_text(resolved)));
-  if (!line) {
-    std::cerr << "onceguard: " << line.error().detail
-              << "; the record was: " << outcome_text(resolved) << "\n";
+  if (end.unwritten) {
+    std::cerr << "onceguard: " << end.unwritten->detail
+              << "; the record was: " << outcome_text(end.resolved) << "\n";
     out.exit_code = exit_failed;
   }
   co_return out;
@@ -113,7 +91,7 @@ awaitable<void> wait_for_caches() {
   co_await outlast_caches();
 }
 
-awaitable<int> resolve_record(store& records, found_record before, resolution request,
+awaitable<int> resolve_record(record_access& records, found_record before, resolution request,
                               change_log& changes, milliseconds timeout,
                               milliseconds in_doubt_max) {
   const bool completes = request.completed;

@@ -20,7 +20,7 @@ inline constexpr milliseconds in_doubt_default{60'000};
 /// error why the change was not made. If the store does not report whether it carried the change
 /// out, the record is read until it shows the change, for `in_doubt_max` at most.
 [[nodiscard]] boost::asio::awaitable<resolve_end> resolve_one(
-    store& records, const found_record& before, resolution request, change_log& changes,
+    record_access& records, const found_record& before, resolution request, change_log& changes,
     milliseconds timeout, milliseconds in_doubt_max = in_doubt_default);
 
 /// Returns only after every replay cache must have dropped a forgotten answer.
@@ -28,7 +28,7 @@ inline constexpr milliseconds in_doubt_default{60'000};
 
 /// Resolves one record, prints the result, and returns the exit code.
 [[nodiscard]] boost::asio::awaitable<int> resolve_record(
-    store& records, found_record before, resolution request, change_log& changes,
+    record_access& records, found_record before, resolution request, change_log& changes,
     milliseconds timeout, milliseconds in_doubt_max = in_doubt_default);
 
 }  // namespace onceguard::cli

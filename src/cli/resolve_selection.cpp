@@ -22,9 +22,9 @@ struct selection_counts {
   int failure = exit_ok;  ///< of the last record that was not resolved
 };
 
-awaitable<void> resolve_chosen(store& records, record_view seen, const resolution_maker& make,
-                               change_log& changes, milliseconds timeout,
-                               selection_counts& counts) {
+awaitable<void> resolve_chosen(record_access& records, record_view seen,
+                               const resolution_maker& make, change_log& changes,
+                               milliseconds timeout, selection_counts& counts) {
   auto change = make(seen);
   found_record before;
   before.record = std::move(seen);
@@ -66,22 +66,20 @@ bool well_chosen(const selection_flags& flags) {
   return false;
 }
 
-awaitable<int> resolve_selection(store& records, const selection_flags& flags,
+awaitable<int> resolve_selection(record_access& records, const selection_flags& flags,
                                  const resolution_maker& make, change_log* changes,
                                  milliseconds timeout) {
   auto chosen = flags.filter;
   chosen.scope = flags.choice.scope;
-  if (chosen.states.empty() && !chosen.attention) {
-    chosen.states.emplace_back(name_of(observed_state::unknown));
-  }
-  const record_filter filter(chosen);
+  auto filter = chosen.filter();
+  filter.limit_to_unknown();
   selection_counts counts;
   std::string cursor;
   do {
-    auto page = co_await records.list(filter.of_store(), cursor, page_size, timeout);
+    auto page = co_await list_filtered(records, filter, cursor, page_size, timeout);
     if (!page) co_return complain(page.error());
     for (auto& seen : page->records) {
-      if (!filter.fits(seen) || seen.state == observed_state::released) continue;
+      if (seen.state == observed_state::released) continue;
       ++counts.chosen;
       std::cout << record_line(seen) << "\n";
       if (changes == nullptr) continue;

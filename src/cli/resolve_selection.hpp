@@ -8,8 +8,8 @@
 #include <onceguard/store.hpp>
 
 #include "cli/change_log.hpp"
+#include "cli/filter_flags.hpp"
 #include "cli/find_records.hpp"
-#include "cli/record_filter.hpp"
 
 namespace onceguard::cli {
 
@@ -35,7 +35,7 @@ using resolution_maker = std::function<resolution(const record_view&)>;
 /// Prints what the filter chooses; with `flags.yes` also resolves it. Without a state in the
 /// filter, only unknown records are chosen. `changes`: null without `flags.yes`. Returns the exit
 /// code: exit_failed if a record was not resolved, exit_not_found if none is chosen.
-[[nodiscard]] boost::asio::awaitable<int> resolve_selection(store& records,
+[[nodiscard]] boost::asio::awaitable<int> resolve_selection(record_access& records,
                                                             const selection_flags& flags,
                                                             const resolution_maker& make,
                                                             change_log* changes,

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/given_flags.hpp"
+#include "cli/record_source.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
 
@@ -33,7 +33,7 @@ void print(const counts& found, bool as_json) {
   }
 }
 
-awaitable<int> show_counts(store& records, bool as_json, milliseconds timeout) {
+awaitable<int> show_counts(record_access& records, bool as_json, milliseconds timeout) {
   counts all;
   do {
     const auto piece = co_await records.count(all.cursor, timeout);
@@ -46,11 +46,9 @@ awaitable<int> show_counts(store& records, bool as_json, milliseconds timeout) {
   co_return exit_ok;
 }
 
-int run_stats(const given_flags& given, bool as_json) {
-  const auto settings = load_settings(given, false);
-  if (!settings) return exit_configuration;
-  return with_store(*settings, [&](store& records) {
-    return show_counts(records, as_json, settings->store.timeout);
+int run_stats(const record_source& source, bool as_json) {
+  return with_records(source, [&](record_access& records, const config::settings& settings) {
+    return show_counts(records, as_json, settings.store.timeout);
   });
 }
 
@@ -60,9 +58,9 @@ void add_stats_command(command app) {
   const auto added = app.add_command("stats", "Count the records by state");
   const auto as_json = std::make_shared<bool>(false);
   added.add_flag("--json", *as_json, "As one JSON object");
-  const auto given = add_store_flags(added);
+  const auto source = add_record_source(added);
   added.footer("Example:\n  onceguard stats --store sqlite:onceguard.db");
-  added.runs([=] { return run_stats(*given, *as_json); });
+  added.runs([=] { return run_stats(*source, *as_json); });
 }
 
 }  // namespace onceguard::cli

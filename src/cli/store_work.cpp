@@ -45,6 +45,21 @@ int complain(const error& failure) {
   }
 }
 
+int run_work(const std::function<boost::asio::awaitable<int>()>& work,
+             const std::function<void()>& end) {
+  int exit_code = exit_failed;
+  std::exception_ptr fault;
+  boost::asio::io_context io(1);
+  boost::asio::co_spawn(io, work(), [&](std::exception_ptr thrown, int code) {
+    fault = thrown;
+    exit_code = code;
+  });
+  io.run();
+  if (end) end();
+  if (fault) std::rethrow_exception(fault);
+  return exit_code;
+}
+
 int with_store(const config::settings& settings, const store_work& work, missing_file if_missing) {
   const auto* kind = config::known_stores().kind_of(settings.store.url);
   const bool make = if_missing == missing_file::made && kind != nullptr && kind->made_when_missing;
@@ -58,17 +73,7 @@ int with_store(const config::settings& settings, const store_work& work, missing
     return exit_store;
   }
   auto& records = **opened;
-  int exit_code = exit_failed;
-  std::exception_ptr fault;
-  boost::asio::io_context io(1);
-  boost::asio::co_spawn(io, work(records), [&](std::exception_ptr thrown, int code) {
-    fault = thrown;
-    exit_code = code;
-  });
-  io.run();
-  records.stop();
-  if (fault) std::rethrow_exception(fault);
-  return exit_code;
+  return run_work([&] { return work(records); }, [&] { records.stop(); });
 }
 
 namespace asio = boost::asio;

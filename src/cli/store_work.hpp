@@ -30,6 +30,11 @@ enum class missing_file : std::uint8_t { refused, made };
 [[nodiscard]] int with_store(const config::settings& settings, const store_work& work,
                              missing_file if_missing = missing_file::refused);
 
+/// Runs `work` on a separate io_context, and `end` before an exception goes on. Returns the exit
+/// code.
+[[nodiscard]] int run_work(const std::function<boost::asio::awaitable<int>()>& work,
+                           const std::function<void()>& end = {});
+
 /// Why a command can't use the store at `url`: a memory store of another process, or a missing
 /// SQLite file. Empty if the command can use the store.
 [[nodiscard]] std::string unusable_store(const std::string& url);

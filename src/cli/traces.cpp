@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include <onceguard/version.hpp>
+
 #include "base/log.hpp"
 
 namespace onceguard::cli {
@@ -9,7 +11,7 @@ namespace onceguard::cli {
 traces::traces(const trace::trace_settings& settings)
     : queue(settings.queue_max, settings.batch_max),
       tracer(settings.sampler, queue),
-      exporter(settings, queue, ONCEGUARD_VERSION) {}
+      exporter(settings, queue, std::string(version)) {}
 
 std::unique_ptr<traces> make_traces() {
   const auto setup = trace::read_setup([](std::string_view name) {

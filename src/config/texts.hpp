@@ -10,21 +10,16 @@
 #include <onceguard/error.hpp>
 #include <onceguard/policy.hpp>
 
+#include "base/value_text.hpp"
 #include "gateway/params/http_url.hpp"
 
 namespace onceguard::config {
 
-/// The text in quotes, truncated to 80 bytes, with control and non-ASCII bytes as \xNN: safe to
-/// print.
-[[nodiscard]] std::string quoted(std::string_view text);
-
-/// "250ms", "30s", "1m", "24h", "7d": whole numbers with one unit.
-[[nodiscard]] result<milliseconds> parse_duration(std::string_view text);
-[[nodiscard]] std::string duration_text(milliseconds value);
-
-/// "512", "64KiB", "1MiB", "2GiB": bytes.
-[[nodiscard]] result<std::int64_t> parse_size(std::string_view text);
-[[nodiscard]] std::string size_text(std::int64_t bytes);
+using base::duration_text;
+using base::parse_duration;
+using base::parse_size;
+using base::quoted;
+using base::size_text;
 
 /// "127.0.0.1:8080", "[::1]:8080", "localhost:0".
 [[nodiscard]] result<gateway::endpoint> parse_endpoint(std::string_view text);

@@ -6,6 +6,7 @@
 #include "core/decide_rules.hpp"
 
 namespace onceguard {
+inline namespace v1 {
 
 using namespace rules;
 
@@ -79,6 +80,8 @@ decision grant_unknown(const record& r, const claim& request, const instant& now
   out.write->earlier_unknown = true;
   out.write->why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
   out.write->why_status = r.why_status;
+  out.verdict.why = out.write->why;
+  out.verdict.why_status = out.write->why_status;
   return out;
 }
 
@@ -209,4 +212,5 @@ import_decision decide_import(const record* stored, const imported_record& reque
   return out;
 }
 
+}  // namespace v1
 }  // namespace onceguard

@@ -7,6 +7,7 @@
 #include "core/decide_rules.hpp"
 
 namespace onceguard {
+inline namespace v1 {
 
 using namespace rules;
 
@@ -307,4 +308,5 @@ resolve_decision resolve_unreadable(const resolution& request, const instant& no
   return out;
 }
 
+}  // namespace v1
 }  // namespace onceguard

@@ -7,6 +7,7 @@
 #include "base/hash.hpp"
 
 namespace onceguard {
+inline namespace v1 {
 namespace {
 
 // Each kind of hash begins with its own domain, so that no hash can be mistaken for another kind. A
@@ -136,4 +137,5 @@ result<fingerprint_rule> fingerprint_rule::parse(std::string_view text) {
   return rule;
 }
 
+}  // namespace v1
 }  // namespace onceguard

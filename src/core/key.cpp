@@ -8,6 +8,7 @@
 #include "base/field.hpp"
 
 namespace onceguard {
+inline namespace v1 {
 namespace {
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
@@ -230,4 +231,5 @@ bool is_uuid(std::string_view text) noexcept {
   return text.size() == 36 && uuid_prefix(text) == 36;
 }
 
+}  // namespace v1
 }  // namespace onceguard

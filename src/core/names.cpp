@@ -4,6 +4,7 @@
 #include <onceguard/record.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 namespace {
 
 /// For a number that is no enumerator, which only a programming error can produce.
@@ -113,4 +114,5 @@ std::string_view name_of(answer_kept kept) noexcept {
   return invalid;
 }
 
+}  // namespace v1
 }  // namespace onceguard

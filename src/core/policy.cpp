@@ -3,6 +3,7 @@
 #include <onceguard/policy.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 namespace {
 
 /// 4xx with which an upstream refuses for the moment only: the same request may succeed later.
@@ -59,4 +60,5 @@ outcome_rule outcome_of(const route_policy& policy, std::uint16_t status) noexce
   return of_keep_rule(policy.keep, status);
 }
 
+}  // namespace v1
 }  // namespace onceguard

@@ -143,6 +143,7 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
     co_return in_doubt(request, std::move(reply).error());
   }
   engine_.monitor.answered();
+  engine_.unknowns.met(op_, *reply);
   switch (reply->kind) {
     case verdict_kind::run:
       co_return co_await granted(request, reply->lease, before);
@@ -182,7 +183,6 @@ claim_result claim_attempt::refused(const claim& request, const verdict& verdict
     }
     case verdict_kind::unknown: {
       counters.unknowns.fetch_add(1, std::memory_order_relaxed);
-      engine_.unknowns.met(op_, verdict);
       auto out = answer_of(outcome_kind::unknown);
       out.outcome.retry_after = verdict.retry_after;
       out.outcome.probed = request.unknown == unknown_policy::probe;
@@ -216,6 +216,7 @@ void claim_attempt::note_run(const claim& request, const lease& got) {
   auto& counters = engine_.counters;
   counters.runs.fetch_add(1, std::memory_order_relaxed);
   if (got.attempt == 1) engine_.scopes.began(op_);
+  engine_.unknowns.began(op_.id);
   if (!request.maybe_repeated) return;
   counters.maybe_repeated.fetch_add(1, std::memory_order_relaxed);
   base::log(base::event::maybe_repeated,

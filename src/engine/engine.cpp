@@ -98,26 +98,26 @@ void engine::expect(milliseconds loss_quiet, milliseconds longest_retention) {
 
 asio::awaitable<void> engine::end_held_leases() {
   std::vector<settlement> batch;
+  std::vector<std::string> upstreams;  // copied: a request may end meanwhile
   const auto leases = state_->leases.all();
   for (const auto& held : leases) {
     settle_terms terms;
     terms.kind = held->give_up() ? settle_kind::release : settle_kind::abandon;
     if (terms.kind == settle_kind::abandon) terms.why = unknown_reason::abandoned;
     batch.push_back(settle_lease(held->id(), held->lease(), nullptr, std::move(terms)));
+    upstreams.emplace_back(held->op.upstream);
   }
   if (batch.empty()) co_return;
   base::log(base::event::leases_given_up, {{"count", batch.size()}});
   const auto replies = co_await state_->records.settle(batch, state_->params.store_timeout);
   for (std::size_t i = 0; i < replies.size(); ++i) {
     if (replies[i]) {
-      state_->unknowns.settled(batch[i], *replies[i], leases[i]->op.about.get(), {});
+      state_->unknowns.settled(batch[i], *replies[i], leases[i]->op.about.get(), upstreams[i]);
     } else {
       base::log(base::event::lease_not_given_up, {{"why", replies[i].error().detail}});
     }
   }
 }
-
-bool engine::store_away() const noexcept { return state_->monitor.store_away(); }
 
 const engine_counters& engine::counters() const noexcept { return state_->counters; }
 

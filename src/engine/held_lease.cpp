@@ -10,6 +10,7 @@
 #include "engine/background.hpp"
 
 namespace onceguard {
+inline namespace v1 {
 
 namespace asio = boost::asio;
 
@@ -165,4 +166,5 @@ std::optional<settle_terms> terms_after(const effect_report& report, millisecond
   return terms;
 }
 
+}  // namespace v1
 }  // namespace onceguard

@@ -20,6 +20,7 @@
 #include "base/timer_wheel.hpp"
 
 namespace onceguard {
+inline namespace v1 {
 
 // Turns an application's report on an earlier attempt into the settle of the probe lease.
 
@@ -104,4 +105,5 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
   std::stop_source lost_{std::nostopstate};
 };
 
+}  // namespace v1
 }  // namespace onceguard

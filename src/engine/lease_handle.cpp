@@ -7,6 +7,7 @@
 #include "engine/background.hpp"
 #include "engine/claim.hpp"
 #include "engine/held_lease.hpp"
+#include "store/view.hpp"
 
 namespace onceguard {
 
@@ -115,6 +116,7 @@ asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report rep
       co_return plain_outcome(outcome_kind::busy);
     }
     self.granter.counters.runs.fetch_add(1, std::memory_order_relaxed);
+    self.granter.unknowns.began(id());
     self.epoch = self.granter.cache.epoch();
     co_return std::nullopt;
   }

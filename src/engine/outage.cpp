@@ -31,6 +31,36 @@ void outage::failed(const error& why, bool certain) {
   base::log(base::event::store_away, {{"store", store_name_}, {"why", why.detail}});
 }
 
+void outage::poll_failed(const error& why) {
+  failed(why, true);
+  const std::lock_guard lock(mutex_);
+  if (health_.up || health_.why.empty()) health_.since_wall = begin_wall();
+  health_.up = false;
+  health_.why = why.detail;
+}
+
+void outage::poll_answered() {
+  {
+    const std::lock_guard lock(mutex_);
+    health_ = {};
+    health_.opened = health_.up = true;
+  }
+  answered();
+}
+
+store_health outage::health() const {
+  const std::lock_guard lock(mutex_);
+  return health_;
+}
+
+/// When the failures began that go on now. A poll may also fail although the store is in reach.
+std::int64_t outage::begin_wall() const {
+  const auto now = base::boot_now();
+  const auto begin = failing_ ? first_failure_ : now;
+  const auto passed = std::chrono::duration_cast<milliseconds>(now - begin);
+  return base::system_clock().wall_ms() - passed.count();
+}
+
 void outage::recovered() {
   const std::lock_guard lock(mutex_);
   if (!away_) {

@@ -1,5 +1,5 @@
 // Notices that a store does not answer, and that it answers again: one event each, however many
-// calls fail.
+// calls fail; and what its polls say.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include <onceguard/engine.hpp>
 #include <onceguard/error.hpp>
 
 #include "base/clock.hpp"
@@ -22,27 +23,32 @@ class outage {
   /// without an answer in between: one call may fail for a reason of its own.
   void call_failed(const error& why) { failed(why, false); }
   /// A poll failed: a store that does not answer a poll is away.
-  void poll_failed(const error& why) { failed(why, true); }
+  void poll_failed(const error& why);
+  void poll_answered();
   /// A call was answered.
   void answered() {
     if (failing_.load(std::memory_order_relaxed)) recovered();
   }
-  [[nodiscard]] bool away() const noexcept { return away_; }
+  /// What the polls said last, without `refuses_for`. The event store-back comes later than the
+  /// poll that is answered again, once no call has failed for a while.
+  [[nodiscard]] store_health health() const;
 
  private:
   using time_point = base::boot_clock::time_point;
 
   void failed(const error& why, bool certain);
+  [[nodiscard]] std::int64_t begin_wall() const;
   void recovered();
 
   const std::string store_name_;
   std::atomic<bool> failing_{false};
-  std::atomic<bool> away_{false};
-  std::mutex mutex_;  // for all below, and for changes
+  mutable std::mutex mutex_;  // for all below, and for changes
+  bool away_ = false;
   time_point first_failure_{};
   time_point last_failure_{};
   std::optional<time_point> first_answer_;  // after the last failure
   std::uint64_t failures_ = 0;
+  store_health health_;
 };
 
 }  // namespace onceguard

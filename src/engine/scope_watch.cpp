@@ -44,21 +44,16 @@ std::array<unsigned char, scope_bytes> scope_digest_begin(std::uint64_t scope) n
 
 }  // namespace
 
-scope_watch::scope_watch(engine_counters& counters) : counters_(counters), slots_(remembered) {}
+scope_watch::scope_watch(engine_counters& counters) : counters_(counters), scopes_(remembered) {}
 
 void scope_watch::began(const operation& op) {
-  const auto mark = mark_of(*op.about);
   const auto scope = scope_of(op.about->scope);
   const auto now = ticks_now();
-  auto& found = slots_[mark % remembered];
-  const auto before = found.value.load(std::memory_order_relaxed);
-  const bool same_operation = (found.check.load(std::memory_order_relaxed) ^ before) == mark;
-  const auto value = scope << time_bits | now;
-  found.value.store(value, std::memory_order_relaxed);
-  found.check.store(mark ^ value, std::memory_order_relaxed);
-  const auto age = static_cast<std::uint16_t>(now - static_cast<std::uint16_t>(before));
-  const auto scope_before = before >> time_bits;
-  if (!same_operation || scope_before == scope || age > window) return;
+  const auto before = scopes_.exchange(mark_of(*op.about), scope << time_bits | now);
+  if (!before) return;
+  const auto age = static_cast<std::uint16_t>(now - static_cast<std::uint16_t>(*before));
+  const auto scope_before = *before >> time_bits;
+  if (scope_before == scope || age > window) return;
   counters_.other_scopes.fetch_add(1, std::memory_order_relaxed);
   base::log(base::event::other_scope,
             {{"route", op.about->route},

@@ -164,9 +164,8 @@ asio::awaitable<result<void>> store_monitor::poll() {
   if (alone) {
     const shared_poll::ownership ownership(*this, shared);
     shared->reply = co_await poll_now();
-    keep_health(shared->reply);
     if (shared->reply) {
-      answered();
+      outage_.poll_answered();
     } else {
       poll_failed(shared->reply.error());
     }
@@ -199,24 +198,8 @@ asio::awaitable<result<void>> store_monitor::poll_now() {
   co_return result<void>();
 }
 
-void store_monitor::keep_health(const result<void>& reply) {
-  const std::lock_guard lock(mutex_);
-  if (reply) {
-    health_ = {};
-    health_.polled = health_.up = true;
-    return;
-  }
-  if (health_.up || !health_.polled) health_.since_wall = base::system_clock().wall_ms();
-  health_.polled = true;
-  health_.up = false;
-  health_.why = reply.error().detail;
-}
-
 store_health store_monitor::health() const {
-  auto out = [this] {
-    const std::lock_guard lock(mutex_);
-    return health_;
-  }();
+  auto out = outage_.health();
   out.refuses_for = loss_.refuses_for(base::boot_now());
   return out;
 }

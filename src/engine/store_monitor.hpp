@@ -84,7 +84,6 @@ class store_monitor {
   void note(const error& why) noexcept;
   /// The store has answered a call.
   void answered() { outage_.answered(); }
-  [[nodiscard]] bool store_away() const noexcept { return outage_.away(); }
   [[nodiscard]] const loss_watch& loss() const noexcept { return loss_; }
   /// See engine::health().
   [[nodiscard]] store_health health() const;
@@ -93,7 +92,6 @@ class store_monitor {
   struct shared_poll;
 
   boost::asio::awaitable<result<void>> poll_now();
-  void keep_health(const result<void>& reply);
   void poll_failed(const error& why);
   boost::asio::awaitable<void> keep_polling();
   boost::asio::awaitable<void> keep_sweeping();
@@ -104,9 +102,8 @@ class store_monitor {
   engine_counters& counters_;
   loss_watch loss_;
   outage outage_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::shared_ptr<shared_poll> polling_;  // under the mutex; null: no poll is under way
-  store_health health_;                   // under the mutex
   std::atomic<bool> known_{false};
   std::atomic<bool> stopping_{false};
 };

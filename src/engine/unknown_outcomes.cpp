@@ -9,7 +9,7 @@ namespace onceguard {
 
 void unknown_outcomes::settled(const settlement& request, const onceguard::settled& reply,
                                const subject* about, std::string_view upstream) {
-  if (request.kind != settle_kind::abandon || reply.outcome != settle_outcome::done) return;
+  if (request.kind != settle_kind::abandon || reply.outcome == settle_outcome::stale) return;
   // The record was unknown before the application was asked.
   if (request.why == unknown_reason::probe_inconclusive) return;
   details seen;
@@ -29,11 +29,18 @@ void unknown_outcomes::met(const operation& op, const verdict& found) {
   log(op.id, seen);
 }
 
+void unknown_outcomes::began(const record_id& id) noexcept { logged_.forget(mark_of(id)); }
+
+unknown_outcomes::mark unknown_outcomes::mark_of(const record_id& id) noexcept {
+  mark out = 0;
+  std::memcpy(&out, id.data(), sizeof out);
+  return out;
+}
+
 void unknown_outcomes::log(const record_id& id, const details& seen) {
-  std::uint64_t mark = 0;
-  std::memcpy(&mark, id.data(), sizeof mark);
-  if (seen_[mark % remembered].exchange(mark, std::memory_order_relaxed) == mark) return;
-  counters_.became_unknown.fetch_add(1, std::memory_order_relaxed);
+  if (logged_.exchange(mark_of(id), 0)) return;
+  counters_.became_unknown[static_cast<std::size_t>(seen.why)].fetch_add(1,
+                                                                         std::memory_order_relaxed);
   base::log(base::event::outcome_unknown, {{"route", seen.route},
                                            {"reason", name_of(seen.why)},
                                            {"record", base::digest_text(id)},

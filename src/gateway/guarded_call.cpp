@@ -26,11 +26,12 @@ asio::awaitable<outcome> guarded_exchange::work(lease_handle lease) {
   }
   auto terms = co_await call(&lease);
   const auto settled_as = terms.kind;
-  report.unknown_why = settled_as == settle_kind::abandon ? terms.why : unknown_reason::none;
+  const auto unknown_why = terms.why;
   const auto begun = report.begin_step(&http::request_report::settle_begin);
   auto out = co_await lease.settle(std::move(terms));
   report.settle = report.since(begun);
   if (out.kind == outcome_kind::ran) report.settled = settled_as;
+  if (report.settled == settle_kind::abandon) report.unknown_why = unknown_why;
   if (out.kind == outcome_kind::replay) report.settled = settle_kind::complete;
   co_return out;
 }

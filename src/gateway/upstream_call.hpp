@@ -38,7 +38,7 @@ void append_upstream_head(std::string& out, const http1::head& request,
 
 }  // namespace onceguard::gateway
 
-namespace onceguard {
+namespace onceguard::inline v1 {
 class held_lease;
 }
 

@@ -14,6 +14,7 @@
 #include "store/registration.hpp"
 
 namespace onceguard {
+inline namespace v1 {
 
 namespace asio = boost::asio;
 
@@ -251,4 +252,5 @@ std::string running::key_for(std::string_view purpose) const {
   return base::to_hex(base::sha256_of(text));
 }
 
+}  // namespace v1
 }  // namespace onceguard

@@ -3,6 +3,7 @@
 #include <onceguard/execution.hpp>
 
 namespace onceguard {
+inline namespace v1 {
 
 std::string_view name_of(refusal_kind kind) noexcept {
   constexpr std::array<std::string_view, 11> names{
@@ -104,4 +105,5 @@ refusal refusal_of(const outcome& outcome) {
   return store_refused(outcome);
 }
 
+}  // namespace v1
 }  // namespace onceguard

@@ -16,6 +16,7 @@
 #include "json/tree.hpp"
 
 namespace onceguard {
+inline namespace v1 {
 
 bool is_json_pointer(std::string_view text) noexcept {
   if (!text.empty() && text.front() != '/') return false;
@@ -26,7 +27,10 @@ bool is_json_pointer(std::string_view text) noexcept {
   return true;
 }
 
-namespace core {
+}  // namespace v1
+}  // namespace onceguard
+
+namespace onceguard::core {
 namespace {
 
 std::string unescaped(std::string_view segment) {
@@ -87,8 +91,10 @@ std::optional<std::uint32_t> find_value(const json_tree& tree, std::string_view 
 }
 
 }  // namespace
-}  // namespace core
+}  // namespace onceguard::core
 
+namespace onceguard {
+inline namespace v1 {
 namespace {
 
 using core::json_kind;
@@ -195,4 +201,5 @@ result<std::string> canonical_json(std::string_view text, const fingerprint_rule
   return out;
 }
 
+}  // namespace v1
 }  // namespace onceguard

@@ -5,6 +5,7 @@
 #include "middleware/state.hpp"
 
 namespace onceguard::http {
+inline namespace v1 {
 namespace {
 
 scope_finder finder_of(const middleware_params& params) {
@@ -93,4 +94,5 @@ admitted_request admit_request(const middleware_state& middleware, const request
   return out;
 }
 
+}  // namespace v1
 }  // namespace onceguard::http

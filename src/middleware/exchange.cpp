@@ -8,6 +8,7 @@
 #include "middleware/state.hpp"
 
 namespace onceguard::http {
+inline namespace v1 {
 
 namespace asio = boost::asio;
 
@@ -30,6 +31,8 @@ bool end(exchange::state* run) {
 }
 
 }  // namespace
+
+bool is_onceguard_field(std::string_view name) noexcept { return is_reserved_field(name); }
 
 answer_view view_of(const response& made, std::vector<field>& fields) {
   fields.clear();
@@ -124,4 +127,5 @@ asio::awaitable<response> exchange::async_fail(std::exception_ptr thrown) {
   co_return owner_->refuse(problem::upstream_broken, std::move(more));
 }
 
+}  // namespace v1
 }  // namespace onceguard::http

@@ -8,6 +8,7 @@
 #include "middleware/state.hpp"
 
 namespace onceguard::http {
+inline namespace v1 {
 
 namespace asio = boost::asio;
 
@@ -120,4 +121,5 @@ asio::awaitable<beginning> middleware::async_begin(request request, std::stop_to
   co_return co_await claim(std::move(admitted.run), std::move(admitted.wanted));
 }
 
+}  // namespace v1
 }  // namespace onceguard::http

@@ -8,6 +8,7 @@
 #include "http/outcome.hpp"
 
 namespace onceguard::http {
+inline namespace v1 {
 namespace {
 
 /// An answer of the middleware's own, as it is sent now.
@@ -136,4 +137,5 @@ std::optional<response> exchange::state::reply_to_settle(const settle_terms& ter
   return owner->refuse(reply.which, reply.more);
 }
 
+}  // namespace v1
 }  // namespace onceguard::http

@@ -16,6 +16,7 @@
 #include "http/routing.hpp"
 
 namespace onceguard::http {
+inline namespace v1 {
 
 /// A route, ready for use.
 struct ready_route {
@@ -76,4 +77,5 @@ struct admitted_request {
 [[nodiscard]] admitted_request admit_request(const middleware_state& middleware,
                                              const request& request);
 
+}  // namespace v1
 }  // namespace onceguard::http

@@ -31,7 +31,7 @@ bool carried_out(const std::optional<record_view>& before, const record_view* no
 
 }  // namespace
 
-awaitable<result<resolve_decision>> resolve_surely(store& records,
+awaitable<result<resolve_decision>> resolve_surely(record_access& records,
                                                    std::optional<record_view> before,
                                                    resolution request, resolve_times times,
                                                    std::function<void()> report_wait) {

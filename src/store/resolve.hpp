@@ -19,8 +19,8 @@ struct resolve_times {
 /// not say whether it carried the change out, calls `report_wait`, and reads the record until it
 /// shows the change. An error then says that this is still unknown.
 [[nodiscard]] boost::asio::awaitable<result<resolve_decision>> resolve_surely(
-    store& records, std::optional<record_view> before, resolution request, resolve_times times,
-    std::function<void()> report_wait = {});
+    record_access& records, std::optional<record_view> before, resolution request,
+    resolve_times times, std::function<void()> report_wait = {});
 
 /// For a change that made an answer forgotten: waits until no process can serve it from memory any
 /// more.

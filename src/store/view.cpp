@@ -17,6 +17,7 @@ record_view make_view(const record_id& id, record stored, const instant& now,
     out.retention_left = milliseconds(std::max<std::int64_t>(stored.expires_at_wall - now.wall, 1));
   }
   out.stored = std::move(stored);
+  if (out.stored.answer) out.body_size = out.stored.answer->body.size();
   for (auto* time :
        {&out.stored.claimed_at_wall, &out.stored.settled_at_wall, &out.stored.expires_at_wall}) {
     if (*time != 0) *time += wall_ahead;

@@ -41,7 +41,7 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   out["kept"] = name_of(r.kept);
   if (!r.answer) return out;
   out["status"] = r.answer->status;
-  out["body_size"] = r.answer->body.size();
+  out["body_size"] = seen.body_size;
   if (!with_body) return out;
   out["headers"] = ordered_json::array();
   for (const auto& [name, value] : r.answer->headers) {

@@ -4,8 +4,10 @@ import pytest
 
 from support.client import Connection
 
-READS = ["/metrics", "/api/records", "/api/config", "/api/openapi.json"]
+READS = ["/metrics", "/api/records", "/api/counts", "/api/report", "/api/config",
+         "/api/openapi.json"]
 ACTS = [f"/api/records/{'0' * 64}/{act}" for act in ("release", "complete", "delete")] + \
+    [f"/api/records/{act}" for act in ("release", "complete", "delete")] + \
     ["/api/reload", "/api/drain"]
 
 

@@ -39,6 +39,39 @@ def test_records_are_found_by_key_scope_and_state(running, fresh_key):
     assert admin.get(f"/api/records?scope={'0' * 64}").json()["records"] == []
 
 
+def test_a_list_filters_by_route_method_reason_text_age_and_attention(begin_admin, fresh_key):
+    gateway, admin = begin_admin({"route": [{"path": "/refunds"}]})
+    paid, failed, refund = fresh_key() + "-paid", fresh_key() + "-failed", fresh_key() + "-refund"
+    gateway.post(key=paid)
+    make_unknown(gateway, failed)
+    gateway.post("/refunds", key=refund)
+
+    def keys(query):
+        page = admin.get(f"/api/records?{query}")
+        assert page.status == 200, page.body
+        return {one["key"] for one in page.json()["records"]}
+
+    assert keys("route=/refunds") == {refund}
+    assert keys("route=/&method=POST") == {paid, failed}
+    assert keys("method=PATCH") == set()
+    assert keys("reason=upstream_status") == keys("attention=true") == {failed}
+    assert keys("reason=upstream_timeout") == set()
+    assert keys("text=-paid") == {paid}
+    assert keys("state=unknown&state=completed") == {paid, failed, refund}
+    assert keys("younger=1h&attention=false") == {paid, failed, refund}
+    assert keys("older=1h") == keys("younger=0ms") == keys("state=unreadable") == set()
+    scope = record_of(admin, paid)["scope"]
+    assert keys(f"scope={scope[:9]}") == keys(f"scope={scope}") == {paid, failed, refund}
+
+
+def test_counts_are_those_of_all_records(running, fresh_key):
+    gateway, admin = running
+    gateway.post(key=fresh_key())
+    make_unknown(gateway, fresh_key())
+    counts = admin.get("/api/counts").json()["counts"]
+    assert (counts["completed"], counts["unknown"], counts["unreadable"]) == (1, 1, 0)
+
+
 def test_a_list_goes_on_where_its_page_ended(running, fresh_key):
     gateway, admin = running
     keys = [fresh_key() for _ in range(5)]
@@ -72,7 +105,7 @@ def test_an_unknown_record_is_completed_with_an_answer(running, fresh_key):
     make_unknown(gateway, key)
     record = record_of(admin, key)
     preview = act(admin, record, "complete", status=202, body="done", dry_run=True)
-    assert preview.json() == {"act": "complete", "dry_run": True}
+    assert preview.json() == {"act": "complete", "dry_run": True, "forgets_answer": False}
     assert record_of(admin, key)["state"] == "unknown"
     done = act(admin, record, "complete", status=202, body="done", headers=[["X-Paid", "yes"]])
     assert done.status == 200
@@ -145,8 +178,9 @@ def test_an_answer_that_could_not_be_sent_is_refused(running, body, words):
     assert refused.status == 422 and words in refused.json()["detail"]
 
 
-@pytest.mark.parametrize("query", ["state=lost", "limit=0", "limit=x", "limit=1001", "scope=12",
-                                   "cursor=xyz", "since=1h"])
+@pytest.mark.parametrize("query", ["state=lost", "limit=0", "limit=x", "limit=1001", "scope=xy",
+                                   "cursor=xyz", "since=1h", "older=soon",
+                                   "reason=bad", "attention=perhaps"])
 def test_a_wrong_parameter_is_refused(running, query):
     _, admin = running
     assert admin.get(f"/api/records?{query}").status == 400
@@ -170,6 +204,16 @@ def test_a_reload_takes_routes_over_and_says_what_needs_a_restart(running):
     whole = admin.get("/api/config").json()
     assert whole["route"][0]["required"] == "true"
     assert whole["store"]["timeout"] == '"2s"'
+
+
+def test_a_completion_is_kept_as_the_reloaded_configuration_says(running, fresh_key):
+    gateway, admin = running
+    key = fresh_key()
+    make_unknown(gateway, key)
+    gateway.write_config({**gateway.config, "defaults": {"retention": "1h"}})
+    assert admin.post("/api/reload").json()["reloaded"]
+    assert act(admin, record_of(admin, key), "complete").status == 200
+    assert 0 < record_of(admin, key)["retention_left_ms"] <= 3_600_000
 
 
 def test_a_reload_of_a_wrong_configuration_changes_nothing(running):

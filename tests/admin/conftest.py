@@ -3,6 +3,7 @@
 import pytest
 
 from support.admin import Admin
+from support.names import Names
 
 
 @pytest.fixture
@@ -32,3 +33,8 @@ def tokens(tmp_path):
                     "viewer viewer-token-00002\n")
     path.chmod(0o600)
     return str(path), "operator-token-0001", "viewer-token-00002"
+
+
+@pytest.fixture
+def names(onceguard, tmp_path):
+    return Names(tmp_path, onceguard)

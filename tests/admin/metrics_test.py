@@ -7,33 +7,14 @@ import subprocess
 
 import pytest
 
+from support.admin import Admin
 from support.client import all_at_once, fields_for, request_bytes
+from support.ports import Port
+from support.samples import Samples
+from support.samples import scrape_text as scrape
 from support.waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
-
-
-class Samples(dict):
-    """Values by name and labels, as a scrape gives them."""
-
-    def __init__(self, text):
-        super().__init__()
-        for line in text.splitlines():
-            if line and not line.startswith("#"):
-                name, labels, value = SAMPLE.match(line).groups()
-                pairs = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or "")
-                self[name, tuple(sorted(pairs))] = float(value)
-
-    def value(self, name, **labels):
-        return self.get((name, tuple(sorted(labels.items()))))
-
-
-def scrape(admin):
-    answer = admin.get("/metrics")
-    assert answer.status == 200
-    assert answer.get("Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
-    return answer.body.decode()
 
 
 def count(admin, outcome, route="/"):
@@ -68,6 +49,59 @@ def test_requests_of_all_threads_are_counted(begin_admin, fresh_key):
     sent = [request_bytes("POST", "/charges", fields_for(fresh_key()), b"{}") for _ in range(60)]
     assert {a.status for a in all_at_once(gateway.address, sent)} == {201}
     wait_until(lambda: count(admin, "ran") == 60, what="60 runs")
+
+
+def test_what_observe_mode_counts_is_measured_by_route(begin_admin, fresh_key):
+    gateway, admin = begin_admin({"route": [{"path": "/seen", "observe": True}]})
+    key = fresh_key()
+    for body in (b"{}", b"{}", b'{"other":1}'):
+        gateway.post("/seen", key=key, body=body)
+    for _ in range(2):
+        gateway.post("/seen", body=b'{"amount":1}')
+
+    def observed(name, **labels):
+        samples = Samples(scrape(admin))
+        return samples.value(f"onceguard_observed_{name}total", route="/seen", **labels)
+    wait_until(lambda: observed("", would_be="unguarded") == 2, what="5 requests")
+    assert observed("", would_be="ran") == observed("", would_be="replayed") == 1
+    assert observed("", would_be="mismatch") == observed("repeats_") == 1
+    assert observed("contents_repeated_", key="none") == 1
+    assert observed("contents_repeated_", key="another") == 0
+    assert (observed("run_again_"), observed("not_compared_")) == (2, 0)
+    assert count(admin, "observed", "/seen") == 5
+
+
+def test_log_lines_that_the_rate_limit_leaves_out_are_counted(begin_admin):
+    nobody = Port()
+    gateway, admin = begin_admin(upstream=f"http://127.0.0.1:{nobody.number}")
+
+    def left_out():
+        return Samples(scrape(admin)).value("onceguard_log_lines_left_out_total")
+    assert left_out() == 0
+    sent = [request_bytes("GET", "/charges", [], b"")] * 60
+
+    def refused_at_once():
+        assert {answer.status for answer in all_at_once(gateway.address, sent)} == {502}
+        return left_out() > 0
+    wait_until(refused_at_once, what="lines that are left out")
+    nobody.close()
+    assert Samples(scrape(admin)).value("onceguard_log_lines_dropped_total") == 0
+
+
+def test_requests_whose_spans_no_collector_takes_are_counted(start_gateway, own_upstream,
+                                                            fresh_key):
+    admin, nobody = Admin(), Port()
+    gateway = start_gateway(own_upstream, {"gateway": {"admin": admin.text}}, started=False)
+    gateway.environment = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{nobody.number}",
+        "OTEL_BSP_SCHEDULE_DELAY": "100", "OTEL_BSP_MAX_QUEUE_SIZE": "1"}
+    gateway.start()
+    for _ in range(5):
+        gateway.post(key=fresh_key())
+    wait_until(lambda: Samples(scrape(admin)).value("onceguard_spans_dropped_total") >= 1,
+               what="spans that are dropped")
+    nobody.close()
+    admin.close()
 
 
 def test_no_metric_has_a_key_in_it(begin_admin, fresh_key):

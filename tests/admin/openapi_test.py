@@ -25,6 +25,16 @@ def documented(path, method, answer):
     return answer
 
 
+def body_of(path, method):
+    """A body with what the document requires."""
+    if "requestBody" not in DOCUMENT["paths"][path][method]:
+        return None
+    content = DOCUMENT["paths"][path][method]["requestBody"]["content"]
+    needed = resolve(content["application/json"]["schema"], DOCUMENT)["required"]
+    whole = {"reason": "a test", "filter": {"method": "POST"}}
+    return {name: whole[name] for name in needed}
+
+
 @pytest.fixture
 def records(begin_admin, fresh_key):
     """A gateway with a record in each of a few states; the gateway, its listener, the records."""
@@ -46,8 +56,7 @@ def test_an_operation_answers_as_the_document_says(records, path, method):
     _, admin, found = records
     unknown = next(one for one in found if one["state"] == "unknown")
     target = path.replace("{record}", unknown["record"])
-    body = {"reason": "a test"} if "requestBody" in DOCUMENT["paths"][path][method] else None
-    answer = documented(path, method, admin.ask(method.upper(), target, body))
+    answer = documented(path, method, admin.ask(method.upper(), target, body_of(path, method)))
     assert answer.status in (200, 202)
 
 
@@ -59,6 +68,23 @@ def test_a_refusal_is_as_the_document_says(records, path, method):
                          (done["record"], {"reason": "x", "dry_run": True}),
                          (done["record"], {"reason": ""})):
         documented(path, method, admin.ask(method.upper(), path.replace("{record}", record), body))
+
+
+@pytest.mark.parametrize("act", ["release", "complete", "delete"])
+def test_a_selection_is_as_the_document_says(records, act):
+    _, admin, _ = records
+    path = f"/api/records/{act}"
+    for body in ({"reason": "x", "filter": {}}, {"filter": {"state": "unknown"}},
+                 {"reason": "x", "filter": {"state": ["completed", "unknown"]}},
+                 {"reason": "x", "filter": {"state": "completed"}, "dry_run": False, "wait": False},
+                 {"reason": "x", "filter": {"attention": True}, "dry_run": False, "force": True}):
+        documented(path, "post", admin.post(path, body))
+
+
+def test_the_filters_of_lists_and_of_selections_are_the_same():
+    listed = DOCUMENT["paths"]["/api/records"]["get"]["parameters"]
+    names = {one["name"] for one in listed} - {"limit", "cursor"}
+    assert names == set(DOCUMENT["components"]["schemas"]["Filter"]["properties"])
 
 
 @pytest.mark.parametrize("state", ["completed", "unknown"])

@@ -62,7 +62,6 @@ def test_every_fault_of_a_file_is_reported_with_its_position(onceguard, tmp_path
 @pytest.mark.parametrize("arguments, said", [
     (["--accelerator", "redis://r"], "--accelerator: [store] accelerator: needs \"postgresql:"),
     (["--accelerator", "memory:"], "--accelerator: accelerator: expected \"redis://HOST\""),
-    (["--admin", "127.0.0.1:1"], "--admin: admin: the admin listener is not in this version"),
     (["--store", "postgresql:u:secret@h/d"], "--store: url: expected \"postgresql://HOST"),
     (["--store", "redis+sentinel://u:secret@h"],
      "--store: url: redis store: the name of the master is missing"),

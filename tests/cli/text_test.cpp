@@ -129,5 +129,60 @@ TEST(record_json, holds_text_as_text_and_bytes_as_base64) {
   EXPECT_FALSE(record_json(seen, false).contains("headers"));
 }
 
+/// A record of each state, with all that JSON shows of it.
+record_view record_in(observed_state state) {
+  auto seen = hostile_record();
+  auto about = std::make_shared<subject>(*seen.stored.about);
+  about->key = "order \"1\"";
+  about->path = about->route = "/pay";
+  about->scope.fill(7);
+  about->print.value.fill(9);
+  seen.stored.about = std::move(about);
+  seen.id.fill(3);
+  seen.state = state;
+  seen.stored.state = state == observed_state::unknown ? record_state::in_progress
+                                                       : static_cast<record_state>(state);
+  if (state != observed_state::completed) seen.stored.answer = nullptr;
+  if (state == observed_state::unknown) {
+    seen.stored.why = unknown_reason::upstream_status;
+    seen.stored.why_status = 500;
+  }
+  seen.stored.attempt = 2;
+  seen.stored.token = 1'700'000'000'000'001;
+  seen.stored.settled_at_wall = 1'700'000'001'250;
+  seen.stored.by_operator = true;
+  seen.lease_left = milliseconds(-5);
+  seen.retention_left = milliseconds(86'400'000);
+  if (seen.stored.answer) seen.body_size = seen.stored.answer->body.size();
+  return seen;
+}
+
+TEST(record_json, is_read_back) {
+  for (std::size_t i = 1; i <= observed_states; ++i) {
+    const auto seen = record_in(static_cast<observed_state>(i));
+    for (const bool with_body : {true, false}) {
+      const auto written = record_json(seen, with_body);
+      const auto read = read_record(written);
+      ASSERT_TRUE(read) << read.error().detail;
+      EXPECT_EQ(record_json(*read, with_body), written);
+      EXPECT_EQ(record_line(*read), record_line(seen));
+    }
+  }
+}
+
+TEST(record_json, of_another_form_is_refused) {
+  const auto whole = record_json(record_in(observed_state::completed), true);
+  for (const auto* name : {"key", "scope", "record", "state", "token", "claimed_at", "kept"}) {
+    auto wrong = whole;
+    wrong[name] = name == std::string("token") ? nlohmann::ordered_json("x") : "?";
+    if (name != std::string("key")) {
+      EXPECT_FALSE(read_record(wrong)) << name;
+    }
+    wrong.erase(name);
+    EXPECT_EQ(static_cast<bool>(read_record(wrong)), name == std::string("claimed_at")) << name;
+  }
+  EXPECT_FALSE(read_record(nlohmann::ordered_json::array()));
+}
+
 }  // namespace
 }  // namespace onceguard::cli

@@ -7,7 +7,7 @@ import pytest
 
 from support.gateway import clean_environment
 
-COMMANDS = ("gateway, demo, health, check, doctor, explain, keys, stats, reconcile, sweep, "
+COMMANDS = ("gateway, demo, health, check, doctor, explain, keys, stats, report, reconcile, sweep, "
             "migrate, backup, restore")
 BELOW_KEYS = "list, show, release, complete, export, import"
 LIMITED = [["keys", "list"], ["reconcile"]]

@@ -38,7 +38,6 @@ TEST(outage, a_failed_call_among_answered_ones_is_none) {
     pass(std::chrono::milliseconds(300));
     watched.answered();
   }
-  EXPECT_FALSE(watched.away());
   EXPECT_TRUE(events.seen.empty());
 }
 
@@ -46,10 +45,9 @@ TEST(outage, calls_that_go_on_failing_are_one) {
   const event_names events;
   outage watched("store");
   watched.call_failed(unreachable);
-  EXPECT_FALSE(watched.away());
+  EXPECT_TRUE(events.seen.empty());
   pass(std::chrono::milliseconds(550));
   for (int i = 0; i < 9; ++i) watched.call_failed(unreachable);
-  EXPECT_TRUE(watched.away());
   EXPECT_EQ(events.seen, std::vector<std::string>{"store-away"});
 }
 
@@ -61,12 +59,10 @@ TEST(outage, a_failed_poll_begins_it_and_an_answer_among_failures_does_not_end_i
     watched.answered();
     watched.call_failed(unreachable);
   }
-  EXPECT_TRUE(watched.away());
   watched.answered();
   pass(std::chrono::milliseconds(1'050));
-  EXPECT_TRUE(watched.away());
+  EXPECT_EQ(events.seen, std::vector<std::string>{"store-away"});
   watched.answered();
-  EXPECT_FALSE(watched.away());
   EXPECT_EQ(events.seen, (std::vector<std::string>{"store-away", "store-back"}));
 }
 
@@ -74,8 +70,39 @@ TEST(outage, another_error_is_no_outage) {
   const event_names events;
   outage watched("store");
   watched.poll_failed(error(errc::store_full, "no room"));
-  EXPECT_FALSE(watched.away());
   EXPECT_TRUE(events.seen.empty());
+  EXPECT_FALSE(watched.health().up);
+  EXPECT_EQ(watched.health().why, "no room");
+}
+
+TEST(outage, a_store_that_never_answered_is_not_open_and_says_why) {
+  const event_names events;
+  outage watched("store");
+  EXPECT_FALSE(watched.health().opened);
+  EXPECT_EQ(watched.health().since_wall, 0);
+  watched.poll_failed(unreachable);
+  EXPECT_FALSE(watched.health().opened);
+  EXPECT_EQ(watched.health().why, "no answer");
+  watched.poll_answered();
+  EXPECT_TRUE(watched.health().opened);
+  EXPECT_TRUE(watched.health().up);
+  EXPECT_EQ(watched.health().why, "");
+}
+
+TEST(outage, it_began_with_the_first_call_that_failed) {
+  const event_names events;
+  outage watched("store");
+  watched.poll_answered();
+  const auto begin = base::system_clock().wall_ms();
+  watched.call_failed(unreachable);
+  pass(std::chrono::milliseconds(300));
+  watched.poll_failed(unreachable);
+  watched.poll_failed(error(errc::store_unreachable, "still no answer"));
+  const auto health = watched.health();
+  EXPECT_TRUE(health.opened);
+  EXPECT_FALSE(health.up);
+  EXPECT_NEAR(static_cast<double>(health.since_wall - begin), 0, 200);
+  EXPECT_EQ(health.why, "still no answer");
 }
 
 }  // namespace

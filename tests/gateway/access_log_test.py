@@ -1,15 +1,13 @@
 """A line of the log says what each request got, and no reader of the log delays a request."""
 
 import contextlib
-import fcntl
 import os
 import signal
-import threading
-import uuid
 
 import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.post_load import PostLoad
 from support.redis import Redis
 from support.waiting import wait_until
 
@@ -210,70 +208,24 @@ def test_without_its_store_a_request_that_may_run_says_why(start_gateway, upstre
         redis.close()
 
 
-def load(gateway, until, threads=4):
-    """Posts with fresh keys until the event; returns the paths and the statuses."""
-    done = []
-
-    def run():
-        with gateway.connect() as connection:
-            while not until.is_set():
-                path = f"/load/{uuid.uuid4()}"
-                connection.send_request("POST", path, [("Idempotency-Key", path[6:])], b"{}")
-                done.append((path, connection.read().status))
-    running = [threading.Thread(target=run) for _ in range(threads)]
-    for each in running:
-        each.start()
-    return done, running
-
-
-@pytest.mark.parametrize("reader_leaves", [False, True])
-def test_a_log_that_is_not_read_under_load_fails_no_request(start_gateway, own_upstream,
-                                                            reader_leaves):
-    reader, writer = os.pipe()
-    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
-    gateway = start_gateway(own_upstream, started=False).start(log=writer)
-    os.close(writer)
-    over = threading.Event()
-    done, running = load(gateway, over)
-    try:
-        wait_until(lambda: len(done) > 100, 30, "requests while nobody reads")
-        if reader_leaves:
-            os.close(reader)
-        before = len(done)
-        wait_until(lambda: len(done) > before + 200, 30, "more requests")
-    finally:
-        over.set()
-        for each in running:
-            each.join(30)
-        if not reader_leaves:
-            os.close(reader)
-    assert {status for _, status in done} == {201}
-    assert gateway.stop() == 0
-
-
 def test_rotation_of_the_log_file_under_load_loses_nothing(start_gateway, own_upstream):
     gateway = start_gateway(own_upstream, {"gateway": {"log_file": "requests.log"}})
     path = gateway.folder / "requests.log"
-    over = threading.Event()
-    done, running = load(gateway, over)
-    try:
+    with PostLoad(gateway) as load:
         for number in range(5):
-            before = len(done)
-            wait_until(lambda: len(done) > before + 50, 30, "requests between two rotations")
+            load.wait_for(50)
             path.rename(gateway.folder / f"requests.{number}")
             gateway.signal(signal.SIGUSR1)
             wait_until(lambda: path.exists() and "log-file-reopened" in path.read_text(), 20,
                        "the new file")
-    finally:
-        over.set()
-        for each in running:
-            each.join(30)
+        wait_until(lambda: gateway.open_files("requests") == [str(path)], 20,
+                   "the renamed files being closed")
     assert gateway.stop() == 0
     files = [gateway.folder / f"requests.{number}" for number in range(5)] + [path]
     gateway.log_path = gateway.folder / "all"
     gateway.log_path.write_text("".join(each.read_text() for each in files))
     logged = [each["path"] for each in gateway.log_lines() if each["event"] == "request"]
-    assert sorted(logged) == sorted(target for target, _ in done)
+    assert sorted(logged) == sorted(load.paths())
     assert all(each.read_text().endswith("\n") for each in files)
     assert path.stat().st_mode & 0o007 == 0, "others may read the clients' addresses"
 

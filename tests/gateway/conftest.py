@@ -2,6 +2,7 @@
 
 import pytest
 
+from support.admin import Admin
 from support.redis import Redis
 from support.scripted_upstream import ScriptedUpstreams
 from support.tiered import CACHELESS
@@ -31,3 +32,11 @@ def begin(start_gateway, own_upstream, postgres_server, database, redis):
                  "accelerator": f"redis://127.0.0.1:{redis.port.number}", **(store or {})}
         return start_gateway(own_upstream, {"gateway": CACHELESS, "store": table, **config})
     return start
+
+
+@pytest.fixture
+def admin_listener():
+    """An address for a gateway's admin listener."""
+    admin = Admin()
+    yield admin
+    admin.close()

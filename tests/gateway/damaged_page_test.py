@@ -2,30 +2,15 @@
 ended by force, and nobody else notices."""
 
 import json
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.sqlite_files import overwrite_page_of
 from support.waiting import wait_until
 
 CACHELESS = {"gateway": {"replay_cache": "0"}}
-
-
-def overwrite_page_of(database, key):
-    """Of the record with this key, while nobody has the file open."""
-    with closing(sqlite3.connect(database)) as file:
-        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        size = file.execute("PRAGMA page_size").fetchone()[0]
-        records = [r for (r,) in file.execute("SELECT record FROM records") if key.encode() in r]
-    assert len(records) == 1
-    whole = database.read_bytes()
-    page = whole.find(records[0]) // size
-    with open(database, "r+b") as file:
-        file.seek(page * size)
-        file.write(b"x" * size)
 
 
 @pytest.fixture

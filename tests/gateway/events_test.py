@@ -58,13 +58,66 @@ def test_the_unknown_outcomes_of_a_killed_gateway_are_logged_by_the_next(start_g
         ("holder_gone", short(gateway.record(key)["record"]))]
 
 
+@pytest.mark.parametrize("unknown, ends_as", [("probe", (409, "outcome-unknown")),
+                                               ("rerun", (201, ""))])
+def test_a_record_whose_holder_is_gone_is_logged_by_the_claim_that_takes_it_over(
+        start_gateway, own_upstream, key, unknown, ends_as):
+    own_upstream.plan("/outcome/", {"status": 500, "effect": False})
+    gateway = start_gateway(own_upstream, {
+        "defaults": {"lease": "1s", "unknown": unknown,
+                     "probe": own_upstream.url + "/outcome/{scope}/{key}"},
+        "route": [{"path": "/pay"}]})
+    with gateway.begin_post("/pay", key=key, plan={"gate": "never"}):
+        own_upstream.arrived(1, key)
+        gateway.kill()
+    gateway.start()
+
+    def taken_over():
+        answer = gateway.post("/pay", key=key, plan={})
+        return answer.problem != "in-progress" and answer
+    answer = wait_until(taken_over, 20, "the lease's end")
+    assert (answer.status, answer.problem or "") == ends_as
+    gateway.post("/pay", key=key, plan={})
+    assert gateway.stop() == 0
+    found = events(gateway, "outcome-unknown")
+    assert [(each["route"], each["reason"], each["record"], each["upstream"]) for each in found] \
+        == [("/pay", "holder_gone", short(gateway.record(key)["record"]), "shop")]
+
+
+def test_a_key_that_becomes_unknown_again_is_another_event(start_gateway, own_upstream, key):
+    gateway = start_gateway(own_upstream)
+    for count in (1, 2):
+        assert gateway.post(key=key, plan={"status": 500}).status == 500
+        assert len(gateway.logged("outcome-unknown", count)) == count
+        done = gateway.command("keys", "release", key)
+        assert done.returncode == 0, done
+    assert own_upstream.runs(key) == 2
+    assert gateway.stop() == 0
+    assert len(events(gateway, "outcome-unknown")) == 2
+
+
+def test_a_probe_that_says_nothing_of_a_killed_gateways_key_leaves_its_event(
+        start_gateway, own_upstream, key):
+    gateway = start_gateway(own_upstream, {"defaults": {
+        "lease": "1s", "unknown": "probe", "probe": own_upstream.url + "/outcome/{scope}/{key}"}})
+    own_upstream.plan("/outcome", {"status": 404})
+    with gateway.begin_post(key=key, plan={"gate": "never"}):
+        own_upstream.arrived(1, key)
+        gateway.kill()
+    gateway.start()
+    wait_until(lambda: gateway.post(key=key).problem == "outcome-unknown", 20, "the lease's end")
+    assert own_upstream.requests(path=f"/outcome/{gateway.record(key)['scope']}/{key}")
+    assert gateway.stop() == 0
+    assert [each["reason"] for each in events(gateway, "outcome-unknown")] == ["holder_gone"]
+
+
 def test_a_lease_that_is_left_at_the_end_of_a_drain_is_logged(start_gateway, own_upstream, key):
     gateway = start_gateway(own_upstream, {"gateway": {"drain": "300ms"}})
     with gateway.begin_post(key=key, plan={"gate": "never"}):
         own_upstream.arrived(1, key)
         assert gateway.stop() == 0
     found = events(gateway, "outcome-unknown")
-    assert [each["reason"] for each in found] == ["abandoned"]
+    assert [(each["reason"], each["upstream"]) for each in found] == [("abandoned", "shop")]
     assert found[0]["record"] == short(gateway.record(key)["record"])
 
 

@@ -75,12 +75,13 @@ def test_a_replay_has_a_link_to_the_first_run(traced, collector, key):
     first, _, fields = parent()
     assert_first(gateway.post(key=key, fields=fields))
     run = collector.trace(first, 4)["POST /"]
-    trace, _, fields = parent()
-    assert gateway.post(key=key, fields=fields).replayed
-    replay = collector.trace(trace, 1)["POST /"]
-    assert replay["attributes"]["onceguard.outcome"] == "replayed"
-    assert replay["links"] == [{"traceId": first, "spanId": run["spanId"]}]
-    assert replay["attributes"]["onceguard.record"] == run["attributes"]["onceguard.record"]
+    for _ in range(2):  # the second one too: it is no repeat of the replay before it
+        trace, _, fields = parent()
+        assert gateway.post(key=key, fields=fields).replayed
+        replay = collector.trace(trace, 1)["POST /"]
+        assert replay["attributes"]["onceguard.outcome"] == "replayed"
+        assert replay["links"] == [{"traceId": first, "spanId": run["spanId"]}]
+        assert replay["attributes"]["onceguard.record"] == run["attributes"]["onceguard.record"]
 
 
 def test_a_mismatch_and_an_unknown_outcome_are_traced(traced, collector, key):

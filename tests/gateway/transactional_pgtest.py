@@ -120,6 +120,12 @@ def test_a_failure_after_the_commit_is_no_failure(start_gateway, shop, config, k
     gateway = start_gateway(shop.url, config)
     assert (gateway.post(key=key).status, gateway.post(key=key).body) == (201, b"paid")
     assert shop.charges() == {key: 1}
+    assert gateway.stop() == 0
+    lines = [line for line in gateway.log_lines() if "record" in line]
+    events = [line["event"] for line in lines]
+    assert events.count("request") == 2 and "outcome-unknown" not in events
+    ran = next(line for line in lines if line.get("settled"))
+    assert ran["settled"] == "complete" and "reason" not in ran
 
 
 def test_a_superseded_attempt_cannot_commit(start_gateway, shop, config, key):

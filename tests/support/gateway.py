@@ -1,5 +1,6 @@
 """Starts, stops, kills and asks a gateway."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -182,6 +183,15 @@ class Gateway:
             except FileNotFoundError:
                 pass  # closed since it was listed
         return found
+
+    def open_files(self, part):
+        """The paths of its descriptors whose names have this part."""
+        folder = pathlib.Path(f"/proc/{self.process.pid}/fd")
+        found = []
+        for name in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+                found.append(os.readlink(folder / name))
+        return [path for path in found if part in pathlib.Path(path).name]
 
     def command(self, *arguments, stdin=None, timeout=60):
         """Another onceguard command on the same store, beside the running gateway."""

@@ -1,6 +1,8 @@
 """The files of a gateway's SQLite store."""
 
+import sqlite3
 import uuid
+from contextlib import closing
 
 from support.expecting import assert_first, assert_problem
 
@@ -44,3 +46,17 @@ def starts_without_its_store(gateway, why):
 
 def refused(gateway, key):
     return gateway.post(key=key).status == 503
+
+
+def overwrite_page_of(database, key):
+    """Of the record with this key, while nobody has the file open."""
+    with closing(sqlite3.connect(database)) as file:
+        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = file.execute("PRAGMA page_size").fetchone()[0]
+        records = [r for (r,) in file.execute("SELECT record FROM records") if key.encode() in r]
+    assert len(records) == 1
+    whole = database.read_bytes()
+    page = whole.find(records[0]) // size
+    with open(database, "r+b") as file:
+        file.seek(page * size)
+        file.write(b"x" * size)

@@ -3,6 +3,7 @@
 #include "execute/request.hpp"
 
 namespace onceguard::postgres {
+inline namespace v1 {
 namespace {
 
 verdict run_once(sql_transaction& transaction, const request& request, const claim& wanted,
@@ -51,4 +52,5 @@ result<verdict> execute(PGconn* connection, const request& request, const effect
   return execute(connection, request, execute_policy{}, work);
 }
 
+}  // namespace v1
 }  // namespace onceguard::postgres

@@ -4,6 +4,7 @@
 #include "execute/step_flow.hpp"
 
 namespace onceguard::postgres {
+inline namespace v1 {
 namespace {
 
 class sql_flow final : public step_flow {
@@ -128,4 +129,5 @@ result<verdict> execute_steps(PGconn* connection, const request& request, const 
   return execute_steps(connection, request, execute_policy{}, work);
 }
 
+}  // namespace v1
 }  // namespace onceguard::postgres

@@ -32,7 +32,7 @@ result_ptr send(PGconn* connection, const std::string& text) {
 
 }  // namespace
 
-void check(const PGconn* connection, const PGresult* result) {
+void v1::check(const PGconn* connection, const PGresult* result) {
   switch (result == nullptr ? PGRES_FATAL_ERROR : PQresultStatus(result)) {
     case PGRES_BAD_RESPONSE:
     case PGRES_FATAL_ERROR:

@@ -3,6 +3,7 @@
 #include "execute/sqlite/caller_transaction.hpp"
 
 namespace onceguard::sqlite {
+inline namespace v1 {
 namespace {
 
 constexpr std::size_t swept_along = 4;
@@ -88,4 +89,5 @@ result<verdict> execute(sqlite3* database, const request& request, const effect_
   return execute(database, request, execute_policy{}, work);
 }
 
+}  // namespace v1
 }  // namespace onceguard::sqlite

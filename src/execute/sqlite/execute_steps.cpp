@@ -4,6 +4,7 @@
 #include "execute/step_flow.hpp"
 
 namespace onceguard::sqlite {
+inline namespace v1 {
 namespace {
 
 /// Once it runs, an operation waits for other writers, whatever the policy says for its claim.
@@ -148,4 +149,5 @@ result<verdict> execute_steps(sqlite3* database, const request& request, const s
   return execute_steps(database, request, execute_policy{}, work);
 }
 
+}  // namespace v1
 }  // namespace onceguard::sqlite

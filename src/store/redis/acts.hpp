@@ -36,11 +36,22 @@ class act {
   act(Item item, const act_context& context) : item_(std::move(item)), context_(context) {}
   virtual ~act() = default;
   [[nodiscard]] std::optional<request> read(reading seen) {
-    if (seen.written) return end(written(seen.time));
-    if (auto wrong = fault_of(seen)) return end(std::move(*wrong));
-    return decide_on({record_in(seen), first_in(seen), seen.begins, seen.time});
+    if (seen.written) {
+      left_unknown = leaves_unknown_;
+      return end(written(seen.time));
+    }
+    auto wrong = fault_of(seen);
+    const auto* former = record_in(seen);
+    met_unknown = wrong || (former != nullptr &&
+                            observe(*former, instant_of(seen.time)) == observed_state::unknown);
+    if (wrong) return end(std::move(*wrong));
+    return decide_on({former, first_in(seen), seen.begins, seen.time});
   }
+  [[nodiscard]] const record_id& id() const noexcept { return item_.id; }
   std::optional<result<Outcome>> outcome;
+  // What operators are to find.
+  bool met_unknown = false;   ///< or unreadable
+  bool left_unknown = false;  ///< it was written so
 
  protected:
   [[nodiscard]] virtual std::optional<request> decide_on(const position& found) = 0;
@@ -60,6 +71,7 @@ class act {
   /// Replaces the record that was found, and remembers the new one.
   [[nodiscard]] request replace(const position& found, record stored) {
     const auto now = instant_of(found.now);
+    leaves_unknown_ = observe(stored, now) == observed_state::unknown;
     pending_ = undated(std::move(stored), now, found.former);
     first_ = found.first;
     const auto payload = encode_payload(pending_, first_);
@@ -83,6 +95,7 @@ class act {
   record pending_;
   stamp first_ = 0;
   std::string lease_;
+  bool leaves_unknown_ = false;
 };
 
 class claim_act final : public act<claim, verdict> {

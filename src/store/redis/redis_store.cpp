@@ -1,19 +1,24 @@
 #include "store/redis/redis_store.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "store/redis/acts.hpp"
 #include "store/redis/examine.hpp"
-#include "store/redis/scan/full_scan.hpp"
+#include "store/redis/scan/takers.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::redis {
 namespace {
 
 using boost::asio::awaitable;
+
+constexpr std::size_t noted_remembered = 4'096;
+// For how long a sweep looks for what needs a person.
+constexpr milliseconds sweep_max{1'000};
 
 /// How an operator's decision is written.
 struct operator_write {
@@ -28,65 +33,6 @@ void log_unreadable(const std::string& name, const std::map<record_id, std::stri
               {{"store", name}, {"record", base::digest_text(id)}, {"why", why}});
   }
 }
-
-/// Collects the first records after a cursor.
-class page_taker final : public scan_listener {
- public:
-  page_taker(const list_filter& filter, const listed& after, std::size_t limit)
-      : filter_(filter), after_(after), limit_(limit) {}
-
-  void begin() override {
-    found_.clear();
-    unreadable_.clear();
-    more_ = false;
-  }
-  void take(const listed& position, record_view view) override {
-    if (position <= after_ || !matches(filter_, view)) return;
-    found_.insert_or_assign(position, std::move(view));
-    if (found_.size() <= limit_) return;
-    found_.erase(std::prev(found_.end()));
-    more_ = true;
-  }
-  void take_unreadable(const record_id& id, const std::string& why) override {
-    unreadable_.insert_or_assign(id, why);
-  }
-  [[nodiscard]] const std::map<record_id, std::string>& unreadable() const { return unreadable_; }
-  [[nodiscard]] list_page page() {
-    list_page out;
-    // Unreadable records have no position in the order. They come once, on the first page.
-    if (after_ == listed()) {
-      for (const auto& [id, why] : unreadable_) out.unreadable.push_back({id, why});
-    }
-    if (more_ && !found_.empty()) out.cursor = cursor_of(found_.rbegin()->first);
-    for (auto& [position, view] : found_) out.records.push_back(std::move(view));
-    return out;
-  }
-
- private:
-  const list_filter& filter_;
-  const listed after_;
-  const std::size_t limit_;
-  std::map<listed, record_view> found_;
-  std::map<record_id, std::string> unreadable_;
-  bool more_ = false;
-};
-
-class count_taker final : public scan_listener {
- public:
-  void begin() override { seen_.clear(); }
-  void take(const listed& position, record_view view) override {
-    seen_[position.id] = static_cast<std::size_t>(view.state);
-  }
-  void take_unreadable(const record_id& id, const std::string&) override { seen_[id] = 0; }
-  [[nodiscard]] counts counted() const {
-    counts out;
-    for (const auto& [id, state] : seen_) ++(state == 0 ? out.unreadable : out.by_state[state]);
-    return out;
-  }
-
- private:
-  std::map<record_id, std::size_t> seen_;  // the state; 0: unreadable
-};
 
 }  // namespace
 
@@ -105,6 +51,8 @@ result<std::unique_ptr<redis_store>> redis_store::open(redis_params params) {
 
 redis_store::redis_store(std::unique_ptr<server_pool> servers, milliseconds timeout)
     : pool_(std::move(servers)),
+      notes_(*pool_),
+      noted_(noted_remembered),
       subscription_(
           pool_->at(), pool_->names().settled(),
           [this] {
@@ -152,10 +100,24 @@ awaitable<std::vector<result<typename Act::outcome_type>>> redis_store::carry_ou
       }
     }
   }
+  if (auto found = to_note(acts); !found.empty()) co_await notes_.note(std::move(found), until);
   std::vector<result<typename Act::outcome_type>> out;
   out.reserve(acts.size());
   for (auto& each : acts) out.push_back(std::move(*each.outcome));
   co_return out;
+}
+
+template <class Act>
+std::vector<record_id> redis_store::to_note(const std::vector<Act>& done) {
+  std::vector<record_id> out;
+  for (const auto& each : done) {
+    if ((!each.met_unknown && !each.left_unknown) || pool_->copies_only()) continue;
+    std::uint64_t mark = 0;
+    std::memcpy(&mark, each.id().data(), sizeof mark);
+    const bool known = noted_.exchange(mark, 0).has_value();
+    if (each.left_unknown || !known) out.push_back(each.id());
+  }
+  return out;
 }
 
 awaitable<std::vector<result<verdict>>> redis_store::claim(std::vector<onceguard::claim> batch,
@@ -192,7 +154,12 @@ awaitable<result<Decision>> redis_store::decide_on_record(record_id id, Decide d
     const auto sent = co_await send_one(pool_->queue(), std::move(write), left_until(until));
     const auto done = read_outcome(sent, read_record);
     if (!done) co_return done.error();
-    if (done->written) co_return decided;
+    if (!done->written) continue;
+    if (observe(*decided->write, now) == observed_state::unknown) {
+      std::vector<record_id> left_unknown(1, id);
+      co_await notes_.note(std::move(left_unknown), until);
+    }
+    co_return decided;
   }
 }
 
@@ -259,7 +226,13 @@ awaitable<result<list_page>> redis_store::list(list_filter filter, std::string c
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
   page_taker page(filter, *after, limit);
-  if (auto why = co_await scan_all(*pool_, until, page)) co_return std::move(*why);
+  std::optional<error> why;
+  if (filter.needs_person) {
+    why = co_await notes_.scan(until, page);
+  } else {
+    why = co_await scan_all(*pool_, until, page);
+  }
+  if (why) co_return *why;
   if (cursor.empty()) log_unreadable(pool_->at().name, page.unreadable());
   co_return page.page();
 }
@@ -272,8 +245,12 @@ awaitable<result<counts>> redis_store::count(std::string, milliseconds timeout) 
 }
 
 awaitable<result<std::size_t>> redis_store::sweep(std::size_t, milliseconds timeout) {
+  const auto begun = base::boot_now();
   const auto polled = co_await read_metadata(timeout);
   if (!polled) co_return polled.error();
+  if (pool_->copies_only()) co_return std::size_t{0};
+  const auto pause_at = begun + std::min(timeout / 2, sweep_max);
+  if (auto why = co_await notes_.sweep(pause_at, begun + timeout)) co_return std::move(*why);
   co_return std::size_t{0};
 }
 

@@ -7,16 +7,16 @@
 
 #include <onceguard/store.hpp>
 
+#include "base/recent_marks.hpp"
 #include "store/redis/lease_cache.hpp"
 #include "store/redis/redis_params.hpp"
+#include "store/redis/scan/notes.hpp"
 #include "store/redis/subscription/subscription.hpp"
 #include "store/registry.hpp"
 
 namespace onceguard::redis {
 
-class server_pool;
 struct greeting;
-struct reading;
 
 /// A first claim, and a settle of this process's lease, is one script on one record, which compares
 /// and sets. What else a claim or a settle meets is read by the script, decided here, and set by
@@ -43,12 +43,13 @@ class redis_store final : public store {
                                                                milliseconds timeout) override;
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override;
-  /// Scans all records for each page, because there is no index. The answers are left out.
+  /// Scans all records for each page, because there is no index; of what needs a person, those that
+  /// are noted. The answers are left out.
   boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
                                                  std::size_t limit, milliseconds timeout) override;
   /// Scans all records.
   boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  /// Does nothing: the server removes expired records by itself.
+  /// Removes nothing: the server removes expired records by itself. Notes what needs a person.
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
@@ -74,7 +75,13 @@ class redis_store final : public store {
   boost::asio::awaitable<result<Decision>> decide_on_record(record_id id, Decide decide,
                                                             milliseconds timeout);
 
+  /// Of the acts that are done, the records that operators are to find and that are not noted yet.
+  template <class Act>
+  [[nodiscard]] std::vector<record_id> to_note(const std::vector<Act>& done);
+
   const std::unique_ptr<server_pool> pool_;
+  attention_notes notes_;
+  base::recent_marks noted_;  // so that a record that is met again and again is noted once
   lease_cache leases_;
   subscription subscription_;
   std::mutex stopping_;

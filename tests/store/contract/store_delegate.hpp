@@ -167,11 +167,11 @@ class redis_tls_delegate final : public redis_delegate {
  private:
   struct secured_server {
     secured_server() {
-      server.session().run({"ACL",          "SETUSER",      "gateway",   "on",        ">secret",
-                            "~onceguard:*", "&onceguard:*", "+select",   "+info",     "+evalsha",
-                            "+script|load", "+time",        "+get",      "+getrange", "+set",
-                            "+hget",        "+hmget",       "+hset",     "+hdel",     "+hincrby",
-                            "+scan",        "+publish",     "+subscribe"});
+      server.session().run({"ACL",          "SETUSER",      "gateway",  "on",        ">secret",
+                            "~onceguard:*", "&onceguard:*", "+select",  "+info",     "+evalsha",
+                            "+script|load", "+time",        "+get",     "+getrange", "+set",
+                            "+hget",        "+hmget",       "+hset",    "+hdel",     "+hkeys",
+                            "+hincrby",     "+scan",        "+publish", "+subscribe"});
     }
     [[nodiscard]] std::string url() const {
       return "rediss://gateway:secret@127.0.0.1:" + std::to_string(tls_port) +

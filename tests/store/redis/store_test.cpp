@@ -123,9 +123,9 @@ TEST_F(redis_store_test, credentials_are_checked_and_a_user_needs_only_the_docum
   }
   auto admin = guarded.session();
   admin.run({"AUTH", "secret"});
-  admin.run({"ACL",   "SETUSER",  "gateway",      "on",    ">word",    "~onceguard:*", "+select",
-             "+info", "+evalsha", "+script|load", "+time", "+get",     "+getrange",    "+set",
-             "+hget", "+hmget",   "+hset",        "+hdel", "+hincrby", "+scan"});
+  admin.run({"ACL",   "SETUSER",  "gateway",      "on",    ">word",  "~onceguard:*", "+select",
+             "+info", "+evalsha", "+script|load", "+time", "+get",   "+getrange",    "+set",
+             "+hget", "+hmget",   "+hset",        "+hdel", "+hkeys", "+hincrby",     "+scan"});
   open(params_for(url_with(":secret@")))->stop();
   const auto tested = open(params_for(url_with("gateway:word@")));
   blocking_store own(*tested);

@@ -64,7 +64,7 @@ std::vector<std::string> evenly_spread_tags(std::size_t parts) {
 
 keyspace::keyspace(const std::string& prefix, bool cut) : settled_(prefix + "settled") {
   if (!cut) {
-    parts_.push_back({prefix + "r:", prefix + "store"});
+    parts_.push_back({prefix + "r:", prefix + "store", prefix + "attention"});
     pattern_ = quoted_pattern(prefix + "r:") + "*";
     return;
   }
@@ -72,7 +72,7 @@ keyspace::keyspace(const std::string& prefix, bool cut) : settled_(prefix + "set
     auto begin = prefix;
     begin.append("{").append(tag).append("}:");
     const auto metadata = begin + "store";
-    parts_.push_back({begin + "r:", metadata, slot_of(metadata)});
+    parts_.push_back({begin + "r:", metadata, begin + "attention", slot_of(metadata)});
   }
   pattern_ = quoted_pattern(prefix) + "{*}:r:*";
 }

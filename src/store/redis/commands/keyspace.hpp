@@ -47,6 +47,10 @@ class keyspace {
   [[nodiscard]] const std::string& metadata(std::size_t part) const {
     return parts_.at(part).metadata;
   }
+  /// The hash whose fields are the digests of records that may need a person.
+  [[nodiscard]] const std::string& attention(std::size_t part) const {
+    return parts_.at(part).attention;
+  }
   /// The channel that announces settled records.
   [[nodiscard]] const std::string& settled() const noexcept { return settled_; }
 
@@ -59,6 +63,7 @@ class keyspace {
   struct part_names {
     std::string records;
     std::string metadata;
+    std::string attention;
     std::uint16_t slot = 0;
   };
 

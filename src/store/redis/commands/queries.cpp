@@ -118,6 +118,59 @@ request poll_part(const keyspace& names, std::size_t part, bool evictions) {
   return out;
 }
 
+// --- notes of what may need a person ---------------------------------------------------------
+
+request add_note(const keyspace& names, const record_id& id) {
+  request out;
+  out.about = id;
+  out.writes = true;
+  append_command(out.command,
+                 {"HSET", names.attention(names.part_of(id)), base::as_chars(id), "1"});
+  return out;
+}
+
+request drop_note(const keyspace& names, const record_id& id) {
+  request out;
+  out.about = id;
+  out.writes = true;
+  append_command(out.command, {"HDEL", names.attention(names.part_of(id)), base::as_chars(id)});
+  return out;
+}
+
+request read_notes_of(const keyspace& names, std::size_t part) {
+  request out;
+  out.about.emplace().front() = static_cast<unsigned char>(part);
+  append_command(out.command, {"HKEYS", names.attention(part)});
+  return out;
+}
+
+std::vector<record_id> read_notes(const reply& reply) {
+  std::vector<record_id> out;
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    const auto digest = reply.at(i).text();
+    record_id id{};
+    if (digest.size() != id.size()) continue;  // not a note of ours
+    std::copy(digest.begin(), digest.end(), id.begin());
+    out.push_back(id);
+  }
+  return out;
+}
+
+request ask_for_state(const keyspace& names, const record_id& id) {
+  request out;
+  out.about = id;
+  const auto position = decimal(state_at);
+  append_command(out.command, {"GETRANGE", names.record(id), position, position});
+  return out;
+}
+
+bool is_settled(const reply& reply) {
+  const auto byte = reply.text();
+  if (byte.empty()) return true;
+  const auto state = static_cast<record_state>(byte.front());
+  return state >= record_state::completed && state <= record_state::released;
+}
+
 // --- servers --------------------------------------------------------------------------------
 
 request scan_names(const keyspace& names, const server_pin& pin, std::string_view cursor) {

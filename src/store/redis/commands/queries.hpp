@@ -76,6 +76,18 @@ void append_greeting(std::string& text, std::string_view metadata, bool eviction
 /// Polls the metadata of a part, on the server that has the part's records.
 [[nodiscard]] request poll_part(const keyspace& names, std::size_t part, bool evictions);
 
+// --- notes of what may need a person ---------------------------------------------------------
+
+[[nodiscard]] request add_note(const keyspace& names, const record_id& id);
+[[nodiscard]] request drop_note(const keyspace& names, const record_id& id);
+/// All notes of a part.
+[[nodiscard]] request read_notes_of(const keyspace& names, std::size_t part);
+[[nodiscard]] std::vector<record_id> read_notes(const reply& reply);
+/// The state of a record, without the rest of it.
+[[nodiscard]] request ask_for_state(const keyspace& names, const record_id& id);
+/// False: it is unsettled, or damaged. True also of a record that is gone.
+[[nodiscard]] bool is_settled(const reply& reply);
+
 // --- servers --------------------------------------------------------------------------------
 
 /// Some names of keys on a server.

@@ -42,6 +42,8 @@ struct stored_record {
 void date(record& undated, stamp written) noexcept;
 /// `first` 0 stands for the stamp.
 [[nodiscard]] std::string encode_payload(const record& undated, stamp first);
+/// Where the byte of its state stands in a value.
+inline constexpr std::size_t state_at = 9;
 /// How a value begins, up to its claim id. No two writes of a record make values that begin alike.
 [[nodiscard]] std::string_view beginning_of(std::string_view value);
 /// The same for a payload, without the stamp before it.

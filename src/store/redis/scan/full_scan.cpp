@@ -48,30 +48,11 @@ class full_scan {
       for (const auto& name : step->names) {
         // A name that is not that of a record is skipped.
         if (const auto id = pool_.names().id_of(name)) ids.push_back(*id);
-        if (ids.size() < records_a_step && &name != &step->names.back()) continue;
-        auto batch = std::exchange(ids, {});
-        if (auto why = co_await report(std::move(batch))) co_return why;
+      }
+      if (auto why = co_await report_records(pool_, std::move(ids), until_, listener_)) {
+        co_return why;
       }
     } while (cursor != "0");
-    co_return std::nullopt;
-  }
-
-  /// Reads records from the servers that have them now.
-  awaitable<std::optional<error>> report(std::vector<record_id> ids) {
-    if (ids.empty()) co_return std::nullopt;
-    std::vector<request> reads;
-    for (const auto& id : ids) reads.push_back(record_request(pool_.names(), id));
-    const auto done = co_await send_all(pool_.queue(), std::move(reads), left_until(until_));
-    for (std::size_t i = 0; i < done.size(); ++i) {
-      auto seen = read_outcome(done[i], read_record);
-      if (!seen) co_return seen.error();
-      if (seen->unreadable) listener_.take_unreadable(ids[i], seen->unreadable->detail);
-      const auto now = instant_of(seen->time);
-      if (!seen->found || expired(seen->found->record, now)) continue;
-      auto view = make_view(ids[i], std::move(seen->found->record), now);
-      view.stored.answer.reset();
-      listener_.take({seen->found->first, ids[i]}, std::move(view));
-    }
     co_return std::nullopt;
   }
 
@@ -97,6 +78,27 @@ result<listed> read_cursor(const std::string& cursor) {
   if (!good) return error(errc::invalid_argument, "redis store: no cursor of this store");
   out.first = number_of(base::as_chars(first));
   return out;
+}
+
+awaitable<std::optional<error>> report_records(server_pool& pool, std::vector<record_id> ids,
+                                               steady_time until, scan_listener& listener) {
+  for (std::size_t begin = 0; begin < ids.size(); begin += records_a_step) {
+    const auto end = std::min(begin + records_a_step, ids.size());
+    std::vector<request> reads;
+    for (auto i = begin; i < end; ++i) reads.push_back(record_request(pool.names(), ids[i]));
+    const auto done = co_await send_all(pool.queue(), std::move(reads), left_until(until));
+    for (auto i = begin; i < end; ++i) {
+      auto seen = read_outcome(done[i - begin], read_record);
+      if (!seen) co_return seen.error();
+      if (seen->unreadable) listener.take_unreadable(ids[i], seen->unreadable->detail);
+      const auto now = instant_of(seen->time);
+      if (!seen->found || expired(seen->found->record, now)) continue;
+      auto view = make_view(ids[i], std::move(seen->found->record), now);
+      view.stored.answer.reset();
+      listener.take({seen->found->first, ids[i]}, std::move(view));
+    }
+  }
+  co_return std::nullopt;
 }
 
 awaitable<std::optional<error>> scan_all(server_pool& pool, steady_time until,

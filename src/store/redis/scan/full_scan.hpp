@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <onceguard/store.hpp>
 
@@ -36,6 +37,10 @@ class scan_listener {
  protected:
   ~scan_listener() = default;
 };
+
+/// Reads records from the servers that have them now, and reports them.
+[[nodiscard]] boost::asio::awaitable<std::optional<error>> report_records(
+    server_pool& pool, std::vector<record_id> ids, steady_time until, scan_listener& listener);
 
 /// Empty: all records were reported. The arguments must outlive the coroutine.
 [[nodiscard]] boost::asio::awaitable<std::optional<error>> scan_all(server_pool& pool,

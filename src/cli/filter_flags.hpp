@@ -1,13 +1,12 @@
 // The flags that choose records: of `keys list`, and of `keys release` and `keys complete` for many
 // records at once.
 #pragma once
-#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include <onceguard/store.hpp>
-
 #include "cli/command.hpp"
+#include "store/record_filter.hpp"
 
 namespace onceguard::cli {
 
@@ -26,24 +25,15 @@ struct filter_flags {
 
   /// Does any flag besides --key and --scope choose records?
   [[nodiscard]] bool any() const;
+  /// The filter that the flags, which are checked, make.
+  [[nodiscard]] record_filter filter() const;
 };
 
 /// Adds all but --key and --scope. `reason`: the names of the flag for it. `flags` must live as
 /// long as the callback.
 void add_filter_flags(const command& command, filter_flags& flags, const std::string& reason);
 
-class record_filter {
- public:
-  explicit record_filter(const filter_flags& flags);
-  /// The part of the filter that the store applies.
-  [[nodiscard]] const list_filter& of_store() const noexcept { return of_store_; }
-  /// Whether a record that the store listed fits the rest of the filter.
-  [[nodiscard]] bool fits(const record_view& seen) const;
-
- private:
-  list_filter of_store_;
-  std::string scope_;
-  bool readable_ = true;
-};
+/// The fault of a value that record_filter::add() refuses; empty: it takes it.
+[[nodiscard]] std::string filter_fault(std::string_view name, const std::string& value);
 
 }  // namespace onceguard::cli

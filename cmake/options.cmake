@@ -1,0 +1,49 @@
+# How our own sources are compiled: nothing of it reaches a project that uses the library.
+add_library(onceguard_options INTERFACE)
+target_compile_features(onceguard_options INTERFACE cxx_std_20)
+# The archives may become part of somebody's shared library, and are no part of its interface.
+target_compile_options(onceguard_options INTERFACE
+  -fPIC -fvisibility=hidden -fno-omit-frame-pointer)
+target_compile_definitions(onceguard_options INTERFACE
+  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE)
+if(PROJECT_IS_TOP_LEVEL)
+  target_compile_options(onceguard_options INTERFACE
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # gcc 12 reports these inside optimised standard library code.
+  target_compile_options(onceguard_options INTERFACE
+    -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
+    -Wno-stringop-overread -Wno-dangling-pointer -Wno-free-nonheap-object
+    -Wno-mismatched-new-delete)
+endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # In a file of several, gcc takes an anonymous namespace for one of a header.
+  target_compile_options(onceguard_options INTERFACE -Wno-subobject-linkage)
+endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # In a file of several, it takes a name for hidden that is another file's own.
+  target_compile_options(onceguard_options INTERFACE -Wno-shadow)
+endif()
+if(ONCEGUARD_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Asio's fences beside its locks are not modelled, and not needed to see its order.
+  target_compile_options(onceguard_options INTERFACE -Wno-tsan)
+endif()
+if(ONCEGUARD_SANITIZE)
+  target_compile_options(onceguard_options INTERFACE
+    -fsanitize=${ONCEGUARD_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(onceguard_options INTERFACE -fsanitize=${ONCEGUARD_SANITIZE})
+endif()
+onceguard_find(Boost::headers REQUIRED)
+onceguard_find(Threads::Threads REQUIRED)
+target_link_libraries(onceguard_options INTERFACE Boost::headers Threads::Threads)
+target_include_directories(onceguard_options INTERFACE
+  ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+
+# One precompiled header for the expensive library headers, shared by all rooms and tests. Within
+# another project there is none: its flags are not known.
+if(PROJECT_IS_TOP_LEVEL)
+  add_library(onceguard_pch STATIC ${PROJECT_SOURCE_DIR}/cmake/pch.cpp)
+  target_link_libraries(onceguard_pch PUBLIC onceguard_options)
+  target_precompile_headers(onceguard_pch PUBLIC ${PROJECT_SOURCE_DIR}/cmake/pch.hpp)
+endif()

@@ -1,0 +1,200 @@
+#include "admin/remote_records.hpp"
+
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "admin/client.hpp"
+#include "base/hash.hpp"
+#include "store/record_filter.hpp"
+#include "text/json_text.hpp"
+#include "text/record_json.hpp"
+
+namespace onceguard::admin {
+
+using boost::asio::awaitable;
+using nlohmann::ordered_json;
+
+namespace {
+
+// The gateway may wait for its store itself, and longer for a change whose reply does not come.
+constexpr milliseconds wait_for_answer{10'000};
+constexpr milliseconds wait_for_change{70'000};
+
+struct reply {
+  std::uint16_t status = 0;
+  ordered_json body;
+
+  [[nodiscard]] std::string text(const char* name) const {
+    const auto found = body.find(name);
+    return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
+  }
+};
+
+error strange(const admin_target& target) {
+  return {errc::conflict,
+          target.address.text() + ": no answer of an admin API; is it the admin listener?"};
+}
+
+/// Why the gateway refused.
+error refused(const admin_target& target, const reply& got) {
+  const auto detail = terminal_text(target.address.text() + ": " + got.text("detail"));
+  const auto known = got.text("effect") == "unknown" ? effect::unknown : effect::none;
+  if (got.status == 503) return {errc::store_unreachable, detail, known};
+  if (got.status == 404) return {errc::not_found, detail};
+  const bool wrong = got.status >= 400 && got.status < 500;
+  return {wrong ? errc::invalid_argument : errc::conflict, detail, known};
+}
+
+result<reply> send(const admin_target& target, client_request request, milliseconds timeout) {
+  request.token = target.token;
+  auto answer = ask(target.address, request, timeout);
+  if (!answer) {
+    const auto& why = answer.error();
+    return error(why.code == errc::not_found ? errc::store_unreachable : why.code, why.detail,
+                 request.method == "GET" ? effect::none : why.effect);
+  }
+  reply out;
+  out.status = answer->status;
+  out.body = ordered_json::parse(answer->body, nullptr, false);
+  if (!out.body.is_object()) return strange(target);
+  return out;
+}
+
+result<reply> get(const admin_target& target, std::string path, milliseconds timeout) {
+  auto got = send(target, {.target = std::move(path)}, timeout + wait_for_answer);
+  if (got && got->status != 200) {
+    if (got->status == 404 && got->text("outcome") == "not_found") return got;
+    return refused(target, *got);
+  }
+  return got;
+}
+
+void append_parameter(std::string& path, std::string_view name, std::string_view value) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  path += path.find('?') == path.npos ? '?' : '&';
+  path.append(name).append("=");
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0) {
+      path += c;
+    } else {
+      path += {'%', digits[byte >> 4], digits[byte & 15]};
+    }
+  }
+}
+
+unreadable_record read_unreadable(const ordered_json& object) {
+  unreadable_record out;
+  if (!base::from_hex(object.value("record", ""), out.id)) out.id = {};
+  out.why = object.value("why", "");
+  return out;
+}
+
+bool is_unreadable(const ordered_json& object) {
+  return object.is_object() && object.value("state", "") == "unreadable";
+}
+
+ordered_json act_of(const resolution& change, const std::string& reason) {
+  ordered_json out;
+  out["reason"] = reason;
+  out["force"] = change.force;
+  out["wait"] = false;
+  if (change.about) {
+    out["key"] = change.about->key;
+    out["scope"] = base::to_hex(change.about->scope);
+  }
+  if (!change.answer) return out;
+  const auto& given = *change.answer;
+  out["status"] = given.status;
+  out["headers"] = ordered_json::array();
+  for (const auto& [name, value] : given.headers) {
+    out["headers"].push_back(ordered_json::array({name, value}));
+  }
+  if (!given.body.empty()) out["body_base64"] = base64(given.body);
+  return out;
+}
+
+std::optional<resolve_outcome> outcome_of(const reply& got) {
+  using enum resolve_outcome;
+  if (got.status == 200) return done;
+  const auto name = got.text("outcome");
+  if (name == "not_found") return not_found;
+  if (name == "running") return running;
+  if (name == "already_completed") return already_completed;
+  return std::nullopt;
+}
+
+}  // namespace
+
+awaitable<result<resolve_decision>> remote_records::resolve(resolution request,
+                                                            milliseconds timeout) {
+  const auto* act = request.completed ? "complete" : request.keep_completed ? "release" : "delete";
+  client_request sent;
+  sent.method = "POST";
+  sent.target = "/api/records/" + base::to_hex(request.id) + "/" + act;
+  sent.body = json_line(act_of(request, reason_));
+  const auto got = send(target_, std::move(sent), timeout + wait_for_change);
+  if (!got) co_return got.error();
+  const auto outcome = outcome_of(*got);
+  if (!outcome) co_return refused(target_, *got);
+  resolve_decision out;
+  out.outcome = *outcome;
+  out.retry_after = milliseconds(got->body.value("retry_after_ms", std::int64_t{0}));
+  out.forgets_answer = got->body.value("forgets_answer", false);
+  co_return out;
+}
+
+awaitable<result<std::optional<record_view>>> remote_records::find(record_id id,
+                                                                   milliseconds timeout) {
+  const auto got = get(target_, "/api/records/" + base::to_hex(id), timeout);
+  if (!got) co_return got.error();
+  if (got->status == 404) co_return std::optional<record_view>();
+  if (is_unreadable(got->body)) {
+    co_return error(errc::record_unreadable, read_unreadable(got->body).why);
+  }
+  auto seen = read_record(got->body);
+  if (!seen) co_return strange(target_);
+  co_return std::optional(*std::move(seen));
+}
+
+awaitable<result<list_page>> remote_records::list(list_filter filter, std::string cursor,
+                                                  std::size_t limit, milliseconds timeout) {
+  std::string path = "/api/records";
+  append_parameter(path, "limit", std::to_string(limit));
+  append_parameter(path, "cursor", cursor);
+  for (const auto& [name, value] : words_of(filter)) append_parameter(path, name, value);
+  const auto got = get(target_, std::move(path), timeout);
+  if (!got) co_return got.error();
+  if (!got->body.contains("records")) co_return strange(target_);
+  list_page out;
+  for (const auto& object : got->body["records"]) {
+    if (is_unreadable(object)) {
+      out.unreadable.push_back(read_unreadable(object));
+      continue;
+    }
+    auto seen = read_record(object);
+    if (!seen) co_return strange(target_);
+    out.records.push_back(*std::move(seen));
+  }
+  out.cursor = got->text("cursor");
+  co_return out;
+}
+
+awaitable<result<counts>> remote_records::count(std::string cursor, milliseconds timeout) {
+  std::string path = "/api/counts";
+  append_parameter(path, "cursor", cursor);
+  const auto got = get(target_, std::move(path), timeout);
+  if (!got) co_return got.error();
+  const auto found = got->body.value("counts", ordered_json::object());
+  counts out;
+  for (std::size_t i = 1; i <= observed_states; ++i) {
+    const auto name = std::string(name_of(static_cast<observed_state>(i)));
+    out.by_state[i] = found.value(name, std::uint64_t{0});
+  }
+  out.unreadable = found.value("unreadable", std::uint64_t{0});
+  out.cursor = got->text("cursor");
+  co_return out;
+}
+
+}  // namespace onceguard::admin

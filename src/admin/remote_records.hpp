@@ -1,0 +1,39 @@
+// The records behind the admin API of a gateway.
+#pragma once
+#include <string>
+
+#include <onceguard/store.hpp>
+
+#include "gateway/params/admin_params.hpp"
+
+namespace onceguard::admin {
+
+/// Where an admin listener is, and what opens it.
+struct admin_target {
+  gateway::admin_address address;
+  std::string token;  ///< empty: none
+};
+
+/// Each call is a request, which blocks its thread: for commands. A gateway that is out of reach is
+/// errc::store_unreachable. A change is written into the audit log of the gateway, and waits for no
+/// caches.
+class remote_records final : public record_access {
+ public:
+  /// `reason`: for changes, which are refused without one.
+  explicit remote_records(admin_target target, std::string reason = {})
+      : target_(std::move(target)), reason_(std::move(reason)) {}
+
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                  milliseconds timeout) override;
+  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
+                                                 std::size_t limit, milliseconds timeout) override;
+  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
+
+ private:
+  const admin_target target_;
+  const std::string reason_;
+};
+
+}  // namespace onceguard::admin

@@ -1,0 +1,92 @@
+#include "base/value_text.hpp"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <span>
+
+namespace onceguard::base {
+namespace {
+
+struct unit {
+  std::string_view name;
+  std::int64_t factor;
+};
+// The largest first, as values are written in the largest unit that fits.
+constexpr std::array<unit, 5> duration_units{
+    {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
+constexpr std::array<unit, 4> size_units{
+    {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"", 1}}};
+
+std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<const unit> units) {
+  std::int64_t number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data(), end, number);
+  if (failed != std::errc{} || text.front() == '-') return std::nullopt;
+  const std::string_view name(stop, static_cast<std::size_t>(end - stop));
+  for (const auto& u : units) {
+    if (u.name != name) continue;
+    if (number > std::numeric_limits<std::int64_t>::max() / u.factor) return std::nullopt;
+    return number * u.factor;
+  }
+  return std::nullopt;
+}
+
+std::string text_with_unit(std::int64_t value, std::span<const unit> units) {
+  for (const auto& u : units) {
+    if (value != 0 && value % u.factor == 0) {
+      return std::to_string(value / u.factor) + std::string(u.name);
+    }
+  }
+  return "0";
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t shown_max = 80;
+  constexpr std::string_view hex = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text.substr(0, shown_max)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte > 0x7e) {
+      out += "\\x";
+      out += hex[byte >> 4];
+      out += hex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + (text.size() > shown_max ? "…\"" : "\"");
+}
+
+result<milliseconds> parse_duration(std::string_view text) {
+  if (!text.empty()) {
+    if (const auto value = parse_with_unit(text, duration_units)) return milliseconds(*value);
+  }
+  return onceguard::error(
+      errc::invalid_argument,
+      "expected a duration such as \"250ms\", \"30s\", \"1m\", \"24h\" or \"7d\", got " +
+          quoted(text));
+}
+
+std::string duration_text(milliseconds value) {
+  return value.count() == 0 ? "0s" : text_with_unit(value.count(), duration_units);
+}
+
+result<std::int64_t> parse_size(std::string_view text) {
+  if (!text.empty()) {
+    if (const auto value = parse_with_unit(text, size_units)) return *value;
+  }
+  return onceguard::error(
+      errc::invalid_argument,
+      "expected a size such as \"512\", \"64KiB\", \"1MiB\" or \"2GiB\", got " + quoted(text));
+}
+
+std::string size_text(std::int64_t bytes) { return text_with_unit(bytes, size_units); }
+
+}  // namespace onceguard::base

@@ -1,0 +1,121 @@
+#include "cli/report/traffic.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "base/time_text.hpp"
+
+namespace onceguard::cli {
+
+using nlohmann::json;
+
+namespace {
+
+// Outcomes that only a repeat with the same fingerprint gets.
+constexpr std::array<std::string_view, 6> repeat_outcomes{"replayed", "waited",  "busy",
+                                                          "backoff",  "unknown", "not_kept"};
+
+std::uint64_t number(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+std::string text(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+numbers_by_name numbers(const json& object, const char* name) {
+  numbers_by_name out;
+  if (const auto found = object.find(name); found != object.end() && found->is_object()) {
+    for (const auto& [member, value] : found->items()) {
+      if (value.is_number_unsigned()) out[member] = value.get<std::uint64_t>();
+    }
+  }
+  return out;
+}
+
+route_traffic read_route(const json& object) {
+  route_traffic out;
+  out.requests = out.observed = number(object, "requests");
+  out.with_key = number(object, "with_key");
+  out.anonymous = number(object, "anonymous");
+  out.not_compared = number(object, "not_compared");
+  out.repeats = number(object, "repeats");
+  out.contents_repeated =
+      number(object, "contents_without_key") + number(object, "contents_with_another_key");
+  out.run_again = number(object, "repeats_run_again") + number(object, "contents_run_again");
+  out.would_be = numbers(object, "would_be");
+  out.problems = numbers(object, "problems");
+  return out;
+}
+
+void add_request(const json& line, route_traffic& out) {
+  ++out.requests;
+  if (line.contains("record")) ++out.with_key;
+  auto outcome = text(line, "outcome");
+  if (outcome == "observed") {
+    ++out.observed;
+    outcome = text(line, "would_be");
+    ++out.would_be[outcome];
+  } else {
+    ++out.outcomes[outcome];
+  }
+  if (outcome == "refused") ++out.problems[text(line, "problem")];
+  const auto* end = repeat_outcomes.end();
+  if (std::find(repeat_outcomes.begin(), end, outcome) != end) ++out.repeats;
+}
+
+/// The line of a route at the end of a process. What each request's line has is not added again.
+void add_sum(const json& line, route_traffic& out) {
+  out.contents_repeated += number(line, "contents_repeated");
+  out.run_again += number(line, "repeats_run_again");
+}
+
+bool add_line(const std::string& bytes, traffic& out) {
+  const auto line = json::parse(bytes, nullptr, false);
+  if (!line.is_object() || !line.contains("event")) return false;
+  const auto event = text(line, "event");
+  if (event != "request" && event != "observed") return true;
+  auto& route = out.routes[text(line, "route")];
+  event == "request" ? add_request(line, route) : add_sum(line, route);
+  const auto time = text(line, "time");
+  if (out.begin.empty() || time < out.begin) out.begin = time;
+  if (time > out.end) out.end = time;
+  return true;
+}
+
+}  // namespace
+
+std::uint64_t route_traffic::count(std::string_view outcome) const {
+  std::uint64_t out = 0;
+  for (const auto* numbers : {&outcomes, &would_be}) {
+    if (const auto found = numbers->find(outcome); found != numbers->end()) out += found->second;
+  }
+  return out;
+}
+
+result<traffic> read_observation(std::string_view bytes) {
+  const auto whole = json::parse(bytes, nullptr, false);
+  if (!whole.is_object() || !whole.contains("routes") || !whole["routes"].is_array()) {
+    return error(errc::conflict, "no counts came; is it the admin listener of a gateway?");
+  }
+  traffic out;
+  out.begin = base::time_text(static_cast<std::int64_t>(number(whole, "since_ms")));
+  out.end = base::time_text(base::system_clock().wall_ms());
+  for (const auto& object : whole["routes"]) {
+    if (object.is_object()) out.routes[text(object, "route")] = read_route(object);
+  }
+  return out;
+}
+
+void add_log(std::istream& lines, traffic& out) {
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && !add_line(line, out)) ++out.lines_skipped;
+  }
+}
+
+}  // namespace onceguard::cli

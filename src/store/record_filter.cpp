@@ -1,0 +1,132 @@
+#include "store/record_filter.hpp"
+
+#include "base/hash.hpp"
+#include "base/value_text.hpp"
+
+namespace onceguard {
+namespace {
+
+constexpr std::string_view unreadable = "unreadable";
+constexpr int reason_count = 7;
+
+error wrong(std::string_view name, const std::string& fault) {
+  return {errc::invalid_argument, std::string(name) + ": " + fault};
+}
+
+bool is_digest_prefix(std::string_view text) noexcept {
+  return text.size() <= 2 * sizeof(digest) &&
+         text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+result<void> read_duration(std::string_view name, const std::string& text,
+                           std::optional<milliseconds>& out) {
+  const auto read = base::parse_duration(text);
+  if (!read) return wrong(name, read.error().detail);
+  out = *read;
+  return {};
+}
+
+}  // namespace
+
+std::optional<observed_state> state_of(std::string_view name) noexcept {
+  for (std::size_t i = 1; i <= observed_states; ++i) {
+    const auto state = static_cast<observed_state>(i);
+    if (name_of(state) == name) return state;
+  }
+  return std::nullopt;
+}
+
+std::optional<unknown_reason> reason_of(std::string_view name) noexcept {
+  for (int i = 1; i <= reason_count; ++i) {
+    const auto reason = static_cast<unknown_reason>(i);
+    if (name_of(reason) == name) return reason;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> record_filter::states() {
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i <= observed_states; ++i) {
+    names.emplace_back(name_of(static_cast<observed_state>(i)));
+  }
+  names.emplace_back(unreadable);
+  return names;
+}
+
+std::vector<std::string> record_filter::reasons() {
+  std::vector<std::string> names;
+  for (int i = 1; i <= reason_count; ++i) {
+    names.emplace_back(name_of(static_cast<unknown_reason>(i)));
+  }
+  return names;
+}
+
+result<void> record_filter::add(std::string_view name, const std::string& value) {
+  if (name == "key") {
+    of_store_.key = value;
+  } else if (name == "scope") {
+    if (!is_digest_prefix(value)) return wrong(name, "the digest is up to 64 digits 0-9 a-f");
+    scope_ = value;
+    if (digest whole{}; base::from_hex(value, whole)) of_store_.scope = whole;
+  } else if (name == "state") {
+    const auto state = state_of(value);
+    if (!state && value != unreadable) return wrong(name, "there is none " + base::quoted(value));
+    if (state) of_store_.states.push_back(*state);
+    only_unreadable_ = of_store_.states.empty();
+  } else if (name == "route") {
+    of_store_.route = value;
+  } else if (name == "method") {
+    of_store_.method = value;
+  } else if (name == "reason") {
+    of_store_.reason = reason_of(value);
+    if (!of_store_.reason) return wrong(name, "there is none " + base::quoted(value));
+  } else if (name == "text") {
+    of_store_.text = value;
+  } else if (name == "older") {
+    return read_duration(name, value, of_store_.older);
+  } else if (name == "younger") {
+    return read_duration(name, value, of_store_.younger);
+  } else if (name == "attention") {
+    if (value != "true" && value != "false") return wrong(name, "expected true or false");
+    of_store_.needs_person = value == "true";
+  } else {
+    return error(errc::invalid_argument, "there is no filter " + base::quoted(name));
+  }
+  return {};
+}
+
+void record_filter::limit_to_unknown() {
+  if (of_store_.states.empty() && !only_unreadable_ && !of_store_.needs_person) {
+    of_store_.states.push_back(observed_state::unknown);
+  }
+}
+
+bool record_filter::fits(const record_view& seen) const {
+  return !only_unreadable_ && base::to_hex(seen.stored.about->scope).starts_with(scope_);
+}
+
+boost::asio::awaitable<result<list_page>> list_filtered(record_access& records,
+                                                        const record_filter& filter,
+                                                        std::string cursor, std::size_t limit,
+                                                        milliseconds timeout) {
+  auto page = co_await records.list(filter.of_store(), std::move(cursor), limit, timeout);
+  if (page) std::erase_if(page->records, [&](const auto& seen) { return !filter.fits(seen); });
+  co_return page;
+}
+
+std::vector<std::pair<std::string_view, std::string>> words_of(const list_filter& filter) {
+  std::vector<std::pair<std::string_view, std::string>> out;
+  for (const auto state : filter.states) out.emplace_back("state", name_of(state));
+  if (filter.key) out.emplace_back("key", *filter.key);
+  if (!filter.text.empty()) out.emplace_back("text", filter.text);
+  if (filter.scope) out.emplace_back("scope", base::to_hex(*filter.scope));
+  if (filter.route) out.emplace_back("route", *filter.route);
+  if (filter.method) out.emplace_back("method", *filter.method);
+  if (filter.reason) out.emplace_back("reason", name_of(*filter.reason));
+  if (filter.older) out.emplace_back("older", std::to_string(filter.older->count()) + "ms");
+  if (filter.younger) out.emplace_back("younger", std::to_string(filter.younger->count()) + "ms");
+  if (filter.needs_person) out.emplace_back("attention", "true");
+  return out;
+}
+
+}  // namespace onceguard

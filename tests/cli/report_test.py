@@ -1,0 +1,161 @@
+"""`onceguard report` over the lines of a log, and over what a gateway has observed."""
+
+import json
+import subprocess
+
+import pytest
+
+from support.admin import Admin
+from support.gateway import clean_environment
+from support.waiting import wait_until
+
+
+def request(outcome, record=None, route="/pay", time="2026-01-31T12:00:00.250Z", **more):
+    line = {"time": time, "level": "info", "event": "request", "outcome": outcome, "status": 201,
+            "route": route, **more}
+    return {**line, "record": record} if record else line
+
+
+def observed(would_be, record=None, **more):
+    return request("observed", record, would_be=would_be, **more)
+
+
+def text_of(lines):
+    return "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+
+
+@pytest.fixture
+def run(onceguard):
+    """Runs the command, with the lines on its standard input."""
+    def start(*arguments, lines=()):
+        return subprocess.run([str(onceguard), "report", *arguments], input=text_of(lines),
+                              capture_output=True, text=True, timeout=60, check=False,
+                              env=clean_environment())
+    return start
+
+
+@pytest.fixture
+def routes(run):
+    """The routes of the report with --json, by name."""
+    def read(*arguments, lines=()):
+        done = run("--json", *arguments, lines=lines)
+        assert done.returncode == 0, done
+        return {one["route"]: one for one in json.loads(done.stdout)["routes"]}
+    return read
+
+
+def settings(route):
+    return [one["setting"] for one in route["advice"]]
+
+
+def test_each_route_is_counted_by_what_its_requests_got(routes):
+    found = routes(lines=[
+        request("ran", "a"), request("replayed", "a"), request("waited", "b"),
+        request("busy", "b"), request("mismatch", "a"), request("unguarded", why="no_key"),
+        request("refused", problem="key-missing"), request("ran", "c", route="/refunds")])
+    pay = found["/pay"]
+    assert (pay["requests"], pay["observed"], pay["with_key"]) == (7, 0, 5)
+    assert (pay["repeats"], pay["replays"], pay["mismatches"], pay["refused"]) == (3, 2, 1, 1)
+    assert pay["problems"] == {"key-missing": 1}
+    assert pay["outcomes"]["ran"] == 1 and pay["would_be"] == {}
+    assert found["/refunds"]["requests"] == 1
+
+
+def test_observed_requests_are_counted_by_what_they_would_have_got(routes):
+    pay = routes(lines=[
+        observed("ran", "a"), observed("replayed", "a"), observed("unguarded"),
+        {"event": "observed", "time": "2026-01-31T13:00:00.000Z", "route": "/pay", "requests": 3,
+         "repeats": 1, "repeats_run_again": 1, "contents_repeated": 2}])["/pay"]
+    assert (pay["requests"], pay["observed"], pay["with_key"], pay["repeats"]) == (3, 3, 2, 1)
+    assert (pay["contents_repeated"], pay["run_again"]) == (2, 1)
+    assert pay["would_be"] == {"ran": 1, "replayed": 1, "unguarded": 1}
+
+
+@pytest.mark.parametrize("lines, advised", [
+    ([observed("ran", "a"), observed("replayed", "a")], ["required = true", "observe = false"]),
+    ([observed("unguarded")], ["key"]),
+    ([observed("ran", "a"), observed("unguarded")], ["required = false", "observe = false"]),
+    ([observed("ran", "a"), observed("mismatch", "a")],
+     ["fingerprint", "required = true", "observe = true"]),
+    ([observed("ran", "a"), observed("refused", problem="key-missing")],
+     ["required = false", "required = false", "observe = true"]),
+    ([observed("ran", "a"), observed("refused", problem="scope-missing")],
+     ["scope", "required = false", "observe = true"]),
+    ([request("ran", "a"), request("ran", "b")], ["required = true"]),
+])
+def test_it_says_what_to_switch_on_next(routes, lines, advised):
+    route = routes(lines=lines)["/pay"]
+    assert settings(route) == advised
+    assert all(one["why"] for one in route["advice"])
+
+
+def test_several_files_are_one_report(routes, run, tmp_path):
+    for name, hour in (("one", 12), ("two", 11)):
+        (tmp_path / name).write_text(text_of([request("ran", name, time=f"2026-01-31T{hour}:00")]))
+    files = [str(tmp_path / name) for name in ("one", "two")]
+    assert routes(*files)["/pay"]["requests"] == 2
+    whole = json.loads(run("--json", *files).stdout)
+    assert (whole["from"], whole["until"]) == ("2026-01-31T11:00", "2026-01-31T12:00")
+
+
+def test_lines_that_are_none_of_a_log_are_skipped_and_counted(run):
+    done = run("--json", lines=["no JSON", "[1]", {"event": "listening"}, request("ran", "a"), ""])
+    assert done.returncode == 0 and "2 lines" in done.stderr
+    whole = json.loads(done.stdout)
+    assert whole["lines_skipped"] == 2 and whole["routes"][0]["requests"] == 1
+
+
+def test_fields_of_another_type_end_nothing(routes):
+    found = routes(lines=[{"event": "request", "route": 5, "outcome": [], "time": None},
+                          {"event": "observed", "route": "/pay", "contents_repeated": "x"}])
+    assert found[""]["requests"] == 1 and found["/pay"]["contents_repeated"] == 0
+
+
+def test_the_page_has_a_line_for_each_route_and_is_safe_for_a_terminal(run):
+    done = run(lines=[observed("ran", "a"), observed("replayed", "a"),
+                      request("ran", "c", route="/\x1b[2J")])
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout and "/pay (observed)" in done.stdout
+    assert "observe = false" in done.stdout and "would have got the first answer" in done.stdout
+
+
+def test_without_a_request_nothing_is_found(run):
+    assert run(lines=[{"event": "listening"}]).returncode == 5
+
+
+@pytest.mark.parametrize("arguments, code, words", [
+    (["/no/such/file"], 1, "/no/such/file"),
+    (["--admin", "127.0.0.1:1", "file"], 2, "--admin"),
+    (["--admin", "nowhere"], 2, "--admin"),
+    (["--admin", "127.0.0.1:1"], 1, "127.0.0.1:1"),
+])
+def test_a_source_that_can_not_be_read_is_named(run, arguments, code, words):
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (code, "") and words in done.stderr
+
+
+def test_a_gateway_and_its_log_report_the_same(start_gateway, own_upstream, routes, fresh_key):
+    admin = Admin()
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"admin": admin.text},
+        "defaults": {"observe": True}, "route": [{"path": "/pay"}]})
+    key = fresh_key()
+    for body in (b"{}", b"{}", b'{"other":1}'):
+        gateway.post("/pay", key=key, body=body)
+    for _ in range(2):
+        gateway.post("/pay", body=b'{"amount":1}')
+
+    def asked():
+        found = routes("--admin", admin.text)
+        return found.get("/pay") if found.get("/pay", {}).get("requests") == 5 else None
+    live = wait_until(asked, what="5 requests")
+    assert (live["with_key"], live["repeats"], live["mismatches"]) == (3, 1, 1)
+    assert (live["contents_repeated"], live["run_again"]) == (1, 2)
+    assert settings(live) == ["fingerprint", "scope", "required = true", "required = false",
+                              "observe = true"]
+    assert gateway.stop() == 0
+    logged = routes(lines=gateway.log().splitlines())["/pay"]
+    for name in ("requests", "observed", "with_key", "repeats", "replays", "mismatches",
+                 "contents_repeated", "would_be"):
+        assert logged[name] == live[name], name
+    admin.close()
