@@ -49,6 +49,14 @@ inline void drop_reserved(request_type& message) {
   }
 }
 
+/// The message as the middleware takes it; `fields` is the room for its fields.
+inline http::request request_of(const request_type& message, std::vector<field>& fields,
+                                std::string_view client_address) {
+  append_views(message, fields);
+  return {std_view(message.method_string()), std_view(message.target()), fields, client_address,
+          message.body()};
+}
+
 /// An answer of the middleware's own as Beast's.
 inline response_type make_response(http::response made, unsigned version, bool keep_alive) {
   response_type out;
@@ -148,10 +156,7 @@ boost::asio::awaitable<boost::beast::http::message_generator> guarded(
   const auto version = message.version();
   const bool keep_alive = message.keep_alive();
   std::vector<field> fields;
-  detail::append_views(message, fields);
-  const http::request request{detail::std_view(message.method_string()),
-                              detail::std_view(message.target()), fields, client_address,
-                              message.body()};
+  const auto request = detail::request_of(message, fields, client_address);
   auto got = co_await middleware.async_serve_as<detail::made_answer>(
       request,
       [&](http::exchange& running) -> boost::asio::awaitable<detail::made_answer> {
@@ -172,6 +177,17 @@ boost::asio::awaitable<boost::beast::http::message_generator> guarded(
     co_return message_generator(std::move(*whole));
   }
   co_return std::get<message_generator>(std::move(made.message));
+}
+
+/// Serves a request by a function of plain messages, such as sqlite::serve; blocks.
+/// `http::response serve(const http::request&)`; the request's views are of `message`.
+template <class Serve>
+boost::beast::http::message_generator served(request_type& message, Serve serve,
+                                             std::string_view client_address = {}) {
+  detail::drop_reserved(message);
+  std::vector<field> fields;
+  const auto request = detail::request_of(message, fields, client_address);
+  return detail::make_response(serve(request), message.version(), message.keep_alive());
 }
 
 }  // namespace v1

@@ -157,6 +157,9 @@ class middleware {
  public:
   /// errc::invalid_argument names the route and what is wrong with it.
   [[nodiscard]] static result<middleware> make(guard& guard, middleware_params params);
+  /// One that serves in transactions only (http_transaction.hpp), where the database is the store.
+  /// serve and begin throw std::logic_error.
+  [[nodiscard]] static result<middleware> make(middleware_params params);
 
   middleware(middleware&&) noexcept;
   middleware& operator=(middleware&&) noexcept;
@@ -189,8 +192,12 @@ class middleware {
   [[nodiscard]] boost::asio::awaitable<beginning> async_begin(request request,
                                                               std::stop_token caller = {}) const;
 
+  /// For the library's other parts.
+  [[nodiscard]] const middleware_state& state() const noexcept { return *state_; }
+
  private:
   explicit middleware(std::unique_ptr<const middleware_state> made) noexcept;
+  static result<middleware> make_over(guard* guard, middleware_params params);
 
   std::unique_ptr<const middleware_state> state_;
 };

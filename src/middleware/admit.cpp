@@ -26,19 +26,6 @@ admission admit_on(const middleware_state& middleware, const route_policy& polic
   return admit(policy, request, last);
 }
 
-/// The answer of the operation, if it is in memory under one of its scopes.
-std::optional<outcome> find_in_memory(engine& engine, const operation& wanted) {
-  if (auto found = engine.find_replay(wanted.id, wanted.about->print)) {
-    return replay_of(std::move(*found));
-  }
-  for (const auto& under : wanted.scopes) {
-    if (auto found = engine.find_replay(under.id, under.about->print)) {
-      return replay_of(std::move(*found));
-    }
-  }
-  return std::nullopt;
-}
-
 admitted_request known(beginning reply) {
   admitted_request out;
   out.known.emplace(std::move(reply));
@@ -46,6 +33,17 @@ admitted_request known(beginning reply) {
 }
 
 }  // namespace
+
+std::optional<response> find_in_memory(const admitted_request& admitted) {
+  auto& engine = admitted.run->owner->records->engine();
+  const auto& wanted = admitted.wanted;
+  auto found = engine.find_replay(wanted.id, wanted.about->print);
+  for (auto under = wanted.scopes.begin(); !found && under != wanted.scopes.end(); ++under) {
+    found = engine.find_replay(under->id, under->about->print);
+  }
+  if (!found) return std::nullopt;
+  return admitted.run->reply_to_claim(replay_of(std::move(*found)));
+}
 
 admitted_request admit_request(const middleware_state& middleware, const request& request) {
   const auto* host = base::find_field(request.fields, "host");
@@ -88,9 +86,6 @@ admitted_request admit_request(const middleware_state& middleware, const request
   out.wanted.upstream = middleware.params.service;
   out.wanted.answer_room = &run.answer_room;
   out.wanted.longest_answer = policy.max_answer_body;
-  if (const auto found_answer = find_in_memory(middleware.records.engine(), out.wanted)) {
-    out.known.emplace(run.reply_to_claim(*found_answer));
-  }
   return out;
 }
 

@@ -1,4 +1,5 @@
 #include <array>
+#include <stdexcept>
 
 #include <onceguard/http.hpp>
 
@@ -41,6 +42,17 @@ error refusal_of(std::string why) {
   return error(errc::invalid_argument, "middleware: " + std::move(why));
 }
 
+/// What the request comes to without the store.
+admitted_request admit(const middleware_state& state, const request& request) {
+  if (state.records == nullptr) {
+    throw std::logic_error("onceguard::http::middleware: made without a guard");
+  }
+  auto out = admit_request(state, request);
+  if (out.known) return out;
+  if (auto found = find_in_memory(out)) out.known.emplace(std::move(*found));
+  return out;
+}
+
 asio::awaitable<beginning> refuse_late(exchange::state& run) {
   settle_terms terms;
   terms.kind = settle_kind::release;
@@ -53,7 +65,7 @@ asio::awaitable<beginning> refuse_late(exchange::state& run) {
 
 asio::awaitable<beginning> claim(std::unique_ptr<exchange::state> run, operation wanted) {
   const auto& owner = *run->owner;
-  auto got = co_await owner.records.engine().claim(std::move(wanted));
+  auto got = co_await owner.records->engine().claim(std::move(wanted));
   if (got.lease && got.lease->must_probe()) {
     effect_report found;
     if (owner.params.probe) found = owner.params.probe(got.lease->about(), got.lease->lease());
@@ -84,6 +96,14 @@ std::string_view name_of(change_kind kind) noexcept {
 }
 
 result<middleware> middleware::make(guard& guard, middleware_params params) {
+  return make_over(&guard, std::move(params));
+}
+
+result<middleware> middleware::make(middleware_params params) {
+  return make_over(nullptr, std::move(params));
+}
+
+result<middleware> middleware::make_over(guard* guard, middleware_params params) {
   std::vector<ready_route> routes;
   for (const auto& rule : params.routes) {
     auto name = rule.host + rule.path;
@@ -109,13 +129,13 @@ middleware& middleware::operator=(middleware&&) noexcept = default;
 middleware::~middleware() = default;
 
 beginning middleware::begin(const request& request) const {
-  auto admitted = admit_request(*state_, request);
+  auto admitted = admit(*state_, request);
   if (admitted.known) return std::move(*admitted.known);
   return run_here(claim(std::move(admitted.run), std::move(admitted.wanted)));
 }
 
 asio::awaitable<beginning> middleware::async_begin(request request, std::stop_token caller) const {
-  auto admitted = admit_request(*state_, request);
+  auto admitted = admit(*state_, request);
   if (admitted.known) co_return std::move(*admitted.known);
   admitted.wanted.caller = std::move(caller);
   co_return co_await claim(std::move(admitted.run), std::move(admitted.wanted));

@@ -33,7 +33,7 @@ change_kind change_of(settle_kind kind) noexcept {
 
 }  // namespace
 
-middleware_state::middleware_state(onceguard::guard& over, middleware_params given,
+middleware_state::middleware_state(onceguard::guard* over, middleware_params given,
                                    std::vector<ready_route> routes,
                                    std::vector<address_block> proxies)
     : records(over),
@@ -82,7 +82,8 @@ exchange::state::state(const middleware_state& middleware, const ready_route& ro
     : owner(&middleware),
       rule(&route),
       admitted(std::move(found)),
-      answer_room(middleware.records.budget()) {}
+      answer_room(middleware.records == nullptr ? byte_reservation()
+                                                : byte_reservation(middleware.records->budget())) {}
 
 response exchange::state::reply_to_claim(const outcome& outcome) const {
   const auto reply = reply_to(outcome);

@@ -26,10 +26,10 @@ struct ready_route {
 };
 
 struct middleware_state {
-  middleware_state(onceguard::guard& over, middleware_params given, std::vector<ready_route> routes,
+  middleware_state(onceguard::guard* over, middleware_params given, std::vector<ready_route> routes,
                    std::vector<address_block> proxies);
 
-  guard& records;
+  guard* const records;  ///< null: in transactions only
   const middleware_params params;
   const route_table<ready_route> table;
   const std::vector<address_block> trusted;
@@ -73,6 +73,9 @@ struct admitted_request {
   std::unique_ptr<exchange::state> run;
   operation wanted;
 };
+
+/// Answers what is in memory.
+[[nodiscard]] std::optional<response> find_in_memory(const admitted_request& admitted);
 
 [[nodiscard]] admitted_request admit_request(const middleware_state& middleware,
                                              const request& request);
