@@ -72,6 +72,7 @@ inline response_type make_response(http::response made, unsigned version, bool k
 /// A handler's answer: with its whole body if that is at hand or of a known length within the
 /// limit, otherwise as it is.
 struct made_answer {
+  /// The answer to send.
   std::variant<response_type, boost::beast::http::message_generator> message;
   http::response head;  ///< of a message as it is
 };

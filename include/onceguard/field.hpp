@@ -7,7 +7,7 @@ inline namespace v1 {
 
 /// A header field, as views.
 struct field {
-  std::string_view name;
+  std::string_view name;   ///< as it was sent
   std::string_view value;  ///< without surrounding white space
 };
 

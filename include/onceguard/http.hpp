@@ -50,19 +50,20 @@ enum class change_kind : std::uint8_t {
 
 /// One change of a record, or one request that changed nothing.
 struct change {
-  change_kind kind = change_kind::claimed;
-  std::string_view route;     ///< its host and path
+  change_kind kind = change_kind::claimed;  ///< what has happened
+  std::string_view route;                   ///< its host and path
   std::string_view record;    ///< 12 hex digits, as in the log; empty: there was no key
   std::uint32_t attempt = 0;  ///< 0: no lease
   std::string_view reason{};  ///< refused: the type of the problem; unknown: why
 };
 
+/// What a middleware is made from.
 struct middleware_params {
   /// Requests that no route fits pass unguarded.
   std::vector<route> routes{route{}};
   /// The name that fingerprints know this service by. A gateway in front has the upstream's name.
   std::string service = "service";
-  std::string problem_base = "urn:onceguard:problem:";
+  std::string problem_base = "urn:onceguard:problem:";  ///< goes before the type of a problem
   std::vector<std::string> trusted_proxies;  ///< addresses or CIDR blocks; they may name the client
   /// Finds whom a key belongs to, instead of the routes' `scope`; none: the request is refused.
   std::function<std::optional<named_scope>(const request&)> scope;
@@ -92,7 +93,9 @@ struct middleware_state;
 class exchange {
  public:
   struct state;
+  /// Made by middleware::begin.
   exchange(const middleware_state& owner, std::unique_ptr<state> guarded) noexcept;
+  /// What was moved from may only be destroyed.
   exchange(exchange&&) noexcept;
   exchange& operator=(exchange&&) = delete;
   ~exchange();
@@ -111,16 +114,19 @@ class exchange {
   /// Ends the exchange with the handler's answer. Returns what the client gets: this answer, or
   /// what it gets instead.
   [[nodiscard]] response finish(response made);
+  /// The same, awaitable.
   [[nodiscard]] boost::asio::awaitable<response> async_finish(response made);
-  /// The same for an answer in the server's own types, or one that is not at hand as a whole.
+  /// As finish, for an answer in the server's own types, or one that is not at hand as a whole.
   /// Empty: send the answer, without Idempotent-Replayed; otherwise send this instead. The views
   /// must outlive the call.
   [[nodiscard]] std::optional<response> finish(const answer_view& made);
+  /// The same, awaitable.
   [[nodiscard]] boost::asio::awaitable<std::optional<response>> async_finish(answer_view made);
 
   /// Ends the exchange of a handler that threw: the record is settled as for guard::execute.
   /// Returns what the client gets, if the service has no answer of its own for the exception.
   [[nodiscard]] response fail(std::exception_ptr thrown);
+  /// The same, awaitable.
   [[nodiscard]] boost::asio::awaitable<response> async_fail(std::exception_ptr thrown);
 
  private:
@@ -161,7 +167,9 @@ class middleware {
   /// serve and begin throw std::logic_error.
   [[nodiscard]] static result<middleware> make(middleware_params params);
 
+  /// What was moved from may only be destroyed or assigned.
   middleware(middleware&&) noexcept;
+  /// Takes the parameters of the other one.
   middleware& operator=(middleware&&) noexcept;
   ~middleware();
 

@@ -21,7 +21,7 @@ struct request {
   std::span<const field> fields;    ///< the header
   std::string_view client_address;  ///< without the port; if trusted proxies forwarded the request,
                                     ///< the client's
-  std::string_view body{};
+  std::string_view body{};          ///< the whole body
 };
 
 /// An answer; the framework frames it, so it has no Content-Length.
@@ -29,8 +29,8 @@ using response = answer;
 
 /// The same, as views.
 struct answer_view {
-  std::uint16_t status = 200;
-  std::span<const field> fields;
+  std::uint16_t status = 200;     ///< 200 …
+  std::span<const field> fields;  ///< the header
   /// Empty: a stream or a file, whose length is not known or over the limit. Its status counts, and
   /// a repeat gets 409 answer-not-kept.
   std::optional<std::string_view> body;
@@ -42,7 +42,7 @@ struct route {
   std::string host;                 ///< lower case, without port; empty: any
   std::string path = "/";           ///< a normalised prefix that ends at a segment boundary
   std::vector<std::string> method;  ///< empty: any
-  route_policy policy;
+  route_policy policy;              ///< the rules for its requests
 };
 
 }  // namespace v1

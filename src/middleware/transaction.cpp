@@ -16,7 +16,7 @@ struct not_completed {};
 onceguard::request request_of(const exchange::state& run, const subject& about) {
   onceguard::request out(base::to_hex(run.admitted.scope), run.admitted.key,
                          about.print.method + ' ' + base::to_hex(about.print.value));
-  out.scope_kind = run.admitted.scope_kind;
+  out.scope_kind = "application:http";  // the digest covers the kind of the scope
   return out;
 }
 
