@@ -1,15 +1,14 @@
-// A header field as a pair of views, and functions for ASCII text that ignore locales.
+// Functions for header fields and ASCII text that ignore locales.
 #pragma once
 #include <cstddef>
 #include <span>
 #include <string_view>
 
+#include <onceguard/field.hpp>
+
 namespace onceguard::base {
 
-struct field {
-  std::string_view name;
-  std::string_view value;  ///< without surrounding white space
-};
+using onceguard::field;
 
 [[nodiscard]] constexpr char ascii_lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

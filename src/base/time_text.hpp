@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace onceguard::base {
 
@@ -10,5 +11,10 @@ namespace onceguard::base {
 [[nodiscard]] std::string time_text(std::int64_t wall_ms);
 /// What time_text() wrote; none: any other text.
 [[nodiscard]] std::optional<std::int64_t> parse_time(const std::string& text);
+
+/// Seconds since 1970 as IMF-fixdate (RFC 9110 section 5.6.7): "Sun, 06 Nov 1994 08:49:37 GMT".
+/// Formatted once a second per thread, and valid until this thread's next call. Empty for a year
+/// that has not four digits.
+[[nodiscard]] std::string_view http_date(std::int64_t wall_seconds);
 
 }  // namespace onceguard::base

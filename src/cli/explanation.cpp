@@ -7,6 +7,7 @@
 #include "cli/record_text.hpp"
 #include "gateway/routing.hpp"
 #include "http/admission.hpp"
+#include "http/operation.hpp"
 #include "http/target.hpp"
 #include "text/json_text.hpp"
 
@@ -32,7 +33,7 @@ assessed assess(const gateway::routing_table& table, const described_request& re
   const auto* host = base::find_field(fields, "host");
   const auto path = http::path_to_match(request.target);
   out.rule = table.match(host == nullptr ? "" : host->value, path, request.method);
-  http::request_view view;
+  http::request view;
   view.method = request.method;
   view.target = request.target;
   view.fields = fields;
@@ -41,7 +42,7 @@ assessed assess(const gateway::routing_table& table, const described_request& re
   if (table.leads_around_a_key(*out.rule, host == nullptr ? "" : host->value,
                                http::split_target(request.target).path, request.method)) {
     out.admitted.kind = http::admission_kind::refuse;
-    out.admitted.detail = gateway::around_a_key_text;
+    out.admitted.detail = http::around_a_key_text;
     return out;
   }
   out.admitted = http::admit(out.rule->rule.policy, view);
@@ -51,17 +52,12 @@ assessed assess(const gateway::routing_table& table, const described_request& re
 fingerprint make_print(const assessed& assessed, const http::scope_match& under,
                        const described_request& request, const std::vector<base::field>& fields,
                        const fingerprint_rule& rule) {
-  const auto target = http::split_target(request.target);
-  const auto* type = base::find_field(fields, "content-type");
-  fingerprint_input input;
-  input.upstream = assessed.rule->upstream->identity;
-  input.method = request.method;
-  input.path = target.path;
-  input.query = target.query.value_or("");
-  input.content_type = type == nullptr ? std::string_view{} : type->value;
-  input.body = request.body;
-  input.more = under.more;
-  return make_fingerprint(rule, input);
+  http::request view;
+  view.method = request.method;
+  view.target = request.target;
+  view.fields = fields;
+  view.body = request.body;
+  return make_fingerprint(rule, http::make_input(view, assessed.rule->upstream->identity, under));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include "base/log.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/client_watch.hpp"
-#include "http/target.hpp"
+#include "http/operation.hpp"
 
 namespace onceguard::gateway {
 
@@ -30,15 +30,13 @@ asio::awaitable<bool> guarded_exchange::serve() {
   auto& report = session_.report();
   report.set_record(op.id, op.about->scope);
   auto& engine = session_.thread().shared.engine;
-  if (const auto found = engine.find_replay(op.id, op.about->print)) {
-    report.outcome = http::request_outcome::replayed;
-    co_return co_await send_stored(found->answer, found->kept);
+  if (auto found = engine.find_replay(op.id, op.about->print)) {
+    co_return co_await answer_with(http::replay_of(std::move(*found)));
   }
   for (const auto& scope : op.scopes) {
-    if (const auto found = engine.find_replay(scope.id, scope.about->print)) {
+    if (auto found = engine.find_replay(scope.id, scope.about->print)) {
       report.set_record(scope.id, scope.about->scope);
-      report.outcome = http::request_outcome::replayed;
-      co_return co_await send_stored(found->answer, found->kept);
+      co_return co_await answer_with(http::replay_of(std::move(*found)));
     }
   }
   body_room_.set(body_.capacity());
@@ -145,29 +143,9 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
 
 // ---- making the operation
 
-scoped_operation guarded_exchange::make_scoped(const http::scope_match& under) const {
-  scoped_operation out;
-  out.id = make_record_id(under.scope, admitted_.key);
-  out.input = session_.make_input(under, body_);
-  auto about = std::make_shared<subject>();
-  about->scope = under.scope;
-  about->scope_kind = under.scope_kind;
-  about->key = admitted_.key;
-  about->method = out.input.method;
-  about->path = out.input.path;
-  about->route = session_.rule().name;
-  about->print = make_fingerprint(policy_.fingerprint, out.input);
-  about->run_timeout = policy_.upstream_timeout;
-  out.about = std::move(about);
-  return out;
-}
-
 operation guarded_exchange::make_operation() {
-  operation op;
-  static_cast<scoped_operation&>(op) = make_scoped(admitted_);
-  if (!admitted_.former.empty()) op.scopes.push_back(op);
-  for (const auto& former : admitted_.former) op.scopes.push_back(make_scoped(former));
-  op.policy = &policy_;
+  auto op = http::make_operation(admitted_, policy_, session_.rule().name,
+                                 session_.make_input(admitted_, body_));
   op.upstream = session_.rule().upstream->name;
   op.answer_room = &answer_room_;
   op.usual_answer = session_.rule().answers.usual(policy_.max_answer_body);

@@ -12,6 +12,7 @@
 #include "gateway/session.hpp"
 #include "gateway/upstream_call.hpp"
 #include "http/admission.hpp"
+#include "http/reply.hpp"
 
 namespace onceguard::gateway {
 
@@ -29,7 +30,6 @@ class guarded_exchange {
   [[nodiscard]] bool make_room_for(std::size_t more);
   void drop_body();
   boost::asio::awaitable<bool> refuse_body(body_read why);
-  [[nodiscard]] scoped_operation make_scoped(const http::scope_match& under) const;
   [[nodiscard]] operation make_operation();
   void hint_scope();
   /// Runs the operation under a granted lease, and settles the lease.
@@ -45,12 +45,11 @@ class guarded_exchange {
   void keep_connection();
 
   boost::asio::awaitable<bool> answer_with(outcome outcome);
-  void report_outcome(const outcome& outcome) noexcept;
   boost::asio::awaitable<bool> send_answer();
   boost::asio::awaitable<bool> pass_on();  // forwards an answer that is too large to be held
   boost::asio::awaitable<bool> send_failure();
-  boost::asio::awaitable<bool> send_stored(answer_ptr answer, answer_kept kept);
-  boost::asio::awaitable<bool> send_store_failure(outcome outcome);
+  boost::asio::awaitable<bool> send_stored(answer_ptr answer);
+  boost::asio::awaitable<bool> send_refusal(http::reply reply);
   /// Logs that the buffers are full, and returns the details of the problem answer.
   [[nodiscard]] http::problem_detail buffers_full(std::string_view for_what) const;
 

@@ -16,7 +16,7 @@ bool observes(const route_policy& policy, const http::admission& admitted,
 }
 
 observed_request::observed_request(session& session, http::admission admitted,
-                                   const http::request_view& request, http::scope_memo& memo)
+                                   const http::request& request, http::scope_memo& memo)
     : session_(session),
       admitted_(std::move(admitted)),
       policy_(session.rule().rule.policy),

@@ -21,7 +21,7 @@ namespace onceguard::gateway {
 /// Keeps a copy of the body, up to `max_request_body`, until the fingerprint is made.
 class observed_request {
  public:
-  observed_request(session& session, http::admission admitted, const http::request_view& request,
+  observed_request(session& session, http::admission admitted, const http::request& request,
                    http::scope_memo& memo);
 
   // How the request goes, in this order.

@@ -7,14 +7,9 @@
 
 #include "gateway/buffers.hpp"
 #include "gateway/params/gateway_params.hpp"
-#include "http/forwarding.hpp"
+#include "http/routing.hpp"
 
 namespace onceguard::gateway {
-
-/// The text of the refusal if routing_table::leads_around_a_key() is true.
-inline constexpr std::string_view around_a_key_text =
-    "Servers read this path or host differently, and so it may lead around a rule that requires a "
-    "key.";
 
 /// A rule, ready for use. Immutable except for `answers`.
 struct route {
@@ -32,19 +27,20 @@ class routing_table {
   routing_table(const routing_table&) = delete;
   routing_table& operator=(const routing_table&) = delete;
 
-  /// `host` is the value of the Host field (with or without port), `path` is normalised. Null if no
-  /// rule matches.
+  /// As http::route_table.
   [[nodiscard]] const route* match(std::string_view host, std::string_view path,
-                                   std::string_view method) const;
-  /// Whether a server could interpret host or path in such a way that another rule than `found`
-  /// matches, and one of the two rules requires a key for the method. `path` is raw.
+                                   std::string_view method) const {
+    return routes_.match(host, path, method);
+  }
   [[nodiscard]] bool leads_around_a_key(const route& found, std::string_view host,
-                                        std::string_view path, std::string_view method) const;
-  [[nodiscard]] const std::vector<route>& routes() const noexcept { return routes_; }
+                                        std::string_view path, std::string_view method) const {
+    return routes_.leads_around_a_key(&found, host, path, method);
+  }
+  [[nodiscard]] const std::vector<route>& routes() const noexcept { return routes_.entries(); }
 
  private:
   const std::vector<upstream_params> upstreams_;
-  std::vector<route> routes_;  // most specific first
+  const http::route_table<route> routes_;
 };
 
 using routing_ptr = std::shared_ptr<const routing_table>;

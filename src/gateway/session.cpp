@@ -5,6 +5,7 @@
 #include "gateway/guarded_exchange.hpp"
 #include "gateway/observed_request.hpp"
 #include "http/admission.hpp"
+#include "http/operation.hpp"
 #include "http/target.hpp"
 #include "http/trace_context.hpp"
 
@@ -231,17 +232,12 @@ void session::begin_report() noexcept {
 
 fingerprint_input session::make_input(const http::scope_match& under, std::string_view body) const {
   const auto& head = reader_.head();
-  const auto target = http::split_target(head.target);
-  const auto* type = base::find_field(head.fields, "content-type");
-  fingerprint_input input;
-  input.upstream = rule_->upstream->identity;
-  input.method = head.method;
-  input.path = target.path;
-  input.query = target.query.value_or("");
-  input.content_type = type == nullptr ? std::string_view{} : type->value;
-  input.body = body;
-  input.more = under.more;
-  return input;
+  http::request request;
+  request.method = head.method;
+  request.target = head.target;
+  request.fields = head.fields;
+  request.body = body;
+  return http::make_input(request, rule_->upstream->identity, under);
 }
 
 asio::awaitable<bool> session::handle() {
@@ -271,13 +267,13 @@ asio::awaitable<bool> session::handle() {
   }
   if (routing_->leads_around_a_key(*rule_, host == nullptr ? "" : host->value,
                                    http::split_target(head.target).path, head.method)) {
-    http::problem_detail more{std::string(around_a_key_text)};
+    http::problem_detail more{std::string(http::around_a_key_text)};
     co_return co_await refuse(http::problem::bad_request, std::move(more));
   }
   report_.route = rule_->name;
   report_.route_index = rule_->index;
   if (peer_trusted_) origin_ = http::find_origin(peer_, head.fields, thread_.shared.trusted);
-  http::request_view request;
+  http::request request;
   request.method = head.method;
   request.target = head.target;
   request.fields = head.fields;

@@ -73,7 +73,7 @@ bool is_credential(std::string_view authorization) noexcept {
 
 /// Adds the former scopes in which a record of this key may be stored. If the request lacks a
 /// former source, no record was stored under that source.
-void find_former(const route_policy& policy, const request_view& request, admission& out) {
+void find_former(const route_policy& policy, const request& request, admission& out) {
   scope_memo none;
   for (const auto& rule : policy.previous_scope) {
     if (auto scope = find_scope(rule, request, none); scope && scope->scope != out.scope) {
@@ -82,9 +82,51 @@ void find_former(const route_policy& policy, const request_view& request, admiss
   }
 }
 
+/// `find(request)` gives the scope; none: the request is refused.
+template <class Find>
+admission admit_with(const route_policy& policy, const request& request, const Find& find) {
+  if (lists_too_many(request.fields)) {
+    return refuse(problem::bad_request,
+                  "Connection lists more than " + std::to_string(connection_names_max) + " names.");
+  }
+  const auto& methods = policy.methods;
+  if (std::find(methods.begin(), methods.end(), request.method) == methods.end()) {
+    return pass(unguarded_reason::method, "the method is not guarded on this route");
+  }
+  const auto key = find_once(request.fields, key_field);
+  if (key.misspelt) {
+    return refuse(problem::key_malformed,
+                  "The key's header is called Idempotency-Key, with a hyphen.");
+  }
+  if (key.times == 0) {
+    return policy.required ? refuse(problem::key_missing)
+                           : pass(unguarded_reason::no_key,
+                                  "no Idempotency-Key, and the route does not require one");
+  }
+  if (policy.required && has_ambiguous_escape(split_target(request.target).path)) {
+    return refuse(problem::bad_request,
+                  "The path contains %2F, %5C or %00, which servers read differently.");
+  }
+  if (key.times > 1) {
+    return refuse(problem::key_malformed, "There is more than one Idempotency-Key header.");
+  }
+  auto parsed = parse_key(key.value, policy.key_syntax, policy.key_format);
+  if (!parsed) {
+    return refuse(problem::key_malformed, "Idempotency-Key: " + parsed.error().detail);
+  }
+  std::optional<scope_match> scope = find(request);
+  if (!scope) return refuse(problem::scope_missing);
+  admission out;
+  out.kind = admission_kind::guard;
+  out.key = std::move(*parsed);
+  static_cast<scope_match&>(out) = std::move(*scope);
+  find_former(policy, request, out);
+  return out;
+}
+
 }  // namespace
 
-std::optional<scope_match> find_scope(const scope_rule& rule, const request_view& request,
+std::optional<scope_match> find_scope(const scope_rule& rule, const request& request,
                                       scope_memo& last) {
   const auto found = [&](std::string kind, std::string_view value) {
     scope_match out;
@@ -152,52 +194,27 @@ digest scope_memo::scope_of(std::string_view kind, std::string_view value) {
   return made;
 }
 
-admission admit(const route_policy& policy, const request_view& request) {
+admission admit(const route_policy& policy, const request& request) {
   scope_memo none;
   return admit(policy, request, none);
 }
 
-admission admit(const route_policy& policy, const request_view& request, scope_memo& last) {
-  if (lists_too_many(request.fields)) {
-    return refuse(problem::bad_request,
-                  "Connection lists more than " + std::to_string(connection_names_max) + " names.");
+admission admit(const route_policy& policy, const request& request, scope_memo& last) {
+  auto out = admit_with(policy, request, [&](const http::request& arrived) {
+    return find_scope(policy.scope, arrived, last);
+  });
+  if (out.kind == admission_kind::refuse && out.refusal == problem::scope_missing) {
+    out.detail = "This route takes the scope of a key from " + policy.scope.text() +
+                 ", which must be sent exactly once.";
   }
-  const auto& methods = policy.methods;
-  if (std::find(methods.begin(), methods.end(), request.method) == methods.end()) {
-    return pass(unguarded_reason::method, "the method is not guarded on this route");
+  return out;
+}
+
+admission admit(const route_policy& policy, const request& request, const scope_finder& find) {
+  auto out = admit_with(policy, request, find);
+  if (out.kind == admission_kind::refuse && out.refusal == problem::scope_missing) {
+    out.detail = "The service finds no scope for the key of this request.";
   }
-  const auto key = find_once(request.fields, key_field);
-  if (key.misspelt) {
-    return refuse(problem::key_malformed,
-                  "The key's header is called Idempotency-Key, with a hyphen.");
-  }
-  if (key.times == 0) {
-    return policy.required ? refuse(problem::key_missing)
-                           : pass(unguarded_reason::no_key,
-                                  "no Idempotency-Key, and the route does not require one");
-  }
-  if (policy.required && has_ambiguous_escape(split_target(request.target).path)) {
-    return refuse(problem::bad_request,
-                  "The path contains %2F, %5C or %00, which servers read differently.");
-  }
-  if (key.times > 1) {
-    return refuse(problem::key_malformed, "There is more than one Idempotency-Key header.");
-  }
-  auto parsed = parse_key(key.value, policy.key_syntax, policy.key_format);
-  if (!parsed) {
-    return refuse(problem::key_malformed, "Idempotency-Key: " + parsed.error().detail);
-  }
-  auto scope = find_scope(policy.scope, request, last);
-  if (!scope) {
-    return refuse(problem::scope_missing, "This route takes the scope of a key from " +
-                                              policy.scope.text() +
-                                              ", which must be sent exactly once.");
-  }
-  admission out;
-  out.kind = admission_kind::guard;
-  out.key = std::move(*parsed);
-  static_cast<scope_match&>(out) = std::move(*scope);
-  find_former(policy, request, out);
   return out;
 }
 

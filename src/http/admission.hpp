@@ -1,29 +1,20 @@
 // Decides from a request's head whether the request is guarded, and by which key and scope.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <onceguard/policy.hpp>
-#include <onceguard/record.hpp>
+#include <onceguard/http_message.hpp>
 
 #include "base/field.hpp"
 #include "http/problem.hpp"
 #include "http/request_report.hpp"
 
 namespace onceguard::http {
-
-/// The head of a request, as views.
-struct request_view {
-  std::string_view method;
-  std::string_view target;
-  std::span<const base::field> fields;
-  std::string_view client_address;  ///< without the port; if trusted proxies forwarded the request,
-                                    ///< the client's
-};
 
 enum class admission_kind : std::uint8_t { pass, guard, refuse };
 
@@ -60,14 +51,18 @@ class scope_memo {
   digest made_{};
 };
 
-[[nodiscard]] admission admit(const route_policy& policy, const request_view& request,
-                              scope_memo& last);
-[[nodiscard]] admission admit(const route_policy& policy, const request_view& request);
+[[nodiscard]] admission admit(const route_policy& policy, const request& request, scope_memo& last);
+[[nodiscard]] admission admit(const route_policy& policy, const request& request);
+
+/// The same, for a scope that an application finds; no scope: the request is refused.
+using scope_finder = std::function<std::optional<scope_match>(const request&)>;
+[[nodiscard]] admission admit(const route_policy& policy, const request& request,
+                              const scope_finder& find);
 
 /// The scope that the rule finds in the request. Empty if the source is missing, empty or not
 /// present exactly once.
-[[nodiscard]] std::optional<scope_match> find_scope(const scope_rule& rule,
-                                                    const request_view& request, scope_memo& last);
+[[nodiscard]] std::optional<scope_match> find_scope(const scope_rule& rule, const request& request,
+                                                    scope_memo& last);
 
 /// The value of a cookie that is sent exactly once; empty if the cookie is missing or repeated.
 [[nodiscard]] std::optional<std::string_view> find_cookie(std::span<const base::field> fields,

@@ -6,8 +6,8 @@
 
 #include <llhttp.h>
 
+#include "base/octets.hpp"
 #include "base/url.hpp"
-#include "http1/octets.hpp"
 
 namespace onceguard::http1 {
 namespace {
@@ -29,7 +29,7 @@ bool parse_length(std::string_view text, std::uint64_t& length) noexcept {
   if (text.empty()) return false;
   length = 0;
   for (const char c : text) {
-    if (!is_digit(c)) return false;
+    if (!base::is_digit(c)) return false;
     const auto digit = static_cast<std::uint64_t>(c - '0');
     if (length > (most - digit) / 10) return false;
     length = length * 10 + digit;
@@ -199,7 +199,7 @@ std::optional<fault> check_answer(head& parsed, request_kind request) noexcept {
 
 std::optional<fault> check_chunk_line(std::string_view line) noexcept {
   std::size_t digits = 0;
-  while (digits < line.size() && is_hex_digit(line[digits])) ++digits;
+  while (digits < line.size() && base::is_hex_digit(line[digits])) ++digits;
   if (digits == 0 || digits > 16 || (digits < line.size() && line[digits] != ';')) {
     return bad("A chunk's size is not a hexadecimal number, or too large.");
   }
@@ -222,8 +222,8 @@ namespace {
 
 /// HTTP/1.0 and HTTP/1.1, in capitals.
 std::optional<fault> check_version(std::string_view version) noexcept {
-  if (version.size() != 8 || !version.starts_with("HTTP/") || !is_digit(version[5]) ||
-      version[6] != '.' || !is_digit(version[7])) {
+  if (version.size() != 8 || !version.starts_with("HTTP/") || !base::is_digit(version[5]) ||
+      version[6] != '.' || !base::is_digit(version[7])) {
     return bad("The start line has no version of the form HTTP/1.1.");
   }
   if (version[5] != '1' || version[7] > '1') {
@@ -263,14 +263,15 @@ std::optional<fault> check_target_form(std::string_view method, std::string_view
 
 /// Whether `text` has only characters of an IPv6 address, without its brackets.
 bool is_address_literal(std::string_view text) noexcept {
-  return std::ranges::all_of(text, [](char c) { return is_hex_digit(c) || c == ':' || c == '.'; });
+  return std::ranges::all_of(text,
+                             [](char c) { return base::is_hex_digit(c) || c == ':' || c == '.'; });
 }
 
 bool is_port(std::string_view text) noexcept {
   if (text.empty() || text.size() > 5) return false;
   unsigned port = 0;
   for (const char c : text) {
-    if (!is_digit(c)) return false;
+    if (!base::is_digit(c)) return false;
     port = port * 10 + static_cast<unsigned>(c - '0');
   }
   return port <= 65535;
@@ -304,7 +305,7 @@ std::optional<fault> check_status_line(std::string_view line) noexcept {
   const auto rest = line.substr(before_status == line.npos ? line.size() : before_status + 1);
   const auto status = rest.substr(0, 3);
   // Many servers omit the space if there is no reason phrase, and all parsers agree about it.
-  if (status.size() != 3 || !is_digit(status[1]) || !is_digit(status[2]) ||
+  if (status.size() != 3 || !base::is_digit(status[1]) || !base::is_digit(status[2]) ||
       (rest.size() > 3 && rest[3] != ' ')) {
     return bad("The status line must have a version, three digits and a reason.");
   }
@@ -321,7 +322,7 @@ bool is_authority(std::string_view text, bool port_required) noexcept {
     text.remove_prefix(close + 1);
   } else {
     host = text.substr(0, text.find(':'));
-    if (!all_in(host_octets, host)) return false;
+    if (!base::all_in(base::host_octets, host)) return false;
     text.remove_prefix(host.size());
   }
   if (host.empty()) return false;

@@ -11,8 +11,12 @@
 #include <string_view>
 
 #include "base/field.hpp"
+#include "base/octets.hpp"
 
 namespace onceguard::http1 {
+
+using base::is_field_value;
+using base::is_token;
 
 /// Inclusive limits. A message beyond a limit is refused, never truncated.
 struct limits {
@@ -124,11 +128,6 @@ class reader {
   std::unique_ptr<state> state_;
 };
 
-/// Used by the serialiser's checks and for values from the configuration. A field value has no CR,
-/// LF, NUL or other control characters.
-[[nodiscard]] bool is_field_value(std::string_view text) noexcept;
-[[nodiscard]] bool is_token(std::string_view text) noexcept;
-
 // The serialiser appends to a buffer that the caller reuses. Input that would break a line or the
 // framing (a CR, LF, NUL or other control character, a name that is no token) ends the process.
 void append_request_line(std::string& out, std::string_view method, std::string_view target);
@@ -136,7 +135,7 @@ void append_status_line(std::string& out, std::uint16_t status, std::string_view
 void append_field(std::string& out, std::string_view name, std::string_view value);
 void append_content_length(std::string& out, std::uint64_t length);
 inline void append_end_of_head(std::string& out) { out.append("\r\n"); }
-/// "Date: …\r\n" in IMF-fixdate, formatted once a second per thread; `wall_seconds` since 1970.
+/// "Date: …\r\n" in IMF-fixdate; `wall_seconds` since 1970.
 void append_date(std::string& out, std::int64_t wall_seconds);
 /// A chunk: size, bytes, line ends. Appends nothing for an empty piece, which would end the body.
 void append_chunk(std::string& out, std::string_view piece);

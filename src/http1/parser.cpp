@@ -1,6 +1,6 @@
 #include "http1/parser.hpp"
 
-#include "http1/octets.hpp"
+#include "base/octets.hpp"
 
 namespace onceguard::http1 {
 
@@ -173,7 +173,7 @@ block_scanner::step block_scanner::scan(std::string_view block) noexcept {
       }
       if (first == ':') return refuse("A header field has no name.");
     }
-    const char* const found = find_control(block.data() + position_, end);
+    const char* const found = base::find_control(block.data() + position_, end);
     position_ = static_cast<std::size_t>(found - block.data());
     if (found == end) break;
     if (*found == '\t') {

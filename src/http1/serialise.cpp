@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 
+#include "base/octets.hpp"
+#include "base/time_text.hpp"
 #include "http1/message.hpp"
-#include "http1/octets.hpp"
 #include "http1/require.hpp"
 
 namespace onceguard::http1 {
@@ -18,61 +18,14 @@ void append_number(std::string& out, std::uint64_t number) {
   out.append(digits.data(), end);
 }
 
-void append_two_digits(std::string& out, unsigned number) {
-  out.push_back(static_cast<char>('0' + number / 10 % 10));
-  out.push_back(static_cast<char>('0' + number % 10));
-}
-
-/// "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n". Only for years of four digits.
-std::string format_date(std::int64_t wall_seconds) {
-  static constexpr std::array<std::string_view, 7> days = {"Sun", "Mon", "Tue", "Wed",
-                                                           "Thu", "Fri", "Sat"};
-  static constexpr std::array<std::string_view, 12> months = {
-      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const std::chrono::sys_seconds point{std::chrono::seconds{wall_seconds}};
-  const auto day = std::chrono::floor<std::chrono::days>(point);
-  const std::chrono::year_month_day date{day};
-  const std::chrono::hh_mm_ss time{point - day};
-  const int year = static_cast<int>(date.year());
-  require(year >= 0 && year <= 9999, "append_date() of a year that has not four digits");
-  std::string line = "Date: ";
-  line += days[std::chrono::weekday{day}.c_encoding()];
-  line += ", ";
-  append_two_digits(line, static_cast<unsigned>(date.day()));
-  line += ' ';
-  line += months[static_cast<unsigned>(date.month()) - 1];
-  line += ' ';
-  append_two_digits(line, static_cast<unsigned>(year) / 100);
-  append_two_digits(line, static_cast<unsigned>(year) % 100);
-  line += ' ';
-  append_two_digits(line, static_cast<unsigned>(time.hours().count()));
-  line += ':';
-  append_two_digits(line, static_cast<unsigned>(time.minutes().count()));
-  line += ':';
-  append_two_digits(line, static_cast<unsigned>(time.seconds().count()));
-  line += " GMT\r\n";
-  return line;
-}
-
 bool is_target(std::string_view text) noexcept {
   for (const char c : text) {
-    if (c == ' ' || is_control(c)) return false;
+    if (c == ' ' || base::is_control(c)) return false;
   }
   return !text.empty();
 }
 
 }  // namespace
-
-bool is_token(std::string_view text) noexcept {
-  return !text.empty() && all_in(token_octets, text);
-}
-
-bool is_field_value(std::string_view text) noexcept {
-  const char* const end = text.data() + text.size();
-  const char* position = find_control(text.data(), end);
-  while (position != end && *position == '\t') position = find_control(position + 1, end);
-  return position == end;
-}
 
 void append_request_line(std::string& out, std::string_view method, std::string_view target) {
   require(is_token(method), "a request line with a malformed method");
@@ -109,13 +62,9 @@ void append_content_length(std::string& out, std::uint64_t length) {
 }
 
 void append_date(std::string& out, std::int64_t wall_seconds) {
-  thread_local std::int64_t formatted_at = 0;
-  thread_local std::string line;
-  if (line.empty() || formatted_at != wall_seconds) {
-    line = format_date(wall_seconds);
-    formatted_at = wall_seconds;
-  }
-  out.append(line);
+  const auto date = base::http_date(wall_seconds);
+  require(!date.empty(), "append_date() of a year that has not four digits");
+  out.append("Date: ").append(date).append("\r\n");
 }
 
 void append_chunk(std::string& out, std::string_view piece) {

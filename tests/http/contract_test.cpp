@@ -20,7 +20,7 @@ struct arriving_request {
   std::string_view address = "192.0.2.1";
 
   admission now() const {
-    request_view r;
+    request r;
     r.method = method;
     r.target = target;
     r.fields = headers;

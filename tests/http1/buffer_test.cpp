@@ -1,8 +1,8 @@
 // What a reader holds: views that stay, bytes that wait, memory that goes back.
 #include <gtest/gtest.h>
 
+#include "base/octets.hpp"
 #include "http1/input_buffer.hpp"
-#include "http1/octets.hpp"
 #include "http1/reading.hpp"
 
 namespace onceguard::http1::testing {
@@ -106,8 +106,9 @@ TEST(control_search, agrees_with_a_check_of_each_byte) {
         std::string text(24, around);
         text[position] = static_cast<char>(c);
         const char* const end = text.data() + text.size();
-        const char* const expected = std::find_if(std::as_const(text).data(), end, is_control);
-        ASSERT_EQ(find_control(text.data(), end), expected) << c << " at " << position;
+        const char* const expected =
+            std::find_if(std::as_const(text).data(), end, base::is_control);
+        ASSERT_EQ(base::find_control(text.data(), end), expected) << c << " at " << position;
       }
     }
   }

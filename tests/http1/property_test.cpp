@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/octets.hpp"
 #include "http1/generated.hpp"
-#include "http1/octets.hpp"
 
 namespace onceguard::http1::testing {
 namespace {
@@ -54,7 +54,7 @@ RC_GTEST_PROP(spoilt_message, is_read_the_same_in_any_pieces, ()) {
 
 RC_GTEST_PROP(field_value, has_no_control_but_tabs, (const std::string& text)) {
   bool clean = true;
-  for (const char c : text) clean = clean && (c == '\t' || !is_control(c));
+  for (const char c : text) clean = clean && (c == '\t' || !base::is_control(c));
   RC_ASSERT(is_field_value(text) == clean);
 }
 

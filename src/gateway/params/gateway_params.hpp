@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <onceguard/engine.hpp>
-#include <onceguard/policy.hpp>
+#include <onceguard/http_message.hpp>
 
 namespace onceguard::gateway {
 
@@ -25,14 +25,9 @@ struct upstream_params {
   friend bool operator==(const upstream_params&, const upstream_params&) = default;
 };
 
-/// A rule. Of the rules whose host and method match, the one with the longest path wins. At equal
-/// length, a rule with a host precedes one without, then a rule with methods one without.
-struct route_params {
-  std::string host;                 ///< lower case, without port; empty: any
-  std::string path = "/";           ///< a normalised prefix that ends at a segment boundary
-  std::vector<std::string> method;  ///< empty: any
-  std::size_t upstream = 0;         ///< index into routing_params::upstreams
-  route_policy policy;
+/// A rule.
+struct route_params : http::route {
+  std::size_t upstream = 0;  ///< index into routing_params::upstreams
 };
 
 /// The parameters that SIGHUP may change while the gateway runs.

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace onceguard::http1 {
+namespace onceguard::base {
 
 using octet_class = std::array<bool, 256>;
 
@@ -64,4 +64,18 @@ inline constexpr octet_class host_octets = class_of_alphanumerics_and("-._~");
   return position;
 }
 
-}  // namespace onceguard::http1
+/// Whether the text may be the name of a header field, or a method.
+[[nodiscard]] constexpr bool is_token(std::string_view text) noexcept {
+  return !text.empty() && all_in(token_octets, text);
+}
+
+/// Whether the text may be the value of a header field: no CR, LF, NUL or other control character
+/// but tab.
+[[nodiscard]] inline bool is_field_value(std::string_view text) noexcept {
+  const char* const end = text.data() + text.size();
+  const char* position = find_control(text.data(), end);
+  while (position != end && *position == '\t') position = find_control(position + 1, end);
+  return position == end;
+}
+
+}  // namespace onceguard::base

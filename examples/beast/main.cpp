@@ -1,0 +1,76 @@
+// A payment server on Boost.Beast whose POST handlers run once for each Idempotency-Key.
+//
+//   payments 8080 sqlite:onceguard.db
+//   curl -d 'EUR 20' -H 'Idempotency-Key: "order-17"' http://127.0.0.1:8080/payments
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <boost/asio.hpp>
+#include <boost/beast.hpp>
+
+#include <onceguard/beast.hpp>
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using asio::use_awaitable;
+using request = beast::http::request<beast::http::string_body>;
+using response = beast::http::response<beast::http::string_body>;
+
+std::vector<std::string> payments;
+
+asio::awaitable<response> handle(const request& message) {
+  response out(beast::http::status::ok, message.version());
+  out.keep_alive(message.keep_alive());
+  if (message.method() == beast::http::verb::post && message.target() == "/payments") {
+    payments.push_back(message.body());
+    out.result(beast::http::status::created);
+    out.body() = "payment " + std::to_string(payments.size()) + ": " + message.body() + "\n";
+  } else if (message.target() == "/payments") {
+    for (const auto& payment : payments) out.body() += payment + "\n";
+  } else {
+    out.result(beast::http::status::not_found);
+  }
+  out.prepare_payload();
+  co_return out;
+}
+
+asio::awaitable<void> serve(asio::ip::tcp::socket client,
+                            const onceguard::http::middleware& middleware) {
+  beast::tcp_stream stream(std::move(client));
+  const auto address = stream.socket().remote_endpoint().address().to_string();
+  for (beast::flat_buffer buffer;;) {
+    request message;
+    co_await beast::http::async_read(stream, buffer, message, use_awaitable);
+    auto answer =
+        co_await onceguard::beast::guarded(middleware, std::move(message), handle, address);
+    const bool keep_alive = answer.keep_alive();
+    co_await beast::async_write(stream, std::move(answer), use_awaitable);
+    if (!keep_alive) co_return;
+  }
+}
+
+asio::awaitable<void> listen(unsigned short port, const onceguard::http::middleware& middleware) {
+  const auto io = co_await asio::this_coro::executor;
+  asio::ip::tcp::acceptor acceptor(io, {asio::ip::make_address("127.0.0.1"), port});
+  for (;;) {
+    auto client = co_await acceptor.async_accept(use_awaitable);
+    asio::co_spawn(io, serve(std::move(client), middleware),
+                   [](std::exception_ptr) {});  // the client is gone
+  }
+}
+
+int main(int count, char** words) {
+  if (count != 3) return std::fputs("payments PORT STORE\n", stderr), 2;
+  auto guard = onceguard::guard::open(words[2]).value();
+  const auto middleware = onceguard::http::middleware::make(guard, {}).value();
+  asio::io_context io(1);
+  asio::signal_set ends(io, SIGTERM, SIGINT);
+  ends.async_wait([&io](auto, int) { io.stop(); });
+  asio::co_spawn(io, listen(static_cast<unsigned short>(std::atoi(words[1])), middleware),
+                 [](std::exception_ptr failed) {
+                   if (failed) std::rethrow_exception(failed);
+                 });
+  io.run();
+}

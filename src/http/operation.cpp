@@ -1,0 +1,58 @@
+#include "http/operation.hpp"
+
+#include "base/field.hpp"
+#include "http/target.hpp"
+
+namespace onceguard::http {
+namespace {
+
+scoped_operation make_scoped(const admission& admitted, const scope_match& under,
+                             const route_policy& policy, const std::string& route_name,
+                             const fingerprint_input& input) {
+  scoped_operation out;
+  out.id = make_record_id(under.scope, admitted.key);
+  out.input = input;
+  out.input.more = under.more;
+  auto about = std::make_shared<subject>();
+  about->scope = under.scope;
+  about->scope_kind = under.scope_kind;
+  about->key = admitted.key;
+  about->method = input.method;
+  about->path = input.path;
+  about->route = route_name;
+  about->print = make_fingerprint(policy.fingerprint, out.input);
+  about->run_timeout = policy.upstream_timeout;
+  out.about = std::move(about);
+  return out;
+}
+
+}  // namespace
+
+fingerprint_input make_input(const request& request, std::string_view service,
+                             const scope_match& under) {
+  const auto target = split_target(request.target);
+  const auto* type = base::find_field(request.fields, "content-type");
+  fingerprint_input input;
+  input.upstream = service;
+  input.method = request.method;
+  input.path = target.path;
+  input.query = target.query.value_or("");
+  input.content_type = type == nullptr ? std::string_view{} : type->value;
+  input.body = request.body;
+  input.more = under.more;
+  return input;
+}
+
+operation make_operation(const admission& admitted, const route_policy& policy,
+                         const std::string& route_name, const fingerprint_input& input) {
+  operation op;
+  static_cast<scoped_operation&>(op) = make_scoped(admitted, admitted, policy, route_name, input);
+  if (!admitted.former.empty()) op.scopes.push_back(op);
+  for (const auto& former : admitted.former) {
+    op.scopes.push_back(make_scoped(admitted, former, policy, route_name, input));
+  }
+  op.policy = &policy;
+  return op;
+}
+
+}  // namespace onceguard::http

@@ -1,0 +1,142 @@
+#include "middleware/state.hpp"
+
+#include "base/clock.hpp"
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "base/time_text.hpp"
+#include "engine/held_bytes.hpp"
+#include "http/outcome.hpp"
+
+namespace onceguard::http {
+inline namespace v1 {
+namespace {
+
+/// An answer of the middleware's own, as it is sent now.
+response dated(response made) {
+  made.headers.emplace_back("Date", base::http_date(base::system_clock().wall_ms() / 1'000));
+  return made;
+}
+
+change_kind change_of(settle_kind kind) noexcept {
+  switch (kind) {
+    case settle_kind::complete:
+      return change_kind::completed;
+    case settle_kind::fail:
+      return change_kind::failed;
+    case settle_kind::release:
+      return change_kind::released;
+    case settle_kind::abandon:
+      break;
+  }
+  return change_kind::unknown;
+}
+
+}  // namespace
+
+middleware_state::middleware_state(onceguard::guard* over, middleware_params given,
+                                   std::vector<ready_route> routes,
+                                   std::vector<address_block> proxies)
+    : records(over),
+      params(std::move(given)),
+      table(std::move(routes)),
+      trusted(std::move(proxies)) {}
+
+response middleware_state::refuse(problem which, problem_detail more) const {
+  return dated(problem_answer(which, params.problem_base, more));
+}
+
+response middleware_state::refuse(const ready_route& rule, const record_id* id, problem which,
+                                  problem_detail more) const {
+  report(change_kind::refused, rule, id, 0, info_of(which).type);
+  return refuse(which, std::move(more));
+}
+
+response middleware_state::replay(const answer& stored) {
+  response out;
+  out.status = stored.status;
+  out.headers.reserve(stored.headers.size() + 2);
+  out.headers = stored.headers;
+  out.body = stored.body;
+  out.headers.emplace_back("Idempotent-Replayed", "true");
+  return dated(std::move(out));
+}
+
+void middleware_state::report(change_kind kind, const ready_route& rule, const record_id* id,
+                              std::uint32_t attempt, std::string_view reason) const {
+  if (!params.on_change) return;
+  const auto record = id == nullptr ? std::string() : base::digest_text(*id);
+  params.on_change({kind, rule.name, record, attempt, reason});
+}
+
+void middleware_state::hint_scope(const ready_route& rule) const {
+  if (rule.hinted->exchange(true, std::memory_order_relaxed)) return;
+  base::log(base::event::anonymous_scope,
+            {{"route", rule.name},
+             {"hint",
+              "a request had no Authorization, so its callers share one scope; set the scope of "
+              "this route, or a scope function"}});
+}
+
+exchange::state::state(const middleware_state& middleware, const ready_route& route,
+                       admission found)
+    : owner(&middleware),
+      rule(&route),
+      admitted(std::move(found)),
+      answer_room(middleware.records == nullptr ? byte_reservation()
+                                                : byte_reservation(middleware.records->budget())) {}
+
+response exchange::state::reply_to_claim(const outcome& outcome) const {
+  const auto reply = reply_to(outcome);
+  log_refusal(reply, id);
+  if (reply.kind == reply_kind::stored) {
+    owner->report(change_kind::replayed, *rule, &id);
+    return middleware_state::replay(*outcome.answer);
+  }
+  return owner->refuse(*rule, &id, reply.which, reply.more);
+}
+
+settle_terms exchange::state::terms_of(const answer_view& made) {
+  const auto& policy = rule->rule.policy;
+  settle_terms terms;
+  settle_by_status(policy, made.status, made.fields, terms);
+  if (!made.body || is_event_stream(made.fields)) {
+    terms.kept = answer_kept::streamed;
+    return terms;
+  }
+  if (made.body->size() > policy.max_answer_body) {
+    terms.kept = answer_kept::too_large;
+    return terms;
+  }
+  if (!policy.keep_body) terms.kept = answer_kept::status_only;
+  if (terms.kind != settle_kind::complete) return terms;
+  auto kept = std::make_shared<answer>();
+  kept->status = made.status;
+  keep_fields(made.fields, policy.keep_set_cookie, *kept);
+  if (policy.keep_body) kept->body = *made.body;
+  answer_room.set(bytes_of(*kept));
+  terms.answer = std::move(kept);
+  return terms;
+}
+
+std::optional<response> exchange::state::reply_to_settle(const settle_terms& terms,
+                                                         const outcome& outcome) const {
+  const auto reply = reply_to(outcome);
+  log_refusal(reply, id);
+  // With an answer of the store, the application has completed the record itself.
+  auto kind = reply.kind == reply_kind::work ? change_of(terms.kind) : change_kind::completed;
+  if (reply.kind == reply_kind::refusal) kind = change_kind::unknown;
+  owner->report(kind, *rule, &id, attempt,
+                kind == change_kind::unknown ? name_of(terms.why) : std::string_view{});
+  switch (reply.kind) {
+    case reply_kind::work:
+      return std::nullopt;
+    case reply_kind::stored:
+      return middleware_state::replay(*outcome.answer);
+    case reply_kind::refusal:
+      break;
+  }
+  return owner->refuse(reply.which, reply.more);
+}
+
+}  // namespace v1
+}  // namespace onceguard::http

@@ -1,0 +1,84 @@
+// What a middleware and its exchanges hold.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <onceguard/byte_budget.hpp>
+#include <onceguard/http.hpp>
+
+#include "http/admission.hpp"
+#include "http/forwarding.hpp"
+#include "http/problem.hpp"
+#include "http/reply.hpp"
+#include "http/routing.hpp"
+
+namespace onceguard::http {
+inline namespace v1 {
+
+/// A route, ready for use.
+struct ready_route {
+  route rule;
+  std::string name;                           ///< its host and path
+  std::unique_ptr<std::atomic<bool>> hinted;  ///< whether the log has its hint about the scope
+};
+
+struct middleware_state {
+  middleware_state(onceguard::guard* over, middleware_params given, std::vector<ready_route> routes,
+                   std::vector<address_block> proxies);
+
+  guard* const records;  ///< null: in transactions only
+  const middleware_params params;
+  const route_table<ready_route> table;
+  const std::vector<address_block> trusted;
+
+  [[nodiscard]] response refuse(problem which, problem_detail more = {}) const;
+  /// A refusal of a request of this route, which is reported; `id` may be null.
+  [[nodiscard]] response refuse(const ready_route& rule, const record_id* id, problem which,
+                                problem_detail more) const;
+  /// An answer that a record keeps, as a repeat gets it.
+  [[nodiscard]] static response replay(const answer& stored);
+  void report(change_kind kind, const ready_route& rule, const record_id* id,
+              std::uint32_t attempt = 0, std::string_view reason = {}) const;
+  /// The first anonymous request of a route is worth a line of the log.
+  void hint_scope(const ready_route& rule) const;
+};
+
+struct exchange::state {
+  const middleware_state* owner;
+  const ready_route* rule;
+  admission admitted;
+  record_id id{};
+  byte_reservation answer_room;
+  std::optional<lease_handle> held;  ///< empty: the store is away
+  std::uint32_t attempt = 0;
+  bool ended = false;
+
+  state(const middleware_state& middleware, const ready_route& route, admission found);
+
+  /// What the client gets for a claim that granted nothing.
+  [[nodiscard]] response reply_to_claim(const outcome& outcome) const;
+  /// How the lease ends after this answer.
+  [[nodiscard]] settle_terms terms_of(const answer_view& made);
+  /// What the client gets after the settle, instead of the handler's answer; empty: that answer.
+  [[nodiscard]] std::optional<response> reply_to_settle(const settle_terms& terms,
+                                                        const outcome& outcome) const;
+};
+
+/// What a request comes to before its claim.
+struct admitted_request {
+  std::optional<beginning> known;  ///< nothing is to be claimed
+  std::unique_ptr<exchange::state> run;
+  operation wanted;
+};
+
+/// Answers what is in memory.
+[[nodiscard]] std::optional<response> find_in_memory(const admitted_request& admitted);
+
+[[nodiscard]] admitted_request admit_request(const middleware_state& middleware,
+                                             const request& request);
+
+}  // namespace v1
+}  // namespace onceguard::http

@@ -1,0 +1,137 @@
+// Handlers in the service's own database transaction.
+#include <onceguard/http_transaction.hpp>
+
+#include "base/hash.hpp"
+#include "http/outcome.hpp"
+#include "middleware/state.hpp"
+
+namespace onceguard::http {
+inline namespace v1 {
+namespace {
+
+/// Thrown through `execute`, which rolls back: the handler's answer completes nothing.
+struct not_completed {};
+
+/// The database makes the digests of scope and fingerprint itself, so it gets these as texts.
+onceguard::request request_of(const exchange::state& run, const subject& about) {
+  onceguard::request out(base::to_hex(run.admitted.scope), run.admitted.key,
+                         about.print.method + ' ' + base::to_hex(about.print.value));
+  out.scope_kind = "application:http";  // the digest covers the kind of the scope
+  return out;
+}
+
+execute_policy policy_of(const route_policy& policy) {
+  execute_policy out;
+  out.on_busy = policy.on_busy;
+  out.wait = policy.wait;
+  out.retention = policy.retention;
+  out.lease = policy.lease;
+  return out;
+}
+
+/// The answer as the record keeps it. Throws not_completed.
+answer kept_answer(const response& made, const route_policy& policy) {
+  std::vector<field> fields;
+  const auto view = view_of(made, fields);
+  settle_terms terms;
+  settle_by_status(policy, view.status, view.fields, terms);
+  if (terms.kind != settle_kind::complete) throw not_completed();
+  answer out;
+  out.status = made.status;
+  keep_fields(view.fields, policy.keep_set_cookie, out);
+  if (policy.keep_body) out.body = made.body;
+  return out;
+}
+
+outcome outcome_of(const verdict& reply) {
+  outcome out;
+  out.retry_after = reply.retry_after;
+  out.answer = reply.answer;
+  out.kept = reply.kept;
+  switch (reply.kind) {
+    case verdict_kind::replay:
+      out.kind = outcome_kind::replay;
+      break;
+    case verdict_kind::mismatch:
+    case verdict_kind::remake_fingerprint:
+      out.kind = outcome_kind::mismatch;
+      break;
+    case verdict_kind::backoff:
+      out.kind = outcome_kind::backoff;
+      break;
+    case verdict_kind::unknown:
+      out.kind = outcome_kind::unknown;
+      break;
+    case verdict_kind::busy:
+    case verdict_kind::refused:
+    case verdict_kind::run:
+      out.kind = outcome_kind::busy;
+      break;
+  }
+  return out;
+}
+
+response reply_to_failure(const exchange::state& run, error failed) {
+  problem_detail more(milliseconds(1'000));
+  if (failed.code == errc::conflict) {
+    more = problem_detail("The database refused what the request wrote; nothing was done.");
+    if (failed.effect != effect::none) more.detail.clear();
+    more.status = 500;
+    return run.owner->refuse(*run.rule, &run.id, problem::upstream_broken, std::move(more));
+  }
+  if (failed.effect != effect::none) {
+    more.detail =
+        "Whether the request took effect is not known yet. Send the same request with the same "
+        "key again to find out.";
+    return run.owner->refuse(*run.rule, &run.id, problem::store_unreachable, std::move(more));
+  }
+  outcome out;
+  out.kind = outcome_kind::store_failed;
+  out.failure = std::move(failed);
+  return run.reply_to_claim(out);
+}
+
+}  // namespace
+
+response serve_in_transaction(const middleware& middleware, const request& request,
+                              const execute_call& execute,
+                              const std::function<response()>& handler) {
+  auto admitted = admit_request(middleware.state(), request);
+  std::optional<response> made;
+  const auto call_handler = [&] {
+    made.emplace(handler());
+    drop_replay_mark(made->headers);
+  };
+  if (admitted.known) {
+    if (auto* known = std::get_if<response>(&*admitted.known)) return std::move(*known);
+    call_handler();
+    return std::move(*made);
+  }
+  const auto& run = *admitted.run;
+  const auto& policy = run.rule->rule.policy;
+  std::uint32_t attempt = 0;
+  const auto report = [&](change_kind kind) {
+    run.owner->report(kind, *run.rule, &run.id, attempt);
+  };
+  try {
+    const auto reply =
+        execute(request_of(run, *admitted.wanted.about), policy_of(policy), [&](const lease& held) {
+          attempt = held.attempt;
+          report(change_kind::claimed);
+          call_handler();
+          return kept_answer(*made, policy);
+        });
+    if (!reply) return reply_to_failure(run, reply.error());
+    if (reply->kind != verdict_kind::run) return run.reply_to_claim(outcome_of(*reply));
+    report(change_kind::completed);
+  } catch (const not_completed&) {
+    report(change_kind::released);
+  } catch (...) {
+    report(change_kind::released);
+    throw;
+  }
+  return std::move(*made);
+}
+
+}  // namespace v1
+}  // namespace onceguard::http

@@ -1,0 +1,110 @@
+// Which answers the middleware keeps, sends and replays, also beside limits and a store that fails.
+#include <gmock/gmock.h>
+
+#include "middleware/middleware_fixture.hpp"
+
+namespace onceguard::http {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+using middleware_answer = middleware_fixture;
+
+TEST_F(middleware_answer, cookie_and_hop_by_hop_fields_are_sent_and_never_replayed) {
+  auto served = make();
+  const auto handler = [] {
+    return response{200,
+                    {{"Set-Cookie", "session=alice"},
+                     {"Connection", "X-Once"},
+                     {"X-Once", "1"},
+                     {"X-Kept", "1"},
+                     {"Idempotent-Replayed", "true"}},
+                    "x"};
+  };
+  const auto first = served.serve(sent.now(), handler);
+  EXPECT_EQ(value_of(first, "Set-Cookie"), "session=alice");
+  EXPECT_EQ(value_of(first, "Idempotent-Replayed"), "");
+  const auto second = served.serve(sent.now(), handler);
+  EXPECT_EQ(value_of(second, "Set-Cookie"), "");
+  EXPECT_EQ(value_of(second, "Connection"), "");
+  EXPECT_EQ(value_of(second, "X-Once"), "");
+  EXPECT_EQ(value_of(second, "X-Kept"), "1");
+}
+
+TEST_F(middleware_answer, answer_over_the_limit_is_sent_and_not_kept) {
+  route_policy policy;
+  policy.max_answer_body = 4;
+  auto served = make(with(policy));
+  EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 1");
+  EXPECT_THAT(served.serve(sent.now(), charge()).body, HasSubstr("answer-not-kept"));
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(middleware_answer, stream_is_settled_before_it_is_sent_and_not_kept) {
+  auto served = make();
+  auto begun = served.begin(sent.now());
+  EXPECT_EQ(std::get<exchange>(begun).finish(answer_view{200, {}, {}}), std::nullopt);
+  EXPECT_THAT(served.serve(sent.now(), charge()).body, HasSubstr("answer-not-kept"));
+}
+
+TEST_F(middleware_answer, status_only_keeps_no_body) {
+  route_policy policy;
+  policy.keep_body = false;
+  auto served = make(with(policy));
+  EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 1");
+  const auto second = served.serve(sent.now(), charge());
+  EXPECT_EQ(second.status, 201);
+  EXPECT_EQ(second.body, "");
+  EXPECT_EQ(value_of(second, "Idempotent-Replayed"), "true");
+}
+
+TEST_F(middleware_answer, request_body_over_the_limit_is_refused) {
+  route_policy policy;
+  policy.max_request_body = sent.body.size();
+  auto served = make(with(policy));
+  EXPECT_EQ(served.serve(sent.now(), charge()).status, 201);
+  sent.body += ' ';
+  EXPECT_EQ(served.serve(sent.now(), charge()).status, 413);
+}
+
+TEST_F(middleware_answer, store_out_of_reach_is_503_and_nothing_runs) {
+  auto served = make();
+  records.set_reachable(false);
+  const auto got = served.serve(sent.now(), charge());
+  EXPECT_EQ(got.status, 503);
+  EXPECT_NE(value_of(got, "Retry-After"), "");
+  EXPECT_EQ(runs, 0);
+}
+
+TEST_F(middleware_answer, store_out_of_reach_lets_requests_pass_where_the_route_says_so) {
+  route_policy policy;
+  policy.store_failure = store_failure_rule::open;
+  auto served = make(with(policy));
+  records.set_reachable(false);
+  header_list got;
+  const auto handler = [&](exchange& running) {
+    EXPECT_FALSE(running.guarded());
+    got = running.headers();
+    return created("x");
+  };
+  EXPECT_EQ(served.serve(sent.now(), handler).body, "x");
+  EXPECT_THAT(got, Contains(std::pair<std::string, std::string>("Onceguard-Unguarded", "store")));
+}
+
+TEST_F(middleware_answer, done_effect_that_could_not_be_recorded_is_503) {
+  guard_params params;
+  params.engine.settle_wait = milliseconds(50);
+  auto impatient = guard::open(records.open(), params).value();
+  auto served = middleware::make(impatient, {}).value();
+  const auto got = served.serve(sent.now(), [&] {
+    records.set_reachable(false);
+    return created("x");
+  });
+  EXPECT_EQ(got.status, 503);
+  EXPECT_THAT(got.body, HasSubstr("could not be recorded"));
+  records.set_reachable(true);
+}
+
+}  // namespace
+}  // namespace onceguard::http

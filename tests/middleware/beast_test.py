@@ -1,0 +1,100 @@
+"""The servers of examples/beast and examples/beast-sqlite, as their clients meet them."""
+
+import collections
+import http.client
+import subprocess
+
+import pytest
+
+from support.client import all_at_once, fields_for, request_bytes
+from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.payments import PaymentServer
+
+STORES = {"beast": "sqlite:{}/onceguard.db", "beast-sqlite": "{}/shop.db"}
+
+
+@pytest.fixture(params=STORES)
+def server(request, tmp_path):
+    opened = PaymentServer(request.param, STORES[request.param].format(tmp_path))
+    yield opened
+    opened.close()
+
+
+def test_a_repeat_gets_the_first_answer(server):
+    first = assert_first(server.pay(b"twenty", "k1"))
+    repeat = assert_replay_of(server.pay(b"twenty", "k1"), first)
+    assert repeat.get("Date"), repeat
+    assert server.payments() == ["twenty"]
+
+
+def test_a_repeat_gets_the_first_answer_after_a_kill(server):
+    first = assert_first(server.pay(b"twenty", "k1"))
+    server.kill()
+    server.start()
+    assert_replay_of(server.pay(b"twenty", "k1"), first)
+    assert_first(server.pay(b"thirty", "k2"))
+
+
+def test_a_key_belongs_to_one_request(server):
+    server.pay(b"twenty", "k1")
+    assert_problem(server.pay(b"thirty", "k1"), 422, "key-reused", False)
+    assert server.payments() == ["twenty"]
+
+
+def test_a_malformed_key_is_refused(server):
+    answer = server.pay(b"twenty", 'k" x')
+    assert_problem(answer, 400, "key-malformed", False)
+    assert server.payments() == []
+
+
+def test_a_request_without_a_key_runs_each_time(server):
+    server.pay(b"twenty")
+    server.pay(b"twenty")
+    assert server.payments() == ["twenty", "twenty"]
+
+
+def test_twins_at_the_same_time_have_one_effect(server):
+    fields = fields_for("twins", fields=[("Authorization", "Bearer of-ada")])
+    answers = all_at_once(server.address,
+                          [request_bytes("POST", "/payments", fields, b"twenty")] * 24)
+    assert {answer.status for answer in answers} <= {201, 409}
+    assert collections.Counter(a.replayed for a in answers if a.status == 201)[False] == 1
+    assert server.payments() == ["twenty"]
+
+
+def test_a_chunked_request_is_the_same_request(server):
+    first = assert_first(server.pay(b"twenty", "k1"))
+    assert_replay_of(server.pay(b"twenty", "k1", chunked=True), first)
+
+
+def test_clients_keep_their_connection(server):
+    client = http.client.HTTPConnection(*server.address, timeout=20)
+    bodies = set()
+    for _ in range(5):
+        client.request("POST", "/payments", b"twenty", {"Idempotency-Key": "k1"})
+        answer = client.getresponse()
+        bodies.add(answer.read())
+        assert answer.status == 201
+    client.close()
+    assert len(bodies) == 1
+
+
+def test_curl_gets_the_replay_marked(server):
+    url = f"http://127.0.0.1:{server.address[1]}/payments"
+    command = ["curl", "-si", "--max-time", "20", "-d", "twenty", "-H",
+               'Idempotency-Key: "order-17"', url]
+    first, second = (subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                     for _ in range(2))
+    assert "Idempotent-Replayed" not in first
+    assert "Idempotent-Replayed: true" in second
+    assert first.splitlines()[-1] == second.splitlines()[-1]
+
+
+def test_what_is_refused_in_a_transaction_leaves_the_key_free(tmp_path):
+    server = PaymentServer("beast-sqlite", tmp_path / "shop.db")
+    try:
+        assert server.pay(b"", "k1").status == 400
+        assert_first(server.pay(b"twenty", "k1"))
+        assert server.payments() == ["twenty"]
+    finally:
+        server.close()

@@ -1,0 +1,126 @@
+// Handlers in the service's own SQLite transaction: effect, record and answer commit together.
+#include <gmock/gmock.h>
+#include <sqlite3.h>
+
+#include <onceguard/http_sqlite.hpp>
+
+#include "middleware/middleware_fixture.hpp"
+
+namespace onceguard::http {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class middleware_transaction : public ::testing::Test {
+ protected:
+  middleware_transaction() {
+    sqlite3_open(":memory:", &shop_);
+    run("CREATE TABLE owners (id INTEGER PRIMARY KEY)");
+    run("CREATE TABLE payments (what TEXT, owner INTEGER REFERENCES owners DEFERRABLE INITIALLY "
+        "DEFERRED)");
+    run("PRAGMA foreign_keys = ON");
+  }
+  ~middleware_transaction() override { sqlite3_close(shop_); }
+
+  void run(const std::string& sql) {
+    ASSERT_EQ(sqlite3_exec(shop_, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(shop_);
+  }
+  int payments() {
+    sqlite3_stmt* counted = nullptr;
+    sqlite3_prepare_v2(shop_, "SELECT count(*) FROM payments", -1, &counted, nullptr);
+    sqlite3_step(counted);
+    const int out = sqlite3_column_int(counted, 0);
+    sqlite3_finalize(counted);
+    return out;
+  }
+  response pay(std::uint16_t status, const std::string& owner = "NULL") {
+    return sqlite::serve(served_, shop_, sent_.now(), [&] {
+      run("INSERT INTO payments VALUES ('twenty', " + owner + ")");
+      return response{status, {{"Set-Cookie", "a=b"}}, "answered " + std::to_string(status)};
+    });
+  }
+
+  static middleware_params params(std::vector<std::string>& changes) {
+    middleware_params out;
+    out.on_change = [&changes](const change& made) {
+      changes.push_back(std::string(name_of(made.kind)));
+    };
+    return out;
+  }
+
+  std::vector<std::string> changes_;
+  middleware served_ = middleware::make(params(changes_)).value();
+  sqlite3* shop_ = nullptr;
+  arriving sent_;
+};
+
+TEST_F(middleware_transaction, repeat_gets_the_first_answer_and_writes_nothing) {
+  const auto first = pay(201);
+  EXPECT_EQ(first.status, 201);
+  EXPECT_EQ(value_of(first, "Set-Cookie"), "a=b");
+  const auto second = pay(201);
+  EXPECT_EQ(second.body, "answered 201");
+  EXPECT_EQ(value_of(second, "Idempotent-Replayed"), "true");
+  EXPECT_EQ(value_of(second, "Set-Cookie"), "");
+  EXPECT_EQ(payments(), 1);
+  EXPECT_THAT(changes_, ElementsAre("claimed", "completed", "replayed"));
+}
+
+TEST_F(middleware_transaction, refusal_and_failure_roll_back_and_free_the_key) {
+  for (const std::uint16_t status : std::initializer_list<std::uint16_t>{402, 500, 503}) {
+    EXPECT_EQ(pay(status).body, "answered " + std::to_string(status));
+    EXPECT_EQ(payments(), 0);
+  }
+  EXPECT_EQ(pay(201).status, 201);
+  EXPECT_EQ(payments(), 1);
+}
+
+TEST_F(middleware_transaction, exception_rolls_back_and_is_rethrown) {
+  const auto failing = [&]() -> response {
+    run("INSERT INTO payments VALUES ('twenty', NULL)");
+    throw std::runtime_error("boom");
+  };
+  EXPECT_THROW(static_cast<void>(sqlite::serve(served_, shop_, sent_.now(), failing)),
+               std::runtime_error);
+  EXPECT_EQ(payments(), 0);
+  EXPECT_EQ(pay(201).status, 201);
+}
+
+TEST_F(middleware_transaction, commit_that_the_database_refuses_is_500_and_leaves_nothing) {
+  const auto got = pay(201, "17");
+  EXPECT_EQ(got.status, 500);
+  EXPECT_THAT(got.body, HasSubstr("nothing was done"));
+  EXPECT_EQ(payments(), 0);
+  EXPECT_EQ(pay(201).status, 201);
+}
+
+TEST_F(middleware_transaction, same_key_with_another_body_is_refused) {
+  static_cast<void>(pay(201));
+  sent_.body = "another";
+  EXPECT_EQ(pay(201).status, 422);
+  EXPECT_EQ(payments(), 1);
+}
+
+TEST_F(middleware_transaction, open_transaction_of_the_service_decides) {
+  run("BEGIN");
+  EXPECT_EQ(pay(201).status, 201);
+  run("ROLLBACK");
+  EXPECT_EQ(payments(), 0);
+  EXPECT_EQ(value_of(pay(201), "Idempotent-Replayed"), "");
+}
+
+TEST_F(middleware_transaction, request_without_a_key_passes) {
+  sent_.remove("Idempotency-Key");
+  static_cast<void>(pay(201));
+  static_cast<void>(pay(201));
+  EXPECT_EQ(payments(), 2);
+}
+
+TEST_F(middleware_transaction, middleware_without_a_guard_serves_in_transactions_only) {
+  EXPECT_THROW(static_cast<void>(served_.begin(sent_.now())), std::logic_error);
+}
+
+}  // namespace
+}  // namespace onceguard::http

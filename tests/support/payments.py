@@ -1,0 +1,55 @@
+"""The payment servers of examples/beast and examples/beast-sqlite, which tests start and kill."""
+
+import os
+import pathlib
+import subprocess
+
+from support.client import ask
+from support.ports import Port
+from support.waiting import wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+class PaymentServer:
+    """One example on a port of its own, with the store or database that it is given."""
+
+    def __init__(self, example, store):
+        built = pathlib.Path(os.environ.get("ONCEGUARD_BIN") or ROOT / "build/release/onceguard")
+        name = f"{example.replace('-', '_')}_payments"
+        self.program = built.parent / "examples" / example / name
+        assert self.program.is_file(), f"no {self.program}: build it first"
+        self.store = str(store)
+        self.port = Port()
+        self.address = ("127.0.0.1", self.port.number)
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "--", str(self.program), str(self.port.number),
+             self.store], stdin=subprocess.DEVNULL)
+        wait_until(self.up, timeout=30, what="the payment server")
+
+    def up(self):
+        assert self.process.poll() is None, f"ended with {self.process.returncode}"
+        try:
+            return ask(self.address, "GET", "/payments").status == 200
+        except OSError:
+            return False
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        self.kill()
+        self.port.close()
+
+    def pay(self, what, key=None, **how):
+        fields = [("Idempotency-Key", f'"{key}"')] if key else []
+        fields.append(("Authorization", "Bearer of-ada"))
+        return ask(self.address, "POST", "/payments", fields, what, **how)
+
+    def payments(self):
+        return ask(self.address, "GET", "/payments").body.decode().split()
