@@ -88,6 +88,40 @@ def test_an_outage_does_not_fill_the_log(start_gateway, own_upstream):
     assert all(line["count"] > 0 for line in reported)
 
 
+def left_out(gateway):
+    return [line for line in gateway.log_lines() if line["event"] == "lines-left-out"]
+
+
+def assert_all_accounted(gateway, requests):
+    """Each request has its line, or is counted as left out."""
+    lines = [line for line in gateway.log_lines() if line["event"] == "upstream-unreachable"]
+    assert len(lines) + sum(line["count"] for line in left_out(gateway)) == requests
+
+
+def test_another_event_reports_what_a_lone_burst_left_out(start_gateway, own_upstream):
+    gateway = start_gateway(own_upstream)
+    own_upstream.refuse()
+    for _ in range(100):
+        assert gateway.get("/").status == 502
+
+    def reported_after_a_signal():
+        gateway.signal(signal.SIGUSR2)
+        return left_out(gateway)
+    wait_until(reported_after_a_signal, 20, "the number of lines that were left out")
+    assert gateway.stop() == 0
+    assert_all_accounted(gateway, 100)
+
+
+def test_the_stop_reports_what_a_burst_left_out(start_gateway, own_upstream):
+    gateway = start_gateway(own_upstream)
+    own_upstream.refuse()
+    for _ in range(100):
+        assert gateway.get("/").status == 502
+    assert gateway.stop() == 0
+    assert left_out(gateway)
+    assert_all_accounted(gateway, 100)
+
+
 @pytest.mark.parametrize("listen, why", [
     ("no-such-host.invalid:0", "resolve: "),
     ("203.0.113.7:0", "bind: Cannot assign requested address"),
