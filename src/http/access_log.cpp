@@ -75,7 +75,8 @@ void access_log::finished(const request_report& report) noexcept {
   if (report.unknown_why != unknown_reason::none) {
     fields.add("reason", name_of(report.unknown_why));
   }
-  fields.add_text("problem", report.problem);
+  const bool would_be_refused = !report.would_be_problem.empty();
+  fields.add_text("problem", would_be_refused ? report.would_be_problem : report.problem);
   fields.add("status", report.status);
   fields.add_text("route", report.route);
   fields.add_text("method", report.method);

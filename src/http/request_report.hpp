@@ -50,8 +50,9 @@ struct request_report {
   std::optional<settle_kind> settled{};
   unknown_reason unknown_why = unknown_reason::none;  ///< settled as unknown
   request_outcome would_be = request_outcome::ran;    ///< observed: what it would have got
-  unsigned status = 0;           ///< of the answer; 0: the client left before there was one
-  unsigned upstream_status = 0;  ///< of the upstream's answer; 0: none came
+  std::string_view would_be_problem{};  ///< would be refused: the type, a constant text
+  unsigned status = 0;                  ///< of the answer; 0: the client left before there was one
+  unsigned upstream_status = 0;         ///< of the upstream's answer; 0: none came
 
   std::string_view route{};  ///< its host and path; empty: no route fits
   std::size_t route_index = 0;
