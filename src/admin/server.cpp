@@ -15,6 +15,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "admin/connection.hpp"
+#include "admin/socket_file.hpp"
 #include "admin/tokens.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
@@ -93,20 +94,18 @@ server::state::~state() {
 /// Removes the socket that a process left behind which was killed.
 result<void> server::state::free_socket_file() {
   const auto& path = params.address.socket_path;
-  const local_stream::endpoint endpoint(path);
-  struct stat about {};
-  if (::lstat(path.c_str(), &about) != 0) return {};
-  if (!S_ISSOCK(about.st_mode)) {
-    return error(errc::conflict, "admin " + params.address.text() + ": no socket");
+  switch (examine_socket_file(path).found) {
+    case socket_file::kind::none:
+      break;
+    case socket_file::kind::other:
+      return error(errc::conflict, "admin " + params.address.text() + ": no socket");
+    case socket_file::kind::live:
+      return error(errc::conflict,
+                   "admin " + params.address.text() + ": another process listens there");
+    case socket_file::kind::stale:
+      ::unlink(path.c_str());
+      break;
   }
-  local_stream::socket probe(io);
-  error_code failed;
-  probe.connect(endpoint, failed);
-  if (failed != asio::error::connection_refused) {
-    return error(errc::conflict,
-                 "admin " + params.address.text() + ": another process listens there");
-  }
-  ::unlink(path.c_str());
   return {};
 }
 
