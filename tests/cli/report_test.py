@@ -81,10 +81,10 @@ def test_observed_requests_are_counted_by_what_they_would_have_got(routes):
      ["required = false", "observe = true"]),
     ([observed("ran", "a"), observed("refused", problem="scope-missing")],
      ["scope", "observe = true"]),
-    ([observed("ran", "a"), observed("unguarded"), observed("refused", problem="key-malformed"),
+    ([observed("ran", "a"), observed("refused", problem="key-malformed"),
       observed("refused", "b", problem="request-too-large"),
-      observed("refused", problem="path-ambiguous")],
-     ["key_syntax", "max_request_body", "required = false", "observe = true"]),
+      observed("refused", problem="bad-request")],
+     ["key_syntax", "max_request_body", "observe = true"]),
     ([request("ran", "a"), request("unguarded", why="method")], ["required = true"]),
     ([request("ran", "a"), request("ran", "b")], ["required = true"]),
 ])
