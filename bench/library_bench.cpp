@@ -1,13 +1,12 @@
 // The cost of guard::execute on the memory store, beside a mutex and a map that do the least of it.
 // Google Benchmark; run by `./dev bench library`.
 #include <atomic>
+#include <benchmark/benchmark.h>
 #include <cstdlib>
 #include <mutex>
 #include <new>
 #include <string>
 #include <unordered_map>
-
-#include <benchmark/benchmark.h>
 
 #include <onceguard/guard.hpp>
 
