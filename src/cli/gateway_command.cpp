@@ -109,6 +109,7 @@ class running_gateway final : public admin::program {
     admin::program_gauges out;
     out.connections = load.connections;
     out.connections_max = load.connections_max;
+    out.connections_refused = load.connections_refused;
     out.buffered_bytes = load.buffered;
     out.buffered_bytes_max = load.buffered_max;
     out.log_lines_dropped = lines_.dropped();
