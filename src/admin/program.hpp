@@ -15,6 +15,7 @@ enum class phase : std::uint8_t { starting, serving, draining };
 struct program_gauges {
   std::size_t connections = 0;
   std::size_t connections_max = 0;
+  std::uint64_t connections_refused = 0;  ///< since the start
   std::size_t buffered_bytes = 0;
   std::size_t buffered_bytes_max = 0;
   std::uint64_t log_lines_dropped = 0;

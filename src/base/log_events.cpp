@@ -25,7 +25,7 @@ constexpr std::array table{
     event_info{event::stopped, "stopped", info, once, "", "The gateway ended after a drain.",
                about_program},
     event_info{event::stopped_early, "stopped-early", warning, once, "",
-               "A second signal ended the gateway before all requests were answered.",
+               "A second SIGINT ended the gateway before all requests were answered.",
                about_program},
     event_info{event::start_failed, "start-failed", error, once, "why",
                "The gateway could not start. The reason says what to change.", about_program},
@@ -103,13 +103,16 @@ constexpr std::array table{
                "refused route used max_buffered",
                "A request was refused with 503 as max_buffered is used up.", about_requests},
     event_info{event::overloaded, "overloaded", warning, recurring, "upstream why",
-               "A request was refused with 503 before anything was sent.", about_requests},
+               "A request was refused with 503 before anything was sent, or a connection, as "
+               "max_connections are open.",
+               about_requests},
     event_info{event::outcome_unknown, "outcome-unknown", warning, once,
                "route reason record upstream upstream_status",
                "A record became unknown: nobody knows whether its operation took effect. Look "
                "at what it should have done, and see onceguard keys complete and release. "
                "holder_gone: its gateway died; then this comes with the next request of the key, "
-               "and onceguard keys list --attention shows it before.",
+               "once from each process since its start, and onceguard keys list --attention "
+               "shows it before.",
                about_requests},
     event_info{event::upstream_unreachable, "upstream-unreachable", warning, recurring,
                "upstream why", "The upstream took no connection. Nothing was sent.",

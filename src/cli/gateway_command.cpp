@@ -1,15 +1,12 @@
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <fcntl.h>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <sys/resource.h>
-#include <system_error>
 #include <thread>
 
 #include <boost/asio/co_spawn.hpp>
@@ -33,6 +30,7 @@
 #include "cli/doctor/surroundings.hpp"
 #include "cli/effective_config.hpp"
 #include "cli/given_flags.hpp"
+#include "cli/log_file.hpp"
 #include "cli/log_lines.hpp"
 #include "cli/traces.hpp"
 #include "config/load.hpp"
@@ -70,29 +68,29 @@ void log_remarks(const config::remarks& remarks) {
   }
 }
 
-/// Opens the log file to append; below 0: errno has the reason. For its owner and group alone, as
-/// it names clients.
-int open_log(const std::string& path) {
-  constexpr mode_t rights = 0640;
-  return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, rights);
-}
+/// The signals of the gateway, on the main thread. What comes before somebody waits is kept.
+struct signal_queue {
+  signal_queue() {
+    for (const int other : {SIGQUIT, SIGUSR1, SIGUSR2}) signals.add(other);
+  }
+  boost::asio::io_context io{1};
+  boost::asio::signal_set signals{io, SIGINT, SIGTERM, SIGHUP};
+};
 
-/// The running gateway, for signals and for the admin listener. The io_context runs on the main
-/// thread.
+/// The running gateway, for signals and for the admin listener.
 class running_gateway final : public admin::program {
  public:
-  running_gateway(boost::asio::io_context& io, gateway::server& server, const given_flags& given,
+  running_gateway(signal_queue& queue, gateway::server& server, const given_flags& given,
                   config::settings running, log_lines& lines, const traces* spans)
-      : io_(io),
-        signals_(io, SIGINT, SIGTERM, SIGHUP),
-        drain_delay_(io),
+      : io_(queue.io),
+        signals_(queue.signals),
+        drain_delay_(queue.io),
         server_(server),
         given_(given),
         running_(std::move(running)),
         lines_(lines),
         spans_(spans),
         effective_(running_) {
-    for (const int other : {SIGQUIT, SIGUSR1, SIGUSR2}) signals_.add(other);
     wait();
   }
 
@@ -109,6 +107,7 @@ class running_gateway final : public admin::program {
     admin::program_gauges out;
     out.connections = load.connections;
     out.connections_max = load.connections_max;
+    out.connections_refused = load.connections_refused;
     out.buffered_bytes = load.buffered;
     out.buffered_bytes_max = load.buffered_max;
     out.log_lines_dropped = lines_.dropped();
@@ -158,7 +157,7 @@ class running_gateway final : public admin::program {
   }
 
   void end(int signal) {
-    if (draining_ && signal == SIGINT) {
+    if (signal == SIGINT && std::exchange(interrupted_, true)) {
       base::log(base::event::stopped_early);
       lines_.flush();
       std::_Exit(exit_failed);
@@ -176,12 +175,12 @@ class running_gateway final : public admin::program {
 
   void reopen_log() {
     const auto& path = running_.log.file;
-    const int opened = open_log(path);
-    if (opened < 0) {
-      const auto why = std::generic_category().message(errno);
+    const auto opened = open_log_file(path);
+    if (!opened) {
+      const auto& why = opened.error().detail;
       return base::log(base::event::log_file_not_reopened, {{"path", path}, {"why", why}});
     }
-    lines_.redirect(opened);
+    lines_.redirect(*opened);
     base::log(base::event::log_file_reopened, {{"path", path}});
   }
 
@@ -218,7 +217,7 @@ class running_gateway final : public admin::program {
   boost::asio::awaitable<admin::reload_outcome> reload_here() { co_return reload_now(); }
 
   boost::asio::io_context& io_;
-  boost::asio::signal_set signals_;
+  boost::asio::signal_set& signals_;
   boost::asio::steady_timer drain_delay_;
   gateway::server& server_;
   const given_flags& given_;
@@ -230,6 +229,7 @@ class running_gateway final : public admin::program {
   admin::server* admin_ = nullptr;
   std::atomic<bool> serving_{false};
   std::atomic<bool> draining_{false};
+  bool interrupted_ = false;  // by a first SIGINT
 };
 
 admin::record_act_params act_params(milliseconds timeout, const gateway::server& server,
@@ -274,8 +274,8 @@ class admin_listener {
   admin::server server_;
 };
 
-int serve(const given_flags& given, const config::settings& settings, store& records,
-          log_lines& lines) {
+int serve(const given_flags& given, const config::settings& settings, signal_queue& queue,
+          store& records, log_lines& lines) {
   // For scheduled reconciling.
   const auto query = config::make_query_source(settings, false);
   const auto traces = make_traces();
@@ -287,9 +287,7 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   if (traces) observers.push_back(&traces->tracer);
   gateway::server server(settings.gateway, settings.routing, records, query.get(),
                          std::move(observers), traces ? &traces->tracer : nullptr);
-  boost::asio::io_context io(1);
-  // Before the start, so that a signal during the start drains the gateway instead of killing it.
-  running_gateway program(io, server, given, settings, lines, traces.get());
+  running_gateway program(queue, server, given, settings, lines, traces.get());
   std::optional<admin_listener> listener;
   if (settings.admin.enabled) listener.emplace(settings, server, program, requests);
   if (const auto started = listener ? listener->start() : result<void>(); !started) {
@@ -311,9 +309,9 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   }
   std::thread waiter([&] {
     server.wait();
-    io.stop();
+    queue.io.stop();
   });
-  io.run();
+  queue.io.run();
   waiter.join();
   base::log(base::event::stopped);
   lines.flush();  // while signals are still handled
@@ -333,13 +331,17 @@ int run_gateway(const given_flags& given) {
   }
   int descriptor = STDERR_FILENO;
   if (const auto& path = read.values.log.file; !path.empty()) {
-    descriptor = open_log(path);
-    if (descriptor < 0) {
-      std::cerr << "onceguard: [gateway] log_file " << path << ": "
-                << std::generic_category().message(errno) << "\n";
+    const auto opened = open_log_file(path);
+    if (!opened) {
+      std::cerr << "onceguard: [gateway] log_file " << path << ": " << opened.error().detail
+                << "\n";
       return exit_failed;
     }
+    descriptor = *opened;
   }
+  // Before the first attempt on the store, which may take long: a signal drains the gateway instead
+  // of killing it.
+  signal_queue queue;
   log_lines lines(read.values.log, descriptor);
   base::set_log_sink(&lines);
   log_remarks(read.remarks);
@@ -347,7 +349,7 @@ int run_gateway(const given_flags& given) {
   int exit_code = exit_configuration;
   auto records = config::open_store(read.values);
   if (records) {
-    exit_code = serve(given, read.values, **records, lines);
+    exit_code = serve(given, read.values, queue, **records, lines);
     (*records)->stop();
   } else {
     base::log(base::event::store_not_opened, {{"why", records.error().detail}});

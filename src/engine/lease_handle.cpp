@@ -149,6 +149,7 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
       outcome out;
       if (stale) {
         out = co_await superseded_outcome();
+        out.superseded = true;
       } else {
         out = after_settle(request, *replies[0]);
       }

@@ -21,8 +21,11 @@ void guarded_exchange::report_outcome(const outcome& outcome) noexcept {
       report.outcome = got::ran;
       break;
     case outcome_kind::replay:
-      // With an outcome of the work, the application has completed the record itself.
-      report.outcome = report.settled ? got::ran : outcome.waited ? got::waited : got::replayed;
+      // With an outcome of the work, the application has completed the record itself, or another
+      // lease has.
+      report.outcome = report.settled || report.superseded ? got::ran
+                       : outcome.waited                    ? got::waited
+                                                           : got::replayed;
       break;
     case outcome_kind::unrecorded:
       report.outcome = outcome.settled_as == settle_kind::complete ? got::store_failed : got::ran;
@@ -37,6 +40,8 @@ void guarded_exchange::report_outcome(const outcome& outcome) noexcept {
       report.outcome = got::mismatch;
       break;
     case outcome_kind::superseded:
+      report.outcome = report.superseded ? got::ran : got::unknown;
+      break;
     case outcome_kind::unknown:
       report.outcome = got::unknown;
       break;

@@ -13,20 +13,6 @@ namespace {
 // A path may be as long as a head.
 constexpr std::size_t path_max = 512;
 
-std::string_view settled_text(settle_kind kind) noexcept {
-  switch (kind) {
-    case settle_kind::complete:
-      return "complete";
-    case settle_kind::fail:
-      return "fail";
-    case settle_kind::release:
-      return "release";
-    case settle_kind::abandon:
-      break;
-  }
-  return "unknown";
-}
-
 bool unguarded_by_rule(const request_report& report) noexcept {
   return report.outcome == request_outcome::unguarded &&
          report.why_unguarded != unguarded_reason::store;
@@ -71,7 +57,7 @@ void access_log::finished(const request_report& report) noexcept {
   if (report.outcome == request_outcome::observed) {
     fields.add("would_be", name_of(report.would_be));
   }
-  if (report.settled) fields.add("settled", settled_text(*report.settled));
+  fields.add_text("settled", settled_name(report));
   if (report.unknown_why != unknown_reason::none) {
     fields.add("reason", name_of(report.unknown_why));
   }
