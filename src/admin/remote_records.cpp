@@ -102,6 +102,7 @@ ordered_json act_of(const resolution& change, const std::string& reason) {
   out["reason"] = reason;
   out["force"] = change.force;
   out["wait"] = false;
+  if (change.token != 0) out["token"] = change.token;
   if (change.about) {
     out["key"] = change.about->key;
     out["scope"] = base::to_hex(change.about->scope);
@@ -124,6 +125,7 @@ std::optional<resolve_outcome> outcome_of(const reply& got) {
   if (name == "not_found") return not_found;
   if (name == "running") return running;
   if (name == "already_completed") return already_completed;
+  if (name == "changed") return changed;
   return std::nullopt;
 }
 
