@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::size_t list_size_max = 1'000;
 constexpr std::size_t list_size_usual = 100;
+// Beyond this size, a body comes only to those who ask for it.
+constexpr std::size_t body_size_usual = 1u << 20;
+
 struct list_query {
   record_filter filter;
   std::string cursor;
@@ -91,11 +94,23 @@ ordered_json timeline_of(const record_view& seen) {
   return out;
 }
 
+void leave_out_body(record_view& seen) {
+  if (!seen.stored.answer) return;
+  auto rest = std::make_shared<answer>();
+  rest->status = seen.stored.answer->status;
+  rest->headers = seen.stored.answer->headers;
+  seen.stored.answer = std::move(rest);
+}
+
 asio::awaitable<response> show_record(store& records, milliseconds timeout,
                                       const request& request) {
   const auto id = record_of(request);
   if (!id) co_return no_record_id();
-  const auto found = co_await records.find(*id, timeout);
+  const auto with_body = request.parameter("body");
+  if (!with_body.empty() && with_body != "yes" && with_body != "no") {
+    co_return refusal(400, "body: yes or no was expected");
+  }
+  auto found = co_await records.find(*id, timeout);
   if (!found && found.error().code == errc::record_unreadable) {
     unreadable_record seen;
     seen.id = *id;
@@ -104,6 +119,8 @@ asio::awaitable<response> show_record(store& records, milliseconds timeout,
   }
   if (!found) co_return store_refusal(found.error());
   if (!*found) co_return refusal(404, "There is no such record.", {{"outcome", "not_found"}});
+  const bool usual = (*found)->body_size <= body_size_usual;
+  if (with_body == "no" || (with_body.empty() && !usual)) leave_out_body(**found);
   auto body = record_json(**found, true);
   body["timeline"] = timeline_of(**found);
   co_return json_response(body);

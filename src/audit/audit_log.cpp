@@ -128,6 +128,8 @@ std::string_view outcome_text(const result<resolve_decision>& resolved) {
       return "not done: running";
     case resolve_outcome::already_completed:
       return "not done: completed";
+    case resolve_outcome::changed:
+      return "not done: another lease";
   }
   return "";
 }

@@ -99,6 +99,20 @@ def test_one_record_has_its_answer_and_its_timeline(running, fresh_key):
         one["at"] for one in whole["timeline"])
 
 
+def test_a_long_body_is_shown_to_those_who_ask_for_it(begin_admin, fresh_key):
+    gateway, admin = begin_admin({"defaults": {"max_answer_body": "2MiB"}})
+    for size, usual in ((1 << 20, True), ((1 << 20) + 1, False)):
+        key = fresh_key()
+        gateway.post(key=key, plan={"size": size})
+        path = f"/api/records/{record_of(admin, key)['record']}"
+        for query, whole in (("", usual), ("?body=yes", True), ("?body=no", False)):
+            shown = admin.get(path + query).json()
+            assert (shown["status"], shown["body_size"]) == (201, size)
+            assert shown["headers"] and shown["timeline"]
+            assert ("body" in shown or "body_base64" in shown) == whole, (size, query)
+    assert admin.get(path + "?body=perhaps").status == 400
+
+
 def test_an_unknown_record_is_completed_with_an_answer(running, fresh_key):
     gateway, admin = running
     key = fresh_key()
