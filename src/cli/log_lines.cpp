@@ -161,7 +161,6 @@ log_lines::log_lines(const config::log_params& params, int descriptor)
 
 void log_lines::write_line(base::log_level level, std::string_view event,
                            std::span<const base::log_field> fields) {
-  if (level < least_) return;
   thread_local line_buffer line;
   line.clear();
   add_line(line, form_, level, event, fields);
@@ -180,13 +179,15 @@ void log_lines::write(const base::event_info& event, base::log_level level,
       const auto& info = base::info_of(base::event::lines_left_out);
       const std::array<base::log_field, 2> missing{
           {{"event_left_out", event.name}, {"count", decision.left_out}}};
-      write_line(info.level, info.name, missing);
+      if (info.level >= least_) write_line(info.level, info.name, missing);
     }
     if (!decision.pass) {
       left_out_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
   }
+  // Who changed a record is written whatever the level is: without a file this is the audit log.
+  if (level < least_ && event.id != base::event::audit) return;
   write_line(level, event.name, fields);
 }
 
