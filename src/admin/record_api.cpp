@@ -45,17 +45,29 @@ result<void> read_parameter(std::string_view name, const std::string& value, lis
   return {};
 }
 
+bool is_repeated(const request& request, std::string_view name) {
+  return std::ranges::count(request.query, name, [](const auto& one) { return one.first; }) > 1;
+}
+
+/// A cursor of another store is a fault of the caller.
+response page_refusal(const error& why) {
+  return why.code == errc::invalid_argument ? refusal(400, why.detail) : store_refusal(why);
+}
+
 asio::awaitable<response> list_records(store& records, milliseconds timeout,
                                        const request& request) {
   list_query query;
   for (const auto& [name, value] : request.query) {
+    if (name != "state" && is_repeated(request, name)) {
+      co_return refusal(400, name + ": given twice; all that is given must fit");
+    }
     if (const auto known = read_parameter(name, value, query); !known) {
       co_return refusal(400, known.error().detail);
     }
   }
   const auto page =
       co_await list_filtered(records, query.filter, query.cursor, query.limit, timeout);
-  if (!page) co_return store_refusal(page.error());
+  if (!page) co_return page_refusal(page.error());
   ordered_json body;
   body["records"] = ordered_json::array();
   for (const auto& seen : page->unreadable) body["records"].push_back(record_json(seen));
@@ -132,7 +144,7 @@ asio::awaitable<response> count_records(store& records, milliseconds timeout,
   const auto cursor = read_cursor(request.parameter("cursor"));
   if (!cursor) co_return refusal(400, cursor.error().detail);
   const auto piece = co_await records.count(*cursor, timeout);
-  if (!piece) co_return store_refusal(piece.error());
+  if (!piece) co_return page_refusal(piece.error());
   ordered_json body;
   for (std::size_t i = 1; i <= observed_states; ++i) {
     const auto state = static_cast<observed_state>(i);

@@ -40,6 +40,7 @@ error strange(const admin_target& target) {
 
 /// Why the gateway refused.
 error refused(const admin_target& target, const reply& got) {
+  if (got.text("detail").empty()) return strange(target);
   const auto detail = terminal_text(target.address.text() + ": " + got.text("detail"));
   const auto known = got.text("effect") == "unknown" ? effect::unknown : effect::none;
   if (got.status == 503) return {errc::store_unreachable, detail, known};

@@ -46,10 +46,12 @@ constexpr std::array table{
                about_program},
     event_info{event::configuration, "configuration", warning, once, "at remark",
                "What the configuration's check has to say about a line.", about_program},
-    event_info{event::reloaded, "reloaded", info, once, "",
-               "SIGHUP: the new configuration is in force.", about_program},
+    event_info{event::reloaded, "reloaded", info, once, "by",
+               "The new configuration is in force. Who wanted it: SIGHUP, or the name behind a "
+               "token.",
+               about_program},
     event_info{event::reload_refused, "reload-refused", error, once, "",
-               "SIGHUP: the new configuration has faults, which stand before this line. "
+               "The new configuration or the token file has faults, which stand before this line. "
                "The old one stays in force.",
                about_program},
     event_info{event::admin_tokens_refused, "admin-tokens-refused", error, once, "why",
@@ -59,13 +61,14 @@ constexpr std::array table{
     event_info{event::signal_ignored, "signal-ignored", info, once, "signal",
                "The gateway has no use for this signal.", about_program},
     event_info{event::log_file_reopened, "log-file-reopened", info, once, "path",
-               "SIGUSR1: lines go to the file that has the path now.", about_program},
+               "SIGUSR1: lines go to the file that has the path now; also for the audit log.",
+               about_program},
     event_info{event::log_file_not_reopened, "log-file-not-reopened", error, once, "path why",
                "SIGUSR1: the file could not be opened. Lines go on to the former one.",
                about_program},
-    event_info{event::draining, "draining", info, once, "at_most delay",
-               "SIGTERM: after the delay no new requests are taken, and the running ones are "
-               "finished.",
+    event_info{event::draining, "draining", info, once, "at_most delay by",
+               "After the delay no new requests are taken, and the running ones and acts are "
+               "finished. Who wanted it: the signal, or the name behind a token.",
                about_program},
     event_info{event::drained, "drained", info, once, "left unrecorded runs replays incidents",
                "The drain is over, and what the process did since its start.", about_program},
@@ -290,7 +293,8 @@ constexpr std::array table{
     event_info{event::audit, "audit", info, once,
                "stage action who means why record key from to about",
                "A person or reconcile changes a record: the stage is intended before the change, "
-               "then what became of it. With audit_log, these lines go to that file.",
+               "then what became of it. It is written at any level of the log. With audit_log, "
+               "these lines go to that file.",
                about_reconciling},
     event_info{event::audit_not_written, "audit-not-written", error, recurring, "why record",
                "A line of the audit log can't be written. Changes that are not made yet are "

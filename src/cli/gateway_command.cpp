@@ -25,6 +25,8 @@
 #include "admin/record_acts.hpp"
 #include "admin/record_api.hpp"
 #include "admin/server.hpp"
+#include "audit/audit_log.hpp"
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor/surroundings.hpp"
@@ -124,12 +126,15 @@ class running_gateway final : public admin::program {
     const std::lock_guard lock(effective_mutex_);
     return config::retention_of(effective_, route);
   }
-  boost::asio::awaitable<admin::reload_outcome> reload() override {
-    co_return co_await boost::asio::co_spawn(io_, reload_here(), boost::asio::use_awaitable);
+  boost::asio::awaitable<admin::reload_outcome> reload(std::string author) override {
+    co_return co_await boost::asio::co_spawn(io_, reload_here(std::move(author)),
+                                             boost::asio::use_awaitable);
   }
-  void drain() override {
-    boost::asio::post(io_, [this] { end(SIGTERM); });
+  void drain(std::string author) override {
+    boost::asio::post(io_, [this, author = std::move(author)] { end(SIGTERM, author); });
   }
+  /// What is done by then has had its time; from the begin of a drain on.
+  [[nodiscard]] base::boot_clock::time_point drain_end() const noexcept { return drain_end_; }
 
  private:
   void wait() {
@@ -143,29 +148,34 @@ class running_gateway final : public admin::program {
   void take(int signal) {
     switch (signal) {
       case SIGHUP:
-        reload_now();
+        reload_now("SIGHUP");
         return;
       case SIGUSR1:
-        if (!running_.log.file.empty()) return reopen_log();
+        if (!running_.log.file.empty()) reopen_log();
+        if (!running_.gateway.audit_log.empty()) return reopen_audit();
+        if (!running_.log.file.empty()) return;
         [[fallthrough]];
       case SIGUSR2:
         return base::log(base::event::signal_ignored,
                          {{"signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2"}});
       default:
-        return end(signal);
+        return end(signal, signal == SIGTERM ? "SIGTERM" : signal == SIGINT ? "SIGINT" : "SIGQUIT");
     }
   }
 
-  void end(int signal) {
+  void end(int signal, std::string_view author) {
     if (signal == SIGINT && std::exchange(interrupted_, true)) {
       base::log(base::event::stopped_early);
       lines_.flush();
       std::_Exit(exit_failed);
     }
-    if (draining_.exchange(true)) return;
+    if (draining_) return;
     const auto delay = running_.gateway.drain_delay;
+    drain_end_ = base::boot_now() + delay + running_.gateway.drain;
+    draining_ = true;
     base::log(base::event::draining, {{"at_most", config::duration_text(running_.gateway.drain)},
-                                      {"delay", config::duration_text(delay)}});
+                                      {"delay", config::duration_text(delay)},
+                                      {"by", author}});
     if (delay.count() == 0) return server_.drain();
     drain_delay_.expires_after(delay);
     drain_delay_.async_wait([this](boost::system::error_code failed) {
@@ -176,26 +186,32 @@ class running_gateway final : public admin::program {
   void reopen_log() {
     const auto& path = running_.log.file;
     const auto opened = open_log_file(path);
-    if (!opened) {
-      const auto& why = opened.error().detail;
-      return base::log(base::event::log_file_not_reopened, {{"path", path}, {"why", why}});
-    }
-    lines_.redirect(*opened);
-    base::log(base::event::log_file_reopened, {{"path", path}});
+    if (opened) lines_.redirect(*opened);
+    log_reopened(path, opened ? "" : opened.error().detail);
+  }
+  void reopen_audit() {
+    auto* audit = server_.audit();
+    const auto done = audit != nullptr ? audit->reopen() : result<void>();
+    log_reopened(running_.gateway.audit_log, done ? "" : done.error().detail);
+  }
+  static void log_reopened(const std::string& path, const std::string& why) {
+    if (why.empty()) return base::log(base::event::log_file_reopened, {{"path", path}});
+    base::log(base::event::log_file_not_reopened, {{"path", path}, {"why", why}});
   }
 
-  admin::reload_outcome reload_now() {
+  admin::reload_outcome reload_now(std::string_view author) {
     admin::reload_outcome out;
     auto read = config::load(sources_of(given_, true));
     log_remarks(read.remarks);
     for (const auto& r : read.remarks) {
       if (r.weight == config::remark::grade::fault) out.faults.push_back(r.text());
     }
-    if (const auto tokens = admin_ ? admin_->reload_tokens() : result<void>(); !tokens) {
+    auto tokens = admin_ ? admin_->read_tokens() : result<admin::server::tokens>(nullptr);
+    if (!tokens) {
       out.faults.push_back(tokens.error().detail);
       base::log(base::event::admin_tokens_refused, {{"why", tokens.error().detail}});
     }
-    if (!read.ok()) {
+    if (!out.faults.empty() || !read.ok()) {
       base::log(base::event::reload_refused);
       return out;
     }
@@ -203,8 +219,9 @@ class running_gateway final : public admin::program {
     for (const auto& name : out.restart_needed) {
       base::log(base::event::restart_needed, {{"option", name}});
     }
+    if (admin_) admin_->set_tokens(*std::move(tokens));
     set_routing(std::move(read.values));
-    base::log(base::event::reloaded);
+    base::log(base::event::reloaded, {{"by", author}});
     return out;
   }
   /// What is only read at a start stays as it was.
@@ -214,7 +231,9 @@ class running_gateway final : public admin::program {
     const std::lock_guard lock(effective_mutex_);
     effective_ = std::move(read);
   }
-  boost::asio::awaitable<admin::reload_outcome> reload_here() { co_return reload_now(); }
+  boost::asio::awaitable<admin::reload_outcome> reload_here(std::string author) {
+    co_return reload_now(author);
+  }
 
   boost::asio::io_context& io_;
   boost::asio::signal_set& signals_;
@@ -230,6 +249,7 @@ class running_gateway final : public admin::program {
   std::atomic<bool> serving_{false};
   std::atomic<bool> draining_{false};
   bool interrupted_ = false;  // by a first SIGINT
+  std::atomic<base::boot_clock::time_point> drain_end_{};
 };
 
 admin::record_act_params act_params(milliseconds timeout, const gateway::server& server,
@@ -268,6 +288,7 @@ class admin_listener {
 
   [[nodiscard]] result<void> start() { return server_.start(); }
   [[nodiscard]] std::string address() const { return server_.local().text(); }
+  void wait_for_acts(base::boot_clock::time_point until) const { server_.wait_for_acts(until); }
 
  private:
   admin::record_counter records_;
@@ -309,6 +330,7 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
   }
   std::thread waiter([&] {
     server.wait();
+    if (listener) listener->wait_for_acts(program.drain_end());
     queue.io.stop();
   });
   queue.io.run();
@@ -366,7 +388,8 @@ void add_gateway_command(command app) {
   const auto given = add_all_flags(added);
   added.footer(
       "SIGTERM, SIGINT and SIGQUIT drain: running requests finish. A second SIGINT ends it at\n"
-      "once. SIGUSR1 opens the log file anew. SIGUSR2 is logged, and nothing else.\n"
+      "once. SIGUSR1 opens the log file and the audit log anew. SIGUSR2 is logged, and nothing "
+      "else.\n"
       "SIGHUP reads the configuration again: upstreams, routes and their policies change; a\n"
       "wrong one is refused, and the old one stays.\n\n"
       "Example:\n"

@@ -178,7 +178,6 @@ log_lines::log_lines(const config::log_params& params, int descriptor)
 
 void log_lines::write_line(base::log_level level, std::string_view event,
                            std::span<const base::log_field> fields) {
-  if (level < least_) return;
   thread_local line_buffer line;
   line.clear();
   add_line(line, form_, level, event, fields);
@@ -200,6 +199,7 @@ void log_lines::report_left_out(log_rate_limit::time_point now) {
     due_.store(limit_.due(), std::memory_order_relaxed);
   }
   const auto& info = base::info_of(base::event::lines_left_out);
+  if (info.level < least_) return;
   for (const auto& one : all) {
     const std::array<base::log_field, 2> fields{
         {{"event_left_out", one.event}, {"count", one.lines}}};
@@ -226,6 +226,8 @@ void log_lines::write(const base::event_info& event, base::log_level level,
       return;
     }
   }
+  // Who changed a record is written whatever the level is: without a file this is the audit log.
+  if (level < least_ && event.id != base::event::audit) return;
   write_line(level, event.name, fields);
 }
 

@@ -245,3 +245,13 @@ def test_a_name_whose_resolution_hangs_ends_with_the_timeout(onceguard, names):
                           env={**clean_environment(), **names.environment})
     assert done.returncode == 1 and "slow.test:8081" in done.stderr
     assert names.look_ups("slow.test") == 1
+
+
+def test_a_port_that_is_no_admin_listener_is_named_as_such(running, onceguard):
+    gateway, _ = running
+    address = f"127.0.0.1:{gateway.port.number}"
+    done = subprocess.run(
+        [str(onceguard), "keys", "list", "--admin", address], capture_output=True, text=True,
+        timeout=60, check=False, env=clean_environment())
+    assert done.returncode == 1
+    assert address in done.stderr and "is it the admin listener?" in done.stderr

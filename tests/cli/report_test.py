@@ -132,7 +132,7 @@ def test_without_a_request_nothing_is_found(run):
     (["/no/such/file"], 1, "/no/such/file"),
     (["--admin", "127.0.0.1:1", "file"], 2, "--admin"),
     (["--admin", "nowhere"], 2, "--admin"),
-    (["--admin", "127.0.0.1:1"], 1, "127.0.0.1:1"),
+    (["--admin", "127.0.0.1:1"], 4, "127.0.0.1:1"),
 ])
 def test_a_source_that_can_not_be_read_is_named(run, arguments, code, words):
     done = run(*arguments)
