@@ -190,8 +190,7 @@ class running_gateway final : public admin::program {
     log_reopened(path, opened ? "" : opened.error().detail);
   }
   void reopen_audit() {
-    auto* audit = server_.audit();
-    const auto done = audit != nullptr ? audit->reopen() : result<void>();
+    const auto done = server_.audit() != nullptr ? server_.audit()->reopen() : result<void>();
     log_reopened(running_.gateway.audit_log, done ? "" : done.error().detail);
   }
   static void log_reopened(const std::string& path, const std::string& why) {
