@@ -149,7 +149,6 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
       outcome out;
       if (stale) {
         out = co_await superseded_outcome();
-        out.superseded = true;
       } else {
         out = after_settle(request, *replies[0]);
       }
@@ -183,10 +182,14 @@ asio::awaitable<outcome> lease_handle::state::superseded_outcome() {
       (*found)->stored.about->print == op.about->print) {
     auto out = replayed((*found)->stored.answer, (*found)->stored.kept);
     granter.announce(op, out);
+    // The application or an operator may have completed the record under this lease.
+    out.superseded = (*found)->stored.token != lease().token;
     co_return out;
   }
   granter.waiting.poll(op.id);
-  co_return plain_outcome(outcome_kind::superseded);
+  auto out = plain_outcome(outcome_kind::superseded);
+  out.superseded = true;
+  co_return out;
 }
 
 outcome lease_handle::state::after_settle(const settlement& request,
