@@ -182,8 +182,9 @@ asio::awaitable<outcome> lease_handle::state::superseded_outcome() {
       (*found)->stored.about->print == op.about->print) {
     auto out = replayed((*found)->stored.answer, (*found)->stored.kept);
     granter.announce(op, out);
-    // The application or an operator may have completed the record under this lease.
-    out.superseded = (*found)->stored.token != lease().token;
+    // The application may have completed the record itself, under this lease.
+    const auto& stored = (*found)->stored;
+    out.superseded = !stored.by_application || stored.token != lease().token;
     co_return out;
   }
   granter.waiting.poll(op.id);
