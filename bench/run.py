@@ -27,9 +27,10 @@ from side_by_side import compare
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "watched", "redis", "postgres",
-        "postgres-soak", "postgres-large", "attention")
+        "postgres-soak", "postgres-large", "attention", "library")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
+LIBRARY_BENCH = os.path.join(os.path.dirname(BINARY), "bench/library_bench")
 
 
 def free_port():
@@ -363,6 +364,8 @@ def main():
             bench_memory(servers, wanted.seconds, wanted.requests)
         if any(what.startswith("postgres") for what in wanted.what):
             bench_postgres(wanted, servers)
+        if "library" in wanted.what:
+            subprocess.run([LIBRARY_BENCH], check=True)
         if "sizes" in wanted.what:
             import sizes
             sizes.bench_sizes(servers, wanted.seconds, wrk)

@@ -206,6 +206,9 @@ struct extend_decision {
 struct resolution {
   /// The record's id.
   record_id id{};
+  /// Of the lease that the operator looked at: a record that has had another lease since stays as
+  /// it is. 0: any.
+  onceguard::token token = 0;
   /// True: the operation took effect (with `answer`, if there is one). False: it did not. A
   /// completed record without an answer takes this answer and keeps its retention.
   bool completed = false;
@@ -225,6 +228,8 @@ enum class resolve_outcome : std::uint8_t {
               ///< timeout after the lease has not passed yet
   already_completed,  ///< the record has its answer, or the resolution gave none; only a release
                       ///< without `keep_completed` changes such a record
+  changed,  ///< the record has another lease than the one that was seen, or can't be read any
+            ///< more; nothing was changed
 };
 
 /// The answer to a resolution, and the record to write. Without a record, nothing changes.
@@ -241,8 +246,9 @@ struct resolve_decision {
 [[nodiscard]] resolve_decision decide_resolution(const record* stored, const resolution& request,
                                                  const instant& now);
 
-/// Makes the record that replaces an unreadable record; only with `force`. A lease on the
-/// unreadable record is superseded. `next` is larger than any token that this store ever gave. The
+/// Makes the record that replaces an unreadable record; only with `force`. With a `token`, which
+/// can't be compared any more, nothing is written. A lease on the unreadable record is superseded.
+/// `next` is larger than any token that this store ever gave. The
 /// fingerprint of the first request is lost, so later requests are not compared with it if the
 /// record is completed.
 [[nodiscard]] resolve_decision resolve_unreadable(const resolution& request, const instant& now,

@@ -73,7 +73,7 @@ result<answer_ptr> read_answer(const json& object) {
 
 constexpr std::array common_members{"reason", "dry_run", "force", "wait"};
 constexpr std::array answer_members{"status", "headers", "body", "body_base64"};
-constexpr std::array record_members{"key", "scope"};
+constexpr std::array record_members{"key", "scope", "token"};
 constexpr std::array selection_members{"filter", "limit", "cursor"};
 
 template <class Names>
@@ -128,6 +128,7 @@ result<void> add_condition(const std::string& name, const json& value, record_fi
   if (value.is_string()) return out.add(name, value.get<std::string>());
   if (value.is_boolean()) return out.add(name, value.get<bool>() ? "true" : "false");
   if (name != "state" || !value.is_array()) return wrong("filter: " + name + ": expected a text");
+  if (value.empty()) return wrong("filter: state: a state at least was expected");
   for (const auto& one : value) {
     if (!one.is_string()) return wrong("filter: state: expected texts");
     if (auto added = out.add(name, one.get<std::string>()); !added) return added;
@@ -144,6 +145,7 @@ result<record_filter> read_filter(const json& object) {
   for (const auto& [name, value] : conditions.items()) {
     if (auto added = add_condition(name, value, out); !added) return added.error();
   }
+  if (!out.any()) return wrong("filter: attention: false chooses nothing; add a condition");
   out.limit_to_unknown();
   return out;
 }
@@ -173,6 +175,13 @@ result<act_request> read_act(std::string_view text, act which) {
   if (!key->empty()) out.key = *key;
   if (digest whole{}; base::from_hex(*scope, whole)) out.scope = whole;
   if (!scope->empty() && !out.scope) return wrong("scope: a digest of 64 hex digits was expected");
+  if (object->contains("token")) {
+    const auto& given = (*object)["token"];
+    if (!given.is_number_unsigned() || given == 0) {
+      return wrong("token: that of the record as it was read was expected");
+    }
+    out.token = given.get<token>();
+  }
   return out;
 }
 

@@ -25,7 +25,8 @@ struct act_request {
   bool force = false;
   /// After a completed record has changed: until no process serves its answer from memory.
   bool wait = true;
-  answer_ptr answer;  ///< complete: null if none was given
+  onceguard::token token = 0;  ///< of the lease that was seen; 0: any
+  answer_ptr answer;           ///< complete: null if none was given
   /// Of a record that can't be read, if its caller knows them.
   std::optional<std::string> key;
   std::optional<digest> scope;

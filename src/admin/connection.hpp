@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "admin/resource.hpp"
+#include "base/clock.hpp"
 #include "base/timer_wheel.hpp"
 #include "http1/message.hpp"
 
@@ -32,6 +33,17 @@ class connection final : private base::deadline {
   /// After a whole request: ready for the next one.
   void reset() { reader_.reset(); }
 
+  /// While its request is carried out, a connection waits for nobody.
+  void set_busy(bool busy) noexcept {
+    busy_ = busy;
+    waits_since_ = base::boot_now();
+  }
+  [[nodiscard]] bool busy() const noexcept { return busy_; }
+  /// When the wait for the client began: for its request, or that it takes the answer.
+  [[nodiscard]] base::boot_clock::time_point waits_since() const noexcept { return waits_since_; }
+  /// Ends it from outside: what it waits for fails.
+  void close() { expired(); }
+
  private:
   void expired() override;
   boost::asio::awaitable<http1::progress> advance();
@@ -44,6 +56,8 @@ class connection final : private base::deadline {
   base::timer_wheel& wheel_;
   http1::reader reader_;
   std::string out_;
+  base::boot_clock::time_point waits_since_ = base::boot_now();
+  bool busy_ = false;
   bool head_only_ = false;
   bool keep_ = true;
 };

@@ -11,8 +11,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
-asio::awaitable<response> reload(program& program) {
-  const auto done = co_await program.reload();
+asio::awaitable<response> reload(program& program, const request& request) {
+  const auto done = co_await program.reload(request.sender.name);
   ordered_json body;
   body["reloaded"] = done.faults.empty();
   body["faults"] = done.faults;
@@ -23,8 +23,8 @@ asio::awaitable<response> reload(program& program) {
   co_return out;
 }
 
-asio::awaitable<response> drain(program& program) {
-  program.drain();
+asio::awaitable<response> drain(program& program, const request& request) {
+  program.drain(request.sender.name);
   response out;
   out.status = 202;
   out.body = R"({"draining":true})";
@@ -53,10 +53,10 @@ resources control_resources(program& program, const observing::observation& obse
          effective.body = program.configuration();
          co_return effective;
        }});
-  out.push_back(
-      {"POST", "/api/reload", access::act, [&program](const request&) { return reload(program); }});
-  out.push_back(
-      {"POST", "/api/drain", access::act, [&program](const request&) { return drain(program); }});
+  out.push_back({"POST", "/api/reload", access::act,
+                 [&program](const request& wanted) { return reload(program, wanted); }});
+  out.push_back({"POST", "/api/drain", access::act,
+                 [&program](const request& wanted) { return drain(program, wanted); }});
   return out;
 }
 

@@ -78,7 +78,8 @@ void add_engine(families& out, onceguard::engine& engine) {
                static_cast<double>((engine.counters().*member).load(std::memory_order_relaxed)));
   }
   auto unknown = counter_family("onceguard_became_unknown_total",
-                                "Records that became unknown, as this process noticed, by reason.");
+                                "Records that became unknown, by reason. Of holder_gone, each "
+                                "process counts those that it meets, once since its start.");
   for (std::size_t i = 1; i < unknown_reasons; ++i) {
     const auto& count = engine.counters().became_unknown[i];
     add_value(unknown, static_cast<double>(count.load(std::memory_order_relaxed)),
@@ -108,6 +109,10 @@ void add_program(families& out, const metric_sources& sources) {
   add_gauge(out, "onceguard_connections", "Client connections.", now.connections);
   add_gauge(out, "onceguard_connections_limit", "As many as max_connections allows.",
             now.connections_max);
+  add_number(out,
+             counter_family("onceguard_connections_refused_total",
+                            "Client connections that got 503, as max_connections were open."),
+             static_cast<double>(now.connections_refused));
   add_gauge(out, "onceguard_buffered_bytes", "Bodies, answers and settles in memory.",
             now.buffered_bytes);
   add_gauge(out, "onceguard_buffered_limit_bytes", "As much as max_buffered allows.",

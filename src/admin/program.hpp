@@ -15,6 +15,7 @@ enum class phase : std::uint8_t { starting, serving, draining };
 struct program_gauges {
   std::size_t connections = 0;
   std::size_t connections_max = 0;
+  std::uint64_t connections_refused = 0;  ///< since the start
   std::size_t buffered_bytes = 0;
   std::size_t buffered_bytes_max = 0;
   std::uint64_t log_lines_dropped = 0;
@@ -39,10 +40,11 @@ class program {
   [[nodiscard]] virtual program_gauges gauges() const = 0;
   /// The configuration in force as a JSON object; without secrets.
   [[nodiscard]] virtual std::string configuration() const = 0;
-  /// Reads the configuration again, as SIGHUP does.
-  virtual boost::asio::awaitable<reload_outcome> reload() = 0;
+  /// Reads the configuration and the tokens again, as SIGHUP does, and takes both or neither. The
+  /// author is named in the log.
+  virtual boost::asio::awaitable<reload_outcome> reload(std::string author) = 0;
   /// Begins to end the program, as SIGTERM does.
-  virtual void drain() = 0;
+  virtual void drain(std::string author) = 0;
 };
 
 }  // namespace onceguard::admin

@@ -34,6 +34,8 @@ std::string_view name_of(resolve_outcome outcome) {
       return "not_found";
     case resolve_outcome::running:
       return "running";
+    case resolve_outcome::changed:
+      return "changed";
     case resolve_outcome::already_completed:
       break;
   }
@@ -58,6 +60,9 @@ response act_response(const resolve_decision& decided, act which, const act_requ
       out.fields = "Retry-After: " + std::to_string(seconds) + "\r\n";
       return out;
     }
+    case resolve_outcome::changed:
+      return refusal(409, "It has another lease than the one that was seen; nothing was changed.",
+                     more);
     case resolve_outcome::already_completed:
       return refusal(409,
                      which == act::complete
@@ -78,9 +83,19 @@ resolution resolution_of(act which, const act_request& wanted, const record_id& 
   out.id = id;
   out.completed = which == act::complete;
   out.answer = wanted.answer;
+  out.token = wanted.token;
   out.force = wanted.force;
   out.keep_completed = which == act::release;
   out.retention = params.retention(seen != nullptr ? seen->stored.about->route : std::string());
+  return out;
+}
+
+/// Of a selection: each change is only for the attempt that was listed, as the filter chose it.
+resolution resolution_of_listed(act which, const act_request& wanted, const record_view& seen,
+                                const record_act_params& params) {
+  auto out = resolution_of(which, wanted, seen.id, &seen, params);
+  out.token = seen.stored.token;
+  out.keep_completed = which == act::release || seen.state != observed_state::completed;
   return out;
 }
 
@@ -120,7 +135,8 @@ asio::awaitable<response> change_record(store& records, record_act_params params
     change.about = *std::move(about);
   }
   if (wanted->dry_run) {
-    const auto preview = before ? preview_resolution(*before, change) : resolve_decision{};
+    const auto preview =
+        before ? preview_resolution(*before, change) : resolve_unreadable(change, {}, 0);
     co_return act_response(preview, which, *wanted);
   }
   auto* audit = params.audit();
@@ -157,6 +173,11 @@ class selection {
     body_["act"] = name_of(which_);
     body_["dry_run"] = wanted_.act.dry_run;
     body_["records"] = ordered_json::array();
+    for (const auto& seen : page->unreadable) {
+      auto entry = record_json(seen);
+      entry["outcome"] = "unreadable";
+      body_["records"].push_back(std::move(entry));
+    }
     for (const auto& seen : page->records) {
       if (seen.state == observed_state::released) continue;
       if (base::boot_now() > until) stopped_ = "its time was over";
@@ -175,7 +196,7 @@ class selection {
  private:
   asio::awaitable<void> add(const record_view& seen, audit_log& audit) {
     auto entry = record_json(seen, false);
-    auto change = resolution_of(which_, wanted_.act, seen.id, &seen, params_);
+    auto change = resolution_of_listed(which_, wanted_.act, seen, params_);
     if (wanted_.act.dry_run) {
       entry["outcome"] = name_of(preview_resolution(seen, change).outcome);
     } else {

@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::size_t list_size_max = 1'000;
 constexpr std::size_t list_size_usual = 100;
+// Beyond this size, a body comes only to those who ask for it.
+constexpr std::size_t body_size_usual = 1u << 20;
+
 struct list_query {
   record_filter filter;
   std::string cursor;
@@ -42,17 +45,29 @@ result<void> read_parameter(std::string_view name, const std::string& value, lis
   return {};
 }
 
+bool is_repeated(const request& request, std::string_view name) {
+  return std::ranges::count(request.query, name, [](const auto& one) { return one.first; }) > 1;
+}
+
+/// A cursor of another store is a fault of the caller.
+response page_refusal(const error& why) {
+  return why.code == errc::invalid_argument ? refusal(400, why.detail) : store_refusal(why);
+}
+
 asio::awaitable<response> list_records(store& records, milliseconds timeout,
                                        const request& request) {
   list_query query;
   for (const auto& [name, value] : request.query) {
+    if (name != "state" && is_repeated(request, name)) {
+      co_return refusal(400, name + ": given twice; all that is given must fit");
+    }
     if (const auto known = read_parameter(name, value, query); !known) {
       co_return refusal(400, known.error().detail);
     }
   }
   const auto page =
       co_await list_filtered(records, query.filter, query.cursor, query.limit, timeout);
-  if (!page) co_return store_refusal(page.error());
+  if (!page) co_return page_refusal(page.error());
   ordered_json body;
   body["records"] = ordered_json::array();
   for (const auto& seen : page->unreadable) body["records"].push_back(record_json(seen));
@@ -91,11 +106,23 @@ ordered_json timeline_of(const record_view& seen) {
   return out;
 }
 
+void leave_out_body(record_view& seen) {
+  if (!seen.stored.answer) return;
+  auto rest = std::make_shared<answer>();
+  rest->status = seen.stored.answer->status;
+  rest->headers = seen.stored.answer->headers;
+  seen.stored.answer = std::move(rest);
+}
+
 asio::awaitable<response> show_record(store& records, milliseconds timeout,
                                       const request& request) {
   const auto id = record_of(request);
   if (!id) co_return no_record_id();
-  const auto found = co_await records.find(*id, timeout);
+  const auto with_body = request.parameter("body");
+  if (!with_body.empty() && with_body != "yes" && with_body != "no") {
+    co_return refusal(400, "body: yes or no was expected");
+  }
+  auto found = co_await records.find(*id, timeout);
   if (!found && found.error().code == errc::record_unreadable) {
     unreadable_record seen;
     seen.id = *id;
@@ -104,6 +131,8 @@ asio::awaitable<response> show_record(store& records, milliseconds timeout,
   }
   if (!found) co_return store_refusal(found.error());
   if (!*found) co_return refusal(404, "There is no such record.", {{"outcome", "not_found"}});
+  const bool usual = (*found)->body_size <= body_size_usual;
+  if (with_body == "no" || (with_body.empty() && !usual)) leave_out_body(**found);
   auto body = record_json(**found, true);
   body["timeline"] = timeline_of(**found);
   co_return json_response(body);
@@ -115,7 +144,7 @@ asio::awaitable<response> count_records(store& records, milliseconds timeout,
   const auto cursor = read_cursor(request.parameter("cursor"));
   if (!cursor) co_return refusal(400, cursor.error().detail);
   const auto piece = co_await records.count(*cursor, timeout);
-  if (!piece) co_return store_refusal(piece.error());
+  if (!piece) co_return page_refusal(piece.error());
   ordered_json body;
   for (std::size_t i = 1; i <= observed_states; ++i) {
     const auto state = static_cast<observed_state>(i);

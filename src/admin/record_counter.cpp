@@ -71,7 +71,9 @@ asio::awaitable<void> record_counter::run() {
     // What is noted is found at once; a count of a large store takes minutes.
     auto oldest = co_await find_oldest_unknown(true);
     publish(oldest, oldest_unknown_);
-    const auto counted = co_await count_all();
+    std::optional<record_numbers> counted;
+    // A store that did not answer is not asked again in this round.
+    if (oldest) counted = co_await count_all();
     const bool some =
         counted && counted->found.by_state[static_cast<std::size_t>(observed_state::unknown)] != 0;
     if (some && oldest == 0) {  // not noted yet

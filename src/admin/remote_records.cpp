@@ -20,6 +20,8 @@ namespace {
 // The gateway may wait for its store itself, and longer for a change whose reply does not come.
 constexpr milliseconds wait_for_answer{10'000};
 constexpr milliseconds wait_for_change{70'000};
+// In base64 it fills the longest answer that ask() takes.
+constexpr std::size_t body_size_max = 48u << 20;
 
 struct reply {
   std::uint16_t status = 0;
@@ -38,6 +40,7 @@ error strange(const admin_target& target) {
 
 /// Why the gateway refused.
 error refused(const admin_target& target, const reply& got) {
+  if (got.text("detail").empty()) return strange(target);
   const auto detail = terminal_text(target.address.text() + ": " + got.text("detail"));
   const auto known = got.text("effect") == "unknown" ? effect::unknown : effect::none;
   if (got.status == 503) return {errc::store_unreachable, detail, known};
@@ -100,6 +103,7 @@ ordered_json act_of(const resolution& change, const std::string& reason) {
   out["reason"] = reason;
   out["force"] = change.force;
   out["wait"] = false;
+  if (change.token != 0) out["token"] = change.token;
   if (change.about) {
     out["key"] = change.about->key;
     out["scope"] = base::to_hex(change.about->scope);
@@ -122,7 +126,22 @@ std::optional<resolve_outcome> outcome_of(const reply& got) {
   if (name == "not_found") return not_found;
   if (name == "running") return running;
   if (name == "already_completed") return already_completed;
+  if (name == "changed") return changed;
   return std::nullopt;
+}
+
+using found_record = std::optional<record_view>;
+
+result<found_record> find_once(const admin_target& target, std::string path, milliseconds timeout) {
+  const auto got = get(target, std::move(path), timeout);
+  if (!got) return got.error();
+  if (got->status == 404) return found_record();
+  if (is_unreadable(got->body)) {
+    return error(errc::record_unreadable, read_unreadable(got->body).why);
+  }
+  auto seen = read_record(got->body);
+  if (!seen) return strange(target);
+  return found_record(*std::move(seen));
 }
 
 }  // namespace
@@ -147,15 +166,14 @@ awaitable<result<resolve_decision>> remote_records::resolve(resolution request,
 
 awaitable<result<std::optional<record_view>>> remote_records::find(record_id id,
                                                                    milliseconds timeout) {
-  const auto got = get(target_, "/api/records/" + base::to_hex(id), timeout);
-  if (!got) co_return got.error();
-  if (got->status == 404) co_return std::optional<record_view>();
-  if (is_unreadable(got->body)) {
-    co_return error(errc::record_unreadable, read_unreadable(got->body).why);
-  }
-  auto seen = read_record(got->body);
-  if (!seen) co_return strange(target_);
-  co_return std::optional(*std::move(seen));
+  const auto path = "/api/records/" + base::to_hex(id) + "?body=";
+  auto seen = find_once(target_, path + "no", timeout);
+  const auto size = seen && *seen ? (*seen)->body_size : 0;
+  if (bodies_ == answer_bodies::left_out || size == 0 || size > body_size_max) co_return seen;
+  auto whole = find_once(target_, path + "yes", timeout);
+  // A text may be longer in JSON.
+  if (!whole && whole.error().code == errc::conflict) co_return seen;
+  co_return whole;
 }
 
 awaitable<result<list_page>> remote_records::list(list_filter filter, std::string cursor,

@@ -1,11 +1,14 @@
 #include "admin/server.hpp"
 
 #include <algorithm>
+#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <sys/stat.h>
 #include <thread>
+#include <tuple>
 #include <unistd.h>
+#include <vector>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/ip/address.hpp>
@@ -15,6 +18,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "admin/connection.hpp"
+#include "admin/socket_file.hpp"
 #include "admin/tokens.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
@@ -37,7 +41,7 @@ constexpr mode_t socket_mode = S_IRUSR | S_IWUSR;
 bool is_plain_host(std::string_view host) {
   const auto authority = gateway::parse_authority(host, std::uint16_t{80});
   if (!authority) return false;
-  if (authority->host == "localhost") return true;
+  if (base::iequals(authority->host, "localhost")) return true;
   error_code failed;
   asio::ip::make_address(authority->host, failed);
   return !failed;
@@ -46,8 +50,45 @@ bool is_plain_host(std::string_view host) {
 /// Whether a page of another site could make a browser send this request unasked.
 bool is_forgeable(const http1::head& head) {
   const auto* type = base::find_field(head.fields, "content-type");
-  return head.method == "POST" && (type == nullptr || !type->value.starts_with("application/json"));
+  if (head.method != "POST" || type == nullptr) return head.method == "POST";
+  const std::string_view value = type->value;
+  return !base::iequals(base::trim(value.substr(0, value.find(';'))), "application/json");
 }
+
+/// The acts in progress. Thread-safe.
+class act_count {
+ public:
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    ++number_;
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    if (--number_ == 0) none_.notify_all();
+  }
+  void wait(base::boot_clock::time_point until) {
+    std::unique_lock lock(mutex_);
+    none_.wait_for(lock, until - base::boot_now(), [this] { return number_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable none_;
+  std::size_t number_ = 0;
+};
+
+struct act_in_progress {
+  explicit act_in_progress(act_count& acts) : all(acts) { all.begin(); }
+  ~act_in_progress() { all.end(); }
+  act_in_progress(const act_in_progress&) = delete;
+  act_in_progress& operator=(const act_in_progress&) = delete;
+  act_count& all;
+};
+
+struct client {
+  connection stream;
+  bool known = false;  ///< it has shown a token
+};
 
 }  // namespace
 
@@ -62,7 +103,8 @@ struct server::state {
   asio::awaitable<void> serve(stream_socket socket);
   asio::awaitable<response> answer(request& request);
   [[nodiscard]] std::optional<response> refuse(const http1::head& head, request& request) const;
-  [[nodiscard]] std::shared_ptr<const token_list> tokens() const {
+  [[nodiscard]] bool make_room();
+  [[nodiscard]] tokens tokens_in_force() const {
     const std::lock_guard lock(mutex);
     return tokens_now;
   }
@@ -70,10 +112,11 @@ struct server::state {
   const gateway::admin_params params;
   gateway::admin_address bound;
   resources all;
-  std::size_t connections = 0;
+  std::vector<client*> clients;  // those that are not closed from outside
+  act_count acts;
   ino_t socket_inode = 0;  // of the file that this process made; 0: none
   mutable std::mutex mutex;
-  std::shared_ptr<const token_list> tokens_now;  // under the mutex; null: no token is needed
+  tokens tokens_now;  // under the mutex; null: no token is needed
   std::thread thread;
   asio::io_context io{1};  // ends before what its coroutines use
   std::optional<asio::basic_socket_acceptor<stream>> acceptor;
@@ -93,20 +136,18 @@ server::state::~state() {
 /// Removes the socket that a process left behind which was killed.
 result<void> server::state::free_socket_file() {
   const auto& path = params.address.socket_path;
-  const local_stream::endpoint endpoint(path);
-  struct stat about {};
-  if (::lstat(path.c_str(), &about) != 0) return {};
-  if (!S_ISSOCK(about.st_mode)) {
-    return error(errc::conflict, "admin " + params.address.text() + ": no socket");
+  switch (examine_socket_file(path).found) {
+    case socket_file::kind::none:
+      break;
+    case socket_file::kind::other:
+      return error(errc::conflict, "admin " + params.address.text() + ": no socket");
+    case socket_file::kind::live:
+      return error(errc::conflict,
+                   "admin " + params.address.text() + ": another process listens there");
+    case socket_file::kind::stale:
+      ::unlink(path.c_str());
+      break;
   }
-  local_stream::socket probe(io);
-  error_code failed;
-  probe.connect(endpoint, failed);
-  if (failed != asio::error::connection_refused) {
-    return error(errc::conflict,
-                 "admin " + params.address.text() + ": another process listens there");
-  }
-  ::unlink(path.c_str());
   return {};
 }
 
@@ -174,38 +215,60 @@ asio::awaitable<void> server::state::accept() {
     if (failed) {
       base::log(base::event::accept_failed, {{"why", failed.message()}});
       co_await sleep_for(milliseconds(100));
-    } else if (connections < connections_max) {
+    } else if (clients.size() < connections_max || make_room()) {
       spawn_background(io, "serve an admin connection", serve(std::move(socket)));
     }  // else it is closed
   }
 }
 
-asio::awaitable<void> server::state::serve(stream_socket socket) {
-  struct counted {
-    explicit counted(std::size_t& Number) : number(Number) { ++number; }
-    ~counted() { --number; }
-    counted(const counted&) = delete;
-    counted& operator=(const counted&) = delete;
-    std::size_t& number;
+/// Ends the client without a token that has been silent for the longest time, so that clients that
+/// only hold connections can't take health away. False: there is none.
+bool server::state::make_room() {
+  const auto later = [](const client* a, const client* b) {
+    const auto rank = [](const client* one) {
+      return std::tuple(one->known || one->stream.busy(), one->stream.waits_since());
+    };
+    return rank(a) < rank(b);
   };
-  const counted one(connections);
-  connection client(std::move(socket), io);
-  for (bool keep = true; keep; client.reset()) {
-    if (!co_await client.read_head()) co_return;
+  const auto longest = std::min_element(clients.begin(), clients.end(), later);
+  if ((*longest)->known || (*longest)->stream.busy()) return false;
+  (*longest)->stream.close();
+  clients.erase(longest);
+  return true;
+}
+
+asio::awaitable<void> server::state::serve(stream_socket socket) {
+  struct listed {
+    listed(std::vector<client*>& all, client& one) : all_(all), one_(one) { all.push_back(&one); }
+    ~listed() { std::erase(all_, &one_); }
+    listed(const listed&) = delete;
+    listed& operator=(const listed&) = delete;
+    std::vector<client*>& all_;
+    client& one_;
+  };
+  client client{connection(std::move(socket), io)};
+  const listed entry(clients, client);
+  for (bool keep = true; keep; client.stream.reset()) {
+    if (!co_await client.stream.read_head()) co_return;
     request request;
-    request.method = client.head().method;
-    auto reply = refuse(client.head(), request);
+    request.method = client.stream.head().method;
+    auto reply = refuse(client.stream.head(), request);
+    client.known = tokens_in_force() && request.sender.granted != access::open;
     // The body is read in any case: the next request stands behind it.
-    if (!co_await client.read_body(request.body)) co_return;
+    if (!co_await client.stream.read_body(request.body)) co_return;
+    std::optional<act_in_progress> act;
+    if (request.method == "POST") act.emplace(acts);
+    client.stream.set_busy(true);
     if (!reply) reply = co_await answer(request);
-    keep = co_await client.send(*reply);
+    client.stream.set_busy(false);
+    keep = co_await client.stream.send(*reply);
   }
 }
 
 /// Who the caller is, and why the request is refused whatever it asks for.
 std::optional<response> server::state::refuse(const http1::head& head, request& request) const {
   if (!read_target(head.target, request)) return refusal(400, "The target is no path.");
-  if (const auto known = tokens()) {
+  if (const auto known = tokens_in_force()) {
     const auto* field = base::find_field(head.fields, "authorization");
     if (field != nullptr) request.sender = known->find(field->value);
     if (field != nullptr && request.sender.granted == access::open) {
@@ -257,7 +320,9 @@ void server::add(resources more) {
 asio::io_context& server::io() noexcept { return state_->io; }
 
 result<void> server::start() {
-  if (auto read = reload_tokens(); !read) return read;
+  auto read = read_tokens();
+  if (!read) return read.error();
+  set_tokens(*std::move(read));
   if (auto listening = state_->listen(); !listening) return listening;
   spawn_background(state_->io, "accept admin connections", state_->accept());
   state_->thread = std::thread([&io = state_->io] {
@@ -269,13 +334,18 @@ result<void> server::start() {
 
 gateway::admin_address server::local() const { return state_->bound; }
 
-result<void> server::reload_tokens() {
-  if (state_->params.token_file.empty()) return {};
+result<server::tokens> server::read_tokens() const {
+  if (state_->params.token_file.empty()) return tokens();
   auto read = token_list::read(state_->params.token_file);
   if (!read) return read.error();
-  const std::lock_guard lock(state_->mutex);
-  state_->tokens_now = std::make_shared<const token_list>(*std::move(read));
-  return {};
+  return tokens(std::make_shared<const token_list>(*std::move(read)));
 }
+
+void server::set_tokens(tokens read) {
+  const std::lock_guard lock(state_->mutex);
+  state_->tokens_now = std::move(read);
+}
+
+void server::wait_for_acts(base::boot_clock::time_point until) const { state_->acts.wait(until); }
 
 }  // namespace onceguard::admin

@@ -6,6 +6,7 @@
 #include <onceguard/error.hpp>
 
 #include "admin/resource.hpp"
+#include "base/clock.hpp"
 #include "gateway/params/admin_params.hpp"
 
 namespace boost::asio {
@@ -14,9 +15,13 @@ class io_context;
 
 namespace onceguard::admin {
 
+class token_list;
+
 /// Thread-safety: add() before start(); the others from any thread.
 class server {
  public:
+  using tokens = std::shared_ptr<const token_list>;
+
   explicit server(const gateway::admin_params& params);
   ~server();  ///< closes all connections; running handlers end unfinished
 
@@ -30,8 +35,11 @@ class server {
   [[nodiscard]] result<void> start();
   /// Where it listens; with the port that was selected for port 0.
   [[nodiscard]] gateway::admin_address local() const;
-  /// Reads the tokens again. After an error the old ones stay in force.
-  [[nodiscard]] result<void> reload_tokens();
+  /// Reads the tokens again, for set_tokens(); null: none are needed.
+  [[nodiscard]] result<tokens> read_tokens() const;
+  void set_tokens(tokens read);
+  /// Waits until no act is in progress any more, or the time has come.
+  void wait_for_acts(base::boot_clock::time_point until) const;
 
  private:
   struct state;

@@ -1,16 +1,14 @@
 #include "audit/audit_log.hpp"
 
 #include <array>
-#include <cerrno>
 #include <cstdlib>
-#include <fcntl.h>
 #include <pwd.h>
-#include <system_error>
 #include <unistd.h>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "audit/line_file.hpp"
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
@@ -44,9 +42,8 @@ class log_events final : public audit_log {
 
 class lines_of_file final : public audit_log {
  public:
-  lines_of_file(std::string file, int descriptor)
-      : file_(std::move(file)), descriptor_(descriptor) {}
-  ~lines_of_file() override { ::close(descriptor_); }
+  explicit lines_of_file(const std::string& path) : file_(path) {}
+  result<void> reopen() override { return file_.open(); }
 
  private:
   result<void> write(const audit_author& author, const audited_change& change,
@@ -63,20 +60,11 @@ class lines_of_file final : public audit_log {
     line["from"] = change.former;
     line["to"] = change.wanted;
     line["about"] = change.about;
-    const auto text =
-        line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-    ssize_t written = 0;
-    do {
-      written = ::write(descriptor_, text.data(), text.size());
-    } while (written < 0 && errno == EINTR);
-    if (written == static_cast<ssize_t>(text.size())) return {};
-    const auto why = written < 0 ? std::generic_category().message(errno)
-                                 : std::string("only a part of the line fitted");
-    return error(errc::invalid_argument, "the audit log " + file_ + " can't be written: " + why);
+    return file_.append(
+        line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
 
-  const std::string file_;
-  const int descriptor_;
+  line_file file_;
 };
 
 std::string name_of_user(uid_t id) {
@@ -91,14 +79,9 @@ std::string name_of_user(uid_t id) {
 
 result<std::unique_ptr<audit_log>> audit_log::open(const std::string& file) {
   if (file.empty()) return std::unique_ptr<audit_log>(std::make_unique<log_events>());
-  constexpr mode_t owner_only = 0600;
-  const int descriptor =
-      ::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, owner_only);
-  if (descriptor < 0) {
-    return error(errc::invalid_argument, "the audit log " + file + " can't be opened: " +
-                                             std::generic_category().message(errno));
-  }
-  return std::unique_ptr<audit_log>(std::make_unique<lines_of_file>(file, descriptor));
+  auto lines = std::make_unique<lines_of_file>(file);
+  if (auto opened = lines->reopen(); !opened) return opened.error();
+  return std::unique_ptr<audit_log>(std::move(lines));
 }
 
 result<void> audit_log::intend(const audit_author& author, const audited_change& change) {
@@ -128,6 +111,8 @@ std::string_view outcome_text(const result<resolve_decision>& resolved) {
       return "not done: running";
     case resolve_outcome::already_completed:
       return "not done: completed";
+    case resolve_outcome::changed:
+      return "not done: another lease";
   }
   return "";
 }

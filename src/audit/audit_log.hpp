@@ -30,12 +30,14 @@ struct audited_change {
   std::string about{};              ///< what else belongs to it: a file, numbers
 };
 
-/// Thread-safe. A file is written by the caller, a line a write.
+/// Thread-safe. A file is written by the caller, see line_file.
 class audit_log {
  public:
   /// Appends JSON lines to the file, which it makes with the mode 0600. Empty: events of the log.
   [[nodiscard]] static result<std::unique_ptr<audit_log>> open(const std::string& file);
   virtual ~audit_log() = default;
+  /// Opens the file anew, for log rotation. After an error the former one goes on.
+  [[nodiscard]] virtual result<void> reopen() { return {}; }
   audit_log(const audit_log&) = delete;
   audit_log& operator=(const audit_log&) = delete;
 

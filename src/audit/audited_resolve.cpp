@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "base/hash.hpp"
+#include "base/log.hpp"
+
 namespace onceguard {
 namespace {
 
@@ -18,6 +21,11 @@ audited_change change_of(std::string_view action, const resolution& request,
   return out;
 }
 
+void log_unwritten(const error& why, const resolution& request) {
+  base::log(base::event::audit_not_written,
+            {{"why", why.detail}, {"record", base::digest_text(request.id)}});
+}
+
 }  // namespace
 
 boost::asio::awaitable<audited_end> resolve_audited(record_access& records,
@@ -28,14 +36,18 @@ boost::asio::awaitable<audited_end> resolve_audited(record_access& records,
   const auto audited = change_of(context.action, change, before);
   audited_end out;
   if (const auto line = context.log.intend(context.author, audited); !line) {
+    log_unwritten(line.error(), change);
     out.resolved = line.error();
     co_return out;
   }
-  out.resolved = co_await resolve_surely(records, std::move(before), std::move(change), times,
-                                         std::move(report_wait));
+  out.resolved =
+      co_await resolve_surely(records, std::move(before), change, times, std::move(report_wait));
   const auto line =
       context.log.conclude(context.author, audited, std::string(outcome_text(out.resolved)));
-  if (!line) out.unwritten = line.error();
+  if (!line) {
+    log_unwritten(line.error(), change);
+    out.unwritten = line.error();
+  }
   co_return out;
 }
 

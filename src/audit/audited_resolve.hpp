@@ -28,7 +28,8 @@ struct audited_end {
 };
 
 /// Writes the change into the audit log, resolves the record `before` (none: it can't be read), and
-/// writes what became of it. The context must outlive the call.
+/// writes what became of it. A line that can't be written is also the event audit_not_written. The
+/// context must outlive the call.
 [[nodiscard]] boost::asio::awaitable<audited_end> resolve_audited(
     record_access& records, std::optional<record_view> before, resolution change,
     audit_context context, resolve_times times, std::function<void()> report_wait = {});

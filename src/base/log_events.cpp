@@ -25,7 +25,7 @@ constexpr std::array table{
     event_info{event::stopped, "stopped", info, once, "", "The gateway ended after a drain.",
                about_program},
     event_info{event::stopped_early, "stopped-early", warning, once, "",
-               "A second signal ended the gateway before all requests were answered.",
+               "A second SIGINT ended the gateway before all requests were answered.",
                about_program},
     event_info{event::start_failed, "start-failed", error, once, "why",
                "The gateway could not start. The reason says what to change.", about_program},
@@ -46,10 +46,12 @@ constexpr std::array table{
                about_program},
     event_info{event::configuration, "configuration", warning, once, "at remark",
                "What the configuration's check has to say about a line.", about_program},
-    event_info{event::reloaded, "reloaded", info, once, "",
-               "SIGHUP: the new configuration is in force.", about_program},
+    event_info{event::reloaded, "reloaded", info, once, "by",
+               "The new configuration is in force. Who wanted it: SIGHUP, or the name behind a "
+               "token.",
+               about_program},
     event_info{event::reload_refused, "reload-refused", error, once, "",
-               "SIGHUP: the new configuration has faults, which stand before this line. "
+               "The new configuration or the token file has faults, which stand before this line. "
                "The old one stays in force.",
                about_program},
     event_info{event::admin_tokens_refused, "admin-tokens-refused", error, once, "why",
@@ -59,13 +61,14 @@ constexpr std::array table{
     event_info{event::signal_ignored, "signal-ignored", info, once, "signal",
                "The gateway has no use for this signal.", about_program},
     event_info{event::log_file_reopened, "log-file-reopened", info, once, "path",
-               "SIGUSR1: lines go to the file that has the path now.", about_program},
+               "SIGUSR1: lines go to the file that has the path now; also for the audit log.",
+               about_program},
     event_info{event::log_file_not_reopened, "log-file-not-reopened", error, once, "path why",
                "SIGUSR1: the file could not be opened. Lines go on to the former one.",
                about_program},
-    event_info{event::draining, "draining", info, once, "at_most delay",
-               "SIGTERM: after the delay no new requests are taken, and the running ones are "
-               "finished.",
+    event_info{event::draining, "draining", info, once, "at_most delay by",
+               "After the delay no new requests are taken, and the running ones and acts are "
+               "finished. Who wanted it: the signal, or the name behind a token.",
                about_program},
     event_info{event::drained, "drained", info, once, "left unrecorded runs replays incidents",
                "The drain is over, and what the process did since its start.", about_program},
@@ -103,13 +106,16 @@ constexpr std::array table{
                "refused route used max_buffered",
                "A request was refused with 503 as max_buffered is used up.", about_requests},
     event_info{event::overloaded, "overloaded", warning, recurring, "upstream why",
-               "A request was refused with 503 before anything was sent.", about_requests},
+               "A request was refused with 503 before anything was sent, or a connection, as "
+               "max_connections are open.",
+               about_requests},
     event_info{event::outcome_unknown, "outcome-unknown", warning, once,
                "route reason record upstream upstream_status",
                "A record became unknown: nobody knows whether its operation took effect. Look "
                "at what it should have done, and see onceguard keys complete and release. "
                "holder_gone: its gateway died; then this comes with the next request of the key, "
-               "and onceguard keys list --attention shows it before.",
+               "once from each process since its start, and onceguard keys list --attention "
+               "shows it before.",
                about_requests},
     event_info{event::upstream_unreachable, "upstream-unreachable", warning, recurring,
                "upstream why", "The upstream took no connection. Nothing was sent.",
@@ -287,7 +293,8 @@ constexpr std::array table{
     event_info{event::audit, "audit", info, once,
                "stage action who means why record key from to about",
                "A person or reconcile changes a record: the stage is intended before the change, "
-               "then what became of it. With audit_log, these lines go to that file.",
+               "then what became of it. It is written at any level of the log. With audit_log, "
+               "these lines go to that file.",
                about_reconciling},
     event_info{event::audit_not_written, "audit-not-written", error, recurring, "why record",
                "A line of the audit log can't be written. Changes that are not made yet are "

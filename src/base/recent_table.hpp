@@ -49,6 +49,15 @@ class recent_table {
     return change(group.front().value, false);
   }
 
+  /// Calls `change(Value&)` as update() does, if the value is there. `change` must be short.
+  template <class Change>
+  void update_known(std::uint64_t hash, Change change) {
+    const std::lock_guard lock(mutex_of(hash));
+    for (auto& e : groups_[hash % groups_.size()]) {
+      if (e.hash == marked(hash)) return change(e.value);
+    }
+  }
+
   void erase(std::uint64_t hash) {
     const std::lock_guard lock(mutex_of(hash));
     auto& group = groups_[hash % groups_.size()];

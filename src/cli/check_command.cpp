@@ -38,7 +38,7 @@ Each line of the log has a time, a level and an event. An event is an id that ne
 meaning: scripts and alerts may rely on that. What varies stands in the fields. On a terminal the
 lines are text, otherwise JSON objects with the members `time`, `level`, `event` and the fields;
 numbers are JSON numbers. Of an event that may come with each request of an outage (marked *r*),
-than 20 lines a second are left out, and `lines-left-out` says how many.
+lines beyond 20 a second are left out, and `lines-left-out` says how many.
 )";
   std::string_view section;
   for (const auto& event : base::events()) {

@@ -83,8 +83,7 @@ void examine_admin(const gateway::admin_params& params, diagnoses& out) {
     return;
   }
   if (params.address.is_socket()) {
-    const auto& path = params.address.socket_path;
-    out.push_back(examine_folder("admin", path.substr(0, path.rfind('/') + 1)));
+    out.push_back(examine_socket("admin", params.address.socket_path));
   } else {
     out.push_back(examine_listener("admin", params.address.tcp));
   }

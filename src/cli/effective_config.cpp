@@ -12,14 +12,16 @@ using nlohmann::ordered_json;
 
 namespace {
 
-/// What may hold a password is not shown: what stands behind the scheme of a URL.
-std::string without_secret(const std::string& text) {
-  const auto shown = base::before_authority(text);
+/// What may hold a password is not shown: of the URL of a store, what stands behind the scheme; of
+/// a probe, the query.
+std::string without_secret(std::string_view option, const std::string& text) {
+  std::string_view shown = text;
+  if (option == "url" || option == "accelerator" || option == "database") {
+    shown = base::before_authority(text);
+  } else if (option == "probe") {
+    shown = shown.substr(0, shown.find('?'));
+  }
   return shown.size() == text.size() ? text : std::string(shown) + "…\"";
-}
-
-bool may_hold_secret(std::string_view option) {
-  return option == "url" || option == "accelerator" || option == "database";
 }
 
 std::string quoted(const std::string& text) { return ordered_json(text).dump(); }
@@ -43,7 +45,7 @@ std::string effective_config(const config::settings& settings) {
     const auto end = title.find(']');
     const auto table = title.substr(1, end - 1);
     const auto option = title.substr(end + 2);
-    out[table][option] = may_hold_secret(option) ? without_secret(value) : value;
+    out[table][option] = without_secret(option, value);
   }
   out["upstream"] = ordered_json::array();
   for (const auto& upstream : settings.routing.upstreams) {
@@ -59,7 +61,9 @@ std::string effective_config(const config::settings& settings) {
     if (route.upstream < settings.routing.upstreams.size()) {
       entry["upstream"] = quoted(settings.routing.upstreams[route.upstream].name);
     }
-    for (const auto& [option, value] : settings.route_options[i]) entry[option] = value;
+    for (const auto& [option, value] : settings.route_options[i]) {
+      entry[option] = without_secret(option, value);
+    }
     out["route"].push_back(std::move(entry));
   }
   return json_line(out);

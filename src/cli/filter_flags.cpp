@@ -37,12 +37,17 @@ void add_filter_flags(const command& command, filter_flags& flags, const std::st
       .one_at_a_time()
       .type("STATE");
   command.add_option("--route", flags.route, "Only of this route: its host and path, as shown")
+      .check([](const std::string& text) { return filter_fault("route", text); })
       .type("ROUTE");
-  command.add_option("--method", flags.method, "Only of this method").type("METHOD");
+  command.add_option("--method", flags.method, "Only of this method")
+      .check([](const std::string& text) { return filter_fault("method", text); })
+      .type("METHOD");
   command.add_option(reason, flags.reason, "Only those unknown for this reason")
       .one_of(record_filter::reasons())
       .type("REASON");
-  command.add_option("--text", flags.text, "Only those whose key has this part").type("TEXT");
+  command.add_option("--text", flags.text, "Only those whose key has this part")
+      .check([](const std::string& text) { return filter_fault("text", text); })
+      .type("TEXT");
   command.add_option("--older", flags.older, "Only those claimed at least so long ago")
       .check([](const std::string& text) { return filter_fault("older", text); })
       .type("DURATION");

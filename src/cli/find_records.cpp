@@ -20,7 +20,7 @@ using boost::asio::awaitable;
 void add_key_choice(const command& command, key_choice& choice, key_needed needed) {
   const auto key = command.add_option(
       "KEY", choice.key, "The idempotency key, as parsed (without quotes), or the id of a record");
-  key.type("");
+  key.type("").check([](const std::string& text) { return filter_fault("key", text); });
   if (needed == key_needed::yes) key.required();
   command
       .add_option("--scope", choice.scope,

@@ -1,15 +1,12 @@
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <fcntl.h>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <sys/resource.h>
-#include <system_error>
 #include <thread>
 
 #include <boost/asio/co_spawn.hpp>
@@ -28,11 +25,14 @@
 #include "admin/record_acts.hpp"
 #include "admin/record_api.hpp"
 #include "admin/server.hpp"
+#include "audit/audit_log.hpp"
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor/surroundings.hpp"
 #include "cli/effective_config.hpp"
 #include "cli/given_flags.hpp"
+#include "cli/log_file.hpp"
 #include "cli/log_lines.hpp"
 #include "cli/traces.hpp"
 #include "config/load.hpp"
@@ -70,29 +70,29 @@ void log_remarks(const config::remarks& remarks) {
   }
 }
 
-/// Opens the log file to append; below 0: errno has the reason. For its owner and group alone, as
-/// it names clients.
-int open_log(const std::string& path) {
-  constexpr mode_t rights = 0640;
-  return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, rights);
-}
+/// The signals of the gateway, on the main thread. What comes before somebody waits is kept.
+struct signal_queue {
+  signal_queue() {
+    for (const int other : {SIGQUIT, SIGUSR1, SIGUSR2}) signals.add(other);
+  }
+  boost::asio::io_context io{1};
+  boost::asio::signal_set signals{io, SIGINT, SIGTERM, SIGHUP};
+};
 
-/// The running gateway, for signals and for the admin listener. The io_context runs on the main
-/// thread.
+/// The running gateway, for signals and for the admin listener.
 class running_gateway final : public admin::program {
  public:
-  running_gateway(boost::asio::io_context& io, gateway::server& server, const given_flags& given,
+  running_gateway(signal_queue& queue, gateway::server& server, const given_flags& given,
                   config::settings running, log_lines& lines, const traces* spans)
-      : io_(io),
-        signals_(io, SIGINT, SIGTERM, SIGHUP),
-        drain_delay_(io),
+      : io_(queue.io),
+        signals_(queue.signals),
+        drain_delay_(queue.io),
         server_(server),
         given_(given),
         running_(std::move(running)),
         lines_(lines),
         spans_(spans),
         effective_(running_) {
-    for (const int other : {SIGQUIT, SIGUSR1, SIGUSR2}) signals_.add(other);
     wait();
   }
 
@@ -109,6 +109,7 @@ class running_gateway final : public admin::program {
     admin::program_gauges out;
     out.connections = load.connections;
     out.connections_max = load.connections_max;
+    out.connections_refused = load.connections_refused;
     out.buffered_bytes = load.buffered;
     out.buffered_bytes_max = load.buffered_max;
     out.log_lines_dropped = lines_.dropped();
@@ -125,12 +126,15 @@ class running_gateway final : public admin::program {
     const std::lock_guard lock(effective_mutex_);
     return config::retention_of(effective_, route);
   }
-  boost::asio::awaitable<admin::reload_outcome> reload() override {
-    co_return co_await boost::asio::co_spawn(io_, reload_here(), boost::asio::use_awaitable);
+  boost::asio::awaitable<admin::reload_outcome> reload(std::string author) override {
+    co_return co_await boost::asio::co_spawn(io_, reload_here(std::move(author)),
+                                             boost::asio::use_awaitable);
   }
-  void drain() override {
-    boost::asio::post(io_, [this] { end(SIGTERM); });
+  void drain(std::string author) override {
+    boost::asio::post(io_, [this, author = std::move(author)] { end(SIGTERM, author); });
   }
+  /// What is done by then has had its time; from the begin of a drain on.
+  [[nodiscard]] base::boot_clock::time_point drain_end() const noexcept { return drain_end_; }
 
  private:
   void wait() {
@@ -144,29 +148,34 @@ class running_gateway final : public admin::program {
   void take(int signal) {
     switch (signal) {
       case SIGHUP:
-        reload_now();
+        reload_now("SIGHUP");
         return;
       case SIGUSR1:
-        if (!running_.log.file.empty()) return reopen_log();
+        if (!running_.log.file.empty()) reopen_log();
+        if (!running_.gateway.audit_log.empty()) return reopen_audit();
+        if (!running_.log.file.empty()) return;
         [[fallthrough]];
       case SIGUSR2:
         return base::log(base::event::signal_ignored,
                          {{"signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2"}});
       default:
-        return end(signal);
+        return end(signal, signal == SIGTERM ? "SIGTERM" : signal == SIGINT ? "SIGINT" : "SIGQUIT");
     }
   }
 
-  void end(int signal) {
-    if (draining_ && signal == SIGINT) {
+  void end(int signal, std::string_view author) {
+    if (signal == SIGINT && std::exchange(interrupted_, true)) {
       base::log(base::event::stopped_early);
       lines_.flush();
       std::_Exit(exit_failed);
     }
-    if (draining_.exchange(true)) return;
+    if (draining_) return;
     const auto delay = running_.gateway.drain_delay;
+    drain_end_ = base::boot_now() + delay + running_.gateway.drain;
+    draining_ = true;
     base::log(base::event::draining, {{"at_most", config::duration_text(running_.gateway.drain)},
-                                      {"delay", config::duration_text(delay)}});
+                                      {"delay", config::duration_text(delay)},
+                                      {"by", author}});
     if (delay.count() == 0) return server_.drain();
     drain_delay_.expires_after(delay);
     drain_delay_.async_wait([this](boost::system::error_code failed) {
@@ -176,27 +185,32 @@ class running_gateway final : public admin::program {
 
   void reopen_log() {
     const auto& path = running_.log.file;
-    const int opened = open_log(path);
-    if (opened < 0) {
-      const auto why = std::generic_category().message(errno);
-      return base::log(base::event::log_file_not_reopened, {{"path", path}, {"why", why}});
-    }
-    lines_.redirect(opened);
-    base::log(base::event::log_file_reopened, {{"path", path}});
+    const auto opened = open_log_file(path);
+    if (opened) lines_.redirect(*opened);
+    log_reopened(path, opened ? "" : opened.error().detail);
+  }
+  void reopen_audit() {
+    const auto done = server_.audit() != nullptr ? server_.audit()->reopen() : result<void>();
+    log_reopened(running_.gateway.audit_log, done ? "" : done.error().detail);
+  }
+  static void log_reopened(const std::string& path, const std::string& why) {
+    if (why.empty()) return base::log(base::event::log_file_reopened, {{"path", path}});
+    base::log(base::event::log_file_not_reopened, {{"path", path}, {"why", why}});
   }
 
-  admin::reload_outcome reload_now() {
+  admin::reload_outcome reload_now(std::string_view author) {
     admin::reload_outcome out;
     auto read = config::load(sources_of(given_, true));
     log_remarks(read.remarks);
     for (const auto& r : read.remarks) {
       if (r.weight == config::remark::grade::fault) out.faults.push_back(r.text());
     }
-    if (const auto tokens = admin_ ? admin_->reload_tokens() : result<void>(); !tokens) {
+    auto tokens = admin_ ? admin_->read_tokens() : result<admin::server::tokens>(nullptr);
+    if (!tokens) {
       out.faults.push_back(tokens.error().detail);
       base::log(base::event::admin_tokens_refused, {{"why", tokens.error().detail}});
     }
-    if (!read.ok()) {
+    if (!out.faults.empty() || !read.ok()) {
       base::log(base::event::reload_refused);
       return out;
     }
@@ -204,8 +218,9 @@ class running_gateway final : public admin::program {
     for (const auto& name : out.restart_needed) {
       base::log(base::event::restart_needed, {{"option", name}});
     }
+    if (admin_) admin_->set_tokens(*std::move(tokens));
     set_routing(std::move(read.values));
-    base::log(base::event::reloaded);
+    base::log(base::event::reloaded, {{"by", author}});
     return out;
   }
   /// What is only read at a start stays as it was.
@@ -215,10 +230,12 @@ class running_gateway final : public admin::program {
     const std::lock_guard lock(effective_mutex_);
     effective_ = std::move(read);
   }
-  boost::asio::awaitable<admin::reload_outcome> reload_here() { co_return reload_now(); }
+  boost::asio::awaitable<admin::reload_outcome> reload_here(std::string author) {
+    co_return reload_now(author);
+  }
 
   boost::asio::io_context& io_;
-  boost::asio::signal_set signals_;
+  boost::asio::signal_set& signals_;
   boost::asio::steady_timer drain_delay_;
   gateway::server& server_;
   const given_flags& given_;
@@ -230,6 +247,8 @@ class running_gateway final : public admin::program {
   admin::server* admin_ = nullptr;
   std::atomic<bool> serving_{false};
   std::atomic<bool> draining_{false};
+  bool interrupted_ = false;  // by a first SIGINT
+  std::atomic<base::boot_clock::time_point> drain_end_{};
 };
 
 admin::record_act_params act_params(milliseconds timeout, const gateway::server& server,
@@ -268,14 +287,15 @@ class admin_listener {
 
   [[nodiscard]] result<void> start() { return server_.start(); }
   [[nodiscard]] std::string address() const { return server_.local().text(); }
+  void wait_for_acts(base::boot_clock::time_point until) const { server_.wait_for_acts(until); }
 
  private:
   admin::record_counter records_;
   admin::server server_;
 };
 
-int serve(const given_flags& given, const config::settings& settings, store& records,
-          log_lines& lines) {
+int serve(const given_flags& given, const config::settings& settings, signal_queue& queue,
+          store& records, log_lines& lines) {
   // For scheduled reconciling.
   const auto query = config::make_query_source(settings, false);
   const auto traces = make_traces();
@@ -287,9 +307,7 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   if (traces) observers.push_back(&traces->tracer);
   gateway::server server(settings.gateway, settings.routing, records, query.get(),
                          std::move(observers), traces ? &traces->tracer : nullptr);
-  boost::asio::io_context io(1);
-  // Before the start, so that a signal during the start drains the gateway instead of killing it.
-  running_gateway program(io, server, given, settings, lines, traces.get());
+  running_gateway program(queue, server, given, settings, lines, traces.get());
   std::optional<admin_listener> listener;
   if (settings.admin.enabled) listener.emplace(settings, server, program, requests);
   if (const auto started = listener ? listener->start() : result<void>(); !started) {
@@ -311,9 +329,10 @@ int serve(const given_flags& given, const config::settings& settings, store& rec
   }
   std::thread waiter([&] {
     server.wait();
-    io.stop();
+    if (listener) listener->wait_for_acts(program.drain_end());
+    queue.io.stop();
   });
-  io.run();
+  queue.io.run();
   waiter.join();
   base::log(base::event::stopped);
   lines.flush();  // while signals are still handled
@@ -333,13 +352,17 @@ int run_gateway(const given_flags& given) {
   }
   int descriptor = STDERR_FILENO;
   if (const auto& path = read.values.log.file; !path.empty()) {
-    descriptor = open_log(path);
-    if (descriptor < 0) {
-      std::cerr << "onceguard: [gateway] log_file " << path << ": "
-                << std::generic_category().message(errno) << "\n";
+    const auto opened = open_log_file(path);
+    if (!opened) {
+      std::cerr << "onceguard: [gateway] log_file " << path << ": " << opened.error().detail
+                << "\n";
       return exit_failed;
     }
+    descriptor = *opened;
   }
+  // Before the first attempt on the store, which may take long: a signal drains the gateway instead
+  // of killing it.
+  signal_queue queue;
   log_lines lines(read.values.log, descriptor);
   base::set_log_sink(&lines);
   log_remarks(read.remarks);
@@ -347,7 +370,7 @@ int run_gateway(const given_flags& given) {
   int exit_code = exit_configuration;
   auto records = config::open_store(read.values);
   if (records) {
-    exit_code = serve(given, read.values, **records, lines);
+    exit_code = serve(given, read.values, queue, **records, lines);
     (*records)->stop();
   } else {
     base::log(base::event::store_not_opened, {{"why", records.error().detail}});
@@ -364,7 +387,8 @@ void add_gateway_command(command app) {
   const auto given = add_all_flags(added);
   added.footer(
       "SIGTERM, SIGINT and SIGQUIT drain: running requests finish. A second SIGINT ends it at\n"
-      "once. SIGUSR1 opens the log file anew. SIGUSR2 is logged, and nothing else.\n"
+      "once. SIGUSR1 opens the log file and the audit log anew. SIGUSR2 is logged, and nothing "
+      "else.\n"
       "SIGHUP reads the configuration again: upstreams, routes and their policies change; a\n"
       "wrong one is refused, and the old one stays.\n\n"
       "Example:\n"

@@ -46,7 +46,7 @@ answer_ptr answer_of(const complete_request& request) {
 resolution completion_of(const record_view* found, const complete_request& request,
                          const answer_ptr& made, const config::settings& settings) {
   resolution change;
-  if (found != nullptr) change.id = found->id;
+  if (found != nullptr) change.id = found->id, change.token = found->stored.token;
   change.completed = true;
   change.answer = made;
   change.force = request.force;

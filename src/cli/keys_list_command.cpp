@@ -57,7 +57,9 @@ void add_keys_list_command(command keys) {
   const auto added = keys.add_command("list", "List records in the order of their first claim");
   const auto request = std::make_shared<list_request>();
   add_filter_flags(added, request->filter, "--reason,--why");
-  added.add_option("--key", request->filter.key, "Only records of this key").type("KEY");
+  added.add_option("--key", request->filter.key, "Only records of this key")
+      .check([](const std::string& text) { return filter_fault("key", text); })
+      .type("KEY");
   added
       .add_option("--scope", request->filter.scope,
                   "Only of this scope: its digest or the beginning")

@@ -24,6 +24,7 @@ awaitable<int> release_selection(record_access& records, const release_request& 
   const auto make = [&request](const record_view& seen) {
     resolution change;
     change.id = seen.id;
+    change.token = seen.stored.token;
     change.force = request.force;
     change.keep_completed = keeps_completed(seen);
     return change;
@@ -38,6 +39,7 @@ awaitable<int> release_record(record_access& records, const release_request& req
   if (found.unreadable && !request.force) co_return refuse_unreadable(*found.unreadable);
   resolution change;
   change.id = found.record ? found.record->id : found.unreadable->id;
+  if (found.record) change.token = found.record->stored.token;
   change.about = found.about;
   change.force = request.force;
   change.keep_completed = found.record && keeps_completed(*found.record);

@@ -38,6 +38,10 @@ awaitable<int> show_record(record_access& records, const show_request& request,
     std::cerr << "onceguard: the record holds no answer\n";
     co_return exit_not_found;
   }
+  if (seen.stored.answer->body.empty() && seen.body_size != 0) {
+    std::cerr << "onceguard: the body is too long for the gateway's answer; read it with --store\n";
+    co_return exit_failed;
+  }
   std::cout.write(seen.stored.answer->body.data(),
                   static_cast<std::streamsize>(seen.stored.answer->body.size()));
   co_return exit_ok;

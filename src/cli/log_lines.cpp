@@ -1,5 +1,6 @@
 #include "cli/log_lines.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string_view>
@@ -11,16 +12,32 @@
 
 namespace onceguard::cli {
 
-log_rate_limit::decision log_rate_limit::decide(std::string_view event, time_point now) {
+bool log_rate_limit::passes(std::string_view event, time_point now) {
+  constexpr std::chrono::seconds length(1);
   auto found = events_.find(event);
-  if (found == events_.end()) found = events_.emplace(std::string(event), stretch{now, 0}).first;
+  if (found == events_.end()) found = events_.emplace(std::string(event), stretch{now}).first;
   auto& entry = found->second;
-  decision out;
-  if (now - entry.begin >= std::chrono::seconds(1)) {
-    out.left_out = entry.lines > most_a_second ? entry.lines - most_a_second : 0;
-    entry = {now, 0};
+  if (now - entry.begin >= length) {
+    entry.begin = now;
+    entry.lines = 0;
   }
-  out.pass = ++entry.lines <= most_a_second;
+  if (++entry.lines <= most_a_second) return true;
+  if (entry.left_out++ == 0) entry.due = entry.begin + length;
+  due_ = std::min(due_, entry.due);
+  return false;
+}
+
+std::vector<log_rate_limit::missing> log_rate_limit::take_missing(time_point now) {
+  std::vector<missing> out;
+  due_ = time_point::max();
+  for (auto& [event, entry] : events_) {
+    if (entry.left_out > 0 && now >= entry.due) {
+      out.push_back({event, entry.left_out});
+      entry.left_out = 0;
+      entry.due = time_point::max();
+    }
+    due_ = std::min(due_, entry.due);
+  }
   return out;
 }
 
@@ -161,32 +178,56 @@ log_lines::log_lines(const config::log_params& params, int descriptor)
 
 void log_lines::write_line(base::log_level level, std::string_view event,
                            std::span<const base::log_field> fields) {
-  if (level < least_) return;
   thread_local line_buffer line;
   line.clear();
   add_line(line, form_, level, event, fields);
   writer_.write(line.view());
 }
 
+log_lines::~log_lines() { report_left_out(log_rate_limit::time_point::max()); }
+
+void log_lines::flush() {
+  report_left_out(log_rate_limit::time_point::max());
+  writer_.flush();
+}
+
+void log_lines::report_left_out(log_rate_limit::time_point now) {
+  std::vector<log_rate_limit::missing> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all = limit_.take_missing(now);
+    due_.store(limit_.due(), std::memory_order_relaxed);
+  }
+  const auto& info = base::info_of(base::event::lines_left_out);
+  if (info.level < least_) return;
+  for (const auto& one : all) {
+    const std::array<base::log_field, 2> fields{
+        {{"event_left_out", one.event}, {"count", one.lines}}};
+    write_line(info.level, info.name, fields);
+  }
+}
+
 void log_lines::write(const base::event_info& event, base::log_level level,
                       std::span<const base::log_field> fields) {
+  // Any line reports what is missing, as the event itself may never come again.
+  if (const auto due = due_.load(std::memory_order_relaxed);
+      due != log_rate_limit::time_point::max()) {
+    if (const auto now = base::boot_now(); now >= due) report_left_out(now);
+  }
   if (event.recurring) {
-    log_rate_limit::decision decision;
+    bool passes = false;
     {
       const std::lock_guard lock(mutex_);
-      decision = limit_.decide(event.name, base::boot_now());
+      passes = limit_.passes(event.name, base::boot_now());
+      due_.store(limit_.due(), std::memory_order_relaxed);
     }
-    if (decision.left_out > 0) {
-      const auto& info = base::info_of(base::event::lines_left_out);
-      const std::array<base::log_field, 2> missing{
-          {{"event_left_out", event.name}, {"count", decision.left_out}}};
-      write_line(info.level, info.name, missing);
-    }
-    if (!decision.pass) {
+    if (!passes) {
       left_out_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
   }
+  // Who changed a record is written whatever the level is: without a file this is the audit log.
+  if (level < least_ && event.id != base::event::audit) return;
   write_line(level, event.name, fields);
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unistd.h>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
@@ -30,32 +31,40 @@ class log_rate_limit {
   using time_point = base::boot_clock::time_point;
   static constexpr std::uint64_t most_a_second = 20;
 
-  struct decision {
-    bool pass = true;
-    std::uint64_t left_out = 0;  ///< lines of this event that earlier seconds left out and no
-                                 ///< decision has reported yet
+  struct missing {
+    std::string_view event;  ///< valid as long as this object
+    std::uint64_t lines = 0;
   };
 
-  /// Whether a line of `event` may be written now. Not thread-safe.
-  [[nodiscard]] decision decide(std::string_view event, time_point now);
+  // None of these is thread-safe.
+  /// Whether a line of `event` may be written now.
+  [[nodiscard]] bool passes(std::string_view event, time_point now);
+  /// What was left out in seconds that are over. Each line is reported once.
+  [[nodiscard]] std::vector<missing> take_missing(time_point now);
+  /// When take_missing() has something to report; the latest time if nothing is missing.
+  [[nodiscard]] time_point due() const noexcept { return due_; }
 
  private:
   struct stretch {
     time_point begin{};
     std::uint64_t lines = 0;
+    std::uint64_t left_out = 0;
+    time_point due = time_point::max();
   };
   std::map<std::string, stretch, std::less<>> events_;  // bounded by the number of event names
+  time_point due_ = time_point::max();
 };
 
 class log_lines final : public base::log_sink {
  public:
   /// The caller must never close the descriptor.
   explicit log_lines(const config::log_params& params, int descriptor = STDERR_FILENO);
+  ~log_lines() override;
   void write(const base::event_info& event, base::log_level level,
              std::span<const base::log_field> fields) override;
   /// Call before the process ends without destructors: waits up to line_writer::patience for queued
   /// lines.
-  void flush() { writer_.flush(); }
+  void flush();
   /// See line_writer::redirect().
   void redirect(int descriptor) { writer_.redirect(descriptor); }
   /// How many lines were dropped since the start, as nobody read them in time.
@@ -68,6 +77,7 @@ class log_lines final : public base::log_sink {
  private:
   enum class form : std::uint8_t { text, coloured, json_lines };
 
+  void report_left_out(log_rate_limit::time_point now);
   void write_line(base::log_level level, std::string_view event,
                   std::span<const base::log_field> fields);
   static form form_for(config::log_format wanted, int descriptor);
@@ -77,7 +87,8 @@ class log_lines final : public base::log_sink {
   const form form_;
   const base::log_level least_;
   std::mutex mutex_;
-  log_rate_limit limit_;
+  log_rate_limit limit_;                                       // under the mutex
+  std::atomic<log_rate_limit::time_point> due_{limit_.due()};  // its due(), for each line to read
   std::atomic<std::uint64_t> left_out_{0};
   line_writer writer_;
 };

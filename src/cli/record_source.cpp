@@ -43,7 +43,7 @@ int with_records(const record_source& source, const record_work& work) {
   const auto target = target_of(source);
   if (!target) return exit_usage;
   const config::settings defaults;
-  admin::remote_records records(*target);
+  admin::remote_records records(*target, admin::answer_bodies::asked);
   return run_work([&] { return work(records, defaults); });
 }
 
@@ -60,7 +60,7 @@ int change_records(const record_source& source, const change_reason& reason,
   }
   const config::settings defaults;
   const auto changes = change_log::of_gateway(reason.means, reason.why);
-  admin::remote_records records(*target, reason.why);
+  admin::remote_records records(*target, admin::answer_bodies::left_out, reason.why);
   return run_work([&] { return work(records, defaults, reason.dry ? nullptr : changes.get()); });
 }
 

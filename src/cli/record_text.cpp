@@ -40,7 +40,8 @@ class page {
   std::string text_;
 };
 
-void add_answer(page& out, const record& r) {
+void add_answer(page& out, const record_view& seen) {
+  const auto& r = seen.stored;
   if (!r.answer) {
     out.line("answer", "not kept (" + std::string(name_of(r.kept)) + ")");
     return;
@@ -48,13 +49,17 @@ void add_answer(page& out, const record& r) {
   const auto& a = *r.answer;
   out.line("answer",
            std::to_string(a.status) + ", " + std::to_string(a.headers.size()) +
-               " headers, body of " + std::to_string(a.body.size()) + " bytes" +
+               " headers, body of " + std::to_string(std::max(a.body.size(), seen.body_size)) +
+               " bytes" +
                (r.kept == answer_kept::full ? "" : " (" + std::string(name_of(r.kept)) + ")"));
   for (const auto& [name, value] : a.headers) {
     out.raw("  " + name + ": " + (is_utf8(value) ? terminal_text(value) : plain_text(value)) +
             "\n");
   }
-  if (a.body.empty()) return;
+  if (a.body.empty()) {
+    if (seen.body_size != 0) out.raw("\n(the body is too long for the gateway's answer)\n");
+    return;
+  }
   if (!is_utf8(a.body)) {
     out.raw("\n(the body is no text; --body writes it as it is)\n");
     return;
@@ -105,7 +110,7 @@ std::string record_page(const record_view& seen) {
   out.line("forgotten", duration_or_never(seen.retention_left));
   if (r.incident) out.line("incident", "completed though no such record stood there");
   if (r.maybe_repeated) out.line("repeated", "perhaps: it ran after the store lost its memory");
-  if (r.state == record_state::completed) add_answer(out, r);
+  if (r.state == record_state::completed) add_answer(out, seen);
   return std::move(out).text();
 }
 

@@ -30,7 +30,10 @@ struct report_request {
 result<traffic> ask_gateway(const admin::admin_target& target) {
   const auto answer =
       admin::ask(target.address, {.target = "/api/report", .token = target.token}, patience);
-  if (!answer) return answer.error();
+  if (!answer) {
+    const auto& why = answer.error();
+    return error(why.code == errc::not_found ? errc::store_unreachable : why.code, why.detail);
+  }
   if (answer->status == 200) return read_observation(answer->body);
   const auto body = nlohmann::json::parse(answer->body, nullptr, false);
   const auto detail = body.is_object() ? body.value("detail", "") : std::string();
@@ -137,7 +140,7 @@ int run_report(const report_request& request) {
   if (remote) target = read_target(request.admin);
   if (remote && !target) return exit_usage;
   const auto seen = remote ? ask_gateway(*target) : read_logs(request.files);
-  if (!seen) return complain(error(errc::conflict, seen.error().detail));
+  if (!seen) return complain(seen.error());
   if (seen->lines_skipped != 0) {
     std::cerr << "onceguard: " << seen->lines_skipped << " lines are no JSON of a log; skipped\n";
   }

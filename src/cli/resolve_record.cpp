@@ -48,6 +48,10 @@ int complain_of_refusal(const resolve_decision& refused, bool completes) {
                         : "onceguard: it was completed just now, by its holder or by another "
                           "operator, and stays as it is; look at it with `keys show`\n");
       break;
+    case resolve_outcome::changed:
+      std::cerr << "onceguard: it has another lease than the one that was seen, so nothing was "
+                   "changed; look at it again with `keys show`\n";
+      break;
   }
   return exit_failed;
 }

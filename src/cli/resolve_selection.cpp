@@ -18,6 +18,7 @@ constexpr std::size_t page_size = 200;
 /// What became of the chosen records.
 struct selection_counts {
   std::size_t chosen = 0, resolved = 0;
+  std::size_t unreadable = 0;  ///< left alone
   bool forgets_answer = false;
   int failure = exit_ok;  ///< of the last record that was not resolved
 };
@@ -38,6 +39,11 @@ awaitable<void> resolve_chosen(record_access& records, record_view seen,
 bool ends_all(int code) noexcept { return code == exit_store; }
 
 int print_sum(const selection_counts& counts, bool yes) {
+  if (counts.unreadable != 0) {
+    std::cerr << "onceguard: records that can't be read: " << counts.unreadable
+              << "; they stay as they are, whatever the filter; name each by its id, with --force, "
+                 "to change it\n";
+  }
   if (counts.chosen == 0) {
     std::cerr << "onceguard: no record is chosen\n";
     return exit_not_found;
@@ -78,6 +84,10 @@ awaitable<int> resolve_selection(record_access& records, const selection_flags& 
   do {
     auto page = co_await list_filtered(records, filter, cursor, page_size, timeout);
     if (!page) co_return complain(page.error());
+    for (const auto& seen : page->unreadable) {
+      ++counts.unreadable;
+      std::cout << record_line(seen) << "\n";
+    }
     for (auto& seen : page->records) {
       if (seen.state == observed_state::released) continue;
       ++counts.chosen;

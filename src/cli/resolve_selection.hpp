@@ -33,8 +33,9 @@ void add_selection_flags(const command& command, selection_flags& flags);
 using resolution_maker = std::function<resolution(const record_view&)>;
 
 /// Prints what the filter chooses; with `flags.yes` also resolves it. Without a state in the
-/// filter, only unknown records are chosen. `changes`: null without `flags.yes`. Returns the exit
-/// code: exit_failed if a record was not resolved, exit_not_found if none is chosen.
+/// filter, only unknown records are chosen. What can't be read is printed, and left alone.
+/// `changes`: null without `flags.yes`. Returns the exit code: exit_failed if a record was not
+/// resolved, exit_not_found if none is chosen.
 [[nodiscard]] boost::asio::awaitable<int> resolve_selection(record_access& records,
                                                             const selection_flags& flags,
                                                             const resolution_maker& make,

@@ -235,6 +235,10 @@ class loader {
       say(remark::grade::warning, positions_["admin_token_file"],
           "[gateway] admin_token_file: not used without admin");
     }
+    if (admin.enabled && admin.address.overlaps(result_.values.gateway.listen)) {
+      say(remark::grade::fault, positions_["admin"],
+          "[gateway] admin: " + admin.address.text() + " is taken by listen; choose another port");
+    }
     if (!admin.enabled || !admin.token_file.empty() || admin.address.is_local()) return;
     say(remark::grade::fault, positions_["admin"],
         "[gateway] admin: " + admin.address.text() +

@@ -248,6 +248,10 @@ resolve_decision decide_resolution(const record* stored, const resolution& reque
     out.outcome = resolve_outcome::not_found;
     return out;
   }
+  if (request.token != 0 && request.token != stored->token) {
+    out.outcome = resolve_outcome::changed;
+    return out;
+  }
   if (stored->state == record_state::completed && !request.completed && request.keep_completed) {
     out.outcome = resolve_outcome::already_completed;
     return out;
@@ -289,6 +293,11 @@ resolve_decision decide_resolution(const record* stored, const resolution& reque
 }
 
 resolve_decision resolve_unreadable(const resolution& request, const instant& now, token next) {
+  resolve_decision out;
+  if (request.token != 0) {
+    out.outcome = resolve_outcome::changed;
+    return out;
+  }
   record r;
   auto about =
       request.about ? std::make_shared<subject>(*request.about) : std::make_shared<subject>();
@@ -296,7 +305,6 @@ resolve_decision resolve_unreadable(const resolution& request, const instant& no
   r.about = std::move(about);
   r.token = next;
   r.claimed_at_wall = now.wall;
-  resolve_decision out;
   out.forgets_answer = true;  // the unreadable record may have held an answer
   if (request.completed) {
     complete_by_hand(r, request, now);

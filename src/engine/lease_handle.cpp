@@ -182,10 +182,15 @@ asio::awaitable<outcome> lease_handle::state::superseded_outcome() {
       (*found)->stored.about->print == op.about->print) {
     auto out = replayed((*found)->stored.answer, (*found)->stored.kept);
     granter.announce(op, out);
+    // The application may have completed the record itself, under this lease.
+    const auto& stored = (*found)->stored;
+    out.superseded = !stored.by_application || stored.token != lease().token;
     co_return out;
   }
   granter.waiting.poll(op.id);
-  co_return plain_outcome(outcome_kind::superseded);
+  auto out = plain_outcome(outcome_kind::superseded);
+  out.superseded = true;
+  co_return out;
 }
 
 outcome lease_handle::state::after_settle(const settlement& request,

@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 
 asio::awaitable<bool> guarded_exchange::answer_with(outcome outcome) {
   auto& report = session_.report();
-  report.outcome = http::report_of(outcome, report.settled.has_value());
+  report.outcome = http::report_of(outcome, report.settled.has_value() || report.superseded);
   if (outcome.kind == outcome_kind::unguarded) report.why_unguarded = http::unguarded_reason::store;
   // From here on, the client may be slow, so the request's memory is freed now.
   drop_body();

@@ -30,6 +30,8 @@ asio::awaitable<outcome> guarded_exchange::work(lease_handle lease) {
   const auto begun = report.begin_step(&http::request_report::settle_begin);
   auto out = co_await lease.settle(std::move(terms));
   report.settle = report.since(begun);
+  report.superseded = out.superseded && report.sent();
+  if (out.superseded) co_return out;
   if (out.kind == outcome_kind::ran) report.settled = settled_as;
   if (report.settled == settle_kind::abandon) report.unknown_why = unknown_why;
   if (out.kind == outcome_kind::replay) report.settled = settle_kind::complete;
@@ -89,6 +91,7 @@ asio::awaitable<settle_terms> guarded_exchange::send_once(lease_handle* lease) {
     co_return fail_with({settle_kind::release, http::problem::overloaded, unknown_reason::none,
                          "too little of the lease was left to begin, or the gateway ends"});
   }
+  if (lease != nullptr) session_.report().begin_sending();
   call_limits limits;
   limits.upstream_timeout = policy_.upstream_timeout;
   limits.write_timeout = thread.shared.params.write_timeout;

@@ -2,6 +2,7 @@
 // all I/O threads share.
 #pragma once
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -55,6 +56,7 @@ struct gateway_shared {
   /// Unfinished requests, and answers that have no end, are not forwarded any more.
   std::atomic<bool> uploads_end{false};
   std::atomic<std::size_t> connections{0};
+  std::atomic<std::uint64_t> connections_refused{0};
 
   /// Returns true once for each text.
   [[nodiscard]] bool first_hint(const std::string& about) {

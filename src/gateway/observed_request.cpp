@@ -47,7 +47,7 @@ observed_request::observed_request(session& session, http::admission admitted,
 
 void observed_request::refuse(http::problem problem) {
   seen_.would_be = session_.report().would_be = request_outcome::refused;
-  seen_.problem = http::info_of(problem).type;
+  seen_.problem = session_.report().would_be_problem = http::info_of(problem).type;
   drop_body();
 }
 

@@ -27,6 +27,7 @@ class pending_report : public http::request_report {
     static_cast<request_report&>(*this) = request_report();
     client = client_address;
     begun_ = now();
+    sent_ = false;
     open_ = true;
   }
   /// Whose operation the request is.
@@ -51,6 +52,15 @@ class pending_report : public http::request_report {
     return std::chrono::duration_cast<std::chrono::microseconds>(now() - begin);
   }
 
+  /// From now on, the work of the lease may take effect.
+  void begin_sending() noexcept { sent_ = true; }
+  [[nodiscard]] bool sent() const noexcept { return sent_; }
+  /// The gateway ends, and has given up the lease that the request may hold. Finishes the report.
+  void break_off() noexcept {
+    if (open_ && attempt != 0 && settle.count() == 0 && status == 0) end_run();
+    finish();
+  }
+
   /// Hands the report over, while its views are still valid. Further calls do nothing.
   void finish() noexcept {
     if (!open_) return;
@@ -60,9 +70,19 @@ class pending_report : public http::request_report {
   }
 
  private:
+  void end_run() noexcept {
+    // Without an upstream, only the application was asked.
+    outcome = upstream.empty() ? http::request_outcome::unknown : http::request_outcome::ran;
+    // A settle that is under way may still be recorded.
+    if (upstream.empty() || settle_begin.count() != 0) return;
+    settled = sent_ ? settle_kind::abandon : settle_kind::release;
+    if (sent_) unknown_why = unknown_reason::abandoned;
+  }
+
   const request_observers& observers_;
   time_point begun_{};
   bool open_ = false;
+  bool sent_ = false;
   record_id id_{};
   digest scope_digest_{};
 };

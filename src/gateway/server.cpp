@@ -85,7 +85,9 @@ struct server::state {
   result<void> listen();
   asio::awaitable<void> accept();
   void admit(tcp::socket socket, io_thread& thread);
+  void refuse(tcp::socket socket);
   asio::awaitable<void> finish();
+  asio::awaitable<void> end_reports();
   void end_reading();
 
   gateway_shared shared;
@@ -130,6 +132,24 @@ void server::state::admit(tcp::socket socket, io_thread& thread) {
   asio::post(thread.io, std::move(start));
 }
 
+/// For a connection beyond `max_connections`.
+void server::state::refuse(tcp::socket socket) {
+  shared.connections_refused.fetch_add(1, std::memory_order_relaxed);
+  base::log(base::event::overloaded, {{"why", "max_connections are open"}});
+  std::string refusal;
+  const http::problem_detail more(milliseconds(1'000));
+  const auto answer =
+      http::problem_answer(http::problem::overloaded, shared.params.problem_base, more);
+  answer_style style;
+  style.then = after_answer::close;
+  append_answer_head(refusal, answer, style);
+  refusal += answer.body;
+  error_code ignored;
+  socket.non_blocking(true, ignored);
+  // A client that does not receive the refusal at once gets none.
+  socket.write_some(asio::buffer(refusal), ignored);
+}
+
 asio::awaitable<void> server::state::accept() {
   std::size_t turn = 0;
   while (acceptor->is_open()) {
@@ -147,17 +167,7 @@ asio::awaitable<void> server::state::accept() {
     }
     if (shared.connections.fetch_add(1) >= shared.params.max_connections) {
       shared.connections.fetch_sub(1);
-      std::string refusal;
-      const http::problem_detail more(milliseconds(1'000));
-      const auto answer =
-          http::problem_answer(http::problem::overloaded, shared.params.problem_base, more);
-      answer_style style;
-      style.then = after_answer::close;
-      append_answer_head(refusal, answer, style);
-      refusal += answer.body;
-      socket.non_blocking(true, ec);
-      // A client that does not receive the refusal at once gets none.
-      socket.write_some(asio::buffer(refusal), ec);
+      refuse(std::move(socket));
       continue;
     }
     admit(std::move(socket), target);
@@ -170,6 +180,17 @@ void server::state::end_reading() {
       for (auto* one : t.sessions) one->drain();
       t.pool.clear();
     });
+  }
+}
+
+/// The requests that are in flight at the end of the drain have a line in the access log, too.
+asio::awaitable<void> server::state::end_reports() {
+  const auto break_off = [](io_thread& thread) -> asio::awaitable<void> {
+    for (auto* one : thread.sessions) one->report().break_off();
+    co_return;
+  };
+  for (auto& thread : threads) {
+    co_await asio::co_spawn(thread->io, break_off(*thread), asio::use_awaitable);
   }
 }
 
@@ -191,6 +212,7 @@ asio::awaitable<void> server::state::finish() {
   }
   co_await shared.engine.end_held_leases();
   static_cast<void>(co_await shared.engine.poll_store());  // a failure is logged
+  co_await end_reports();
   shared.engine.stop();
   const auto& count = shared.engine.counters();
   base::log(base::event::drained, {{"left", shared.connections.load()},
@@ -251,8 +273,8 @@ onceguard::engine& server::engine() noexcept { return state_->shared.engine; }
 
 gateway_load server::load() const noexcept {
   const auto& shared = state_->shared;
-  return {shared.connections, shared.params.max_connections, shared.budget.used(),
-          shared.budget.bytes_max(), shared.draining};
+  return {shared.connections,   shared.params.max_connections, shared.connections_refused,
+          shared.budget.used(), shared.budget.bytes_max(),     shared.draining};
 }
 
 void server::reload(routing_params routing) {

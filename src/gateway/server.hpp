@@ -1,6 +1,7 @@
 // The gateway: an HTTP/1.1 reverse proxy that makes guarded requests take effect once.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include <onceguard/engine.hpp>
@@ -23,7 +24,8 @@ namespace onceguard::gateway {
 struct gateway_load {
   std::size_t connections = 0;
   std::size_t connections_max = 0;
-  std::size_t buffered = 0;  ///< in bytes
+  std::uint64_t connections_refused = 0;  ///< since the start
+  std::size_t buffered = 0;               ///< in bytes
   std::size_t buffered_max = 0;
   bool draining = false;
 };

@@ -13,20 +13,6 @@ namespace {
 // A path may be as long as a head.
 constexpr std::size_t path_max = 512;
 
-std::string_view settled_text(settle_kind kind) noexcept {
-  switch (kind) {
-    case settle_kind::complete:
-      return "complete";
-    case settle_kind::fail:
-      return "fail";
-    case settle_kind::release:
-      return "release";
-    case settle_kind::abandon:
-      break;
-  }
-  return "unknown";
-}
-
 bool unguarded_by_rule(const request_report& report) noexcept {
   return report.outcome == request_outcome::unguarded &&
          report.why_unguarded != unguarded_reason::store;
@@ -71,11 +57,12 @@ void access_log::finished(const request_report& report) noexcept {
   if (report.outcome == request_outcome::observed) {
     fields.add("would_be", name_of(report.would_be));
   }
-  if (report.settled) fields.add("settled", settled_text(*report.settled));
+  fields.add_text("settled", settled_name(report));
   if (report.unknown_why != unknown_reason::none) {
     fields.add("reason", name_of(report.unknown_why));
   }
-  fields.add_text("problem", report.problem);
+  const bool would_be_refused = !report.would_be_problem.empty();
+  fields.add_text("problem", would_be_refused ? report.would_be_problem : report.problem);
   fields.add("status", report.status);
   fields.add_text("route", report.route);
   fields.add_text("method", report.method);

@@ -91,15 +91,15 @@ outcome replay_of(cached_replay found) {
   return out;
 }
 
-request_outcome report_of(const outcome& outcome, bool settled) noexcept {
+request_outcome report_of(const outcome& outcome, bool ran) noexcept {
   using got = request_outcome;
   switch (outcome.kind) {
     case outcome_kind::granted:
     case outcome_kind::ran:
       return got::ran;
     case outcome_kind::replay:
-      // With an outcome of the work, the application has completed the record itself.
-      return settled ? got::ran : outcome.waited ? got::waited : got::replayed;
+      // After its own work, the application has completed the record itself, or another lease has.
+      return ran ? got::ran : outcome.waited ? got::waited : got::replayed;
     case outcome_kind::unrecorded:
       return outcome.settled_as == settle_kind::complete ? got::store_failed : got::ran;
     case outcome_kind::busy:
@@ -109,6 +109,7 @@ request_outcome report_of(const outcome& outcome, bool settled) noexcept {
     case outcome_kind::mismatch:
       return got::mismatch;
     case outcome_kind::superseded:
+      return ran ? got::ran : got::unknown;
     case outcome_kind::unknown:
       return got::unknown;
     case outcome_kind::no_room:

@@ -30,8 +30,8 @@ struct reply {
 /// The outcome of an operation whose answer is in memory.
 [[nodiscard]] outcome replay_of(cached_replay found);
 
-/// The outcome for the report. `settled`: how the lease of this request's own work ended.
-[[nodiscard]] request_outcome report_of(const outcome& outcome, bool settled) noexcept;
+/// The outcome for the report. `ran`: this request's own work ran, whatever became of its lease.
+[[nodiscard]] request_outcome report_of(const outcome& outcome, bool ran) noexcept;
 
 /// Logs a refusal because of the record or the store, which has a `why`. The engine logs the
 /// beginning and the end of an outage.

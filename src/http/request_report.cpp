@@ -17,4 +17,10 @@ std::string_view name_of(unguarded_reason reason) noexcept {
   return names[static_cast<std::size_t>(reason)];
 }
 
+std::string_view settled_name(const request_report& report) noexcept {
+  static constexpr std::array<std::string_view, 4> names{"complete", "fail", "release", "unknown"};
+  if (report.superseded) return "superseded";
+  return report.settled ? names[static_cast<std::size_t>(*report.settled)] : std::string_view();
+}
+
 }  // namespace onceguard::http

@@ -48,10 +48,14 @@ struct request_report {
   std::string_view problem{};  ///< the type of our own answer, "in-progress"; empty: none
   /// ran: what became of the record.
   std::optional<settle_kind> settled{};
+  /// ran: another lease had superseded its lease, so nothing was recorded, and the answer is not
+  /// its own.
+  bool superseded = false;
   unknown_reason unknown_why = unknown_reason::none;  ///< settled as unknown
   request_outcome would_be = request_outcome::ran;    ///< observed: what it would have got
-  unsigned status = 0;           ///< of the answer; 0: the client left before there was one
-  unsigned upstream_status = 0;  ///< of the upstream's answer; 0: none came
+  std::string_view would_be_problem{};  ///< would be refused: the type, a constant text
+  unsigned status = 0;                  ///< of the answer; 0: there was none
+  unsigned upstream_status = 0;         ///< of the upstream's answer; 0: none came
 
   std::string_view route{};  ///< its host and path; empty: no route fits
   std::size_t route_index = 0;
@@ -77,6 +81,10 @@ struct request_report {
   std::string_view trace_id{};           ///< of W3C Trace Context, 32 hex digits; empty: none
   const request_trace* trace = nullptr;  ///< the request's spans; null: no traces are sent
 };
+
+/// What became of the record, for the access log and traces: `complete`, `superseded`. Empty: not
+/// recorded.
+[[nodiscard]] std::string_view settled_name(const request_report& report) noexcept;
 
 /// Thread-safe: called from every I/O thread, at the end of each request. Must not block.
 class request_observer {

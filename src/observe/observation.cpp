@@ -1,6 +1,7 @@
 #include "observe/observation.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
@@ -60,7 +61,6 @@ sighting observation::see(const route_policy& policy, const record_id& record, c
     }
     if (known.print != hash_of(print)) return mismatch;
     out.since_first = since(known.first_ms, now);
-    out.first_succeeded = known.succeeded;
     switch (known.state) {
       case record_state::running:
         return policy.on_busy == on_busy_rule::wait ? waited : busy;
@@ -74,6 +74,7 @@ sighting observation::see(const route_policy& policy, const record_id& record, c
         break;
     }
     known.state = record_state::running;
+    out.earlier_succeeded = known.succeeded;
     return ran;
   });
   if (out.would_be == request_outcome::ran && !out.since_first) see_content(scope, print, out);
@@ -93,10 +94,11 @@ void observation::see_content(const digest& scope, const digest& print, sighting
   const auto now = clock_.boot_ms();
   known().contents.update(out.content, [&](known_content& known, bool found) {
     const auto after = since(known.first_ms, now);
-    if (found && after <= content_window) {
+    // A key that runs again after its release is the same one.
+    const bool same_key = out.record != 0 && known.record == out.record;
+    if (found && after <= content_window && !same_key) {
       out.same_content = true;
       out.since_content = after;
-      out.first_succeeded = known.succeeded;
     } else {
       known = {.first_ms = now, .record = out.record};
     }
@@ -106,8 +108,7 @@ void observation::see_content(const digest& scope, const digest& print, sighting
 void observation::end_record(const route_policy& policy, const sighting& seen, const ending& end) {
   if (end.settled == settle_kind::release) return known().records.erase(seen.record);
   const auto now = clock_.boot_ms();
-  known().records.update(seen.record, [&](known_record& known, bool found) {
-    if (!found) known.first_ms = now;
+  known().records.update_known(seen.record, [&](known_record& known) {
     known.succeeded = end.succeeded;
     switch (end.settled) {
       case settle_kind::complete:
@@ -132,14 +133,42 @@ void observation::end_record(const route_policy& policy, const sighting& seen, c
 void observation::settle(const route_policy& policy, const sighting& seen, const ending& end) {
   if (seen.record != 0 && seen.would_be == request_outcome::ran) end_record(policy, seen, end);
   if (seen.content == 0 || seen.same_content) return;
-  known().contents.update(seen.content, [&](known_content& content, bool found) {
-    if (!found) content = {.first_ms = clock_.boot_ms(), .record = seen.record};
+  known().contents.update_known(seen.content, [&](known_content& content) {
+    content.over = true;
     content.succeeded = end.succeeded;
   });
 }
 
+/// Of a request that succeeded: how many runs with success were one too many. That is its own, if
+/// the first one succeeded, or those of repeats that ended before the first one, which this is.
+template <class Table>
+std::uint64_t observation::count_success(Table& table, std::uint64_t hash, bool first) {
+  std::uint64_t out = 0;
+  table.update_known(hash, [&](auto& known) {
+    if (first) {
+      out = std::exchange(known.early_successes, 0);
+    } else if (known.ended()) {
+      out = known.succeeded ? 1 : 0;
+    } else {
+      ++known.early_successes;
+    }
+  });
+  return out;
+}
+
+std::uint64_t observation::repeats_run_again(const sighting& seen) {
+  const bool runs = seen.would_be == request_outcome::ran;
+  if (seen.record == 0 || (!runs && !seen.since_first)) return 0;
+  return count_success(known().records, seen.record, runs) + (seen.earlier_succeeded ? 1 : 0);
+}
+
+std::uint64_t observation::contents_run_again(const sighting& seen) {
+  return seen.content == 0 ? 0 : count_success(known().contents, seen.content, !seen.same_content);
+}
+
 void observation::count(std::string_view route, const sighting& seen, const ending& end) {
-  const bool twice = seen.first_succeeded && end.succeeded;
+  const auto repeats = end.succeeded ? repeats_run_again(seen) : 0;
+  const auto contents = end.succeeded ? contents_run_again(seen) : 0;
   const std::lock_guard lock(mutex_);
   auto entry = routes_.find(route);
   if (entry == routes_.end()) entry = routes_.emplace(std::string(route), route_counts{}).first;
@@ -157,14 +186,14 @@ void observation::count(std::string_view route, const sighting& seen, const endi
       ++problem->second;
     }
   }
+  counts.repeats_run_again += repeats;
+  counts.contents_run_again += contents;
   if (seen.since_first) {
     ++counts.repeats;
-    counts.repeats_run_again += twice ? 1 : 0;
     counts.repeat_delays.add(*seen.since_first);
   }
   if (seen.same_content) {
     ++(seen.with_key ? counts.contents_with_another_key : counts.contents_without_key);
-    counts.contents_run_again += twice ? 1 : 0;
     counts.content_delays.add(*seen.since_content);
   }
 }

@@ -71,8 +71,8 @@ struct sighting {
   bool same_content = false;  ///< its content came before, with another key or with none
   std::optional<milliseconds> since_first{};    ///< a repeat of its key
   std::optional<milliseconds> since_content{};  ///< same_content
-  bool first_succeeded = false;                 ///< of the one that this one repeats
-  std::uint64_t record = 0;                     ///< a hash; 0: none
+  bool earlier_succeeded = false;  ///< of a key that runs again: its run before had success
+  std::uint64_t record = 0;        ///< a hash; 0: none
   std::uint64_t content = 0;
 };
 
@@ -116,18 +116,27 @@ class observation {
   struct known_record {
     std::uint64_t print = 0;
     std::int64_t first_ms = 0;
-    std::int64_t until_ms = 0;  // the end of its retention, or of its back-off
+    std::int64_t until_ms = 0;          // the end of its retention, or of its back-off
+    std::uint32_t early_successes = 0;  // of repeats that ended before the run did
     record_state state = record_state::running;
     bool succeeded = false;
+    [[nodiscard]] bool ended() const noexcept { return state != record_state::running; }
   };
   struct known_content {
     std::int64_t first_ms = 0;
     std::uint64_t record = 0;
+    std::uint32_t early_successes = 0;  // of repeats that ended before the first one did
+    bool over = false;
     bool succeeded = false;
+    [[nodiscard]] bool ended() const noexcept { return over; }
   };
 
   void see_content(const digest& scope, const digest& print, sighting& out);
   void end_record(const route_policy& policy, const sighting& seen, const ending& end);
+  template <class Table>
+  static std::uint64_t count_success(Table& table, std::uint64_t hash, bool first);
+  [[nodiscard]] std::uint64_t repeats_run_again(const sighting& seen);
+  [[nodiscard]] std::uint64_t contents_run_again(const sighting& seen);
 
   const base::clock& clock_;
   const std::int64_t since_wall_ms_;

@@ -62,6 +62,7 @@ std::vector<std::string> record_filter::reasons() {
 }
 
 result<void> record_filter::add(std::string_view name, const std::string& value) {
+  if (value.empty()) return wrong(name, "a value was expected");
   if (name == "key") {
     of_store_.key = value;
   } else if (name == "scope") {
@@ -83,15 +84,16 @@ result<void> record_filter::add(std::string_view name, const std::string& value)
   } else if (name == "text") {
     of_store_.text = value;
   } else if (name == "older") {
-    return read_duration(name, value, of_store_.older);
+    if (auto read = read_duration(name, value, of_store_.older); !read) return read;
   } else if (name == "younger") {
-    return read_duration(name, value, of_store_.younger);
+    if (auto read = read_duration(name, value, of_store_.younger); !read) return read;
   } else if (name == "attention") {
     if (value != "true" && value != "false") return wrong(name, "expected true or false");
     of_store_.needs_person = value == "true";
   } else {
     return error(errc::invalid_argument, "there is no filter " + base::quoted(name));
   }
+  any_ = any_ || name != "attention" || of_store_.needs_person;
   return {};
 }
 

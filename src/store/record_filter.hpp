@@ -22,8 +22,11 @@ class record_filter {
   /// The values of "reason".
   [[nodiscard]] static std::vector<std::string> reasons();
 
-  /// errc::invalid_argument: there is no such name, or its value is wrong; the detail says which.
+  /// errc::invalid_argument: there is no such name, or its value is wrong or empty, which would
+  /// choose everything; the detail says which.
   [[nodiscard]] result<void> add(std::string_view name, const std::string& value);
+  /// Is there any condition? An "attention" that is false is none.
+  [[nodiscard]] bool any() const noexcept { return any_; }
   /// For changes: without a "state" or "attention", only what is unknown.
   void limit_to_unknown();
 
@@ -36,6 +39,7 @@ class record_filter {
   list_filter of_store_;
   std::string scope_;
   bool only_unreadable_ = false;
+  bool any_ = false;
 };
 
 /// A page of the records that fit the whole filter. The unreadable ones always do.

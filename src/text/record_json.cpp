@@ -47,6 +47,7 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   for (const auto& [name, value] : r.answer->headers) {
     out["headers"].push_back(ordered_json::array({name, value}));
   }
+  if (r.answer->body.empty() && seen.body_size != 0) return out;
   if (is_utf8(r.answer->body)) {
     out["body"] = r.answer->body;
   } else {

@@ -8,7 +8,8 @@
 
 namespace onceguard {
 
-/// Lists leave out the answer's body.
+/// Lists leave out the answer's headers and body. A body that is not at hand is left out, too: then
+/// `body_size` alone tells of it.
 [[nodiscard]] nlohmann::ordered_json record_json(const record_view& seen, bool with_body);
 /// An unreadable record, in the same form.
 [[nodiscard]] nlohmann::ordered_json record_json(const unreadable_record& seen);

@@ -27,11 +27,6 @@ void append_quoted(std::string& out, std::string_view text) {
   core::append_json_string(out, plain);
 }
 
-std::string_view settled_name(settle_kind kind) noexcept {
-  static constexpr std::array<std::string_view, 4> names{"complete", "fail", "release", "unknown"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 void append_time(std::string& out, std::string_view name, std::int64_t wall_us) {
   out.append(R"(,")").append(name).append(R"(":")").append(std::to_string(wall_us)).append("000\"");
 }
@@ -103,7 +98,7 @@ void span_writer::request_attributes(const http::request_report& report) {
     attributes.text("onceguard.why_unguarded", name_of(report.why_unguarded));
   }
   attributes.text("onceguard.problem", report.problem);
-  if (report.settled) attributes.text("onceguard.settled", settled_name(*report.settled));
+  attributes.text("onceguard.settled", settled_name(report));
   if (report.record != nullptr) {
     attributes.text("onceguard.record", base::to_hex(*report.record).substr(0, digest_digits));
   }

@@ -76,7 +76,7 @@ void tracer::finished(const request_report& report) noexcept {
 std::optional<tracer::run> tracer::exchange_run(const request_report& report) {
   if (report.record == nullptr) return std::nullopt;
   const auto hash = hash_of(*report.record);
-  if (report.outcome != request_outcome::ran) return runs_.find(hash);
+  if (report.outcome != request_outcome::ran || report.superseded) return runs_.find(hash);
   return runs_.update(hash, [&](run& known, bool found) {
     const auto before = found ? std::optional<run>(known) : std::nullopt;
     known = {report.trace->trace, report.trace->server};

@@ -69,6 +69,45 @@ def test_a_reload_takes_new_tokens_over_and_keeps_the_old_ones_if_they_are_wrong
     assert gateway.logged("admin-tokens-refused")
 
 
+def test_a_reload_takes_configuration_and_tokens_over_both_or_neither(guarded, tokens):
+    gateway, admin, operator, _ = guarded
+    right = {**gateway.config, "defaults": {"required": True}}
+    gateway.write_config(right)
+    with open(tokens[0], "w", encoding="utf-8") as file:
+        file.write("administrator x\n")
+    refused = admin.post("/api/reload", token=operator)
+    assert (refused.status, refused.json()["reloaded"]) == (422, False)
+    assert admin.get("/api/config", token=operator).json()["route"][0].get("required") != "true"
+    gateway.write_config({**right, "defaults": {"nonsense": True}})
+    with open(tokens[0], "w", encoding="utf-8") as file:
+        file.write("operator another-operator-token bob\n")
+    assert admin.post("/api/reload", token=operator).status == 422
+    assert admin.get("/metrics", token="another-operator-token").status == 401
+    gateway.write_config(right)
+    assert admin.post("/api/reload", token=operator).status == 200
+    assert admin.get("/metrics", token=operator).status == 401
+    config = admin.get("/api/config", token="another-operator-token").json()
+    assert config["route"][0]["required"] == "true"
+    assert gateway.logged("reloaded")[0]["by"] == "alice"
+
+
+def test_idle_connections_without_a_token_take_neither_health_nor_acts_away(guarded):
+    _, admin, _, viewer = guarded
+    with Connection(admin.address) as holder:
+        ask_again = [("Authorization", f"Bearer {viewer}")]
+        holder.send_request("GET", "/api/counts", ask_again, host=admin.text)
+        assert holder.read().status == 200
+        idle = [Connection(admin.address) for _ in range(300)]
+        try:
+            assert admin.get("/healthz").status == 200
+            assert admin.get("/api/counts", token=viewer).status == 200
+            holder.send_request("GET", "/api/counts", ask_again, host=admin.text)
+            assert holder.read().status == 200
+        finally:
+            for one in idle:
+                one.close()
+
+
 @pytest.mark.parametrize("content, mode, words", [
     ("operator operator-token-0001\n", 0o644, "others than its owner"),
     ("admin operator-token-0001\n", 0o600, "line 1: expected"),
@@ -100,6 +139,19 @@ def test_a_browser_can_be_made_to_do_nothing(begin_admin):
     with Connection(admin.address) as client:
         client.send_request("GET", "/api/records", host="evil.example")
         assert client.read().status == 403
+
+
+def test_a_host_and_a_content_type_are_compared_without_case(begin_admin):
+    _, admin = begin_admin()
+    for kind in ("Application/JSON", "application/json ; charset=utf-8"):
+        with Connection(admin.address) as client:
+            client.send_request("POST", "/api/reload", [("Content-Type", kind)], b"{}",
+                                host=f"LocalHost:{admin.port.number}")
+            assert client.read().status == 200
+    with Connection(admin.address) as client:
+        client.send_request("POST", "/api/reload", [("Content-Type", "application/jsonp")], b"{}",
+                            host=admin.text)
+        assert client.read().status == 415
 
 
 @pytest.mark.parametrize("raw, status", [

@@ -1,5 +1,10 @@
 """The admin API: records, acts, configuration, reload, drain."""
 
+import contextlib
+import json
+import sqlite3
+import threading
+
 import pytest
 
 from support.toml import toml_text
@@ -99,6 +104,20 @@ def test_one_record_has_its_answer_and_its_timeline(running, fresh_key):
         one["at"] for one in whole["timeline"])
 
 
+def test_a_long_body_is_shown_to_those_who_ask_for_it(begin_admin, fresh_key):
+    gateway, admin = begin_admin({"defaults": {"max_answer_body": "2MiB"}})
+    for size, usual in ((1 << 20, True), ((1 << 20) + 1, False)):
+        key = fresh_key()
+        gateway.post(key=key, plan={"size": size})
+        path = f"/api/records/{record_of(admin, key)['record']}"
+        for query, whole in (("", usual), ("?body=yes", True), ("?body=no", False)):
+            shown = admin.get(path + query).json()
+            assert (shown["status"], shown["body_size"]) == (201, size)
+            assert shown["headers"] and shown["timeline"]
+            assert ("body" in shown or "body_base64" in shown) == whole, (size, query)
+    assert admin.get(path + "?body=perhaps").status == 400
+
+
 def test_an_unknown_record_is_completed_with_an_answer(running, fresh_key):
     gateway, admin = running
     key = fresh_key()
@@ -180,7 +199,8 @@ def test_an_answer_that_could_not_be_sent_is_refused(running, body, words):
 
 @pytest.mark.parametrize("query", ["state=lost", "limit=0", "limit=x", "limit=1001", "scope=xy",
                                    "cursor=xyz", "since=1h", "older=soon",
-                                   "reason=bad", "attention=perhaps"])
+                                   "reason=bad", "attention=perhaps", "key=a&key=b",
+                                   "limit=1&limit=2", "cursor=6e6f6e65"])
 def test_a_wrong_parameter_is_refused(running, query):
     _, admin = running
     assert admin.get(f"/api/records?{query}").status == 400
@@ -225,7 +245,44 @@ def test_a_reload_of_a_wrong_configuration_changes_nothing(running):
     assert gateway.get().status == 201
 
 
+def test_a_count_refuses_the_cursor_of_another_store(running):
+    _, admin = running
+    assert admin.get("/api/counts?cursor=6e6f6e65").status == 400
+
+
+def test_the_query_of_a_probe_is_not_shown(begin_admin):
+    _, admin = begin_admin({"defaults": {
+        "unknown": "probe", "probe": "http://127.0.0.1:1/{scope}/{key}?token=secret"}})
+    whole = admin.get("/api/config")
+    assert b"secret" not in whole.body
+    assert whole.json()["route"][0]["probe"] == '"http://127.0.0.1:1/{scope}/{key}…"'
+
+
 def test_a_drain_ends_the_process(running):
     gateway, admin = running
     assert admin.post("/api/drain").status == 202
     assert gateway.wait() == 0
+    assert gateway.logged("draining")[0]["by"] == "operator"
+
+
+def test_a_drain_waits_for_an_act(begin_admin, fresh_key, tmp_path):
+    """The act waits for a lock of the store, which goes only after all requests have ended."""
+    audit = tmp_path / "audit.jsonl"
+    gateway, admin = begin_admin({"store": {"timeout": "500ms"}}, audit_log=str(audit))
+    key = fresh_key()
+    make_unknown(gateway, key)
+    record = record_of(admin, key)
+    answers = []
+    with contextlib.closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        acting = threading.Thread(target=lambda: answers.append(act(admin, record, "release")))
+        acting.start()
+        wait_until(lambda: audit.exists() and audit.read_text(), what="the act")
+        assert admin.post("/api/drain").status == 202
+        gateway.logged("drained")
+        other.execute("ROLLBACK")
+    acting.join(30)
+    assert [answer.status for answer in answers] == [200]
+    assert gateway.wait() == 0
+    assert [line["stage"] for line in map(json.loads, audit.read_text().splitlines())] == [
+        "intended", "done"]

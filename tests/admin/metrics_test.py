@@ -88,6 +88,29 @@ def test_log_lines_that_the_rate_limit_leaves_out_are_counted(begin_admin):
     assert Samples(scrape(admin)).value("onceguard_log_lines_dropped_total") == 0
 
 
+def test_connections_beyond_the_limit_are_counted(begin_admin):
+    gateway, admin = begin_admin(max_connections=2, threads=1)
+
+    def refused():
+        return Samples(scrape(admin)).value("onceguard_connections_refused_total")
+    with gateway.connect(), gateway.connect():
+        before = refused()
+        with gateway.connect():
+            wait_until(lambda: refused() > before, what="the refusal")
+
+
+def test_a_store_that_is_missing_has_one_log_line_for_each_count(start_gateway, own_upstream,
+                                                                tmp_path):
+    admin = Admin()
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"admin": admin.text, "metrics_records_interval": "1h"}},
+        database=tmp_path / "missing" / "keys.db")
+    gateway.logged("records-not-counted")
+    assert gateway.stop() == 0
+    assert len(gateway.logged("records-not-counted")) == 1
+    admin.close()
+
+
 def test_requests_whose_spans_no_collector_takes_are_counted(start_gateway, own_upstream,
                                                             fresh_key):
     admin, nobody = Admin(), Port()

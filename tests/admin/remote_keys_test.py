@@ -152,6 +152,10 @@ def test_a_record_that_can_not_be_read_is_shown_and_ended_by_force(running, remo
                     ["show", keys[30], "--scope", scope]):
         done = same(remote("keys", *command), gateway.command("keys", *command))
         assert done.returncode == 0 and "unreadable" in done.stdout
+    release = ["keys", "release", "--state", "completed"]
+    many = same(remote(*release), gateway.command(*release))
+    assert many.returncode == 0 and "unreadable" in many.stdout
+    assert "records that can't be read: " in many.stderr
     complete = ["keys", "complete", keys[30], "--scope", scope, "--reason", "ticket 17"]
     refused = remote(*complete)
     assert refused.returncode == 1 and "can't be read" in refused.stderr
@@ -167,10 +171,35 @@ def test_a_record_that_can_not_be_read_is_shown_and_ended_by_force(running, remo
     (["list", "--store", "sqlite:x.db"], "--store"),
     (["release", "KEY"], "--reason"),
     (["list", "--token-file", "/no/such/file"], "--token-file"),
+    (["release", "--route", "", "--older", "0s", "--yes", "--reason", "x"], "--route"),
+    (["complete", "--scope", "", "--older", "0s", "--yes", "--reason", "x"], "--scope"),
+    (["release", "", "--older", "0s", "--yes", "--reason", "x"], "KEY"),
+    (["list", "--text", ""], "--text"),
 ])
 def test_a_wrong_use_is_refused(remote, arguments, words):
     done = remote("keys", *arguments)
     assert (done.returncode, done.stdout) == (2, "") and words in done.stderr
+
+
+def test_a_record_with_a_body_that_is_too_long_to_send_is_shown_and_released(
+        begin_admin, onceguard, fresh_key):
+    gateway, admin = begin_admin({"defaults": {"max_answer_body": "64MiB"}}, max_buffered="512MiB")
+    key, size = fresh_key(), 52 << 20
+    assert gateway.post(key=key, plan={"size": size}).status == 201
+
+    def run(*arguments):
+        return subprocess.run([str(onceguard), "keys", *arguments, "--admin", admin.text],
+                              capture_output=True, text=True, timeout=60, check=False,
+                              env=clean_environment())
+    shown = run("show", key)
+    assert shown.returncode == 0 and f"body of {size} bytes" in shown.stdout, shown
+    assert "too long" in shown.stdout
+    record = json.loads(run("show", key, "--json").stdout)
+    assert record["body_size"] == size and "body_base64" not in record
+    body = run("show", key, "--body")
+    assert (body.returncode, body.stdout) == (1, "") and "too long" in body.stderr
+    assert run("release", key, "--reason", "refunded").returncode == 0
+    assert gateway.state(key) in (None, "released")
 
 
 def test_a_token_without_an_address_is_refused(running):
@@ -216,3 +245,13 @@ def test_a_name_whose_resolution_hangs_ends_with_the_timeout(onceguard, names):
                           env={**clean_environment(), **names.environment})
     assert done.returncode == 1 and "slow.test:8081" in done.stderr
     assert names.look_ups("slow.test") == 1
+
+
+def test_a_port_that_is_no_admin_listener_is_named_as_such(running, onceguard):
+    gateway, _ = running
+    address = f"127.0.0.1:{gateway.port.number}"
+    done = subprocess.run(
+        [str(onceguard), "keys", "list", "--admin", address], capture_output=True, text=True,
+        timeout=60, check=False, env=clean_environment())
+    assert done.returncode == 1
+    assert address in done.stderr and "is it the admin listener?" in done.stderr

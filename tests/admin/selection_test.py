@@ -2,6 +2,7 @@
 
 import pytest
 
+from support.sqlite_files import overwrite_page_of
 from support.waiting import wait_until
 
 
@@ -97,11 +98,34 @@ def test_what_runs_is_left_alone_and_said(unknown, own_upstream, fresh_key):
         assert client.read().status == 201
 
 
+def test_what_can_not_be_read_is_said_and_left_alone(unknown, fresh_key):
+    gateway, admin, _, _ = unknown
+    more = [fresh_key() for _ in range(80)]
+    for key in more:
+        gateway.post(key=key)
+    gateway.stop()
+    overwrite_page_of(gateway.database, more[40])
+    gateway.start()
+    made = select(admin, "release", {"state": "completed"}, dry_run=False, force=True, limit=1000)
+    lost = {one["record"] for one in made["records"] if one["state"] == "unreadable"}
+    assert lost and made["changed"] == 0
+    for one in made["records"]:
+        left = one["record"] in lost
+        assert one["outcome"] == ("unreadable" if left else "already_completed")
+    after = admin.get("/api/records?state=completed&limit=1000").json()["records"]
+    assert {one["record"] for one in after if one["state"] == "unreadable"} == lost
+
+
 @pytest.mark.parametrize("body, words", [
     ({"filter": {"method": "POST"}}, "reason"),
     ({"reason": "x"}, "filter"),
     ({"reason": "x", "filter": {}}, "filter"),
     ({"reason": "x", "filter": {"colour": "red"}}, "colour"),
+    ({"reason": "x", "filter": {"state": []}}, "state"),
+    ({"reason": "x", "filter": {"text": ""}}, "text"),
+    ({"reason": "x", "filter": {"scope": ""}}, "scope"),
+    ({"reason": "x", "filter": {"method": "POST", "route": ""}}, "route"),
+    ({"reason": "x", "filter": {"attention": False}}, "attention"),
     ({"reason": "x", "filter": {"older": "soon"}}, "older"),
     ({"reason": "x", "filter": {"state": "lost"}}, "state"),
     ({"reason": "x", "filter": {"older": 5}}, "older"),

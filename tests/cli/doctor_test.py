@@ -1,6 +1,7 @@
 """`onceguard doctor` on this machine: SQLite, the port, limits, folders and upstreams."""
 
 import contextlib
+import os
 import shutil
 import socket
 import sqlite3
@@ -220,6 +221,43 @@ def test_the_admin_listener(onceguard, url, tmp_path):
                     "--admin-token-file", tokens)
     assert found.level("admin") == "ok" and found.level("admin-token-file") == "fault"
     assert examine(onceguard, "--store", url).level("admin") == "note"
+
+
+def test_an_admin_socket_in_the_working_directory(onceguard, url, tmp_path):
+    found = examine(onceguard, "--store", url, "--admin", "unix:admin.sock", before=[
+        "sh", "-c", 'cd "$0" && exec "$@"', tmp_path]).one("admin")
+    assert found["level"] == "ok" and found["text"] == ". can be written"
+    assert not list(tmp_path.glob("*.sock"))
+
+
+def test_an_admin_socket_whose_path_is_another_file(onceguard, url, tmp_path):
+    path = tmp_path / "admin.sock"
+    path.write_text("mine")
+    found = examine(onceguard, "--store", url, "--admin", f"unix:{path}").one("admin")
+    assert found["level"] == "fault" and f"{path} is there, and is no socket" in found["text"]
+    assert path.read_text() == "mine"
+
+
+def test_an_admin_socket_of_another_process(onceguard, url, tmp_path):
+    path = tmp_path / "admin.sock"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(path))
+        other.listen()
+        found = examine(onceguard, "--store", url, "--admin", f"unix:{path}").one("admin")
+        assert found["level"] == "fault"
+        assert f"(process {os.getpid()})" in found["text"]
+    # Its process is gone: a start removes the file.
+    assert examine(onceguard, "--store", url, "--admin", f"unix:{path}").level("admin") == "ok"
+    assert path.exists()
+
+
+def test_an_admin_socket_of_a_running_gateway(start_gateway, onceguard, own_upstream, tmp_path):
+    path = tmp_path / "a.sock"
+    gateway = start_gateway(own_upstream, {"gateway": {"admin": f"unix:{path}"}})
+    found = examine(onceguard, "--store", gateway.store_url(), "--admin", f"unix:{path}")
+    assert found.level("admin") == "note"
+    assert f"(process {gateway.process.pid}): a gateway runs here already" in \
+        found.one("admin")["text"]
 
 
 # ---- upstreams --------------------------------------------------------------------------------

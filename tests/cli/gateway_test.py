@@ -1,6 +1,8 @@
 """The life of a gateway process: its lines, signals and exit codes."""
 
+import contextlib
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -40,6 +42,43 @@ def test_a_second_sigint_ends_the_gateway_at_once(start_gateway, own_upstream, k
     gateway.signal(signal.SIGINT)
     assert gateway.wait() == 1
     connection.close()
+
+
+def test_a_first_sigint_during_a_drain_changes_nothing(start_gateway, own_upstream, key):
+    gateway = start_gateway(own_upstream, {"gateway": {"drain": "1h"}})
+    with gateway.begin_post(key=key, plan={"gate": "never"}):
+        wait_until(lambda: gateway.state(key) == "in_progress", 20, "the request running")
+        gateway.signal(signal.SIGTERM)
+        gateway.logged("draining")
+        gateway.signal(signal.SIGINT)
+        for count in 1, 2:  # when the second is logged, the signal before both was handled
+            gateway.signal(signal.SIGUSR2)
+            gateway.logged("signal-ignored", count)
+        assert gateway.process.poll() is None
+        gateway.signal(signal.SIGINT)
+        assert gateway.wait() == 1
+    assert events(gateway)[-1] == "stopped-early"
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"])
+def test_a_signal_during_the_first_attempt_on_the_store_has_its_effect(start_gateway, own_upstream,
+                                                                       name):
+    gateway = start_gateway(own_upstream, {"store": {"timeout": "5s"}})
+    gateway.stop()
+    gateway.log_path.unlink()
+    with contextlib.closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        gateway.start(wait=False)
+        wait_until(lambda: gateway.open_files("onceguard.db"), what="the attempt")
+        gateway.signal(getattr(signal, name))
+    if name == "SIGHUP":
+        gateway.logged("reloaded")
+        assert gateway.stop() == 0
+    else:
+        assert gateway.wait() == 0
+        assert "draining" in events(gateway)
+    assert events(gateway)[-1] == "stopped"
 
 
 def test_a_port_in_use_is_a_failure_at_run_time(start_gateway, own_upstream):
@@ -86,6 +125,40 @@ def test_an_outage_does_not_fill_the_log(start_gateway, own_upstream):
     reported = wait_until(reported_missing, 30, "a line about those that are missing")
     assert {line["event_left_out"] for line in reported} == {"upstream-unreachable"}
     assert all(line["count"] > 0 for line in reported)
+
+
+def left_out(gateway):
+    return [line for line in gateway.log_lines() if line["event"] == "lines-left-out"]
+
+
+def assert_all_accounted(gateway, requests):
+    """Each request has its line, or is counted as left out."""
+    lines = [line for line in gateway.log_lines() if line["event"] == "upstream-unreachable"]
+    assert len(lines) + sum(line["count"] for line in left_out(gateway)) == requests
+
+
+def test_another_event_reports_what_a_lone_burst_left_out(start_gateway, own_upstream):
+    gateway = start_gateway(own_upstream)
+    own_upstream.refuse()
+    for _ in range(100):
+        assert gateway.get("/").status == 502
+
+    def reported_after_a_signal():
+        gateway.signal(signal.SIGUSR2)
+        return left_out(gateway)
+    wait_until(reported_after_a_signal, 20, "the number of lines that were left out")
+    assert gateway.stop() == 0
+    assert_all_accounted(gateway, 100)
+
+
+def test_the_stop_reports_what_a_burst_left_out(start_gateway, own_upstream):
+    gateway = start_gateway(own_upstream)
+    own_upstream.refuse()
+    for _ in range(100):
+        assert gateway.get("/").status == 502
+    assert gateway.stop() == 0
+    assert left_out(gateway)
+    assert_all_accounted(gateway, 100)
 
 
 @pytest.mark.parametrize("listen, why", [

@@ -78,9 +78,14 @@ def test_observed_requests_are_counted_by_what_they_would_have_got(routes):
     ([observed("ran", "a"), observed("mismatch", "a")],
      ["fingerprint", "required = true", "observe = true"]),
     ([observed("ran", "a"), observed("refused", problem="key-missing")],
-     ["required = false", "required = false", "observe = true"]),
+     ["required = false", "observe = true"]),
     ([observed("ran", "a"), observed("refused", problem="scope-missing")],
-     ["scope", "required = false", "observe = true"]),
+     ["scope", "observe = true"]),
+    ([observed("ran", "a"), observed("refused", problem="key-malformed"),
+      observed("refused", "b", problem="request-too-large"),
+      observed("refused", problem="bad-request")],
+     ["key_syntax", "max_request_body", "observe = true"]),
+    ([request("ran", "a"), request("unguarded", why="method")], ["required = true"]),
     ([request("ran", "a"), request("ran", "b")], ["required = true"]),
 ])
 def test_it_says_what_to_switch_on_next(routes, lines, advised):
@@ -127,7 +132,7 @@ def test_without_a_request_nothing_is_found(run):
     (["/no/such/file"], 1, "/no/such/file"),
     (["--admin", "127.0.0.1:1", "file"], 2, "--admin"),
     (["--admin", "nowhere"], 2, "--admin"),
-    (["--admin", "127.0.0.1:1"], 1, "127.0.0.1:1"),
+    (["--admin", "127.0.0.1:1"], 4, "127.0.0.1:1"),
 ])
 def test_a_source_that_can_not_be_read_is_named(run, arguments, code, words):
     done = run(*arguments)
@@ -157,5 +162,28 @@ def test_a_gateway_and_its_log_report_the_same(start_gateway, own_upstream, rout
     logged = routes(lines=gateway.log().splitlines())["/pay"]
     for name in ("requests", "observed", "with_key", "repeats", "replays", "mismatches",
                  "contents_repeated", "would_be"):
+        assert logged[name] == live[name], name
+    admin.close()
+
+
+def test_a_gateway_and_its_log_report_the_same_problems(start_gateway, own_upstream, routes, key):
+    admin = Admin()
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"admin": admin.text},
+        "defaults": {"observe": True, "max_request_body": "64"}, "route": [{"path": "/pay"}]})
+    problems = {"key-malformed": 1, "request-too-large": 2}
+    for used, body in (("", b"{}"), (key, b"x" * 100), (key, b"{}")):
+        assert gateway.post("/pay", key=used, body=body).status == 201
+    own_upstream.refuse()
+    assert gateway.post("/pay", key=key, body=b"x" * 100).status == 502
+
+    def asked():
+        found = routes("--admin", admin.text).get("/pay", {})
+        return found if found.get("requests") == 4 else None
+    live = wait_until(asked, what="4 requests")
+    assert live["problems"] == problems
+    assert gateway.stop() == 0
+    logged = routes(lines=gateway.log().splitlines())["/pay"]
+    for name in ("problems", "with_key", "refused", "would_be"):
         assert logged[name] == live[name], name
     admin.close()

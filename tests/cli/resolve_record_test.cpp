@@ -30,6 +30,7 @@ class resolve_record_test : public ::testing::Test {
     before.record = caller_.find(request_.id);
     resolution change;
     change.id = request_.id;
+    change.token = before.record->stored.token;
     change.completed = completed;
     change.keep_completed = before.record->state != observed_state::completed;
     if (meanwhile_) meanwhile_();
@@ -61,6 +62,23 @@ TEST_F(resolve_record_test, what_is_completed_between_the_look_and_the_release_s
   EXPECT_EQ(caller_.claim(claim_of("order-1")).kind, verdict_kind::replay);
   meanwhile_ = nullptr;
   EXPECT_EQ(resolve(false), cli::exit_ok);
+}
+
+TEST_F(resolve_record_test, what_ran_again_between_the_look_and_the_act_stays_as_it_is) {
+  leave_unknown();
+  for (const bool completed : {false, true}) {
+    meanwhile_ = [&] {
+      resolution other;
+      other.id = request_.id;
+      other.force = true;
+      caller_.resolve(other);
+      caller_.leased(claim_of("order-1"));
+      clock_.advance(lease_length + request_.about->run_timeout);
+    };
+    EXPECT_EQ(resolve(completed), cli::exit_failed);
+    EXPECT_THAT(err_, HasSubstr("it has another lease than the one that was seen"));
+    EXPECT_EQ(caller_.seen(request_.id).state, observed_state::unknown);
+  }
 }
 
 TEST_F(resolve_record_test, a_release_that_took_longer_than_the_timeout_is_reported_as_done) {

@@ -209,6 +209,25 @@ TEST_F(decide_walk, an_answer_by_its_status_is_not_missing) {
   EXPECT_EQ(decide_resolution(there(), added, now).outcome, resolve_outcome::already_completed);
 }
 
+TEST_F(decide_walk, an_operator_ends_the_lease_that_was_seen_and_no_later_one) {
+  resolution change;
+  change.token = ask(1).lease.token;
+  pass(61'000);
+  EXPECT_EQ(decide_resolution(there(), change, now).outcome, resolve_outcome::done);
+  resolve(false);
+  EXPECT_EQ(decide_resolution(there(), change, now).outcome, resolve_outcome::not_found);
+  ask(2);
+  pass(61'000);
+  for (const bool completed : {false, true}) {
+    change.completed = completed;
+    change.force = true;
+    const auto refused = decide_resolution(there(), change, now);
+    EXPECT_EQ(refused.outcome, resolve_outcome::changed);
+    EXPECT_FALSE(refused.write);
+    EXPECT_FALSE(resolve_unreadable(change, now, 100).write);
+  }
+}
+
 // ---- retention of what is not settled
 
 TEST_F(decide_walk, unknown_retention_counts_from_the_end_of_the_lease) {

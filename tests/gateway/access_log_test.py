@@ -134,6 +134,37 @@ def test_what_became_of_the_record(start_gateway, own_upstream, key, policy, pla
     assert line(gateway, path=f"/{key}", outcome=outcome)["problem"] == again.problem
 
 
+def test_a_run_that_another_lease_superseded(start_gateway, own_upstream, key):
+    """It ran, its record is another's, and its client does not get its answer."""
+    gateway = start_gateway(own_upstream)
+    with gateway.begin_post("/first", key=key, plan={"gate": key}) as first:
+        own_upstream.arrived(1, key)
+        assert gateway.command("keys", "complete", key, "--status", "202", "--force") \
+            .returncode == 0
+        own_upstream.open(key)
+        assert first.read().status == 202
+    seen = line(gateway, path="/first")
+    assert (seen["outcome"], seen["settled"], seen["status"]) == ("ran", "superseded", 202)
+    assert seen["upstream_status"] == 201
+
+
+def test_a_run_whose_key_runs_again_meanwhile(start_gateway, own_upstream, key):
+    gateway = start_gateway(own_upstream)
+    gates = [f"{key}-1", f"{key}-2"]
+    with gateway.begin_post(key=key, plan={"gate": gates[0]}) as first:
+        own_upstream.arrived(1, key)
+        assert gateway.command("keys", "release", key, "--force").returncode == 0
+        with gateway.begin_post(key=key, plan={"gate": gates[1]}) as second:
+            own_upstream.arrived(2, key)
+            own_upstream.open(gates[0])
+            assert_problem(first.read(), 409, "outcome-unknown", False)
+            own_upstream.open(gates[1])
+            assert_first(second.read())
+    seen = line(gateway, settled="superseded")
+    assert (seen["outcome"], seen["problem"], seen["attempt"]) == ("ran", "outcome-unknown", 1)
+    assert line(gateway, settled="complete")["attempt"] == 2
+
+
 def test_an_answer_that_was_not_kept(start_gateway, own_upstream, key):
     gateway = start_gateway(own_upstream, {"defaults": {"max_answer_body": "1KiB"}})
     assert gateway.post(key=key, plan={"size": 4096}).status == 201
@@ -252,6 +283,20 @@ def test_a_log_file_that_cannot_be_opened_is_a_failure_at_the_start(start_gatewa
     gateway.start(wait=False)
     assert gateway.wait() == 1
     assert "log_file missing/gateway.log: No such file or directory" in gateway.log()
+
+
+def test_a_fifo_that_nobody_reads_is_a_failure_at_the_start(start_gateway, own_upstream, key):
+    gateway = start_gateway(own_upstream, {"gateway": {"log_file": "fifo"}}, started=False)
+    os.mkfifo(gateway.folder / "fifo")
+    gateway.start(wait=False)
+    assert gateway.wait() == 1
+    assert "log_file fifo: a FIFO that nobody reads" in gateway.log()
+    reader = os.open(gateway.folder / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    gateway.start()
+    assert_first(gateway.post(f"/{key}", key=key))
+    assert gateway.stop() == 0
+    assert f'"path":"/{key}"' in os.read(reader, 65536).decode()
+    os.close(reader)
 
 
 def test_on_a_terminal_a_line_is_text(start_gateway, own_upstream, key):

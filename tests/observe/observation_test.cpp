@@ -131,6 +131,58 @@ TEST_F(observed, a_content_under_another_key_is_counted_once_for_each_key) {
   EXPECT_EQ(counts().repeats, 2u);
 }
 
+TEST_F(observed, parallel_repeats_ran_again_whichever_ends_first) {
+  const auto first = see("k", "body");
+  const auto early = see("k", "body");
+  const auto late = see("k", "body");
+  const auto without_success = see("k", "body");
+  end(early);
+  EXPECT_EQ(counts().repeats_run_again, 0u);  // the first one may still fail
+  end(without_success, in_doubt);
+  end(first);
+  EXPECT_EQ(counts().repeats_run_again, 1u);
+  end(late);
+  EXPECT_EQ(counts().repeats_run_again, 2u);
+}
+
+TEST_F(observed, parallel_repeats_of_one_without_success_did_not_run_again) {
+  const auto first = see("k", "body");
+  const auto early = see("k", "body");
+  const auto late = see("k", "body");
+  end(early);
+  end(first, in_doubt);
+  end(late);
+  EXPECT_EQ(counts().repeats, 2u);
+  EXPECT_EQ(counts().repeats_run_again, 0u);
+}
+
+TEST_F(observed, parallel_contents_ran_again_whichever_ends_first) {
+  const auto first = see_bare("body");
+  const auto early = see_bare("body");
+  const auto late = see_bare("body");
+  end(early);
+  end(first);
+  end(late);
+  EXPECT_EQ(counts().contents_without_key, 2u);
+  EXPECT_EQ(counts().contents_run_again, 2u);
+}
+
+TEST_F(observed, a_key_that_runs_again_in_success_ran_again) {
+  policy.unknown = unknown_policy::rerun;
+  outcome("k", "body", {settle_kind::abandon, true});
+  EXPECT_EQ(outcome("k", "body"), request_outcome::ran);
+  EXPECT_EQ(counts().repeats_run_again, 1u);
+}
+
+TEST_F(observed, a_key_that_was_released_is_no_other_key_of_its_content) {
+  outcome("k", "body", released);
+  EXPECT_EQ(outcome("k", "body"), request_outcome::ran);
+  EXPECT_EQ(counts().contents_with_another_key, 0u);
+  outcome("other", "body");
+  EXPECT_EQ(counts().contents_with_another_key, 1u);
+  EXPECT_EQ(counts().contents_run_again, 1u);
+}
+
 TEST_F(observed, memory_is_bounded_and_the_oldest_leave) {
   observation small(clock, 64);
   const auto see_in = [&](int number) {

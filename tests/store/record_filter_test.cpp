@@ -54,6 +54,23 @@ TEST(record_filter, says_which_value_is_wrong) {
   EXPECT_THAT(record_filter().add("colour", "red").error().detail, HasSubstr("colour"));
 }
 
+TEST(record_filter, refuses_an_empty_value_which_would_choose_everything) {
+  for (const auto* name : {"key", "scope", "state", "route", "method", "reason", "text", "older",
+                           "younger", "attention"}) {
+    const auto added = record_filter().add(name, "");
+    ASSERT_FALSE(added) << name;
+    EXPECT_THAT(added.error().detail, HasSubstr(name));
+  }
+}
+
+TEST(record_filter, has_no_condition_by_attention_that_is_false) {
+  EXPECT_FALSE(record_filter().any());
+  EXPECT_FALSE(filter_of({{"attention", "false"}}).any());
+  EXPECT_TRUE(filter_of({{"attention", "true"}}).any());
+  EXPECT_TRUE(filter_of({{"older", "1h"}, {"attention", "false"}}).any());
+  EXPECT_TRUE(filter_of({{"state", "unreadable"}}).any());
+}
+
 TEST(record_filter, compares_the_beginning_of_a_scope) {
   EXPECT_TRUE(filter_of({{"scope", "aaa"}}).fits(record_in_scope(0xaa)));
   EXPECT_FALSE(filter_of({{"scope", "aab"}}).fits(record_in_scope(0xaa)));

@@ -50,6 +50,12 @@ bool has_one_of(const fs::path& process, const std::set<std::string>& sockets) {
 
 }  // namespace
 
+port_holder describe_holder(int process) {
+  auto program = program_of(fs::path("/proc") / std::to_string(process));
+  const bool same = program == program_of("/proc/self");
+  return {process, std::move(program), same};
+}
+
 std::optional<port_holder> find_port_holder(std::uint16_t port) {
   std::set<std::string> sockets;
   for (const auto* table : {"/proc/net/tcp", "/proc/net/tcp6"}) add_listeners(table, port, sockets);
@@ -61,9 +67,7 @@ std::optional<port_holder> find_port_holder(std::uint16_t port) {
     const auto [stopped, wrong] = std::from_chars(name.data(), name.data() + name.size(), process);
     if (wrong != std::errc() || stopped != name.data() + name.size()) continue;
     if (!has_one_of(all->path(), sockets)) continue;
-    auto program = program_of(all->path());
-    const bool same = program == program_of("/proc/self");
-    return port_holder{process, std::move(program), same};
+    return describe_holder(process);
   }
   return std::nullopt;
 }

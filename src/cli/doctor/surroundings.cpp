@@ -12,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include "admin/socket_file.hpp"
 #include "cli/doctor/port_holder.hpp"
 #include "gateway/params/http_url.hpp"
 
@@ -45,19 +46,26 @@ std::string id_of(std::string_view option) {
   return id;
 }
 
-diagnosis diagnose_taken_port(const std::string& id, const std::string& where, std::uint16_t port) {
-  const auto holder = find_port_holder(port);
+/// The folder in which the file is, for another name to be put behind it.
+std::string folder_of(const std::string& file) {
+  const auto slash = file.rfind('/');
+  return slash == std::string::npos ? "." : file.substr(0, slash + 1);
+}
+
+/// `remedy`: to take something else. `search`: the command that names the process.
+diagnosis diagnose_taken(const std::string& id, const std::string& where,
+                         const std::optional<port_holder>& holder, const std::string& remedy,
+                         const std::string& search) {
   if (!holder) {
     return {grade::fault, id, where + " is taken by another process",
-            "stop that process, or take another port; as root, `ss -ltnp` names it"};
+            "stop that process, or " + remedy + "; as root, `" + search + "` names it"};
   }
   const auto process = holder->program + " (process " + std::to_string(holder->process) + ")";
   if (holder->same) {
     return {grade::note, id, where + " is taken by " + process + ": a gateway runs here already",
             "nothing, if that is the one that is meant"};
   }
-  return {grade::fault, id, where + " is taken by " + process,
-          "stop that process, or take another port"};
+  return {grade::fault, id, where + " is taken by " + process, "stop that process, or " + remedy};
 }
 
 /// Whether an address is one of this machine: only then a socket can be bound to it.
@@ -135,7 +143,10 @@ diagnosis examine_listener(std::string_view option, const gateway::endpoint& lis
   }
   ec = try_to_listen(found.begin()->endpoint());
   if (!ec) return {grade::ok, id, where + " is free", {}};
-  if (ec == asio::error::address_in_use) return diagnose_taken_port(id, where, listen.port);
+  if (ec == asio::error::address_in_use) {
+    return diagnose_taken(id, where, find_port_holder(listen.port), "take another port",
+                          "ss -ltnp");
+  }
   if (ec == asio::error::access_denied) {
     return {grade::fault, id, where + ": this user may not listen there",
             "take a port above 1023, or give the program CAP_NET_BIND_SERVICE"};
@@ -184,8 +195,20 @@ diagnosis examine_file(std::string_view option, const std::string& file) {
     return {grade::fault, id_of(option), file + ": can't be written: " + std::strerror(errno),
             "give the file to the user of the gateway"};
   }
-  const auto slash = file.rfind('/');
-  return examine_folder(option, slash == std::string::npos ? "." : file.substr(0, slash + 1));
+  return examine_folder(option, folder_of(file));
+}
+
+diagnosis examine_socket(std::string_view option, const std::string& path) {
+  using kind = admin::socket_file::kind;
+  const auto [found, process] = admin::examine_socket_file(path);
+  if (found == kind::other) {
+    return {grade::fault, id_of(option), path + " is there, and is no socket",
+            "remove the file, or take another path"};
+  }
+  if (found != kind::live) return examine_folder(option, folder_of(path));
+  std::optional<port_holder> holder;
+  if (process != 0) holder = describe_holder(process);
+  return diagnose_taken(id_of(option), path, holder, "take another path", "ss -lxp");
 }
 
 diagnosis examine_upstream(const gateway::upstream_params& upstream,

@@ -22,6 +22,9 @@ namespace onceguard::cli {
 /// folder.
 [[nodiscard]] base::diagnosis examine_folder(std::string_view option, const std::string& folder);
 
+/// Whether a Unix socket can be made at the path, and who listens there otherwise. Makes none.
+[[nodiscard]] base::diagnosis examine_socket(std::string_view option, const std::string& path);
+
 /// Whether lines can be added to the file, or the file can be made. Makes none.
 [[nodiscard]] base::diagnosis examine_file(std::string_view option, const std::string& file);
 

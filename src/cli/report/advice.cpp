@@ -1,7 +1,5 @@
 #include "cli/report/advice.hpp"
 
-#include <algorithm>
-
 namespace onceguard::cli {
 namespace {
 
@@ -49,18 +47,17 @@ void add_obstacles(const route_traffic& seen, advices& out) {
 }
 
 void add_keys(const route_traffic& seen, advices& out) {
-  const auto without = seen.requests - std::min(seen.requests, seen.with_key);
   out.add(seen.contents_repeated, "required = true",
           "with the content of another one, and no key or another: only keys from their clients "
           "can make them one operation; require keys once all send them");
   if (seen.with_key == 0) {
     out.add("key", "no request has a usable key: guarding changes nothing until clients send them");
-  } else if (without == 0 && seen.count("refused") == 0) {
+  } else if (seen.without_key == 0 && seen.count("refused") == 0) {
     out.add("required = true",
             "every request has a key: nothing would be refused, and a client "
             "that forgets its key is noticed");
   } else {
-    out.add(without, "required = false", "without a key pass unguarded");
+    out.add(seen.without_key, "required = false", "without a key pass unguarded");
   }
 }
 

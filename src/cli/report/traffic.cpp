@@ -14,6 +14,8 @@ using nlohmann::json;
 
 namespace {
 
+constexpr std::string_view unguarded = "unguarded";
+
 // Outcomes that only a repeat with the same fingerprint gets.
 constexpr std::array<std::string_view, 6> repeat_outcomes{"replayed", "waited",  "busy",
                                                           "backoff",  "unknown", "not_kept"};
@@ -49,6 +51,7 @@ route_traffic read_route(const json& object) {
       number(object, "contents_without_key") + number(object, "contents_with_another_key");
   out.run_again = number(object, "repeats_run_again") + number(object, "contents_run_again");
   out.would_be = numbers(object, "would_be");
+  out.without_key = out.count(unguarded);
   out.problems = numbers(object, "problems");
   return out;
 }
@@ -61,8 +64,11 @@ void add_request(const json& line, route_traffic& out) {
     ++out.observed;
     outcome = text(line, "would_be");
     ++out.would_be[outcome];
+    if (outcome == unguarded) ++out.without_key;
   } else {
     ++out.outcomes[outcome];
+    // The others have no guarded method, or the store was out of reach.
+    if (outcome == unguarded && text(line, "why") == "no_key") ++out.without_key;
   }
   if (outcome == "refused") ++out.problems[text(line, "problem")];
   const auto* end = repeat_outcomes.end();

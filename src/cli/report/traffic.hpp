@@ -18,6 +18,7 @@ struct route_traffic {
   std::uint64_t requests = 0;
   std::uint64_t observed = 0;  ///< of them: passed by `observe = true`
   std::uint64_t with_key = 0;
+  std::uint64_t without_key = 0;        ///< passed unguarded, on a route that requires none
   std::uint64_t anonymous = 0;          ///< of those with a key: the scope is shared
   std::uint64_t not_compared = 0;       ///< observed, and the body was not read wholly
   std::uint64_t repeats = 0;            ///< a key came again with its fingerprint

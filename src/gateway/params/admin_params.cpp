@@ -1,5 +1,6 @@
 #include "gateway/params/admin_params.hpp"
 
+#include <optional>
 #include <sys/un.h>
 
 #include <boost/asio/ip/address.hpp>
@@ -10,15 +11,38 @@ namespace onceguard::gateway {
 
 namespace {
 
+namespace ip = boost::asio::ip;
+
 constexpr std::string_view socket_scheme = "unix:";
+
+/// None: a name of which only a resolver knows the address.
+std::optional<ip::address> numeric_host(const std::string& host) {
+  if (host == "localhost") return ip::address_v4::loopback();
+  boost::system::error_code failed;
+  const auto out = ip::make_address(host, failed);
+  if (failed) return std::nullopt;
+  return out;
+}
 
 }  // namespace
 
 bool admin_address::is_local() const {
-  if (is_socket() || tcp.host == "localhost") return true;
-  boost::system::error_code failed;
-  const auto numeric = boost::asio::ip::make_address(tcp.host, failed);
-  return !failed && numeric.is_loopback();
+  if (is_socket()) return true;
+  const auto numeric = numeric_host(tcp.host);
+  return numeric && numeric->is_loopback();
+}
+
+bool admin_address::overlaps(const endpoint& other) const {
+  if (is_socket() || tcp.port == 0 || tcp.port != other.port) return false;
+  if (tcp.host == other.host) return true;
+  const auto one = numeric_host(tcp.host);
+  const auto two = numeric_host(other.host);
+  if (!one || !two) return false;
+  // A listener at [::] takes IPv4 too.
+  const auto covers = [](const auto& all, const auto& each) {
+    return all.is_unspecified() && (all.is_v6() || each.is_v4());
+  };
+  return *one == *two || covers(*one, *two) || covers(*two, *one);
 }
 
 std::string admin_address::text() const {

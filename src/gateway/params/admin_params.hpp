@@ -16,6 +16,9 @@ struct admin_address {
   [[nodiscard]] bool is_socket() const noexcept { return !socket_path.empty(); }
   /// Whether only this machine reaches it: a Unix socket, or a loopback address.
   [[nodiscard]] bool is_local() const;
+  /// Whether a listener at `other` takes this address too, as far as the texts tell: another name
+  /// of the same machine is not known.
+  [[nodiscard]] bool overlaps(const endpoint& other) const;
   /// As in the configuration: "127.0.0.1:8081", "unix:/run/onceguard/admin.sock".
   [[nodiscard]] std::string text() const;
 };

@@ -113,6 +113,7 @@ result<resolve_decision> transaction::apply(const resolution& request, const enc
 
 resolve_decision transaction::replace_unreadable(const resolution& request) {
   auto decided = resolve_unreadable(request, moment_.now, counters().last_token + 1);
+  if (!decided.write) return decided;
   ++writes_;
   const bool on_damaged_page = damaged_ != nullptr && damaged_->find(request.id) != nullptr;
   table_.replace(request.id, *decided.write, moment_.boot, on_damaged_page);

@@ -140,6 +140,28 @@ TEST_P(operator_contract, a_release_keeps_what_was_completed_meanwhile) {
   EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
 }
 
+TEST_P(operator_contract, a_resolution_of_a_lease_changes_no_later_lease) {
+  caller_.leased(claim_of("k"));
+  advance(lease_length + claim_of("k").about->run_timeout);
+  resolution change;
+  change.id = claim_of("k").id;
+  change.token = caller_.seen(change.id).stored.token;
+  EXPECT_EQ(caller_.list().records.at(0).stored.token, change.token);
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
+  const auto later = caller_.leased(claim_of("k"));
+  for (const bool force : {false, true}) {
+    change.force = force;
+    for (const bool completed : {false, true}) {
+      change.completed = completed;
+      EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::changed);
+    }
+  }
+  EXPECT_EQ(caller_.seen(change.id).state, observed_state::in_progress);
+  change.token = later.token;
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
+  EXPECT_EQ(caller_.seen(change.id).state, observed_state::completed);
+}
+
 TEST_P(operator_contract, find_shows_the_subject_and_the_remaining_durations) {
   const auto request = claim_of("k");
   caller_.leased(request);

@@ -116,6 +116,16 @@ TEST_P(unreadable_contract, an_unreadable_record_is_not_resolved_without_force) 
   expect_unreadable("bad");
 }
 
+TEST_P(unreadable_contract, a_record_that_was_seen_before_its_damage_is_not_replaced) {
+  const auto id = damaged("bad");
+  for (const bool completed : {true, false}) {
+    auto request = forced(id, completed);
+    request.token = held_.token;
+    EXPECT_EQ(caller_.resolve(request).outcome, resolve_outcome::changed);
+  }
+  expect_unreadable("bad");
+}
+
 TEST_P(unreadable_contract, an_unreadable_record_released_by_force_runs_again_with_a_later_token) {
   const auto id = damaged("bad");
   const auto before = held_;

@@ -1,0 +1,42 @@
+// The file of the audit log: lines that are only ever appended.
+#pragma once
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include <onceguard/error.hpp>
+
+namespace onceguard {
+
+/// A file, or what has a path in its place: a FIFO, /dev/stdout. Other processes may append to it,
+/// too. Thread-safe. A path that leads elsewhere by now (a file that was renamed or removed) is
+/// opened anew before the next line.
+class line_file {
+ public:
+  explicit line_file(std::string path) : path_(std::move(path)) {}
+  ~line_file();
+  line_file(const line_file&) = delete;
+  line_file& operator=(const line_file&) = delete;
+
+  /// Opens the path, which is made with the mode 0600 if nothing is there. After an error what was
+  /// open stays open. A FIFO that nobody reads is an error.
+  [[nodiscard]] result<void> open();
+  /// Appends the text, which ends with a line end: whole, or not at all as far as the file system
+  /// allows. Waits at most 100 ms for a reader.
+  [[nodiscard]] result<void> append(std::string_view text);
+
+ private:
+  result<void> open_path();
+  [[nodiscard]] bool leads_elsewhere() const;
+  std::size_t write(std::string_view text, std::string& why);
+  void take_back(std::size_t written);
+
+  const std::string path_;
+  std::mutex mutex_;
+  int descriptor_ = -1;
+  bool regular_ = false;
+  bool torn_ = false;  // the last line has no end
+};
+
+}  // namespace onceguard
