@@ -227,7 +227,8 @@ class guard {
 
 // ---- how the templates are made
 
-/// How the lease of work that returned ends.
+/// How the lease of work that returned ends. Throws std::invalid_argument for an answer whose
+/// status is not from 100 to 999.
 [[nodiscard]] settle_terms terms_of_result(answer made, const route_policy& policy);
 /// The same for the exception that is being handled.
 [[nodiscard]] settle_terms terms_of_exception(const route_policy& policy) noexcept;

@@ -1,7 +1,9 @@
+#include <stdexcept>
 #include <thread>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
 
 #include <onceguard/guard.hpp>
 
@@ -61,7 +63,8 @@ struct guard::state {
   ~state() {
     if (!loop.joinable()) return;
     try {
-      run_here(end());
+      // Not by run_here: a guard of static storage outlives what the main thread keeps for itself.
+      asio::co_spawn(io, end(), asio::use_future).get();
     } catch (const std::exception& e) {
       base::log(base::event::lease_not_given_up, {{"why", e.what()}});
     }
@@ -72,12 +75,11 @@ struct guard::state {
     loop.join();
   }
 
-  asio::awaitable<bool> end() {
+  asio::awaitable<void> end() {
     co_await engine.end_held_leases();
     const auto until = base::boot_now() + params.engine.settle_wait;
     retry_pause pause;
     while (engine.pending() != 0 && base::boot_now() < until) co_await pause.sleep();
-    co_return true;
   }
 
   /// Answers what needs no store; otherwise fills in the operation to claim.
@@ -211,7 +213,9 @@ void guard::settle_job(lease_handle held, settle_terms terms, std::function<void
 settle_terms terms_of_result(answer made, const route_policy& policy) {
   settle_terms out;
   out.retention = policy.retention;
-  if (made.status < 100 || made.status > 999) made.status = 200;
+  if (made.status < 100 || made.status > 999) {
+    throw std::invalid_argument("execute: an answer has a status from 100 to 999");
+  }
   out.answer = std::make_shared<const answer>(std::move(made));
   return out;
 }

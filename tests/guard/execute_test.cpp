@@ -1,5 +1,6 @@
 // guard::execute: work runs once, and every repeat gets the first result.
 #include <atomic>
+#include <cstdlib>
 #include <latch>
 #include <thread>
 
@@ -289,6 +290,16 @@ TEST(guard_testing, situations_of_a_store) {
   EXPECT_THROW(records.make_unknown({"t", "unknown"}), std::logic_error);
 }
 
+TEST(guard_open, guard_of_static_storage_ends_with_the_program) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto program = [] {
+    static auto guard = open_guard();
+    static auto held = guard.claim(charge, guard.policy());  // which the guard still has to settle
+    std::exit(held.lease && guard.execute({"t", "k"}, [] { return std::string(); }) ? 0 : 1);
+  };
+  EXPECT_EXIT(program(), ::testing::ExitedWithCode(0), "");
+}
+
 TEST(guard_open, url_of_a_store_that_is_not_linked) {
   const auto opened = guard::open("oracle://host/db");
   ASSERT_FALSE(opened);
@@ -302,6 +313,13 @@ TEST(guard_open, policy_that_a_library_call_can_not_keep_is_refused) {
   const auto opened = guard::open("memory:", params);
   ASSERT_FALSE(opened);
   EXPECT_THAT(opened.error().detail, HasSubstr("lease"));
+}
+
+TEST(guard_misuse, answer_without_a_status_throws_and_leaves_the_outcome_unknown) {
+  auto guard = open_guard();
+  EXPECT_THROW(static_cast<void>(guard.execute(charge, [] { return answer(); })),
+               std::invalid_argument);
+  EXPECT_EQ(guard.execute(charge, [] { return answer(); }).error().kind, refusal_kind::unknown);
 }
 
 TEST(guard_misuse, lease_that_is_settled_twice_throws) {
