@@ -223,7 +223,10 @@ awaitable<accelerator_monitor::next_step> accelerator_monitor::compare(std::uint
   }
   before_ = found;
   const auto epoch = epoch_in_use(found.truth, identity_);
-  breaker_.both_answered(ticket, epoch, found.truth.forgotten, asked_at);
+  // What is removed from the slots of a former epoch may still stand in those of the present one.
+  if (!breaker_.both_answered(ticket, epoch, found.truth.forgotten, asked_at)) {
+    co_return next_step::poll;
+  }
   co_return co_await remove_leftovers(epoch);
 }
 
@@ -247,14 +250,14 @@ awaitable<accelerator_monitor::next_step> accelerator_monitor::remove_leftovers(
   const trusted_epoch present{epoch};
   const auto ended = markers_.records_to_clear(removed_at_once);
   for (const auto& each : ended) {
-    const auto slot = present.slot_of(each);
+    const auto slot = present.slot_of(each.id);
     if (!co_await forget(slot)) co_return next_step::wait;
     markers_.record_cleared(each);
   }
   const auto left = markers_.leftovers(removed_at_once);
   for (const auto& each : left) {
     if (!co_await remove(each)) co_return next_step::wait;
-    markers_.leftover_removed(each.id);
+    markers_.leftover_removed(each);
   }
   co_return markers_.removals_waiting() > 0 ? next_step::poll : next_step::wait;
 }

@@ -42,13 +42,14 @@ std::uint64_t circuit_breaker::ticket() const {
   return distrusts_;
 }
 
-void circuit_breaker::both_answered(std::uint64_t ticket, const digest& epoch,
+bool circuit_breaker::both_answered(std::uint64_t ticket, const digest& epoch,
                                     std::uint64_t forgotten, time_point asked_at) {
   const std::lock_guard lock(mutex_);
-  if (ticket != distrusts_) return;
+  if (ticket != distrusts_) return false;
   epoch_ = epoch;
   forgotten_ = forgotten;
   truth_answered_at_ = accelerator_answered_at_ = asked_at;
+  return true;
 }
 
 void circuit_breaker::accelerator_answered(std::uint64_t ticket, time_point asked_at) {

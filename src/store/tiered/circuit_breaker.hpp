@@ -60,8 +60,9 @@ class circuit_breaker {
   // --- polls -------------------------------------------------------------------------------
   /// To be taken before a poll. What a poll found counts only if nothing was distrusted meanwhile.
   [[nodiscard]] std::uint64_t ticket() const;
-  /// Both answered; `asked_at` is before either was asked.
-  void both_answered(std::uint64_t ticket, const digest& epoch, std::uint64_t forgotten,
+  /// Both answered; `asked_at` is before either was asked. False: something was distrusted
+  /// meanwhile, and the poll does not count.
+  bool both_answered(std::uint64_t ticket, const digest& epoch, std::uint64_t forgotten,
                      time_point asked_at);
   /// The accelerator answered, and is the same as before; the truth did not answer.
   void accelerator_answered(std::uint64_t ticket, time_point asked_at);

@@ -33,6 +33,7 @@ claim_round::claim_round(std::vector<claim> batch, const trusted_epoch& trusted,
     // The first sending of a repeated claim may have got a lease already. Another claim's marker
     // does not tell, and a new marker would outlast that lease.
     made.truth_only = !request.about || request.repeated;
+    made.outdated = markers_.may_be_outdated(request.id, made.marker.id, now_);
     made.request = std::move(request);
   }
 }
@@ -88,7 +89,7 @@ void claim_round::take_marker_verdict(item& entry, result<verdict>& reply) {
 
 bool claim_round::credible(const item& entry, const verdict& verdict) const {
   if (verdict.kind == verdict_kind::replay) return verdict.kept != answer_kept::none;
-  return verdict.kind == verdict_kind::busy && trusted_.busy &&
+  return verdict.kind == verdict_kind::busy && trusted_.busy && !entry.outdated &&
          !markers_.may_be_outdated(entry.request.id, entry.marker.id, now_);
 }
 

@@ -44,6 +44,9 @@ class claim_round {
     claim request;
     tiered::marker marker;
     bool truth_only = false;  ///< not sent to the accelerator
+    /// The marker that the accelerator may have is not to be believed. Known before the accelerator
+    /// is asked, because the monitor may remove the marker before the reply is read.
+    bool outdated = false;
     marker_state has_marker = marker_state::none;
     std::optional<result<verdict>> reply;
   };

@@ -39,6 +39,13 @@ std::uint64_t prefix_of(const record_id& id) noexcept {
   return out;
 }
 
+/// Erases `gone`, unless its place in `list` was taken by a later entry.
+template <class List, class Entry>
+void erase_entry(List& list, const Entry& gone) {
+  const auto* found = list.find(gone.id);
+  if (found != nullptr && found->entry == gone.entry) list.erase(gone.id);
+}
+
 }  // namespace
 
 void marker_table::add_lease(const claim_id& holder, std::optional<marker> reply) {
@@ -69,6 +76,7 @@ void marker_table::remove_later(leftover leftover) {
   const auto position = leftover.id;
   const auto* before = leftovers_.find(position);
   if (before != nullptr && before->claim_id != leftover.claim_id) leftover.claim_id.reset();
+  leftover.entry = ++entries_;
   leftovers_.put(position, std::move(leftover));
 }
 
@@ -82,24 +90,24 @@ std::size_t marker_table::removals_waiting() const {
   return leftovers_.size() + records_to_clear_.size();
 }
 
-void marker_table::leftover_removed(const record_id& id) {
+void marker_table::leftover_removed(const leftover& removed) {
   const std::lock_guard lock(mutex_);
-  leftovers_.erase(id);
+  erase_entry(leftovers_, removed);
 }
 
 void marker_table::clear_later(const record_id& id) {
   const std::lock_guard lock(mutex_);
-  records_to_clear_.put(id, id);
+  records_to_clear_.put(id, {id, ++entries_});
 }
 
-std::vector<record_id> marker_table::records_to_clear(std::size_t most) const {
+std::vector<ended_record> marker_table::records_to_clear(std::size_t most) const {
   const std::lock_guard lock(mutex_);
   return records_to_clear_.oldest(most);
 }
 
-void marker_table::record_cleared(const record_id& id) {
+void marker_table::record_cleared(const ended_record& cleared) {
   const std::lock_guard lock(mutex_);
-  records_to_clear_.erase(id);
+  erase_entry(records_to_clear_, cleared);
 }
 
 void marker_table::note_settled(const std::vector<std::uint64_t>& prefixes, time_point time) {

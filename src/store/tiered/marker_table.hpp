@@ -91,6 +91,13 @@ struct leftover {
   record_id id{};
   subject_ptr about;
   std::optional<onceguard::claim_id> claim_id;  ///< the holder of the marker; empty: of any claim
+  std::uint64_t entry = 0;                      ///< the number of the entry in marker_table
+};
+
+/// A record whose lease an operator ended.
+struct ended_record {
+  record_id id{};
+  std::uint64_t entry = 0;  ///< the number of the entry in marker_table
 };
 
 /// Settles the marker that the claim `holder` placed.
@@ -121,12 +128,14 @@ class marker_table {
   void remove_later(leftover leftover);
   [[nodiscard]] std::vector<leftover> leftovers(std::size_t most) const;
   [[nodiscard]] std::size_t removals_waiting() const;
-  void leftover_removed(const record_id& id);
+  /// Of an entry that leftovers() gave. An entry that was made meanwhile for the same slot stays.
+  void leftover_removed(const leftover& removed);
   /// An operator ended the lease of this record, and the marker of any process may still be there.
   /// By the record's id, because the slot depends on the epoch in which the marker is removed.
   void clear_later(const record_id& id);
-  [[nodiscard]] std::vector<record_id> records_to_clear(std::size_t most) const;
-  void record_cleared(const record_id& id);
+  [[nodiscard]] std::vector<ended_record> records_to_clear(std::size_t most) const;
+  /// Of an entry that records_to_clear() gave. An entry that was made meanwhile stays.
+  void record_cleared(const ended_record& cleared);
 
   // --- records that others have settled lately -------------------------------------------
   void note_settled(const std::vector<std::uint64_t>& prefixes, time_point time);
@@ -144,7 +153,8 @@ class marker_table {
   mutable std::mutex mutex_;
   bounded_map<claim_id, std::optional<marker>> leases_{100'000};
   bounded_map<record_id, leftover> leftovers_{100'000};
-  bounded_map<record_id, record_id> records_to_clear_{100'000};
+  bounded_map<record_id, ended_record> records_to_clear_{100'000};
+  std::uint64_t entries_ = 0;  ///< made so far, of both lists
   bounded_map<prefix, time_point> settled_lately_{4'096};
 };
 

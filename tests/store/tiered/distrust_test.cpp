@@ -223,7 +223,7 @@ TEST_F(tiered_breaker_test, without_the_truth_only_replays_are_trusted_and_only_
 TEST_F(tiered_breaker_test, a_poll_that_began_before_a_distrust_does_not_count) {
   const auto ticket = strict_.ticket();
   strict_.distrust_now();
-  strict_.both_answered(ticket, epoch_, 0, start_);
+  EXPECT_FALSE(strict_.both_answered(ticket, epoch_, 0, start_));
   EXPECT_FALSE(strict_.epoch_at(start_));
   poll_both(strict_, start_);
   EXPECT_TRUE(strict_.epoch_at(start_));

@@ -30,7 +30,7 @@ class wavering_store final : public store {
 
   std::atomic<health> all{health::well}, claims{health::well}, settles{health::well},
       resolves{health::well};
-  std::atomic<int> claims_made{0};
+  std::atomic<int> claims_made{0}, polls{0};
   std::atomic<bool> first_of_each_lost{
       false};                                  ///< one shard fails: the rest of a batch is answered
   std::function<void()> before_reply = [] {};  ///< called on the caller's thread
@@ -94,6 +94,7 @@ class wavering_store final : public store {
   }
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override {
     if (out()) co_return gone(effect::none);
+    ++polls;
     if (auto reply = pretended()) co_return std::move(*reply);
     co_return co_await inner_.vitals(timeout);
   }

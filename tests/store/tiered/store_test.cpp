@@ -292,6 +292,49 @@ TEST_F(tiered_store_test, a_marker_that_could_not_be_removed_is_ignored_and_remo
              [&] { return copy_of(request)->state != observed_state::in_progress; });
 }
 
+TEST_F(tiered_store_test, a_marker_that_is_removed_while_a_claim_is_answered_is_ignored) {
+  process one(*this);
+  const auto request = claim_of("k");
+  auto change = settle_of(request, one.caller->leased(request));
+  change.kind = settle_kind::release;
+  one.fast->settles = health::unreachable;
+  one.caller->settle(change);
+  std::atomic<bool> answered{false};
+  one.fast->before_reply = [&] {
+    if (answered.exchange(true)) return;
+    // The accelerator has said busy. Before the store reads the reply, the monitor removes the
+    // marker, and forgets that the marker was outdated.
+    one.fast->settles = health::well;
+    wait_until("the marker to go", [&] {
+      one.store->poll_now();
+      return copy_of(request)->state != observed_state::in_progress;
+    });
+    const int polls = one.fast->polls;
+    wait_until("the poll after the removal", [&] {
+      one.store->poll_now();
+      return one.fast->polls > polls + 1;
+    });
+  };
+  EXPECT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST(tiered_marker_table_test, what_comes_to_be_removed_during_a_removal_is_removed_by_the_next) {
+  tiered::marker_table table;
+  const auto first = claim_of("k"), second = claim_of("k");
+  table.remove_later({first.id, first.about, first.claim_id});
+  table.clear_later(first.id);
+  const auto left = table.leftovers(1);
+  const auto ended = table.records_to_clear(1);
+  table.remove_later({second.id, second.about, second.claim_id});
+  table.clear_later(second.id);
+  table.leftover_removed(left[0]);
+  table.record_cleared(ended[0]);
+  ASSERT_EQ(table.removals_waiting(), 2u);
+  table.leftover_removed(table.leftovers(1)[0]);
+  table.record_cleared(table.records_to_clear(1)[0]);
+  EXPECT_EQ(table.removals_waiting(), 0u);
+}
+
 TEST_F(tiered_store_test, accelerator_calls_in_doubt_are_rolled_back) {
   process one(*this), other(*this);
   for (const auto* key : {"claim", "settle"}) {
