@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Prints "TOTAL FAILED" of a JUnit report of ctest, then the name of each test that failed.
+"""Prints "TOTAL FAILED" of a JUnit report of ctest, then the name of each test that failed. What the
+failed tests printed last is written to the file that the third argument names.
 
 One test of ctest may be a whole program of GoogleTest or a file of pytest: then their own last
 words tell how many tests that were. What did not run counts as failed: a test that was skipped has
 shown nothing.
 """
+import pathlib
 import re
 import sys
 import xml.etree.ElementTree as tree
+
+LINES = 40  # of each failed test
 
 
 def number(pattern, text):
@@ -43,10 +47,20 @@ def count(case):
     return total, [f"{name}: {each}" for each in bad]
 
 
+def last_words(case):
+    """What a failed test printed: of GoogleTest up to the first failure, else the end."""
+    lines = (case.findtext("system-out") or "").splitlines()
+    first = next((at for at, line in enumerate(lines, 1) if line.startswith("[  FAILED  ]")), None)
+    return [f"---- {case.get('name')}", *lines[:first][-LINES:]]
+
+
 def main():
-    report, label = sys.argv[1:3]
-    counted = [count(case) for case in tree.parse(report).getroot().iter("testcase")]
+    report, label, excerpts = sys.argv[1:4]
+    cases = list(tree.parse(report).getroot().iter("testcase"))
+    counted = [count(case) for case in cases]
     bad = [name for _, names in counted for name in names]
+    said = [line for case, (_, names) in zip(cases, counted) if names for line in last_words(case)]
+    pathlib.Path(excerpts).write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
     print(sum(total for total, _ in counted), len(bad))
     for name in bad:
         print(f"{label}: {name}")

@@ -14,8 +14,8 @@ def counted(tmp_path, *cases):
                    for name, status, extra, said in cases)
     report = tmp_path / "junit.xml"
     report.write_text(f"<testsuite>{body}</testsuite>")
-    done = subprocess.run([sys.executable, TOOL, report, "here"], capture_output=True, text=True,
-                          check=True)
+    done = subprocess.run([sys.executable, TOOL, report, "here", tmp_path / "excerpts"],
+                          capture_output=True, text=True, check=True)
     first, *rest = done.stdout.splitlines()
     return [int(word) for word in first.split()], rest
 
@@ -43,6 +43,13 @@ def test_what_failed_is_named(tmp_path):
     said = "FAILED x_test.py::test_it - assert 1\n1 failed, 2 passed in 3.10s\n"
     assert counted(tmp_path, ("b", "fail", "<failure/>", said)) == (
         [3, 1], ["here: b: x_test.py::test_it"])
+
+
+def test_what_a_failed_test_printed_is_kept(tmp_path):
+    fault = "file.cpp:3: Failure\nExpected equality of these values\n"
+    counted(tmp_path, ("a", "run", "", GOOGLE), ("b", "fail", "<failure/>", fault + FAILING))
+    lines = (tmp_path / "excerpts").read_text().splitlines()
+    assert lines == ["---- b", *fault.splitlines(), FAILING.splitlines()[0]]
 
 
 def test_what_was_skipped_has_failed(tmp_path):
