@@ -11,6 +11,9 @@
 #include <onceguard/guard.hpp>
 #include <onceguard/testing.hpp>
 
+#include "support/faulty_store.hpp"
+#include "support/waiting.hpp"
+
 namespace onceguard {
 namespace {
 
@@ -107,6 +110,31 @@ TEST_F(guard_async, cancellation_ends_a_wait_and_claims_nothing) {
   EXPECT_EQ(runs, 0);
 }
 
+TEST_F(guard_async, cancellation_between_the_claim_and_the_work_releases_the_key) {
+  const auto inner = records.open();
+  auto slow = std::make_unique<faulty_store>(*inner);
+  auto& store = *slow;
+  auto own = guard::open(std::move(slow)).value();
+  store.fail(store_call::claim, store_fault::delay_after, 1);
+  asio::cancellation_signal leave;
+  auto got = begin(own.async_execute(payment, [&] { return quick_work(); }), leave.slot());
+  testing::wait_until("the claim", [&] {
+    io.poll();
+    return store.waiting() == 1;
+  });
+  leave.emit(asio::cancellation_type::terminal);
+  store.let_go();
+  io.run();
+  try {
+    static_cast<void>(got->get_future().get());
+    ADD_FAILURE() << "it was not cancelled";
+  } catch (const boost::system::system_error& cancelled) {
+    EXPECT_EQ(cancelled.code(), asio::error::operation_aborted);
+  }
+  EXPECT_EQ(runs, 0);
+  EXPECT_TRUE(run(guarded.async_execute(payment, [&] { return quick_work(); })));
+}
+
 TEST_F(guard_async, cancellation_amid_the_work_reaches_the_work_and_its_lease_is_settled) {
   asio::cancellation_signal leave;
   auto got = begin(guarded.async_execute(payment, [&] { return slow_work(); }), leave.slot());
@@ -145,6 +173,19 @@ TEST_F(guard_async, job_that_is_dropped_is_in_doubt) {
   const auto result = got.get_future().get();
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, refusal_kind::unknown);
+}
+
+TEST_F(guard_async, job_that_is_finished_twice_throws) {
+  std::promise<text_result> got;
+  guarded.start<std::string>(
+      payment, guarded.policy(),
+      [](job<std::string> begun) {
+        std::move(begun).finish("first");
+        // NOLINTNEXTLINE(bugprone-use-after-move): the misuse is what is tested
+        EXPECT_THROW(std::move(begun).finish("second"), std::logic_error);
+      },
+      [&](text_result result) { got.set_value(std::move(result)); });
+  EXPECT_EQ(got.get_future().get()->value, "first");
 }
 
 TEST_F(guard_async, job_that_fails_says_so) {

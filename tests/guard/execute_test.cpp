@@ -1,6 +1,7 @@
 // guard::execute: work runs once, and every repeat gets the first result.
 #include <atomic>
 #include <cstdlib>
+#include <future>
 #include <latch>
 #include <thread>
 
@@ -274,6 +275,30 @@ TEST(guard_execute, unreachable_store_runs_nothing) {
   EXPECT_EQ(runs, 0);
   records.set_reachable(true);
   EXPECT_TRUE(opened->execute(charge, work));
+}
+
+TEST(guard_execute, guard_does_not_end_before_its_answers_are_stored) {
+  testing::store_in_hand records;
+  guard_params params;
+  params.engine.settle_wait = 2'000ms;
+  auto opened = guard::open(records.open(), params);
+  ASSERT_TRUE(opened);
+  const auto work = [&] {
+    records.set_reachable(false);
+    return std::string("ran");
+  };
+  EXPECT_EQ(opened->execute(charge, work).error().kind, refusal_kind::unrecorded);
+  auto ended = std::async(std::launch::async, [own = std::move(*opened)]() mutable {
+    const auto ending = std::move(own);
+  });
+  EXPECT_EQ(ended.wait_for(50ms), std::future_status::timeout) << "the store is still away";
+  records.set_reachable(true);
+  ended.get();
+  auto next = guard::open(records.open());
+  ASSERT_TRUE(next);
+  const auto got = next->execute(charge, [] { return std::string("ran again"); });
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->value, "ran");
 }
 
 TEST(guard_testing, situations_of_a_store) {
