@@ -30,7 +30,6 @@ WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "watched", "redis", "pos
         "postgres-soak", "postgres-large", "attention", "library")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
-LIBRARY_BENCH = os.path.join(os.path.dirname(BINARY), "bench/library_bench")
 
 
 def free_port():
@@ -365,7 +364,9 @@ def main():
         if any(what.startswith("postgres") for what in wanted.what):
             bench_postgres(wanted, servers)
         if "library" in wanted.what:
-            subprocess.run([LIBRARY_BENCH], check=True)
+            import library
+            library.bench_library(servers, wanted.rounds, wanted.seconds, wrk, send_once, free_port,
+                                  os.path.dirname(BINARY))
         if "sizes" in wanted.what:
             import sizes
             sizes.bench_sizes(servers, wanted.seconds, wrk)
