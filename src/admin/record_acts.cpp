@@ -168,7 +168,7 @@ class selection {
     if (audit == nullptr) co_return refusal(503, "The gateway is not ready yet.");
     const auto page = co_await list_filtered(records_, wanted_.filter, wanted_.cursor,
                                              wanted_.limit, params_.timeout);
-    if (!page) co_return store_refusal(page.error());
+    if (!page) co_return page_refusal(422, page.error());
     const auto until = base::boot_now() + selection_time;
     body_["act"] = name_of(which_);
     body_["dry_run"] = wanted_.act.dry_run;

@@ -49,11 +49,6 @@ bool is_repeated(const request& request, std::string_view name) {
   return std::ranges::count(request.query, name, [](const auto& one) { return one.first; }) > 1;
 }
 
-/// A cursor of another store is a fault of the caller.
-response page_refusal(const error& why) {
-  return why.code == errc::invalid_argument ? refusal(400, why.detail) : store_refusal(why);
-}
-
 asio::awaitable<response> list_records(store& records, milliseconds timeout,
                                        const request& request) {
   list_query query;
@@ -67,7 +62,7 @@ asio::awaitable<response> list_records(store& records, milliseconds timeout,
   }
   const auto page =
       co_await list_filtered(records, query.filter, query.cursor, query.limit, timeout);
-  if (!page) co_return page_refusal(page.error());
+  if (!page) co_return page_refusal(400, page.error());
   ordered_json body;
   body["records"] = ordered_json::array();
   for (const auto& seen : page->unreadable) body["records"].push_back(record_json(seen));
@@ -144,7 +139,7 @@ asio::awaitable<response> count_records(store& records, milliseconds timeout,
   const auto cursor = read_cursor(request.parameter("cursor"));
   if (!cursor) co_return refusal(400, cursor.error().detail);
   const auto piece = co_await records.count(*cursor, timeout);
-  if (!piece) co_return page_refusal(piece.error());
+  if (!piece) co_return page_refusal(400, piece.error());
   ordered_json body;
   for (std::size_t i = 1; i <= observed_states; ++i) {
     const auto state = static_cast<observed_state>(i);

@@ -17,6 +17,10 @@ response store_refusal(const error& why) {
   return refusal(status, why.detail + "; it may have been carried out", {{"effect", "unknown"}});
 }
 
+response page_refusal(std::uint16_t status, const error& why) {
+  return why.code == errc::invalid_argument ? refusal(status, why.detail) : store_refusal(why);
+}
+
 std::string cursor_text(std::string_view cursor) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(cursor.data());
   return base::to_hex(std::span(bytes, cursor.size()));

@@ -1,5 +1,6 @@
 // Answers that the resources of records share.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@ namespace onceguard::admin {
 [[nodiscard]] response json_response(const nlohmann::ordered_json& body);
 /// 503 if a later call may succeed, else 500. The member "effect" says if it may have been done.
 [[nodiscard]] response store_refusal(const error& why);
+
+/// As store_refusal, but `status` for a cursor of another store, which is the caller's fault.
+[[nodiscard]] response page_refusal(std::uint16_t status, const error& why);
 
 /// The cursor of a store is bytes; that of the API is their hex digits.
 [[nodiscard]] std::string cursor_text(std::string_view cursor);

@@ -22,6 +22,8 @@ result<void> read_duration(std::string_view name, const std::string& text,
                            std::optional<milliseconds>& out) {
   const auto read = base::parse_duration(text);
   if (!read) return wrong(name, read.error().detail);
+  // Every record is older than no time at all: the condition would choose them all.
+  if (read->count() == 0) return wrong(name, "a duration over 0 was expected");
   out = *read;
   return {};
 }

@@ -171,9 +171,9 @@ def test_a_record_that_can_not_be_read_is_shown_and_ended_by_force(running, remo
     (["list", "--store", "sqlite:x.db"], "--store"),
     (["release", "KEY"], "--reason"),
     (["list", "--token-file", "/no/such/file"], "--token-file"),
-    (["release", "--route", "", "--older", "0s", "--yes", "--reason", "x"], "--route"),
-    (["complete", "--scope", "", "--older", "0s", "--yes", "--reason", "x"], "--scope"),
-    (["release", "", "--older", "0s", "--yes", "--reason", "x"], "KEY"),
+    (["release", "--route", "", "--older", "1ms", "--yes", "--reason", "x"], "--route"),
+    (["complete", "--scope", "", "--older", "1ms", "--yes", "--reason", "x"], "--scope"),
+    (["release", "", "--older", "1ms", "--yes", "--reason", "x"], "KEY"),
     (["list", "--text", ""], "--text"),
 ])
 def test_a_wrong_use_is_refused(remote, arguments, words):

@@ -127,10 +127,12 @@ def test_what_can_not_be_read_is_said_and_left_alone(unknown, fresh_key):
     ({"reason": "x", "filter": {"method": "POST", "route": ""}}, "route"),
     ({"reason": "x", "filter": {"attention": False}}, "attention"),
     ({"reason": "x", "filter": {"older": "soon"}}, "older"),
+    ({"reason": "x", "filter": {"older": "0s"}}, "older"),
     ({"reason": "x", "filter": {"state": "lost"}}, "state"),
     ({"reason": "x", "filter": {"older": 5}}, "older"),
     ({"reason": "x", "filter": {"method": "POST"}, "limit": 0}, "limit"),
     ({"reason": "x", "filter": {"method": "POST"}, "cursor": "xyz"}, "cursor"),
+    ({"reason": "x", "filter": {"method": "POST"}, "cursor": "6e6f6e65"}, "cursor"),
     ({"reason": "x", "filter": {"method": "POST"}, "key": "k"}, "key"),
     ({"reason": "x", "filter": {"method": "POST"}, "status": 201}, "status"),
 ])
