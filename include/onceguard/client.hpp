@@ -64,7 +64,7 @@ struct attempt {
 /// How the sending of a request ends.
 enum class ending : std::uint8_t {
   none,      ///< not yet: another attempt follows
-  success,   ///< an answer of 2xx or 3xx
+  success,   ///< an answer of 2xx or 3xx, but 307 and 308, which are not followed
   refused,   ///< another final answer, or a fault that lasts: the same request fails again
   unknown,   ///< it may have taken effect, and sending it again may take effect twice or is no use
   gave_up,   ///< attempts or budget are used up: the same request with the same key is safe later
@@ -96,7 +96,8 @@ struct retry_state {
 ///
 /// In this order: a success is final. A request that is not repeatable is sent again only if
 /// nothing of it was sent. `Onceguard-Retry` is obeyed; without it the member `retryable` of a
-/// problem document; without it, 408, 425, 429 and 5xx but 501 and 505 are sent again. The wait is
+/// problem document; without it, 408, 425, 429, 409 with `Retry-After`, and 5xx but 501 and 505 are
+/// sent again. The wait is
 /// a random part of a bound that doubles (full jitter), on top of `Retry-After`. What does not fit
 /// into attempts and budget is given up.
 [[nodiscard]] retry_decision decide_retry(const retry_params& params, const attempt& made,

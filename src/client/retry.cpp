@@ -28,7 +28,15 @@ bool is_problem(const answer& got) {
   return type.substr(0, type.find(';')) == "application/problem+json";
 }
 
-bool may_pass(std::uint16_t status) noexcept {
+/// 307 and 308 ask for the same request at another place: here it was not carried out.
+bool is_success(std::uint16_t status) noexcept {
+  return status >= 200 && status < 400 && status != 307 && status != 308;
+}
+
+/// 409 with a time is how servers of the draft say that the first attempt still runs.
+bool may_pass(const answer& got) {
+  const auto status = got.status;
+  if (status == 409) return field_of(got, "retry-after").has_value();
   if (status == 408 || status == 425 || status == 429) return true;
   return status >= 500 && status != 501 && status != 505;
 }
@@ -53,7 +61,7 @@ advice advice_of(const answer& got) {
     out.again = problem["retryable"].get<bool>();
     out.why = out.again ? "the problem is retryable" : "the problem is not retryable";
   } else {
-    out.again = may_pass(got.status);
+    out.again = may_pass(got);
     out.why = out.again ? "a status that passes" : "the status is final";
   }
   return out;
@@ -88,7 +96,7 @@ retry_decision after_fault(const retry_params& params, const attempt& made,
 
 retry_decision after_answer(const retry_params& params, const answer& got,
                             const retry_state& state) {
-  if (got.status >= 200 && got.status < 400) return {ending::success, {}, "the answer is there"};
+  if (is_success(got.status)) return {ending::success, {}, "the answer is there"};
   const auto says = advice_of(got);
   if (!state.repeatable) {
     // What stands between client and service answers these when the request may have arrived.

@@ -53,6 +53,8 @@ TEST(retry_policy, decides_by_the_status_the_advice_and_the_problem) {
       {200, "", "", ending::success, ending::success},
       {201, "no", "", ending::success, ending::success},
       {303, "", "", ending::success, ending::success},
+      {307, "", "", refused, refused},
+      {308, "", "", refused, refused},
       {400, "", "", refused, refused},
       {401, "", "", refused, refused},
       {404, "", "", refused, refused},
@@ -86,6 +88,13 @@ TEST(retry_policy, decides_by_the_status_the_advice_and_the_problem) {
     EXPECT_EQ(end_of(made), keyed) << status << " " << advice << " " << body;
     EXPECT_EQ(end_of(made, false), keyless) << status << " " << advice << " " << body;
   }
+}
+
+TEST(retry_policy, takes_a_conflict_with_a_time_for_a_twin_that_runs) {
+  const auto conflict = answered(409, "", "", "2");
+  EXPECT_EQ(end_of(conflict), ending::none);
+  EXPECT_EQ(end_of(conflict, false), ending::refused);
+  EXPECT_EQ(end_of(answered(409, "no", "", "2")), ending::refused);
 }
 
 TEST(retry_policy, obeys_a_problem_document_only_where_it_is_one) {
