@@ -97,9 +97,8 @@ struct retry_state {
 /// In this order: a success is final. A request that is not repeatable is sent again only if
 /// nothing of it was sent. `Onceguard-Retry` is obeyed; without it the member `retryable` of a
 /// problem document; without it, 408, 425, 429, 409 with `Retry-After`, and 5xx but 501 and 505 are
-/// sent again. The wait is
-/// a random part of a bound that doubles (full jitter), on top of `Retry-After`. What does not fit
-/// into attempts and budget is given up.
+/// sent again. The wait is a random part of a bound that doubles (full jitter), on top of
+/// `Retry-After`. What does not fit into attempts and budget is given up.
 [[nodiscard]] retry_decision decide_retry(const retry_params& params, const attempt& made,
                                           const retry_state& state);
 
