@@ -199,7 +199,8 @@ void add_send_command(command app) {
       .check(period_fault);
   added.footer(
       "The answer's body goes to standard output, what is done to standard error.\n\n"
-      "Exit codes: 0 an answer of 2xx or 3xx (not 307 or 308), 1 failed at run time, 2 wrong usage,\n"
+      "Exit codes: 0 an answer of 2xx or 3xx (not 307 or 308), 1 failed at run time, 2 wrong "
+      "usage,\n"
       "3 the key file belongs to another request, 6 refused, 7 gave up (the same command with the\n"
       "same key is safe), 8 the outcome is unknown.\n\n"
       "Example:\n"
