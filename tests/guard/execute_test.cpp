@@ -4,6 +4,7 @@
 #include <future>
 #include <latch>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -194,6 +195,35 @@ TEST(guard_execute, execute_inside_work_with_another_key) {
   });
   ASSERT_TRUE(got);
   EXPECT_EQ(got->value, "inner+outer");
+}
+
+TEST(guard_execute, key_for_another_service_is_that_of_its_purpose_in_each_attempt) {
+  auto guard = open_guard();
+  std::vector<std::string> keys;
+  const auto work = [&](running& run) -> std::string {
+    keys = {run.key_for("debit"), run.key_for("credit")};
+    throw not_done("the bank is closed");
+  };
+  EXPECT_THROW(static_cast<void>(guard.execute(charge, work)), not_done);
+  const auto first = keys;
+  EXPECT_THROW(static_cast<void>(guard.execute(charge, work)), not_done);
+  EXPECT_EQ(keys, first);
+  EXPECT_NE(keys[0], keys[1]);
+  EXPECT_EQ(keys[0].size(), 64u);
+}
+
+TEST(guard_execute, work_that_outlives_its_guard_is_in_doubt_and_not_free) {
+  testing::store_in_hand records;
+  auto first = guard::open(records.open());
+  ASSERT_TRUE(first);
+  const auto held = first->claim(charge, first->policy());
+  ASSERT_TRUE(held.lease);
+  { const auto ending = std::move(*first); }
+  auto second = guard::open(records.open());
+  ASSERT_TRUE(second);
+  const auto got = second->execute(charge, [] { return std::string("again"); });
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind, refusal_kind::unknown);
 }
 
 TEST(guard_execute, lease_is_renewed_while_the_work_runs) {

@@ -90,9 +90,10 @@ std::string wire(bhttp::message_generator message) {
 class middleware_beast : public middleware_fixture {
  protected:
   template <class Handler>
-  std::string send(const middleware& served, Handler handler) {
+  std::string send(const middleware& served, Handler handler,
+                   beast::request_type message = posting("twenty")) {
     const auto wired = [&]() -> asio::awaitable<std::string> {
-      auto got = co_await beast::guarded(served, posting("twenty"), handler);
+      auto got = co_await beast::guarded(served, std::move(message), handler);
       co_return wire(std::move(got));
     };
     return run_here(wired());
@@ -111,6 +112,19 @@ TEST_F(middleware_beast, handler_sees_its_lease_and_no_forged_one) {
       });
   EXPECT_THAT(got, HasSubstr("HTTP/1.1 201"));
   EXPECT_THAT(got, HasSubstr("Content-Length: 4"));
+}
+
+TEST_F(middleware_beast, handler_of_an_unguarded_request_sees_no_forged_lease) {
+  auto served = make();
+  auto message = posting("twenty");
+  message.erase("Idempotency-Key");
+  const auto handler =
+      [](beast::request_type& seen) -> asio::awaitable<bhttp::response<bhttp::string_body>> {
+    EXPECT_EQ(seen.count("Onceguard-Lease"), 0u);
+    co_return bhttp::response<bhttp::string_body>(bhttp::status::created, 11, "paid");
+  };
+  EXPECT_THAT(send(served, handler, std::move(message)), HasSubstr("HTTP/1.1 201"));
+  EXPECT_THAT(changes, ElementsAre());
 }
 
 TEST_F(middleware_beast, body_of_another_kind_is_kept_whole) {

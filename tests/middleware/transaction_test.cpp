@@ -103,6 +103,13 @@ TEST_F(middleware_transaction, same_key_with_another_body_is_refused) {
   EXPECT_EQ(payments(), 1);
 }
 
+TEST_F(middleware_transaction, same_key_of_another_caller_is_another_operation) {
+  EXPECT_EQ(value_of(pay(201), "Idempotent-Replayed"), "");
+  sent_.set("Authorization", "Bearer of-bob");
+  EXPECT_EQ(value_of(pay(201), "Idempotent-Replayed"), "");
+  EXPECT_EQ(payments(), 2);
+}
+
 TEST_F(middleware_transaction, open_transaction_of_the_service_decides) {
   run("BEGIN");
   EXPECT_EQ(pay(201).status, 201);
