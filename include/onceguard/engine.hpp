@@ -139,9 +139,9 @@ struct outcome {
 
 /// A lease that was granted. The lease renews itself after each third of its length while the
 /// handle lives. A handle that is destroyed without a settle abandons the lease: the outcome is
-/// then unknown, and the engine logs the event. A handle belongs to the thread of the io_context on
-/// which the operation was claimed. Using a handle that was moved from or settled is a programmer's
-/// error.
+/// then unknown, and the engine logs the event. A handle that outlives its engine does nothing any
+/// more, and can't be settled. A handle belongs to the thread of the io_context on which the
+/// operation was claimed. Using a handle that was moved from or settled is a programmer's error.
 class lease_handle {
  public:
   struct state;

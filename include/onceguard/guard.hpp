@@ -130,9 +130,9 @@ struct guard_params {
 };
 
 /// Thread-safe: every member may be called from any thread. Movable; a guard that was moved from
-/// may only be destroyed or assigned. The destructor ends the leases that are still held, and
-/// blocks until what has to be settled is settled, for at most `engine.settle_wait`. No call may be
-/// under way then.
+/// may only be destroyed or assigned. The destructor ends the leases that are still held, whose
+/// outcome is unknown if their work may have begun, and blocks until what has to be settled is
+/// settled, for at most `engine.settle_wait`. No call may be under way then.
 class guard {
  public:
   /// Opens the store that the URL names, and polls it; blocks. The program must be linked with the

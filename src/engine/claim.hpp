@@ -27,6 +27,7 @@ struct lease_handle::state final : held_lease {
   operation op;
   std::uint64_t epoch;  ///< epoch of the replay cache before the work began
   bool settled = false;
+  bool engine_ended = false;  ///< `granter` is gone, which had ended the lease
   lease_list::position listed;
 
   boost::asio::awaitable<outcome> settle(settle_terms terms);

@@ -54,7 +54,10 @@ asio::awaitable<void> engine::state::keep_renewing_by_rounds() {
 engine::engine(store& records, engine_params params, byte_budget& budget)
     : state_(std::make_unique<state>(records, std::move(params), budget)) {}
 
-engine::~engine() { stop(); }
+engine::~engine() {
+  stop();
+  for (const auto& held : state_->leases.all()) held->engine_ended = true;
+}
 
 result<void> engine::check() const { return state_->monitor.check(); }
 

@@ -53,7 +53,7 @@ lease_handle::lease_handle(std::shared_ptr<state> granted) noexcept : state_(std
 }
 
 lease_handle::~lease_handle() {
-  if (!state_ || state_->settled) return;
+  if (!state_ || state_->settled || state_->engine_ended) return;
   auto& self = *state_;
   self.end();
   if (self.granter.behind.stopping())
@@ -86,6 +86,9 @@ held_lease& lease_handle::held() noexcept { return *state_; }
 asio::awaitable<outcome> lease_handle::settle(settle_terms terms) {
   if (!state_ || state_->settled) {
     throw std::logic_error("lease_handle: settled twice, or settled after it was moved from");
+  }
+  if (state_->engine_ended) {
+    throw std::logic_error("lease_handle: settled after its engine had ended");
   }
   co_return co_await state_->settle(std::move(terms));
 }

@@ -216,14 +216,16 @@ TEST(guard_execute, work_that_outlives_its_guard_is_in_doubt_and_not_free) {
   testing::store_in_hand records;
   auto first = guard::open(records.open());
   ASSERT_TRUE(first);
-  const auto held = first->claim(charge, first->policy());
+  auto held = first->claim(charge, first->policy());
   ASSERT_TRUE(held.lease);
   { const auto ending = std::move(*first); }
+  EXPECT_FALSE(held.lease->may_go_on());
   auto second = guard::open(records.open());
   ASSERT_TRUE(second);
   const auto got = second->execute(charge, [] { return std::string("again"); });
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().kind, refusal_kind::unknown);
+  EXPECT_THROW(static_cast<void>(second->settle(std::move(*held.lease), {})), std::logic_error);
 }
 
 TEST(guard_execute, lease_is_renewed_while_the_work_runs) {
