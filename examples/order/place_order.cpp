@@ -12,8 +12,8 @@ onceguard::answer place_order(onceguard::steps& flow, shop& shop, cards& cards,
     shop.run("INSERT INTO entries VALUES (" + quoted(order.number) + ", " + quoted(entry) + ")");
     return entry;
   };
-  const auto change_stock = [&](const std::string& by, const std::string& condition) {
-    return shop.run("UPDATE articles SET stock = stock + " + by +
+  const auto change_stock = [&](const std::string& change, const std::string& condition) {
+    return shop.run("UPDATE articles SET stock = stock + " + change +
                     " WHERE name = " + quoted(order.article) + condition + " RETURNING stock");
   };
 

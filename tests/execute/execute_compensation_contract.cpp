@@ -140,6 +140,25 @@ TEST_P(execute_compensation_contract,
   EXPECT_EQ(charges("undo one"), 1);
 }
 
+TEST_P(execute_compensation_contract, an_exception_of_a_step_may_be_turned_into_a_failure) {
+  const auto reply = till_->execute_steps(order_, {}, [&](steps& flow) -> answer {
+    pay(flow, *till_, "one");
+    try {
+      flow.step("two", [&]() -> std::string {
+        till_->charge("two");
+        throw card_declined();
+      });
+    } catch (const card_declined& why) {
+      flow.fail({402, {}, why.what()});
+    }
+    return receipt();
+  });
+  ASSERT_TRUE(reply) << reply.error().detail;
+  EXPECT_EQ(reply->answer->body, "card declined");
+  EXPECT_EQ(charges("two"), 0);
+  EXPECT_EQ(charges("undo one"), 1);
+}
+
 TEST_P(execute_compensation_contract, steps_without_a_compensation_stay) {
   const auto reply = till_->execute_steps(order_, {}, [&](steps& flow) -> answer {
     const auto lasting = [&](const std::string& name) {

@@ -1,37 +1,15 @@
-"""An order in four steps, killed after each step, inside each and at random moments: all of it takes
-effect once, or each of its finished steps and then its compensation once."""
+"""An order in four steps, killed after each step, inside each and at random moments: all of it
+takes effect once, or each of its finished steps and then its compensation once."""
 
-import collections
 import contextlib
-import os
-import pathlib
 import random
-import sqlite3
 import subprocess
 
-import psycopg
 import pytest
 
 from support.cards import Cards
+from support.order_shop import KINDS, postgres_shop, sqlite_shop
 from support.waiting import scaled
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILT = pathlib.Path(os.environ.get("ONCEGUARD_BIN") or ROOT / "build/release/onceguard").parent
-LEASE = "300"  # milliseconds
-STOCK = 10_000
-TRY_AGAIN = 75
-
-# Article and price of an order, its answer, and what it leaves behind: entries, and at the provider.
-Kind = collections.namedtuple("Kind", "article cents answer entries charges refunds stock")
-WAY_BACK = ["reserved", "paid", "refunded", "stock returned"]
-KINDS = {
-    "confirmed": Kind("clock", "4200", "201 order {} is confirmed",
-                      ["reserved", "paid", "shipment created", "confirmed"], 1, 0, -1),
-    "declined": Kind("clock", "20000", "402 card declined", ["reserved", "stock returned"], 0, 0, 0),
-    "too heavy": Kind("anvil", "900", "422 too heavy to be shipped", WAY_BACK, 1, 1, 0),
-    "another price": Kind("clock", "4300", "409 the price has changed",
-                          [*WAY_BACK, "shipment created", "shipment cancelled"], 1, 1, 0),
-}
 
 STEPS = ["reserve stock", "charge card", "create shipment", "confirm"]
 FORWARD = [f"{where} {step}" for step in STEPS for where in ("before", "inside", "after")]
@@ -42,83 +20,18 @@ STOPS += [("too heavy", point) for point in [*FORWARD[:7], *BACK[:4]]]
 STOPS += [("declined", point) for point in [*FORWARD[:3], *BACK[:2]]]
 
 
-class Shop:
-    """A database with articles, and the provider of its card payments."""
-
-    def __init__(self, name, connect, records):
-        self.name, self.connect, self.records = name, connect, records
-        self.cards = Cards()
-        self.placed = {}  # the kind of each order
-        with contextlib.closing(connect()) as at:
-            at.execute("CREATE TABLE articles (name text, stock integer, price integer)")
-            at.execute("CREATE TABLE entries (number text, entry text)")
-            at.execute(f"INSERT INTO articles VALUES ('clock', {STOCK}, 4200), ('anvil', {STOCK}, 900)")
-            at.commit()
-
-    def words(self, number, kind):
-        self.placed[number] = kind
-        return [self.name, self.cards.url, number, "ada", KINDS[kind].article, KINDS[kind].cents, LEASE]
-
-    def start(self, program, *words):
-        return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", BUILT / program, *words],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def kill_at(self, point, number, kind):
-        process = self.start("tests/order_stops", *self.words(number, kind), point)
-        with process:
-            assert process.stdout.readline() == f"at {point}\n"
-            process.kill()
-
-    def place(self, number, kind):
-        """Places the order until its outcome is known."""
-        for _ in range(100):
-            with self.start("examples/order/order", *self.words(number, kind)) as process:
-                out, fault = process.communicate(timeout=60)
-            if process.returncode == 0:
-                return out.strip()
-            assert process.returncode == TRY_AGAIN, fault
-        raise AssertionError(f"order {number} does not come to an end: {out}{fault}")
-
-    def query(self, sql):
-        with contextlib.closing(self.connect()) as at:
-            return at.execute(sql).fetchall()
-
-    def forget(self):
-        with contextlib.closing(self.connect()) as at:
-            at.execute(f"DELETE FROM {self.records}")
-            at.commit()
-
-    def entries(self):
-        return collections.Counter(self.query("SELECT number, entry FROM entries"))
-
-    def check(self):
-        expected = collections.Counter(
-            (number, entry) for number, kind in self.placed.items() for entry in KINDS[kind].entries)
-        assert self.entries() == expected
-        kinds = [KINDS[kind] for kind in self.placed.values()]
-        assert set(self.cards.charges.values()) <= {1}
-        assert self.cards.charges.total() == sum(kind.charges for kind in kinds)
-        assert set(self.cards.refunds.values()) <= {1}
-        assert self.cards.refunds.total() == sum(kind.refunds for kind in kinds)
-        assert self.cards.refunds.keys() <= self.cards.charges.keys()
-        stock = self.query("SELECT sum(stock) FROM articles")[0][0]
-        assert stock == 2 * STOCK + sum(kind.stock for kind in kinds)
+@pytest.fixture
+def cards():
+    running = Cards()
+    yield running
+    running.close()
 
 
 @pytest.fixture(params=["postgresql", "sqlite"])
-def shop(request, tmp_path):
+def shop(request, tmp_path, cards):
     if request.param == "sqlite":
-        path = tmp_path / "shop.db"
-        with contextlib.closing(sqlite3.connect(path)) as at:
-            at.execute("PRAGMA journal_mode = WAL")
-        made = Shop(str(path), lambda: sqlite3.connect(path, timeout=20), "onceguard_records")
-    else:
-        server = request.getfixturevalue("postgres_server")
-        database = server.create_store()
-        made = Shop(server.url(database), lambda: psycopg.connect(server.conninfo(database)),
-                    "onceguard.records")
-    yield made
-    made.cards.close()
+        return sqlite_shop(tmp_path / "shop.db", cards)
+    return postgres_shop(request.getfixturevalue("postgres_server"), cards)
 
 
 @pytest.mark.parametrize("kind", KINDS)
