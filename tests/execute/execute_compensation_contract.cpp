@@ -109,6 +109,19 @@ TEST_P(execute_compensation_contract, a_later_attempt_never_goes_forward_again) 
   expect_all_undone();
 }
 
+TEST_P(execute_compensation_contract, the_failure_is_stored_before_the_first_compensation) {
+  cut_at_ = "three";
+  EXPECT_THROW(static_cast<void>(till_->execute_steps(order_, {}, declined(*till_))), power_cut);
+  cut_at_.clear();
+  const auto reply = till_->execute_steps(order_, {}, [&](steps& flow) {
+    for (const auto* name : {"one", "two", "three"}) pay(flow, *till_, name);
+    return receipt("paid after all");
+  });
+  ASSERT_TRUE(reply) << reply.error().detail;
+  EXPECT_EQ(reply->answer->body, "declined");
+  expect_all_undone();
+}
+
 TEST_P(execute_compensation_contract, after_the_last_compensation_the_work_does_not_run_again) {
   cut_at_ = "one";
   EXPECT_THROW(static_cast<void>(till_->execute_steps(order_, {}, declined(*till_))), power_cut);
