@@ -265,6 +265,8 @@ struct imported_record {
   milliseconds claimed_ago{0};     ///< how long ago the last lease was claimed
   milliseconds settled_ago{0};     ///< how long ago the record was settled, if it was
   milliseconds retention_left{0};  ///< 0: never expires
+  /// Of work in steps. A store that can't keep it refuses the record.
+  std::optional<recovery_point> recovery{};
 };
 
 /// What became of an import.

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,9 +53,15 @@ struct execute_policy {
 /// An exception rolls back the whole transaction, including the claim, and is rethrown.
 using effect_work = std::function<answer(const lease&)>;
 
-/// Work in several transactions. The record remembers which steps are done, and the result of each.
-/// A later attempt continues after the last completed step. Use the object only on the thread that
-/// it was passed to.
+/// Undoes the effect of a completed step, whose stored result it gets. See steps::step.
+using compensation_work = std::function<void(const std::string& stored)>;
+
+/// Work in several transactions: a saga (Garcia-Molina and Salem, "Sagas", SIGMOD 1987). The record
+/// remembers which steps are done, and the result of each. A later attempt continues after the last
+/// completed step. If the work can't be finished, the completed steps are compensated, in reverse
+/// order: either all steps take effect, or each completed step and then its compensation. Others
+/// see the effects of the steps in between. Use the object only on the thread that it was passed
+/// to.
 class steps {
  public:
   steps() = default;
@@ -66,19 +73,44 @@ class steps {
   /// mark that this step is done. If an earlier attempt completed this step, `work` does not run
   /// and the stored bytes are returned. The steps of one operation have different names and are
   /// called in the same order in each attempt; otherwise std::logic_error is thrown.
-  /// An exception of `work` rolls back its step and is rethrown. An exception of `step` itself (the
-  /// lease was superseded, the connection broke) ends the attempt: do not catch it.
-  virtual std::string step(std::string_view name, const std::function<std::string()>& work) = 0;
+  /// An exception of `work` rolls back its step and is rethrown: the next attempt runs the step
+  /// again. An exception of `step` itself (the lease was superseded, the connection broke, the
+  /// operation was compensated) ends the attempt: do not catch it.
+  ///
+  /// `compensation` undoes the completed step after `fail`: in its own transaction, which commits
+  /// together with the mark that the step is compensated, so it takes effect exactly once. Give it
+  /// to each step whose effect must not stay. It runs within a call of `fail` or `step`, in this
+  /// attempt or in a later one, so what it refers to must outlive the other calls of the work. It
+  /// may not fail for good: if it throws, the attempt ends, and the next attempt runs it again.
+  virtual std::string step(std::string_view name, const std::function<std::string()>& work,
+                           const compensation_work& compensation = {}) = 0;
 
-  /// An idempotency key for a call to another service between two steps: the same in each attempt,
-  /// different for each purpose. 64 hex digits.
+  /// The work can't be finished, and another attempt could not finish it either (the card is
+  /// declined, nothing is in stock). Call it between steps or in the work of a step, which is then
+  /// rolled back. Stores `reply` durably; from then on no attempt goes forward again, and a later
+  /// one goes on compensating. After the last compensation `reply` is the answer of the operation,
+  /// for this call and for each repeat. A status from 200 to 999.
+  /// Does not return: throws an exception, which must reach execute_steps. std::logic_error: called
+  /// in a compensation, or before all steps that an earlier attempt completed were called again.
+  [[noreturn]] void fail(answer reply) {
+    on_failure(std::move(reply));
+    throw std::logic_error("steps: on_failure returned");
+  }
+
+  /// An idempotency key for a call to another service: the same in each attempt, different for each
+  /// purpose. 64 hex digits.
   [[nodiscard]] virtual std::string key_for(std::string_view purpose) const = 0;
 
   /// The lease of this attempt.
   [[nodiscard]] virtual const lease& held() const noexcept = 0;
+
+ protected:
+  /// What fail() does. Always throws.
+  virtual void on_failure(answer reply) = 0;
 };
 
-/// Returns the answer when all steps are done.
+/// Returns the answer when all steps are done. The code between two steps may run again in each
+/// attempt, also in one that compensates the steps after it.
 using steps_work = std::function<answer(steps&)>;
 
 }  // namespace v1

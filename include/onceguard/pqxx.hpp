@@ -143,13 +143,21 @@ class pqxx_steps {
   /// The steps of `flow`, each in `transaction`.
   pqxx_steps(steps& flow, pqxx_transaction& transaction) : flow_(flow), transaction_(transaction) {}
 
-  /// As steps::step.
+  /// As steps::step. Both functions get the transaction that they run in.
   std::string step(std::string_view name,
-                   const std::function<std::string(pqxx::transaction_base&)>& work) {
-    return flow_.step(name, [&] {
+                   const std::function<std::string(pqxx::transaction_base&)>& work,
+                   const std::function<void(pqxx::transaction_base&, const std::string& stored)>&
+                       compensation = {}) {
+    const auto in_step = [&] {
       return pqxx_transaction::translating([&] { return work(transaction_.open()); });
+    };
+    if (!compensation) return flow_.step(name, in_step);
+    return flow_.step(name, in_step, [this, compensation](const std::string& stored) {
+      pqxx_transaction::translating([&] { compensation(transaction_.open(), stored); });
     });
   }
+  /// As steps::fail.
+  [[noreturn]] void fail(answer reply) { flow_.fail(std::move(reply)); }
   /// As steps::key_for.
   [[nodiscard]] std::string key_for(std::string_view purpose) const {
     return flow_.key_for(purpose);

@@ -183,6 +183,18 @@ struct record {
   bool by_application = false;
 };
 
+/// How far work in several steps has come: what the next attempt continues from. Kept beside the
+/// record by databases in which applications run such work (execute_steps, or
+/// onceguard.save_progress in SQL).
+struct recovery_point {
+  /// The last commit of the work, for people: a step's name. UTF-8.
+  std::string step;
+  /// Bytes that only the work reads.
+  std::string progress;
+  /// Equal in both.
+  friend bool operator==(const recovery_point&, const recovery_point&) = default;
+};
+
 /// @{
 /// The name of the enumerator: "in_progress", "holder_gone", "full" …
 [[nodiscard]] std::string_view name_of(record_state) noexcept;

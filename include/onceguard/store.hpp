@@ -44,6 +44,7 @@ struct record_view {
   milliseconds retention_left{0};  ///< 0: never expires
   milliseconds age{0};             ///< since the claim of its last run
   std::size_t body_size = 0;       ///< of the stored answer, also where the body was left out
+  std::optional<recovery_point> recovery{};  ///< of work in steps
 };
 
 /// Each member that is set must fit.
@@ -167,7 +168,8 @@ class store : public record_access {
   virtual boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                                                    milliseconds timeout) = 0;
 
-  /// Imports a record of another store. errc::conflict: this store does not import records.
+  /// Imports a record of another store. errc::conflict: this store does not import records;
+  /// errc::invalid_argument: it can't keep this one.
   virtual boost::asio::awaitable<result<import_outcome>> import_record(imported_record,
                                                                        milliseconds) {
     co_return error(errc::conflict, traits().name + ": records can't be moved into this store");

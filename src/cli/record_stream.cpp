@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int format = 1;
+constexpr int format = 2;
 constexpr std::size_t sum_digits = 16;
 
 digest chained(const digest& before, std::string_view line) {
@@ -23,10 +23,13 @@ digest chained(const digest& before, std::string_view line) {
   return sum.raw(base::as_chars(before)).raw(line).finish();
 }
 
-/// The checksum of a record's line, over id and bytes.
-std::string sum_of(const record_id& id, std::string_view bytes) {
+/// The checksum of a record's line, over id, bytes and progress.
+std::string sum_of(const record_id& id, std::string_view bytes,
+                   const std::optional<recovery_point>& recovery) {
   base::sha256 sum;
-  return base::to_hex(sum.part(base::as_chars(id)).part(bytes).finish()).substr(0, sum_digits);
+  sum.part(base::as_chars(id)).part(bytes);
+  if (recovery) sum.part(recovery->progress);
+  return base::to_hex(sum.finish()).substr(0, sum_digits);
 }
 
 /// The record with all times relative to the moment of the export.
@@ -65,6 +68,18 @@ std::optional<Value> member(const json& object, const char* name) {
   return found->get<Value>();
 }
 
+/// None: it is not work in steps.
+result<std::optional<recovery_point>> recovery_in(const json& object) {
+  auto step = member<std::string>(object, "step");
+  const auto progress = member<std::string>(object, "progress");
+  if (!step && !progress) return std::optional<recovery_point>();
+  auto bytes = progress ? from_base64(*progress) : std::nullopt;
+  if (!step || !bytes)
+    return error(errc::invalid_argument,
+                 "it is damaged: step is missing, or progress is not base64");
+  return std::optional(recovery_point{std::move(*step), std::move(*bytes)});
+}
+
 }  // namespace
 
 // --- writing --------------------------------------------------------------------------------
@@ -85,7 +100,11 @@ void record_writer::add(const imported_record& request) {
   line["state"] = name_of(request.stored.state);
   line["id"] = base::to_hex(request.id);
   line["record"] = base64(bytes);
-  line["sum"] = sum_of(request.id, bytes);
+  if (request.recovery) {
+    line["step"] = request.recovery->step;
+    line["progress"] = base64(request.recovery->progress);
+  }
+  line["sum"] = sum_of(request.id, bytes, request.recovery);
   put(json_line(line));
   ++count_;
 }
@@ -149,12 +168,18 @@ result<std::optional<imported_record>> record_reader::next() {
   const auto bytes = from_base64(*record_text);
   if (!base::from_hex(*id_text, id)) return wrong("it is damaged: the id is not 64 hex digits");
   if (!bytes) return wrong("it is damaged: the record is not base64");
-  if (sum_of(id, *bytes) != *sum) return wrong("it is damaged: its sum is another one");
+  auto recovery = recovery_in(reply);
+  if (!recovery) return wrong(recovery.error().detail);
+  if (sum_of(id, *bytes, *recovery) != *sum) {
+    return wrong("it is damaged: its sum is another one");
+  }
   auto stored = decode_record(*bytes);
   if (!stored) return wrong(stored.error().detail);
   if (!stored->about) return wrong("a record without its subject");
   ++count_;
-  return std::optional<imported_record>(from_zero(id, std::move(*stored)));
+  auto out = from_zero(id, std::move(*stored));
+  out.recovery = std::move(*recovery);
+  return std::optional<imported_record>(std::move(out));
 }
 
 result<std::optional<imported_record>> record_reader::end(std::uint64_t count,

@@ -98,6 +98,7 @@ std::string record_page(const record_view& seen) {
   out.line("fingerprint",
            base::to_hex(r.about->print.value) + " (" + plain_text(r.about->print.method) + ")");
   out.line("attempt", std::to_string(r.attempt));
+  if (seen.recovery) out.line("step", plain_text(seen.recovery->step));
   out.line("token", std::to_string(r.token));
   out.line("claimed", time_text(r.claimed_at_wall));
   if (r.settled_at_wall != 0) out.line("settled", time_text(r.settled_at_wall));

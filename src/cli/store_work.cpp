@@ -67,7 +67,9 @@ int with_store(const config::settings& settings, const store_work& work, missing
     std::cerr << "onceguard: " << why << "\n";
     return exit_store;
   }
-  auto opened = config::known_stores().open(settings.store);
+  auto params = settings.store;
+  params.of_application = true;
+  auto opened = config::known_stores().open(params);
   if (!opened) {
     std::cerr << "onceguard: " << opened.error().detail << "\n";
     return exit_store;

@@ -21,6 +21,9 @@ struct store_params {
   milliseconds timeout{2'000};  ///< also bounds the opening
   std::size_t connections = 4;  ///< where the store has connections
   const base::clock* clock = &base::system_clock();
+  /// For operators: the records may also be those of `execute`, among the tables of an application.
+  /// They are looked at and changed there, and no claim is granted.
+  bool of_application = false;
 };
 
 /// What a store is, as far as that is known without opening it. All texts and pointers are

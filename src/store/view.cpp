@@ -90,6 +90,7 @@ imported_record make_imported_record(record_view seen, std::int64_t wall_now) {
   out.settled_ago = since(seen.stored.settled_at_wall);
   out.retention_left = seen.retention_left;
   out.stored = std::move(seen.stored);
+  out.recovery = std::move(seen.recovery);
   if (out.stored.state == record_state::started && seen.lease_left.count() > 0) {
     out.stored.state = record_state::in_progress;
   }
@@ -99,6 +100,14 @@ imported_record make_imported_record(record_view seen, std::int64_t wall_now) {
 token token_above(token counter, token brought, const instant& now) noexcept {
   const auto clock = static_cast<token>(std::max<std::int64_t>(now.wall, 0)) * 1'000;
   return std::max({counter, brought, clock});
+}
+
+error recovery_refused(const std::string& name) {
+  return error(errc::invalid_argument,
+               name +
+                   ": this is work in steps, and its finished steps are kept only where an "
+                   "application can go on with it: in PostgreSQL, or in the application's own "
+                   "SQLite database");
 }
 
 error subject_unreadable() {

@@ -38,6 +38,9 @@ namespace onceguard {
 /// tokens to records that it forgot.
 [[nodiscard]] token token_above(token counter, token brought, const instant& now) noexcept;
 
+/// The error for a record of work in steps, in a store of this name that keeps no recovery points.
+[[nodiscard]] error recovery_refused(const std::string& name);
+
 /// The error for a stored record without a subject, for which no claim can be decided.
 [[nodiscard]] error subject_unreadable();
 

@@ -26,6 +26,7 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   out["fingerprint"] = base::to_hex(r.about->print.value);
   out["fingerprint_method"] = r.about->print.method;
   out["attempt"] = r.attempt;
+  if (seen.recovery) out["step"] = seen.recovery->step;
   out["token"] = r.token;
   out["claimed_at"] = time_text(r.claimed_at_wall);
   if (r.settled_at_wall != 0) out["settled_at"] = time_text(r.settled_at_wall);

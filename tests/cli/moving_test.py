@@ -223,11 +223,17 @@ def test_the_file_is_as_the_documentation_says(exported, file, keys, make_store)
     assert file.read_text() == sealed(exported[:-1])
     assert file.stat().st_mode & 0o777 == 0o600
     head, first = json.loads(exported[0]), json.loads(exported[1])
-    assert (head["onceguard_export"], head["store"]) == (1, "sqlite")
+    assert (head["onceguard_export"], head["store"]) == (2, "sqlite")
     assert set(first) == {"key", "state", "id", "record", "sum"}
     again = said(keys("export", file, store=make_store("redis")), 1, "there is such a file already")
     assert again.stdout == ""
     assert file.read_text() == sealed(exported[:-1])
+
+
+def test_a_file_of_the_former_format_is_read(exported, file, keys, make_store):
+    head, *records, _ = exported
+    file.write_text(sealed([changed(head, onceguard_export=1), *records]))
+    said(keys("import", file, store=make_store("redis")), 0, "3 records imported")
 
 
 def flipped(line):
@@ -241,8 +247,8 @@ def flipped(line):
 DAMAGE = {
     "empty": (lambda lines: "", "line 1: this is no file of `onceguard keys export`"),
     "something else": (lambda lines: '{"a":1}\n', "line 1: this is no file"),
-    "newer": (lambda lines: sealed([changed(lines[0], onceguard_export=2), *lines[1:-1]]),
-              "line 1: format 2 is newer than 1"),
+    "newer": (lambda lines: sealed([changed(lines[0], onceguard_export=3), *lines[1:-1]]),
+              "line 1: format 3 is newer than 2"),
     "head without its time": (lambda lines: sealed([changed(lines[0], exported_at_ms="x"),
                                                     *lines[1:-1]]), "line 1: it does not say when"),
     "cut between lines": (lambda lines: "\n".join(lines[:3]) + "\n", "line 4: the file breaks off"),

@@ -149,11 +149,18 @@ class pqxx_till final : public till {
   class forwarded final : public steps {
    public:
     forwarded(pqxx_till& till, postgres::pqxx_steps& flow) : till_(till), steps_(flow) {}
-    std::string step(std::string_view name, const std::function<std::string()>& work) override {
-      return steps_.step(name, [&](pqxx::transaction_base& base) {
+    std::string step(std::string_view name, const std::function<std::string()>& work,
+                     const compensation_work& compensation) override {
+      const auto in_step = [&](pqxx::transaction_base& base) {
         const within here(till_, base);
         return work();
-      });
+      };
+      if (!compensation) return steps_.step(name, in_step);
+      return steps_.step(name, in_step,
+                         [this, compensation](pqxx::transaction_base& base, const auto& stored) {
+                           const within here(till_, base);
+                           compensation(stored);
+                         });
     }
     [[nodiscard]] std::string key_for(std::string_view purpose) const override {
       return steps_.key_for(purpose);
@@ -161,6 +168,8 @@ class pqxx_till final : public till {
     [[nodiscard]] const lease& held() const noexcept override { return steps_.held(); }
 
    private:
+    void on_failure(answer reply) override { steps_.fail(std::move(reply)); }
+
     pqxx_till& till_;
     postgres::pqxx_steps& steps_;
   };

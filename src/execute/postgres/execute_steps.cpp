@@ -10,34 +10,34 @@ namespace {
 class sql_flow final : public step_flow {
  public:
   sql_flow(sql_transaction& transaction, const claim& request, const execute_policy& policy,
-           const lease& granted, std::vector<step_done> done)
-      : step_flow(request.id, granted, std::move(done)),
+           const lease& granted, step_progress progress)
+      : step_flow(request.id, granted, std::move(progress)),
         transaction_(transaction),
         id_(request.id),
         policy_(policy) {}
 
-  void complete(const answer& answer) {
-    commit([&] { return complete_text(id_, held(), answer, policy_.retention); },
+ protected:
+  void commit_progress(std::string_view step,
+                       const std::function<std::string()>& progress) override {
+    commit(
+        [&] {
+          transaction_.run({});  // begin now, because the work sends statements itself
+          return progress_text(id_, held(), step, progress(), policy_.lease);
+        },
+        phase::working);
+  }
+
+  void complete(const answer_ptr& reply) override {
+    commit([&] { return complete_text(id_, held(), *reply, policy_.retention); },
            phase::committing);
   }
 
-  /// Ends the lease now, so that the next attempt need not wait for its deadline.
-  void give_up() noexcept {
+  void give_up() noexcept override {
     try {
       commit([&] { return abandon_text(id_, held()); }, phase::committing);
     } catch (...) {
       // The lease ends at its deadline.
     }
-  }
-
- protected:
-  void commit_step(std::string_view name, const std::function<std::string()>& progress) override {
-    commit(
-        [&] {
-          transaction_.run({});  // begin now, because the work sends statements itself
-          return progress_text(id_, held(), name, progress(), policy_.lease);
-        },
-        phase::working);
   }
 
  private:
@@ -65,34 +65,23 @@ class sql_flow final : public step_flow {
   const execute_policy policy_;
 };
 
-/// Claims in a transaction of its own. For kind `run`, `done` holds the steps done so far.
+/// Claims in a transaction of its own. For kind `run`, `progress` is how far the work has come.
 result<verdict> claim_steps(sql_transaction& transaction, const request& request,
                             const claim& wanted, const execute_policy& policy,
-                            std::vector<step_done>& done) {
+                            step_progress& progress) {
   bool committing = false;
   try {
     auto got = begin_and_claim(transaction, request, wanted, policy);
     if (got.verdict.kind != verdict_kind::run) return std::move(got.verdict);
     const bracket unless_committed(transaction);
-    auto read = decode_steps(got.progress);
+    auto read = decode_progress(got.progress);
     if (!read) return read.error();
-    done = std::move(*read);
+    progress = std::move(*read);
     committing = true;
     transaction.commit({});
     return std::move(got.verdict);
   } catch (const statement_failed& failed) {
     return to_error(failed, committing && failed.lost() ? effect::unknown : effect::none);
-  }
-}
-
-answer_ptr run_steps(sql_flow& flow, const steps_work& work) {
-  try {
-    auto out = checked(work(flow));
-    if (flow.ended()) throw attempt_ended{*flow.ended()};
-    return out;
-  } catch (...) {
-    if (!flow.ended()) flow.give_up();
-    throw;
   }
 }
 
@@ -104,18 +93,11 @@ result<verdict> execute_steps(sql_transaction& transaction, const request& reque
   if (!transaction.whole())
     return error(errc::conflict, "execute_steps: within the caller's transaction");
   const auto question = claim_of(request, policy, unknown_policy::rerun);
-  std::vector<step_done> done;
-  auto reply = claim_steps(transaction, request, question, policy, done);
+  step_progress progress;
+  auto reply = claim_steps(transaction, request, question, policy, progress);
   if (!reply || reply->kind != verdict_kind::run) return reply;
-  try {
-    sql_flow flow(transaction, question, policy, reply->lease, std::move(done));
-    reply->answer = run_steps(flow, work);
-    reply->kept = answer_kept::full;
-    flow.complete(*reply->answer);
-    return reply;
-  } catch (const attempt_ended& over) {
-    return over.why;
-  }
+  sql_flow flow(transaction, question, policy, reply->lease, std::move(progress));
+  return flow.run(work, std::move(*reply));
 }
 
 result<verdict> execute_steps(PGconn* connection, const request& request,

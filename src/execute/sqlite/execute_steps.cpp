@@ -16,22 +16,34 @@ execute_policy waiting(execute_policy policy) {
 class sqlite_flow final : public step_flow {
  public:
   sqlite_flow(connection& connection, const claim& request, const execute_policy& policy,
-              const lease& granted, std::vector<step_done> done)
-      : step_flow(request.id, granted, std::move(done)),
+              const lease& granted, step_progress progress)
+      : step_flow(request.id, granted, std::move(progress)),
         connection_(connection),
         claim_(request),
         policy_(waiting(policy)) {}
 
-  void complete(const answer_ptr& stored_answer) {
+ protected:
+  void commit_progress(std::string_view step,
+                       const std::function<std::string()>& progress) override {
+    commit([&](caller_transaction& now, caller_tables& tables) -> result<bool> {
+      const auto bytes = progress();
+      if (!now.open()) {
+        return error(errc::conflict, "execute_steps: the step's transaction was ended within it",
+                     effect::unknown);
+      }
+      return tables.save_progress(extend_lease(claim_.id, held(), policy_.lease), step, bytes);
+    });
+  }
+
+  void complete(const answer_ptr& reply) override {
     commit([&](caller_transaction&, caller_tables& tables) {
       auto terms = terms_of(settle_kind::complete);
-      terms.answer = stored_answer;
+      terms.answer = reply;
       return settle(tables, std::move(terms));
     });
   }
 
-  /// Ends the lease now, so that the next attempt need not wait for its deadline.
-  void give_up() noexcept {
+  void give_up() noexcept override {
     try {
       commit([&](caller_transaction&, caller_tables& tables) {
         auto terms = terms_of(settle_kind::abandon);
@@ -41,18 +53,6 @@ class sqlite_flow final : public step_flow {
     } catch (...) {
       // The lease ends at its deadline.
     }
-  }
-
- protected:
-  void commit_step(std::string_view name, const std::function<std::string()>& progress) override {
-    commit([&](caller_transaction& now, caller_tables& tables) -> result<bool> {
-      const auto bytes = progress();
-      if (!now.open()) {
-        return error(errc::conflict, "execute_steps: the step's transaction was ended within it",
-                     effect::unknown);
-      }
-      return tables.save_progress(extend_lease(claim_.id, held(), policy_.lease), name, bytes);
-    });
   }
 
  private:
@@ -97,31 +97,20 @@ class sqlite_flow final : public step_flow {
   const execute_policy policy_;
 };
 
-/// Claims in a transaction of its own. For kind `run`, `done` holds the steps done so far.
+/// Claims in a transaction of its own. For kind `run`, `progress` is how far the work has come.
 result<verdict> claim_steps(connection& connection, const claim& request,
-                            const execute_policy& policy, std::vector<step_done>& done) {
+                            const execute_policy& policy, step_progress& progress) {
   caller_transaction transaction(connection);
   if (!transaction.whole())
     return error(errc::conflict, "execute_steps: within the caller's transaction");
   auto got = begin_and_claim(connection, transaction, request, policy);
   if (!got) return got.error();
   if (got->verdict.kind != verdict_kind::run) return std::move(got->verdict);
-  auto read = decode_steps(got->progress);
+  auto read = decode_progress(got->progress);
   if (!read) return read.error();
-  done = std::move(*read);
+  progress = std::move(*read);
   if (const auto failed = transaction.commit(patience(policy))) return *failed;
   return std::move(got->verdict);
-}
-
-answer_ptr run_steps(sqlite_flow& flow, const steps_work& work) {
-  try {
-    auto out = checked(work(flow));
-    if (flow.ended()) throw attempt_ended{*flow.ended()};
-    return out;
-  } catch (...) {
-    if (!flow.ended()) flow.give_up();
-    throw;
-  }
 }
 
 }  // namespace
@@ -131,18 +120,11 @@ result<verdict> execute_steps(sqlite3* borrowed, const request& request,
   if (const auto wrong = complaint(request, policy)) return *wrong;
   const auto question = claim_of(request, policy, unknown_policy::rerun);
   connection connection(borrowed);
-  std::vector<step_done> done;
-  auto reply = claim_steps(connection, question, policy, done);
+  step_progress progress;
+  auto reply = claim_steps(connection, question, policy, progress);
   if (!reply || reply->kind != verdict_kind::run) return reply;
-  try {
-    sqlite_flow flow(connection, question, policy, reply->lease, std::move(done));
-    reply->answer = run_steps(flow, work);
-    reply->kept = answer_kept::full;
-    flow.complete(reply->answer);
-    return reply;
-  } catch (const attempt_ended& over) {
-    return over.why;
-  }
+  sqlite_flow flow(connection, question, policy, reply->lease, std::move(progress));
+  return flow.run(work, std::move(*reply));
 }
 
 result<verdict> execute_steps(sqlite3* database, const request& request, const steps_work& work) {

@@ -165,6 +165,7 @@ awaitable<result<counts>> memory_store::count(std::string, milliseconds) {
 awaitable<result<import_outcome>> memory_store::import_record(imported_record request,
                                                               milliseconds) {
   if (!request.stored.about) co_return subject_missing();
+  if (request.recovery) co_return recovery_refused("memory");
   const std::lock_guard lock(mutex_);
   if (stopped_) co_return stopped();
   const auto now = read_clocks(clock_, guard_);

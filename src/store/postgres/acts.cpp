@@ -166,7 +166,7 @@ std::optional<request> settle_act::read(request done) {
   if (auto whole = query_again(seen)) return whole;
   auto stored = seen.found;
   // Steps that are done have taken effect, whatever became of the rest.
-  if (stored && stored->has_steps && item_.kind == settle_kind::release && !item_.by_application) {
+  if (stored && stored->recovery && item_.kind == settle_kind::release && !item_.by_application) {
     stored->record.earlier_unknown = true;
   }
   auto decided = decide_settle(stored ? &stored->record : nullptr, item_, instant_of(seen));

@@ -123,6 +123,9 @@ awaitable<result<Decision>> postgres_store::decide_on_record(record_id id, Decid
     if constexpr (requires { decided->forgets_answer; }) {
       std::get<row_to_write>(write.content).forgets = decided->forgets_answer;
     }
+    if constexpr (requires { decided->recovery; }) {
+      std::get<row_to_write>(write.content).recovery = decided->recovery;
+    }
     write.announces = true;
     write.repeatable = false;
     const auto done = co_await send_one(pool_.queue(), std::move(write), left_until(until));
@@ -145,17 +148,27 @@ awaitable<result<resolve_decision>> postgres_store::resolve(resolution request,
   return decide_on_record<resolve_decision>(id, std::move(decide), timeout);
 }
 
+namespace {
+
+/// The decision, and what is imported beside the record.
+struct import_of_steps : import_decision {
+  std::optional<recovery_point> recovery;
+};
+
+}  // namespace
+
 awaitable<result<import_outcome>> postgres_store::import_record(imported_record request,
                                                                 milliseconds timeout) {
   const auto id = request.id;
   auto decide = [this, request = std::move(request)](const reading& seen) {
-    using decision = result<import_decision>;
+    using decision = result<import_of_steps>;
     if (!request.stored.about) return decision(subject_missing());
     if (seen.unreadable) return decision(*seen.unreadable);
-    return decision(
-        decide_import(seen.record_found(), request, instant_of(seen.now, pool_.expiry_paused())));
+    return decision(import_of_steps{
+        decide_import(seen.record_found(), request, instant_of(seen.now, pool_.expiry_paused())),
+        request.recovery});
   };
-  const auto decided = co_await decide_on_record<import_decision>(id, std::move(decide), timeout);
+  const auto decided = co_await decide_on_record<import_of_steps>(id, std::move(decide), timeout);
   if (!decided) co_return decided.error();
   co_return decided->outcome;
 }
@@ -171,7 +184,9 @@ awaitable<result<std::optional<record_view>>> postgres_store::find(record_id id,
   if (seen.unreadable) co_return *seen.unreadable;
   const auto now = instant_of(seen.now, pool_.expiry_paused());
   if (!seen.found || expired(seen.found->record, now)) co_return std::nullopt;
-  co_return std::optional<record_view>(make_view(id, std::move(seen.found->record), now));
+  auto view = make_view(id, std::move(seen.found->record), now);
+  view.recovery = std::move(seen.found->recovery);
+  co_return std::optional<record_view>(std::move(view));
 }
 
 awaitable<result<list_page>> postgres_store::list(list_filter filter, std::string cursor,

@@ -186,6 +186,7 @@ awaitable<result<resolve_decision>> redis_store::resolve(resolution request, mil
 
 awaitable<result<import_outcome>> redis_store::import_record(imported_record request,
                                                              milliseconds timeout) {
+  if (request.recovery) co_return recovery_refused("redis");
   const auto id = request.id;
   auto decide = [request = std::move(request)](const reading& seen, operator_write& write) {
     using decision = result<import_decision>;

@@ -97,12 +97,6 @@ void report_unreadable(std::string_view digest, const error& why) {
             {{"record", base::digest_text(bytes)}, {"why", why.detail}});
 }
 
-record_id id_from(std::string_view digest) {
-  record_id out{};
-  std::copy_n(digest.begin(), std::min(digest.size(), out.size()), out.begin());
-  return out;
-}
-
 error page_damaged(const failure& failed) {
   return error(errc::record_unreadable,
                std::string("the page of the file where it stands: ") + failed.what());

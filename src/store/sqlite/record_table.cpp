@@ -27,6 +27,12 @@ bool is_damage(const failure& failed) noexcept {
          code == SQLITE_IOERR_DATA;
 }
 
+record_id id_from(std::string_view digest) noexcept {
+  record_id out{};
+  std::copy_n(digest.begin(), std::min(digest.size(), out.size()), out.begin());
+  return out;
+}
+
 replacement_id replacement_of(const record_id& id) noexcept {
   replacement_id out{};
   std::copy(id.begin(), id.end(), out.begin());

@@ -33,6 +33,8 @@ struct stored_row {
 /// instead has this id, which is one byte longer.
 using replacement_id = std::array<unsigned char, std::tuple_size_v<record_id> + 1>;
 [[nodiscard]] replacement_id replacement_of(const record_id& id) noexcept;
+/// The id in a column `digest`, also where it is that of a replacement.
+[[nodiscard]] record_id id_from(std::string_view digest) noexcept;
 
 /// Decodes a record, and ends its lease if the record is from before the last boot.
 [[nodiscard]] result<record> read_record(std::string_view bytes, std::int64_t boot,

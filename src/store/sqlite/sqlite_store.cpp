@@ -4,8 +4,10 @@
 
 #include <sqlite3.h>
 
+#include "store/sqlite/application_store.hpp"
 #include "store/sqlite/backup.hpp"
 #include "store/sqlite/examine.hpp"
+#include "store/view.hpp"
 
 namespace onceguard::sqlite {
 namespace {
@@ -80,7 +82,8 @@ awaitable<result<resolve_decision>> sqlite_store::resolve(resolution request,
 
 awaitable<result<import_outcome>> sqlite_store::import_record(imported_record request,
                                                               milliseconds timeout) {
-  return write_one<import_outcome>(writer_.queue(), std::move(request), timeout);
+  if (request.recovery) co_return recovery_refused("sqlite");
+  co_return co_await write_one<import_outcome>(writer_.queue(), std::move(request), timeout);
 }
 
 awaitable<result<std::size_t>> sqlite_store::sweep(std::size_t limit, milliseconds timeout) {
@@ -147,6 +150,9 @@ const store_kind& sqlite_store_kind() noexcept {
       .traits = {.name = "sqlite"},
       .made_when_missing = true,
       .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
+        if (params.of_application && sqlite::has_application_records(path_of(params.url))) {
+          return sqlite::open_application_store(params_of(params));
+        }
         auto opened = sqlite::sqlite_store::open(params_of(params));
         if (!opened) return opened.error();
         return std::unique_ptr<store>(std::move(*opened));

@@ -215,5 +215,29 @@ TEST_P(import_contract, an_import_without_a_subject_is_refused) {
   EXPECT_EQ(caller_.try_import(request).error().code, errc::invalid_argument);
 }
 
+TEST_P(import_contract, work_in_steps_keeps_its_recovery_point_or_is_refused) {
+  const auto request = claim_of("k");
+  former_.settle(settle_of(request, former_.leased(request), settle_kind::abandon));
+  auto value = moving(request);
+  value.recovery = recovery_point{"pay", std::string("\1\0\xff", 3)};
+  const auto imported = caller_.try_import(value);
+  if (!store_->traits().transactional) {
+    ASSERT_FALSE(imported);
+    EXPECT_EQ(imported.error().code, errc::invalid_argument);
+    EXPECT_FALSE(caller_.find(request.id));
+    return;
+  }
+  ASSERT_EQ(imported.value(), import_outcome::imported);
+  EXPECT_EQ(caller_.seen(request.id).recovery, value.recovery);
+  EXPECT_EQ(caller_.try_import(value).value(), import_outcome::already_there);
+  // Whoever completes the work does not need the steps any more.
+  resolution ended;
+  ended.id = request.id;
+  ended.completed = ended.force = true;
+  ended.answer = answer_of();
+  caller_.resolve(ended);
+  EXPECT_EQ(caller_.seen(request.id).recovery, std::nullopt);
+}
+
 }  // namespace
 }  // namespace onceguard::testing

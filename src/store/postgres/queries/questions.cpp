@@ -87,6 +87,7 @@ void take_row(const rows& rows, int row, const list_filter& filter, bool expiry_
     return;
   }
   auto view = make_view(id, std::move(seen.found->record), instant_of(seen.now, expiry_paused));
+  view.recovery = std::move(seen.found->recovery);
   if (matches(filter, view)) out.records.push_back(std::move(view));
 }
 

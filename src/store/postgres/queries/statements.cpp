@@ -7,7 +7,7 @@
   " " digest                                                                                   \
   ", r.xmin, k.now, r.claim_id, r.token, r.deadline_at, r.expires_at, r.state::text, r.flags," \
   " r.why, r.why_status, r.attempt, r.failures, r.unknown_retention, r.first_token,"           \
-  " r.claimed_at, r.retry_at, r.subject, " outcome ", r.step IS NOT NULL, octet_length(r.outcome)"
+  " r.claimed_at, r.retry_at, r.subject, " outcome ", r.step, r.progress, octet_length(r.outcome)"
 // A long outcome is left out where many records are read at once.
 #define SHORT_OUTCOME "CASE WHEN octet_length(r.outcome) <= 32768 THEN r.outcome END"
 
@@ -76,7 +76,7 @@ const statement claim_batch{
     " ON CONFLICT (digest) DO NOTHING RETURNING r.digest, r.claim_id, r.token), "
     COUNT_LEASES("$10", "$11", "granted")
     " SELECT g.digest, NULL::xid, NULL::bigint, g.claim_id, g.token, NULL, NULL, NULL, NULL, NULL,"
-    " NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.leases"
+    " NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.leases"
     " FROM granted g LEFT JOIN counted c ON true UNION ALL"
     " SELECT" ROW_COLUMNS("r.digest", SHORT_OUTCOME) ", NULL FROM known k,"
     " unnest($1::bytea[]) AS i(digest) JOIN onceguard.records r ON r.digest = i.digest"
@@ -123,26 +123,28 @@ const statement read_whole{
 
 // $1 digest, $2 lock, $3 version, $4 claim id, $5 token, $6 deadline, $7 expiry, $8 state, $9
 // flags, $10 why, $11 its status, $12 attempt, $13 failures, $14 unknown retention, $15 first
-// token, $16 claimed at, $17 retry at, $18 subject, $19 outcome, $20 retention, $21 drops steps.
+// token, $16 claimed at, $17 retry at, $18 subject, $19 outcome, $20 retention, $21 drops steps,
+// $22 step, $23 progress: of work in steps that is imported.
 const statement insert_row{
     "insert_row",
     "WITH written AS (INSERT INTO onceguard.records AS r (digest, claim_id, token, deadline_at,"
     " expires_at, state, flags, why, why_status, attempt, failures, unknown_retention, first_token,"
-    " claimed_at, retry_at, subject, outcome, retention)"
+    " claimed_at, retry_at, subject, outcome, retention, step, progress)"
     " SELECT $1::bytea, $4::bytea, $5::bigint, $6::bigint, $7::bigint, $8::text::onceguard.state,"
     " nullif($9::smallint, 0), nullif($10::smallint, 0), nullif($11::smallint, 0),"
     " nullif($12::integer, 1), nullif($13::integer, 0), nullif($14::bigint, 0), $15::bigint,"
-    " nullif($16::bigint, $5 / 1000), nullif($17::bigint, 0), $18::bytea, $19::bytea, $20::bigint"
+    " nullif($16::bigint, $5 / 1000), nullif($17::bigint, 0), $18::bytea, $19::bytea, $20::bigint,"
+    " $22::text, $23::bytea"
     " WHERE pg_try_advisory_xact_lock($2::bigint) AND $3::xid IS NULL"
     " AND $21::boolean IS NOT NULL"
     " ON CONFLICT (digest) DO NOTHING RETURNING r.token), " NOTE_UNKNOWN(
         "$1", "$6", "$8", "written") " SELECT w.token, NULL::bigint, false FROM written w"};
 
-// The same, then $22 grants, $23 forgets, the memory, $28 connection, $29 its leases.
+// The same, then $24 grants, $25 forgets, the memory, $30 connection, $31 its leases.
 const statement replace_row{
     "replace_row",
-    "WITH known AS MATERIALIZED (SELECT onceguard.now_ms() AS now, CASE WHEN $22::boolean"
-    " AND NOT " MEMORY_HOLDS("$24", "$25", "$26", "$27")
+    "WITH known AS MATERIALIZED (SELECT onceguard.now_ms() AS now, CASE WHEN $24::boolean"
+    " AND NOT " MEMORY_HOLDS("$26", "$27", "$28", "$29")
     " THEN onceguard.memory_lost() ELSE m.floor END AS floor, m.raises FROM onceguard.meta m),"
     " written AS ("
     " UPDATE onceguard.records r SET claim_id = $4::bytea, token = n.token,"
@@ -153,17 +155,17 @@ const statement replace_row{
     " first_token = $15::bigint, claimed_at = nullif($16::bigint, n.token / 1000),"
     " retry_at = nullif($17::bigint, 0), subject = $18::bytea, outcome = $19::bytea,"
     " retention = CASE WHEN $20::bigint IS NULL THEN r.retention ELSE nullif($20, 86400000) END,"
-    " step = CASE WHEN NOT $21::boolean THEN r.step END,"
-    " progress = CASE WHEN NOT $21::boolean THEN r.progress END"
-    " FROM (SELECT b.digest, CASE WHEN $22::boolean"
+    " step = CASE WHEN $21::boolean THEN $22::text ELSE r.step END,"
+    " progress = CASE WHEN $21::boolean THEN $23::bytea ELSE r.progress END"
+    " FROM (SELECT b.digest, CASE WHEN $24::boolean"
     " THEN greatest(k.now * 1000, b.token + 1, k.floor + 1) ELSE $5::bigint END AS token"
     " FROM known k, onceguard.records b WHERE b.digest = $1::bytea OFFSET 0) n"
     " WHERE r.digest = n.digest AND r.xmin = $3::xid AND pg_try_advisory_xact_lock($2::bigint)"
     " RETURNING r.token), "
-    COUNT_LEASES("$28", "$29", "written WHERE $22::boolean") ", "
+    COUNT_LEASES("$30", "$31", "written WHERE $24::boolean") ", "
     NOTE_UNKNOWN("$1", "$6", "$8", "written")
     ", forgot AS (UPDATE onceguard.meta m SET forgotten = m.forgotten + 1"
-    " WHERE $23::boolean AND EXISTS (SELECT FROM written))"
+    " WHERE $25::boolean AND EXISTS (SELECT FROM written))"
     " SELECT w.token, c.leases, " LISTENED_TO
     " FROM written w LEFT JOIN counted c ON true, known k"};
 

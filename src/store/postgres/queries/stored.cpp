@@ -35,7 +35,8 @@ enum column : int {
   retry_at,
   subject_sealed,
   outcome_sealed,
-  has_steps,
+  step,
+  progress,
   outcome_size,
 };
 
@@ -189,7 +190,11 @@ reading read_row(const rows& rows, int row) {
   auto& found = out.found.emplace();
   found.record = std::move(*decoded);
   found.first = static_cast<token>(first_in(rows, row));
-  found.has_steps = rows.boolean(row, has_steps);
+  if (!rows.null(row, step)) {
+    found.recovery.emplace();
+    found.recovery->step = rows.bytes(row, step);
+    found.recovery->progress = rows.bytes(row, progress);
+  }
   return out;
 }
 
@@ -232,7 +237,12 @@ void write_row(parameters& out, const record_id& id, const row_to_write& row) {
   } else {
     out.null();
   }
-  out.boolean(row.drops_steps);
+  out.boolean(row.drops_steps || row.recovery);
+  if (row.recovery) {
+    out.bytes(row.recovery->step).bytes(row.recovery->progress);
+  } else {
+    out.null().null();
+  }
 }
 
 std::int64_t lock_of(const record_id& id) noexcept {

@@ -33,7 +33,7 @@ inline constexpr std::int64_t by_application = 16;
 struct stored_record {
   onceguard::record record;
   token first = 0;         ///< of its first claim, by which records are listed
-  bool has_steps = false;  ///< work in steps has come so far
+  std::optional<recovery_point> recovery{};  ///< of work in steps
 };
 
 /// What was read of a record, or became of a write.
@@ -61,7 +61,7 @@ struct reading {
 }
 
 /// The columns of a row that is read. Other columns may follow.
-inline constexpr int row_columns = 21;
+inline constexpr int row_columns = 22;
 /// The id in a row, cut or padded if it has another length.
 [[nodiscard]] record_id id_in(const rows& rows, int row);
 /// The token of the record's first claim, also of a record that can't be read.
@@ -87,6 +87,7 @@ struct row_to_write {
   bool forgets = false;      ///< counts an answer that the store forgets
   bool drops_steps = false;  ///< the steps of the former operation do not count any more
   std::optional<milliseconds> retention{};  ///< of the route; none: as it is
+  std::optional<recovery_point> recovery{};  ///< of work in steps that is imported
 };
 /// Appends id, lock, version and the columns, in the order of statement::replace.
 void write_row(parameters& out, const record_id& id, const row_to_write& row);
