@@ -188,6 +188,8 @@ class lease_handle {
   boost::asio::awaitable<outcome> settle(settle_terms terms);
 
  private:
+  boost::asio::awaitable<std::optional<outcome>> conclude_here(effect_report report);
+
   std::shared_ptr<state> state_;
 };
 

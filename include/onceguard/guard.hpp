@@ -165,7 +165,9 @@ class guard {
     return execute(request, policy(), std::forward<Work>(work));
   }
 
-  /// On the executor that awaits it; `work` returns an awaitable of the result. A cancellation of
+  /// For a coroutine on any executor, which `work` runs on too; `work` returns an awaitable of the
+  /// result. Where the executor is that of an io_context(1), the store is called from there, else
+  /// from the guard's own thread. A cancellation of
   /// the awaiting coroutine ends a wait for a running twin, and reaches the work; before the work,
   /// the key is released, and boost::system::system_error (operation_aborted) is thrown.
   template <awaitable_work Work>
@@ -192,8 +194,8 @@ class guard {
   [[nodiscard]] claim_result claim(const request& request, const route_policy& policy);
   /// Ends the lease of claim; blocks.
   [[nodiscard]] outcome settle(lease_handle held, settle_terms terms);
-  /// As claim, without blocking. A cancellation leaves the claim in doubt: async_execute takes care
-  /// of that.
+  /// As claim, without blocking, for a coroutine on any executor. A cancellation may leave the
+  /// claim in doubt: async_execute takes care of that.
   [[nodiscard]] boost::asio::awaitable<claim_result> async_claim(request request,
                                                                  const route_policy& policy);
   /// As settle, without blocking.

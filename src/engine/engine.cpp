@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/claim.hpp"
+#include "engine/one_thread.hpp"
 #include "engine/state.hpp"
 
 namespace onceguard {
@@ -90,7 +91,8 @@ asio::awaitable<claim_result> engine::claim(asio::io_context& io, operation oper
 asio::awaitable<claim_result> engine::claim(operation operation) {
   auto* const io = state_->background_io.load();
   if (io == nullptr) throw std::logic_error("engine::claim: the engine was not started");
-  return claim_operation(*state_, {*io, renewal::by_rounds}, std::move(operation));
+  return on_one_thread(*io,
+                       claim_operation(*state_, {*io, renewal::by_rounds}, std::move(operation)));
 }
 
 std::size_t engine::pending() const noexcept { return state_->behind.pending(); }

@@ -7,6 +7,7 @@
 #include "engine/background.hpp"
 #include "engine/claim.hpp"
 #include "engine/held_lease.hpp"
+#include "engine/one_thread.hpp"
 #include "store/view.hpp"
 
 namespace onceguard {
@@ -26,6 +27,13 @@ outcome replayed(const answer_ptr& answer, answer_kept kept) {
   out.answer = answer;
   out.kept = kept;
   return out;
+}
+
+/// A lease of an io_context is used on its loop; the holder of another one may be on any executor.
+template <class T>
+asio::awaitable<T> on_its_loop(lease_handle::state& held, asio::awaitable<T> call) {
+  if (held.renewed_by() == renewal::by_timer) return call;
+  return on_one_thread(held.io, std::move(call));
 }
 
 }  // namespace
@@ -90,10 +98,14 @@ asio::awaitable<outcome> lease_handle::settle(settle_terms terms) {
   if (state_->engine_ended) {
     throw std::logic_error("lease_handle: settled after its engine had ended");
   }
-  co_return co_await state_->settle(std::move(terms));
+  co_return co_await on_its_loop(*state_, state_->settle(std::move(terms)));
 }
 
 asio::awaitable<std::optional<outcome>> lease_handle::conclude(effect_report report) {
+  return on_its_loop(*state_, conclude_here(std::move(report)));
+}
+
+asio::awaitable<std::optional<outcome>> lease_handle::conclude_here(effect_report report) {
   auto& self = *state_;
   self.granter.counters.probes.fetch_add(1, std::memory_order_relaxed);
   base::log(base::event::probed,

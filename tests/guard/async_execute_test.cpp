@@ -3,8 +3,11 @@
 #include <thread>
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <gtest/gtest.h>
 
@@ -12,6 +15,7 @@
 #include <onceguard/testing.hpp>
 
 #include "support/faulty_store.hpp"
+#include "support/temporary_folder.hpp"
 #include "support/waiting.hpp"
 
 namespace onceguard {
@@ -145,6 +149,48 @@ TEST_F(guard_async, cancellation_amid_the_work_reaches_the_work_and_its_lease_is
   const auto again = run(guarded.async_execute(payment, [&] { return quick_work(); }));
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().kind, refusal_kind::unknown) << "not busy: the lease ended at once";
+}
+
+/// The executors on which services run their coroutines.
+enum class kind_of_executor : std::uint8_t { loop, loop_of_many, pool, strand };
+
+class guard_executors : public ::testing::TestWithParam<kind_of_executor> {};
+INSTANTIATE_TEST_SUITE_P(all, guard_executors,
+                         ::testing::Values(kind_of_executor::loop, kind_of_executor::loop_of_many,
+                                           kind_of_executor::pool, kind_of_executor::strand));
+
+TEST_P(guard_executors, store_with_threads_of_its_own_serves_many_coroutines) {
+  constexpr int operations = 200, repeats = 3;
+  const testing::temporary_folder folder;
+  auto guarded = guard::open("sqlite:" + folder.file("guard.db")).value();
+  const auto which = GetParam();
+  const int threads = which == kind_of_executor::loop ? 1 : 4;
+  asio::io_context io(threads);
+  asio::thread_pool pool(4);
+  route_policy waits;
+  waits.on_busy = on_busy_rule::wait;
+  std::atomic<int> runs{0}, right{0};
+  const auto call = [&](int number) -> asio::awaitable<void> {
+    const auto text = std::to_string(number);
+    const auto got = co_await guarded.async_execute(
+        {"tenant", text}, waits, [&runs, text]() -> asio::awaitable<std::string> {
+          ++runs;
+          co_return text;
+        });
+    if (got && got->value == text) ++right;
+  };
+  for (int number = 0; number < operations * repeats; ++number) {
+    asio::any_io_executor executor = io.get_executor();
+    if (which == kind_of_executor::pool) executor = pool.get_executor();
+    if (which == kind_of_executor::strand) executor = asio::make_strand(pool);
+    asio::co_spawn(executor, call(number % operations), asio::detached);
+  }
+  std::vector<std::thread> loops;
+  for (int i = 0; i < threads; ++i) loops.emplace_back([&io] { io.run(); });
+  for (auto& loop : loops) loop.join();
+  pool.join();
+  EXPECT_EQ(runs, operations);
+  EXPECT_EQ(right, operations * repeats);
 }
 
 TEST_F(guard_async, job_is_finished_later_from_another_thread) {
