@@ -1,4 +1,3 @@
-#include <array>
 #include <stdexcept>
 
 #include <onceguard/http.hpp>
@@ -70,12 +69,19 @@ asio::awaitable<beginning> claim(std::unique_ptr<exchange::state> run, operation
     effect_report found;
     if (owner.params.probe) found = owner.params.probe(got.lease->about(), got.lease->lease());
     if (auto ended = co_await got.lease->conclude(std::move(found))) {
+      if (ended->kind == outcome_kind::replay) {
+        owner.report({change_kind::completed, "probe"}, *run->rule, &run->id,
+                     got.lease->lease().attempt);
+      }
       got.outcome = std::move(*ended);
       got.lease.reset();
     }
   }
   if (!got.lease) {
-    if (got.outcome.kind == outcome_kind::unguarded) co_return exchange(owner, std::move(run));
+    if (got.outcome.kind == outcome_kind::unguarded) {
+      owner.report({change_kind::unguarded}, *run->rule, &run->id);
+      co_return exchange(owner, std::move(run));
+    }
     co_return run->reply_to_claim(got.outcome);
   }
   run->id = got.lease->id();
@@ -83,17 +89,12 @@ asio::awaitable<beginning> claim(std::unique_ptr<exchange::state> run, operation
   const bool begins = got.lease->begin_sending();
   run->held.emplace(std::move(*got.lease));
   if (!begins) co_return co_await refuse_late(*run);
-  owner.report(change_kind::claimed, *run->rule, &run->id, run->attempt);
+  if (owner.params.on_change) run->watch();
+  owner.report({change_kind::claimed}, *run->rule, &run->id, run->attempt);
   co_return exchange(owner, std::move(run));
 }
 
 }  // namespace
-
-std::string_view name_of(change_kind kind) noexcept {
-  constexpr std::array<std::string_view, 7> names{"claimed", "completed", "failed", "released",
-                                                  "unknown", "replayed",  "refused"};
-  return names[static_cast<std::size_t>(kind)];
-}
 
 result<middleware> middleware::make(guard& guard, middleware_params params) {
   return make_over(&guard, std::move(params));

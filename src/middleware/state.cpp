@@ -17,20 +17,6 @@ response dated(response made) {
   return made;
 }
 
-change_kind change_of(settle_kind kind) noexcept {
-  switch (kind) {
-    case settle_kind::complete:
-      return change_kind::completed;
-    case settle_kind::fail:
-      return change_kind::failed;
-    case settle_kind::release:
-      return change_kind::released;
-    case settle_kind::abandon:
-      break;
-  }
-  return change_kind::unknown;
-}
-
 }  // namespace
 
 middleware_state::middleware_state(onceguard::guard* over, middleware_params given,
@@ -47,7 +33,7 @@ response middleware_state::refuse(problem which, problem_detail more) const {
 
 response middleware_state::refuse(const ready_route& rule, const record_id* id, problem which,
                                   problem_detail more) const {
-  report(change_kind::refused, rule, id, 0, info_of(which).type);
+  report({change_kind::refused, info_of(which).type}, rule, id);
   return refuse(which, std::move(more));
 }
 
@@ -61,11 +47,9 @@ response middleware_state::replay(const answer& stored) {
   return dated(std::move(out));
 }
 
-void middleware_state::report(change_kind kind, const ready_route& rule, const record_id* id,
-                              std::uint32_t attempt, std::string_view reason) const {
-  if (!params.on_change) return;
-  const auto record = id == nullptr ? std::string() : base::digest_text(*id);
-  params.on_change({kind, rule.name, record, attempt, reason});
+void middleware_state::report(seen_change seen, const ready_route& rule, const record_id* id,
+                              std::uint32_t attempt) const noexcept {
+  report_change(params.on_change, seen, rule.name, id, attempt);
 }
 
 void middleware_state::hint_scope(const ready_route& rule) const {
@@ -85,14 +69,22 @@ exchange::state::state(const middleware_state& middleware, const ready_route& ro
       answer_room(middleware.records == nullptr ? byte_reservation()
                                                 : byte_reservation(middleware.records->budget())) {}
 
+void exchange::state::watch() {
+  held->watch(
+      [this](lease_event seen) { owner->report(change_of_event(seen), *rule, &id, attempt); });
+}
+
 response exchange::state::reply_to_claim(const outcome& outcome) const {
   const auto reply = reply_to(outcome);
   log_refusal(reply, id);
   if (reply.kind == reply_kind::stored) {
-    owner->report(change_kind::replayed, *rule, &id);
+    owner->report({change_kind::replayed}, *rule, &id);
     return middleware_state::replay(*outcome.answer);
   }
-  return owner->refuse(*rule, &id, reply.which, reply.more);
+  auto kind = change_kind::refused;
+  if (outcome.kind != outcome_kind::replay) kind = change_of_claim(outcome).kind;
+  owner->report({kind, info_of(reply.which).type}, *rule, &id);
+  return owner->refuse(reply.which, reply.more);
 }
 
 settle_terms exchange::state::terms_of(const answer_view& made) {
@@ -122,11 +114,7 @@ std::optional<response> exchange::state::reply_to_settle(const settle_terms& ter
                                                          const outcome& outcome) const {
   const auto reply = reply_to(outcome);
   log_refusal(reply, id);
-  // With an answer of the store, the application has completed the record itself.
-  auto kind = reply.kind == reply_kind::work ? change_of(terms.kind) : change_kind::completed;
-  if (reply.kind == reply_kind::refusal) kind = change_kind::unknown;
-  owner->report(kind, *rule, &id, attempt,
-                kind == change_kind::unknown ? name_of(terms.why) : std::string_view{});
+  owner->report(change_of_settle(outcome, terms.why), *rule, &id, attempt);
   switch (reply.kind) {
     case reply_kind::work:
       return std::nullopt;

@@ -9,6 +9,7 @@
 #include <onceguard/byte_budget.hpp>
 #include <onceguard/http.hpp>
 
+#include "guard/changes.hpp"
 #include "http/admission.hpp"
 #include "http/forwarding.hpp"
 #include "http/problem.hpp"
@@ -40,8 +41,8 @@ struct middleware_state {
                                 problem_detail more) const;
   /// An answer that a record keeps, as a repeat gets it.
   [[nodiscard]] static response replay(const answer& stored);
-  void report(change_kind kind, const ready_route& rule, const record_id* id,
-              std::uint32_t attempt = 0, std::string_view reason = {}) const;
+  void report(seen_change seen, const ready_route& rule, const record_id* id,
+              std::uint32_t attempt = 0) const noexcept;
   /// The first anonymous request of a route is worth a line of the log.
   void hint_scope(const ready_route& rule) const;
 };
@@ -52,12 +53,14 @@ struct exchange::state {
   admission admitted;
   record_id id{};
   byte_reservation answer_room;
-  std::optional<lease_handle> held;  ///< empty: the store is away
   std::uint32_t attempt = 0;
+  std::optional<lease_handle> held;  ///< empty: the store is away; its watch uses what stands above
   bool ended = false;
 
   state(const middleware_state& middleware, const ready_route& route, admission found);
 
+  /// Reports what happens to the lease beside the work.
+  void watch();
   /// What the client gets for a claim that granted nothing.
   [[nodiscard]] response reply_to_claim(const outcome& outcome) const;
   /// How the lease ends after this answer.

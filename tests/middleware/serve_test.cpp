@@ -126,7 +126,7 @@ TEST_F(middleware_serve, answer_of_500_is_sent_and_leaves_the_outcome_unknown) {
   EXPECT_THAT(again.body, HasSubstr("outcome-unknown"));
   EXPECT_EQ(runs, 0);
   EXPECT_THAT(changes,
-              ElementsAre("claimed", "unknown upstream_status", "refused outcome-unknown"));
+              ElementsAre("claimed", "abandoned upstream_status", "unknown outcome-unknown"));
 }
 
 TEST_F(middleware_serve, exception_is_rethrown_and_leaves_the_outcome_unknown) {
