@@ -81,8 +81,8 @@ class exchange {
   exchange& operator=(exchange&&) = delete;
   ~exchange();
 
-  /// Whether a lease guards the handler. False: the route does not guard the request, or lets
-  /// requests pass while the store is away.
+  /// Whether a lease guards the handler. False: the route does not guard the request, only observes
+  /// it, or lets requests pass while the store is away.
   [[nodiscard]] bool guarded() const noexcept;
   /// The lease; only of a guarded exchange.
   [[nodiscard]] running lease();
@@ -180,6 +180,10 @@ class middleware {
   /// `caller` ends a wait for a running twin: its client is gone.
   [[nodiscard]] boost::asio::awaitable<beginning> async_begin(request request,
                                                               std::stop_token caller = {}) const;
+
+  /// What guarding would have done since the start on routes that only observe, as the JSON of
+  /// docs/observing.md; empty: no route observes. The destructor logs the counts.
+  [[nodiscard]] std::string observed() const;
 
   /// For the library's other parts.
   [[nodiscard]] const middleware_state& state() const noexcept { return *state_; }

@@ -27,7 +27,6 @@ std::string fault_of(const route& rule, const middleware_params& params) {
       if (method == safe) return "methods: " + method + " can't be guarded";
     }
   }
-  if (policy.observe) return "observe is for the gateway";
   if (policy.lease < shortest_lease) return "lease is shorter than a second";
   if (policy.retention.count() <= 0) return "retention is not positive";
   if (policy.wait.count() < 0) return "wait is negative";
@@ -128,6 +127,10 @@ middleware::middleware(std::unique_ptr<const middleware_state> made) noexcept
 middleware::middleware(middleware&&) noexcept = default;
 middleware& middleware::operator=(middleware&&) noexcept = default;
 middleware::~middleware() = default;
+
+std::string middleware::observed() const {
+  return state_->observed ? state_->observed->json() : std::string();
+}
 
 beginning middleware::begin(const request& request) const {
   auto admitted = admit(*state_, request);

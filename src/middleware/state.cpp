@@ -6,6 +6,7 @@
 #include "base/time_text.hpp"
 #include "engine/held_bytes.hpp"
 #include "http/outcome.hpp"
+#include "middleware/observed_request.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {
@@ -25,7 +26,17 @@ middleware_state::middleware_state(onceguard::guard* over, middleware_params giv
     : records(over),
       params(std::move(given)),
       table(std::move(routes)),
-      trusted(std::move(proxies)) {}
+      trusted(std::move(proxies)) {
+  for (const auto& entry : table.entries()) {
+    if (!entry.rule.policy.observe) continue;
+    observed = std::make_unique<observing::observation>();
+    break;
+  }
+}
+
+middleware_state::~middleware_state() {
+  if (observed) observed->log_counts();
+}
 
 response middleware_state::refuse(problem which, problem_detail more) const {
   return dated(problem_answer(which, params.problem_base, more));
@@ -68,6 +79,8 @@ exchange::state::state(const middleware_state& middleware, const ready_route& ro
       admitted(std::move(found)),
       answer_room(middleware.records == nullptr ? byte_reservation()
                                                 : byte_reservation(middleware.records->budget())) {}
+
+exchange::state::~state() = default;
 
 void exchange::state::watch() {
   held->watch(

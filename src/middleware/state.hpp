@@ -15,6 +15,7 @@
 #include "http/problem.hpp"
 #include "http/reply.hpp"
 #include "http/routing.hpp"
+#include "observe/observation.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {
@@ -26,14 +27,18 @@ struct ready_route {
   std::unique_ptr<std::atomic<bool>> hinted;  ///< whether the log has its hint about the scope
 };
 
+class observed_request;
+
 struct middleware_state {
   middleware_state(onceguard::guard* over, middleware_params given, std::vector<ready_route> routes,
                    std::vector<address_block> proxies);
+  ~middleware_state();
 
   guard* const records;  ///< null: in transactions only
   const middleware_params params;
   const route_table<ready_route> table;
   const std::vector<address_block> trusted;
+  std::unique_ptr<observing::observation> observed;  ///< null: no route observes
 
   [[nodiscard]] response refuse(problem which, problem_detail more = {}) const;
   /// A refusal of a request of this route, which is reported; `id` may be null.
@@ -55,8 +60,10 @@ struct exchange::state {
   byte_reservation answer_room;
   std::uint32_t attempt = 0;
   std::optional<lease_handle> held;  ///< empty: the store is away; its watch uses what stands above
+  std::unique_ptr<observed_request> observed;  ///< the route only observes, and nothing is held
   bool ended = false;
 
+  ~state();
   state(const middleware_state& middleware, const ready_route& route, admission found);
 
   /// Reports what happens to the lease beside the work.

@@ -107,6 +107,8 @@ response serve_in_transaction(const middleware& middleware, const request& reque
   if (admitted.known) {
     if (auto* known = std::get_if<response>(&*admitted.known)) return std::move(*known);
     call_handler();
+    std::vector<field> fields;
+    static_cast<void>(std::get<exchange>(*admitted.known).finish(view_of(*made, fields)));
     return std::move(*made);
   }
   const auto& run = *admitted.run;
