@@ -17,7 +17,7 @@ namespace {
 /// A lease that is shorter can run out between two renewals by rounds.
 constexpr milliseconds shortest_lease{1'000};
 
-std::string fault_of(const route& rule, const middleware_params& params) {
+std::string fault_of(const route& rule, const middleware_params& params, guard* over) {
   const auto& policy = rule.policy;
   if (!rule.path.starts_with('/') || normalise_path(rule.path) != rule.path) {
     return "path is not normalised";
@@ -30,6 +30,12 @@ std::string fault_of(const route& rule, const middleware_params& params) {
   if (policy.lease < shortest_lease) return "lease is shorter than a second";
   if (policy.retention.count() <= 0) return "retention is not positive";
   if (policy.wait.count() < 0) return "wait is negative";
+  // An application that can't complete the record in its transaction would run again what is
+  // unknown.
+  if (policy.effect == effect_rule::transactional && over != nullptr &&
+      !over->records().traits().transactional) {
+    return "effect = transactional needs a PostgreSQL store";
+  }
   if (policy.unknown == unknown_policy::probe && !params.probe) {
     return "unknown = probe needs middleware_params::probe";
   }
@@ -107,7 +113,7 @@ result<middleware> middleware::make_over(guard* guard, middleware_params params)
   std::vector<ready_route> routes;
   for (const auto& rule : params.routes) {
     auto name = rule.host + rule.path;
-    if (const auto fault = fault_of(rule, params); !fault.empty()) {
+    if (const auto fault = fault_of(rule, params, guard); !fault.empty()) {
       return refusal_of("route " + name + ": " + fault);
     }
     routes.push_back({rule, std::move(name), std::make_unique<std::atomic<bool>>(false)});

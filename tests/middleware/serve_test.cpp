@@ -262,6 +262,9 @@ TEST_F(middleware_serve, wrong_parameters_are_refused_by_name) {
   policy = {};
   policy.lease = milliseconds(10);
   EXPECT_THAT(why(with(policy)), HasSubstr("lease"));
+  policy = {};
+  policy.effect = effect_rule::transactional;
+  EXPECT_THAT(why(with(policy)), HasSubstr("effect = transactional needs a PostgreSQL store"));
   middleware_params params;
   params.trusted_proxies = {"nobody"};
   EXPECT_THAT(why(params), HasSubstr("nobody"));
