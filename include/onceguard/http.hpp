@@ -51,8 +51,8 @@ struct middleware_params {
   /// unknown = probe: finds out what became of an earlier attempt. Null: each such question ends as
   /// unknown.
   std::function<effect_report(const subject&, const lease&)> probe;
-  /// Called on every change of a record, and for every request that changes none but passes
-  /// without a key.
+  /// Called on every change of a record, and on every request that met one, or was refused or
+  /// observed.
   change_hook on_change;
 };
 

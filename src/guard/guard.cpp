@@ -91,7 +91,9 @@ struct guard::state {
     if (!wrong) wrong = complaint(policy);
     if (wrong) {
       auto out = refused(std::move(*wrong));
-      report_change(params.on_change, change_of_claim(out.outcome), {}, nullptr);
+      if (params.on_change) {
+        report_change(params.on_change, change_of_claim(out.outcome), {}, nullptr);
+      }
       return out;
     }
     const auto digests = digests_of(request);

@@ -94,9 +94,11 @@ response exchange::state::reply_to_claim(const outcome& outcome) const {
     owner->report({change_kind::replayed}, *rule, &id);
     return middleware_state::replay(*outcome.answer);
   }
-  auto kind = change_kind::refused;
-  if (outcome.kind != outcome_kind::replay) kind = change_of_claim(outcome).kind;
-  owner->report({kind, info_of(reply.which).type}, *rule, &id);
+  if (owner->params.on_change) {
+    auto kind = change_kind::refused;  // also of a stored answer that can't be sent
+    if (outcome.kind != outcome_kind::replay) kind = change_of_claim(outcome).kind;
+    owner->report({kind, info_of(reply.which).type}, *rule, &id);
+  }
   return owner->refuse(reply.which, reply.more);
 }
 
