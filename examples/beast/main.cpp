@@ -1,16 +1,18 @@
 // A payment server on Boost.Beast whose POST handlers run once for each Idempotency-Key.
 //
-//   payments 8080 sqlite:onceguard.db
+//   payments 8080 sqlite:onceguard.db [routes.toml]
 //   curl -d 'EUR 20' -H 'Idempotency-Key: "order-17"' http://127.0.0.1:8080/payments
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/asio.hpp>
 #include <boost/beast.hpp>
 
 #include <onceguard/beast.hpp>
+#include <onceguard/http_config.hpp>
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
@@ -62,9 +64,16 @@ asio::awaitable<void> listen(unsigned short port, const onceguard::http::middlew
 }
 
 int main(int count, char** words) {
-  if (count != 3) return std::fputs("payments PORT STORE\n", stderr), 2;
+  if (count < 3 || count > 4) return std::fputs("payments PORT STORE [ROUTES]\n", stderr), 2;
   auto guard = onceguard::guard::open(words[2]).value();
-  const auto middleware = onceguard::http::middleware::make(guard, {}).value();
+  onceguard::http::middleware_params params;
+  if (count == 4) {
+    auto config = onceguard::http::read_routes(words[3]);
+    if (!config) return std::fprintf(stderr, "%s\n", config.error().detail.c_str()), 3;
+    for (const auto& warning : config->warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+    params.routes = std::move(config->routes);
+  }
+  const auto middleware = onceguard::http::middleware::make(guard, std::move(params)).value();
   asio::io_context io(1);
   asio::signal_set ends(io, SIGTERM, SIGINT);
   ends.async_wait([&io](auto, int) { io.stop(); });

@@ -5,11 +5,13 @@
 //   settle_terms terms = co_await do_the_work();
 //   answer = co_await lease->settle(terms);
 //
-// The engine never calls back: a front door calls the engine, does its work, and settles.
+// The engine never calls back: a front door calls the engine, does its work, and settles. A lease
+// may be watched.
 #pragma once
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -137,6 +139,12 @@ struct outcome {
   error failure;                    ///< store_failed: what went wrong
 };
 
+/// What may happen to a lease beside its work.
+enum class lease_event : std::uint8_t {
+  lost,     ///< it was superseded, or ran out by the boot clock; on the engine's thread
+  dropped,  ///< its handle was destroyed without a settle; on the thread that did so
+};
+
 /// A lease that was granted. The lease renews itself after each third of its length while the
 /// handle lives. A handle that is destroyed without a settle abandons the lease: the outcome is
 /// then unknown, and the engine logs the event. A handle that outlives its engine does nothing any
@@ -180,6 +188,9 @@ class lease_handle {
   /// Requests a stop when the lease is lost: it was superseded, or ran out by the boot clock. Only
   /// for leases of engine::claim(operation).
   [[nodiscard]] std::stop_token stop_when_lost();
+  /// Calls `watcher` for each such event, once, and not after the settle. It must neither block nor
+  /// throw. Only for leases of engine::claim(operation), and before the work begins.
+  void watch(std::function<void(lease_event)> watcher);
   /// For code that sends data under this lease.
   [[nodiscard]] held_lease& held() noexcept;
 

@@ -30,6 +30,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <onceguard/change.hpp>
 #include <onceguard/codec.hpp>
 #include <onceguard/engine.hpp>
 #include <onceguard/error.hpp>
@@ -127,6 +128,9 @@ struct guard_params {
   /// unknown = probe: asks the application what became of an earlier attempt. On the caller's
   /// thread. Null: each such question ends as unknown.
   std::function<effect_report(const subject&, const lease&)> probe;
+  /// Called on every change of a record by this guard's own calls; a middleware over the guard has
+  /// a hook of its own.
+  change_hook on_change;
 };
 
 /// Thread-safe: every member may be called from any thread. Movable; a guard that was moved from

@@ -25,6 +25,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include <onceguard/change.hpp>
 #include <onceguard/guard.hpp>
 #include <onceguard/http_message.hpp>
 
@@ -35,26 +36,6 @@ inline namespace v1 {
 struct named_scope {
   std::string kind;   ///< a word of the service's own: "tenant"
   std::string value;  ///< only its SHA-256 is kept
-};
-
-enum class change_kind : std::uint8_t {
-  claimed,    ///< a handler begins, as this attempt
-  completed,  ///< it took effect, and its answer is what every repeat gets
-  failed,     ///< it may run again after a back-off
-  released,   ///< nothing happened, and the key is free
-  unknown,    ///< it is unknown whether it took effect
-  replayed,   ///< a repeat got the stored answer
-  refused,    ///< a request was refused: see `reason`
-};
-[[nodiscard]] std::string_view name_of(change_kind kind) noexcept;
-
-/// One change of a record, or one request that changed nothing.
-struct change {
-  change_kind kind = change_kind::claimed;  ///< what has happened
-  std::string_view route;                   ///< its host and path
-  std::string_view record;    ///< 12 hex digits, as in the log; empty: there was no key
-  std::uint32_t attempt = 0;  ///< 0: no lease
-  std::string_view reason{};  ///< refused: the type of the problem; unknown: why
 };
 
 /// What a middleware is made from.
@@ -70,9 +51,9 @@ struct middleware_params {
   /// unknown = probe: finds out what became of an earlier attempt. Null: each such question ends as
   /// unknown.
   std::function<effect_report(const subject&, const lease&)> probe;
-  /// Called on every change, on the thread of the request. The views end with the call. Must not
-  /// throw.
-  std::function<void(const change&)> on_change;
+  /// Called on every change of a record, and on every request that met one, or was refused or
+  /// observed.
+  change_hook on_change;
 };
 
 using header_list = std::vector<std::pair<std::string, std::string>>;
@@ -100,8 +81,8 @@ class exchange {
   exchange& operator=(exchange&&) = delete;
   ~exchange();
 
-  /// Whether a lease guards the handler. False: the route does not guard the request, or lets
-  /// requests pass while the store is away.
+  /// Whether a lease guards the handler. False: the route does not guard the request, only observes
+  /// it, or lets requests pass while the store is away.
   [[nodiscard]] bool guarded() const noexcept;
   /// The lease; only of a guarded exchange.
   [[nodiscard]] running lease();
@@ -199,6 +180,10 @@ class middleware {
   /// `caller` ends a wait for a running twin: its client is gone.
   [[nodiscard]] boost::asio::awaitable<beginning> async_begin(request request,
                                                               std::stop_token caller = {}) const;
+
+  /// What guarding would have done since the start on routes that only observe, as the JSON of
+  /// docs/observing.md; empty: no route observes. The destructor logs the counts.
+  [[nodiscard]] std::string observed() const;
 
   /// For the library's other parts.
   [[nodiscard]] const middleware_state& state() const noexcept { return *state_; }

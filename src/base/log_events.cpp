@@ -173,6 +173,10 @@ constexpr std::array table{
                "A lease could not be ended. It runs out by itself, and its outcome is "
                "unknown then.",
                about_leases},
+    event_info{event::hook_threw, "hook-threw", error, recurring, "change why",
+               "A service's own hook threw an exception. The operation went on without it; correct "
+               "the hook.",
+               about_leases},
     event_info{event::settle_failed, "settle-failed", error, recurring, "record why",
                "A settle failed. It is repeated.", about_leases},
     event_info{event::settled_late, "settled-late", info, once, "record",

@@ -62,6 +62,7 @@ enum class event : std::uint8_t {
   lease_over,
   leases_given_up,
   lease_not_given_up,
+  hook_threw,
   settle_failed,
   settled_late,
   settle_was_stale,

@@ -1,6 +1,6 @@
 // The options of [gateway], [store] and [log].
-#include "config/option.hpp"
 #include "config/options.hpp"
+#include "config/policy/option.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
 

@@ -2,29 +2,32 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
 #include <iterator>
-#include <system_error>
 
-#include "config/policy_check.hpp"
+#include "config/policy/policy_check.hpp"
+#include "config/policy/table_reader.hpp"
+#include "config/policy/texts.hpp"
 #include "config/routing.hpp"
 #include "config/stores.hpp"
-#include "config/table_reader.hpp"
-#include "config/texts.hpp"
+#include "http1/head_policy.hpp"
 
 namespace onceguard::config {
 namespace {
 
-constexpr std::array<std::string_view, 7> table_names{"gateway",  "store",    "reconcile", "log",
-                                                      "defaults", "upstream", "route"};
+constexpr auto table_names = [] {
+  std::array<std::string_view, gateway_tables.size() + route_tables.size()> all;
+  const auto rest = std::copy(gateway_tables.begin(), gateway_tables.end(), all.begin());
+  std::copy(route_tables.begin(), route_tables.end(), rest);
+  return all;
+}();
 
 class loader {
  public:
-  explicit loader(const sources& sources) : sources_(sources) {}
+  explicit loader(const sources& sources)
+      : sources_(sources), source_{sources.file, front_door::gateway, section_of} {}
 
   loaded run(const node& document) {
-    check_names(document);
+    check_table_names(source_, document, table_names, result_.remarks);
     read_fixed(document, "gateway", gateway_rows());
     read_fixed(document, "store", store_rows());
     read_fixed(document, "reconcile", reconcile_rows());
@@ -43,64 +46,18 @@ class loader {
   void say(remark::grade weight, const origin& origin, std::string description) {
     result_.remarks.push_back({weight, origin, std::move(description)});
   }
-  [[nodiscard]] origin at(std::uint32_t line, std::uint32_t column) const {
-    return {layer::file, sources_.file, line, column};
-  }
-
-  void check_names(const node& document) {
-    for (const auto& entry : document.members) {
-      if (std::find(table_names.begin(), table_names.end(), entry.name) != table_names.end()) {
-        continue;
-      }
-      std::string advice;
-      for (const auto& s : sections()) {
-        for (const auto* o : s.options) {
-          if (o->name == entry.name && advice.empty()) {
-            advice = "; it belongs in " + std::string(s.title);
-          }
-        }
-      }
-      if (const auto meant = nearest(entry.name, table_names); advice.empty() && !meant.empty()) {
-        advice = "; did you mean \"" + std::string(meant) + "\"?";
-      }
-      say(remark::grade::fault, at(entry.line, entry.column),
-          (entry.value.kind == node::type::table ? "unknown table " : "unknown option ") +
-              quoted(entry.name) + advice);
-    }
-  }
-
-  /// The table (or array of tables) with that name; null if absent or of another type.
-  const node* find(const node& document, std::string_view name, bool repeated) {
-    for (const auto& entry : document.members) {
-      if (entry.name != name) continue;
-      const bool fits =
-          repeated ? is_table_array(entry.value) : entry.value.kind == node::type::table;
-      if (fits) return &entry.value;
-      const std::string brackets = repeated ? "[[" + entry.name + "]]" : "[" + entry.name + "]";
-      say(remark::grade::fault, at(entry.line, entry.column),
-          quoted(name) + " is written as the table " + brackets);
-    }
-    return nullptr;
-  }
-
-  static bool is_table_array(const node& n) {
-    return n.kind == node::type::array &&
-           std::all_of(n.items.begin(), n.items.end(),
-                       [](const node& i) { return i.kind == node::type::table; });
-  }
-
   /// Reads defaults, file, environment and flags, one after the other.
   template <class Target>
   std::vector<setting> read_layers(const node& document, const std::string& name,
                                    std::span<const row<Target>> rows, Target& target) {
     const auto known = specs_of(rows);
-    auto all = default_settings(known);
+    auto all = default_settings(source_, known);
     const auto add = [&](std::vector<setting> more) {
       all.insert(all.end(), std::make_move_iterator(more.begin()),
                  std::make_move_iterator(more.end()));
     };
-    if (const auto* table = find(document, name, false)) {
-      add(read_table(known, *table, "[" + name + "]", sources_.file, layer::file, result_.remarks));
+    if (const auto* table = find_table(source_, document, name, false, result_.remarks)) {
+      add(read_table(source_, known, *table, "[" + name + "]", layer::file, result_.remarks));
     }
     add(named_settings(known, layer::environment, sources_.environment, result_.remarks));
     add(named_settings(known, layer::flag, sources_.flags, result_.remarks));
@@ -124,15 +81,15 @@ class loader {
     }
     remarks unused;  // [defaults] only need to be consistent where a route uses them unchanged
     auto draft = defaults_;
-    finish_policy(draft, unused);
+    finish_policy(front_door::gateway, draft, unused);
     result_.values.defaults = draft.policy;
   }
 
   void read_routing(const node& document) {
     routing_input input;
-    input.file = sources_.file;
-    input.upstreams = find(document, "upstream", true);
-    input.routes = find(document, "route", true);
+    input.source = source_;
+    input.upstreams = find_table(source_, document, "upstream", true, result_.remarks);
+    input.routes = find_table(source_, document, "route", true, result_.remarks);
     input.defaults = defaults_;
     input.need_upstream = sources_.need_upstream;
     const std::vector<const option*> flag{&upstream_flag()};
@@ -147,6 +104,7 @@ class loader {
       result_.values.route_options.push_back(draft.texts);
       check_room(draft);
       check_effect(draft);
+      check_methods(draft);
     }
     result_.values.routing = std::move(built.params);
   }
@@ -181,6 +139,17 @@ class loader {
             " effect: \"transactional\" needs " +
             known_stores().examples(
                 [](const store_kind& kind) { return kind.traits.transactional; }));
+  }
+
+  /// Checks the methods against those that the gateway takes.
+  void check_methods(const policy_draft& draft) {
+    const auto& position = draft.origins.at("methods");
+    for (const auto& method : draft.policy.methods) {
+      if (http1::is_known_method(method)) continue;
+      say(remark::grade::fault, position,
+          std::string(position.of_route() ? "[[route]]" : "[defaults]") +
+              " methods: " + quoted(method) + " can't be guarded: the gateway answers 501 to it");
+    }
   }
 
   /// What the URL names is: null where the URL itself is at fault, which is said elsewhere.
@@ -260,6 +229,7 @@ class loader {
   }
 
   const sources& sources_;
+  const reading source_;
   loaded result_;
   policy_draft defaults_;
   std::map<std::string_view, origin> positions_;
@@ -273,10 +243,7 @@ loaded refused(remarks remarks) {
 
 }  // namespace
 
-bool loaded::ok() const noexcept {
-  return std::none_of(remarks.begin(), remarks.end(),
-                      [](const remark& r) { return r.weight == remark::grade::fault; });
-}
+bool loaded::ok() const noexcept { return !has_fault(remarks); }
 
 loaded load_text(std::string_view toml, const sources& sources) {
   remarks found;
@@ -287,20 +254,11 @@ loaded load_text(std::string_view toml, const sources& sources) {
 
 loaded load(const sources& sources) {
   if (sources.file.empty()) return load_text({}, sources);
-  errno = 0;
-  std::ifstream input(sources.file, std::ios::binary);
-  std::string text;
-  if (input) {
-    text.resize(document_size_max + 1);
-    input.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(input.gcount()));
+  const auto text = read_document_file(sources.file);
+  if (!text) {
+    return refused({{remark::grade::fault, {layer::file, sources.file}, text.error().detail}});
   }
-  if (!input.eof() && text.size() <= document_size_max) {
-    auto value = std::string("can't be read");
-    if (errno != 0) value += ": " + std::generic_category().message(errno);
-    return refused({{remark::grade::fault, {layer::file, sources.file}, std::move(value)}});
-  }
-  return load_text(text, sources);
+  return load_text(*text, sources);
 }
 
 milliseconds retention_of(const settings& settings, std::string_view route) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/remark.hpp"
+#include "config/policy/remark.hpp"
 #include "config/settings.hpp"
 
 namespace onceguard::config {

@@ -33,7 +33,10 @@ std::string lead(const option& o) {
   if (!o.flag.empty()) {
     out += ". `--" + std::string(o.flag) + "`, `" + o.variable() + "`";
   }
-  return out + ".";
+  out += '.';
+  if (o.only == front_door::gateway) out += " For the gateway only.";
+  if (o.only == front_door::service) out += " For a [service](middleware.md) only.";
+  return out;
 }
 
 void append(std::string& page, const option& o) {
@@ -88,6 +91,15 @@ const std::vector<section>& sections() {
        specs_of(route_rows()), true},
   };
   return all;
+}
+
+std::string_view section_of(std::string_view name) {
+  for (const auto& s : sections()) {
+    for (const auto* o : s.options) {
+      if (o->name == name) return s.title;
+    }
+  }
+  return {};
 }
 
 const std::vector<const option*>& flag_options() {

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "config/policy_check.hpp"
-#include "config/table_reader.hpp"
-#include "config/texts.hpp"
+#include "config/policy/table_reader.hpp"
+#include "config/policy/texts.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -16,10 +15,13 @@ class routing_builder {
   routing_output run() {
     read_upstreams();
     take_flag();
-    if (input_.routes != nullptr) {
-      for (const auto& table : input_.routes->items) read_route(table);
+    for (auto& read : read_routes(input_.source, input_.routes, input_.defaults, out_)) {
+      gateway::route_params made;
+      static_cast<http::route&>(made) = std::move(read.rule);
+      made.upstream = find_upstream(read.upstream, read.upstream_position);
+      result_.params.routes.push_back(std::move(made));
+      result_.policies.push_back(std::move(read.policy));
     }
-    add_last_resort();
     return std::move(result_);
   }
 
@@ -28,7 +30,7 @@ class routing_builder {
     out_.push_back({remark::grade::fault, origin, std::move(description)});
   }
   [[nodiscard]] origin at(const node& n) const {
-    return {layer::route, input_.file, n.line, n.column};
+    return {layer::route, input_.source.file, n.line, n.column};
   }
 
   void add_upstream(std::string name, std::string identity, std::string_view url) {
@@ -46,7 +48,7 @@ class routing_builder {
     if (input_.upstreams == nullptr) return;
     for (const auto& table : input_.upstreams->items) {
       const auto before = faults();
-      const auto read = read_table(specs_of(upstream_rows()), table, "[[upstream]]", input_.file,
+      const auto read = read_table(input_.source, specs_of(upstream_rows()), table, "[[upstream]]",
                                    layer::route, out_);
       upstream_draft draft;
       apply(upstream_rows(), read, draft);
@@ -70,7 +72,7 @@ class routing_builder {
     auto& upstreams = result_.params.upstreams;
     if (!flag) {
       if (mentioned_ == 0 && input_.need_upstream) {
-        fault({layer::fallback, input_.file},
+        fault({layer::fallback, input_.source.file},
               "no upstream: give one with --upstream URL or as [[upstream]] in the file");
       }
       return;
@@ -89,98 +91,16 @@ class routing_builder {
     }
   }
 
-  void read_route(const node& table) {
-    auto known = specs_of(route_rows());
-    const auto policies = specs_of(policy_rows());
-    known.insert(known.end(), policies.begin(), policies.end());
-    const auto before = faults();
-    const auto read = read_table(known, table, "[[route]]", input_.file, layer::route, out_);
-
-    route_draft draft;
-    apply(route_rows(), default_settings(specs_of(route_rows())), draft);
-    apply(route_rows(), read, draft);
-    auto policy = input_.defaults;
-    apply(policy_rows(), read, policy);
-    for (const auto& s : read) {
-      policy.origins[s.spec->name] = s.position;
-      if (policy.texts.contains(std::string(s.spec->name))) {  // an option of [defaults], too
-        policy.texts[std::string(s.spec->name)] = toml_text(*s.spec, s.value);
-      }
-    }
-
-    gateway::route_params made;
-    made.host = draft.host;
-    made.path = draft.path;
-    made.method = draft.method;
-    made.upstream = find_upstream(draft.upstream, read);
-    if (faults() != before)
-      return;  // a partly read route would only cause misleading further
-               // faults
-    refuse_twin(made, table);
-    refuse_idle_requirement(made, policy);
-    finish(std::move(made), std::move(policy));
-    lines_.push_back(table.line);
-  }
-
-  std::size_t find_upstream(const std::string& name, const std::vector<setting>& read) {
+  std::size_t find_upstream(const std::string& name, const origin& position) {
     if (name.empty()) return 0;
-    const auto match = std::find_if(read.begin(), read.end(),
-                                    [](const setting& s) { return s.spec->name == "upstream"; });
     if (std::find(names_.begin(), names_.end(), name) == names_.end()) {
       const std::vector<std::string_view> known(names_.begin(), names_.end());
       const auto meant = nearest(name, known);
-      fault(match->position, "[[route]] upstream: there is no upstream " + quoted(name) +
-                                 (meant.empty() ? "" : "; did you mean " + quoted(meant) + "?"));
+      fault(position, "[[route]] upstream: there is no upstream " + quoted(name) +
+                          (meant.empty() ? "" : "; did you mean " + quoted(meant) + "?"));
     }
     const auto index = index_of(name);
     return index < result_.params.upstreams.size() ? index : 0;
-  }
-
-  /// Refuses two routes that match the same requests equally well: the choice would be arbitrary.
-  void refuse_twin(const gateway::route_params& made, const node& table) {
-    for (std::size_t i = 0; i < result_.params.routes.size(); ++i) {
-      const auto& other = result_.params.routes[i];
-      if (other.host != made.host || other.path != made.path) continue;
-      const bool both_any = other.method.empty() && made.method.empty();
-      const bool shared = std::any_of(made.method.begin(), made.method.end(), [&](const auto& m) {
-        return std::find(other.method.begin(), other.method.end(), m) != other.method.end();
-      });
-      if (both_any || shared) {
-        fault(at(table),
-              "[[route]] fits the same requests as the one in line " + std::to_string(lines_[i]));
-        return;
-      }
-    }
-  }
-
-  /// Refuses a route that requires keys, and that no guarded request fits.
-  void refuse_idle_requirement(const gateway::route_params& made, const policy_draft& draft) {
-    const auto& guarded = draft.policy.methods;
-    const auto& required = draft.origins.at("required");
-    if (!draft.policy.required || !required.of_route()) return;
-    if (made.method.empty() || guarded.empty()) return;
-    const bool fits = std::any_of(made.method.begin(), made.method.end(), [&](const auto& m) {
-      return std::find(guarded.begin(), guarded.end(), m) != guarded.end();
-    });
-    if (fits) return;
-    fault(required,
-          "[[route]] required: can't apply: none of the methods in match_method is guarded; add "
-          "one to methods");
-  }
-
-  void finish(gateway::route_params made, policy_draft policy) {
-    finish_policy(policy, out_);
-    made.policy = policy.policy;
-    result_.params.routes.push_back(std::move(made));
-    result_.policies.push_back(std::move(policy));
-  }
-
-  void add_last_resort() {
-    const auto& routes = result_.params.routes;
-    const bool there = std::any_of(routes.begin(), routes.end(), [](const auto& r) {
-      return r.host.empty() && r.path == "/" && r.method.empty();
-    });
-    if (!there) finish({}, input_.defaults);
   }
 
   [[nodiscard]] std::size_t index_of(std::string_view name) const {
@@ -198,9 +118,8 @@ class routing_builder {
   const routing_input& input_;
   remarks& out_;
   routing_output result_;
-  std::size_t mentioned_ = 0;         // all upstreams of the file, including faulty ones
-  std::vector<std::string> names_;    // names of upstreams, including faulty ones
-  std::vector<std::uint32_t> lines_;  // lines of the accepted routes
+  std::size_t mentioned_ = 0;       // all upstreams of the file, including faulty ones
+  std::vector<std::string> names_;  // names of upstreams, including faulty ones
 };
 
 }  // namespace

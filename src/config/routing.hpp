@@ -4,15 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "config/document.hpp"
 #include "config/options.hpp"
-#include "config/remark.hpp"
+#include "config/policy/document.hpp"
+#include "config/policy/remark.hpp"
+#include "config/policy/routes.hpp"
 #include "gateway/params/gateway_params.hpp"
 
 namespace onceguard::config {
 
 struct routing_input {
-  std::string file;
+  reading source;
   const node* upstreams = nullptr;  ///< the array [[upstream]]; null: none
   const node* routes = nullptr;     ///< the array [[route]]; null: none
   std::optional<setting> upstream_flag;

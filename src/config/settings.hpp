@@ -8,7 +8,7 @@
 #include <onceguard/policy.hpp>
 
 #include "base/log.hpp"
-#include "config/option.hpp"
+#include "config/policy/option.hpp"
 #include "gateway/params/admin_params.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "http/access_log.hpp"

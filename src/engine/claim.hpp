@@ -1,5 +1,10 @@
 // Claims an operation: the result is a lease or an outcome to send.
 #pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
@@ -16,6 +21,12 @@ struct lease_home {
   renewal renewed_by = renewal::by_timer;
 };
 
+/// Who is called for the events of a lease.
+struct lease_watch {
+  std::function<void(lease_event)> call;
+  std::optional<std::stop_callback<std::function<void()>>> when_lost;
+};
+
 // The state of a lease_handle.
 
 struct lease_handle::state final : held_lease {
@@ -29,6 +40,7 @@ struct lease_handle::state final : held_lease {
   bool settled = false;
   bool engine_ended = false;  ///< `granter` is gone, which had ended the lease
   lease_list::position listed;
+  std::unique_ptr<lease_watch> watching;  ///< null: nobody
 
   boost::asio::awaitable<outcome> settle(settle_terms terms);
   /// The lease was settled or given up: ends its renewal.

@@ -50,6 +50,7 @@ lease_handle::state::state(engine::state& engine, const lease_home& home, operat
 void lease_handle::state::end() noexcept {
   settled = true;
   stop_renewing();
+  if (watching) watching->when_lost.reset();
   granter.leases.remove(listed);
   if (renewed_by() == renewal::by_rounds) granter.leases_by_rounds.fetch_sub(1);
 }
@@ -64,6 +65,7 @@ lease_handle::~lease_handle() {
   if (!state_ || state_->settled || state_->engine_ended) return;
   auto& self = *state_;
   self.end();
+  if (self.watching) self.watching->call(lease_event::dropped);
   if (self.granter.behind.stopping())
     return;  // at shutdown, end_held_leases() has ended the leases
   try {
@@ -89,6 +91,13 @@ bool lease_handle::begin_sending() noexcept { return state_->begin_sending(); }
 bool lease_handle::may_go_on() const noexcept { return state_->may_go_on(); }
 bool lease_handle::lost() const noexcept { return state_->superseded(); }
 std::stop_token lease_handle::stop_when_lost() { return state_->stop_when_lost(); }
+void lease_handle::watch(std::function<void(lease_event)> watcher) {
+  state_->watching = std::make_unique<lease_watch>();
+  auto& watch = *state_->watching;
+  watch.call = std::move(watcher);
+  watch.when_lost.emplace(state_->stop_when_lost(),
+                          [&call = watch.call] { call(lease_event::lost); });
+}
 held_lease& lease_handle::held() noexcept { return *state_; }
 
 asio::awaitable<outcome> lease_handle::settle(settle_terms terms) {

@@ -13,6 +13,7 @@
 #include "core/request.hpp"
 #include "engine/background.hpp"
 #include "guard/blocking.hpp"
+#include "guard/changes.hpp"
 #include "store/registration.hpp"
 
 namespace onceguard {
@@ -86,14 +87,24 @@ struct guard::state {
   [[nodiscard]] std::optional<claim_result> answered_here(const request& request,
                                                           const route_policy& policy,
                                                           operation& made) {
-    if (auto wrong = onceguard::complaint(request)) return refused(std::move(*wrong));
-    if (auto wrong = complaint(policy)) return refused(std::move(*wrong));
+    auto wrong = onceguard::complaint(request);
+    if (!wrong) wrong = complaint(policy);
+    if (wrong) {
+      auto out = refused(std::move(*wrong));
+      if (params.on_change) {
+        report_change(params.on_change, change_of_claim(out.outcome), {}, nullptr);
+      }
+      return out;
+    }
     const auto digests = digests_of(request);
     if (auto found = engine.find_replay(digests.id, digests.print)) {
       claim_result out;
       out.outcome.kind = outcome_kind::replay;
       out.outcome.answer = std::move(found->answer);
       out.outcome.kept = found->kept;
+      if (params.on_change) {
+        report_change(params.on_change, change_of_claim(out.outcome), {}, &digests.id);
+      }
       return out;
     }
     made.id = digests.id;
@@ -103,21 +114,44 @@ struct guard::state {
   }
 
   asio::awaitable<claim_result> claim(operation made) {
+    const auto id = made.id;
     auto got = co_await engine.claim(std::move(made));
     if (got.lease && got.lease->must_probe()) {
       effect_report report;
       if (params.probe) report = params.probe(got.lease->about(), got.lease->lease());
       if (auto ended = co_await got.lease->conclude(std::move(report))) {
+        if (ended->kind == outcome_kind::replay) {
+          report_change(params.on_change, {change_kind::completed, "probe"}, {}, &id,
+                        got.lease->lease().attempt);
+        }
         got.outcome = std::move(*ended);
         got.lease.reset();
       }
     }
     if (got.lease) static_cast<void>(got.lease->begin_sending());
+    if (params.on_change) report_claim(id, got);
     co_return got;
   }
 
-  static asio::awaitable<outcome> settle(lease_handle held, settle_terms terms) {
-    co_return co_await held.settle(std::move(terms));
+  void report_claim(const record_id& id, claim_result& got) {
+    if (!got.lease) {
+      return report_change(params.on_change, change_of_claim(got.outcome), {}, &id);
+    }
+    const auto attempt = got.lease->lease().attempt;
+    got.lease->watch([this, id, attempt](lease_event seen) {
+      report_change(params.on_change, change_of_event(seen), {}, &id, attempt);
+    });
+    report_change(params.on_change, {change_kind::claimed}, {}, &id, attempt);
+  }
+
+  asio::awaitable<outcome> settle(lease_handle held, settle_terms terms) {
+    const auto why = terms.why;
+    auto ended = co_await held.settle(std::move(terms));
+    if (params.on_change) {
+      report_change(params.on_change, change_of_settle(ended, why), {}, &held.id(),
+                    held.lease().attempt);
+    }
+    co_return ended;
   }
 
   const guard_params params;
@@ -183,11 +217,11 @@ asio::awaitable<claim_result> guard::async_claim(request request, const route_po
 }
 
 outcome guard::settle(lease_handle held, settle_terms terms) {
-  return run_here(state::settle(std::move(held), std::move(terms)));
+  return run_here(state_->settle(std::move(held), std::move(terms)));
 }
 
 asio::awaitable<outcome> guard::async_settle(lease_handle held, settle_terms terms) {
-  return state::settle(std::move(held), std::move(terms));
+  return state_->settle(std::move(held), std::move(terms));
 }
 
 void guard::begin_job(request request, const route_policy& policy,
@@ -202,12 +236,12 @@ void guard::begin_job(request request, const route_policy& policy,
 }
 
 void guard::settle_job(lease_handle held, settle_terms terms, std::function<void(outcome)> ended) {
-  auto run = [](lease_handle lease, settle_terms end,
+  auto run = [](state& self, lease_handle lease, settle_terms end,
                 std::function<void(outcome)> then) -> asio::awaitable<void> {
-    then(co_await lease.settle(std::move(end)));
+    then(co_await self.settle(std::move(lease), std::move(end)));
   };
   spawn_background(state_->io, "the end of a job of guard::start",
-                   run(std::move(held), std::move(terms), std::move(ended)));
+                   run(*state_, std::move(held), std::move(terms), std::move(ended)));
 }
 
 settle_terms terms_of_result(answer made, const route_policy& policy) {

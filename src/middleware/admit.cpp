@@ -2,6 +2,7 @@
 #include "base/field.hpp"
 #include "http/operation.hpp"
 #include "http/target.hpp"
+#include "middleware/observed_request.hpp"
 #include "middleware/state.hpp"
 
 namespace onceguard::http {
@@ -19,11 +20,29 @@ scope_finder finder_of(const middleware_params& params) {
   };
 }
 
+scope_memo& last_scope() {
+  thread_local scope_memo last;
+  return last;
+}
+
 admission admit_on(const middleware_state& middleware, const route_policy& policy,
                    const request& request) {
   if (middleware.params.scope) return admit(policy, request, finder_of(middleware.params));
-  thread_local scope_memo last;
-  return admit(policy, request, last);
+  return admit(policy, request, last_scope());
+}
+
+/// The exchange of a request that is only observed.
+exchange observe(const middleware_state& middleware, const ready_route& rule, admission admitted,
+                 const request& arrived) {
+  std::optional<scope_match> scope;
+  if (admitted.kind == admission_kind::pass) {
+    scope = middleware.params.scope ? finder_of(middleware.params)(arrived)
+                                    : find_scope(rule.rule.policy.scope, arrived, last_scope());
+  }
+  auto run = std::make_unique<exchange::state>(middleware, rule, std::move(admitted));
+  run->observed =
+      std::make_unique<observed_request>(middleware, rule, run->admitted, scope, arrived);
+  return exchange(middleware, std::move(run));
 }
 
 admitted_request known(beginning reply) {
@@ -65,6 +84,9 @@ admitted_request admit_request(const middleware_state& middleware, const request
     arrived.client_address = origin.address;
   }
   auto admitted = admit_on(middleware, policy, arrived);
+  if (observes(policy, admitted)) {
+    return known(observe(middleware, *found, std::move(admitted), arrived));
+  }
   if (admitted.kind == admission_kind::pass) return known(exchange(middleware, nullptr));
   if (admitted.kind == admission_kind::refuse) {
     problem_detail more{std::move(admitted.detail)};

@@ -5,6 +5,7 @@
 #include "base/field.hpp"
 #include "base/hash.hpp"
 #include "guard/blocking.hpp"
+#include "middleware/observed_request.hpp"
 #include "middleware/state.hpp"
 
 namespace onceguard::http {
@@ -63,7 +64,7 @@ std::size_t exchange::answer_limit() const noexcept {
 
 header_list exchange::headers() const {
   header_list out;
-  if (!state_) return out;
+  if (!state_ || state_->observed) return out;
   const auto& held = state_->held;
   out.reserve(4);
   out.emplace_back("Onceguard-Scope",
@@ -93,7 +94,9 @@ std::optional<response> exchange::finish(const answer_view& made) {
 }
 
 asio::awaitable<std::optional<response>> exchange::async_finish(answer_view made) {
-  if (!end(state_.get())) co_return std::nullopt;
+  const bool held = end(state_.get());
+  if (state_ && state_->observed) state_->observed->answered(made);
+  if (!held) co_return std::nullopt;
   co_return co_await settle_by(*state_, state_->terms_of(made));
 }
 
@@ -104,13 +107,16 @@ response exchange::fail(std::exception_ptr thrown) {
 asio::awaitable<response> exchange::async_fail(std::exception_ptr thrown) {
   problem_detail more("The request failed. Whether it took effect is not known.");
   more.status = 500;
-  if (!end(state_.get())) co_return owner_->refuse(problem::upstream_broken, std::move(more));
+  const bool held = end(state_.get());
+  if (!state_) co_return owner_->refuse(problem::upstream_broken, std::move(more));
   settle_terms terms;
   try {
     std::rethrow_exception(std::move(thrown));
   } catch (...) {
     terms = terms_of_exception(state_->rule->rule.policy);
   }
+  if (state_->observed) state_->observed->failed(terms);
+  if (!held) co_return owner_->refuse(problem::upstream_broken, std::move(more));
   auto instead = co_await settle_by(*state_, terms);
   if (instead) co_return std::move(*instead);
   switch (terms.kind) {

@@ -1,4 +1,3 @@
-#include <array>
 #include <stdexcept>
 
 #include <onceguard/http.hpp>
@@ -18,7 +17,7 @@ namespace {
 /// A lease that is shorter can run out between two renewals by rounds.
 constexpr milliseconds shortest_lease{1'000};
 
-std::string fault_of(const route& rule, const middleware_params& params) {
+std::string fault_of(const route& rule, const middleware_params& params, guard* over) {
   const auto& policy = rule.policy;
   if (!rule.path.starts_with('/') || normalise_path(rule.path) != rule.path) {
     return "path is not normalised";
@@ -28,10 +27,15 @@ std::string fault_of(const route& rule, const middleware_params& params) {
       if (method == safe) return "methods: " + method + " can't be guarded";
     }
   }
-  if (policy.observe) return "observe is for the gateway";
   if (policy.lease < shortest_lease) return "lease is shorter than a second";
   if (policy.retention.count() <= 0) return "retention is not positive";
   if (policy.wait.count() < 0) return "wait is negative";
+  // An application that can't complete the record in its transaction would run again what is
+  // unknown.
+  if (policy.effect == effect_rule::transactional && over != nullptr &&
+      !over->records().traits().transactional) {
+    return "effect = transactional needs a PostgreSQL store";
+  }
   if (policy.unknown == unknown_policy::probe && !params.probe) {
     return "unknown = probe needs middleware_params::probe";
   }
@@ -70,12 +74,19 @@ asio::awaitable<beginning> claim(std::unique_ptr<exchange::state> run, operation
     effect_report found;
     if (owner.params.probe) found = owner.params.probe(got.lease->about(), got.lease->lease());
     if (auto ended = co_await got.lease->conclude(std::move(found))) {
+      if (ended->kind == outcome_kind::replay) {
+        owner.report({change_kind::completed, "probe"}, *run->rule, &run->id,
+                     got.lease->lease().attempt);
+      }
       got.outcome = std::move(*ended);
       got.lease.reset();
     }
   }
   if (!got.lease) {
-    if (got.outcome.kind == outcome_kind::unguarded) co_return exchange(owner, std::move(run));
+    if (got.outcome.kind == outcome_kind::unguarded) {
+      owner.report({change_kind::unguarded}, *run->rule, &run->id);
+      co_return exchange(owner, std::move(run));
+    }
     co_return run->reply_to_claim(got.outcome);
   }
   run->id = got.lease->id();
@@ -83,17 +94,12 @@ asio::awaitable<beginning> claim(std::unique_ptr<exchange::state> run, operation
   const bool begins = got.lease->begin_sending();
   run->held.emplace(std::move(*got.lease));
   if (!begins) co_return co_await refuse_late(*run);
-  owner.report(change_kind::claimed, *run->rule, &run->id, run->attempt);
+  if (owner.params.on_change) run->watch();
+  owner.report({change_kind::claimed}, *run->rule, &run->id, run->attempt);
   co_return exchange(owner, std::move(run));
 }
 
 }  // namespace
-
-std::string_view name_of(change_kind kind) noexcept {
-  constexpr std::array<std::string_view, 7> names{"claimed", "completed", "failed", "released",
-                                                  "unknown", "replayed",  "refused"};
-  return names[static_cast<std::size_t>(kind)];
-}
 
 result<middleware> middleware::make(guard& guard, middleware_params params) {
   return make_over(&guard, std::move(params));
@@ -107,7 +113,7 @@ result<middleware> middleware::make_over(guard* guard, middleware_params params)
   std::vector<ready_route> routes;
   for (const auto& rule : params.routes) {
     auto name = rule.host + rule.path;
-    if (const auto fault = fault_of(rule, params); !fault.empty()) {
+    if (const auto fault = fault_of(rule, params, guard); !fault.empty()) {
       return refusal_of("route " + name + ": " + fault);
     }
     routes.push_back({rule, std::move(name), std::make_unique<std::atomic<bool>>(false)});
@@ -127,6 +133,10 @@ middleware::middleware(std::unique_ptr<const middleware_state> made) noexcept
 middleware::middleware(middleware&&) noexcept = default;
 middleware& middleware::operator=(middleware&&) noexcept = default;
 middleware::~middleware() = default;
+
+std::string middleware::observed() const {
+  return state_->observed ? state_->observed->json() : std::string();
+}
 
 beginning middleware::begin(const request& request) const {
   auto admitted = admit(*state_, request);

@@ -6,6 +6,7 @@
 #include "base/time_text.hpp"
 #include "engine/held_bytes.hpp"
 #include "http/outcome.hpp"
+#include "middleware/observed_request.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {
@@ -17,20 +18,6 @@ response dated(response made) {
   return made;
 }
 
-change_kind change_of(settle_kind kind) noexcept {
-  switch (kind) {
-    case settle_kind::complete:
-      return change_kind::completed;
-    case settle_kind::fail:
-      return change_kind::failed;
-    case settle_kind::release:
-      return change_kind::released;
-    case settle_kind::abandon:
-      break;
-  }
-  return change_kind::unknown;
-}
-
 }  // namespace
 
 middleware_state::middleware_state(onceguard::guard* over, middleware_params given,
@@ -39,7 +26,17 @@ middleware_state::middleware_state(onceguard::guard* over, middleware_params giv
     : records(over),
       params(std::move(given)),
       table(std::move(routes)),
-      trusted(std::move(proxies)) {}
+      trusted(std::move(proxies)) {
+  for (const auto& entry : table.entries()) {
+    if (!entry.rule.policy.observe) continue;
+    observed = std::make_unique<observing::observation>();
+    break;
+  }
+}
+
+middleware_state::~middleware_state() {
+  if (observed) observed->log_counts();
+}
 
 response middleware_state::refuse(problem which, problem_detail more) const {
   return dated(problem_answer(which, params.problem_base, more));
@@ -47,7 +44,7 @@ response middleware_state::refuse(problem which, problem_detail more) const {
 
 response middleware_state::refuse(const ready_route& rule, const record_id* id, problem which,
                                   problem_detail more) const {
-  report(change_kind::refused, rule, id, 0, info_of(which).type);
+  report({change_kind::refused, info_of(which).type}, rule, id);
   return refuse(which, std::move(more));
 }
 
@@ -61,11 +58,9 @@ response middleware_state::replay(const answer& stored) {
   return dated(std::move(out));
 }
 
-void middleware_state::report(change_kind kind, const ready_route& rule, const record_id* id,
-                              std::uint32_t attempt, std::string_view reason) const {
-  if (!params.on_change) return;
-  const auto record = id == nullptr ? std::string() : base::digest_text(*id);
-  params.on_change({kind, rule.name, record, attempt, reason});
+void middleware_state::report(seen_change seen, const ready_route& rule, const record_id* id,
+                              std::uint32_t attempt) const noexcept {
+  report_change(params.on_change, seen, rule.name, id, attempt);
 }
 
 void middleware_state::hint_scope(const ready_route& rule) const {
@@ -85,14 +80,26 @@ exchange::state::state(const middleware_state& middleware, const ready_route& ro
       answer_room(middleware.records == nullptr ? byte_reservation()
                                                 : byte_reservation(middleware.records->budget())) {}
 
+exchange::state::~state() = default;
+
+void exchange::state::watch() {
+  held->watch(
+      [this](lease_event seen) { owner->report(change_of_event(seen), *rule, &id, attempt); });
+}
+
 response exchange::state::reply_to_claim(const outcome& outcome) const {
   const auto reply = reply_to(outcome);
   log_refusal(reply, id);
   if (reply.kind == reply_kind::stored) {
-    owner->report(change_kind::replayed, *rule, &id);
+    owner->report({change_kind::replayed}, *rule, &id);
     return middleware_state::replay(*outcome.answer);
   }
-  return owner->refuse(*rule, &id, reply.which, reply.more);
+  if (owner->params.on_change) {
+    auto kind = change_kind::refused;  // also of a stored answer that can't be sent
+    if (outcome.kind != outcome_kind::replay) kind = change_of_claim(outcome).kind;
+    owner->report({kind, info_of(reply.which).type}, *rule, &id);
+  }
+  return owner->refuse(reply.which, reply.more);
 }
 
 settle_terms exchange::state::terms_of(const answer_view& made) {
@@ -122,11 +129,7 @@ std::optional<response> exchange::state::reply_to_settle(const settle_terms& ter
                                                          const outcome& outcome) const {
   const auto reply = reply_to(outcome);
   log_refusal(reply, id);
-  // With an answer of the store, the application has completed the record itself.
-  auto kind = reply.kind == reply_kind::work ? change_of(terms.kind) : change_kind::completed;
-  if (reply.kind == reply_kind::refusal) kind = change_kind::unknown;
-  owner->report(kind, *rule, &id, attempt,
-                kind == change_kind::unknown ? name_of(terms.why) : std::string_view{});
+  owner->report(change_of_settle(outcome, terms.why), *rule, &id, attempt);
   switch (reply.kind) {
     case reply_kind::work:
       return std::nullopt;

@@ -9,11 +9,13 @@
 #include <onceguard/byte_budget.hpp>
 #include <onceguard/http.hpp>
 
+#include "guard/changes.hpp"
 #include "http/admission.hpp"
 #include "http/forwarding.hpp"
 #include "http/problem.hpp"
 #include "http/reply.hpp"
 #include "http/routing.hpp"
+#include "observe/observation.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {
@@ -25,14 +27,18 @@ struct ready_route {
   std::unique_ptr<std::atomic<bool>> hinted;  ///< whether the log has its hint about the scope
 };
 
+class observed_request;
+
 struct middleware_state {
   middleware_state(onceguard::guard* over, middleware_params given, std::vector<ready_route> routes,
                    std::vector<address_block> proxies);
+  ~middleware_state();
 
   guard* const records;  ///< null: in transactions only
   const middleware_params params;
   const route_table<ready_route> table;
   const std::vector<address_block> trusted;
+  std::unique_ptr<observing::observation> observed;  ///< null: no route observes
 
   [[nodiscard]] response refuse(problem which, problem_detail more = {}) const;
   /// A refusal of a request of this route, which is reported; `id` may be null.
@@ -40,8 +46,8 @@ struct middleware_state {
                                 problem_detail more) const;
   /// An answer that a record keeps, as a repeat gets it.
   [[nodiscard]] static response replay(const answer& stored);
-  void report(change_kind kind, const ready_route& rule, const record_id* id,
-              std::uint32_t attempt = 0, std::string_view reason = {}) const;
+  void report(seen_change seen, const ready_route& rule, const record_id* id,
+              std::uint32_t attempt = 0) const noexcept;
   /// The first anonymous request of a route is worth a line of the log.
   void hint_scope(const ready_route& rule) const;
 };
@@ -52,12 +58,16 @@ struct exchange::state {
   admission admitted;
   record_id id{};
   byte_reservation answer_room;
-  std::optional<lease_handle> held;  ///< empty: the store is away
   std::uint32_t attempt = 0;
+  std::optional<lease_handle> held;  ///< empty: the store is away; its watch uses what stands above
+  std::unique_ptr<observed_request> observed;  ///< the route only observes, and nothing is held
   bool ended = false;
 
+  ~state();
   state(const middleware_state& middleware, const ready_route& route, admission found);
 
+  /// Reports what happens to the lease beside the work.
+  void watch();
   /// What the client gets for a claim that granted nothing.
   [[nodiscard]] response reply_to_claim(const outcome& outcome) const;
   /// How the lease ends after this answer.

@@ -71,7 +71,7 @@ outcome outcome_of(const verdict& reply) {
   return out;
 }
 
-response reply_to_failure(const exchange::state& run, error failed) {
+response reply_to_failure(const exchange::state& run, std::uint32_t attempt, error failed) {
   problem_detail more(milliseconds(1'000));
   if (failed.code == errc::conflict) {
     more = problem_detail("The database refused what the request wrote; nothing was done.");
@@ -83,7 +83,9 @@ response reply_to_failure(const exchange::state& run, error failed) {
     more.detail =
         "Whether the request took effect is not known yet. Send the same request with the same "
         "key again to find out.";
-    return run.owner->refuse(*run.rule, &run.id, problem::store_unreachable, std::move(more));
+    run.owner->report({change_kind::in_doubt, name_of(change_kind::completed)}, *run.rule, &run.id,
+                      attempt);
+    return run.owner->refuse(problem::store_unreachable, std::move(more));
   }
   outcome out;
   out.kind = outcome_kind::store_failed;
@@ -105,13 +107,15 @@ response serve_in_transaction(const middleware& middleware, const request& reque
   if (admitted.known) {
     if (auto* known = std::get_if<response>(&*admitted.known)) return std::move(*known);
     call_handler();
+    std::vector<field> fields;
+    static_cast<void>(std::get<exchange>(*admitted.known).finish(view_of(*made, fields)));
     return std::move(*made);
   }
   const auto& run = *admitted.run;
   const auto& policy = run.rule->rule.policy;
   std::uint32_t attempt = 0;
   const auto report = [&](change_kind kind) {
-    run.owner->report(kind, *run.rule, &run.id, attempt);
+    run.owner->report({kind}, *run.rule, &run.id, attempt);
   };
   try {
     const auto reply =
@@ -121,7 +125,7 @@ response serve_in_transaction(const middleware& middleware, const request& reque
           call_handler();
           return kept_answer(*made, policy);
         });
-    if (!reply) return reply_to_failure(run, reply.error());
+    if (!reply) return reply_to_failure(run, attempt, reply.error());
     if (reply->kind != verdict_kind::run) return run.reply_to_claim(outcome_of(*reply));
     report(change_kind::completed);
   } catch (const not_completed&) {

@@ -1,6 +1,8 @@
 // Any text as a configuration: read or refused, never a crash, and what is read fits together.
 #include <cstdlib>
 
+#include <onceguard/http_config.hpp>
+
 #include "config/load.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* bytes, std::size_t size) {
@@ -17,6 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* bytes, std::size_t si
       if (c < 0x20 || c == 0x7f || c1) std::abort();
     }
   }
+  // A service reads the same tables.
+  const auto of_service = onceguard::http::parse_routes(text);
+  if (of_service ? of_service->routes.empty() : of_service.error().detail.empty()) std::abort();
   if (!read.ok()) return 0;
   const auto& routing = read.values.routing;
   if (routing.upstreams.empty() || routing.routes.empty()) std::abort();

@@ -22,7 +22,7 @@ std::string faults(const loaded& read) {
 
 void PrintTo(const refusal& r, std::ostream* out) { *out << r.name; }
 
-class refusals : public testing::TestWithParam<refusal> {};
+class refusals : public ::testing::TestWithParam<refusal> {};
 
 TEST_P(refusals, say_what_and_where) {
   sources sources;
@@ -168,7 +168,7 @@ const refusal values[] = {
      "c.toml:2:12: [defaults] methods: methods are in capitals, got \"post\"\n"
      "c.toml:2:20: [defaults] methods: expected a method such as \"POST\", got \"P T\"\n"},
     {"method_that_no_request_can_have", "[defaults]\nmethods = [\"PUT\", \"QUERY\"]\n",
-     "c.toml:2:19: [defaults] methods: \"QUERY\" can't be guarded: the gateway answers 501 to "
+     "c.toml:2:11: [defaults] methods: \"QUERY\" can't be guarded: the gateway answers 501 to "
      "it\n"},
     {"header_name", "[defaults]\nscope = \"header:X Tenant\"\n",
      "c.toml:2:9: [defaults] scope: expected the name of a header field after \"header:\", got "
@@ -347,12 +347,12 @@ const refusal routing[] = {
      ""},
 };
 
-std::string name_of_case(const testing::TestParamInfo<refusal>& info) { return info.param.name; }
-INSTANTIATE_TEST_SUITE_P(shape, refusals, testing::ValuesIn(shapes), name_of_case);
-INSTANTIATE_TEST_SUITE_P(type, refusals, testing::ValuesIn(types), name_of_case);
-INSTANTIATE_TEST_SUITE_P(value, refusals, testing::ValuesIn(values), name_of_case);
-INSTANTIATE_TEST_SUITE_P(together, refusals, testing::ValuesIn(together), name_of_case);
-INSTANTIATE_TEST_SUITE_P(routing, refusals, testing::ValuesIn(routing), name_of_case);
+std::string name_of_case(const ::testing::TestParamInfo<refusal>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(shape, refusals, ::testing::ValuesIn(shapes), name_of_case);
+INSTANTIATE_TEST_SUITE_P(type, refusals, ::testing::ValuesIn(types), name_of_case);
+INSTANTIATE_TEST_SUITE_P(value, refusals, ::testing::ValuesIn(values), name_of_case);
+INSTANTIATE_TEST_SUITE_P(together, refusals, ::testing::ValuesIn(together), name_of_case);
+INSTANTIATE_TEST_SUITE_P(routing, refusals, ::testing::ValuesIn(routing), name_of_case);
 
 }  // namespace
 }  // namespace onceguard::config

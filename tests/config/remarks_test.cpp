@@ -13,8 +13,8 @@
 namespace onceguard::config {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 sources bare() {
   sources source;
@@ -68,7 +68,7 @@ struct hint {
 };
 void PrintTo(const hint& h, std::ostream* out) { *out << h.name; }
 
-class hints : public testing::TestWithParam<hint> {};
+class hints : public ::testing::TestWithParam<hint> {};
 
 TEST_P(hints, are_given_and_refuse_nothing) {
   const auto read = load_text(GetParam().toml, bare());
@@ -110,7 +110,7 @@ const hint cases[] = {
     {"idle_probe", "[defaults]\nprobe = \"http://a/{scope}/{key}\"\n",
      "without unknown = \"probe\", only reconcile asks there"},
 };
-INSTANTIATE_TEST_SUITE_P(each, hints, testing::ValuesIn(cases),
+INSTANTIATE_TEST_SUITE_P(each, hints, ::testing::ValuesIn(cases),
                          [](const auto& i) { return std::string(i.param.name); });
 
 TEST(hints, leave_a_mesh_alone_where_the_route_says_what_a_503_means) {

@@ -8,7 +8,7 @@ import pytest
 
 from support.client import all_at_once, fields_for, request_bytes
 from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.payments import PaymentServer
+from support.payments import ROOT, PaymentServer, program_of
 
 STORES = {"beast": "sqlite:{}/onceguard.db", "beast-sqlite": "{}/shop.db"}
 
@@ -51,6 +51,28 @@ def test_a_request_without_a_key_runs_each_time(server):
     server.pay(b"twenty")
     server.pay(b"twenty")
     assert server.payments() == ["twenty", "twenty"]
+
+
+def test_routes_come_from_a_file(tmp_path):
+    server = PaymentServer("beast", f"sqlite:{tmp_path}/onceguard.db",
+                           ROOT / "examples/beast/routes.toml")
+    try:
+        assert_problem(server.pay(b"twenty"), 400, "key-missing", False)
+        first = assert_first(server.pay(b"twenty", "k1"))
+        assert_replay_of(server.pay(b"twenty", "k1"), first)
+    finally:
+        server.close()
+
+
+def test_a_file_of_routes_that_is_wrong_is_named_with_its_line(tmp_path):
+    file = tmp_path / "routes.toml"
+    file.write_text('[[route]]\npath = "/payments"\nrequired = "yes"\n')
+    ended = subprocess.run(
+        [program_of("beast"), "0", f"sqlite:{tmp_path}/onceguard.db", file],
+        capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 3
+    assert ended.stderr == \
+        f'{file}:3:12: [[route]] required: expected true or false, got "yes"\n'
 
 
 def test_twins_at_the_same_time_have_one_effect(server):

@@ -126,7 +126,7 @@ TEST_F(middleware_serve, answer_of_500_is_sent_and_leaves_the_outcome_unknown) {
   EXPECT_THAT(again.body, HasSubstr("outcome-unknown"));
   EXPECT_EQ(runs, 0);
   EXPECT_THAT(changes,
-              ElementsAre("claimed", "unknown upstream_status", "refused outcome-unknown"));
+              ElementsAre("claimed", "abandoned upstream_status", "unknown outcome-unknown"));
 }
 
 TEST_F(middleware_serve, exception_is_rethrown_and_leaves_the_outcome_unknown) {
@@ -262,6 +262,9 @@ TEST_F(middleware_serve, wrong_parameters_are_refused_by_name) {
   policy = {};
   policy.lease = milliseconds(10);
   EXPECT_THAT(why(with(policy)), HasSubstr("lease"));
+  policy = {};
+  policy.effect = effect_rule::transactional;
+  EXPECT_THAT(why(with(policy)), HasSubstr("effect = transactional needs a PostgreSQL store"));
   middleware_params params;
   params.trusted_proxies = {"nobody"};
   EXPECT_THAT(why(params), HasSubstr("nobody"));

@@ -96,6 +96,17 @@ TEST_F(middleware_transaction, commit_that_the_database_refuses_is_500_and_leave
   EXPECT_EQ(pay(201).status, 201);
 }
 
+TEST_F(middleware_transaction, observed_request_runs_without_a_transaction_and_is_counted) {
+  middleware_params observing = params(changes_);
+  observing.routes.front().policy.observe = true;
+  served_ = middleware::make(std::move(observing)).value();
+  EXPECT_EQ(pay(201).status, 201);
+  EXPECT_EQ(pay(201).status, 201);
+  EXPECT_EQ(payments(), 2);
+  EXPECT_THAT(changes_, ElementsAre("observed", "observed"));
+  EXPECT_THAT(served_.observed(), HasSubstr(R"("repeats_run_again":1)"));
+}
+
 TEST_F(middleware_transaction, same_key_with_another_body_is_refused) {
   static_cast<void>(pay(201));
   sent_.body = "another";

@@ -108,6 +108,24 @@ def test_a_project_uses_the_installed_library_by_pkg_config(installed, flags, tm
     assert flags("--modversion", "onceguard-sqlite") == [version()]
 
 
+def test_a_project_reads_routes_without_a_store_or_a_server(flags, tmp_path):
+    program = tmp_path / "routes"
+    run("c++", "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
+        "-Werror", HERE / "routes.cpp", "-o", program,
+        *flags("--cflags", "--libs", "onceguard-http_config"))
+    assert not [name for name in needed(program)
+                if re.match(r"lib(pq|hiredis|ssl|sqlite3|curl)\b", name)]
+    file = tmp_path / "routes.toml"
+    file.write_text('[[route]]\npath = "/payments"\nrequired = true\n')
+    assert run(program, file).stdout == "/payments required\n/ optional\n"
+    file.write_text('[[route]]\nupstream = "payments"\n')
+    refused = subprocess.run([program, file], capture_output=True, text=True, timeout=60,
+                             check=False)
+    assert refused.returncode == 1
+    assert refused.stdout == \
+        f"{file}:2:1: [[route]] upstream: is for the gateway, not for a service\n"
+
+
 def test_the_library_disappears_inside_of_a_shared_library(flags, tmp_path):
     source = tmp_path / "plugin.cpp"
     source.write_text('#include <onceguard/sqlite.hpp>\n'
@@ -165,7 +183,7 @@ def test_the_version_is_the_same_everywhere(onceguard, installed):
 
 
 PROBES = [
-    ("find_package(onceguard 0.1 CONFIG REQUIRED COMPONENTS postgres http)", {}, None),
+    ("find_package(onceguard 0.1 CONFIG REQUIRED COMPONENTS postgres http_config http)", {}, None),
     ("find_package(onceguard 0.1 CONFIG REQUIRED)", {}, None),
     ("find_package(onceguard 0.9 CONFIG REQUIRED)", {},
      r"compatible\s+with\s+requested\s+version"),

@@ -11,15 +11,21 @@ from support.waiting import wait_until
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
-class PaymentServer:
-    """One example on a port of its own, with the store or database that it is given."""
+def program_of(example):
+    """The built server of an example."""
+    built = pathlib.Path(os.environ.get("ONCEGUARD_BIN") or ROOT / "build/release/onceguard")
+    program = built.parent / "examples" / example / f"{example.replace('-', '_')}_payments"
+    assert program.is_file(), f"no {program}: build it first"
+    return program
 
-    def __init__(self, example, store):
-        built = pathlib.Path(os.environ.get("ONCEGUARD_BIN") or ROOT / "build/release/onceguard")
-        name = f"{example.replace('-', '_')}_payments"
-        self.program = built.parent / "examples" / example / name
-        assert self.program.is_file(), f"no {self.program}: build it first"
-        self.store = str(store)
+
+class PaymentServer:
+    """One example on a port of its own, with the store or database and the further words that it is
+    given."""
+
+    def __init__(self, example, store, *more):
+        self.program = program_of(example)
+        self.words = [str(word) for word in (store, *more)]
         self.port = Port()
         self.address = ("127.0.0.1", self.port.number)
         self.process = None
@@ -28,7 +34,7 @@ class PaymentServer:
     def start(self):
         self.process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "--", str(self.program), str(self.port.number),
-             self.store], stdin=subprocess.DEVNULL)
+             *self.words], stdin=subprocess.DEVNULL)
         wait_until(self.up, timeout=30, what="the payment server")
 
     def up(self):

@@ -1,10 +1,10 @@
-#include "config/option.hpp"
+#include "config/policy/option.hpp"
 
 #include <algorithm>
 #include <charconv>
 
 #include "base/field.hpp"
-#include "config/texts.hpp"
+#include "config/policy/texts.hpp"
 
 namespace onceguard::config {
 namespace {

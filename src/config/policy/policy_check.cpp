@@ -1,4 +1,4 @@
-#include "config/policy_check.hpp"
+#include "config/policy/policy_check.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,7 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "base/url.hpp"
-#include "config/texts.hpp"
-#include "http1/head_policy.hpp"
+#include "config/policy/texts.hpp"
 
 namespace onceguard::config {
 
@@ -16,9 +15,7 @@ std::string guarded_method_complaint(std::string_view value) {
   for (const auto name : never) {
     if (value == name) return std::string(name) + " can't be guarded: it has no effect to repeat";
   }
-  if (auto refused = refusal_of<parse_method>(value); !refused.empty()) return refused;
-  if (http1::is_known_method(value)) return {};
-  return quoted(value) + " can't be guarded: the gateway answers 501 to it";
+  return refusal_of<parse_method>(value);
 }
 
 std::string pointer_complaint(std::string_view value) {
@@ -59,7 +56,8 @@ namespace {
 
 class checker {
  public:
-  checker(policy_draft& draft, remarks& out) : draft_(draft), policy_(draft.policy), out_(out) {}
+  checker(front_door door, policy_draft& draft, remarks& out)
+      : door_(door), draft_(draft), policy_(draft.policy), out_(out) {}
 
   void run() {
     fingerprint();
@@ -132,6 +130,7 @@ class checker {
   }
 
   void probe() {
+    if (door_ == front_door::service) return;  // it asks itself
     const bool asks = policy_.unknown == unknown_policy::probe;
     if (asks && policy_.probe.empty()) {
       fault({"unknown", "probe"},
@@ -262,6 +261,7 @@ class checker {
     }
   }
 
+  const front_door door_;
   policy_draft& draft_;
   route_policy& policy_;
   remarks& out_;
@@ -269,6 +269,8 @@ class checker {
 
 }  // namespace
 
-void finish_policy(policy_draft& draft, remarks& out) { checker(draft, out).run(); }
+void finish_policy(front_door door, policy_draft& draft, remarks& out) {
+  checker(door, draft, out).run();
+}
 
 }  // namespace onceguard::config

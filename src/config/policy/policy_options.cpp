@@ -1,8 +1,8 @@
 // The options of [defaults], which are also allowed in a [[route]].
-#include "config/option.hpp"
-#include "config/options.hpp"
-#include "config/policy_check.hpp"
-#include "config/texts.hpp"
+#include "config/policy/policy_options.hpp"
+
+#include "config/policy/policy_check.hpp"
+#include "config/policy/texts.hpp"
 
 namespace onceguard::config {
 
@@ -42,6 +42,7 @@ constexpr std::array<std::string_view, 3> unknown_words{"hold", "probe", "rerun"
 constexpr std::array<std::string_view, 2> probe_words{"fence", "ask"};
 constexpr std::array<std::string_view, 2> effect_words{"elsewhere", "transactional"};
 constexpr std::array<std::string_view, 2> failure_words{"closed", "open"};
+constexpr std::array<std::string_view, 3> exception_words{"unknown", "release", "fail"};
 
 const std::array policy_table{
     row<policy_draft>{
@@ -259,7 +260,8 @@ const std::array policy_table{
          .text = "The URL where the application is asked: at a repeat with `unknown = \"probe\"`, "
                  "and by `onceguard reconcile`.",
          .may_be_empty = true,
-         .complaint = probe_complaint},
+         .complaint = probe_complaint,
+         .only = front_door::gateway},
         [](policy_draft& d, const option_value& v) { d.policy.probe = text(v); }},
     row<policy_draft>{
         {.name = "probe_mode",
@@ -268,7 +270,8 @@ const std::array policy_table{
          .fallback = "fence",
          .text = "`fence`: the application refuses earlier tokens from the moment that it is "
                  "asked. `ask`: for one that can't; weaker.",
-         .choices = probe_words},
+         .choices = probe_words,
+         .only = front_door::gateway},
         [](policy_draft& d, const option_value& v) {
           d.policy.probe_mode = static_cast<probe_rule>(number(v));
         }},
@@ -281,7 +284,8 @@ const std::array policy_table{
                  "happen.",
          .min = 100,
          .max = 599,
-         .may_be_empty = true},
+         .may_be_empty = true,
+         .only = front_door::gateway},
         [](policy_draft& d, const option_value& v) {
           d.policy.probe_present = static_cast<std::uint16_t>(number(v));
         }},
@@ -294,7 +298,8 @@ const std::array policy_table{
                  "not happen.",
          .min = 100,
          .max = 599,
-         .may_be_empty = true},
+         .may_be_empty = true,
+         .only = front_door::gateway},
         [](policy_draft& d, const option_value& v) {
           d.policy.probe_absent = static_cast<std::uint16_t>(number(v));
         }},
@@ -347,7 +352,8 @@ const std::array policy_table{
          .text = "From the last byte of a request to the last of its answer. Over it: 504, and "
                  "the outcome is unknown.",
          .min = 100,
-         .max = day},
+         .max = day,
+         .only = front_door::gateway},
         [](policy_draft& d, const option_value& v) { d.policy.upstream_timeout = duration(v); }},
     row<policy_draft>{{.name = "keep_set_cookie",
                        .flag = "keep-set-cookie",
@@ -357,6 +363,17 @@ const std::array policy_table{
                       [](policy_draft& d, const option_value& v) {
                         d.policy.keep_set_cookie = std::get<bool>(v);
                       }},
+    row<policy_draft>{
+        {.name = "exception",
+         .kind = value_kind::choice,
+         .fallback = "unknown",
+         .text = "What an exception of the handler means for the record: `unknown`, `release` (it "
+                 "did not happen) or `fail` (to be run again after a back-off).",
+         .choices = exception_words,
+         .only = front_door::service},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.exception = static_cast<exception_rule>(number(v));
+        }},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "config/remark.hpp"
+#include "config/policy/remark.hpp"
 
 #include <algorithm>
 #include <string_view>

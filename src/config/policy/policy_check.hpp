@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "config/options.hpp"
-#include "config/remark.hpp"
+#include "config/policy/policy_options.hpp"
+#include "config/policy/remark.hpp"
 
 namespace onceguard::config {
 
@@ -16,6 +16,6 @@ namespace onceguard::config {
 
 /// Completes a policy and reports inconsistent options (faults), options that weaken the policy's
 /// promise (warnings) and useful facts (notes), each at the option's location.
-void finish_policy(policy_draft& draft, remarks& out);
+void finish_policy(front_door door, policy_draft& draft, remarks& out);
 
 }  // namespace onceguard::config

@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "config/remark.hpp"
+#include <onceguard/error.hpp>
+
+#include "config/policy/remark.hpp"
 
 namespace onceguard::config {
 
@@ -36,5 +38,9 @@ inline constexpr std::size_t document_size_max = 1u << 20;
 /// Parses TOML 1.0. Adds a fault to `out` if the text is no TOML or larger than document_size_max.
 [[nodiscard]] std::optional<node> read_document(std::string_view text, const std::string& file,
                                                 remarks& out);
+
+/// The text of a file, of up to one byte more than document_size_max. The error says why there is
+/// none.
+[[nodiscard]] result<std::string> read_document_file(const std::string& path);
 
 }  // namespace onceguard::config

@@ -1,6 +1,6 @@
-// The options of [[upstream]] and [[route]], and the flag `--upstream`.
-#include "config/option.hpp"
+// The options of [[upstream]], and the flag `--upstream`.
 #include "config/options.hpp"
+#include "config/policy/option.hpp"
 #include "config/texts.hpp"
 
 namespace onceguard::config {
@@ -47,39 +47,6 @@ const std::array upstream_table{
                         [](upstream_draft& d, const option_value& v) { d.url = text(v); }},
 };
 
-const std::array route_table{
-    row<route_draft>{
-        {.name = "path",
-         .fallback = "/",
-         .example = "/v1/payments",
-         .text = "A prefix of the normalised path, ending at a segment's border. `OPTIONS *` goes, "
-                 "as it is, where `/` goes.",
-         .complaint = refusal_of<parse_route_path>},
-        [](route_draft& d, const option_value& v) { d.path = *parse_route_path(text(v)); }},
-    row<route_draft>{{.name = "host",
-                      .example = "api.example.com",
-                      .text = "Only requests for this host, without a port. Empty: any.",
-                      .may_be_empty = true,
-                      .complaint = refusal_of<parse_route_host>},
-                     [](route_draft& d, const option_value& v) {
-                       d.host = text(v).empty() ? std::string() : *parse_route_host(text(v));
-                     }},
-    row<route_draft>{{.name = "match_method",
-                      .former_name = "method",
-                      .kind = value_kind::list,
-                      .example = "POST,PUT",
-                      .text = "Only requests of these methods fit the route. Empty: any. Which of "
-                              "them are guarded is said by `methods`.",
-                      .complaint = refusal_of<parse_method>},
-                     [](route_draft& d, const option_value& v) {
-                       d.method = std::get<std::vector<std::string>>(v);
-                     }},
-    row<route_draft>{{.name = "upstream",
-                      .example = "payments",
-                      .text = "Where its requests go. Not given: to the first upstream."},
-                     [](route_draft& d, const option_value& v) { d.upstream = text(v); }},
-};
-
 const option upstream_option{
     .name = "upstream",
     .flag = "upstream",
@@ -92,7 +59,6 @@ const option upstream_option{
 }  // namespace
 
 std::span<const row<upstream_draft>> upstream_rows() { return upstream_table; }
-std::span<const row<route_draft>> route_rows() { return route_table; }
 const option& upstream_flag() { return upstream_option; }
 
 }  // namespace onceguard::config

@@ -1,10 +1,13 @@
-#include "config/document.hpp"
+#include "config/policy/document.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <fstream>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 // Only this file includes toml++, which is large and therefore compiled once.
 //
@@ -228,6 +231,21 @@ std::optional<node> read_document(std::string_view text, const std::string& file
     return refuse(position_of(safe, find_break(safe), file),
                   "not TOML: something else was expected here");
   }
+}
+
+result<std::string> read_document_file(const std::string& path) {
+  errno = 0;
+  std::ifstream input(path, std::ios::binary);
+  std::string text;
+  if (input) {
+    text.resize(document_size_max + 1);
+    input.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(input.gcount()));
+  }
+  if (input.eof() || text.size() > document_size_max) return text;
+  std::string why = "can't be read";
+  if (errno != 0) why += ": " + std::generic_category().message(errno);
+  return error(errc::invalid_argument, std::move(why));
 }
 
 }  // namespace onceguard::config

@@ -14,8 +14,8 @@
 
 #include <onceguard/record.hpp>
 
-#include "config/document.hpp"
-#include "config/remark.hpp"
+#include "config/policy/document.hpp"
+#include "config/policy/remark.hpp"
 
 namespace onceguard::config {
 
@@ -29,6 +29,12 @@ enum class value_kind : std::uint8_t {
   text,
   list,      ///< texts without duplicates
   outcomes,  ///< { "5xx" = "release" }; the words are in `choices`
+};
+
+/// What a configuration is for.
+enum class front_door : std::uint8_t {
+  gateway,
+  service,  ///< a program that calls the library
 };
 
 using outcome_list = std::vector<std::pair<std::string, std::string>>;
@@ -51,6 +57,7 @@ struct option {
   std::span<const std::string_view> choices{};
   /// The fault of a text, or of one item of a list; empty: valid.
   std::string (*complaint)(std::string_view) = nullptr;
+  std::optional<front_door> only{};  ///< the one that has this option; empty: both have it
 
   [[nodiscard]] std::string variable() const;  ///< environment variable: "ONCEGUARD_STORE_TIMEOUT"
 };
@@ -61,6 +68,13 @@ struct row {
   option spec;
   void (*assign)(Target&, const option_value&) = nullptr;
 };
+
+template <class Target>
+[[nodiscard]] std::vector<const option*> specs_of(std::span<const row<Target>> rows) {
+  std::vector<const option*> out;
+  for (const auto& r : rows) out.push_back(&r.spec);
+  return out;
+}
 
 /// A value and where it was read.
 struct setting {

@@ -1,0 +1,35 @@
+// The options of [defaults] and [[route]].
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <onceguard/policy.hpp>
+
+#include "config/policy/option.hpp"
+
+namespace onceguard::config {
+
+/// A policy under construction: first from [defaults], then from a route.
+struct policy_draft {
+  route_policy policy;
+  std::vector<std::string> pick;
+  std::vector<std::string> omit;
+  std::map<std::string_view, origin> origins;  ///< by option: the source of its value
+  std::map<std::string, std::string> texts;    ///< by option: its value as written in the file
+};
+
+struct route_draft {
+  std::string host;
+  std::string path;
+  std::vector<std::string> method;
+  std::string upstream;  ///< its name; empty: the first one
+};
+
+[[nodiscard]] std::span<const row<policy_draft>> policy_rows();
+/// Of a [[route]], besides those of its policy.
+[[nodiscard]] std::span<const row<route_draft>> route_rows();
+
+}  // namespace onceguard::config

@@ -1,0 +1,49 @@
+// The options of a [[route]], besides those of its policy.
+#include "config/policy/policy_options.hpp"
+#include "config/policy/texts.hpp"
+
+namespace onceguard::config {
+
+using namespace values;
+
+namespace {
+
+const std::array route_table{
+    row<route_draft>{
+        {.name = "path",
+         .fallback = "/",
+         .example = "/v1/payments",
+         .text = "A prefix of the normalised path, ending at a segment's border. `OPTIONS *` goes, "
+                 "as it is, where `/` goes.",
+         .complaint = refusal_of<parse_route_path>},
+        [](route_draft& d, const option_value& v) { d.path = *parse_route_path(text(v)); }},
+    row<route_draft>{{.name = "host",
+                      .example = "api.example.com",
+                      .text = "Only requests for this host, without a port. Empty: any.",
+                      .may_be_empty = true,
+                      .complaint = refusal_of<parse_route_host>},
+                     [](route_draft& d, const option_value& v) {
+                       d.host = text(v).empty() ? std::string() : *parse_route_host(text(v));
+                     }},
+    row<route_draft>{{.name = "match_method",
+                      .former_name = "method",
+                      .kind = value_kind::list,
+                      .example = "POST,PUT",
+                      .text = "Only requests of these methods fit the route. Empty: any. Which of "
+                              "them are guarded is said by `methods`.",
+                      .complaint = refusal_of<parse_method>},
+                     [](route_draft& d, const option_value& v) {
+                       d.method = std::get<std::vector<std::string>>(v);
+                     }},
+    row<route_draft>{{.name = "upstream",
+                      .example = "payments",
+                      .text = "Where its requests go. Not given: to the first upstream.",
+                      .only = front_door::gateway},
+                     [](route_draft& d, const option_value& v) { d.upstream = text(v); }},
+};
+
+}  // namespace
+
+std::span<const row<route_draft>> route_rows() { return route_table; }
+
+}  // namespace onceguard::config

@@ -1,0 +1,131 @@
+#include "config/policy/routes.hpp"
+
+#include <algorithm>
+
+#include "config/policy/policy_check.hpp"
+
+namespace onceguard::config {
+namespace {
+
+bool is_fault(const remark& r) { return r.weight == remark::grade::fault; }
+
+class route_reader {
+ public:
+  route_reader(const reading& source, const policy_draft& defaults, remarks& out)
+      : source_(source), defaults_(defaults), out_(out) {}
+
+  void read(const node& table) {
+    auto known = specs_of(route_rows());
+    const auto policies = specs_of(policy_rows());
+    known.insert(known.end(), policies.begin(), policies.end());
+    const auto before = faults();
+    const auto found = read_table(source_, known, table, "[[route]]", layer::route, out_);
+
+    route_draft draft;
+    apply(route_rows(), default_settings(source_, specs_of(route_rows())), draft);
+    apply(route_rows(), found, draft);
+    configured_route made;
+    made.policy = defaults_;
+    apply(policy_rows(), found, made.policy);
+    for (const auto& s : found) {
+      made.policy.origins[s.spec->name] = s.position;
+      if (s.spec->name == "upstream") made.upstream_position = s.position;
+      const std::string name(s.spec->name);
+      if (made.policy.texts.contains(name)) {  // an option of [defaults], too
+        made.policy.texts[name] = toml_text(*s.spec, s.value);
+      }
+    }
+    // A partly read route would only cause misleading further faults.
+    if (faults() != before) return;
+    made.rule.host = draft.host;
+    made.rule.path = draft.path;
+    made.rule.method = draft.method;
+    made.upstream = draft.upstream;
+    refuse_twin(made.rule, table);
+    refuse_idle_requirement(made);
+    finish(std::move(made));
+    lines_.push_back(table.line);
+  }
+
+  std::vector<configured_route> done() {
+    const bool there = std::any_of(routes_.begin(), routes_.end(), [](const auto& r) {
+      return r.rule.host.empty() && r.rule.path == "/" && r.rule.method.empty();
+    });
+    if (!there) {
+      configured_route rest;
+      rest.policy = defaults_;
+      finish(std::move(rest));
+    }
+    return std::move(routes_);
+  }
+
+ private:
+  void fault(const origin& origin, std::string description) {
+    out_.push_back({remark::grade::fault, origin, std::move(description)});
+  }
+  [[nodiscard]] std::ptrdiff_t faults() const {
+    return std::count_if(out_.begin(), out_.end(), is_fault);
+  }
+
+  /// Refuses two routes that match the same requests equally well: the choice would be arbitrary.
+  void refuse_twin(const http::route& made, const node& table) {
+    for (std::size_t i = 0; i < routes_.size(); ++i) {
+      const auto& other = routes_[i].rule;
+      if (other.host != made.host || other.path != made.path) continue;
+      const bool both_any = other.method.empty() && made.method.empty();
+      const bool shared = std::any_of(made.method.begin(), made.method.end(), [&](const auto& m) {
+        return std::find(other.method.begin(), other.method.end(), m) != other.method.end();
+      });
+      if (both_any || shared) {
+        fault({layer::route, source_.file, table.line, table.column},
+              "[[route]] fits the same requests as the one in line " + std::to_string(lines_[i]));
+        return;
+      }
+    }
+  }
+
+  /// Refuses a route that requires keys, and that no guarded request fits.
+  void refuse_idle_requirement(const configured_route& made) {
+    const auto& guarded = made.policy.policy.methods;
+    const auto& required = made.policy.origins.at("required");
+    if (!made.policy.policy.required || !required.of_route()) return;
+    const auto& matched = made.rule.method;
+    if (matched.empty() || guarded.empty()) return;
+    const bool fits = std::any_of(matched.begin(), matched.end(), [&](const auto& m) {
+      return std::find(guarded.begin(), guarded.end(), m) != guarded.end();
+    });
+    if (fits) return;
+    fault(required,
+          "[[route]] required: can't apply: none of the methods in match_method is guarded; add "
+          "one to methods");
+  }
+
+  void finish(configured_route made) {
+    finish_policy(source_.door, made.policy, out_);
+    made.rule.policy = made.policy.policy;
+    routes_.push_back(std::move(made));
+  }
+
+  const reading& source_;
+  const policy_draft& defaults_;
+  remarks& out_;
+  std::vector<configured_route> routes_;
+  std::vector<std::uint32_t> lines_;  // lines of the accepted routes
+};
+
+}  // namespace
+
+std::vector<configured_route> read_routes(const reading& source, const node* routes,
+                                          const policy_draft& defaults, remarks& out) {
+  route_reader reader(source, defaults, out);
+  if (routes != nullptr) {
+    for (const auto& table : routes->items) reader.read(table);
+  }
+  return reader.done();
+}
+
+bool has_fault(const remarks& list) noexcept {
+  return std::any_of(list.begin(), list.end(), is_fault);
+}
+
+}  // namespace onceguard::config

@@ -1,0 +1,187 @@
+#include "config/policy/texts.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/field.hpp"
+
+namespace onceguard::config {
+namespace {
+
+std::size_t distance(std::string_view a, std::string_view b) {
+  // Optimal string alignment: insert, delete, replace, swap neighbours.
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t cost = a[i - 1] == b[j - 1] ? 0 : 1;
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + cost});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+}  // namespace
+
+bool is_token(std::string_view text) noexcept {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           marks.find(c) != std::string_view::npos;
+  });
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
+  constexpr std::size_t word_max = 64;  // longer words are no typing errors
+  if (word.size() > word_max) return {};
+  std::size_t best = word.size() <= 4 ? 2 : 3;  // the distance must be below this
+  std::string_view found;
+  for (const auto candidate : known) {
+    const auto d = distance(word, candidate);
+    if (d < best) {
+      best = d;
+      found = candidate;
+    }
+  }
+  return found;
+}
+
+namespace {
+
+error refusal(std::string description) { return {errc::invalid_argument, std::move(description)}; }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_printable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+}
+
+/// Why a path is not normalised; empty if it is.
+std::string_view path_fault(std::string_view path) {
+  const auto digit = [](char c) {
+    return is_digit(c)              ? c - '0'
+           : (c >= 'a' && c <= 'f') ? c - 'a' + 10
+           : (c >= 'A' && c <= 'F') ? c - 'A' + 10
+                                    : -1;
+  };
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') continue;
+    if (i + 2 >= path.size() || digit(path[i + 1]) < 0 || digit(path[i + 2]) < 0) {
+      return "a percent sign without two hex digits";
+    }
+    const auto c = static_cast<char>(digit(path[i + 1]) * 16 + digit(path[i + 2]));
+    if (is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~') {
+      return "an escape that is not needed (write the character itself)";
+    }
+    if (c == '/' || c == '\\' || c == '\0') return "an escaped slash, backslash or NUL";
+  }
+  while (!path.empty()) {
+    path.remove_prefix(1);  // the slash
+    const auto segment = path.substr(0, path.find('/'));
+    if (segment == "." || segment == "..") return "a dot segment";
+    if (segment.empty() && !path.empty()) return "an empty segment";
+    path.remove_prefix(segment.size());
+  }
+  return {};
+}
+
+result<scope_rule> parse_named_scope(scope_source source, std::string_view name,
+                                     std::string_view text) {
+  if (!is_token(name)) {
+    return refusal(std::string("expected the name of a ") +
+                   (source == scope_source::header ? "header field after \"header:\""
+                                                   : "cookie after \"cookie:\"") +
+                   ", got " + quoted(text));
+  }
+  std::string given(name);
+  if (source == scope_source::header) {
+    std::transform(given.begin(), given.end(), given.begin(), base::ascii_lower);
+    if (base::same_name(given, "idempotency-key")) {
+      return refusal("the idempotency key can't be its own scope, got " + quoted(text));
+    }
+    if (base::same_name(given.substr(0, 10), "onceguard-")) {
+      return refusal("Onceguard-* headers of a client are removed and can't be a scope, got " +
+                     quoted(text));
+    }
+  }
+  return scope_rule{source, std::move(given)};
+}
+
+}  // namespace
+
+result<gateway::http_url> parse_http_url(std::string_view text) {
+  auto parsed = gateway::parse_http_url(text);
+  if (parsed) return parsed;
+  return refusal(parsed.error().detail + ", got " + quoted(text));
+}
+
+result<std::string> parse_route_host(std::string_view text) {
+  const auto found = gateway::parse_authority(text, 0);
+  if (!found || text.ends_with(']') != text.starts_with('[') ||
+      (!text.starts_with('[') && text.find(':') != std::string_view::npos)) {
+    return refusal("expected a host name or address without a port, got " + quoted(text));
+  }
+  std::string host(text);
+  std::transform(host.begin(), host.end(), host.begin(), base::ascii_lower);
+  return host;
+}
+
+result<std::string> parse_route_path(std::string_view text) {
+  const auto wrong = [&](std::string_view why) {
+    return refusal("expected a path such as \"/v1/payments\"" + std::string(why) + ", got " +
+                   quoted(text));
+  };
+  if (!text.starts_with('/')) return wrong(" that begins with a slash");
+  if (!is_printable(text)) return wrong(" in printable ASCII without spaces");
+  if (text.find_first_of("?#\\") != std::string_view::npos) {
+    return wrong(" without a query, fragment or backslash");
+  }
+  if (const auto fault = path_fault(text); !fault.empty()) {
+    return wrong(" in normal form, without " + std::string(fault));
+  }
+  std::string path(text);
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') continue;  // the normal form of an escape has upper case digits
+    for (const auto position : {i + 1, i + 2}) {
+      if (path[position] >= 'a' && path[position] <= 'f')
+        path[position] = static_cast<char>(path[position] - 'a' + 'A');
+    }
+  }
+  return path;
+}
+
+result<scope_rule> parse_scope(std::string_view text) {
+  if (text == "credential") return scope_rule{scope_source::credential, {}};
+  if (text == "address") return scope_rule{scope_source::address, {}};
+  if (text == "none") return scope_rule{scope_source::none, {}};
+  if (text.starts_with("header:")) {
+    return parse_named_scope(scope_source::header, text.substr(7), text);
+  }
+  if (text.starts_with("cookie:")) {
+    return parse_named_scope(scope_source::cookie, text.substr(7), text);
+  }
+  if (text.starts_with("jwt:")) {
+    return refusal(
+        "jwt: scopes are not in this version; use \"header:NAME\" with a header that a trusted "
+        "proxy sets, or \"credential\", got " +
+        quoted(text));
+  }
+  return refusal(
+      "expected \"credential\", \"header:NAME\", \"cookie:NAME\", \"address\" or \"none\", got " +
+      quoted(text));
+}
+
+result<std::string> parse_method(std::string_view text) {
+  if (!is_token(text)) return refusal("expected a method such as \"POST\", got " + quoted(text));
+  if (std::any_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
+    return refusal("methods are in capitals, got " + quoted(text));
+  }
+  return std::string(text);
+}
+
+}  // namespace onceguard::config

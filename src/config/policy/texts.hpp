@@ -1,0 +1,52 @@
+// Parsers for values written by people: durations, sizes, URLs, paths, scopes. Each parser
+// returns the value, or errc::invalid_argument with a detail of what was expected and what was
+// found.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <onceguard/error.hpp>
+#include <onceguard/policy.hpp>
+
+#include "base/value_text.hpp"
+#include "gateway/params/http_url.hpp"
+
+namespace onceguard::config {
+
+using base::duration_text;
+using base::parse_duration;
+using base::parse_size;
+using base::quoted;
+using base::size_text;
+
+/// "http://host[:port][/path]" in printable ASCII, without user or fragment.
+[[nodiscard]] result<gateway::http_url> parse_http_url(std::string_view text);
+
+/// A route's host: a name or an address without a port, in lower case.
+[[nodiscard]] result<std::string> parse_route_host(std::string_view text);
+/// A route's path: absolute, already normalised, without query. A final slash is dropped.
+[[nodiscard]] result<std::string> parse_route_path(std::string_view text);
+
+/// "credential", "header:NAME", "cookie:NAME", "address", "none".
+[[nodiscard]] result<scope_rule> parse_scope(std::string_view text);
+
+/// The message with which a parser refuses a text; empty if the parser accepts the text.
+template <auto Reader>
+[[nodiscard]] std::string refusal_of(std::string_view text) {
+  const auto read = Reader(text);
+  return read ? std::string() : read.error().detail;
+}
+
+/// A request method in capitals.
+[[nodiscard]] result<std::string> parse_method(std::string_view text);
+
+/// A `token` of RFC 9110.
+[[nodiscard]] bool is_token(std::string_view text) noexcept;
+
+/// The known word that a mistyped word most likely means; empty if none is similar.
+[[nodiscard]] std::string_view nearest(std::string_view word,
+                                       std::span<const std::string_view> known);
+
+}  // namespace onceguard::config
