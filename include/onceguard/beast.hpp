@@ -57,6 +57,12 @@ inline http::request request_of(const request_type& message, std::vector<field>&
           message.body()};
 }
 
+/// Sets what frames the message. Beast throws for a body that the status does not allow.
+inline void frame(response_type& message) {
+  if (http::has_no_body(static_cast<std::uint16_t>(message.result_int()))) message.body().clear();
+  message.prepare_payload();
+}
+
 /// An answer of the middleware's own as Beast's.
 inline response_type make_response(http::response made, unsigned version, bool keep_alive) {
   response_type out;
@@ -65,7 +71,7 @@ inline response_type make_response(http::response made, unsigned version, bool k
   out.keep_alive(keep_alive);
   for (const auto& [name, value] : made.headers) out.insert(beast_view(name), beast_view(value));
   out.body() = std::move(made.body);
-  out.prepare_payload();
+  frame(out);
   return out;
 }
 
@@ -102,14 +108,14 @@ template <class Body>
 made_answer take(boost::beast::http::response<Body> message, const http::exchange& running) {
   message.erase("Idempotent-Replayed");
   if constexpr (std::is_same_v<Body, boost::beast::http::string_body>) {
-    if (running.guarded()) message.prepare_payload();
+    if (running.guarded()) frame(message);
     return {std::move(message), {}};
   } else {
     const auto size = message.payload_size();
     if (running.guarded() && size && *size <= running.answer_limit()) {
       auto body = read_body(message);
       response_type whole(std::move(message.base()), std::move(body));
-      whole.prepare_payload();
+      frame(whole);
       return {std::move(whole), {}};
     }
     http::response head;

@@ -27,6 +27,12 @@ struct request {
 /// An answer; the framework frames it, so it has no Content-Length.
 using response = answer;
 
+/// Whether an answer of this status ends with its header: 1xx, 204, 205 and 304 (RFC 9110, 15.2,
+/// 15.3.5, 15.3.6 and 15.4.5).
+[[nodiscard]] constexpr bool has_no_body(std::uint16_t status) noexcept {
+  return status < 200 || status == 204 || status == 205 || status == 304;
+}
+
 /// The same, as views.
 struct answer_view {
   std::uint16_t status = 200;     ///< 200 …

@@ -21,7 +21,10 @@ inline namespace v1 {
   return http::serve_in_transaction(
       middleware, request,
       [connection](const onceguard::request& wanted, const execute_policy& policy,
-                   const effect_work& work) { return execute(connection, wanted, policy, work); },
+                   const effect_work& work) {
+        http::require_no_transaction(has_open_transaction(connection));
+        return execute(connection, wanted, policy, work);
+      },
       handler);
 }
 

@@ -65,6 +65,9 @@ inline namespace v1 {
 [[nodiscard]] result<verdict> execute_steps(pg_conn* connection, const request& request,
                                             const steps_work& work);
 
+/// Whether `connection` is in a transaction, where execute uses a savepoint and the caller commits.
+[[nodiscard]] bool has_open_transaction(pg_conn* connection) noexcept;
+
 /// A statement that failed. `check` throws it, for use in callables. execute rethrows it like any
 /// exception, unless the SQLSTATE is of class 40 (serialization failure, deadlock) or the
 /// connection is lost: execute returns these two as errors, or runs the transaction again as the

@@ -68,6 +68,9 @@ inline namespace v1 {
 [[nodiscard]] result<verdict> execute_steps(sqlite3* database, const request& request,
                                             const steps_work& work);
 
+/// Whether `database` is in a transaction, where execute uses a savepoint and the caller commits.
+[[nodiscard]] bool has_open_transaction(sqlite3* database) noexcept;
+
 /// Removes up to `most` records that have outlived their retention. Returns how many were removed.
 [[nodiscard]] result<std::size_t> sweep(sqlite3* database, std::size_t most);
 

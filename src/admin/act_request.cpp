@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <onceguard/http_message.hpp>
+
 #include "base/field.hpp"
 #include "base/hash.hpp"
 #include "http/forwarding.hpp"
@@ -20,9 +22,6 @@ namespace {
 constexpr std::size_t reason_size_max = 1'000;
 
 error wrong(const std::string& fault) { return {errc::invalid_argument, fault}; }
-
-/// RFC 9110, 15.3.5, 15.3.6 and 15.4.5: such an answer ends with its head.
-bool has_no_body(std::uint16_t status) { return status == 204 || status == 205 || status == 304; }
 
 result<void> read_headers(const json& list, answer& out) {
   if (!list.is_array()) return wrong("headers: an array of [name, value] was expected");
@@ -65,7 +64,7 @@ result<answer_ptr> read_answer(const json& object) {
       return wrong("body_base64: base64 was expected, and no body");
     out->body = *std::move(decoded);
   }
-  if (has_no_body(out->status) && !out->body.empty()) {
+  if (http::has_no_body(out->status) && !out->body.empty()) {
     return wrong("body: an answer with this status has none");
   }
   return answer_ptr(std::move(out));

@@ -1,5 +1,7 @@
 #include <iostream>
 
+#include <onceguard/http_message.hpp>
+
 #include "cli/command.hpp"
 #include "cli/find_records.hpp"
 #include "cli/given_flags.hpp"
@@ -28,9 +30,6 @@ std::string unstored_field(const answer& made) {
   }
   return {};
 }
-
-/// RFC 9110, 15.3.5, 15.3.6 and 15.4.5: such an answer ends with its head.
-bool has_no_body(std::uint16_t status) { return status == 204 || status == 205 || status == 304; }
 
 answer_ptr answer_of(const complete_request& request) {
   const bool given = request.status != 0 || !request.message.headers.empty() ||
@@ -94,7 +93,7 @@ int run_keys_complete(const record_source& source, const complete_request& reque
       std::cerr << "onceguard: " << name << " is made anew for each answer and can't be kept\n";
       return exit_usage;
     }
-    if (has_no_body(made->status) && !made->body.empty()) {
+    if (http::has_no_body(made->status) && !made->body.empty()) {
       std::cerr << "onceguard: --body: an answer with the status " << made->status
                 << " has none, so this one would never be sent\n";
       return exit_usage;

@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
+#include "base/octets.hpp"
 #include "base/time_text.hpp"
 #include "engine/held_bytes.hpp"
 #include "http/outcome.hpp"
@@ -102,10 +103,28 @@ response exchange::state::reply_to_claim(const outcome& outcome) const {
   return owner->refuse(reply.which, reply.more);
 }
 
+bool is_final_status(std::uint16_t status) noexcept { return status >= 200 && status <= 999; }
+
+answer answer_to_keep(const answer_view& made, const route_policy& policy) {
+  answer out;
+  out.status = made.status;
+  keep_fields(made.fields, policy.keep_set_cookie, out);
+  // A repeat must be able to get it.
+  std::erase_if(out.headers, [](const auto& header) {
+    return !base::is_token(header.first) || !base::is_field_value(header.second);
+  });
+  if (policy.keep_body && made.body && !has_no_body(made.status)) out.body = *made.body;
+  return out;
+}
+
 settle_terms exchange::state::terms_of(const answer_view& made) {
   const auto& policy = rule->rule.policy;
   settle_terms terms;
   settle_by_status(policy, made.status, made.fields, terms);
+  if (!is_final_status(made.status)) {
+    terms.kind = settle_kind::abandon;
+    return terms;
+  }
   if (!made.body || is_event_stream(made.fields)) {
     terms.kept = answer_kept::streamed;
     return terms;
@@ -116,10 +135,7 @@ settle_terms exchange::state::terms_of(const answer_view& made) {
   }
   if (!policy.keep_body) terms.kept = answer_kept::status_only;
   if (terms.kind != settle_kind::complete) return terms;
-  auto kept = std::make_shared<answer>();
-  kept->status = made.status;
-  keep_fields(made.fields, policy.keep_set_cookie, *kept);
-  if (policy.keep_body) kept->body = *made.body;
+  auto kept = std::make_shared<answer>(answer_to_keep(made, policy));
   answer_room.set(bytes_of(*kept));
   terms.answer = std::move(kept);
   return terms;

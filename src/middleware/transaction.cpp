@@ -1,4 +1,6 @@
 // Handlers in the service's own database transaction.
+#include <stdexcept>
+
 #include <onceguard/http_transaction.hpp>
 
 #include "base/hash.hpp"
@@ -31,16 +33,15 @@ execute_policy policy_of(const route_policy& policy) {
 
 /// The answer as the record keeps it. Throws not_completed.
 answer kept_answer(const response& made, const route_policy& policy) {
+  if (!is_final_status(made.status)) {
+    throw std::invalid_argument("onceguard: an answer has a status from 200 to 999");
+  }
   std::vector<field> fields;
   const auto view = view_of(made, fields);
   settle_terms terms;
   settle_by_status(policy, view.status, view.fields, terms);
   if (terms.kind != settle_kind::complete) throw not_completed();
-  answer out;
-  out.status = made.status;
-  keep_fields(view.fields, policy.keep_set_cookie, out);
-  if (policy.keep_body) out.body = made.body;
-  return out;
+  return answer_to_keep(view, policy);
 }
 
 outcome outcome_of(const verdict& reply) {
@@ -94,6 +95,12 @@ response reply_to_failure(const exchange::state& run, std::uint32_t attempt, err
 }
 
 }  // namespace
+
+void require_no_transaction(bool open) {
+  if (!open) return;
+  throw std::logic_error(
+      "onceguard: serve began in an open transaction, whose COMMIT would come after the answer");
+}
 
 response serve_in_transaction(const middleware& middleware, const request& request,
                               const execute_call& execute,

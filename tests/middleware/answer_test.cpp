@@ -59,6 +59,27 @@ TEST_F(middleware_answer, status_only_keeps_no_body) {
   EXPECT_EQ(value_of(second, "Idempotent-Replayed"), "true");
 }
 
+TEST_F(middleware_answer, what_no_message_can_carry_does_not_keep_repeats_from_the_answer) {
+  auto served = make();
+  const auto handler = [] {
+    return response{204, {{"Location", "/a\r\nX-Bad: 1"}, {"bad name", "1"}, {"X-Kept", "1"}}, "x"};
+  };
+  EXPECT_EQ(served.serve(sent.now(), handler).status, 204);
+  const auto second = served.serve(sent.now(), handler);
+  EXPECT_EQ(second.status, 204);
+  EXPECT_EQ(value_of(second, "Location"), "");
+  EXPECT_EQ(value_of(second, "bad name"), "");
+  EXPECT_EQ(value_of(second, "X-Kept"), "1");
+  EXPECT_EQ(second.body, "");
+}
+
+TEST_F(middleware_answer, answer_without_a_final_status_leaves_the_outcome_unknown) {
+  auto served = make();
+  static_cast<void>(served.serve(sent.now(), [] { return response{0, {}, "x"}; }));
+  EXPECT_THAT(served.serve(sent.now(), charge()).body, HasSubstr("outcome-unknown"));
+  EXPECT_EQ(runs, 0);
+}
+
 TEST_F(middleware_answer, request_body_over_the_limit_is_refused) {
   route_policy policy;
   policy.max_request_body = sent.body.size();

@@ -127,6 +127,21 @@ TEST_F(middleware_beast, handler_of_an_unguarded_request_sees_no_forged_lease) {
   EXPECT_THAT(changes, ElementsAre());
 }
 
+TEST_F(middleware_beast, body_that_the_status_does_not_allow_is_left_out) {
+  auto served = make();
+  const auto handler =
+      [](beast::request_type&) -> asio::awaitable<bhttp::response<bhttp::string_body>> {
+    bhttp::response<bhttp::string_body> out(bhttp::status::no_content, 11, "paid");
+    co_return out;
+  };
+  const auto first = send(served, handler);
+  EXPECT_THAT(first, HasSubstr("HTTP/1.1 204"));
+  EXPECT_THAT(first, Not(HasSubstr("paid")));
+  const auto second = send(served, handler);
+  EXPECT_THAT(second, HasSubstr("HTTP/1.1 204"));
+  EXPECT_THAT(second, HasSubstr("Idempotent-Replayed: true"));
+}
+
 TEST_F(middleware_beast, body_of_another_kind_is_kept_whole) {
   auto served = make();
   const auto handler =

@@ -121,12 +121,19 @@ TEST_F(middleware_transaction, same_key_of_another_caller_is_another_operation) 
   EXPECT_EQ(payments(), 2);
 }
 
-TEST_F(middleware_transaction, open_transaction_of_the_service_decides) {
-  run("BEGIN");
-  EXPECT_EQ(pay(201).status, 201);
+TEST_F(middleware_transaction, answer_never_goes_out_before_the_commit_of_a_transaction_around_it) {
+  run("BEGIN");  // left open by another handler
+  EXPECT_THROW(static_cast<void>(pay(201)), std::logic_error);
   run("ROLLBACK");
   EXPECT_EQ(payments(), 0);
   EXPECT_EQ(value_of(pay(201), "Idempotent-Replayed"), "");
+  EXPECT_EQ(payments(), 1);
+}
+
+TEST_F(middleware_transaction, answer_without_a_status_is_an_error_and_leaves_nothing) {
+  EXPECT_THROW(static_cast<void>(pay(0)), std::invalid_argument);
+  EXPECT_EQ(payments(), 0);
+  EXPECT_EQ(pay(201).status, 201);
 }
 
 TEST_F(middleware_transaction, request_without_a_key_passes) {

@@ -48,6 +48,11 @@ result<verdict> execute(PGconn* connection, const request& request, const execut
   return execute(transaction, request, policy, work);
 }
 
+bool has_open_transaction(PGconn* connection) noexcept {
+  const auto status = PQtransactionStatus(connection);
+  return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
+}
+
 result<verdict> execute(PGconn* connection, const request& request, const effect_work& work) {
   return execute(connection, request, execute_policy{}, work);
 }

@@ -64,6 +64,10 @@ result<void> prepare(sqlite3* database) {
   return {};
 }
 
+bool has_open_transaction(sqlite3* database) noexcept {
+  return sqlite3_get_autocommit(database) == 0;
+}
+
 result<std::size_t> sweep(sqlite3* database, std::size_t most) {
   return in_transaction<std::size_t>(database,
                                      [&](caller_tables& tables) { return tables.sweep(most); });
