@@ -56,6 +56,7 @@ inline void send(client_handle client, ::restinio::request_id_t id, bool keep_al
 /// The first part of an answer, which has its head as RESTinio wrote it.
 class first_part {
  public:
+  /// Reads the head.
   first_part(flags marks, write_group_t group) : marks_(marks), group_(std::move(group)) {
     auto rest = text_of(group_.items().front());
     rest.remove_suffix(std::min<std::size_t>(rest.size(), 2));  // the empty line
@@ -152,6 +153,7 @@ class first_part {
 /// passes the answer on. Thread-safe.
 class answer_gate final : public ::restinio::impl::connection_base_t {
  public:
+  /// `client` is the connection itself.
   answer_gate(client_handle client, ::restinio::request_id_t id, bool keep_alive,
               http::exchange running, boost::asio::any_io_executor executor)
       : connection_base_t(client->connection_id()),
@@ -161,10 +163,13 @@ class answer_gate final : public ::restinio::impl::connection_base_t {
         running_(std::move(running)),
         executor_(std::move(executor)) {}
 
+  /// Only until the answer.
   http::exchange& running() noexcept { return running_; }
 
+  /// Does nothing: the connection itself has timeouts.
   void check_timeout(std::shared_ptr<tcp_connection_ctx_base_t>&) override {}
 
+  /// The first part ends the exchange.
   void write_response_parts(::restinio::request_id_t, flags marks, write_group_t group) override {
     std::unique_lock lock(mutex_);
     if (phase_ == phase::replaced) return;
@@ -200,6 +205,7 @@ class answer_gate final : public ::restinio::impl::connection_base_t {
     }
   }
 
+  /// Completion handler: what fails here is thrown to whoever runs the executor.
   static void rethrow(std::exception_ptr thrown) {
     if (thrown) std::rethrow_exception(thrown);
   }
